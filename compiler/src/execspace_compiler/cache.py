@@ -1,0 +1,94 @@
+"""The on-disk cache of compiled kernels that all backends share.
+
+Entries are named by the SHA-256 of everything that they depend on and written by rename, so
+that readers never see half a file. When the folder exceeds its size limit the entries that
+were used longest ago go first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+import warnings
+from functools import cache
+from pathlib import Path
+
+import platformdirs
+
+from execspace import config
+
+
+def key(*parts: str) -> str:
+    """Name of an entry: a digest of all that it depends on."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode()
+        digest.update(len(data).to_bytes(8, "little"))
+        digest.update(data)
+    return digest.hexdigest()[:40]
+
+
+def folder(kind: str) -> Path:
+    """Folder for entries of one kind, made if need be.
+
+    EXECSPACE_CACHE_DIR, else the user's cache folder. If that cannot be written a temporary
+    folder is used, with one warning: nothing then lasts beyond the process.
+    """
+    chosen = config.get("CACHE_DIR") or platformdirs.user_cache_dir("execspace", appauthor=False)
+    return _writable(chosen) / kind if _made(str(_writable(chosen) / kind)) else Path()
+
+
+@cache
+def _writable(chosen: str) -> Path:
+    path = Path(chosen).expanduser()
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            return path
+    except OSError as error:
+        fallback = Path(tempfile.mkdtemp(prefix="execspace-"))
+        warnings.warn(
+            f"Cache folder {path} cannot be written ({error}); compiled kernels go to {fallback} "
+            f"and are lost when the process ends. Set EXECSPACE_CACHE_DIR.",
+            stacklevel=4,
+        )
+        return fallback
+
+
+@cache
+def _made(path: str) -> bool:
+    Path(path).mkdir(parents=True, exist_ok=True)
+    return True
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file so that others see all of it or nothing."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+
+
+def limit_size(root: Path) -> None:
+    """Delete the files used longest ago until the folder is within EXECSPACE_CACHE_SIZE."""
+    limit = (config.get_int("CACHE_SIZE") or 1024) * 2**20
+    files = []
+    for path in root.rglob("*"):
+        with contextlib.suppress(OSError):
+            if path.is_file():
+                status = path.stat()
+                files.append((max(status.st_atime, status.st_mtime), status.st_size, path))
+    total = sum(size for _, size, _ in files)
+    for _, size, path in sorted(files):
+        if total <= limit:
+            return
+        with contextlib.suppress(OSError):
+            path.unlink()
+            total -= size

@@ -1,0 +1,301 @@
+"""Compile a lowered kernel with Numba and make the plan that launches it.
+
+Body, helpers, chunk and launcher go into one generated file named by a hash of all that they
+depend on. Numba's own cache beside it holds the machine code, so a later process imports the
+file and loads the code without compiling.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import platform
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numba
+
+from execspace import (
+    BackendCompileError,
+    ExecutionSpace,
+    Kernel,
+    LaunchSpec,
+    ScalarType,
+    ViewType,
+    profiling,
+)
+
+from .. import cache, ir
+from ..mapping import (
+    PART_STRIDE,
+    chunk_function,
+    cost,
+    finish_function,
+    index_order,
+    items_function,
+    units_function,
+)
+from ..pipeline import Lowered, lower_kernel
+from ..printers.numba import VERSION, NumbaPrinter, function_name
+from ..printers.python import identifier
+from ..types import Pointer, Scalar, ViewTy
+
+# Below this much work, in additions, a range runs on the calling thread: waking a team costs
+# about a microsecond when it is spinning, and far more when it sleeps.
+SERIAL_WORK = 16_000
+
+
+@dataclass(frozen=True, slots=True)
+class Launcher:
+    """How parts of a range are spread over threads.
+
+    Attributes
+    ----------
+    name : str
+        "serial", "libgomp" (a direct call of GOMP_parallel) or "prange" (Numba's own layer).
+    parts : int
+        Parts that a large range is split into; reductions join in the order of parts.
+    """
+
+    name: str
+    parts: int = 1
+
+
+@dataclass
+class HostPlan:
+    """A compiled launch.
+
+    Attributes
+    ----------
+    call : callable
+        ``call(bounds, args)``.
+    source : str
+        The generated text.
+    from_disk : bool
+        Machine code came from the cache.
+    """
+
+    space: ExecutionSpace
+    call: Callable[[tuple[int, ...], tuple[Any, ...]], Any]
+    lowered: Lowered
+    order: tuple[int, ...]
+    source: str
+    path: Path
+    from_disk: bool
+
+    def __call__(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
+        return self.call(bounds, args)
+
+
+_lock = threading.Lock()
+
+
+def compile_plan(
+    space: ExecutionSpace, kernel: Kernel, spec: LaunchSpec, launcher: Launcher
+) -> HostPlan:
+    """Compile `kernel` for the host, or load it from the cache.
+
+    Raises
+    ------
+    KernelSyntaxError, KernelTypeError
+        For faults in the kernel.
+    BackendCompileError
+        If Numba refuses the generated text: a defect of execspace.
+    """
+    started = time.perf_counter()
+    lowered = lower_kernel(kernel, spec)
+    order = index_order(lowered.body, spec.policy)
+    text = launch_module(lowered, order, launcher)
+    versions = (VERSION, numba.__version__, platform.python_version(), platform.machine())
+    name = f"execspace_{cache.key(text, *versions)}"
+    with _lock:
+        module, path = _module(name, text, kernel)
+    launch = module.launch
+    entry = next(iter(launch.overloads.values())).entry_point
+    from_disk = bool(launch.stats.cache_hits)
+    call = _caller(spec, entry, launcher)
+    if profiling.TOOLS:
+        seconds = time.perf_counter() - started
+        profiling.emit("on_compile", kernel.name, space.name, seconds, from_disk)
+    return HostPlan(space, call, lowered, order, text, path, from_disk)
+
+
+def _module(name: str, text: str, kernel: Kernel) -> tuple[ModuleType, Path]:
+    folder = cache.folder("numba")
+    path = folder / f"{name}.py"
+    known = sys.modules.get(name)
+    if known is not None:
+        return known, path
+    fresh = not path.exists()
+    if fresh:
+        cache.write(path, text)
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # Numba's cache imports functions by the name of their module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise BackendCompileError(
+            f"in kernel '{kernel.name}'\nNumba could not compile the generated text {path}: "
+            f"{type(error).__name__}: {error}\nThis is a defect of execspace; please report it "
+            f"with that file."
+        ) from error
+    if fresh:
+        cache.limit_size(folder)
+    return module, path
+
+
+# -- generated text ---------------------------------------------------------------------------
+
+
+def launch_module(lowered: Lowered, order: tuple[int, ...], launcher: Launcher) -> str:
+    """Text of the module for a launch; a pure function, so goldens need no Numba."""
+    policy, reduction = lowered.spec.policy, lowered.reduction
+    functions = [
+        units_function(policy, order, "_units"),
+        items_function(policy, "_items"),
+        chunk_function(lowered.body, policy, order, reduction, "_chunk"),
+    ]
+    if reduction is not None:
+        functions.append(finish_function(reduction, "_finish"))
+    module = lowered.module(*functions)
+    printer = NumbaPrinter(module)
+    head = [
+        f'"""Generated by execspace from kernel {lowered.kernel.name!r}."""',
+        "",
+        "import math",
+        "",
+        "import numba",
+        "import numpy as np",
+        "",
+        "from execspace_compiler.host import runtime as _r",
+    ]
+    body = _launch_text(printer, module, lowered, launcher)
+    return "\n".join(head) + "\n" + printer.text() + "\n\n" + "\n".join(body) + "\n"
+
+
+def _launch_text(
+    printer: NumbaPrinter, module: ir.Module, lowered: Lowered, launcher: Launcher
+) -> list[str]:
+    chunk, units = module.function("_chunk"), module.function("_units")
+    reduction = lowered.reduction
+    bounds = [p.name for p in units.parameters]
+    rest = chunk.parameters[3 + len(reduction.states) :] if reduction else chunk.parameters[2:]
+    inputs = [_parameter(p) for p in rest]
+    signature = ", ".join(["numba.int64", *(_numba_type(p) for p in rest)])
+    work = cost(lowered.body, lowered.functions)
+    # Numba's own layer cannot know from inside whether it may fork, so it is told by `parts`.
+    parallel = ", parallel=True" if launcher.name == "prange" else ""
+    out = [
+        f"@numba.njit([({signature},)], cache=True, {printer.options()}{parallel})",
+        f"def launch(parts, {', '.join(inputs)}):",
+        f"    total = {function_name('_units')}({', '.join(bounds)})",
+        "    threads = parts",
+        "    parts = abs(parts)",
+    ]
+    if launcher.name != "serial" and work is not None:
+        few = SERIAL_WORK // max(work, 1)
+        out += [
+            f"    if {function_name('_items')}({', '.join(bounds)}) < {few}:",
+            "        parts = 1",
+        ]
+    args = list(inputs)
+    if reduction is not None:
+        size = PART_STRIDE * 16
+        out += [f"    space = _r.workspace(parts * {size * len(reduction.states)})"]
+        out += [f"    _p{n} = space + parts * {size * n}" for n in range(len(reduction.states))]
+        args = [*(f"_p{n}" for n in range(len(reduction.states))), *inputs]
+    out += _spread(launcher, args, reduces=reduction is not None)
+    if reduction is not None:
+        rows = ", ".join(f"_p{n}" for n in range(len(reduction.states)))
+        out.append(f"    return {function_name('_finish')}(parts, {rows})")
+    return out
+
+
+def _spread(launcher: Launcher, args: list[str], reduces: bool) -> list[str]:
+    """Lines that run the chunk for every part."""
+    part = "part, " if reduces else ""
+    loop = "numba.prange" if launcher.name == "prange" else "range"
+    call = f"{function_name('_chunk')}(first, last, {part}{', '.join(args)})"
+    one_thread = [
+        f"for part in {loop}(parts):",
+        "    first = _r.truncdiv(part * total, parts)",
+        "    last = _r.truncdiv((part + 1) * total, parts)",
+        f"    {call}",
+    ]
+    if launcher.name != "libgomp":
+        return ["    " + line for line in one_thread]
+    fork = "fork_reduce" if reduces else "fork_for"
+    return [
+        # A negative number of parts says that this process must not fork a team.
+        "    if parts == 1 or threads < 0:",
+        *("        " + line for line in one_thread),
+        "    else:",
+        f"        _r.{fork}({function_name('_chunk')}, threads, parts, total, "
+        f"({', '.join(args)},))",
+    ]
+
+
+def _parameter(p: ir.Var) -> str:
+    name = identifier(p.name)
+    return f"{name}_d" if isinstance(p.type, ViewTy | Pointer) else name
+
+
+def _numba_type(p: ir.Var) -> str:
+    if isinstance(p.type, Scalar):
+        return "numba.boolean" if p.type.name == "bool" else f"numba.{p.type.name}"
+    return "numba.int64"
+
+
+# -- the hot path -----------------------------------------------------------------------------
+
+# Globals of every generated caller. In a forked child `sign` is -1: libgomp's team did not
+# survive the fork, and waiting for it would hang.
+_caller_globals: dict[str, Any] = {"sign": 1}
+
+
+def forbid_teams() -> None:
+    """Run every range of this process on the calling thread from now on."""
+    _caller_globals["sign"] = -1
+
+
+def teams_forbidden() -> bool:
+    """Whether `forbid_teams` was called, by the user or after a fork."""
+    return bool(_caller_globals["sign"] < 0)
+
+
+def _caller(spec: LaunchSpec, entry: Any, launcher: Launcher) -> Callable[..., Any]:
+    """A function that unpacks bounds and arguments and calls the machine code."""
+    n_bounds = spec.policy.rank * (3 if spec.policy.tiled else 2)
+    bounds = ", ".join(f"b{n}" for n in range(n_bounds))
+    types: tuple[ViewType | ScalarType, ...] = spec.arguments
+    names = [f"a{n}" for n in range(len(types))]
+    passed = [_passed(name, t) for name, t in zip(names, types, strict=True)]
+    if spec.out is not None:
+        names.append("out")
+    parts = f"{launcher.parts} * sign" if launcher.name == "libgomp" else str(launcher.parts)
+    lines = ["def call(bounds, args, entry=entry):", f"    {bounds}, = bounds"]
+    if names:
+        lines.append(f"    {', '.join(names)}, = args")
+    call = f"entry({', '.join([parts, bounds, *passed])})"
+    if spec.out is None:
+        lines.append(f"    return {call}")
+    else:
+        lines.append(f"    out.memory_space.fill(out, {call})")
+    scope: dict[str, Any] = {"entry": entry}
+    exec("\n".join(lines), _caller_globals, scope)
+    found: Callable[..., Any] = scope["call"]
+    return found
+
+
+def _passed(name: str, t: ViewType | ScalarType) -> str:
+    if isinstance(t, ViewType):
+        return f"{name}.descriptor"
+    return name if t.weak or t.dtype in ("bool", "float64") else f"{name}.item()"

@@ -1,0 +1,382 @@
+"""Typed IR: structured control flow, every expression typed, every node with its Loc.
+
+What the printers print. Conversions are explicit: operands of an operation have the type that
+the operation works in. Integer arithmetic wraps. Expressions are free of side effects.
+`str(function)` prints a canonical text, which is what caches hash.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .diagnostics import NOWHERE, Loc
+from .types import BOOL, INT64, Pointer, Scalar, Type, ViewTy
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A number of a given type."""
+
+    value: Any
+    type: Scalar
+    loc: Loc = field(default=NOWHERE, compare=False)
+
+    def __str__(self) -> str:
+        value = np.dtype(self.type.name).type(self.value)
+        text = repr(value.item())
+        if self.type.is_float and value == value and abs(value) != np.inf:
+            text = float(value).hex()
+        return f"{text}:{self.type.strong}"
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """A local variable or parameter."""
+
+    name: str
+    type: Type
+    loc: Loc = field(default=NOWHERE, compare=False)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """An operation on scalars; the names are the keys of `ops.OPERATIONS`."""
+
+    op: str
+    args: tuple[Expr, ...]
+    type: Scalar
+    loc: Loc = field(default=NOWHERE, compare=False)
+
+    def __str__(self) -> str:
+        return f"{self.op}:{self.type.strong}({', '.join(map(str, self.args))})"
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """`then if test else orelse`; only the chosen side is evaluated."""
+
+    test: Expr
+    then: Expr
+    orelse: Expr
+    type: Scalar
+    loc: Loc = field(default=NOWHERE, compare=False)
+
+    def __str__(self) -> str:
+        return f"select({self.test}, {self.then}, {self.orelse})"
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """An element of a View."""
+
+    view: Var
+    indices: tuple[Expr, ...]
+    type: Scalar
+    loc: Loc = field(default=NOWHERE, compare=False)
+
+    def __str__(self) -> str:
+        return f"{self.view}[{', '.join(map(str, self.indices))}]"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadAt:
+    """An entry of a row of scalars in generated code."""
+
+    pointer: Var
+    index: Expr
+    type: Scalar
+    loc: Loc = field(default=NOWHERE, compare=False)
+
+    def __str__(self) -> str:
+        return f"*({self.pointer} + {self.index})"
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """An extent of a View, int64."""
+
+    view: Var
+    dimension: int
+    type: Scalar = INT64
+    loc: Loc = field(default=NOWHERE, compare=False)
+
+    def __str__(self) -> str:
+        return f"extent({self.view}, {self.dimension})"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of another function of the module that returns one scalar or nothing."""
+
+    function: str
+    args: tuple[Expr, ...]
+    type: Scalar
+    loc: Loc = field(default=NOWHERE, compare=False)
+
+    def __str__(self) -> str:
+        return f"{self.function}({', '.join(map(str, self.args))})"
+
+
+Expr = Const | Var | Op | Select | Load | LoadAt | Extent | Call
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """Set a scalar variable; the value has the variable's type."""
+
+    name: str
+    value: Expr
+    loc: Loc = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Set an element of a View; the value has the element's type."""
+
+    view: Var
+    indices: tuple[Expr, ...]
+    value: Expr
+    loc: Loc = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreAt:
+    """Set an entry of a row of scalars in generated code."""
+
+    pointer: Var
+    index: Expr
+    value: Expr
+    loc: Loc = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """Conditional statement."""
+
+    test: Expr
+    body: tuple[Stmt, ...]
+    orelse: tuple[Stmt, ...] = ()
+    loc: Loc = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """Python's `for name in range(start, stop, step)` over int64, bounds evaluated once."""
+
+    name: str
+    start: Expr
+    stop: Expr
+    step: Expr
+    body: tuple[Stmt, ...]
+    loc: Loc = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class While:
+    """Loop while a test holds."""
+
+    test: Expr
+    body: tuple[Stmt, ...]
+    loc: Loc = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """Leave the innermost loop."""
+
+    loc: Loc = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Continue:
+    """Go on with the innermost loop."""
+
+    loc: Loc = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """Leave the function."""
+
+    value: Expr | None = None
+    loc: Loc = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluate:
+    """Call a function for its effect."""
+
+    value: Expr
+    loc: Loc = field(default=NOWHERE, compare=False)
+
+
+Stmt = (
+    Assign | Store | StoreAt | If | For | While | Break | Continue | Return | Evaluate
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of typed IR.
+
+    Attributes
+    ----------
+    name : str
+    parameters : tuple of Var
+    result : Scalar or None
+    locals : dict
+        Type of each local variable, parameters not included.
+    body : tuple of Stmt
+    entry : bool
+        Called from a launcher: Views arrive as addresses of their descriptors.
+    """
+
+    name: str
+    parameters: tuple[Var, ...]
+    result: Scalar | None
+    locals: dict[str, Scalar]
+    body: tuple[Stmt, ...]
+    entry: bool = False
+    loc: Loc = field(default=NOWHERE, compare=False)
+
+    def __str__(self) -> str:
+        head = ", ".join(f"{p.name}: {_type_text(p.type)}" for p in self.parameters)
+        declared = [f"  local {n}: {t.strong}" for n, t in sorted(self.locals.items())]
+        lines = [f"function {self.name}({head}) -> {self.result}", *declared]
+        return "\n".join([*lines, *_lines(self.body, 1)])
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """The functions of one launch, callees first; the last ones are entries."""
+
+    functions: tuple[Function, ...]
+    fma: bool = True
+    fastmath: bool = False
+
+    def __str__(self) -> str:
+        options = f"fma={self.fma} fastmath={self.fastmath}"
+        return "\n\n".join([options, *map(str, self.functions)])
+
+    def function(self, name: str) -> Function:
+        """The function of that name."""
+        return next(f for f in self.functions if f.name == name)
+
+
+def _type_text(type: Type) -> str:
+    if isinstance(type, ViewTy):
+        const = "const " if type.readonly else ""
+        return f"{const}{type.element}[{type.rank},{type.layout},{type.unit}]"
+    return f"{type.element}*" if isinstance(type, Pointer) else str(type)
+
+
+def _lines(body: tuple[Stmt, ...], depth: int) -> list[str]:
+    pad = "  " * depth
+    out: list[str] = []
+    for s in body:
+        match s:
+            case Assign():
+                out.append(f"{pad}{s.name} = {s.value}")
+            case Store():
+                out.append(f"{pad}{s.view}[{', '.join(map(str, s.indices))}] = {s.value}")
+            case StoreAt():
+                out.append(f"{pad}*({s.pointer} + {s.index}) = {s.value}")
+            case If():
+                out += [f"{pad}if {s.test}", *_lines(s.body, depth + 1)]
+                if s.orelse:
+                    out += [f"{pad}else", *_lines(s.orelse, depth + 1)]
+            case For():
+                out.append(f"{pad}for {s.name} in range({s.start}, {s.stop}, {s.step})")
+                out += _lines(s.body, depth + 1)
+            case While():
+                out += [f"{pad}while {s.test}", *_lines(s.body, depth + 1)]
+            case Break():
+                out.append(f"{pad}break")
+            case Continue():
+                out.append(f"{pad}continue")
+            case Return():
+                out.append(f"{pad}return {s.value}")
+            case Evaluate():
+                out.append(f"{pad}do {s.value}")
+    return out
+
+
+# -- building blocks of generated IR ----------------------------------------------------------
+
+
+def integer(value: int) -> Const:
+    """An int64 constant."""
+    return Const(value, INT64)
+
+
+def var(name: str) -> Var:
+    """An int64 variable."""
+    return Var(name, INT64)
+
+
+def op(name: str, *args: Expr) -> Expr:
+    """An operation in the type of its operands; comparisons give bool."""
+    first = args[0].type
+    assert isinstance(first, Scalar)
+    return Op(name, args, BOOL if name in ("lt", "le", "gt", "ge", "eq", "ne") else first)
+
+
+def walk_statements(body: tuple[Stmt, ...]) -> list[Stmt]:
+    """All statements of a body, nested ones included, in order."""
+    found: list[Stmt] = []
+    for s in body:
+        found.append(s)
+        if isinstance(s, If):
+            found += walk_statements(s.body) + walk_statements(s.orelse)
+        elif isinstance(s, For | While):
+            found += walk_statements(s.body)
+    return found
+
+
+def operands(e: Expr) -> tuple[Expr, ...]:
+    """Direct subexpressions."""
+    match e:
+        case Op() | Call():
+            return e.args
+        case Select():
+            return (e.test, e.then, e.orelse)
+        case Load():
+            return e.indices
+        case LoadAt():
+            return (e.index,)
+    return ()
+
+
+def expressions(s: Stmt) -> tuple[Expr, ...]:
+    """Expressions that stand directly in a statement."""
+    match s:
+        case Assign() | Evaluate():
+            return (s.value,)
+        case Store():
+            return (*s.indices, s.value)
+        case StoreAt():
+            return (s.index, s.value)
+        case If() | While():
+            return (s.test,)
+        case For():
+            return (s.start, s.stop, s.step)
+        case Return():
+            return () if s.value is None else (s.value,)
+    return ()
+
+
+def walk_expressions(body: tuple[Stmt, ...]) -> list[Expr]:
+    """All expressions of a body, outer before inner."""
+    todo = [e for s in walk_statements(body) for e in expressions(s)]
+    found: list[Expr] = []
+    while todo:
+        e = todo.pop()
+        found.append(e)
+        todo += operands(e)
+    return found

@@ -1,0 +1,330 @@
+"""Iteration mappings for CPU-like targets: which loops run a kernel's body, as IR.
+
+A chunk function runs the units f0 <= u < f1 of a range; launchers split the units between
+threads or work-items. Without tiles a unit is one step of the slowest dimensions (up to three,
+flattened), walked row by row with one division for a whole chunk; the faster dimensions are
+plain loops inside, so that the contiguous one is vectorised over its whole extent. With
+tiles a unit is one tile.
+"""
+
+from __future__ import annotations
+
+from execspace import PolicySpec
+
+from . import ir
+from .ir import Assign, Expr, For, If, Stmt, Var, While, integer, op, var
+from .reductions import Reduction
+from .types import INT64, Pointer, Scalar, Type, ViewTy
+
+PART_STRIDE = 8  # entries between the partial results of two parts: no shared cache line
+
+
+def index_order(body: ir.Function, policy: PolicySpec) -> tuple[int, ...]:
+    """Dimensions of the policy from the slowest to the fastest.
+
+    "auto" lets the kernel's own accesses decide: the last index runs fastest unless more of
+    them have the first index in the dimension of stride one.
+    """
+    forward = tuple(range(policy.rank))
+    if policy.iterate == "right" or policy.rank == 1:
+        return forward
+    if policy.iterate == "left":
+        return forward[::-1]
+    votes = _unit_stride_votes(body, policy.rank)
+    return forward if votes[-1] >= votes[0] else forward[::-1]
+
+
+def _unit_stride_votes(body: ir.Function, rank: int) -> list[int]:
+    names = [p.name for p in body.parameters[:rank]]
+    depends: dict[str, set[int]] = {name: {d} for d, name in enumerate(names)}
+    for s in ir.walk_statements(body.body):
+        if isinstance(s, Assign):
+            depends.setdefault(s.name, set()).update(_indices(s.value, depends))
+    votes = [0] * rank
+    accesses: list[tuple[Var, tuple[Expr, ...]]] = [
+        (e.view, e.indices) for e in ir.walk_expressions(body.body) if isinstance(e, ir.Load)
+    ]
+    accesses += [
+        (s.view, s.indices) for s in ir.walk_statements(body.body) if isinstance(s, ir.Store)
+    ]
+    for view, indices in accesses:
+        assert isinstance(view.type, ViewTy)
+        if view.type.unit is not None:
+            for d in _indices(indices[view.type.unit], depends):
+                votes[d] += 1
+    return votes
+
+
+def _indices(e: Expr, depends: dict[str, set[int]]) -> set[int]:
+    if isinstance(e, Var):
+        return depends.get(e.name, set())
+    found: set[int] = set()
+    for a in ir.operands(e):
+        found |= _indices(a, depends)
+    return found
+
+
+def _bounds(policy: PolicySpec) -> list[Var]:
+    names = [f"_lo{d}" for d in range(policy.rank)] + [f"_hi{d}" for d in range(policy.rank)]
+    if policy.tiled:
+        names += [f"_tile{d}" for d in range(policy.rank)]
+    return [var(name) for name in names]
+
+
+def _depth(policy: PolicySpec) -> int:
+    """How many of the slowest dimensions are flattened before the one that is split."""
+    return min(policy.rank - 1, 2)
+
+
+def _count(policy: PolicySpec, d: int) -> Expr:
+    extent = op("sub", var(f"_hi{d}"), var(f"_lo{d}"))
+    if not policy.tiled:
+        return extent
+    rounded = op("sub", op("add", extent, var(f"_tile{d}")), integer(1))
+    return op("truncdiv", rounded, var(f"_tile{d}"))
+
+
+def units_function(policy: PolicySpec, order: tuple[int, ...], name: str) -> ir.Function:
+    """Number of units of a range, from its bounds."""
+    split = order if policy.tiled else order[: _depth(policy) + 1]
+    total: Expr = _count(policy, split[0])
+    for d in split[1:]:
+        total = op("mul", total, _count(policy, d))
+    return ir.Function(name, tuple(_bounds(policy)), INT64, {}, (ir.Return(total),), entry=True)
+
+
+def items_function(policy: PolicySpec, name: str) -> ir.Function:
+    """Number of kernel calls of a range, from its bounds."""
+    total: Expr = op("sub", var("_hi0"), var("_lo0"))
+    for d in range(1, policy.rank):
+        total = op("mul", total, op("sub", var(f"_hi{d}"), var(f"_lo{d}")))
+    return ir.Function(name, tuple(_bounds(policy)), INT64, {}, (ir.Return(total),), entry=True)
+
+
+class _Chunk:
+    """Builds one chunk function."""
+
+    def __init__(
+        self,
+        body: ir.Function,
+        policy: PolicySpec,
+        order: tuple[int, ...],
+        reduction: Reduction | None,
+    ) -> None:
+        self.body = body
+        self.policy = policy
+        self.order = order
+        self.reduction = reduction
+        self.locals: dict[str, Scalar] = {}
+
+    def set(self, name: str, value: Expr) -> Stmt:
+        self.locals[name] = INT64
+        return Assign(name, value)
+
+    def call(self) -> list[Stmt]:
+        """The body, for the current indices."""
+        args = [var(f"_i{d}") for d in range(self.policy.rank)]
+        rest = self.body.parameters[self.policy.rank :]
+        value = ir.Call(
+            self.body.name,
+            (*args, *(Var(p.name, p.type) for p in rest)),
+            self.body.result or INT64,
+        )
+        if self.reduction is None:
+            return [ir.Evaluate(value)]
+        contribution: Expr = value
+        if self.body.result != self.reduction.type:
+            contribution = ir.Op("cast", (value,), self.reduction.type)
+        return self.reduction.accumulate(contribution)
+
+    def nest(self, dims: tuple[int, ...], lo: str = "_lo", hi: str = "_hi") -> list[Stmt]:
+        """Plain loops over some dimensions, the last one innermost, around the body."""
+        inner = self.call()
+        for d in reversed(dims):
+            self.locals[f"_i{d}"] = INT64
+            inner = [For(f"_i{d}", var(f"{lo}{d}"), var(f"{hi}{d}"), integer(1), tuple(inner))]
+        return inner
+
+    def rows(self) -> list[Stmt]:
+        """The untiled walk."""
+        depth = _depth(self.policy)
+        outer, split, inner = (
+            self.order[:depth], self.order[depth], self.order[depth + 1 :],
+        )  # fmt: skip
+        start = var(f"_lo{split}")
+        if not outer:
+            first, last = op("add", start, var("_f0")), op("add", start, var("_f1"))
+            self.locals[f"_i{split}"] = INT64
+            return [For(f"_i{split}", first, last, integer(1), tuple(self.nest(inner)))]
+        out = [self.set(f"_n{d}", _count(self.policy, d)) for d in (*outer[1:], split)]
+        out.append(self.set("_rest", var("_f0")))
+        for d, faster in zip(outer, (*outer[1:], split), strict=True):
+            step: Expr = var(f"_n{faster}")
+            for e in (*outer, split)[(*outer, split).index(faster) + 1 :]:
+                step = op("mul", step, var(f"_n{e}"))
+            out.append(
+                self.set(f"_i{d}", op("add", var(f"_lo{d}"), op("truncdiv", var("_rest"), step)))
+            )
+            out.append(self.set("_rest", op("truncmod", var("_rest"), step)))
+        out.append(self.set("_at", var("_f0")))
+        left = op("sub", var("_f1"), var("_at"))
+        row = op("sub", var(f"_n{split}"), var("_rest"))
+        begin = op("add", start, var("_rest"))
+        self.locals[f"_i{split}"] = INT64
+        walk: list[Stmt] = [
+            self.set("_run", op("min", left, row)),
+            self.set("_from", begin),
+            For(
+                f"_i{split}",
+                var("_from"),
+                op("add", var("_from"), var("_run")),
+                integer(1),
+                tuple(self.nest(inner)),
+            ),
+            self.set("_at", op("add", var("_at"), var("_run"))),
+            self.set("_rest", integer(0)),
+            *self._odometer(outer),
+        ]
+        out.append(While(op("lt", var("_at"), var("_f1")), tuple(walk)))
+        return out
+
+    def _odometer(self, dims: tuple[int, ...]) -> list[Stmt]:
+        last = dims[-1]
+        step = [self.set(f"_i{last}", op("add", var(f"_i{last}"), integer(1)))]
+        if len(dims) == 1:
+            return step
+        wrapped: list[Stmt] = [
+            self.set(f"_i{last}", var(f"_lo{last}")),
+            *self._odometer(dims[:-1]),
+        ]
+        return [*step, If(op("eq", var(f"_i{last}"), var(f"_hi{last}")), tuple(wrapped))]
+
+    def tiles(self) -> list[Stmt]:
+        """The walk tile by tile."""
+        out = [self.set(f"_n{d}", _count(self.policy, d)) for d in self.order]
+        walk: list[Stmt] = [self.set("_rest", var("_u"))]
+        for d in reversed(self.order):
+            tile = op("mul", op("truncmod", var("_rest"), var(f"_n{d}")), var(f"_tile{d}"))
+            walk.append(self.set(f"_from{d}", op("add", var(f"_lo{d}"), tile)))
+            end = op("add", var(f"_from{d}"), var(f"_tile{d}"))
+            walk.append(self.set(f"_to{d}", op("min", end, var(f"_hi{d}"))))
+            walk.append(self.set("_rest", op("truncdiv", var("_rest"), var(f"_n{d}"))))
+        walk += self.nest(self.order, "_from", "_to")
+        self.locals["_u"] = INT64
+        out.append(For("_u", var("_f0"), var("_f1"), integer(1), tuple(walk)))
+        return out
+
+
+def chunk_function(
+    body: ir.Function,
+    policy: PolicySpec,
+    order: tuple[int, ...],
+    reduction: Reduction | None,
+    name: str,
+) -> ir.Function:
+    """The loops around a body.
+
+    Its parameters are the first and last unit, for a reduction the number of the part and
+    the rows of partial results, then bounds, then the arguments of the kernel.
+    """
+    chunk = _Chunk(body, policy, order, reduction)
+    walk = chunk.tiles() if policy.tiled else chunk.rows()
+    statements: list[Stmt] = [If(op("lt", var("_f0"), var("_f1")), tuple(walk))]
+    head = [var("_f0"), var("_f1")]
+    types = dict(chunk.locals)
+    if reduction is not None:
+        head.append(var("_part"))
+        head += [Var(f"_p{n}", Pointer(s.type)) for n, s in enumerate(reduction.states)]
+        at = op("mul", var("_part"), integer(PART_STRIDE))
+        statements = [
+            *reduction.reset(),
+            *statements,
+            *(
+                ir.StoreAt(Var(f"_p{n}", Pointer(s.type)), at, s.var)
+                for n, s in enumerate(reduction.states)
+            ),
+        ]
+        types |= reduction.locals()
+    parameters = (*head, *_bounds(policy), *body.parameters[policy.rank :])
+    return ir.Function(name, parameters, None, types, tuple(statements), entry=True)
+
+
+def finish_function(reduction: Reduction, name: str) -> ir.Function:
+    """Join the partial results of all parts, in their order, and make the result."""
+    pointers = [Var(f"_p{n}", Pointer(s.type)) for n, s in enumerate(reduction.states)]
+    at = op("mul", var("_part"), integer(PART_STRIDE))
+    others: tuple[Expr, ...] = tuple(
+        ir.LoadAt(p, at, s.type) for p, s in zip(pointers, reduction.states, strict=True)
+    )
+    merge = tuple(reduction.merge(others))
+    loop = For("_part", integer(0), var("_parts"), integer(1), merge)
+    statements = (*reduction.reset(), loop, ir.Return(reduction.final()))
+    types = {**reduction.locals(), "_part": INT64}
+    types.pop("_v", None)
+    return ir.Function(
+        name, (var("_parts"), *pointers), reduction.type, types, statements, entry=True
+    )
+
+
+def cost(function: ir.Function, module: tuple[ir.Function, ...]) -> int | None:
+    """Rough operations of one call; None where a loop's length is not known."""
+    return _cost(function.body, {f.name: f for f in module})
+
+
+_HEAVY = 20  # a division or a mathematical function, in additions
+
+
+def _cost(body: tuple[Stmt, ...], functions: dict[str, ir.Function]) -> int | None:
+    total = 0
+    for s in body:
+        for e in ir.expressions(s):
+            part = _expression_cost(e, functions)
+            if part is None:
+                return None
+            total += part
+        match s:
+            case If():
+                then, orelse = _cost(s.body, functions), _cost(s.orelse, functions)
+                if then is None or orelse is None:
+                    return None
+                total += max(then, orelse)
+            case For():
+                inner = _cost(s.body, functions)
+                values = [b.value for b in (s.start, s.stop, s.step) if isinstance(b, ir.Const)]
+                if inner is None or len(values) < 3:
+                    return None
+                total += inner * len(range(*values))
+            case While():
+                return None
+            case ir.Store():
+                total += 1
+    return total
+
+
+def _expression_cost(e: Expr, functions: dict[str, ir.Function]) -> int | None:
+    total = 1
+    if isinstance(e, ir.Op) and e.op not in ("add", "sub", "mul", "neg", "cast"):
+        total = _HEAVY if e.op in _SLOW else 2
+    if isinstance(e, ir.Call):
+        inner = _cost(functions[e.function].body, functions)
+        if inner is None:
+            return None
+        total += inner
+    for a in ir.operands(e):
+        part = _expression_cost(a, functions)
+        if part is None:
+            return None
+        total += part
+    return total
+
+
+_SLOW = frozenset(
+    "truediv floordiv mod truncdiv truncmod pow sqrt cbrt exp exp2 expm1 log log2 log10 log1p "
+    "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc gamma lgamma atan2 "
+    "hypot fmod".split()
+)
+
+
+def argument_types(function: ir.Function) -> tuple[Type, ...]:
+    """Types of a function's parameters."""
+    return tuple(p.type for p in function.parameters)

@@ -1,0 +1,173 @@
+"""The operations of typed IR, and which Python callables stand for them in kernels.
+
+One table for inference, printers and documentation. Printers own the spelling of each
+operation in their language; this file owns its meaning.
+"""
+
+from __future__ import annotations
+
+import builtins
+import cmath
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
+BITWISE = ("bitand", "bitor", "bitxor", "lshift", "rshift")
+
+# Operation -> meaning. "trunc" division is C's; ranges.py puts it where it equals floor.
+OPERATIONS: dict[str, str] = {
+    "add": "a + b; integers wrap",
+    "sub": "a - b; integers wrap",
+    "mul": "a * b; integers wrap",
+    "truediv": "a / b in floating point",
+    "floordiv": "a // b, rounded towards minus infinity; integer division by zero gives 0",
+    "mod": "a % b with the sign of b; an integer modulo zero gives 0",
+    "truncdiv": "a // b for a >= 0 and b > 0",
+    "truncmod": "a % b for a >= 0 and b > 0",
+    "pow": "a ** b; a negative integer exponent truncates the result to an integer",
+    "neg": "-a",
+    "invert": "~a",
+    "bitand": "a & b",
+    "bitor": "a | b",
+    "bitxor": "a ^ b",
+    "lshift": "a << b; 0 if b is not less than the width",
+    "rshift": "a >> b; 0 or -1 if b is not less than the width",
+    "not": "not a, of a bool",
+    "and": "a and b, of bools; b is evaluated only if needed",
+    "or": "a or b, of bools; b is evaluated only if needed",
+    **{name: "comparison; false (ne: true) with a NaN" for name in COMPARISONS},
+    "cast": "conversion as NumPy's astype: floats truncate, integers wrap",
+    "min": "b if b < a else a: Python's min",
+    "max": "b if b > a else a: Python's max",
+    "minimum": "the lesser, NaN if either is: numpy.minimum",
+    "maximum": "the greater, NaN if either is: numpy.maximum",
+    "fmin": "the lesser, of a NaN and a number the number: numpy.fmin",
+    "fmax": "the greater, of a NaN and a number the number: numpy.fmax",
+    "abs": "absolute value; of a complex number its modulus",
+    "real": "real part",
+    "imag": "imaginary part",
+    "conj": "complex conjugate",
+    "complex": "a + b*1j",
+    "isnan": "whether it is a NaN",
+    "isinf": "whether it is infinite",
+    "isfinite": "whether it is neither infinite nor NaN",
+    "reduce_sum": "joins two partial sums; may be reassociated",
+    "reduce_prod": "joins two partial products; may be reassociated",
+    "reduce_min": "joins two partial minima, neither a NaN",
+    "reduce_max": "joins two partial maxima, neither a NaN",
+}
+
+# Mathematical functions of one or two floats, computed in the type of their operands.
+FLOAT1 = (
+    "sqrt", "cbrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan",
+    "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc",
+    "gamma", "lgamma", "floor", "ceil", "trunc", "rint",
+)  # fmt: skip
+FLOAT2 = ("atan2", "hypot", "copysign", "fmod")
+OPERATIONS |= {name: "mathematical function" for name in FLOAT1 + FLOAT2}
+
+COMPLEX_FUNCTIONS = frozenset(
+    ("sqrt", "exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh")
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """What a Python callable means in a kernel.
+
+    `rule` names the typing rule: "float1", "float2", "same2" (operands promoted), "predicate",
+    "to_int" (a float function, then a Python int), or one of its own.
+    """
+
+    rule: str
+    op: str
+    arity: tuple[int, ...]
+
+
+def _table() -> dict[Any, Callee]:
+    found: dict[Any, Callee] = {}
+
+    def add(callee: Callee, *objects: Any) -> None:
+        for o in objects:
+            if o is not None:
+                found[o] = callee
+
+    numpy_names = {
+        "asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh",
+        "acosh": "arccosh", "atanh": "arctanh", "atan2": "arctan2",
+    }  # fmt: skip
+    for name in FLOAT1:
+        objects = [getattr(np, numpy_names.get(name, name), None)]
+        if name not in ("floor", "ceil", "trunc", "rint"):
+            objects += [getattr(math, name, None), getattr(cmath, name, None)]
+        add(Callee("float1", name, (1,)), *objects)
+    for name in FLOAT2:
+        objects = [getattr(np, numpy_names.get(name, name), None), getattr(math, name, None)]
+        add(Callee("float2", name, (2,)), *objects)
+    for name in ("floor", "ceil", "trunc"):
+        add(Callee("to_int", name, (1,)), getattr(math, name))
+    add(Callee("float1", "fabs", (1,)), math.fabs, np.fabs)
+    for name in ("isnan", "isinf", "isfinite"):
+        add(Callee("predicate", name, (1,)), getattr(math, name), getattr(np, name))
+    for name in ("minimum", "maximum", "fmin", "fmax"):
+        add(Callee("same2", name, (2,)), getattr(np, name))
+    add(Callee("float2", "pow", (2,)), math.pow)
+    add(Callee("operator", "pow", (2,)), builtins.pow, np.power)
+    add(Callee("operator", "mod", (2,)), np.mod)
+    add(Callee("operator", "floordiv", (2,)), np.floor_divide)
+    add(Callee("abs", "abs", (1,)), builtins.abs, np.abs)
+    add(Callee("part", "real", (1,)), np.real)
+    add(Callee("part", "imag", (1,)), np.imag)
+    add(Callee("conj", "conj", (1,)), np.conj)
+    add(Callee("square", "mul", (1,)), np.square)
+    add(Callee("scale", "mul", (1,)), math.radians, np.radians, np.deg2rad)
+    add(Callee("scale", "mul", (1,)), math.degrees, np.degrees, np.rad2deg)
+    add(Callee("where", "select", (3,)), np.where)
+    add(Callee("round", "rint", (1, 2)), builtins.round)
+    add(Callee("fold", "min", ()), builtins.min)
+    add(Callee("fold", "max", ()), builtins.max)
+    add(Callee("len", "extent", (1,)), builtins.len)
+    add(Callee("divmod", "divmod", (2,)), builtins.divmod)
+    add(Callee("int", "cast", (1,)), builtins.int)
+    add(Callee("float", "cast", (1,)), builtins.float)
+    add(Callee("bool", "cast", (1,)), builtins.bool)
+    add(Callee("complex", "complex", (1, 2)), builtins.complex)
+    return found
+
+
+CALLEES = _table()
+
+# Operators on two Python-weak constants: what Python itself makes of them.
+PYTHON_OPERATORS: dict[str, Callable[..., Any]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "truediv": lambda a, b: a / b,
+    "floordiv": lambda a, b: a // b,
+    "mod": lambda a, b: a % b,
+    "pow": lambda a, b: a**b,
+    "neg": lambda a: -a,
+    "invert": lambda a: ~a,
+    "bitand": lambda a, b: a & b,
+    "bitor": lambda a, b: a | b,
+    "bitxor": lambda a, b: a ^ b,
+    "lshift": lambda a, b: a << b,
+    "rshift": lambda a, b: a >> b,
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+}
+
+OPERATOR_SIGNS = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%",
+    "pow": "**", "bitand": "&", "bitor": "|", "bitxor": "^", "lshift": "<<", "rshift": ">>",
+    "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=", "neg": "-",
+    "invert": "~", "pos": "+", "not": "not",
+}  # fmt: skip

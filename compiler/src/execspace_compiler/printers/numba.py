@@ -1,0 +1,246 @@
+"""Printer for typed Numba Python: explicit types everywhere, raw pointers, no wrap-around.
+
+Numba widens int32 and mixes float32 with integers to float64, so each result that Numba would
+widen is cast. Views are a pointer, their strides and, where used, their extents; elements
+are reached by one linear int64 offset, with the dimension of stride one left unmultiplied:
+the only form that LLVM vectorises for contiguous Views and for subviews alike.
+"""
+
+from __future__ import annotations
+
+import math
+
+from .. import ir
+from ..types import BOOL, Pointer, Scalar, ViewTy
+from .python import (
+    COMPARISONS,
+    INFIX,
+    PythonPrinter,
+    element,
+    extents_used,
+    function_name,
+    identifier,
+)
+
+VERSION = "1"  # part of every cache key; raise it when the text for the same IR changes
+
+_NATIVE = frozenset(("int64", "uint64", "float64", "float32", "complex128", "complex64", "bool"))
+
+# Operations that are functions of the runtime module, written there once for all types.
+_RUNTIME = {
+    "truncdiv": "truncdiv", "truncmod": "truncmod",
+    "min": "python_min", "max": "python_max", "minimum": "minimum", "maximum": "maximum",
+    "fmin": "fmin", "fmax": "fmax", "reduce_sum": "reduce_sum", "reduce_prod": "reduce_prod",
+    "reduce_min": "reduce_min", "reduce_max": "reduce_max",
+}  # fmt: skip
+_MATH = frozenset(
+    "sqrt exp expm1 log log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh "
+    "erf erfc gamma lgamma atan2 hypot copysign fmod".split()
+)
+_NUMPY = frozenset("cbrt exp2 log2 floor ceil trunc rint isnan isinf isfinite real imag".split())
+
+
+def type_name(t: Scalar) -> str:
+    """Name of the NumPy class that casts to a type."""
+    return "np.bool_" if t.name == "bool" else f"np.{t.name}"
+
+
+class NumbaPrinter(PythonPrinter):
+    """Prints a module for Numba."""
+
+    def __init__(self, module: ir.Module) -> None:
+        super().__init__(module)
+        self.extents = extents_used(module.functions)
+        self.functions = {f.name: f for f in module.functions}
+
+    def text(self) -> str:
+        """The module's functions, each decorated for Numba."""
+        lines: list[str] = []
+        for f in self.module.functions:
+            lines += ["", "", *self.function(f)]
+        return "\n".join(lines) + "\n"
+
+    def options(self) -> str:
+        """Keyword arguments of `numba.njit`, the same for all functions of the module."""
+        if self.module.fastmath:
+            flags = "True"
+        else:
+            flags = "{'contract'}" if self.module.fma else "False"
+        return f"error_model='numpy', nogil=True, fastmath={flags}"
+
+    def function(self, f: ir.Function) -> list[str]:
+        parameters: list[str] = []
+        prologue: list[str] = []
+        for p in f.parameters:
+            name = identifier(p.name)
+            if isinstance(p.type, ViewTy):
+                if f.entry:
+                    parameters.append(f"{name}_d")
+                    prologue += self._unpack(f, p)
+                else:
+                    parameters += self._components(f.name, p, name)
+            elif isinstance(p.type, Pointer):
+                parameters.append(f"{name}_d")
+                prologue.append(f"    {name} = _r.pointer({name}_d, {_pointee(p.type.element)})")
+            else:
+                parameters.append(name)
+        # The body and its helpers must be inlined into the loops or nothing vectorises.
+        inline = "" if f.entry else "forceinline=True, "
+        return [
+            f"@numba.njit({inline}{self.options()})",
+            f"def {function_name(f.name)}({', '.join(parameters)}):",
+            *prologue,
+            *self.block(f.body, 1),
+        ]
+
+    def _unpack(self, f: ir.Function, p: ir.Var) -> list[str]:
+        """Read a View's pointer, strides and extents from its descriptor."""
+        assert isinstance(p.type, ViewTy)
+        name, rank = identifier(p.name), p.type.rank
+        pointee = _pointee(p.type.element)
+        out = [f"    {name} = _r.pointer(_r.peek({name}_d, 0), {pointee})"]
+        for part in self._components(f.name, p, name)[1:]:
+            d = int(part[-1])
+            slot = 1 + d if part[-2] == "n" else 1 + rank + d
+            out.append(f"    {part} = _r.peek({name}_d, {slot})")
+        return out
+
+    def _components(self, function: str, p: ir.Var, name: str) -> list[str]:
+        """Names that stand for a View: pointer, strides, extents."""
+        assert isinstance(p.type, ViewTy)
+        dims = range(p.type.rank)
+        parts = [name, *(f"{name}_s{d}" for d in dims if d != p.type.unit)]
+        if p.name in self.extents[function]:
+            parts += [f"{name}_n{d}" for d in dims]
+        return parts
+
+    def call(self, e: ir.Call) -> str:
+        callee = self.functions[e.function]
+        args: list[str] = []
+        for p, a in zip(callee.parameters, e.args, strict=True):
+            if isinstance(p.type, ViewTy):
+                assert isinstance(a, ir.Var)
+                args += self._components(callee.name, p, identifier(a.name))
+            else:
+                args.append(self.expr(a))
+        return f"{function_name(e.function)}({', '.join(args)})"
+
+    def const(self, e: ir.Const) -> str:
+        t = e.type
+        if t.is_float:
+            text = _float_text(float(e.value))
+        elif t.kind == "c":
+            value = complex(e.value)
+            text = f"complex({_float_text(value.real)}, {_float_text(value.imag)})"
+        elif t.kind == "b":
+            return repr(bool(e.value))
+        else:
+            value_ = int(e.value)
+            text = repr(value_)
+            if value_ == -(2**63):
+                text = "(-9223372036854775807 - 1)"
+        if t.name in ("int64", "float64", "complex128"):
+            return f"({text})" if text.startswith("-") else text
+        return f"{type_name(t)}({text})"
+
+    def loop_range(self, s: ir.For) -> str:
+        start, stop, step = self.expr(s.start), self.expr(s.stop), self.expr(s.step)
+        if isinstance(s.step, ir.Const) and s.step.value == 1:
+            return f"range({start}, {stop})"
+        return f"range({start}, {stop}, {step})"
+
+    def _offset(self, view: ir.Var, indices: tuple[ir.Expr, ...]) -> str:
+        assert isinstance(view.type, ViewTy)
+        name = identifier(view.name)
+        terms = [
+            self.expr(i) if d == view.type.unit else f"{self.expr(i)} * {name}_s{d}"
+            for d, i in enumerate(indices)
+        ]
+        return " + ".join(terms) or "0"
+
+    def load(self, e: ir.Load) -> str:
+        return f"_r.load({identifier(e.view.name)}, {self._offset(e.view, e.indices)})"
+
+    def store(self, s: ir.Store) -> str:
+        offset = self._offset(s.view, s.indices)
+        return f"_r.store({identifier(s.view.name)}, {offset}, {self.expr(s.value)})"
+
+    def load_at(self, e: ir.LoadAt) -> str:
+        return f"_r.load({identifier(e.pointer.name)}, {self.expr(e.index)})"
+
+    def store_at(self, s: ir.StoreAt) -> str:
+        pointer = identifier(s.pointer.name)
+        return f"_r.store({pointer}, {self.expr(s.index)}, {self.expr(s.value)})"
+
+    def _wide(self, name: str, args: list[str], t: Scalar) -> str:
+        """An integer operation that the runtime has for 64 bits only."""
+        wide = "uint64" if t.kind == "u" else "int64"
+        sign = "u" if t.kind == "u" and name in ("floordiv", "mod", "pow") else ""
+        prefix = "" if name in ("lshift", "rshift") else f"{sign}int_"
+        operands = [a if t.name == wide else f"np.{wide}({a})" for a in args]
+        return self._narrowed(f"_r.{prefix}{name}({', '.join(operands)})", t)
+
+    def _narrowed(self, text: str, t: Scalar) -> str:
+        """Undo Numba's widening of narrow integers."""
+        return text if t.name in _NATIVE else f"{type_name(t)}({text})"
+
+    def operation(self, e: ir.Op, args: list[str]) -> str:
+        name, t = e.op, e.type
+        operand = e.args[0].type
+        assert isinstance(operand, Scalar)
+        if name == "cast":
+            return self._cast(args[0], operand, t)
+        if name in COMPARISONS or name in ("and", "or"):
+            return f"({args[0]} {INFIX[name]} {args[1]})"
+        if name in INFIX:
+            return self._narrowed(f"({args[0]} {INFIX[name]} {args[1]})", t)
+        if name == "not":
+            return f"(not {args[0]})"
+        if name == "neg":
+            return self._narrowed(f"(-{args[0]})", t)
+        if name == "invert":
+            return self._narrowed(f"(~{args[0]})", t)
+        if name in ("floordiv", "mod") and t.is_float:
+            return f"_r.{t.name}_{name}({args[0]}, {args[1]})"
+        if name == "pow" and not t.is_integer:
+            return self._same(f"({args[0]} ** {args[1]})", t)
+        if name in ("floordiv", "mod", "pow", "lshift", "rshift"):
+            return self._wide(name, args, t)
+        if name in _RUNTIME:
+            return self._narrowed(f"_r.{_RUNTIME[name]}({', '.join(args)})", t)
+        if name == "abs":
+            return self._same(f"abs({args[0]})", t) if t.is_float else self._narrowed(
+                f"abs({args[0]})", t
+            )
+        if name == "complex":
+            return f"{type_name(t)}(complex({args[0]}, {args[1]}))"
+        if name == "conj":
+            return f"{type_name(t)}(np.conj({args[0]}))"
+        module = "np" if name in _NUMPY or operand.kind == "c" else "math"
+        if name not in _NUMPY and name not in _MATH:
+            raise AssertionError(f"operation {name} has no Numba spelling")
+        text = f"{module}.{name}({', '.join(args)})"
+        return text if t == BOOL else self._same(text, t)
+
+    def _same(self, text: str, t: Scalar) -> str:
+        """Mathematical functions of float32 may come back as float64."""
+        return f"{type_name(t)}({text})" if t.name in ("float32", "complex64") else text
+
+    def _cast(self, text: str, source: Scalar, t: Scalar) -> str:
+        if source.strong == t.strong:
+            return text
+        if source.is_float and t.is_integer and t.name != "int64" and t.name != "uint64":
+            text = f"np.int64({text})"  # out of range it then wraps instead of being undefined
+        return f"{type_name(t)}({text})"
+
+
+def _pointee(t: Scalar) -> str:
+    return f"_r.{'boolean' if t.name == 'bool' else t.name}"
+
+
+def _float_text(value: float) -> str:
+    if math.isnan(value):
+        return "np.nan"
+    if math.isinf(value):
+        return "np.inf" if value > 0 else "(-np.inf)"
+    return repr(value)

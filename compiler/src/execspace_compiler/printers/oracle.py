@@ -1,0 +1,83 @@
+"""Printer for the oracle: plain Python over NumPy scalars, one statement a line.
+
+The text runs under CPython, so pdb steps through it. Every value is a NumPy scalar of the
+type that the IR says, and Views are checked accessors.
+"""
+
+from __future__ import annotations
+
+from .. import ir
+from ..types import Scalar
+from .numba import _float_text, type_name
+from .python import INFIX, PythonPrinter, function_name, identifier
+
+_NUMPY_NAMES = {
+    "asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh",
+    "acosh": "arccosh", "atanh": "arctanh", "atan2": "arctan2", "abs": "abs", "pow": "power",
+    "truncdiv": "floor_divide", "truncmod": "remainder", "floordiv": "floor_divide",
+    "mod": "remainder", "lshift": "left_shift", "rshift": "right_shift", "neg": "negative",
+    "invert": "invert",
+}  # fmt: skip
+_RUNTIME = {
+    "min": "python_min", "max": "python_max", "erf": "erf", "erfc": "erfc", "gamma": "gamma",
+    "lgamma": "lgamma",
+}  # fmt: skip
+
+
+class OraclePrinter(PythonPrinter):
+    """Prints a module for CPython."""
+
+    def text(self) -> str:
+        """All functions of the module."""
+        lines = ["import numpy as np", "", "from execspace_compiler import oracle as _r"]
+        for f in self.module.functions:
+            lines += ["", "", *self.function(f)]
+        return "\n".join(lines) + "\n"
+
+    def function(self, f: ir.Function) -> list[str]:
+        names = ", ".join(identifier(p.name) for p in f.parameters)
+        return [f"def {function_name(f.name)}({names}):", *self.block(f.body, 1)]
+
+    def const(self, e: ir.Const) -> str:
+        if e.type.is_float:
+            return f"{type_name(e.type)}({_float_text(float(e.value))})"
+        return f"{type_name(e.type)}({e.value!r})"
+
+    def extent(self, e: ir.Extent) -> str:
+        return f"{identifier(e.view.name)}.extent({e.dimension})"
+
+    def load(self, e: ir.Load) -> str:
+        return f"{identifier(e.view.name)}[{self._indices(e.indices)}]"
+
+    def store(self, s: ir.Store) -> str:
+        view = identifier(s.view.name)
+        return f"{view}[{self._indices(s.indices)}] = {self.expr(s.value)}"
+
+    def _indices(self, indices: tuple[ir.Expr, ...]) -> str:
+        return ", ".join(self.expr(i) for i in indices) or "()"
+
+    def call(self, e: ir.Call) -> str:
+        return f"{function_name(e.function)}({', '.join(self.expr(a) for a in e.args)})"
+
+    def loop_range(self, s: ir.For) -> str:
+        return f"_r.int_range({self.expr(s.start)}, {self.expr(s.stop)}, {self.expr(s.step)})"
+
+    def operation(self, e: ir.Op, args: list[str]) -> str:
+        name, t = e.op, e.type
+        operand = e.args[0].type
+        assert isinstance(operand, Scalar)
+        if name == "cast":
+            return f"_r.cast({args[0]}, {type_name(t)})"
+        if name in ("and", "or"):
+            return f"({args[0]} {INFIX[name]} {args[1]})"
+        if name in INFIX:
+            return f"({args[0]} {INFIX[name]} {args[1]})"
+        if name == "not":
+            return f"(not {args[0]})"
+        if name == "pow" and t.is_integer:
+            return f"_r.int_pow({args[0]}, {args[1]})"
+        if name == "complex":
+            return f"{type_name(t)}(complex({args[0]}, {args[1]}))"
+        if name in _RUNTIME:
+            return f"_r.{_RUNTIME[name]}({', '.join(args)})"
+        return f"np.{_NUMPY_NAMES.get(name, name)}({', '.join(args)})"

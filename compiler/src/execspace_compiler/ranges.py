@@ -1,0 +1,143 @@
+"""Which integers are never negative: there `//` and `%` need no fix-up for the sign.
+
+Indices of a range that starts at zero or above are, and so are extents, unsigned numbers, and
+sums, products and quotients of such. Assumes that int64 index arithmetic does not overflow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from . import ir
+from .ir import Const, Expr, Op, Select, Stmt, Var
+
+
+def drop_sign_fixups(function: ir.Function, nonnegative: frozenset[str]) -> ir.Function:
+    """Replace floor division by plain division where both operands are proven.
+
+    Parameters
+    ----------
+    nonnegative : frozenset of str
+        Parameters that are known not to be negative.
+    """
+    known = _never_negative(function, nonnegative)
+    return replace(function, body=_statements(function.body, known))
+
+
+def _never_negative(function: ir.Function, start: frozenset[str]) -> set[str]:
+    assignments: dict[str, list[Expr]] = {}
+    for s in ir.walk_statements(function.body):
+        if isinstance(s, ir.Assign):
+            assignments.setdefault(s.name, []).append(s.value)
+        elif isinstance(s, ir.For):
+            # A rising counter stays above its start; a falling one above its stop.
+            rising = isinstance(s.step, Const) and s.step.value > 0
+            assignments.setdefault(s.name, []).append(
+                s.start if rising else Const(-1, s.start.type)  # type: ignore[arg-type]
+            )
+    known = set(start) | {n for n in assignments if n not in start}
+    known = {n for n in known if n in start or function.locals[n].is_integer}
+    # The greatest fix-point: assume all, then drop what an assignment contradicts.
+    changed = True
+    while changed:
+        changed = False
+        for name, values in assignments.items():
+            if name in known and not all(_nonnegative(v, known) for v in values):
+                known.discard(name)
+                changed = True
+    return known
+
+
+def _nonnegative(e: Expr, known: set[str]) -> bool:
+    type = e.type
+    match e:
+        case Const():
+            return bool(e.value >= 0) if isinstance(e.value, int) else False
+        case Var():
+            return e.name in known or getattr(type, "kind", "") == "u"
+        case ir.Extent():
+            return True
+        case Select():
+            return _nonnegative(e.then, known) and _nonnegative(e.orelse, known)
+        case Op():
+            if e.type.kind == "u":
+                return True
+            a = e.args
+            if e.op in ("add", "mul", "truncdiv", "truncmod", "floordiv", "min", "bitor"):
+                return all(_nonnegative(x, known) for x in a)
+            if e.op in ("mod",):
+                return _nonnegative(a[1], known)
+            if e.op in ("max", "bitand"):
+                return any(_nonnegative(x, known) for x in a)
+            if e.op in ("rshift",):
+                return _nonnegative(a[0], known)
+            if e.op == "cast":
+                source = a[0].type
+                small = getattr(source, "kind", "") == "u" and source.bits < e.type.bits  # type: ignore[union-attr]
+                return small or (
+                    getattr(source, "kind", "") == "i"
+                    and source.bits <= e.type.bits  # type: ignore[union-attr]
+                    and _nonnegative(a[0], known)
+                )
+        case ir.Load():
+            return e.type.kind == "u"
+    return False
+
+
+def _positive(e: Expr, known: set[str]) -> bool:
+    return isinstance(e, Const) and isinstance(e.value, int) and e.value > 0
+
+
+def _expression(e: Expr, known: set[str]) -> Expr:
+    match e:
+        case Op():
+            args = tuple(_expression(a, known) for a in e.args)
+            plain = {"floordiv": "truncdiv", "mod": "truncmod"}.get(e.op)
+            if (
+                plain and e.type.is_integer
+                and _nonnegative(args[0], known) and _positive(args[1], known)
+            ):  # fmt: skip
+                return replace(e, op=plain, args=args)
+            return replace(e, args=args)
+        case ir.Call():
+            return replace(e, args=tuple(_expression(a, known) for a in e.args))
+        case Select():
+            parts = [_expression(a, known) for a in (e.test, e.then, e.orelse)]
+            return replace(e, test=parts[0], then=parts[1], orelse=parts[2])
+        case ir.Load():
+            return replace(e, indices=tuple(_expression(a, known) for a in e.indices))
+        case ir.LoadAt():
+            return replace(e, index=_expression(e.index, known))
+    return e
+
+
+def _statements(body: tuple[Stmt, ...], known: set[str]) -> tuple[Stmt, ...]:
+    return tuple(_statement(s, known) for s in body)
+
+
+def _statement(s: Stmt, known: set[str]) -> Stmt:
+    match s:
+        case ir.Assign() | ir.Evaluate():
+            return replace(s, value=_expression(s.value, known))
+        case ir.Store():
+            indices = tuple(_expression(i, known) for i in s.indices)
+            return replace(s, indices=indices, value=_expression(s.value, known))
+        case ir.If():
+            return replace(
+                s,
+                test=_expression(s.test, known),
+                body=_statements(s.body, known),
+                orelse=_statements(s.orelse, known),
+            )
+        case ir.While():
+            return replace(
+                s, test=_expression(s.test, known), body=_statements(s.body, known)
+            )
+        case ir.For():
+            parts = [_expression(e, known) for e in (s.start, s.stop, s.step)]
+            body = _statements(s.body, known)
+            return replace(s, start=parts[0], stop=parts[1], step=parts[2], body=body)
+        case ir.Return():
+            if s.value is not None:
+                return replace(s, value=_expression(s.value, known))
+    return s

@@ -1,0 +1,110 @@
+"""From a Python function object to its syntax tree, found by position.
+
+Position, not name, so that lambdas, closures, factories, notebooks and decorated functions
+work alike. Only the function's own block is parsed where that suffices.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+from dataclasses import dataclass
+from functools import lru_cache
+from types import CodeType, FunctionType
+
+from execspace import KernelSyntaxError
+
+FunctionNode = ast.FunctionDef | ast.Lambda
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A function with its syntax tree; line numbers are those of the file."""
+
+    fn: FunctionType
+    node: FunctionNode
+    file: str
+
+
+def source_of(fn: FunctionType) -> Source:
+    """Find the syntax tree of a function.
+
+    Raises
+    ------
+    KernelSyntaxError
+        If Python does not keep the source: plain REPL before 3.13, `python -c`, bare `exec`.
+    """
+    code = fn.__code__
+    lines = linecache.getlines(code.co_filename, fn.__globals__)
+    if not lines:
+        raise KernelSyntaxError(
+            f"in kernel '{fn.__name__}'\n{code.co_filename}:{code.co_firstlineno}: the source of "
+            f"this function is not available, because Python keeps none for code typed at the "
+            f"plain prompt, given to `python -c`, or run by exec.\nhint: put the kernel into a "
+            f"file or a notebook cell, or use IPython."
+        )
+    if code.co_name == "<lambda>":
+        node: FunctionNode | None = _lambda(code, lines)
+    else:
+        node = _definition(code, lines)
+    if node is None or [a.arg for a in _positional(node)] != list(
+        code.co_varnames[: code.co_argcount]
+    ):
+        raise KernelSyntaxError(
+            f"in kernel '{fn.__name__}'\n{code.co_filename}:{code.co_firstlineno}: the source of "
+            f"this function does not match the running code; the file changed since it was "
+            f"imported.\nhint: restart Python or reload the module."
+        )
+    return Source(fn, node, code.co_filename)
+
+
+def _positional(node: FunctionNode) -> list[ast.arg]:
+    return [*node.args.posonlyargs, *node.args.args]
+
+
+def _definition(code: CodeType, lines: list[str]) -> ast.FunctionDef | None:
+    first = code.co_firstlineno - 1
+    block = inspect.getblock(lines[first:])
+    indented = block[0][:1] in " \t"
+    # A wrapper keeps columns as they are in the file, where dedenting would shift them.
+    text = "if True:\n" + "".join(block) if indented else "".join(block)
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return None
+    ast.increment_lineno(tree, first - (1 if indented else 0))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
+            start = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            if start == code.co_firstlineno:
+                return node
+    return None
+
+
+@lru_cache(maxsize=32)
+def _parse(text: str) -> ast.Module | None:
+    try:
+        return ast.parse(text)
+    except SyntaxError:
+        return None
+
+
+def _lambda(code: CodeType, lines: list[str]) -> ast.Lambda | None:
+    tree = _parse("".join(lines))
+    if tree is None:
+        return None
+    at = [(p[0], p[2]) for p in code.co_positions() if p[0] and p[2] is not None]
+    first = min((p for p in at if p != (code.co_firstlineno, 0)), default=None)
+    best: ast.Lambda | None = None
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Lambda) or node.lineno != code.co_firstlineno:
+            continue
+        body = node.body
+        start = (body.lineno, body.col_offset)
+        end = (body.end_lineno or 0, body.end_col_offset or 0)
+        inside = first is None or start <= first < end
+        # Of nested lambdas the innermost that holds the code is meant.
+        if inside and (best is None or start >= (best.body.lineno, best.body.col_offset)):
+            best = node
+    return best

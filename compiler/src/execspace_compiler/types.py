@@ -1,0 +1,185 @@
+"""Types in kernels, and the one promotion table that every space shares.
+
+Python's own numbers are weak (NEP 50): they adopt the type of what they meet. There are two
+degrees. A literal or a number argument is PYTHON-weak: it gives way to any type of its kind
+or a higher one. An index (policy indices, `range` variables, extents) is INDEX-weak: it gives
+way to floats, so that `float32 * i` stays float32, but counts as int64 among integers, so
+that `int32 + i` cannot wrap.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+STRONG, INDEX_WEAK, PYTHON_WEAK = 0, 1, 2
+
+_KINDS = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A number type: a NumPy dtype name, and how weak it is."""
+
+    name: str
+    weak: int = STRONG
+
+    @property
+    def kind(self) -> str:
+        """NumPy's kind letter: b, i, u, f or c."""
+        return np.dtype(self.name).kind
+
+    @property
+    def bits(self) -> int:
+        """Width in bits."""
+        return np.dtype(self.name).itemsize * 8
+
+    @property
+    def strong(self) -> Scalar:
+        """The type that it has in memory."""
+        return Scalar(self.name) if self.weak else self
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether it is a signed or unsigned integer (bool is not)."""
+        return self.kind in "iu"
+
+    @property
+    def is_float(self) -> bool:
+        """Whether it is a real floating-point type."""
+        return self.kind == "f"
+
+    def __str__(self) -> str:
+        return (self.name, f"index ({self.name})", f"Python {_PYTHON.get(self.name, self.name)}")[
+            self.weak
+        ]
+
+
+_PYTHON = {"int64": "int", "float64": "float", "complex128": "complex"}
+
+BOOL = Scalar("bool")
+INT32, INT64 = Scalar("int32"), Scalar("int64")
+FLOAT32, FLOAT64 = Scalar("float32"), Scalar("float64")
+INDEX = Scalar("int64", INDEX_WEAK)
+PY_INT = Scalar("int64", PYTHON_WEAK)
+PY_FLOAT = Scalar("float64", PYTHON_WEAK)
+PY_COMPLEX = Scalar("complex128", PYTHON_WEAK)
+
+
+@dataclass(frozen=True, slots=True)
+class ViewTy:
+    """Type of a View parameter; see `execspace.ViewType`."""
+
+    element: Scalar
+    rank: int
+    layout: str
+    unit: int | None
+    readonly: bool
+
+    def __str__(self) -> str:
+        return f"View of {self.element} and rank {self.rank}"
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """Address of a row of scalars; only generated code uses it."""
+
+    element: Scalar
+
+    def __str__(self) -> str:
+        return f"pointer to {self.element}"
+
+
+@dataclass(frozen=True, slots=True)
+class TupleTy:
+    """A tuple of scalars or tuples; it exists only at compile time, as its parts."""
+
+    items: tuple[Type, ...]
+
+    def __str__(self) -> str:
+        return f"tuple ({', '.join(map(str, self.items))})"
+
+
+Type = Scalar | ViewTy | Pointer | TupleTy
+
+
+class PromotionError(Exception):
+    """Two types have no common type."""
+
+
+def promote(a: Scalar, b: Scalar) -> Scalar:
+    """Common type of two operands.
+
+    Raises
+    ------
+    PromotionError
+        For uint64 with a signed integer, where NumPy would silently turn to float64.
+    """
+    if a == b:
+        return a
+    if a.weak > b.weak:
+        a, b = b, a
+    if b.weak == STRONG or a.weak == b.weak:
+        return Scalar(_numpy_promote(a, b), a.weak)
+    rank_a, rank_b = _KINDS[a.kind], _KINDS[b.kind]
+    if a.weak == INDEX_WEAK:  # b is PYTHON-weak, so neither has a width of its own
+        return INDEX if rank_b <= 1 else b
+    if b.weak == INDEX_WEAK and rank_b == rank_a:
+        return Scalar("uint64") if a.name == "uint64" else INT64
+    if rank_b <= rank_a:
+        return a
+    if a.kind == "b":
+        return b
+    if b.kind == "c" and a.kind == "f":
+        return Scalar("complex64" if a.bits <= 32 else "complex128")
+    return b.strong
+
+
+def _numpy_promote(a: Scalar, b: Scalar) -> str:
+    name = np.promote_types(a.name, b.name).name
+    if a.is_integer and b.is_integer and np.dtype(name).kind == "f":
+        raise PromotionError(
+            f"{a} and {b} have no common integer type; cast one of them, "
+            f"for example es.int64(...)"
+        )
+    return name
+
+
+def arithmetic(a: Scalar, b: Scalar) -> Scalar:
+    """Common type for + - * and the like: bools count as integers, as in Python."""
+    common = promote(a, b)
+    return PY_INT if common.kind == "b" else common
+
+
+def true_division(a: Scalar, b: Scalar) -> Scalar:
+    """Type of `a / b`: integers divide to float64."""
+    common = promote(a, b)
+    if common.kind in "biu":
+        return PY_FLOAT if common.weak else FLOAT64
+    return common
+
+
+def as_float(a: Scalar) -> Scalar:
+    """Type in which a mathematical function of `a` is computed: integers become float64."""
+    if a.kind in "fc":
+        return a
+    return PY_FLOAT if a.weak or a.kind == "b" else FLOAT64
+
+
+def real_part(a: Scalar) -> Scalar:
+    """Type of the real part or absolute value of a complex type."""
+    if a.kind != "c":
+        return a
+    return Scalar("float32" if a.name == "complex64" else "float64", a.weak)
+
+
+def python_type(value: object) -> Scalar:
+    """Type of a Python or NumPy number that a kernel captures or spells out."""
+    if isinstance(value, np.generic):
+        return Scalar(value.dtype.name)
+    if isinstance(value, bool):
+        return BOOL
+    if isinstance(value, int):
+        return PY_INT
+    return PY_FLOAT if isinstance(value, float) else PY_COMPLEX

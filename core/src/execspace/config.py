@@ -1,0 +1,83 @@
+"""The table of all EXECSPACE_* environment variables, and the only reader of them.
+
+Values are read when they are needed, not at import, so a program may set them first.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One environment variable: its name without the prefix, its default, what it does."""
+
+    name: str
+    default: str | None
+    text: str
+
+
+VARIABLES = {
+    v.name: v
+    for v in (
+        Variable("DEFAULT", None, "default space, or a comma list in order: `cuda:1,openmp`"),
+        Variable("PLUGINS", None, "comma list of plugins to load; empty loads none"),
+        Variable("STRICT", "0", "1: a plugin that fails to load raises instead of warning"),
+        Variable("TOOLS", "", "comma list of profiling tools to attach at the first launch"),
+        Variable("NUM_THREADS", None, "threads of host-parallel spaces; default: usable cores"),
+        Variable("CACHE_DIR", None, "folder of compiled kernels; default: the user's cache folder"),
+        Variable("CACHE_SIZE", "1024", "size limit of that folder in MiB; oldest kernels go first"),
+        Variable(
+            "OPENMP_RUNTIME", None, "libgomp or prange: how the openmp space forks its threads"
+        ),
+    )
+}
+
+_TRUE = {"1", "true", "yes", "on"}
+_FALSE = {"0", "false", "no", "off", ""}
+
+
+def get(name: str) -> str | None:
+    """Value of `EXECSPACE_<name>`, or its default (None where there is none)."""
+    return os.environ.get(f"EXECSPACE_{name}", VARIABLES[name].default)
+
+
+def get_bool(name: str) -> bool:
+    """Value of a switch; ValueError if it is neither 1/true/yes/on nor 0/false/no/off."""
+    value = (get(name) or "").strip().lower()
+    if value not in _TRUE | _FALSE:
+        raise ValueError(f"EXECSPACE_{name}={value!r} is not a switch; expected 1 or 0.")
+    return value in _TRUE
+
+
+def get_int(name: str) -> int | None:
+    """Value of a positive whole number, None if unset; ValueError otherwise."""
+    value = get(name)
+    if value is None or not value.strip():
+        return None
+    try:
+        number = int(value)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise ValueError(f"EXECSPACE_{name}={value!r} is not a whole number of 1 or more.")
+    return number
+
+
+def get_list(name: str) -> list[str] | None:
+    """Values of a comma list, None if the variable is unset."""
+    value = get(name)
+    return None if value is None else [part.strip() for part in value.split(",") if part.strip()]
+
+
+def warn_unknown() -> None:
+    """Warn of each EXECSPACE_* variable that nothing reads: most are spelling errors."""
+    for name in os.environ:
+        if name.startswith("EXECSPACE_") and name.removeprefix("EXECSPACE_") not in VARIABLES:
+            known = ", ".join(f"EXECSPACE_{n}" for n in VARIABLES)
+            warnings.warn(
+                f"Environment variable {name} is not read by execspace; known: {known}.",
+                stacklevel=2,
+            )

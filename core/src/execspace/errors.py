@@ -1,0 +1,79 @@
+"""Every exception and warning that execspace raises on purpose.
+
+One sentence says what is wrong, with names in quotes and expected against got; the next
+says what to do. Each class also derives from the built-in exception a Python user would
+catch, so `except ValueError` keeps working.
+"""
+
+from __future__ import annotations
+
+
+class ExecspaceError(Exception):
+    """Base of all errors raised by execspace and its backends."""
+
+
+class DTypeError(ExecspaceError, TypeError):
+    """A dtype does not exist or cannot be stored in a View."""
+
+
+class ViewError(ExecspaceError, ValueError):
+    """Shapes, layouts or indices of a View do not fit."""
+
+
+class ViewIndexError(ViewError, IndexError):
+    """An index lies outside a View."""
+
+
+class PolicyError(ExecspaceError, ValueError):
+    """Bounds, tiles or options of an execution policy are not valid."""
+
+
+class LaunchError(ExecspaceError, TypeError):
+    """A kernel was launched with arguments that it cannot take."""
+
+
+class SpaceError(ExecspaceError, RuntimeError):
+    """An execution or memory space cannot be used."""
+
+
+class UnknownSpaceError(SpaceError, LookupError):
+    """No installed plugin provides a space of this name."""
+
+
+class SpaceUnavailableError(SpaceError):
+    """The space exists, but this machine or installation cannot run it."""
+
+
+class SpaceAccessError(SpaceError):
+    """Memory was used from a space (or the host) that cannot reach it."""
+
+
+class PluginError(ExecspaceError):
+    """A plugin could not be loaded or broke the plugin contract."""
+
+
+class PluginWarning(UserWarning):
+    """A plugin was left out; the program goes on without it."""
+
+
+class UnhonouredOptionWarning(UserWarning):
+    """A space cannot honour an option that was given; it runs without it."""
+
+
+class KernelError(ExecspaceError):
+    """A kernel cannot be compiled. The message shows file, line, column and a caret."""
+
+
+class KernelSyntaxError(KernelError, SyntaxError):
+    """The kernel uses Python that has no meaning in a kernel, or a name that is not defined."""
+
+    def __str__(self) -> str:  # SyntaxError.__str__ would add its own, unset, location
+        return str(self.args[0]) if self.args else ""
+
+
+class KernelTypeError(KernelError, TypeError):
+    """The types in a kernel do not fit together."""
+
+
+class BackendCompileError(KernelError, RuntimeError):
+    """The backend's own compiler refused generated code: a defect, please report it."""

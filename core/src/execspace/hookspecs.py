@@ -1,0 +1,65 @@
+"""Hook specifications: what a plugin may announce. Few hooks; the objects carry the methods.
+
+A plugin is a module named by an entry point of the group ``execspace``::
+
+    [project.entry-points.execspace]
+    mine = "execspace_mine.plugin"
+
+Its hook implementations are marked with `execspace.hookimpl`. Hooks are called once, when
+plugins are loaded; launches never go through pluggy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pluggy
+
+from .space import ReducerEntry, SpaceEntry, ToolEntry
+
+GROUP = "execspace"
+hookspec = pluggy.HookspecMarker(GROUP)
+hookimpl = pluggy.HookimplMarker(GROUP)
+
+
+@hookspec
+def execspace_register_spaces() -> Iterable[SpaceEntry]:  # type: ignore[empty-body]
+    """Announce execution spaces.
+
+    Examples
+    --------
+    >>> import execspace as es
+    >>> @es.hookimpl
+    ... def execspace_register_spaces():
+    ...     yield es.SpaceEntry("mine", factory=make_space, api_version=(0, 1), priority=5)
+    """
+
+
+@hookspec
+def execspace_register_reducers() -> Iterable[ReducerEntry]:  # type: ignore[empty-body]
+    """Announce reducers that users may name.
+
+    Examples
+    --------
+    >>> import execspace as es
+    >>> @es.hookimpl
+    ... def execspace_register_reducers():
+    ...     yield es.ReducerEntry("sum32", es.Sum(dtype=es.float32))
+    """
+
+
+@hookspec
+def execspace_register_tools() -> Iterable[ToolEntry]:  # type: ignore[empty-body]
+    """Announce profiling tools, which users choose with EXECSPACE_TOOLS.
+
+    Examples
+    --------
+    >>> import execspace as es
+    >>> class Counter(es.profiling.Tool):
+    ...     launches = 0
+    ...     def on_kernel_begin(self, pattern, name, space, launch):
+    ...         self.launches += 1
+    >>> @es.hookimpl
+    ... def execspace_register_tools():
+    ...     yield es.ToolEntry("counter", Counter)
+    """

@@ -1,0 +1,298 @@
+"""Kernels: a Python function, its options, and what it takes from enclosing scopes.
+
+Core compiles nothing. It finds out which names a function captures, and reads them again at
+every launch: Views become hidden arguments; numbers, strings, dtypes and functions are
+constants *by value*, part of the key of the compiled plan, so changing one recompiles.
+"""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import weakref
+from collections.abc import Callable, Iterator
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any, overload
+
+import numpy as np
+
+from .argtypes import SCALAR_TYPES
+from .errors import LaunchError
+from .space import Capture
+from .view import View, view_of
+
+# Modules whose attributes never change: `math.pi` needs no second look at each launch.
+_FIXED_MODULES = ("math", "cmath", "numpy", "execspace", "builtins", "operator")
+
+
+class Kernel:
+    """A function that can be launched; made by `@es.kernel`, or from a plain function.
+
+    Calling it runs the Python function as it stands, for debugging.
+
+    Attributes
+    ----------
+    fn : function
+    name : str
+    fma : bool
+        Multiply-add may be contracted within an expression (the default).
+    fastmath : bool
+        Arithmetic may be reassociated and NaN ignored; results then differ between spaces.
+    """
+
+    __slots__ = (
+        "__dict__", "__weakref__", "_paths", "_scanned", "fastmath", "fma", "fn", "name", "plans",
+    )  # fmt: skip
+
+    def __init__(
+        self, fn: FunctionType, *, fma: bool = True, fastmath: bool = False, name: str | None = None
+    ) -> None:
+        self.fn = fn
+        self.fma = fma
+        self.fastmath = fastmath
+        self.name = name or fn.__name__
+        self.plans: dict[tuple[Any, ...], Any] = {}
+        self._paths: tuple[tuple[str, ...], ...] = ()
+        self._scanned = False
+        self.__doc__ = fn.__doc__
+        self.__name__ = fn.__name__
+        self.__wrapped__ = fn
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.fn(*args, **kwargs)
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<kernel '{self.name}'>"
+
+    @property
+    def captures(self) -> bool:
+        """Whether the function uses names of enclosing scopes that must be read each time."""
+        if not self._scanned:
+            self._paths = tuple(captured_paths(self.fn))
+            self._scanned = True
+        return bool(self._paths)
+
+    def environment(self, fn: FunctionType) -> tuple[tuple[object, ...], tuple[View, ...]]:
+        """Tags of what `fn` captures now, and the captured Views in order.
+
+        `fn` is this kernel's function or a re-creation of it: same code, other closure.
+        """
+        tags: list[object] = []
+        hidden: list[View] = []
+        for path in self._paths:
+            value = lookup(fn, path)
+            if type(value) is View:
+                tags.append(value.type)
+                hidden.append(value)
+            elif isinstance(value, np.ndarray):
+                view = view_of(value, label=path[-1])
+                tags.append(view.type)
+                hidden.append(view)
+            else:
+                tags.append(constant_tag(value))
+        return tuple(tags), tuple(hidden)
+
+    def capture_list(self, fn: FunctionType, first_hidden: int) -> tuple[Capture, ...]:
+        """The captures of a LaunchSpec; hidden arguments are numbered from `first_hidden`."""
+        captures = []
+        for path in self._paths:
+            value = lookup(fn, path)
+            name = ".".join(path)
+            if isinstance(value, View | np.ndarray):
+                tag: object = "view"
+                captures.append(Capture(name, value, tag, first_hidden))
+                first_hidden += 1
+            else:
+                captures.append(Capture(name, value, constant_tag(value)))
+        return tuple(captures)
+
+
+_MISSING = type("Missing", (), {"__repr__": lambda self: "<undefined>"})()
+
+
+def lookup(fn: FunctionType, path: tuple[str, ...]) -> Any:
+    """Value of a dotted name as `fn` sees it now; a marker if it is not defined."""
+    name = path[0]
+    free = fn.__code__.co_freevars
+    if name in free:
+        try:
+            value = (fn.__closure__ or ())[free.index(name)].cell_contents
+        except ValueError:
+            return _MISSING
+    else:
+        value = fn.__globals__.get(name, _MISSING)
+        if value is _MISSING:
+            value = getattr(builtins, name, _MISSING)
+    for attribute in path[1:]:
+        value = getattr(value, attribute, _MISSING)
+    return value
+
+
+def constant_tag(value: Any) -> object:
+    """Hashable stand-in that is equal exactly for constants that compile to the same code."""
+    kind = type(value)
+    if kind is int or kind is bool or kind is str:
+        return kind, value
+    if kind is float:
+        return kind, value.hex()  # tells -0.0 from 0.0 and NaN from nothing
+    if kind is complex:
+        return kind, value.real.hex(), value.imag.hex()
+    if kind in SCALAR_TYPES:
+        return kind, value.tobytes()
+    if isinstance(value, Kernel):
+        value = value.fn
+    if isinstance(value, FunctionType):
+        return _function_tag(value, ())
+    if isinstance(value, tuple):
+        return (tuple, *map(constant_tag, value))
+    try:
+        hash(value)
+    except TypeError:
+        return kind, id(value)
+    return value
+
+
+def _function_tag(fn: FunctionType, seen: tuple[CodeType, ...]) -> object:
+    code = fn.__code__
+    if code in seen:
+        return code
+    tags: list[object] = []
+    for path in captured_paths(fn):
+        value = lookup(fn, path)
+        if isinstance(value, Kernel):
+            value = value.fn
+        if isinstance(value, FunctionType):
+            tags.append(_function_tag(value, (*seen, code)))
+        elif isinstance(value, View | np.ndarray):
+            tags.append(id(value))
+        else:
+            tags.append(constant_tag(value))
+    return (code, *tags)
+
+
+def captured_paths(fn: FunctionType) -> Iterator[tuple[str, ...]]:
+    """Dotted names that `fn` reads from outside and whose values may change."""
+    seen = set()
+    for path in _loads(fn.__code__, frozenset(fn.__code__.co_freevars)):
+        value = lookup(fn, path[:1])
+        depth = 1
+        while isinstance(value, ModuleType) and depth < len(path):
+            if value.__name__.partition(".")[0] in _FIXED_MODULES:
+                break
+            value = getattr(value, path[depth], _MISSING)
+            depth += 1
+        if isinstance(value, ModuleType | BuiltinFunctionType) or _fixed(value):
+            continue
+        if path[:depth] not in seen:
+            seen.add(path[:depth])
+            yield path[:depth]
+
+
+def _fixed(value: Any) -> bool:
+    # Built-in names may be shadowed by a later global, but not without a new definition
+    # that a reader would see; checking `range` at each launch would buy nothing.
+    return getattr(builtins, getattr(value, "__name__", ""), None) is value and isinstance(
+        value, type
+    )
+
+
+def _loads(code: CodeType, free: frozenset[str]) -> Iterator[tuple[str, ...]]:
+    import dis
+
+    path: list[str] = []
+    for op in dis.get_instructions(code):
+        outside = op.opname in ("LOAD_GLOBAL", "LOAD_NAME") or (
+            op.opname.startswith("LOAD_") and op.argval in free and "DEREF" in op.opname
+        )
+        if path and op.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+            path.append(op.argval)
+            continue
+        if path and op.opname in ("CACHE", "PRECALL", "PUSH_NULL"):
+            continue
+        if path:
+            yield tuple(path)
+            path = []
+        if outside:
+            path = [op.argval]
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _loads(constant, free & frozenset(constant.co_freevars))
+
+
+@overload
+def kernel(fn: FunctionType, /) -> Kernel: ...
+@overload
+def kernel(*, fma: bool = ..., fastmath: bool = ...) -> Callable[[FunctionType], Kernel]: ...
+def kernel(fn: Any = None, /, *, fma: bool = True, fastmath: bool = False) -> Any:
+    """Mark a function as a kernel. Compiles nothing; that happens at the first launch.
+
+    Parameters
+    ----------
+    fma : bool, default True
+        Allow multiply-add contraction within an expression. With ``fma=False`` IEEE basic
+        operations agree bit for bit between spaces.
+    fastmath : bool, default False
+        Allow reassociation and assume that no NaN or infinity occurs.
+
+    Examples
+    --------
+    >>> import execspace as es
+    >>> @es.kernel
+    ... def axpy(i, a, x, y):
+    ...     y[i] += a * x[i]
+    """
+    if fn is None:
+        return lambda f: kernel_from(f, fma=fma, fastmath=fastmath)
+    return kernel_from(fn, fma=fma, fastmath=fastmath)
+
+
+def kernel_from(fn: Any, **options: bool) -> Kernel:
+    """A new Kernel of a Python function; LaunchError for anything else."""
+    if isinstance(fn, Kernel):
+        return fn
+    if not isinstance(fn, FunctionType):
+        raise LaunchError(
+            f"{fn!r} is no kernel; expected a Python function, a lambda, or a function "
+            f"decorated with @es.kernel."
+        )
+    return Kernel(fn, **options)
+
+
+# Kernels of plain functions by the identity of their code: a lambda that is re-created at
+# each call finds its compiled plans again. Entries go when the code object does.
+_by_code: dict[int, tuple[Callable[[], CodeType | None], Kernel]] = {}
+
+
+def kernel_of(fn: Any) -> tuple[Kernel, FunctionType]:
+    """Kernel for whatever the user launches, and the function to read captures from."""
+    if isinstance(fn, Kernel):
+        return fn, fn.fn
+    if not isinstance(fn, FunctionType):
+        kernel_from(fn)
+        raise AssertionError("unreachable")
+    code = fn.__code__
+    known = _by_code.get(id(code))
+    if known is not None:
+        return known[1], fn
+    # The kept function has no closure, or the table would keep captured Views alive.
+    made = Kernel(fn)
+    made.captures  # noqa: B018 - scans while the closure is at hand
+    if fn.__closure__:
+        made.fn = FunctionType(code, fn.__globals__, fn.__name__, None, _empty_cells(code))
+    key = id(code)
+    _by_code[key] = (weakref.ref(code, lambda _: _by_code.pop(key, None)), made)
+    return made, fn
+
+
+def _empty_cells(code: CodeType) -> tuple[Any, ...]:
+    from types import CellType
+
+    return tuple(CellType() for _ in code.co_freevars)
+
+
+def parameters(fn: FunctionType) -> list[inspect.Parameter]:
+    """Parameters of a kernel function, in order."""
+    return list(inspect.signature(fn).parameters.values())

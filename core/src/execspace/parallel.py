@@ -1,0 +1,284 @@
+"""parallel_for, parallel_reduce, fence: from the arguments of a call to a compiled plan.
+
+The second launch of a kernel with the same types of arguments is: a tuple of type tags, one
+dictionary look-up, the plan. All checking is done when the plan is made; the tags make sure
+that it stays valid.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from . import profiling, selection
+from .argtypes import SCALAR_TYPES, ArgType, ViewType
+from .errors import LaunchError, PolicyError, SpaceAccessError
+from .kernel import Kernel, kernel_of
+from .policy import MDRangePolicy, Policy, RangePolicy
+from .reducer import Reducer, Sum, as_reducer
+from .space import ExecutionSpace, LaunchSpec, policy_spec
+from .view import View, view_of
+
+_INT_KEY = (policy_spec("range", 1), None)
+_current = selection.CURRENT.get
+_scalar_types: dict[Any, ArgType] = dict(SCALAR_TYPES)
+
+
+def parallel_for(
+    policy: int | Policy,
+    kernel: Kernel | Callable[..., Any],
+    /,
+    *args: Any,
+    label: str | None = None,
+) -> None:
+    """Run a kernel for every index of a policy, in any order.
+
+    Parameters
+    ----------
+    policy : int, RangePolicy or MDRangePolicy
+        An integer `n` means `RangePolicy(0, n)`. Without a space of its own it runs on the
+        default space.
+    kernel : Kernel or function
+        Called as ``kernel(i, ..., *args)`` with one index for each rank of the policy.
+    *args : View, array or number
+        NumPy arrays (and CPU DLPack tensors) are used in place, without a copy.
+    label : str, optional
+        Name in profiles; the kernel's own name if not given.
+
+    Raises
+    ------
+    KernelSyntaxError, KernelTypeError
+        If the kernel cannot be compiled; at the first launch with these types.
+    LaunchError, SpaceAccessError, PolicyError
+
+    Notes
+    -----
+    Asynchronous where the space is; `fence` waits. Kokkos:
+    https://kokkos.org/kokkos-core-wiki/API/core/parallel-dispatch/parallel_for.html
+    """
+    if type(kernel) is Kernel:
+        target, fn = kernel, kernel.fn
+    else:
+        target, fn = kernel_of(kernel)
+    if type(policy) is int:
+        if policy < 0:
+            raise PolicyError(f"parallel_for over {policy} indices; expected 0 or more.")
+        policy_key: Any = _INT_KEY
+        bounds: tuple[int, ...] = (0, policy)
+    else:
+        policy_key, bounds = _policy(policy)
+    types: list[Any] = [policy_key, _current()]
+    for a in args:
+        if type(a) is View:
+            types.append(a.type)
+        else:
+            t = _scalar_types.get(type(a))
+            if t is None:
+                return parallel_for(policy, kernel, *_as_arguments(target, args), label=label)
+            types.append(t)
+    if target.captures:
+        tags, hidden = target.environment(fn)
+        types += tags
+        args += hidden
+    key = tuple(types)
+    plan = target.plans.get(key)
+    if plan is None:
+        plan = _prepare("for", policy_key, target, fn, args, None, None)
+        target.plans[key] = plan
+    if profiling.TOOLS:
+        with profiling.kernel_events("parallel_for", label or target.name, plan.space.name):
+            plan(bounds, args)
+        return None
+    plan(bounds, args)
+    return None
+
+
+def parallel_reduce(
+    policy: int | Policy,
+    kernel: Kernel | Callable[..., Any],
+    /,
+    *args: Any,
+    reducer: Reducer | type[Reducer] | str = Sum,
+    out: View | None = None,
+    label: str | None = None,
+) -> Any:
+    """Join the contributions that a kernel returns for every index of a policy.
+
+    Parameters
+    ----------
+    policy, kernel, *args, label
+        As for `parallel_for`; the kernel returns its contribution.
+    reducer : Reducer, class or name, default Sum
+        How contributions are joined. `Sum` and `Prod` join integers in 64 bits and floats
+        in float64 unless told otherwise (`es.Sum(dtype=es.float32)`).
+    out : View of rank 0, optional
+        Receives the result in its own dtype; then nothing is returned and an asynchronous
+        space does not block.
+
+    Returns
+    -------
+    int, float, bool or complex
+        A Python number; the reducer's identity for an empty range. Blocks. None with `out`.
+
+    Notes
+    -----
+    Deterministic from run to run for a space, its number of threads, a shape and a policy.
+    """
+    if type(kernel) is Kernel:
+        target, fn = kernel, kernel.fn
+    else:
+        target, fn = kernel_of(kernel)
+    if type(policy) is int:
+        if policy < 0:
+            raise PolicyError(f"parallel_reduce over {policy} indices; expected 0 or more.")
+        policy_key: Any = _INT_KEY
+        bounds: tuple[int, ...] = (0, policy)
+    else:
+        policy_key, bounds = _policy(policy)
+    types: list[Any] = [policy_key, _current(), reducer, None if out is None else _out_type(out)]
+    for a in args:
+        if type(a) is View:
+            types.append(a.type)
+        else:
+            t = _scalar_types.get(type(a))
+            if t is None:
+                return parallel_reduce(
+                    policy, kernel, *_as_arguments(target, args),
+                    reducer=reducer, out=out, label=label,
+                )  # fmt: skip
+            types.append(t)
+    if target.captures:
+        tags, hidden = target.environment(fn)
+        types += tags
+        args += hidden
+    if out is not None:
+        args = (*args, out)
+    key = tuple(types)
+    plan = target.plans.get(key)
+    if plan is None:
+        plan = _prepare("reduce", policy_key, target, fn, args, as_reducer(reducer), out)
+        target.plans[key] = plan
+    if profiling.TOOLS:
+        with profiling.kernel_events("parallel_reduce", label or target.name, plan.space.name):
+            return plan(bounds, args)
+    return plan(bounds, args)
+
+
+def fence(label: str = "") -> None:
+    """Wait until all work on all started spaces is done. Blocks."""
+    for space in selection.started():
+        if profiling.TOOLS:
+            profiling.emit("on_fence", space.name, label)
+        space.fence(label)
+
+
+def _policy(policy: Any) -> tuple[Any, tuple[int, ...]]:
+    if isinstance(policy, RangePolicy | MDRangePolicy):
+        return policy.key, policy.bounds
+    try:
+        n = operator.index(policy)
+    except TypeError:
+        raise PolicyError(
+            f"{policy!r} is no policy; expected an integer, es.RangePolicy or es.MDRangePolicy."
+        ) from None
+    p = RangePolicy(n)
+    return p.key, p.bounds
+
+
+def _out_type(out: Any) -> ViewType:
+    if not isinstance(out, View) or out.rank != 0 or out.readonly:
+        raise LaunchError(f"out={out!r}; expected a writable View of rank 0: es.View((), dtype).")
+    return out.type
+
+
+def _as_arguments(kernel: Kernel, args: tuple[Any, ...]) -> list[Any]:
+    """Wrap foreign arrays as Views; name the argument that is neither array nor number."""
+    converted = []
+    for position, a in enumerate(args):
+        if type(a) is View or type(a) in SCALAR_TYPES:
+            converted.append(a)
+        elif isinstance(a, View):
+            raise LaunchError(
+                f"Kernel '{kernel.name}': argument {position} is of {type(a).__name__!r}, a "
+                f"subclass of View; pass a View."
+            )
+        elif isinstance(a, bool | int | float | complex) and not isinstance(a, np.generic):
+            base = next(t for t in (bool, int, float, complex) if isinstance(a, t))
+            converted.append(base(a))
+        else:
+            try:
+                converted.append(view_of(a, label=f"argument {position} of {kernel.name}"))
+            except TypeError:
+                raise LaunchError(
+                    f"Kernel '{kernel.name}': argument {position} is of type "
+                    f"{type(a).__name__!r}; expected a View, an array or a number."
+                ) from None
+    return converted
+
+
+def _prepare(
+    pattern: str,
+    policy_key: Any,
+    kernel: Kernel,
+    fn: FunctionType,
+    args: tuple[Any, ...],
+    reducer: Reducer | None,
+    out: View | None,
+) -> Any:
+    """Choose the space, check that it reaches every View, and have it compile a plan."""
+    spec_policy, named = policy_key
+    views = [a for a in args if isinstance(a, View)]
+    space = _choose(named, views, kernel)
+    _check_reach(space, args, kernel)
+    inputs = args if out is None else args[:-1]
+    first_hidden = len(inputs) - sum(
+        isinstance(c, View | np.ndarray) for c in _captured_values(kernel, fn)
+    )
+    spec = LaunchSpec(
+        pattern=pattern,
+        policy=spec_policy,
+        arguments=tuple(a.type if isinstance(a, View) else SCALAR_TYPES[type(a)] for a in inputs),
+        captures=kernel.capture_list(fn, first_hidden),
+        reducer=reducer,
+        out=None if out is None else out.type,
+    )
+    source = kernel if kernel.fn is fn else Kernel(
+        fn, fma=kernel.fma, fastmath=kernel.fastmath, name=kernel.name
+    )
+    return space.compile(source, spec)
+
+
+def _captured_values(kernel: Kernel, fn: FunctionType) -> list[Any]:
+    return [c.value for c in kernel.capture_list(fn, 0)]
+
+
+def _choose(named: ExecutionSpace | None, views: list[View], kernel: Kernel) -> ExecutionSpace:
+    if named is not None:
+        return named
+    default = selection.default_space()
+    if selection.CURRENT.get() is not None or all(
+        v.memory_space.reachable_from(default) for v in views
+    ):
+        return default
+    able = {
+        v.space.name: v.space
+        for v in views
+        if v.space is not None and all(w.memory_space.reachable_from(v.space) for w in views)
+    }
+    if len(able) == 1:
+        return next(iter(able.values()))
+    return default
+
+
+def _check_reach(space: ExecutionSpace, args: tuple[Any, ...], kernel: Kernel) -> None:
+    for position, a in enumerate(args):
+        if isinstance(a, View) and not a.memory_space.reachable_from(space):
+            raise SpaceAccessError(
+                f"Kernel '{kernel.name}': argument {position}, View '{a.label}', is in memory "
+                f"space '{a.memory_space.name}', which space '{space.name}' cannot reach. Copy "
+                f"it first: es.deep_copy into a View made with space='{space.name}'."
+            )

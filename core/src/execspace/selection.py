@@ -1,0 +1,214 @@
+"""Which space is meant: argument > `use_space` > EXECSPACE_DEFAULT > priority.
+
+A space that the user names and that cannot be used raises. An automatic choice passes over
+unusable spaces and remembers why; `es.spaces()` shows it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from . import config, plugins
+from .errors import SpaceError, SpaceUnavailableError, UnknownSpaceError
+from .memory import HOST, MemorySpace
+from .space import ExecutionSpace
+
+# Read directly by the launch path: the space of the innermost `use_space`, or None.
+CURRENT: ContextVar[ExecutionSpace | None] = ContextVar("execspace_current", default=None)
+
+_lock = threading.RLock()
+_made: dict[str, ExecutionSpace] = {}
+_default: ExecutionSpace | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceInfo:
+    """One row of `es.spaces()`: a space, where it comes from, and whether it can be used."""
+
+    name: str
+    usable: bool
+    reason: str
+    priority: int
+    summary: str
+
+
+def spaces() -> list[SpaceInfo]:
+    """All announced spaces, best first, with the reason for each that is not usable.
+
+    Also lists plugins that failed to load. Probes each space; starts none.
+    """
+    found = plugins.registry()
+    rows = []
+    for entry in found.spaces.values():
+        answer = plugins.probe(entry)
+        rows.append(
+            SpaceInfo(entry.name, answer.usable, answer.reason, entry.priority, entry.summary)
+        )
+    rows.sort(key=lambda row: (-row.priority, row.name))
+    rows += [
+        SpaceInfo(p.name, False, f"plugin failed to load: {p.error}", 0, p.distribution)
+        for p in found.plugins.values()
+        if p.error is not None
+    ]
+    return rows
+
+
+def space(name: str) -> ExecutionSpace:
+    """The execution space of that name, e.g. ``"openmp"`` or ``"cuda:1"``.
+
+    Raises
+    ------
+    UnknownSpaceError
+        If no installed plugin provides it.
+    SpaceUnavailableError
+        If it cannot be used here; the message says why and what to do.
+    """
+    made = _made.get(name)
+    if made is not None:
+        return made
+    base, _, device = name.partition(":")
+    found = plugins.registry()
+    entry = found.spaces.get(base)
+    if entry is None:
+        raise _unknown(base, found)
+    answer = plugins.probe(entry)
+    if not answer.usable:
+        raise SpaceUnavailableError(f"Space '{name}' is not usable: {answer.reason}")
+    with _lock:
+        if name not in _made:
+            try:
+                _made[name] = entry.factory(device or None)
+            except SpaceError:
+                raise
+            except Exception as failure:
+                raise SpaceUnavailableError(
+                    f"Space '{name}' failed to start: {type(failure).__name__}: {failure}. "
+                    f"Choose another with EXECSPACE_DEFAULT or space=..."
+                ) from failure
+        return _made[name]
+
+
+def _unknown(name: str, found: plugins.Registry) -> UnknownSpaceError:
+    broken = found.plugins.get(name)
+    if broken is not None and broken.error is not None:
+        return UnknownSpaceError(
+            f"Space '{name}' is not available: its plugin ({broken.distribution} "
+            f"{broken.version}) failed to load: {type(broken.error).__name__}: {broken.error}"
+        )
+    known = ", ".join(f"'{n}'" for n in sorted(found.spaces)) or "none"
+    close = get_close_matches(name, found.spaces, n=1)
+    hint = f" Did you mean '{close[0]}'?" if close else ""
+    return UnknownSpaceError(
+        f"Space '{name}' is not installed; installed spaces: {known}.{hint} "
+        f"Spaces come from plugins: pip install execspace-{name}."
+    )
+
+
+def resolve(spec: str | ExecutionSpace) -> ExecutionSpace:
+    """Turn a `space=` argument into a space."""
+    if isinstance(spec, ExecutionSpace):
+        return spec
+    if isinstance(spec, str):
+        return space(spec)
+    raise UnknownSpaceError(
+        f"space={spec!r} is no space; expected a name such as 'openmp' or an ExecutionSpace."
+    )
+
+
+def default_space() -> ExecutionSpace:
+    """The space used where none is named: innermost `use_space`, environment, priority.
+
+    Raises
+    ------
+    UnknownSpaceError, SpaceUnavailableError
+        If every space in EXECSPACE_DEFAULT fails, or no space at all is usable.
+    """
+    current = CURRENT.get()
+    return current if current is not None else _process_default()
+
+
+def _process_default() -> ExecutionSpace:
+    global _default
+    if _default is None:
+        with _lock:
+            if _default is None:
+                _default = _from_environment() or _by_priority()
+    return _default
+
+
+def _from_environment() -> ExecutionSpace | None:
+    names = config.get_list("DEFAULT")
+    if not names:
+        return None
+    failures: list[SpaceError] = []
+    for name in names:
+        try:
+            return space(name)
+        except SpaceError as failure:
+            failures.append(failure)
+    reasons = " ".join(str(f) for f in failures)
+    raise type(failures[0])(f"EXECSPACE_DEFAULT={','.join(names)}: {reasons}")
+
+
+def _by_priority() -> ExecutionSpace:
+    reasons = []
+    for row in spaces():
+        if row.usable and row.priority >= 0:
+            try:
+                return space(row.name)
+            except SpaceUnavailableError as failure:
+                reasons.append(str(failure))
+        elif not row.usable:
+            reasons.append(f"'{row.name}': {row.reason}")
+    why = "; ".join(reasons) or "no plugin is installed"
+    raise SpaceUnavailableError(
+        f"No execution space is usable ({why}). Install one: pip install execspace-serial."
+    )
+
+
+@contextmanager
+def use_space(spec: str | ExecutionSpace) -> Iterator[ExecutionSpace]:
+    """Make a space the default within a `with` block, for this thread or task only.
+
+    Examples
+    --------
+    >>> import execspace as es
+    >>> with es.use_space("serial"):
+    ...     es.default_space().name
+    'serial'
+    """
+    chosen = resolve(spec)
+    token = CURRENT.set(chosen)
+    try:
+        yield chosen
+    finally:
+        CURRENT.reset(token)
+
+
+def memory_for(
+    spec: str | ExecutionSpace | None,
+) -> tuple[MemorySpace, ExecutionSpace | None, str]:
+    """Memory space, owning space and preferred layout for a new View."""
+    if spec is None and CURRENT.get() is None and not plugins.registry().spaces:
+        return HOST, None, "right"  # core without any backend still has host memory
+    chosen = default_space() if spec is None else resolve(spec)
+    return chosen.memory_space, chosen, chosen.default_layout
+
+
+def started() -> list[ExecutionSpace]:
+    """Spaces that this process has started."""
+    return list(_made.values())
+
+
+def forget() -> None:
+    """Drop every choice made, so that environment and plugins are read again."""
+    global _default
+    with _lock:
+        _made.clear()
+        _default = None
+        plugins.forget()

@@ -1,0 +1,236 @@
+"""The contract between core and a backend: execution spaces, plans, and their records.
+
+A backend author reads this file from top to bottom. Methods say whether a backend must,
+should or may implement them; optional abilities are Protocols, recognised by presence.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from .argtypes import ArgType, ViewType
+from .memory import MemorySpace
+
+if TYPE_CHECKING:
+    from .kernel import Kernel
+    from .reducer import Reducer
+
+API_VERSION = (0, 1)
+
+
+@dataclass(frozen=True, eq=False)  # interned by policy_spec(): identity is equality
+class PolicySpec:
+    """What a plan must know of a policy: its kind and options, not its bounds.
+
+    Attributes
+    ----------
+    kind : str
+        ``"range"`` or ``"mdrange"``.
+    rank : int
+        Number of indices that the kernel receives (1 for a range).
+    iterate : str
+        ``"auto"``, ``"left"`` (first index fastest) or ``"right"`` (last index fastest).
+    tiled : bool
+        The user gave a tile; its extents follow the bounds at each launch.
+    nonnegative : bool
+        No lower bound is below zero.
+    """
+
+    kind: str
+    rank: int
+    iterate: str = "auto"
+    tiled: bool = False
+    nonnegative: bool = True
+
+
+@cache
+def policy_spec(
+    kind: str, rank: int, iterate: str = "auto", tiled: bool = False, nonnegative: bool = True
+) -> PolicySpec:
+    """The one PolicySpec of these values."""
+    return PolicySpec(kind, rank, iterate, tiled, nonnegative)
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """A name that the kernel takes from an enclosing scope.
+
+    `argument` is the position of the hidden argument that carries a View, or None for a
+    constant, whose value is in `value`.
+    """
+
+    name: str
+    value: Any = field(compare=False)
+    tag: object
+    argument: int | None = None
+
+
+@dataclass(frozen=True)
+class LaunchSpec:
+    """All that a compiled plan depends on; hashable, the key of every plan cache.
+
+    Attributes
+    ----------
+    pattern : str
+        ``"for"`` or ``"reduce"``.
+    policy : PolicySpec
+    arguments : tuple of ArgType
+        Explicit arguments first, then hidden ones (captured Views).
+    captures : tuple of Capture
+    reducer : Reducer or None
+    out : ViewType or None
+        Type of the rank-0 View that receives the result; it is then the last argument.
+    """
+
+    pattern: str
+    policy: PolicySpec
+    arguments: tuple[ArgType, ...]
+    captures: tuple[Capture, ...] = ()
+    reducer: Reducer | None = None
+    out: ViewType | None = None
+
+
+class Plan(Protocol):
+    """A kernel compiled for one LaunchSpec: the hot path, nothing but packing and launching.
+
+    Parameters
+    ----------
+    bounds : tuple of int
+        Lower bounds, then upper bounds, then tile extents if the policy is tiled.
+    args : tuple
+        Views and numbers, as typed in `LaunchSpec.arguments`.
+
+    Returns
+    -------
+    None, or for a reduction without `out` the joined value as a Python number (blocking).
+    """
+
+    def __call__(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a space can do beyond the must-haves; tests that need more skip with the reason."""
+
+    asynchronous: bool = False
+    float64: bool = True
+    float16: bool = False
+    complex: bool = True
+
+
+class ExecutionSpace(ABC):
+    """Where kernels run. One object per (space, device); made by `SpaceEntry.factory`.
+
+    must: `name`, `memory_space`, `compile`, `fence`. should: `concurrency`, `default_tile`,
+    `capabilities`. may: `memory_spaces`, `instance`.
+    """
+
+    name: str
+    default_layout: str = "right"
+    capabilities: Capabilities = Capabilities()
+
+    @property
+    @abstractmethod
+    def memory_space(self) -> MemorySpace:
+        """Where Views for this space are allocated by default; must."""
+
+    @property
+    def memory_spaces(self) -> tuple[MemorySpace, ...]:
+        """Every memory space that kernels here can address; may add to the default one."""
+        return (self.memory_space,)
+
+    @abstractmethod
+    def compile(self, kernel: Kernel, spec: LaunchSpec) -> Plan:
+        """Compile `kernel` for `spec`; must.
+
+        Raises KernelSyntaxError or KernelTypeError for a fault in the kernel and
+        BackendCompileError for one in generated code. Called once per spec: core caches.
+        """
+
+    @abstractmethod
+    def fence(self, label: str = "") -> None:
+        """Wait until all work launched on this space is done; must. Blocks."""
+
+    @property
+    def concurrency(self) -> int:
+        """Number of work items that can run at the same time; should."""
+        return 1
+
+    def default_tile(
+        self, rank: int, iterate: str, extents: Sequence[int]
+    ) -> tuple[int, ...] | None:
+        """Tile of an MDRangePolicy that names none; should. None: plain loops, no tiles."""
+        return None
+
+    def instance(self) -> ExecutionSpace:
+        """An independent queue of this space; may. In-order spaces return themselves."""
+        return self
+
+    def __repr__(self) -> str:
+        return f"<execution space '{self.name}'>"
+
+
+@runtime_checkable
+class ReportsThreads(Protocol):
+    """A host-parallel space that can say which threading runtime it really uses."""
+
+    def threading_runtime(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Answer of a cheap look at the machine: usable, or why not and what to do."""
+
+    usable: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceEntry:
+    """A space as a plugin announces it.
+
+    Attributes
+    ----------
+    name : str
+        Short name, used in `space="name"` and in EXECSPACE_DEFAULT.
+    factory : callable
+        ``factory(device: str | None) -> ExecutionSpace``; does the heavy imports.
+    api_version : (int, int)
+        Version of the contract that the plugin was written for: `execspace.API_VERSION`.
+        Another major is refused, an older minor accepted.
+    priority : int
+        The usable space of highest priority is the default. Negative: never chosen unasked.
+    probe : callable
+        ``probe() -> Probe``; cheap, imports nothing heavy, never raises.
+    summary : str
+        One line for `es.spaces()`.
+    """
+
+    name: str
+    factory: Callable[[str | None], ExecutionSpace]
+    api_version: tuple[int, int]
+    priority: int = 0
+    probe: Callable[[], Probe] = lambda: Probe(True)
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReducerEntry:
+    """A reducer that a plugin adds, usable as ``reducer="name"``."""
+
+    name: str
+    reducer: Reducer
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolEntry:
+    """A profiling tool that a plugin adds, chosen by name in EXECSPACE_TOOLS."""
+
+    name: str
+    factory: Callable[[], Any]
+    summary: str = ""

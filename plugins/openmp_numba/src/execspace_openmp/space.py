@@ -1,0 +1,81 @@
+"""The OpenMP space: ranges split into one part for each thread of the host."""
+
+from __future__ import annotations
+
+import os
+
+from execspace import (
+    HOST,
+    ExecutionSpace,
+    Kernel,
+    LaunchSpec,
+    MemorySpace,
+    Plan,
+    SpaceError,
+    SpaceUnavailableError,
+)
+
+from .threads import GOMP, find_runtime, pin_numba_layer, thread_count
+
+
+class OpenMPSpace(ExecutionSpace):
+    """Runs kernels on all cores; a launch returns when every thread is done.
+
+    Ranges too small to be worth waking a team run on the calling thread. After a fork the
+    child runs everything on one thread, because the team stays with the parent; the parts, and
+    so the results of reductions, are the same.
+    """
+
+    name = "openmp"
+
+    def __init__(self) -> None:
+        import llvmlite.binding
+
+        runtime = find_runtime()
+        if runtime is None:
+            raise SpaceUnavailableError(f"Space 'openmp': {GOMP} was not found.")
+        self.runtime = runtime
+        self.threads = thread_count()
+        self.layer = pin_numba_layer(self.threads)
+        if runtime == "libgomp":
+            llvmlite.binding.load_library_permanently(GOMP)
+            _watch_forks()
+
+    @property
+    def memory_space(self) -> MemorySpace:
+        return HOST
+
+    @property
+    def concurrency(self) -> int:
+        return self.threads
+
+    def threading_runtime(self) -> str:
+        """What kernels fork through ("libgomp" or "prange"), and Numba's verified layer."""
+        return f"{self.runtime}, Numba layer {self.layer}"
+
+    def compile(self, kernel: Kernel, spec: LaunchSpec) -> Plan:
+        from execspace_compiler.host.jit import Launcher, compile_plan
+
+        return compile_plan(self, kernel, spec, Launcher(self.runtime, self.threads))
+
+    def fence(self, label: str = "") -> None:
+        """Launches return when they are done, so there is nothing to wait for."""
+
+
+_watching = False
+
+
+def _watch_forks() -> None:
+    global _watching
+    if not _watching and hasattr(os, "register_at_fork"):
+        from execspace_compiler.host.jit import forbid_teams
+
+        os.register_at_fork(after_in_child=forbid_teams)
+        _watching = True
+
+
+def make_openmp(device: str | None) -> ExecutionSpace:
+    """Factory of the `openmp` entry."""
+    if device is not None:
+        raise SpaceError(f"Space 'openmp' has no devices to choose from, got 'openmp:{device}'.")
+    return OpenMPSpace()

@@ -1,0 +1,96 @@
+"""The OpenMP runtime: which one there is, how many threads, and what a fork does to it.
+
+Imports no Numba, so that probing is cheap.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+
+from execspace import SpaceError, config
+
+GOMP = "libgomp.so.1"
+
+
+def find_runtime() -> str | None:
+    """ "libgomp" where it can be called directly, "prange" for Numba's own layer, or None.
+
+    EXECSPACE_OPENMP_RUNTIME overrules what was found.
+    """
+    wanted = config.get("OPENMP_RUNTIME")
+    if wanted is not None:
+        return wanted if wanted == "prange" or (wanted == "libgomp" and _has_gomp()) else None
+    if sys.platform.startswith("linux"):
+        return "libgomp" if _has_gomp() else None
+    return "prange"
+
+
+def _has_gomp() -> bool:
+    try:
+        ctypes.CDLL(GOMP)
+    except OSError:
+        return False
+    return True
+
+
+def thread_count() -> int:
+    """Threads to use: EXECSPACE_NUM_THREADS, else OMP_NUM_THREADS, else the usable cores."""
+    number = config.get_int("NUM_THREADS")
+    if number is not None:
+        return number
+    openmp = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    if openmp.isdigit() and int(openmp) > 0:
+        return int(openmp)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def pin_numba_layer(threads: int) -> str:
+    """Make Numba's own parallel code use OpenMP too, and verify that it does.
+
+    Numba would otherwise take TBB first; two thread pools would then share the cores.
+
+    Returns
+    -------
+    str
+        The layer that Numba really loaded: always "omp".
+
+    Raises
+    ------
+    SpaceError
+        If another layer was started before.
+    """
+    import numba
+    from numba.np.ufunc import parallel
+
+    os.environ.setdefault("NUMBA_THREADING_LAYER", "omp")
+    numba.config.THREADING_LAYER = "omp"
+    if threads > numba.config.NUMBA_NUM_THREADS and not _layer_started():
+        numba.config.NUMBA_NUM_THREADS = threads
+    try:
+        parallel._launch_threads()
+    except ValueError as error:
+        raise SpaceError(
+            f"Numba has no OpenMP threading layer here ({error}). Install an OpenMP runtime "
+            f"(Debian: libgomp1, macOS: brew install libomp) or use EXECSPACE_DEFAULT=serial."
+        ) from error
+    layer = str(numba.threading_layer())
+    if layer != "omp":
+        raise SpaceError(
+            f"Numba's threading layer is already '{layer}', expected 'omp'. Start the openmp "
+            f"space before other parallel Numba code, or set NUMBA_THREADING_LAYER=omp."
+        )
+    return layer
+
+
+def _layer_started() -> bool:
+    import numba
+
+    try:
+        numba.threading_layer()
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,61 @@
+"""The serial space: one host thread. And the oracle: the same IR, run by CPython."""
+
+from __future__ import annotations
+
+from execspace import HOST, ExecutionSpace, Kernel, LaunchSpec, MemorySpace, Plan, SpaceError
+
+
+def _no_device(name: str, device: str | None) -> None:
+    if device is not None:
+        raise SpaceError(f"Space '{name}' has no devices to choose from, got '{name}:{device}'.")
+
+
+class SerialSpace(ExecutionSpace):
+    """Runs kernels on the calling thread, in order; a launch returns when it is done."""
+
+    name = "serial"
+
+    @property
+    def memory_space(self) -> MemorySpace:
+        return HOST
+
+    def compile(self, kernel: Kernel, spec: LaunchSpec) -> Plan:
+        from execspace_compiler.host.jit import Launcher, compile_plan
+
+        return compile_plan(self, kernel, spec, Launcher("serial"))
+
+    def fence(self, label: str = "") -> None:
+        """Nothing is ever under way."""
+
+
+class OracleSpace(ExecutionSpace):
+    """Runs kernels as plain Python with NumPy scalars: the meaning of every operation.
+
+    Checks bounds, can be stepped through with pdb, and is thousands of times slower.
+    """
+
+    name = "oracle"
+
+    @property
+    def memory_space(self) -> MemorySpace:
+        return HOST
+
+    def compile(self, kernel: Kernel, spec: LaunchSpec) -> Plan:
+        from execspace_compiler.oracle import interpret
+
+        return interpret(self, kernel, spec)
+
+    def fence(self, label: str = "") -> None:
+        """Nothing is ever under way."""
+
+
+def make_serial(device: str | None) -> ExecutionSpace:
+    """Factory of the `serial` entry."""
+    _no_device("serial", device)
+    return SerialSpace()
+
+
+def make_oracle(device: str | None) -> ExecutionSpace:
+    """Factory of the `oracle` entry."""
+    _no_device("oracle", device)
+    return OracleSpace()
