@@ -191,8 +191,11 @@ class CallRules:
             raise type_fault(loc, f"'{sign}' of {a.type} and {b.type}: {error}") from None
         if op in ("floordiv", "mod") and type.kind == "c":
             raise type_fault(loc, f"'{OPERATOR_SIGNS[op]}' is not defined for complex numbers")
-        if op in ("floordiv", "mod") and isinstance(b, ir.Const) and b.value == 0 and (
-            type.is_integer
+        if (
+            op in ("floordiv", "mod")
+            and isinstance(b, ir.Const)
+            and b.value == 0
+            and (type.is_integer)
         ):
             raise type_fault(loc, "integer division by zero")
         return self._same(op, a, b, type, loc)

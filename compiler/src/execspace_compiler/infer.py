@@ -7,7 +7,7 @@ helper functions are typed per combination of argument types, each giving one IR
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
@@ -139,9 +139,7 @@ class FunctionTyper(CallRules):
                 parameter = ir.Var(name, type)
             self.parameters.append(parameter)
             self.types[name] = type
-        self.view_names = {
-            p.name for p in self.parameters if isinstance(p.type, ViewTy)
-        }
+        self.view_names = {p.name for p in self.parameters if isinstance(p.type, ViewTy)}
         self.temporaries = 0
         self.final = False
         self.changed = False
@@ -167,8 +165,10 @@ class FunctionTyper(CallRules):
         local_types = {
             n: t.strong for n, t in self.types.items() if isinstance(t, Scalar) and n not in own
         }
-        if self.returns and not self.reporter.diagnostics and not _always_returns(
-            self.function.body
+        if (
+            self.returns
+            and not self.reporter.diagnostics
+            and not _always_returns(self.function.body)
         ):
             self.reporter.add(
                 syntax_fault(
@@ -247,8 +247,7 @@ class FunctionTyper(CallRules):
                 if len(value.items) != len(target.items):
                     raise type_fault(
                         loc,
-                        f"cannot unpack {len(value.items)} values into "
-                        f"{len(target.items)} targets",
+                        f"cannot unpack {len(value.items)} values into {len(target.items)} targets",
                     )
                 # All values are taken before the first target changes: a, b = b, a.
                 out: list[ir.Stmt] = []
@@ -323,9 +322,7 @@ class FunctionTyper(CallRules):
                 return [*before, self.store(view, tuple(kept), result, s.loc)]
         raise type_fault(s.loc, "cannot assign to this")
 
-    def store(
-        self, view: ir.Var, indices: tuple[ir.Expr, ...], value: Value, loc: Loc
-    ) -> ir.Stmt:
+    def store(self, view: ir.Var, indices: tuple[ir.Expr, ...], value: Value, loc: Loc) -> ir.Stmt:
         """Store into an element, converted to the element type."""
         type = view.type
         assert isinstance(type, ViewTy)
@@ -537,17 +534,16 @@ class FunctionTyper(CallRules):
         """Choice between two values."""
         if isinstance(then, TupleValue) and isinstance(orelse, TupleValue):
             if len(then.items) != len(orelse.items):
-                raise type_fault(loc, f"cannot choose between {describe(then)} and "
-                                      f"{describe(orelse)}")
+                raise type_fault(
+                    loc, f"cannot choose between {describe(then)} and {describe(orelse)}"
+                )
             pairs = zip(then.items, orelse.items, strict=True)
             return TupleValue(tuple(self.select(test, a, b, loc) for a, b in pairs))
         a, b = scalar(then, loc), scalar(orelse, loc)
         common = promote(a.type, b.type)
         return ir.Select(test, self.coerce(a, common), self.coerce(b, common), common, loc)
 
-    def helper_call(
-        self, fn: FunctionType, args: Sequence[Value], loc: Loc
-    ) -> Value:
+    def helper_call(self, fn: FunctionType, args: Sequence[Value], loc: Loc) -> Value:
         """Call of a helper function; literals keep their weakness in it."""
         if self.module.helper is None:
             raise Pending
@@ -623,9 +619,7 @@ def _join(a: Type, b: Type, name: str, loc: Loc) -> Type:
     if isinstance(a, Scalar) and isinstance(b, Scalar):
         return promote(a, b)
     if isinstance(a, TupleTy) and isinstance(b, TupleTy) and len(a.items) == len(b.items):
-        return TupleTy(
-            tuple(_join(x, y, name, loc) for x, y in zip(a.items, b.items, strict=True))
-        )
+        return TupleTy(tuple(_join(x, y, name, loc) for x, y in zip(a.items, b.items, strict=True)))
     raise type_fault(
         loc,
         f"'{name}' is a {a} in one place and a {b} in another",

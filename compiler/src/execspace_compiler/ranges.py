@@ -130,9 +130,7 @@ def _statement(s: Stmt, known: set[str]) -> Stmt:
                 orelse=_statements(s.orelse, known),
             )
         case ir.While():
-            return replace(
-                s, test=_expression(s.test, known), body=_statements(s.body, known)
-            )
+            return replace(s, test=_expression(s.test, known), body=_statements(s.body, known))
         case ir.For():
             parts = [_expression(e, known) for e in (s.start, s.stop, s.step)]
             body = _statements(s.body, known)

@@ -140,8 +140,7 @@ def _numpy_promote(a: Scalar, b: Scalar) -> str:
     name = np.promote_types(a.name, b.name).name
     if a.is_integer and b.is_integer and np.dtype(name).kind == "f":
         raise PromotionError(
-            f"{a} and {b} have no common integer type; cast one of them, "
-            f"for example es.int64(...)"
+            f"{a} and {b} have no common integer type; cast one of them, for example es.int64(...)"
         )
     return name
 

@@ -246,8 +246,10 @@ def _prepare(
         reducer=reducer,
         out=None if out is None else out.type,
     )
-    source = kernel if kernel.fn is fn else Kernel(
-        fn, fma=kernel.fma, fastmath=kernel.fastmath, name=kernel.name
+    source = (
+        kernel
+        if kernel.fn is fn
+        else Kernel(fn, fma=kernel.fma, fastmath=kernel.fastmath, name=kernel.name)
     )
     return space.compile(source, spec)
 

@@ -16,7 +16,6 @@ from .python import (
     COMPARISONS,
     INFIX,
     PythonPrinter,
-    element,
     extents_used,
     function_name,
     identifier,
@@ -34,10 +33,9 @@ _RUNTIME = {
     "reduce_min": "reduce_min", "reduce_max": "reduce_max",
 }  # fmt: skip
 _MATH = frozenset(
-    "sqrt exp expm1 log log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh "
-    "erf erfc gamma lgamma atan2 hypot copysign fmod".split()
+    ["sqrt", "exp", "expm1", "log", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "gamma", "lgamma", "atan2", "hypot", "copysign", "fmod"]
 )
-_NUMPY = frozenset("cbrt exp2 log2 floor ceil trunc rint isnan isinf isfinite real imag".split())
+_NUMPY = frozenset(["cbrt", "exp2", "log2", "floor", "ceil", "trunc", "rint", "isnan", "isinf", "isfinite", "real", "imag"])
 
 
 def type_name(t: Scalar) -> str:
@@ -209,8 +207,10 @@ class NumbaPrinter(PythonPrinter):
         if name in _RUNTIME:
             return self._narrowed(f"_r.{_RUNTIME[name]}({', '.join(args)})", t)
         if name == "abs":
-            return self._same(f"abs({args[0]})", t) if t.is_float else self._narrowed(
-                f"abs({args[0]})", t
+            return (
+                self._same(f"abs({args[0]})", t)
+                if t.is_float
+                else self._narrowed(f"abs({args[0]})", t)
             )
         if name == "complex":
             return f"{type_name(t)}(complex({args[0]}, {args[1]}))"

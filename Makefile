@@ -1,0 +1,40 @@
+# `make demo` and `make test` set up all that they need in .venv and run it.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+MEMBERS := -e core -e compiler -e plugins/serial -e plugins/openmp_numba
+
+.PHONY: demo test lint bench clean help
+
+help:
+	@echo "make demo   run examples/hillslope.py on a real elevation model"
+	@echo "make test   run all tests"
+	@echo "make lint   ruff and mypy"
+	@echo "make bench  time execspace against NumPy, Numba and C/OpenMP, in pairs"
+	@echo "make clean  remove the environment"
+
+$(VENV)/ready: Makefile requirements-dev.txt core/pyproject.toml compiler/pyproject.toml \
+		plugins/serial/pyproject.toml plugins/openmp_numba/pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "execspace needs Python 3.11 or newer; name one: make PYTHON=python3.12 ..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(MEMBERS) \
+		-r requirements-dev.txt
+	touch $@
+
+demo: $(VENV)/ready
+	$(BIN)/python examples/hillslope.py
+
+test: $(VENV)/ready
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/ready
+	$(BIN)/python benchmarks/run.py
+
+clean:
+	rm -rf $(VENV)
