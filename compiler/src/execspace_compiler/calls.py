@@ -115,7 +115,7 @@ class CallRules:
             raise type_fault(loc, f"the integer {value} does not fit into 64 bits")
         return ir.Const(value, type, loc)
 
-    def coerce(self, e: ir.Expr, type: Scalar) -> ir.Expr:
+    def coerce(self, e: Any, type: Scalar) -> Any:
         """Convert to a type, folding constants."""
         if e.type.strong == type.strong:
             if isinstance(e, ir.Const) and e.type != type:
@@ -256,7 +256,7 @@ class CallRules:
             x = self.coerce(a, type)
             if b.value in (1, 2, 3, 4):
                 square = ir.Op("mul", (x, x), type, loc)
-                powers = {1: x, 2: square, 3: ir.Op("mul", (square, x), type, loc),
+                powers: dict[int, Value] = {1: x, 2: square, 3: ir.Op("mul", (square, x), type, loc),
                           4: ir.Op("mul", (square, square), type, loc)}  # fmt: skip
                 return powers[b.value]
             if b.value == 0.5 and type.is_float:
@@ -296,7 +296,8 @@ class CallRules:
     def _part(self, name: str, z: Any, loc: Loc) -> Value:
         if z.type.kind == "c":
             return ir.Op(name, (z,), real_part(z.type), loc)
-        return z if name == "real" else self.coerce(ir.Const(0, PY_INT, loc), z.type)
+        value: Value = z if name == "real" else self.coerce(ir.Const(0, PY_INT, loc), z.type)
+        return value
 
     # -- calls ------------------------------------------------------------------------------
 
@@ -351,7 +352,8 @@ class CallRules:
             raise type_fault(loc, f"cannot cast {e.type} to {type}", "take its .real or abs()")
         if type == BOOL:
             return self.truth(e, loc)
-        return self.coerce(e, type)
+        value: Value = self.coerce(e, type)
+        return value
 
     def _known(self, callee: Callee, path: str, args: Sequence[Value], loc: Loc) -> Value:
         if callee.arity and len(args) not in callee.arity:

@@ -6,6 +6,7 @@ is a flag and an if, docstrings and annotations are gone. Every node has a Loc.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -185,3 +186,43 @@ class Function:
     body: tuple[Stmt, ...]
     loc: Loc
     is_lambda: bool
+
+
+def targets(s: Stmt) -> list[Local]:
+    """Variables that a statement assigns, tuples taken apart."""
+    if not isinstance(s, Assign | Update):
+        return []
+    todo: list[Expr] = [s.target]
+    found = []
+    while todo:
+        t = todo.pop()
+        if isinstance(t, Tuple):
+            todo += t.items
+        elif isinstance(t, Local):
+            found.append(t)
+    return found
+
+
+def walk(body: Sequence[Stmt]) -> list[Stmt]:
+    """All statements of a body, nested ones included, in order."""
+    found: list[Stmt] = []
+    for s in body:
+        found.append(s)
+        if isinstance(s, If):
+            found += walk(s.body) + walk(s.orelse)
+        elif isinstance(s, For | While):
+            found += walk(s.body)
+    return found
+
+
+def always_returns(body: Sequence[Stmt]) -> bool:
+    """Whether no path through a body reaches its end."""
+    for s in body:
+        if isinstance(s, Return):
+            return True
+        if isinstance(s, If) and always_returns(s.body) and always_returns(s.orelse):
+            return True
+        if isinstance(s, While) and isinstance(s.test, Constant) and s.test.value:
+            if not any(isinstance(b, Break) for b in walk(s.body)):
+                return True
+    return False

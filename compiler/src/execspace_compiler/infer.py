@@ -12,18 +12,14 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
-import numpy as np
-
-from execspace import Kernel
-
 from . import hir, ir
 from .assigned import check_assigned
-from .calls import CallRules, Method, Obj, TupleValue, Value, describe, scalar
-from .diagnostics import Diagnostic, Fault, Loc, Reporter, syntax_fault, type_fault
+from .calls import TupleValue, Value, describe, scalar
+from .diagnostics import Fault, Loc, Reporter, syntax_fault, type_fault
+from .expressions import ExpressionRules, Pending
 from .frontend import lower
 from .source import source_of
 from .types import (
-    BOOL,
     INDEX,
     INT64,
     PromotionError,
@@ -33,10 +29,6 @@ from .types import (
     ViewTy,
     promote,
 )
-
-
-class Pending(Exception):
-    """A variable is read whose type is not known yet; a later walk will know it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +91,7 @@ class ModuleTyper:
         return signature
 
 
-class FunctionTyper(CallRules):
+class FunctionTyper(ExpressionRules):
     """Types one function.
 
     Parameters
@@ -124,8 +116,8 @@ class FunctionTyper(CallRules):
         self.name = module.name(function.name)
         assigned = {
             t.name
-            for s in _statements(function.body)
-            for t in ([hir.Local(s.loc, s.name)] if isinstance(s, hir.For) else _targets(s))
+            for s in hir.walk(function.body)
+            for t in ([hir.Local(s.loc, s.name)] if isinstance(s, hir.For) else hir.targets(s))
         }
         self.parameters: list[ir.Var] = []
         self.types: dict[str, Type] = {}
@@ -168,7 +160,7 @@ class FunctionTyper(CallRules):
         if (
             self.returns
             and not self.reporter.diagnostics
-            and not _always_returns(self.function.body)
+            and not hir.always_returns(self.function.body)
         ):
             self.reporter.add(
                 syntax_fault(
@@ -354,7 +346,7 @@ class FunctionTyper(CallRules):
         body: list[ir.Stmt] = []
         name = s.name
         if type.strong != INT64 or s.name in {
-            t.name for inner in _statements(s.body) for t in _targets(inner)
+            t.name for inner in hir.walk(s.body) for t in hir.targets(inner)
         }:
             # The counter is separate where the body changes the variable: range does not care.
             name = f"_k{s.loc.line}_{s.loc.column}"
@@ -395,214 +387,6 @@ class FunctionTyper(CallRules):
             self.changed = True
         return [ir.Return(self.coerce(e, joined), s.loc)]
 
-    # -- expressions ------------------------------------------------------------------------
-
-    def number(self, e: hir.Expr) -> ir.Expr:
-        """Value of an expression that must be a number."""
-        return scalar(self.value(e), e.loc)
-
-    def value(self, e: hir.Expr) -> Value:
-        """Value of any expression."""
-        match e:
-            case hir.Constant():
-                return self.constant(e.value, e.loc)
-            case hir.Local():
-                return self.variable(e.name, e.loc)
-            case hir.Outer():
-                return self.outer(e)
-            case hir.Attribute():
-                return self.attribute(self.value(e.base), e.name, e.loc)
-            case hir.Subscript():
-                return self.subscript(e)
-            case hir.Operation():
-                return self.operation(e)
-            case hir.Logical():
-                return self.logical(e)
-            case hir.Conditional():
-                return self.conditional(e)
-            case hir.Tuple():
-                return TupleValue(tuple(self.value(i) for i in e.items))
-            case hir.Call():
-                keywords = {k: self.value(v) for k, v in e.keywords}
-                return self.call(
-                    self.value(e.function), [self.value(a) for a in e.args], keywords, e.loc
-                )
-
-    def variable(self, name: str, loc: Loc) -> Value:
-        """Value of a local variable or parameter."""
-        type = self.types.get(name)
-        if type is None:
-            if self.final:
-                raise type_fault(loc, f"the type of '{name}' cannot be inferred")
-            raise Pending
-        if isinstance(type, TupleTy):
-            return TupleValue(
-                tuple(self.variable(f"{name}_{n}_", loc) for n in range(len(type.items)))
-            )
-        return ir.Var(name, type, loc)
-
-    def outer(self, e: hir.Outer) -> Value:
-        """A captured constant or a compile-time object."""
-        value = e.value
-        if isinstance(value, bool | int | float | complex | np.generic):
-            return self.constant(value, e.loc)
-        if isinstance(value, tuple) and all(
-            isinstance(v, bool | int | float | complex | np.generic) for v in value
-        ):
-            return TupleValue(tuple(self.constant(v, e.loc) for v in value))
-        if isinstance(value, Kernel):
-            value = value.fn
-        return Obj(value, e.path)
-
-    def element(self, e: hir.Subscript) -> tuple[ir.Var, tuple[ir.Expr, ...]]:
-        """View and int64 indices of an element."""
-        base = self.value(e.base)
-        if not (isinstance(base, ir.Var) and isinstance(base.type, ViewTy)):
-            raise type_fault(e.loc, f"cannot index {describe(base)}")
-        if len(e.indices) != base.type.rank:
-            raise type_fault(
-                e.loc,
-                f"View '{base.name}' has rank {base.type.rank}, got {len(e.indices)} "
-                f"{'index' if len(e.indices) == 1 else 'indices'}",
-                f"write {base.name}[{', '.join('ijklmnpq'[: base.type.rank])}]",
-            )
-        indices: list[ir.Expr] = []
-        for d, part in enumerate(e.indices):
-            index = self.number(part)
-            if not index.type.is_integer:
-                raise type_fault(
-                    part.loc,
-                    f"index {d} of View '{base.name}' is {index.type}, expected an integer",
-                    "convert it with int(...)",
-                )
-            if isinstance(index, ir.Const) and index.value < 0:
-                # Only a literal negative subscript counts from the end, as Python reads it.
-                index = ir.Op("add", (ir.Extent(base, d, loc=part.loc), index), INDEX, part.loc)
-            indices.append(self.coerce(index, INDEX))
-        return base, tuple(indices)
-
-    def subscript(self, e: hir.Subscript) -> Value:
-        """`A[i, j]`, or an item of a tuple."""
-        base = self.value(e.base)
-        if isinstance(base, TupleValue):
-            if len(e.indices) != 1:
-                raise type_fault(e.loc, "a tuple takes one index")
-            index = self.number(e.indices[0])
-            if not isinstance(index, ir.Const):
-                raise type_fault(e.loc, "the index of a tuple must be a constant")
-            if not -len(base.items) <= index.value < len(base.items):
-                raise type_fault(
-                    e.loc, f"index {index.value} is outside a tuple of {len(base.items)}"
-                )
-            return base.items[index.value]
-        view, indices = self.element(e)
-        return self.load(view, indices, e.loc)
-
-    def load(self, view: ir.Var, indices: tuple[ir.Expr, ...], loc: Loc) -> ir.Expr:
-        """Load of an element."""
-        assert isinstance(view.type, ViewTy)
-        return ir.Load(view, indices, view.type.element, loc)
-
-    def operation(self, e: hir.Operation) -> Value:
-        """A unary or binary operator."""
-        args = [self.number(a) for a in e.args]
-        if len(args) == 1:
-            return self.unary(e.op, args[0], e.loc)
-        return self.binary(e.op, args[0], args[1], e.loc)
-
-    def logical(self, e: hir.Logical) -> Value:
-        """and/or: of bools a bool, otherwise the deciding operand, as in Python."""
-        values = [self.number(a) for a in e.args]
-        result = values[-1]
-        for value in reversed(values[:-1]):
-            if value.type == BOOL and result.type == BOOL:
-                result = ir.Op(e.op, (value, result), BOOL, e.loc)
-                continue
-            common = promote(value.type, result.type)
-            a, b = self.coerce(value, common), self.coerce(result, common)
-            test = self.truth(value, e.loc)
-            then, orelse = (b, a) if e.op == "and" else (a, b)
-            result = ir.Select(test, then, orelse, common, e.loc)
-        return result
-
-    def conditional(self, e: hir.Conditional) -> Value:
-        """`a if test else b`; tuples item by item."""
-        test = self.truth(self.number(e.test), e.test.loc)
-        return self.select(test, self.value(e.then), self.value(e.orelse), e.loc)
-
-    def select(self, test: ir.Expr, then: Value, orelse: Value, loc: Loc) -> Value:
-        """Choice between two values."""
-        if isinstance(then, TupleValue) and isinstance(orelse, TupleValue):
-            if len(then.items) != len(orelse.items):
-                raise type_fault(
-                    loc, f"cannot choose between {describe(then)} and {describe(orelse)}"
-                )
-            pairs = zip(then.items, orelse.items, strict=True)
-            return TupleValue(tuple(self.select(test, a, b, loc) for a, b in pairs))
-        a, b = scalar(then, loc), scalar(orelse, loc)
-        common = promote(a.type, b.type)
-        return ir.Select(test, self.coerce(a, common), self.coerce(b, common), common, loc)
-
-    def helper_call(self, fn: FunctionType, args: Sequence[Value], loc: Loc) -> Value:
-        """Call of a helper function; literals keep their weakness in it."""
-        if self.module.helper is None:
-            raise Pending
-        types: list[Type] = []
-        values: list[ir.Expr] = []
-        for a in args:
-            if isinstance(a, ir.Var) and isinstance(a.type, ViewTy):
-                types.append(a.type)
-                values.append(a)
-            else:
-                e = scalar(a, loc)
-                types.append(e.type)
-                values.append(e)
-        signature = self.module.helper(fn, tuple(types), loc)
-        if signature.result is None:
-            raise type_fault(
-                loc,
-                f"'{fn.__name__}' returns nothing",
-                "a helper returns one number; write results into a View in the kernel",
-            )
-        return ir.Call(signature.name, tuple(values), signature.result, loc)
-
-
-def _targets(s: hir.Stmt) -> list[hir.Local]:
-    if not isinstance(s, hir.Assign | hir.Update):
-        return []
-    todo: list[hir.Expr] = [s.target]
-    found = []
-    while todo:
-        t = todo.pop()
-        if isinstance(t, hir.Tuple):
-            todo += t.items
-        elif isinstance(t, hir.Local):
-            found.append(t)
-    return found
-
-
-def _statements(body: Sequence[hir.Stmt]) -> list[hir.Stmt]:
-    found: list[hir.Stmt] = []
-    for s in body:
-        found.append(s)
-        if isinstance(s, hir.If):
-            found += _statements(s.body) + _statements(s.orelse)
-        elif isinstance(s, hir.For | hir.While):
-            found += _statements(s.body)
-    return found
-
-
-def _always_returns(body: Sequence[hir.Stmt]) -> bool:
-    for s in body:
-        if isinstance(s, hir.Return):
-            return True
-        if isinstance(s, hir.If) and _always_returns(s.body) and _always_returns(s.orelse):
-            return True
-        if isinstance(s, hir.While) and isinstance(s.test, hir.Constant) and s.test.value:
-            if not any(isinstance(b, hir.Break) for b in _statements(s.body)):
-                return True
-    return False
-
 
 def _pure(e: ir.Expr) -> bool:
     """Whether evaluating it twice gives the same even if a View changes in between."""
@@ -612,7 +396,8 @@ def _pure(e: ir.Expr) -> bool:
 def _type_of(value: Value, loc: Loc) -> Type:
     if isinstance(value, TupleValue):
         return TupleTy(tuple(_type_of(v, loc) for v in value.items))
-    return scalar(value, loc).type
+    e: ir.Expr = scalar(value, loc)
+    return e.type
 
 
 def _join(a: Type, b: Type, name: str, loc: Loc) -> Type:
@@ -625,6 +410,3 @@ def _join(a: Type, b: Type, name: str, loc: Loc) -> Type:
         f"'{name}' is a {a} in one place and a {b} in another",
         "use two variables",
     )
-
-
-__all__ = ["Diagnostic", "FunctionTyper", "Method", "ModuleTyper", "Obj"]

@@ -6,7 +6,7 @@ comparison: that keeps the launch path short. `str(t)` is stable across processe
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -32,7 +32,7 @@ class ViewType:
     """
 
     __slots__ = ("dtype", "layout", "memory", "rank", "readonly", "unit")
-    _known: dict[tuple[Any, ...], ViewType] = {}
+    _known: ClassVar[dict[tuple[Any, ...], ViewType]] = {}
 
     dtype: str
     rank: int
@@ -65,7 +65,7 @@ class ScalarType:
     """Type of a number argument; Python's own numbers are weak (NEP 50), NumPy's are not."""
 
     __slots__ = ("dtype", "weak")
-    _known: dict[tuple[str, bool], ScalarType] = {}
+    _known: ClassVar[dict[tuple[str, bool], ScalarType]] = {}
 
     dtype: str
     weak: bool

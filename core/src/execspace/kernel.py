@@ -249,7 +249,7 @@ def kernel(fn: Any = None, /, *, fma: bool = True, fastmath: bool = False) -> An
     return kernel_from(fn, fma=fma, fastmath=fastmath)
 
 
-def kernel_from(fn: Any, **options: bool) -> Kernel:
+def kernel_from(fn: Any, *, fma: bool = True, fastmath: bool = False) -> Kernel:
     """A new Kernel of a Python function; LaunchError for anything else."""
     if isinstance(fn, Kernel):
         return fn
@@ -258,7 +258,7 @@ def kernel_from(fn: Any, **options: bool) -> Kernel:
             f"{fn!r} is no kernel; expected a Python function, a lambda, or a function "
             f"decorated with @es.kernel."
         )
-    return Kernel(fn, **options)
+    return Kernel(fn, fma=fma, fastmath=fastmath)
 
 
 # Kernels of plain functions by the identity of their code: a lambda that is re-created at

@@ -207,7 +207,7 @@ def _as_arguments(kernel: Kernel, args: tuple[Any, ...]) -> list[Any]:
                 f"subclass of View; pass a View."
             )
         elif isinstance(a, bool | int | float | complex) and not isinstance(a, np.generic):
-            base = next(t for t in (bool, int, float, complex) if isinstance(a, t))
+            base: Any = next(t for t in (bool, int, float, complex) if isinstance(a, t))
             converted.append(base(a))
         else:
             try:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from importlib import metadata
 from typing import Any
@@ -108,7 +107,7 @@ def _load_one(
     registry.spaces, registry.reducers, registry.tools = trial.spaces, trial.reducers, trial.tools
 
 
-def _records(plugin: str, hook: str, result: Iterable[Any]) -> list[Any]:
+def _records(plugin: str, hook: str, result: Any) -> list[Any]:
     expected = _HOOKS[hook]
     records = list(result if result is not None else ())
     for record in records:

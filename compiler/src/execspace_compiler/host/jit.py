@@ -41,8 +41,8 @@ from ..mapping import (
     units_function,
 )
 from ..pipeline import Lowered, lower_kernel
-from ..printers.numba import VERSION, NumbaPrinter, function_name
-from ..printers.python import identifier
+from ..printers.numba import VERSION, NumbaPrinter
+from ..printers.python import function_name, identifier
 from ..types import Pointer, Scalar, ViewTy
 
 # Below this much work, in additions, a range runs on the calling thread: waking a team costs

@@ -33,6 +33,8 @@ from numba.types import (  # noqa: F401 - names that generated text refers to
 _I8P = llvm.IntType(8).as_pointer()
 _I32, _I64 = llvm.IntType(32), llvm.IntType(64)
 
+_inlined = njit(forceinline=True, error_model="numpy", nogil=True)
+
 # -- memory -----------------------------------------------------------------------------------
 
 
@@ -115,7 +117,17 @@ truncdiv = _plain_division("div")
 truncmod = _plain_division("rem")
 
 
-@njit(forceinline=True)
+@intrinsic
+def frem(typingctx, a, b):
+    """C's fmod: the remainder with the sign of a."""
+
+    def codegen(context, builder, sig, args):
+        return builder.frem(args[0], args[1])
+
+    return (a(a, a), codegen) if isinstance(a, types.Float) and a == b else None
+
+
+@_inlined
 def int_floordiv(a, b):
     """a // b of int64; 0 where b is 0, as NumPy has it."""
     if b == 0:
@@ -128,7 +140,7 @@ def int_floordiv(a, b):
     return q
 
 
-@njit(forceinline=True)
+@_inlined
 def int_mod(a, b):
     """a % b of int64, with the sign of b; 0 where b is 0."""
     if b == 0 or b == -1:
@@ -139,19 +151,19 @@ def int_mod(a, b):
     return r
 
 
-@njit(forceinline=True)
+@_inlined
 def uint_floordiv(a, b):
     """a // b of uint64; 0 where b is 0."""
     return b if b == 0 else truncdiv(a, b)
 
 
-@njit(forceinline=True)
+@_inlined
 def uint_mod(a, b):
     """a % b of uint64; 0 where b is 0."""
     return b if b == 0 else truncmod(a, b)
 
 
-@njit(forceinline=True)
+@_inlined
 def int_pow(a, b):
     """a ** b of 64-bit integers, wrapping; for b < 0 the truncated quotient 1 / a**-b."""
     one = a ^ a | True
@@ -170,7 +182,7 @@ def int_pow(a, b):
     return result
 
 
-@njit(forceinline=True)
+@_inlined
 def uint_pow(a, b):
     """a ** b of uint64, wrapping."""
     result = np.uint64(1)
@@ -182,13 +194,13 @@ def uint_pow(a, b):
     return result
 
 
-@njit(forceinline=True)
+@_inlined
 def lshift(a, b):
     """a << b; 0 where b is not within the width."""
     return a << b if 0 <= b < 64 else a - a
 
 
-@njit(forceinline=True)
+@_inlined
 def rshift(a, b):
     """a >> b; 0 or -1 where b is not within the width."""
     if 0 <= b < 64:
@@ -200,11 +212,11 @@ def _float_division(cast):
     # The steps of Python's float_divmod, which NumPy follows too.
     zero, one, half = cast(0.0), cast(1.0), cast(0.5)
 
-    @njit(forceinline=True)
+    @_inlined
     def floordiv(a, b):
         if b == zero:
             return a / b
-        m = math.fmod(a, b)
+        m = frem(a, b)
         q = (a - m) / b
         if m != zero and (b < zero) != (m < zero):
             q -= one
@@ -215,9 +227,9 @@ def _float_division(cast):
             whole += one
         return whole
 
-    @njit(forceinline=True)
+    @_inlined
     def mod(a, b):
-        m = cast(math.fmod(a, b))
+        m = frem(a, b)
         if b == zero:
             return m
         if m == zero:
@@ -233,37 +245,37 @@ float64_floordiv, float64_mod = _float_division(np.float64)
 float32_floordiv, float32_mod = _float_division(np.float32)
 
 
-@njit(forceinline=True)
+@_inlined
 def python_min(a, b):
     """Python's min(a, b)."""
     return b if b < a else a
 
 
-@njit(forceinline=True)
+@_inlined
 def python_max(a, b):
     """Python's max(a, b)."""
     return b if b > a else a
 
 
-@njit(forceinline=True)
+@_inlined
 def minimum(a, b):
     """numpy.minimum: NaN if either is."""
     return a if a < b or a != a else b
 
 
-@njit(forceinline=True)
+@_inlined
 def maximum(a, b):
     """numpy.maximum: NaN if either is."""
     return a if a > b or a != a else b
 
 
-@njit(forceinline=True)
+@_inlined
 def fmin(a, b):
     """numpy.fmin: the number, of a NaN and a number."""
     return a if a <= b or b != b else b
 
 
-@njit(forceinline=True)
+@_inlined
 def fmax(a, b):
     """numpy.fmax: the number, of a NaN and a number."""
     return a if a >= b or b != b else b

@@ -27,15 +27,20 @@ _NATIVE = frozenset(("int64", "uint64", "float64", "float32", "complex128", "com
 
 # Operations that are functions of the runtime module, written there once for all types.
 _RUNTIME = {
-    "truncdiv": "truncdiv", "truncmod": "truncmod",
+    "fmod": "frem", "truncdiv": "truncdiv", "truncmod": "truncmod",
     "min": "python_min", "max": "python_max", "minimum": "minimum", "maximum": "maximum",
     "fmin": "fmin", "fmax": "fmax", "reduce_sum": "reduce_sum", "reduce_prod": "reduce_prod",
     "reduce_min": "reduce_min", "reduce_max": "reduce_max",
 }  # fmt: skip
-_MATH = frozenset(
-    ["sqrt", "exp", "expm1", "log", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "gamma", "lgamma", "atan2", "hypot", "copysign", "fmod"]
-)
-_NUMPY = frozenset(["cbrt", "exp2", "log2", "floor", "ceil", "trunc", "rint", "isnan", "isinf", "isfinite", "real", "imag"])
+_MATH = frozenset((
+    "sqrt", "exp", "expm1", "log", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan",
+    "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "gamma", "lgamma", "atan2",
+    "hypot", "copysign",
+))  # fmt: skip
+_NUMPY = frozenset((
+    "cbrt", "exp2", "log2", "floor", "ceil", "trunc", "rint", "isnan", "isinf", "isfinite",
+    "real", "imag",
+))  # fmt: skip
 
 
 def type_name(t: Scalar) -> str:
@@ -204,6 +209,8 @@ class NumbaPrinter(PythonPrinter):
             return self._same(f"({args[0]} ** {args[1]})", t)
         if name in ("floordiv", "mod", "pow", "lshift", "rshift"):
             return self._wide(name, args, t)
+        if name in ("reduce_sum", "reduce_prod") and t.kind == "c":
+            return f"({args[0]} {'+' if name == 'reduce_sum' else '*'} {args[1]})"
         if name in _RUNTIME:
             return self._narrowed(f"_r.{_RUNTIME[name]}({', '.join(args)})", t)
         if name == "abs":

@@ -77,7 +77,7 @@ def pin_numba_layer(threads: int) -> str:
             f"Numba has no OpenMP threading layer here ({error}). Install an OpenMP runtime "
             f"(Debian: libgomp1, macOS: brew install libomp) or use EXECSPACE_DEFAULT=serial."
         ) from error
-    layer = str(numba.threading_layer())
+    layer = str(parallel.threading_layer())
     if layer != "omp":
         raise SpaceError(
             f"Numba's threading layer is already '{layer}', expected 'omp'. Start the openmp "
@@ -87,10 +87,10 @@ def pin_numba_layer(threads: int) -> str:
 
 
 def _layer_started() -> bool:
-    import numba
+    from numba.np.ufunc import parallel
 
     try:
-        numba.threading_layer()
+        parallel.threading_layer()
     except ValueError:
         return False
     return True
