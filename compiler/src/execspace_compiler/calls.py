@@ -256,8 +256,9 @@ class CallRules:
             x = self.coerce(a, type)
             if b.value in (1, 2, 3, 4):
                 square = ir.Op("mul", (x, x), type, loc)
-                powers: dict[int, Value] = {1: x, 2: square, 3: ir.Op("mul", (square, x), type, loc),
-                          4: ir.Op("mul", (square, square), type, loc)}  # fmt: skip
+                cube = ir.Op("mul", (square, x), type, loc)
+                fourth = ir.Op("mul", (square, square), type, loc)
+                powers: dict[int, Value] = {1: x, 2: square, 3: cube, 4: fourth}
                 return powers[b.value]
             if b.value == 0.5 and type.is_float:
                 return ir.Op("sqrt", (x,), type, loc)

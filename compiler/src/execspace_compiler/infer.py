@@ -353,7 +353,7 @@ class FunctionTyper(ExpressionRules):
             self.types[name] = INDEX
             body.append(ir.Assign(s.name, self.coerce(ir.Var(name, INDEX), type), s.loc))
         body += self.block(s.body)
-        return [ir.For(name, bounds[0], bounds[1], bounds[2], tuple(body), s.loc)]
+        return [ir.For(name, bounds[0], bounds[1], bounds[2], tuple(body), loc=s.loc)]
 
     def return_(self, s: hir.Return) -> list[ir.Stmt]:
         """Return from the function; the result type joins those of all returns."""

@@ -167,13 +167,18 @@ class If:
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """Python's `for name in range(start, stop, step)` over int64, bounds evaluated once."""
+    """Python's `for name in range(start, stop, step)` over int64, bounds evaluated once.
+
+    `independent` says that iterations may run in any order or at once: its body is one call of
+    a kernel, its step one.
+    """
 
     name: str
     start: Expr
     stop: Expr
     step: Expr
     body: tuple[Stmt, ...]
+    independent: bool = False
     loc: Loc = field(default=NOWHERE, compare=False)
 
 
@@ -254,14 +259,18 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """The functions of one launch, callees first; the last ones are entries."""
+    """The functions of one launch, callees first; the last ones are entries.
+
+    `disjoint` says that no two Views of the launch overlap in memory.
+    """
 
     functions: tuple[Function, ...]
     fma: bool = True
     fastmath: bool = False
+    disjoint: bool = False
 
     def __str__(self) -> str:
-        options = f"fma={self.fma} fastmath={self.fastmath}"
+        options = f"fma={self.fma} fastmath={self.fastmath} disjoint={self.disjoint}"
         return "\n\n".join([options, *map(str, self.functions)])
 
     def function(self, name: str) -> Function:
@@ -292,7 +301,8 @@ def _lines(body: tuple[Stmt, ...], depth: int) -> list[str]:
                 if s.orelse:
                     out += [f"{pad}else", *_lines(s.orelse, depth + 1)]
             case For():
-                out.append(f"{pad}for {s.name} in range({s.start}, {s.stop}, {s.step})")
+                kind = "independent for" if s.independent else "for"
+                out.append(f"{pad}{kind} {s.name} in range({s.start}, {s.stop}, {s.step})")
                 out += _lines(s.body, depth + 1)
             case While():
                 out += [f"{pad}while {s.test}", *_lines(s.body, depth + 1)]
@@ -369,6 +379,16 @@ def expressions(s: Stmt) -> tuple[Expr, ...]:
         case Return():
             return () if s.value is None else (s.value,)
     return ()
+
+
+def written_views(function: Function) -> frozenset[str]:
+    """View parameters that a function may store into, itself or through a helper."""
+    names = {s.view.name for s in walk_statements(function.body) if isinstance(s, Store)}
+    for e in walk_expressions(function.body):
+        if isinstance(e, Call):
+            passed = (a for a in e.args if isinstance(a, Var) and isinstance(a.type, ViewTy))
+            names |= {a.name for a in passed if isinstance(a.type, ViewTy) and not a.type.readonly}
+    return frozenset(names)
 
 
 def walk_expressions(body: tuple[Stmt, ...]) -> list[Expr]:

@@ -142,9 +142,14 @@ class _Chunk:
         """Plain loops over some dimensions, the last one innermost, around the body."""
         inner = self.call()
         for d in reversed(dims):
-            self.locals[f"_i{d}"] = INT64
-            inner = [For(f"_i{d}", var(f"{lo}{d}"), var(f"{hi}{d}"), integer(1), tuple(inner))]
+            inner = [self.loop(d, var(f"{lo}{d}"), var(f"{hi}{d}"), inner)]
         return inner
+
+    def loop(self, d: int, first: Expr, last: Expr, body: list[Stmt]) -> Stmt:
+        """A loop over a dimension; the innermost one of a parallel_for is independent."""
+        self.locals[f"_i{d}"] = INT64
+        innermost = d == self.order[-1] and self.reduction is None
+        return For(f"_i{d}", first, last, integer(1), tuple(body), independent=innermost)
 
     def rows(self) -> list[Stmt]:
         """The untiled walk."""
@@ -155,8 +160,7 @@ class _Chunk:
         start = var(f"_lo{split}")
         if not outer:
             first, last = op("add", start, var("_f0")), op("add", start, var("_f1"))
-            self.locals[f"_i{split}"] = INT64
-            return [For(f"_i{split}", first, last, integer(1), tuple(self.nest(inner)))]
+            return [self.loop(split, first, last, self.nest(inner))]
         out = [self.set(f"_n{d}", _count(self.policy, d)) for d in (*outer[1:], split)]
         out.append(self.set("_rest", var("_f0")))
         for d, faster in zip(outer, (*outer[1:], split), strict=True):
@@ -171,17 +175,11 @@ class _Chunk:
         left = op("sub", var("_f1"), var("_at"))
         row = op("sub", var(f"_n{split}"), var("_rest"))
         begin = op("add", start, var("_rest"))
-        self.locals[f"_i{split}"] = INT64
+        end = op("add", var("_from"), var("_run"))
         walk: list[Stmt] = [
             self.set("_run", op("min", left, row)),
             self.set("_from", begin),
-            For(
-                f"_i{split}",
-                var("_from"),
-                op("add", var("_from"), var("_run")),
-                integer(1),
-                tuple(self.nest(inner)),
-            ),
+            self.loop(split, var("_from"), end, self.nest(inner)),
             self.set("_at", op("add", var("_at"), var("_run"))),
             self.set("_rest", integer(0)),
             *self._odometer(outer),

@@ -57,8 +57,8 @@ OPERATIONS: dict[str, str] = {
     "isfinite": "whether it is neither infinite nor NaN",
     "reduce_sum": "joins two partial sums; may be reassociated",
     "reduce_prod": "joins two partial products; may be reassociated",
-    "reduce_min": "joins two partial minima, neither a NaN",
-    "reduce_max": "joins two partial maxima, neither a NaN",
+    "reduce_min": "joins two partial minima; NaN if either is, zeros of either sign are equal",
+    "reduce_max": "joins two partial maxima; NaN if either is, zeros of either sign are equal",
 }
 
 # Mathematical functions of one or two floats, computed in the type of their operands.

@@ -47,9 +47,10 @@ class Lowered:
         """The kernel itself."""
         return self.functions[-1]
 
-    def module(self, *more: ir.Function) -> ir.Module:
+    def module(self, *more: ir.Function, disjoint: bool = False) -> ir.Module:
         """The functions and more of them as a module with the kernel's options."""
-        return ir.Module((*self.functions, *more), self.kernel.fma, self.kernel.fastmath)
+        functions = (*self.functions, *more)
+        return ir.Module(functions, self.kernel.fma, self.kernel.fastmath, disjoint)
 
 
 def argument_type(type: ViewType | ScalarType) -> Type:
@@ -70,8 +71,9 @@ def lower_kernel(kernel: Kernel, spec: LaunchSpec) -> Lowered:
         With every fault found, each with its place in the source.
     """
     source = source_of(kernel.fn)
+    # A plain captured name cannot clash with a parameter, which would hide it; a dotted one could.
     hidden = {
-        c.name: f"{c.name.replace('.', '_')}_captured"
+        c.name: f"{c.name.replace('.', '_')}_captured" if "." in c.name else c.name
         for c in spec.captures
         if c.argument is not None
     }

@@ -41,7 +41,7 @@ class Kernel:
     """
 
     __slots__ = (
-        "__dict__", "__weakref__", "_paths", "_scanned", "fastmath", "fma", "fn", "name", "plans",
+        "__dict__", "__weakref__", "fastmath", "fma", "fn", "name", "paths", "plans",
     )  # fmt: skip
 
     def __init__(
@@ -52,8 +52,9 @@ class Kernel:
         self.fastmath = fastmath
         self.name = name or fn.__name__
         self.plans: dict[tuple[Any, ...], Any] = {}
-        self._paths: tuple[tuple[str, ...], ...] = ()
-        self._scanned = False
+        # Dotted names that must be read again at each launch; None until the first one, when
+        # the names are all defined.
+        self.paths: tuple[tuple[str, ...], ...] | None = None
         self.__doc__ = fn.__doc__
         self.__name__ = fn.__name__
         self.__wrapped__ = fn
@@ -67,13 +68,10 @@ class Kernel:
     def __repr__(self) -> str:
         return f"<kernel '{self.name}'>"
 
-    @property
-    def captures(self) -> bool:
-        """Whether the function uses names of enclosing scopes that must be read each time."""
-        if not self._scanned:
-            self._paths = tuple(captured_paths(self.fn))
-            self._scanned = True
-        return bool(self._paths)
+    def scan(self, fn: FunctionType) -> tuple[tuple[str, ...], ...]:
+        """Find out which names of enclosing scopes the function uses."""
+        self.paths = tuple(captured_paths(fn))
+        return self.paths
 
     def environment(self, fn: FunctionType) -> tuple[tuple[object, ...], tuple[View, ...]]:
         """Tags of what `fn` captures now, and the captured Views in order.
@@ -82,7 +80,7 @@ class Kernel:
         """
         tags: list[object] = []
         hidden: list[View] = []
-        for path in self._paths:
+        for path in self.paths or ():
             value = lookup(fn, path)
             if type(value) is View:
                 tags.append(value.type)
@@ -98,7 +96,7 @@ class Kernel:
     def capture_list(self, fn: FunctionType, first_hidden: int) -> tuple[Capture, ...]:
         """The captures of a LaunchSpec; hidden arguments are numbered from `first_hidden`."""
         captures = []
-        for path in self._paths:
+        for path in self.paths or ():
             value = lookup(fn, path)
             name = ".".join(path)
             if isinstance(value, View | np.ndarray):
@@ -279,7 +277,7 @@ def kernel_of(fn: Any) -> tuple[Kernel, FunctionType]:
         return known[1], fn
     # The kept function has no closure, or the table would keep captured Views alive.
     made = Kernel(fn)
-    made.captures  # noqa: B018 - scans while the closure is at hand
+    made.scan(fn)
     if fn.__closure__:
         made.fn = FunctionType(code, fn.__globals__, fn.__name__, None, _empty_cells(code))
     key = id(code)

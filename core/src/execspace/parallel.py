@@ -16,7 +16,7 @@ import numpy as np
 
 from . import profiling, selection
 from .argtypes import SCALAR_TYPES, ArgType, ViewType
-from .errors import LaunchError, PolicyError, SpaceAccessError
+from .errors import DTypeError, LaunchError, PolicyError, SpaceAccessError
 from .kernel import Kernel, kernel_of
 from .policy import MDRangePolicy, Policy, RangePolicy
 from .reducer import Reducer, Sum, as_reducer
@@ -69,6 +69,8 @@ def parallel_for(
             raise PolicyError(f"parallel_for over {policy} indices; expected 0 or more.")
         policy_key: Any = _INT_KEY
         bounds: tuple[int, ...] = (0, policy)
+    elif type(policy) is RangePolicy or type(policy) is MDRangePolicy:
+        policy_key, bounds = policy.key, policy.bounds
     else:
         policy_key, bounds = _policy(policy)
     types: list[Any] = [policy_key, _current()]
@@ -80,7 +82,10 @@ def parallel_for(
             if t is None:
                 return parallel_for(policy, kernel, *_as_arguments(target, args), label=label)
             types.append(t)
-    if target.captures:
+    paths = target.paths
+    if paths is None:
+        paths = target.scan(fn)
+    if paths:
         tags, hidden = target.environment(fn)
         types += tags
         args += hidden
@@ -91,9 +96,9 @@ def parallel_for(
         target.plans[key] = plan
     if profiling.TOOLS:
         with profiling.kernel_events("parallel_for", label or target.name, plan.space.name):
-            plan(bounds, args)
+            plan.launch(bounds, args)
         return None
-    plan(bounds, args)
+    plan.launch(bounds, args)
     return None
 
 
@@ -137,6 +142,8 @@ def parallel_reduce(
             raise PolicyError(f"parallel_reduce over {policy} indices; expected 0 or more.")
         policy_key: Any = _INT_KEY
         bounds: tuple[int, ...] = (0, policy)
+    elif type(policy) is RangePolicy or type(policy) is MDRangePolicy:
+        policy_key, bounds = policy.key, policy.bounds
     else:
         policy_key, bounds = _policy(policy)
     types: list[Any] = [policy_key, _current(), reducer, None if out is None else _out_type(out)]
@@ -151,7 +158,10 @@ def parallel_reduce(
                     reducer=reducer, out=out, label=label,
                 )  # fmt: skip
             types.append(t)
-    if target.captures:
+    paths = target.paths
+    if paths is None:
+        paths = target.scan(fn)
+    if paths:
         tags, hidden = target.environment(fn)
         types += tags
         args += hidden
@@ -164,8 +174,8 @@ def parallel_reduce(
         target.plans[key] = plan
     if profiling.TOOLS:
         with profiling.kernel_events("parallel_reduce", label or target.name, plan.space.name):
-            return plan(bounds, args)
-    return plan(bounds, args)
+            return plan.launch(bounds, args)
+    return plan.launch(bounds, args)
 
 
 def fence(label: str = "") -> None:
@@ -177,8 +187,6 @@ def fence(label: str = "") -> None:
 
 
 def _policy(policy: Any) -> tuple[Any, tuple[int, ...]]:
-    if isinstance(policy, RangePolicy | MDRangePolicy):
-        return policy.key, policy.bounds
     try:
         n = operator.index(policy)
     except TypeError:
@@ -212,6 +220,8 @@ def _as_arguments(kernel: Kernel, args: tuple[Any, ...]) -> list[Any]:
         else:
             try:
                 converted.append(view_of(a, label=f"argument {position} of {kernel.name}"))
+            except DTypeError as error:
+                raise DTypeError(f"Kernel '{kernel.name}': argument {position}: {error}") from None
             except TypeError:
                 raise LaunchError(
                     f"Kernel '{kernel.name}': argument {position} is of type "

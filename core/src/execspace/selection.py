@@ -102,11 +102,12 @@ def _unknown(name: str, found: plugins.Registry) -> UnknownSpaceError:
         )
     known = ", ".join(f"'{n}'" for n in sorted(found.spaces)) or "none"
     close = get_close_matches(name, found.spaces, n=1)
-    hint = f" Did you mean '{close[0]}'?" if close else ""
-    return UnknownSpaceError(
-        f"Space '{name}' is not installed; installed spaces: {known}.{hint} "
-        f"Spaces come from plugins: pip install execspace-{name}."
+    hint = (
+        f"Did you mean '{close[0]}'?"
+        if close
+        else f"Spaces come from plugins: pip install execspace-{name}."
     )
+    return UnknownSpaceError(f"Space '{name}' is not installed; installed spaces: {known}. {hint}")
 
 
 def resolve(spec: str | ExecutionSpace) -> ExecutionSpace:

@@ -95,21 +95,21 @@ class LaunchSpec:
 
 
 class Plan(Protocol):
-    """A kernel compiled for one LaunchSpec: the hot path, nothing but packing and launching.
+    """A kernel compiled for one LaunchSpec."""
 
-    Parameters
-    ----------
-    bounds : tuple of int
-        Lower bounds, then upper bounds, then tile extents if the policy is tiled.
-    args : tuple
-        Views and numbers, as typed in `LaunchSpec.arguments`.
+    @property
+    def space(self) -> ExecutionSpace:
+        """The space that it runs on."""
 
-    Returns
-    -------
-    None, or for a reduction without `out` the joined value as a Python number (blocking).
-    """
+    @property
+    def launch(self) -> Callable[[tuple[int, ...], tuple[Any, ...]], Any]:
+        """The hot path, ``launch(bounds, args)``: nothing but packing and launching.
 
-    def __call__(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any: ...
+        `bounds` are the lower bounds, the upper bounds, and the tile extents if the policy is
+        tiled. `args` are Views and numbers as typed in `LaunchSpec.arguments`, then `out` if
+        there is one. Returns None, or for a reduction without `out` the joined value as a
+        Python number (blocking).
+        """
 
 
 @dataclass(frozen=True, slots=True)

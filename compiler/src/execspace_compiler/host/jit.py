@@ -24,6 +24,7 @@ from execspace import (
     BackendCompileError,
     ExecutionSpace,
     Kernel,
+    KernelTypeError,
     LaunchSpec,
     ScalarType,
     ViewType,
@@ -72,8 +73,8 @@ class HostPlan:
 
     Attributes
     ----------
-    call : callable
-        ``call(bounds, args)``.
+    launch : callable
+        ``launch(bounds, args)``; see `execspace.Plan`.
     source : str
         The generated text.
     from_disk : bool
@@ -81,24 +82,46 @@ class HostPlan:
     """
 
     space: ExecutionSpace
-    call: Callable[[tuple[int, ...], tuple[Any, ...]], Any]
+    launch: Callable[[tuple[int, ...], tuple[Any, ...]], Any]
     lowered: Lowered
     order: tuple[int, ...]
     source: str
     path: Path
     from_disk: bool
 
-    def __call__(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
-        return self.call(bounds, args)
-
 
 _lock = threading.Lock()
 
 
+@dataclass
+class _Overlapping:
+    """The plan for Views that overlap, compiled when the first such launch comes."""
+
+    space: ExecutionSpace
+    kernel: Kernel
+    spec: LaunchSpec
+    launcher: Launcher
+    plan: HostPlan | None = None
+
+    def launch(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> None:
+        if self.plan is None:
+            self.plan = compile_plan(
+                self.space, self.kernel, self.spec, self.launcher, may_overlap=True
+            )
+        self.plan.launch(bounds, args)
+
+
 def compile_plan(
-    space: ExecutionSpace, kernel: Kernel, spec: LaunchSpec, launcher: Launcher
+    space: ExecutionSpace,
+    kernel: Kernel,
+    spec: LaunchSpec,
+    launcher: Launcher,
+    may_overlap: bool = False,
 ) -> HostPlan:
     """Compile `kernel` for the host, or load it from the cache.
+
+    A parallel_for is compiled for Views that do not overlap in memory. Its launcher looks at
+    them each time; where they do, a second plan is compiled that allows it (`may_overlap`).
 
     Raises
     ------
@@ -109,8 +132,10 @@ def compile_plan(
     """
     started = time.perf_counter()
     lowered = lower_kernel(kernel, spec)
+    _refuse_float16(lowered, space)
     order = index_order(lowered.body, spec.policy)
-    text = launch_module(lowered, order, launcher)
+    disjoint = not may_overlap and bool(_pairs_to_check(lowered))
+    text = launch_module(lowered, order, launcher, disjoint)
     versions = (VERSION, numba.__version__, platform.python_version(), platform.machine())
     name = f"execspace_{cache.key(text, *versions)}"
     with _lock:
@@ -118,11 +143,23 @@ def compile_plan(
     launch = module.launch
     entry = next(iter(launch.overloads.values())).entry_point
     from_disk = bool(launch.stats.cache_hits)
-    call = _caller(spec, entry, launcher)
+    overlapping = _Overlapping(space, kernel, spec, launcher) if disjoint else None
+    call = _caller(spec, entry, launcher, overlapping)
     if profiling.TOOLS:
         seconds = time.perf_counter() - started
         profiling.emit("on_compile", kernel.name, space.name, seconds, from_disk)
     return HostPlan(space, call, lowered, order, text, path, from_disk)
+
+
+def _refuse_float16(lowered: Lowered, space: ExecutionSpace) -> None:
+    for function in lowered.functions:
+        for e in [*function.parameters, *ir.walk_expressions(function.body)]:
+            type = e.type.element if isinstance(e.type, ViewTy) else e.type
+            if isinstance(type, Scalar) and type.name == "float16":
+                raise KernelTypeError(
+                    f"in kernel '{lowered.kernel.name}'\n{e.loc if e.loc.line else function.loc}: "
+                    f"space '{space.name}' cannot compute with float16; use float32."
+                )
 
 
 def _module(name: str, text: str, kernel: Kernel) -> tuple[ModuleType, Path]:
@@ -155,7 +192,35 @@ def _module(name: str, text: str, kernel: Kernel) -> tuple[ModuleType, Path]:
 # -- generated text ---------------------------------------------------------------------------
 
 
-def launch_module(lowered: Lowered, order: tuple[int, ...], launcher: Launcher) -> str:
+def _pairs_to_check(lowered: Lowered) -> list[tuple[ir.Var, ir.Var]]:
+    """Pairs of Views of a parallel_for of which one is written: they may overlap."""
+    if lowered.reduction is not None:
+        return []
+    written = ir.written_views(lowered.body)
+    views = [p for p in lowered.body.parameters if isinstance(p.type, ViewTy)]
+    return [
+        (a, b)
+        for n, a in enumerate(views)
+        for b in views[n + 1 :]
+        if a.name in written or b.name in written
+    ]
+
+
+def _overlap_check(pairs: list[tuple[ir.Var, ir.Var]]) -> list[str]:
+    """Lines that return False where two Views overlap of which one is written."""
+    out = []
+    for p in dict.fromkeys(v for pair in pairs for v in pair):
+        assert isinstance(p.type, ViewTy)
+        name, size = identifier(p.name), p.type.element.bits // 8
+        out.append(f"    {name}_lo, {name}_hi = _r.footprint({name}_d, {p.type.rank}, {size})")
+    for a, b in ((identifier(a.name), identifier(b.name)) for a, b in pairs):
+        out += [f"    if {a}_lo < {b}_hi and {b}_lo < {a}_hi:", "        return False"]
+    return out
+
+
+def launch_module(
+    lowered: Lowered, order: tuple[int, ...], launcher: Launcher, disjoint: bool = False
+) -> str:
     """Text of the module for a launch; a pure function, so goldens need no Numba."""
     policy, reduction = lowered.spec.policy, lowered.reduction
     functions = [
@@ -165,7 +230,7 @@ def launch_module(lowered: Lowered, order: tuple[int, ...], launcher: Launcher) 
     ]
     if reduction is not None:
         functions.append(finish_function(reduction, "_finish"))
-    module = lowered.module(*functions)
+    module = lowered.module(*functions, disjoint=disjoint)
     printer = NumbaPrinter(module)
     head = [
         f'"""Generated by execspace from kernel {lowered.kernel.name!r}."""',
@@ -196,6 +261,7 @@ def _launch_text(
     out = [
         f"@numba.njit([({signature},)], cache=True, {printer.options()}{parallel})",
         f"def launch(parts, {', '.join(inputs)}):",
+        *(_overlap_check(_pairs_to_check(lowered)) if module.disjoint else []),
         f"    total = {function_name('_units')}({', '.join(bounds)})",
         "    threads = parts",
         "    parts = abs(parts)",
@@ -216,6 +282,8 @@ def _launch_text(
     if reduction is not None:
         rows = ", ".join(f"_p{n}" for n in range(len(reduction.states)))
         out.append(f"    return {function_name('_finish')}(parts, {rows})")
+    elif module.disjoint:
+        out.append("    return True")
     return out
 
 
@@ -271,7 +339,9 @@ def teams_forbidden() -> bool:
     return bool(_caller_globals["sign"] < 0)
 
 
-def _caller(spec: LaunchSpec, entry: Any, launcher: Launcher) -> Callable[..., Any]:
+def _caller(
+    spec: LaunchSpec, entry: Any, launcher: Launcher, overlapping: _Overlapping | None
+) -> Callable[..., Any]:
     """A function that unpacks bounds and arguments and calls the machine code."""
     n_bounds = spec.policy.rank * (3 if spec.policy.tiled else 2)
     bounds = ", ".join(f"b{n}" for n in range(n_bounds))
@@ -281,15 +351,20 @@ def _caller(spec: LaunchSpec, entry: Any, launcher: Launcher) -> Callable[..., A
     if spec.out is not None:
         names.append("out")
     parts = f"{launcher.parts} * sign" if launcher.name == "libgomp" else str(launcher.parts)
-    lines = ["def call(bounds, args, entry=entry):", f"    {bounds}, = bounds"]
+    lines = [
+        "def call(bounds, args, entry=entry, overlapping=overlapping):",
+        f"    {bounds}, = bounds",
+    ]
     if names:
         lines.append(f"    {', '.join(names)}, = args")
     call = f"entry({', '.join([parts, bounds, *passed])})"
-    if spec.out is None:
+    if overlapping is not None:
+        lines += [f"    if not {call}:", "        overlapping.launch(bounds, args)"]
+    elif spec.out is None:
         lines.append(f"    return {call}")
     else:
         lines.append(f"    out.memory_space.fill(out, {call})")
-    scope: dict[str, Any] = {"entry": entry}
+    scope: dict[str, Any] = {"entry": entry, "overlapping": overlapping}
     exec("\n".join(lines), _caller_globals, scope)
     found: Callable[..., Any] = scope["call"]
     return found

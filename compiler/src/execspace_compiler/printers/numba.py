@@ -55,6 +55,8 @@ class NumbaPrinter(PythonPrinter):
         super().__init__(module)
         self.extents = extents_used(module.functions)
         self.functions = {f.name: f for f in module.functions}
+        self.body = [f for f in module.functions if not f.entry][-1]
+        self.scopes: dict[str, int] = {}
 
     def text(self) -> str:
         """The module's functions, each decorated for Numba."""
@@ -74,6 +76,7 @@ class NumbaPrinter(PythonPrinter):
     def function(self, f: ir.Function) -> list[str]:
         parameters: list[str] = []
         prologue: list[str] = []
+        self.scopes = self._scopes(f)
         for p in f.parameters:
             name = identifier(p.name)
             if isinstance(p.type, ViewTy):
@@ -95,6 +98,13 @@ class NumbaPrinter(PythonPrinter):
             *prologue,
             *self.block(f.body, 1),
         ]
+
+    def _scopes(self, f: ir.Function) -> dict[str, int]:
+        """Number of each View of the kernel. Helpers have none: a View may come in twice."""
+        if f.entry or f is not self.body:
+            return {}
+        views = [p.name for p in f.parameters if isinstance(p.type, ViewTy)]
+        return {name: n for n, name in enumerate(views)}
 
     def _unpack(self, f: ir.Function, p: ir.Var) -> list[str]:
         """Read a View's pointer, strides and extents from its descriptor."""
@@ -118,15 +128,21 @@ class NumbaPrinter(PythonPrinter):
         return parts
 
     def call(self, e: ir.Call) -> str:
-        callee = self.functions[e.function]
-        args: list[str] = []
-        for p, a in zip(callee.parameters, e.args, strict=True):
+        args = self._arguments(e.function, self.functions[e.function].parameters, e.args)
+        return f"{function_name(e.function)}({', '.join(args)})"
+
+    def _arguments(
+        self, callee: str, parameters: tuple[ir.Var, ...], args: tuple[ir.Expr, ...]
+    ) -> list[str]:
+        """Arguments of a call, each View taken apart."""
+        out: list[str] = []
+        for p, a in zip(parameters, args, strict=True):
             if isinstance(p.type, ViewTy):
                 assert isinstance(a, ir.Var)
-                args += self._components(callee.name, p, identifier(a.name))
+                out += self._components(callee, p, identifier(a.name))
             else:
-                args.append(self.expr(a))
-        return f"{function_name(e.function)}({', '.join(args)})"
+                out.append(self.expr(a))
+        return out
 
     def const(self, e: ir.Const) -> str:
         t = e.type
@@ -152,6 +168,28 @@ class NumbaPrinter(PythonPrinter):
             return f"range({start}, {stop})"
         return f"range({start}, {stop}, {step})"
 
+    def independent_loop(self, s: ir.For) -> list[str]:
+        # Not a Python loop: the runtime builds it with what LLVM should know of it.
+        (statement,) = s.body
+        assert isinstance(statement, ir.Evaluate) and isinstance(statement.value, ir.Call)
+        call = statement.value
+        position = next(
+            n for n, a in enumerate(call.args) if isinstance(a, ir.Var) and a.name == s.name
+        )
+        args = call.args[:position] + call.args[position + 1 :]
+        function = self.functions[call.function]
+        parameters = function.parameters[:position] + function.parameters[position + 1 :]
+        passed = ", ".join(self._arguments(function.name, parameters, args))
+        bounds = f"{self.expr(s.start)}, {self.expr(s.stop)}"
+        name = function_name(call.function)
+        return [f"_r.independent_loop({name}, {position}, {bounds}, ({passed},))"]
+
+    def _scope(self, view: ir.Var) -> str:
+        """Arguments that tell LLVM that no other View of the launch overlaps this one."""
+        if not self.module.disjoint or view.name not in self.scopes:
+            return ""
+        return f", {self.scopes[view.name]}, {len(self.scopes)}"
+
     def _offset(self, view: ir.Var, indices: tuple[ir.Expr, ...]) -> str:
         assert isinstance(view.type, ViewTy)
         name = identifier(view.name)
@@ -162,11 +200,15 @@ class NumbaPrinter(PythonPrinter):
         return " + ".join(terms) or "0"
 
     def load(self, e: ir.Load) -> str:
-        return f"_r.load({identifier(e.view.name)}, {self._offset(e.view, e.indices)})"
+        place = f"{identifier(e.view.name)}, {self._offset(e.view, e.indices)}"
+        scope = self._scope(e.view)
+        return f"_r.load_disjoint({place}{scope})" if scope else f"_r.load({place})"
 
     def store(self, s: ir.Store) -> str:
-        offset = self._offset(s.view, s.indices)
-        return f"_r.store({identifier(s.view.name)}, {offset}, {self.expr(s.value)})"
+        place = f"{identifier(s.view.name)}, {self._offset(s.view, s.indices)}"
+        value, scope = self.expr(s.value), self._scope(s.view)
+        name = "store_disjoint" if scope else "store"
+        return f"_r.{name}({place}, {value}{scope})"
 
     def load_at(self, e: ir.LoadAt) -> str:
         return f"_r.load({identifier(e.pointer.name)}, {self.expr(e.index)})"

@@ -81,6 +81,10 @@ class PythonPrinter(ABC):
     def loop_range(self, s: ir.For) -> str:
         """What a for loop iterates over."""
 
+    def independent_loop(self, s: ir.For) -> list[str]:
+        """A loop whose iterations may run at once."""
+        raise NotImplementedError
+
     def extent(self, e: ir.Extent) -> str:
         """An extent of a View."""
         return f"{identifier(e.view.name)}_n{e.dimension}"
@@ -134,6 +138,8 @@ class PythonPrinter(ABC):
                     if s.orelse:
                         out.append(f"{pad}else:")
                         out += self.block(s.orelse, depth + 1)
+                case ir.For() if s.independent:
+                    out += [pad + line for line in self.independent_loop(s)]
                 case ir.For():
                     out.append(f"{pad}for {identifier(s.name)} in {self.loop_range(s)}:")
                     out += self.block(s.body, depth + 1)

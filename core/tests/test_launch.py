@@ -1,0 +1,133 @@
+"""Launches as core sees them: arguments, the choice of a space, and what is checked first."""
+
+import numpy as np
+import pytest
+
+import execspace as es
+
+
+@es.kernel
+def fill(i, x, value):
+    x[i] = value
+
+
+def test_parallel_for_calls_the_kernel_for_every_index(plain):
+    x = es.View(5)
+    es.parallel_for(es.RangePolicy(1, 4, space=plain), fill, x, 2.0)
+    assert list(x) == [0, 2, 2, 2, 0]
+
+
+def test_parallel_reduce_returns_or_stores(plain):
+    policy = es.MDRangePolicy((1, 1), (3, 4), space=plain)
+    assert es.parallel_reduce(policy, lambda i, j: i * j) == 18
+    out = es.View((), es.int32)
+    assert es.parallel_reduce(policy, lambda i, j: i * j, reducer=es.Max, out=out) is None
+    assert out[()] == 6
+
+
+def test_an_integer_is_a_range_on_the_default_space(plain):
+    x = es.View(3)
+    with es.use_space(plain):
+        es.parallel_for(3, fill, x, 1.0)
+        es.parallel_for(np.int8(2), fill, x, 5)
+    assert list(x) == [5, 5, 1]
+
+
+def test_types_of_arguments_choose_the_plan(plain):
+    x, y, z = es.View(2), es.View(4), es.View(2, es.float32)
+    policy = es.RangePolicy(2, space=plain)
+    kernel = es.kernel(lambda i, x, value: None)
+    for arguments in [(x, 1.0), (y, 2.0), (np.zeros(3), 1.0), (x[::1], -1.0)]:
+        es.parallel_for(policy, kernel, *arguments)
+    assert len(plain.compiled) == 1
+    for arguments in [(z, 1.0), (y[::2], 1.0), (x, 1), (x, np.float32(1)), (x, True)]:
+        es.parallel_for(policy, kernel, *arguments)
+    assert len(plain.compiled) == 6
+
+
+@pytest.mark.parametrize(
+    ("value", "type"),
+    [
+        (1, "weak int64"), (1.0, "weak float64"), (1j, "weak complex128"), (True, "bool"),
+        (np.float64(1), "float64"), (np.int8(1), "int8"), (np.longlong(1), "int64"),
+        (np.ulonglong(1), "uint64"),
+    ],
+)  # fmt: skip
+def test_pythons_numbers_are_weak_and_numpys_are_not(plain, value, type):
+    es.parallel_for(es.RangePolicy(1, space=plain), lambda i, value: None, value)
+    assert str(plain.compiled[-1][1].arguments[0]) == type
+
+
+@pytest.mark.parametrize("argument", ["text", None, [1, 2], {}, object()])
+def test_an_argument_that_is_neither_array_nor_number(plain, argument):
+    name = type(argument).__name__
+    with pytest.raises(es.LaunchError, match=f"Kernel 'fill': argument 0 is of type '{name}'"):
+        es.parallel_for(es.RangePolicy(1, space=plain), fill, argument, 1.0)
+
+
+@pytest.mark.parametrize("policy", [2.0, "3", None, (1, 2)])
+def test_what_is_no_policy(policy):
+    with pytest.raises(es.PolicyError, match=r"is no policy; expected an integer, es.RangePolicy"):
+        es.parallel_for(policy, fill, es.View(1), 1.0)
+
+
+def test_a_negative_count():
+    with pytest.raises(es.PolicyError, match="parallel_for over -1 indices; expected 0 or more"):
+        es.parallel_for(-1, fill, es.View(1), 1.0)
+    with pytest.raises(es.PolicyError, match="parallel_reduce over -2 indices"):
+        es.parallel_reduce(-2, lambda i: i)
+
+
+@pytest.mark.parametrize("out", [3.0, np.zeros(()), "readonly", "vector"])
+def test_out_is_a_writable_view_of_rank_0(plain, out):
+    if out == "readonly":
+        out = es.view_of(np.broadcast_to(1.0, ()))
+    elif out == "vector":
+        out = es.View(1)
+    with pytest.raises(es.LaunchError, match="expected a writable View of rank 0"):
+        es.parallel_reduce(es.RangePolicy(1, space=plain), lambda i: i, out=out)
+
+
+@pytest.mark.parametrize("reducer", [sum, None, [es.Sum], int])
+def test_what_is_no_reducer(plain, reducer):
+    with pytest.raises(es.LaunchError, match=r"is no reducer; expected es.Sum"):
+        es.parallel_reduce(es.RangePolicy(1, space=plain), lambda i: i, reducer=reducer)
+
+
+# -- which space --------------------------------------------------------------------------------
+
+
+def test_memory_out_of_reach_is_named_before_anything_is_compiled(plain, device):
+    x = es.View(2, label="x", space=device)
+    with pytest.raises(es.SpaceAccessError) as error:
+        es.parallel_for(es.RangePolicy(2, space=plain), fill, x, 1.0)
+    assert str(error.value) == (
+        "Kernel 'fill': argument 0, View 'x', is in memory space 'device', which space 'plain' "
+        "cannot reach. Copy it first: es.deep_copy into a View made with space='plain'."
+    )
+    assert plain.compiled == []
+
+
+def test_use_space_is_a_choice_that_is_not_overruled(plain, device):
+    x = es.View(2, label="x", space=device)
+    with es.use_space(plain), pytest.raises(es.SpaceAccessError, match="'plain' cannot reach"):
+        es.parallel_for(2, lambda i, x: None, x)
+
+
+def test_views_are_allocated_in_the_space_in_use(device):
+    with es.use_space(device):
+        assert es.View(2).memory_space is device.memory_space
+    assert es.View(2).memory_space is es.HOST
+
+
+def test_a_space_may_prefer_a_layout(plain):
+    plain.default_layout = "left"
+    assert es.View((2, 3), space=plain).layout == "left"
+    assert es.View((2, 3), space=plain, layout="right").layout == "right"
+
+
+def test_without_any_space_views_live_and_launches_say_what_to_install():
+    x = es.View(2)
+    assert x.memory_space is es.HOST
+    with pytest.raises(es.SpaceUnavailableError, match="pip install execspace-serial"):
+        es.parallel_for(2, lambda i, x: None, x)
