@@ -35,10 +35,10 @@ def core_only(monkeypatch):
 @pytest.fixture(autouse=True)
 def no_leaks(request, core_only):
     """A test that passes leaves no allocation that was not there before."""
-    gc.collect()
     before = Counter(es.live_allocations())
     yield
-    if not request.node.failed:  # a traceback keeps the Views of a failed test alive
+    leaked = Counter(es.live_allocations()) - before
+    if leaked and not request.node.failed:  # a traceback keeps the Views of a failed test alive
         gc.collect()
         leaked = Counter(es.live_allocations()) - before
         assert not leaked, f"leaked: {', '.join(label or 'unnamed' for _, _, label in leaked)}"

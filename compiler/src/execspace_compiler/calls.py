@@ -118,6 +118,12 @@ class CallRules:
     def coerce(self, e: Any, type: Scalar) -> Any:
         """Convert to a type, folding constants."""
         if e.type.strong == type.strong:
+            if isinstance(e, ir.Const) and e.type == PY_INT and e.value >= 2**63:
+                raise type_fault(
+                    e.loc,
+                    f"the constant {e.value} does not fit int64",
+                    "write es.uint64(...) around it",
+                )
             if isinstance(e, ir.Const) and e.type != type:
                 return ir.Const(e.value, type, e.loc)
             return e

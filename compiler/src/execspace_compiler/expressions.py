@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from execspace import Kernel
+from execspace import Kernel, View
 
 from . import hir, ir
 from .calls import CallRules, Obj, TupleValue, Value, describe, scalar
@@ -90,7 +90,10 @@ class ExpressionRules(CallRules):
         """View and int64 indices of an element."""
         base = self.value(e.base)
         if not (isinstance(base, ir.Var) and isinstance(base.type, ViewTy)):
-            raise type_fault(e.loc, f"cannot index {describe(base)}")
+            hint = ""
+            if isinstance(base, Obj) and isinstance(base.value, View | np.ndarray):
+                hint = "a helper cannot capture a View; pass it as an argument"
+            raise type_fault(e.loc, f"cannot index {describe(base)}", hint)
         if len(e.indices) != base.type.rank:
             raise type_fault(
                 e.loc,

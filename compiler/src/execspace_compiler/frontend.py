@@ -57,11 +57,11 @@ _ADVICE: dict[type[ast.AST], tuple[str, str]] = {
     ast.Starred: ("* unpacking", "name each item"),
     ast.Match: ("match", "use if and elif"),
     ast.Assert: ("assert", "write an error code into a View and test it on the host"),
-    ast.MatMult: ("@", "write the sums out as loops"),
-    ast.Is: ("is", "compare numbers with =="),
-    ast.IsNot: ("is not", "compare numbers with !="),
-    ast.In: ("in", "write the comparisons out with 'or'"),
-    ast.NotIn: ("not in", "write the comparisons out with 'and'"),
+    ast.MatMult: ("the operator @", "write the sums out as loops"),
+    ast.Is: ("the operator is", "compare numbers with =="),
+    ast.IsNot: ("the operator is not", "compare numbers with !="),
+    ast.In: ("the operator in", "write the comparisons out with 'or'"),
+    ast.NotIn: ("the operator not in", "write the comparisons out with 'and'"),
 }
 
 

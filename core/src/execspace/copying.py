@@ -44,7 +44,13 @@ def deep_copy(dst: View | Any, src: View | Any, /) -> None:
         _check_kind(np.asarray(src).dtype if isinstance(src, np.generic) else type(src), target)
         if profiling.TOOLS:
             profiling.emit("on_copy", _where(target), "number", target.nbytes)
-        target.memory_space.fill(target, src)
+        try:
+            target.memory_space.fill(target, src)
+        except OverflowError as error:
+            raise ViewError(
+                f"deep_copy: {src!r} does not fit into View '{target.label}' of dtype "
+                f"{target.dtype.name}."
+            ) from error
     else:
         source = view_of(src, label="source of deep_copy")
         if not _same(target, source):

@@ -56,10 +56,6 @@ class PluginWarning(UserWarning):
     """A plugin was left out; the program goes on without it."""
 
 
-class UnhonouredOptionWarning(UserWarning):
-    """A space cannot honour an option that was given; it runs without it."""
-
-
 class KernelError(ExecspaceError):
     """A kernel cannot be compiled. The message shows file, line, column and a caret."""
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import builtins
 import inspect
-import weakref
 from collections.abc import Callable, Iterator
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, overload
 
 import numpy as np
@@ -100,8 +99,8 @@ class Kernel:
             value = lookup(fn, path)
             name = ".".join(path)
             if isinstance(value, View | np.ndarray):
-                tag: object = "view"
-                captures.append(Capture(name, value, tag, first_hidden))
+                # Not the View itself: a compiled plan must not keep its memory alive.
+                captures.append(Capture(name, None, "view", first_hidden))
                 first_hidden += 1
             else:
                 captures.append(Capture(name, value, constant_tag(value)))
@@ -174,19 +173,35 @@ def _function_tag(fn: FunctionType, seen: tuple[CodeType, ...]) -> object:
 def captured_paths(fn: FunctionType) -> Iterator[tuple[str, ...]]:
     """Dotted names that `fn` reads from outside and whose values may change."""
     seen = set()
-    for path in _loads(fn.__code__, frozenset(fn.__code__.co_freevars)):
-        value = lookup(fn, path[:1])
-        depth = 1
-        while isinstance(value, ModuleType) and depth < len(path):
-            if value.__name__.partition(".")[0] in _FIXED_MODULES:
-                break
-            value = getattr(value, path[depth], _MISSING)
-            depth += 1
-        if isinstance(value, ModuleType | BuiltinFunctionType) or _fixed(value):
-            continue
-        if path[:depth] not in seen:
+    for path in loaded_names(fn.__code__):
+        depth, value = follow(fn, path)
+        changes = not (isinstance(value, ModuleType | BuiltinFunctionType) or _fixed(value))
+        if changes and path[:depth] not in seen:
             seen.add(path[:depth])
             yield path[:depth]
+
+
+def follow(fn: FunctionType, path: tuple[str, ...]) -> tuple[int, Any]:
+    """How many parts of a dotted name lead through modules and objects, and to what value.
+
+    The rest are attributes that kernels know themselves, such as `shape` of a View. Modules
+    whose attributes never change end the walk too.
+    """
+    value = lookup(fn, path[:1])
+    depth = 1
+    while depth < len(path) and _has_constants(value):
+        value = getattr(value, path[depth], _MISSING)
+        depth += 1
+    return depth, value
+
+
+def _has_constants(value: Any) -> bool:
+    if isinstance(value, ModuleType):
+        return value.__name__.partition(".")[0] not in _FIXED_MODULES
+    known = View | np.ndarray | np.generic | np.dtype | Kernel | FunctionType | BuiltinFunctionType
+    if value is _MISSING or isinstance(value, known | tuple | str | int | float | complex):
+        return False
+    return not (isinstance(value, type) and (_fixed(value) or issubclass(value, np.generic)))
 
 
 def _fixed(value: Any) -> bool:
@@ -197,7 +212,10 @@ def _fixed(value: Any) -> bool:
     )
 
 
-def _loads(code: CodeType, free: frozenset[str]) -> Iterator[tuple[str, ...]]:
+def loaded_names(code: CodeType, free: frozenset[str] | None = None) -> Iterator[tuple[str, ...]]:
+    """Dotted names that a code object reads from enclosing scopes; `free` are its free names."""
+    if free is None:
+        free = frozenset(code.co_freevars)
     import dis
 
     path: list[str] = []
@@ -217,7 +235,7 @@ def _loads(code: CodeType, free: frozenset[str]) -> Iterator[tuple[str, ...]]:
             path = [op.argval]
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _loads(constant, free & frozenset(constant.co_freevars))
+            yield from loaded_names(constant, free & frozenset(constant.co_freevars))
 
 
 @overload
@@ -252,16 +270,22 @@ def kernel_from(fn: Any, *, fma: bool = True, fastmath: bool = False) -> Kernel:
     if isinstance(fn, Kernel):
         return fn
     if not isinstance(fn, FunctionType):
-        raise LaunchError(
-            f"{fn!r} is no kernel; expected a Python function, a lambda, or a function "
-            f"decorated with @es.kernel."
-        )
+        raise _no_kernel(fn)
     return Kernel(fn, fma=fma, fastmath=fastmath)
 
 
+def _no_kernel(fn: Any) -> LaunchError:
+    return LaunchError(
+        f"{fn!r} is no kernel; expected a Python function, a lambda, or a function decorated "
+        f"with @es.kernel."
+    )
+
+
 # Kernels of plain functions by the identity of their code: a lambda that is re-created at
-# each call finds its compiled plans again. Entries go when the code object does.
-_by_code: dict[int, tuple[Callable[[], CodeType | None], Kernel]] = {}
+# each call finds its compiled plans again. A Kernel keeps its code, and so the identity, alive;
+# the oldest entries go when there are too many.
+_by_code: dict[int, Kernel] = {}
+_MOST_FUNCTIONS = 4096
 
 
 def kernel_of(fn: Any) -> tuple[Kernel, FunctionType]:
@@ -269,26 +293,33 @@ def kernel_of(fn: Any) -> tuple[Kernel, FunctionType]:
     if isinstance(fn, Kernel):
         return fn, fn.fn
     if not isinstance(fn, FunctionType):
-        kernel_from(fn)
-        raise AssertionError("unreachable")
+        raise _no_kernel(fn)
     code = fn.__code__
     known = _by_code.get(id(code))
-    if known is not None:
-        return known[1], fn
-    # The kept function has no closure, or the table would keep captured Views alive.
-    made = Kernel(fn)
-    made.scan(fn)
-    if fn.__closure__:
-        made.fn = FunctionType(code, fn.__globals__, fn.__name__, None, _empty_cells(code))
-    key = id(code)
-    _by_code[key] = (weakref.ref(code, lambda _: _by_code.pop(key, None)), made)
-    return made, fn
+    if known is None:
+        known = Kernel(without_views(fn))
+        known.scan(fn)
+        while len(_by_code) >= _MOST_FUNCTIONS:
+            _by_code.pop(next(iter(_by_code)), None)
+        _by_code[id(code)] = known
+    return known, fn
 
 
-def _empty_cells(code: CodeType) -> tuple[Any, ...]:
-    from types import CellType
-
-    return tuple(CellType() for _ in code.co_freevars)
+def without_views(fn: FunctionType) -> FunctionType:
+    """The function with a closure of its own, which holds no View: plans may keep it."""
+    if not fn.__closure__:
+        return fn
+    cells = []
+    for cell in fn.__closure__:
+        try:
+            value = cell.cell_contents
+        except ValueError:
+            cells.append(CellType())
+            continue
+        cells.append(CellType() if isinstance(value, View | np.ndarray) else CellType(value))
+    copy = FunctionType(fn.__code__, fn.__globals__, fn.__name__, fn.__defaults__, tuple(cells))
+    copy.__qualname__ = fn.__qualname__
+    return copy
 
 
 def parameters(fn: FunctionType) -> list[inspect.Parameter]:

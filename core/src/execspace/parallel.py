@@ -10,14 +10,14 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from . import profiling, selection
 from .argtypes import SCALAR_TYPES, ArgType, ViewType
 from .errors import DTypeError, LaunchError, PolicyError, SpaceAccessError
-from .kernel import Kernel, kernel_of
+from .kernel import Kernel, kernel_of, without_views
 from .policy import MDRangePolicy, Policy, RangePolicy
 from .reducer import Reducer, Sum, as_reducer
 from .space import ExecutionSpace, LaunchSpec, policy_spec
@@ -98,8 +98,10 @@ def parallel_for(
         with profiling.kernel_events("parallel_for", label or target.name, plan.space.name):
             plan.launch(bounds, args)
         return None
-    plan.launch(bounds, args)
-    return None
+    try:
+        plan.launch(bounds, args)
+    except OverflowError as error:
+        _explain_overflow(target, args, error)
 
 
 def parallel_reduce(
@@ -175,7 +177,10 @@ def parallel_reduce(
     if profiling.TOOLS:
         with profiling.kernel_events("parallel_reduce", label or target.name, plan.space.name):
             return plan.launch(bounds, args)
-    return plan.launch(bounds, args)
+    try:
+        return plan.launch(bounds, args)
+    except OverflowError as error:
+        _explain_overflow(target, args, error)
 
 
 def fence(label: str = "") -> None:
@@ -184,6 +189,16 @@ def fence(label: str = "") -> None:
         if profiling.TOOLS:
             profiling.emit("on_fence", space.name, label)
         space.fence(label)
+
+
+def _explain_overflow(kernel: Kernel, args: tuple[Any, ...], error: OverflowError) -> NoReturn:
+    for position, a in enumerate(args):
+        if type(a) is int and not -(2**63) <= a < 2**63:
+            raise LaunchError(
+                f"Kernel '{kernel.name}': argument {position} is {a}, which does not fit into a "
+                f"signed 64-bit integer; pass es.uint64(...) or a float."
+            ) from None
+    raise error
 
 
 def _policy(policy: Any) -> tuple[Any, tuple[int, ...]]:
@@ -245,27 +260,18 @@ def _prepare(
     space = _choose(named, views, kernel)
     _check_reach(space, args, kernel)
     inputs = args if out is None else args[:-1]
-    first_hidden = len(inputs) - sum(
-        isinstance(c, View | np.ndarray) for c in _captured_values(kernel, fn)
-    )
+    captures = kernel.capture_list(fn, 0)
+    hidden = sum(c.argument is not None for c in captures)
     spec = LaunchSpec(
         pattern=pattern,
         policy=spec_policy,
         arguments=tuple(a.type if isinstance(a, View) else SCALAR_TYPES[type(a)] for a in inputs),
-        captures=kernel.capture_list(fn, first_hidden),
+        captures=kernel.capture_list(fn, len(inputs) - hidden),
         reducer=reducer,
         out=None if out is None else out.type,
     )
-    source = (
-        kernel
-        if kernel.fn is fn
-        else Kernel(fn, fma=kernel.fma, fastmath=kernel.fastmath, name=kernel.name)
-    )
+    source = Kernel(without_views(fn), fma=kernel.fma, fastmath=kernel.fastmath, name=kernel.name)
     return space.compile(source, spec)
-
-
-def _captured_values(kernel: Kernel, fn: FunctionType) -> list[Any]:
-    return [c.value for c in kernel.capture_list(fn, 0)]
 
 
 def _choose(named: ExecutionSpace | None, views: list[View], kernel: Kernel) -> ExecutionSpace:

@@ -10,14 +10,16 @@ from __future__ import annotations
 import threading
 import warnings
 from dataclasses import dataclass, field
-from importlib import metadata
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pluggy
 
 from . import config, hookspecs, profiling
 from .errors import PluginError, PluginWarning
 from .space import API_VERSION, Probe, ReducerEntry, SpaceEntry, ToolEntry
+
+if TYPE_CHECKING:
+    from importlib import metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,8 @@ def _records(plugin: str, hook: str, result: Any) -> list[Any]:
 
 def load() -> Registry:
     """Read entry points and load every plugin, each in isolation."""
+    from importlib import metadata  # half the time of `import execspace`, if it were up there
+
     config.warn_unknown()
     registry = Registry()
     manager = pluggy.PluginManager(hookspecs.GROUP)

@@ -122,6 +122,12 @@ class MDRangePolicy:
         iterate: str = "auto",
         space: str | ExecutionSpace | None = None,
     ) -> None:
+        for bounds in (lower, upper):
+            if bounds is not None and not isinstance(bounds, Sequence):
+                raise PolicyError(
+                    f"MDRangePolicy: {bounds!r} is no sequence of bounds; expected one integer for "
+                    f"each dimension, for example MDRangePolicy((n, m))."
+                )
         if upper is None:
             lower, upper = [0] * len(lower), lower
         self.lower = tuple(_integer(b, "MDRangePolicy: a lower bound") for b in lower)

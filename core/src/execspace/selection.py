@@ -68,6 +68,8 @@ def space(name: str) -> ExecutionSpace:
     SpaceUnavailableError
         If it cannot be used here; the message says why and what to do.
     """
+    if not isinstance(name, str):
+        raise UnknownSpaceError(f"{name!r} is no name of a space; expected a string.")
     made = _made.get(name)
     if made is not None:
         return made
@@ -162,7 +164,7 @@ def _by_priority() -> ExecutionSpace:
         if row.usable and row.priority >= 0:
             try:
                 return space(row.name)
-            except SpaceUnavailableError as failure:
+            except SpaceError as failure:
                 reasons.append(str(failure))
         elif not row.usable:
             reasons.append(f"'{row.name}': {row.reason}")

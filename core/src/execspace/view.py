@@ -277,7 +277,8 @@ class View:
             parts = parts[: dots[0]] + fill + parts[dots[0] + 1 :]
         if len(parts) != rank:
             hint = ", ".join([*map(str, parts), *[":"] * (rank - len(parts))])
-            more = f" For a subview write A[{hint}]." if len(parts) < rank else ""
+            name = self.label if self.label.isidentifier() else "A"
+            more = f" For a subview write {name}[{hint}]." if len(parts) < rank else ""
             raise ViewError(
                 f"View '{self.label}' has rank {rank}; expected {rank} indices, got "
                 f"{len(parts)}.{more}"

@@ -14,12 +14,15 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numba
+import numpy as np
 
+import execspace
 from execspace import (
     BackendCompileError,
     ExecutionSpace,
@@ -32,6 +35,7 @@ from execspace import (
 )
 
 from .. import cache, ir
+from ..fingerprint import fingerprint
 from ..mapping import (
     PART_STRIDE,
     chunk_function,
@@ -75,19 +79,33 @@ class HostPlan:
     ----------
     launch : callable
         ``launch(bounds, args)``; see `execspace.Plan`.
-    source : str
-        The generated text.
+    path : Path
+        File of the generated text.
     from_disk : bool
         Machine code came from the cache.
     """
 
     space: ExecutionSpace
+    kernel: Kernel
+    spec: LaunchSpec
     launch: Callable[[tuple[int, ...], tuple[Any, ...]], Any]
-    lowered: Lowered
-    order: tuple[int, ...]
-    source: str
     path: Path
     from_disk: bool
+
+    @property
+    def source(self) -> str:
+        """The generated text."""
+        return self.path.read_text(encoding="utf-8")
+
+    @cached_property
+    def lowered(self) -> Lowered:
+        """The kernel in typed IR; lowered again where the plan came from the cache."""
+        return lower_kernel(self.kernel, self.spec)
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Dimensions from the slowest to the fastest."""
+        return index_order(self.lowered.body, self.spec.policy)
 
 
 _lock = threading.Lock()
@@ -131,15 +149,30 @@ def compile_plan(
         If Numba refuses the generated text: a defect of execspace.
     """
     started = time.perf_counter()
-    lowered = lower_kernel(kernel, spec)
-    _refuse_float16(lowered, space)
-    order = index_order(lowered.body, spec.policy)
-    disjoint = not may_overlap and bool(_pairs_to_check(lowered))
-    text = launch_module(lowered, order, launcher, disjoint)
+    folder = cache.folder("numba")
     versions = (VERSION, numba.__version__, platform.python_version(), platform.machine())
-    name = f"execspace_{cache.key(text, *versions)}"
+    print_ = fingerprint(kernel, spec)
+    record = None
+    if print_ is not None:
+        options = f"{launcher} {may_overlap} {np.__version__} {execspace.__version__}"
+        record = folder / f"{cache.key(print_, options, *versions)}.launch"
     with _lock:
-        module, path = _module(name, text, kernel)
+        found = _recalled(record)
+        if found is None:
+            lowered = lower_kernel(kernel, spec)
+            _refuse_float16(lowered, space)
+            order = index_order(lowered.body, spec.policy)
+            disjoint = not may_overlap and bool(_pairs_to_check(lowered))
+            text = launch_module(lowered, order, launcher, disjoint)
+            name = f"execspace_{cache.key(text, *versions)}"
+            cache.write(folder / f"{name}.py", text)
+            if record is not None:
+                cache.write(record, f"{name} {disjoint}")
+            cache.limit_size(folder)
+        else:
+            name, disjoint = found
+        path = folder / f"{name}.py"
+        module = _module(name, path, kernel)
     launch = module.launch
     entry = next(iter(launch.overloads.values())).entry_point
     from_disk = bool(launch.stats.cache_hits)
@@ -148,7 +181,19 @@ def compile_plan(
     if profiling.TOOLS:
         seconds = time.perf_counter() - started
         profiling.emit("on_compile", kernel.name, space.name, seconds, from_disk)
-    return HostPlan(space, call, lowered, order, text, path, from_disk)
+    return HostPlan(space, kernel, spec, call, path, from_disk)
+
+
+def _recalled(record: Path | None) -> tuple[str, bool] | None:
+    """What an earlier process noted of a launch: its generated module, and whether Views must
+    be disjoint. None if there is no note, or the module is gone."""
+    if record is None:
+        return None
+    try:
+        name, disjoint = record.read_text(encoding="utf-8").split()
+    except (OSError, ValueError):
+        return None
+    return (name, disjoint == "True") if (record.parent / f"{name}.py").exists() else None
 
 
 def _refuse_float16(lowered: Lowered, space: ExecutionSpace) -> None:
@@ -162,15 +207,10 @@ def _refuse_float16(lowered: Lowered, space: ExecutionSpace) -> None:
                 )
 
 
-def _module(name: str, text: str, kernel: Kernel) -> tuple[ModuleType, Path]:
-    folder = cache.folder("numba")
-    path = folder / f"{name}.py"
+def _module(name: str, path: Path, kernel: Kernel) -> ModuleType:
     known = sys.modules.get(name)
     if known is not None:
-        return known, path
-    fresh = not path.exists()
-    if fresh:
-        cache.write(path, text)
+        return known
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -184,9 +224,7 @@ def _module(name: str, text: str, kernel: Kernel) -> tuple[ModuleType, Path]:
             f"{type(error).__name__}: {error}\nThis is a defect of execspace; please report it "
             f"with that file."
         ) from error
-    if fresh:
-        cache.limit_size(folder)
-    return module, path
+    return module
 
 
 # -- generated text ---------------------------------------------------------------------------

@@ -34,7 +34,14 @@ from numba.types import (  # noqa: F401 - names that generated text refers to
 _I8P = llvm.IntType(8).as_pointer()
 _I32, _I64 = llvm.IntType(32), llvm.IntType(64)
 
-_inlined = njit(forceinline=True, error_model="numpy", nogil=True)
+# Without wrappers for calls from Python and C, which nothing uses, all compiles faster.
+_inlined = njit(
+    forceinline=True,
+    error_model="numpy",
+    nogil=True,
+    no_cpython_wrapper=True,
+    no_cfunc_wrapper=True,
+)
 
 # -- memory -----------------------------------------------------------------------------------
 

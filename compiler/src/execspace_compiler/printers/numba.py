@@ -71,7 +71,7 @@ class NumbaPrinter(PythonPrinter):
             flags = "True"
         else:
             flags = "{'contract'}" if self.module.fma else "False"
-        return f"error_model='numpy', nogil=True, fastmath={flags}"
+        return f"error_model='numpy', nogil=True, no_cfunc_wrapper=True, fastmath={flags}"
 
     def function(self, f: ir.Function) -> list[str]:
         parameters: list[str] = []
@@ -93,7 +93,7 @@ class NumbaPrinter(PythonPrinter):
         # The body and its helpers must be inlined into the loops or nothing vectorises.
         inline = "" if f.entry else "forceinline=True, "
         return [
-            f"@numba.njit({inline}{self.options()})",
+            f"@numba.njit({inline}{self.options()}, no_cpython_wrapper=True)",
             f"def {function_name(f.name)}({', '.join(parameters)}):",
             *prologue,
             *self.block(f.body, 1),

@@ -1,0 +1,289 @@
+"""The documentation: its programs run, its tables are up to date, its examples are true.
+
+In README.md and docs/*.md
+
+- a ```python block is executed, and a ```text block right after it is what it prints;
+- a ```pycon block is a doctest;
+- the blocks of a page run in order and in one namespace;
+- ```console blocks are not executed.
+"""
+
+import builtins
+import contextlib
+import doctest
+import importlib
+import importlib.util
+import inspect
+import io
+import itertools
+import linecache
+import pkgutil
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import execspace as es
+from execspace import config, hookspecs
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PACKAGES = ("execspace", "execspace_compiler", "execspace_serial", "execspace_openmp")
+READMES = [*PAGES, *(ROOT / path for path in ("core/README.md", "compiler/README.md"))]
+READMES += sorted(ROOT.glob("plugins/*/README.md"))
+FLAGS = doctest.ELLIPSIS | doctest.REPORT_NDIFF
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass
+class Block:
+    """A fenced block: its language, text, and the numbers of its lines in the page."""
+
+    language: str
+    text: str
+    first: int
+    last: int
+
+
+def blocks(page):
+    text = page.read_text(encoding="utf-8")
+    found = []
+    for match in BLOCK.finditer(text):
+        first = text.count("\n", 0, match.start(2)) + 1
+        found.append(Block(match[1], match[2], first, first + match[2].count("\n")))
+    return found
+
+
+def in_place(page, block):
+    """A block behind as many empty lines as stand before it, so that line numbers agree."""
+    return "\n" * (block.first - 1) + block.text
+
+
+def outputs(page):
+    """The ```text block that directly follows each ```python block, by the latter's line."""
+    lines = page.read_text(encoding="utf-8").split("\n")
+    found = blocks(page)
+    return {
+        a.first: b.text
+        for a, b in itertools.pairwise(found)
+        if (a.language, b.language) == ("python", "text")
+        and not "".join(lines[a.last : b.first - 2]).strip()
+    }
+
+
+def without_places(text):
+    """Messages of the compiler without the numbers of lines, which change with the page."""
+    text = re.sub(r"(\w+\.md):\d+:\d+", r"\1", text)
+    return re.sub(r"^ *\d* \|", "|", text, flags=re.MULTILINE)
+
+
+class Page:
+    """Runs the blocks of a page."""
+
+    def __init__(self, page):
+        self.page = page
+        self.names = {"__name__": page.stem}
+        self.expected = outputs(page)
+        lines = [""] * page.read_text(encoding="utf-8").count("\n")
+        for block in blocks(page):
+            if block.language == "python":
+                lines[block.first - 1 : block.last - 1] = block.text.splitlines()
+        source = "\n".join(lines) + "\n"
+        # Kernels are compiled from source, which Python looks up here.
+        linecache.cache[page.name] = (len(source), None, source.splitlines(True), page.name)
+
+    def run(self):
+        for block in blocks(self.page):
+            if block.language == "python":
+                self.execute(block)
+            elif block.language == "pycon":
+                self.doctest(block)
+
+    def execute(self, block):
+        printed = io.StringIO()
+        code = compile(in_place(self.page, block), self.page.name, "exec")
+        with contextlib.redirect_stdout(printed):
+            exec(code, self.names)
+        if block.first in self.expected:
+            assert without_places(printed.getvalue()) == without_places(self.expected[block.first])
+
+    def doctest(self, block):
+        name = f"{self.page.name}:{block.first}"
+        test = doctest.DocTestParser().get_doctest(block.text, {}, name, name, block.first - 1)
+        check(test, self.names)
+
+    def close(self):
+        self.names.clear()
+        linecache.cache.pop(self.page.name, None)
+        vars(builtins).pop("_", None)  # the last value that a doctest displayed
+
+
+def check(test, names=None):
+    """Run a doctest; names that it defines are kept in `names`."""
+    if names is not None:
+        test.globs = names
+    report = io.StringIO()
+    runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
+    runner.run(test, out=report.write, clear_globs=names is None)
+    vars(builtins).pop("_", None)
+    assert not runner.failures, report.getvalue()
+
+
+def name_of(path):
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", READMES, ids=name_of)
+def test_programs_of_a_page_run(path):
+    page = Page(path)
+    try:
+        page.run()
+    finally:
+        page.close()
+
+
+@pytest.mark.parametrize("path", READMES, ids=name_of)
+def test_blocks_have_a_language_that_is_checked(path):
+    languages = {block.language for block in blocks(path)}
+    assert languages <= {"python", "pycon", "text", "console", "toml"}
+    assert path.read_text(encoding="utf-8").count("```") == 2 * len(blocks(path))
+
+
+@pytest.mark.parametrize("path", [*READMES, ROOT / "CHANGELOG.md"], ids=name_of)
+def test_make_targets_and_links_exist(path):
+    text = path.read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert set(re.findall(r"\bmake ([a-z-]+)(?=[`\n]| #)", text)) <= targets
+    prose = re.sub(r"`[^`\n]*`", "", BLOCK.sub("", text))
+    for link, _, anchor in re.findall(r"\]\(((?!https?:)[^)#]*)(#([\w-]+))?\)", prose):
+        target = path.parent / link if link else path
+        assert target.exists(), link
+        if anchor:
+            headings = re.findall(r"^#+ (.*)$", target.read_text(encoding="utf-8"), re.MULTILINE)
+            slugs = {re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in headings}
+            assert anchor in slugs, f"{link}#{anchor}"
+
+
+def test_the_readme_names_the_two_commands():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    commands = [block.text.strip() for block in blocks(ROOT / "README.md")]
+    assert {"make demo", "make test"} <= set(commands)
+    assert re.search(r"^## Tests\n+```console\nmake test\n```$", text, re.MULTILINE)
+
+
+# -- what follows from the sources ----------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def generate():
+    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_generated_tables_are_up_to_date(generate):
+    used = set()
+    for page in generate.DOCS.glob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        assert generate.updated(text) == text, f"{page.name}: run python docs/generate.py"
+        used |= {match[2] for match in generate.MARKED.finditer(text)}
+    assert used == set(generate.TABLES)
+
+
+def test_generating_rewrites_a_page_that_is_out_of_date(generate, tmp_path, monkeypatch):
+    page = tmp_path / "page.md"
+    page.write_text("<!-- generated: environment -->\nold\n<!-- end -->\n")
+    monkeypatch.setattr(generate, "DOCS", tmp_path)
+    assert generate.main(["--check"]) == 1
+    assert "old" in page.read_text()
+    assert generate.main([]) == 0
+    assert "EXECSPACE_DEFAULT" in page.read_text()
+    assert generate.main(["--check"]) == 0
+
+
+def test_every_environment_variable_is_documented():
+    text = (ROOT / "docs" / "launching.md").read_text(encoding="utf-8")
+    assert {f"EXECSPACE_{name}" for name in config.VARIABLES} <= set(re.findall(r"\w+", text))
+    for path in PAGES:
+        named = set(re.findall(r"EXECSPACE_(\w+)", path.read_text(encoding="utf-8")))
+        assert named <= set(config.VARIABLES), path.name
+
+
+def test_every_hook_is_documented_with_its_arguments():
+    text = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
+    hooks = {n: f for n, f in vars(hookspecs).items() if n.startswith("execspace_")}
+    assert hooks
+    for name, hook in hooks.items():
+        signature = f"{name}({', '.join(inspect.signature(hook).parameters)})"
+        assert f"`{signature}`" in text
+
+
+@pytest.mark.parametrize("record", [es.SpaceEntry, es.ReducerEntry, es.ToolEntry])
+def test_every_field_of_a_record_is_documented(record):
+    text = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
+    section = text.partition(f"### {record.__name__}\n")[2].partition("\n#")[0]
+    assert set(record.__dataclass_fields__) <= set(re.findall(r"`(\w+)`", section))
+
+
+@pytest.mark.parametrize("contract", [es.ExecutionSpace, es.MemorySpace])
+def test_every_method_of_the_contract_is_documented(contract):
+    text = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
+    public = {name for name in vars(contract) if not name.startswith("_")}
+    public |= {name for name in contract.__annotations__ if not name.startswith("_")}
+    assert public <= set(re.findall(r"`(\w+)", text))
+
+
+def test_every_public_name_of_users_is_documented():
+    words = set()
+    for path in PAGES:
+        words |= set(re.findall(r"\w+", path.read_text(encoding="utf-8")))
+    assert set(es.__all__) <= words
+
+
+# -- the space of docs/plugins.md -----------------------------------------------------------------
+
+
+def test_the_space_of_the_documentation_is_a_plugin(fake_plugin):
+    page = ROOT / "docs" / "plugins.md"
+    source = next(block.text for block in blocks(page) if "hookimpl" in block.text)
+    fake_plugin("plain", source)
+    x, y = np.arange(4.0), np.ones(4)
+
+    def axpy(i, a, x, y):
+        y[i] += a * x[i]
+
+    es.parallel_for(es.RangePolicy(1, 3, space="plain"), axpy, 2.0, x, y)
+    assert y.tolist() == [1, 3, 5, 1]
+    policy = es.MDRangePolicy((1, 1), (3, 4), space="plain")
+    assert es.parallel_reduce(policy, lambda i, j: i * j) == 18
+    assert es.parallel_reduce(policy, lambda i, j: i * j / 2, reducer=es.Min) == 0.5
+    empty = es.RangePolicy(0, space="plain")
+    assert es.parallel_reduce(empty, lambda i: i, reducer=es.Prod) == 1
+    result = es.View((), es.float32, space="plain")
+    assert es.parallel_reduce(policy, lambda i, j: i * j, reducer=es.Max, out=result) is None
+    assert result[()] == 6
+
+
+# -- docstrings -----------------------------------------------------------------------------------
+
+
+def with_examples():
+    for package in PACKAGES:
+        folder = Path(importlib.util.find_spec(package).origin).parent
+        for module in pkgutil.walk_packages([str(folder)], f"{package}."):
+            path = folder.joinpath(*module.name.split(".")[1:])
+            path = path / "__init__.py" if module.ispkg else path.with_suffix(".py")
+            if ">>>" in path.read_text(encoding="utf-8"):
+                yield module.name
+
+
+@pytest.mark.parametrize("name", list(with_examples()))
+def test_examples_in_docstrings(name):
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    tests = [test for test in finder.find(importlib.import_module(name)) if test.examples]
+    assert tests
+    for test in tests:
+        check(test)

@@ -1,0 +1,269 @@
+"""The openmp space: threads, runtimes, forks, concurrent launches, and its cache on disk."""
+
+import os
+import threading
+
+import numpy as np
+import pytest
+
+import execspace as es
+from execspace_openmp import threads
+
+N = 200_000  # large enough to wake the team
+
+# The head of a program whose results are compared to the last bit.
+RESULTS = """
+    import numpy as np
+    import execspace as es
+
+    x = es.view_of(np.sin(np.arange(200_000.0)))
+    y = es.View(x.shape)
+    space = es.space("openmp")
+    line = es.RangePolicy(1, x.size - 1, space=space)
+
+
+    @es.kernel
+    def smooth(i, x, y):
+        y[i] = (x[i - 1] + x[i] + x[i + 1]) / 3.0
+
+
+    @es.kernel
+    def value(i, x):
+        return x[i]
+
+
+    @es.kernel
+    def plane(i, j, x):
+        return x[i * 400 + j] * (i - j)
+
+
+    def results():
+        es.parallel_for(line, smooth, x, y)
+        tiles = es.MDRangePolicy((500, 400), tile=(16, 32), space=space)
+        sums = [es.parallel_reduce(line, value, y), es.parallel_reduce(tiles, plane, x)]
+        return " ".join(number.hex() for number in sums)
+"""
+
+
+@pytest.fixture
+def openmp():
+    return es.space("openmp")
+
+
+@es.kernel
+def total(i, x):
+    return x[i]
+
+
+@es.kernel
+def scale(i, a, x, y):
+    y[i] = a * x[i]
+
+
+# -- how many threads ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "expected"),
+    [
+        ("3", None, 3),
+        ("3", "5", 3),  # EXECSPACE_NUM_THREADS wins
+        (None, "5", 5),
+        (None, "4,2", 4),  # of nested levels, the outermost
+        ("", " 6 ", 6),
+    ],
+)
+def test_number_of_threads(monkeypatch, ours, theirs, expected):
+    for name, value in [("EXECSPACE_NUM_THREADS", ours), ("OMP_NUM_THREADS", theirs)]:
+        if value is None:
+            monkeypatch.delenv(name, raising=False)
+        else:
+            monkeypatch.setenv(name, value)
+    assert threads.thread_count() == expected
+
+
+def test_without_a_wish_every_usable_core_has_a_thread(monkeypatch):
+    monkeypatch.delenv("EXECSPACE_NUM_THREADS", raising=False)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr(threads.os, "sched_getaffinity", lambda pid: {0, 2, 5}, raising=False)
+    assert threads.thread_count() == 3
+
+
+@pytest.mark.parametrize("variable", ["EXECSPACE_NUM_THREADS", "OMP_NUM_THREADS"])
+def test_the_space_and_numba_use_that_many_openmp_threads(python, variable):
+    program = """
+        import numba
+        import execspace as es
+        space = es.space("openmp")
+        print(space.concurrency, numba.threading_layer(), numba.config.NUMBA_NUM_THREADS)
+        print(space.threading_runtime())
+    """
+    unset = {"EXECSPACE_NUM_THREADS": "", "OMP_NUM_THREADS": ""}
+    out = python(program, **{**unset, variable: "5"}).splitlines()
+    assert out[0] == "5 omp 5"
+    assert out[1] in ("libgomp, Numba layer omp", "prange, Numba layer omp")
+
+
+def test_a_bad_number_of_threads_is_named(monkeypatch, fresh_selection):
+    monkeypatch.setenv("EXECSPACE_NUM_THREADS", "many")
+    with pytest.raises(es.SpaceUnavailableError) as error:
+        es.space("openmp")
+    assert str(error.value) == (
+        "Space 'openmp' failed to start: ValueError: EXECSPACE_NUM_THREADS='many' is not a whole "
+        "number of 1 or more. Choose another with EXECSPACE_DEFAULT or space=..."
+    )
+
+
+def test_a_bad_runtime_is_named(monkeypatch, fresh_selection):
+    monkeypatch.setenv("EXECSPACE_OPENMP_RUNTIME", "tbb")
+    reason = "EXECSPACE_OPENMP_RUNTIME='tbb' is no runtime; expected libgomp or prange"
+    with pytest.raises(es.SpaceUnavailableError, match=reason):
+        es.space("openmp")
+    assert reason in next(s for s in es.spaces() if s.name == "openmp").reason
+
+
+# -- one result ---------------------------------------------------------------------------------
+
+
+def test_results_do_not_depend_on_the_runtime_or_the_threads_granted(python):
+    program = RESULTS + "\n    print(results())\n"
+    four = {"EXECSPACE_NUM_THREADS": "4"}
+    expected = python(program, **four)
+    assert len(expected.split()) == 2
+    assert python(program, **four, EXECSPACE_OPENMP_RUNTIME="prange") == expected
+    assert python(program, **four, OMP_THREAD_LIMIT="1") == expected
+
+
+def test_reductions_are_the_same_to_the_bit_50_times_under_load(openmp):
+    x = es.View(N, es.float32, label="x")
+    x[:] = np.random.default_rng(1).normal(size=N)
+    policy = es.RangePolicy(0, N, space=openmp)
+    done = threading.Event()
+
+    def load():
+        noise = np.ones(100_000)
+        while not done.is_set():
+            np.sqrt(noise, out=noise)
+
+    workers = [threading.Thread(target=load) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    try:
+        results = {es.parallel_reduce(policy, total, x) for _ in range(50)}
+    finally:
+        done.set()
+        for worker in workers:
+            worker.join()
+    assert len(results) == 1
+    assert results.pop() == pytest.approx(np.sum(x, dtype=np.float64))
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 7, N, N + 1])
+def test_every_index_runs_once(openmp, n):
+    x, y = es.View(n), es.View(n)
+    x[:] = 1.0
+    es.parallel_for(es.RangePolicy(0, n, space=openmp), scale, 3.0, x, y)
+    assert np.array_equal(y, np.full(n, 3.0))
+
+
+# -- threads and processes ----------------------------------------------------------------------
+
+
+def test_eight_python_threads_launch_at_once(openmp):
+    policy = es.RangePolicy(0, N, space=openmp)
+    start = threading.Barrier(8)
+    sums = {}
+
+    def work(k):
+        x, y = es.View(N), es.View(N)
+        x[:] = 1.0
+        start.wait(30)
+        for _ in range(20):
+            es.parallel_for(policy, scale, float(k), x, y)
+            sums.setdefault(k, set()).add(es.parallel_reduce(policy, total, y))
+
+    workers = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+    assert sums == {k: {float(k * N)} for k in range(8)}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.parametrize("runtime", ["libgomp", "prange"])
+def test_a_forked_child_gets_the_same_results(python, runtime):
+    program = (
+        RESULTS
+        + """
+    import os, warnings
+    warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12: forking with threads
+
+    before = results()
+    child = os.fork()
+    if child == 0:
+        same = results() == before
+        os._exit(0 if same else 1)
+    _, status = os.waitpid(child, 0)
+    assert status == 0, f"the child ended with status {status}"
+    assert results() == before
+    """
+    )
+    assert python(program, EXECSPACE_OPENMP_RUNTIME=runtime) == ""
+
+
+# -- the cache on disk --------------------------------------------------------------------------
+
+
+def test_the_next_process_loads_kernels_from_disk(python, tmp_path):
+    program = """
+        import execspace as es
+
+        class Compilations(es.profiling.Tool):
+            def on_compile(self, kernel, space, seconds, from_disk):
+                print(kernel, space, from_disk)
+
+        es.profiling.attach(Compilations())
+
+        def square(i):
+            return i * i
+
+        for _ in range(2):
+            print(es.parallel_reduce(es.RangePolicy(10, space="openmp"), square))
+    """
+    cache = {"EXECSPACE_CACHE_DIR": str(tmp_path / "cache")}
+    first, second = python(program, **cache), python(program, **cache)
+    assert first.splitlines() == ["square openmp False", "285", "285"]
+    assert second.splitlines() == ["square openmp True", "285", "285"]
+
+
+def test_the_next_process_compiles_again_what_changed(python, tmp_path):
+    program = """
+        import os
+        import execspace as es
+
+        class Compilations(es.profiling.Tool):
+            def on_compile(self, kernel, space, seconds, from_disk):
+                print(from_disk, end=" ")
+
+        class Parameters:
+            alpha = float(os.environ["ALPHA"])
+
+        es.profiling.attach(Compilations())
+
+        def scaled(i):
+            return Parameters.alpha * i
+
+        def helper(i):
+            return Parameters.alpha
+
+        def helped(i):
+            return helper(i)
+
+        policy = es.RangePolicy(4, space="openmp")
+        print(es.parallel_reduce(policy, scaled), es.parallel_reduce(policy, helped))
+    """
+    cache = {"EXECSPACE_CACHE_DIR": str(tmp_path / "cache")}
+    assert python(program, **cache, ALPHA="1").split() == ["False", "False", "6.0", "4.0"]
+    assert python(program, **cache, ALPHA="2").split() == ["False", "False", "12.0", "8.0"]
+    assert python(program, **cache, ALPHA="1").split() == ["True", "True", "6.0", "4.0"]

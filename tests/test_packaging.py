@@ -1,0 +1,154 @@
+"""What each distribution contains, imports and declares; and what `import execspace` loads."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DISTRIBUTIONS = {
+    tomllib.loads(path.read_text())["project"]["name"]: path.parent
+    for path in sorted([*ROOT.glob("*/pyproject.toml"), *ROOT.glob("plugins/*/pyproject.toml")])
+}
+PLUGINS = [name for name, folder in DISTRIBUTIONS.items() if folder.parent.name == "plugins"]
+COMES_WITH = {"numba": {"numba", "llvmlite"}}  # import names, where they differ from the project's
+HEAVY = [
+    "numba", "llvmlite", "cupy", "pyopencl", "execspace_compiler", "execspace_serial",
+    "execspace_openmp",
+]  # fmt: skip
+
+
+def package(distribution):
+    return distribution.replace("-", "_")
+
+
+def sources(distribution):
+    return sorted((DISTRIBUTIONS[distribution] / "src").rglob("*.py"))
+
+
+def project(distribution):
+    return tomllib.loads((DISTRIBUTIONS[distribution] / "pyproject.toml").read_text())["project"]
+
+
+def imports(distribution):
+    """Top-level names of all modules that a distribution imports, anywhere in its code."""
+    found = set()
+    for path in sources(distribution):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                found.add(node.module.partition(".")[0])
+    return found
+
+
+def declared(distribution):
+    """Import names that a distribution's dependencies provide."""
+    about = project(distribution)
+    extras = about.get("optional-dependencies", {})
+    found = set()
+    for requirement in [*about["dependencies"], *(r for rows in extras.values() for r in rows)]:
+        name, asked = re.match(r"([\w-]+)(?:\[([\w,]+)\])?", requirement).groups()
+        found |= COMES_WITH.get(name, {package(name)})
+        for extra in (asked or "").split(",") if name in DISTRIBUTIONS else ():
+            for row in project(name).get("optional-dependencies", {}).get(extra, ()):
+                other = re.match(r"[\w-]+", row).group()
+                found |= COMES_WITH.get(other, {package(other)})
+    return found
+
+
+# -- who may import whom ------------------------------------------------------------------------
+
+
+def test_core_imports_no_compiler_and_no_backend():
+    assert imports("execspace") & {*HEAVY, *map(package, DISTRIBUTIONS)} <= {"execspace"}
+
+
+def test_the_compiler_imports_no_backend():
+    assert imports("execspace-compiler").isdisjoint(map(package, PLUGINS))
+
+
+@pytest.mark.parametrize("plugin", PLUGINS)
+def test_plugins_never_import_each_other(plugin):
+    others = {package(other) for other in PLUGINS if other != plugin}
+    assert imports(plugin).isdisjoint(others)
+
+
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_every_import_is_declared(distribution):
+    outside = imports(distribution) - sys.stdlib_module_names - {package(distribution)}
+    assert outside <= declared(distribution)
+
+
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_no_file_is_longer_than_600_lines(distribution):
+    lengths = {path.name: len(path.read_text().splitlines()) for path in sources(distribution)}
+    assert lengths
+    assert {name: n for name, n in lengths.items() if n >= 600} == {}
+
+
+# -- what importing costs -----------------------------------------------------------------------
+
+
+def test_import_loads_no_compiler_and_no_backend_and_prints_nothing(python):
+    program = f"""
+        import sys
+        import execspace as es
+        loaded = [name for name in {HEAVY} if name in sys.modules]
+        assert not loaded, loaded
+    """
+    assert python(program) == ""
+
+
+def test_listing_spaces_loads_nothing_heavy(python):
+    program = """
+        import sys
+        import execspace as es
+        names = [space.name for space in es.spaces()]
+        assert {"serial", "openmp", "oracle"} <= set(names), names
+        loaded = {"numba", "llvmlite", "execspace_compiler"} & set(sys.modules)
+        assert not loaded, loaded
+    """
+    assert python(program) == ""
+
+
+def test_every_public_name_exists(python):
+    program = """
+        import execspace as es
+        missing = [name for name in es.__all__ if not hasattr(es, name)]
+        assert not missing, missing
+        assert len(set(es.__all__)) == len(es.__all__)
+        print(es.__version__)
+    """
+    assert python(program).strip() == project("execspace")["version"]
+
+
+# -- wheels -------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_wheels_contain_code_types_and_entry_points(tmp_path):
+    folders = map(str, DISTRIBUTIONS.values())
+    build = subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", "--no-deps", "--quiet",
+         "--disable-pip-version-check", "--wheel-dir", str(tmp_path), *folders],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert build.returncode == 0, build.stderr
+    for distribution, folder in DISTRIBUTIONS.items():
+        name, version = package(distribution), project(distribution)["version"]
+        wheel = zipfile.ZipFile(tmp_path / f"{name}-{version}-py3-none-any.whl")
+        files = set(wheel.namelist())
+        code = {path.relative_to(folder / "src").as_posix() for path in sources(distribution)}
+        assert code <= files
+        assert f"{name}/py.typed" in files
+        assert not [file for file in files if "test" in file]
+        if distribution in PLUGINS:
+            short = distribution.removeprefix("execspace-")
+            text = wheel.read(f"{name}-{version}.dist-info/entry_points.txt").decode()
+            assert text.split() == ["[execspace]", short, "=", f"{name}.plugin"]
