@@ -85,8 +85,8 @@ def test_python_numbers_lose_no_kind_either():
 
 
 def test_an_integer_that_does_not_fit():
-    with pytest.raises(OverflowError):
-        es.deep_copy(es.View(2, es.int8), 300)
+    with pytest.raises(es.ViewError, match="300 does not fit into View 'A' of dtype int8"):
+        es.deep_copy(es.View(2, es.int8, label="A"), 300)
 
 
 def test_shapes_must_be_equal():

@@ -89,6 +89,9 @@ ArgType = ViewType | ScalarType
 SCALAR_TYPES: dict[type, ScalarType] = {
     **{py: ScalarType(name, True) for py, name in WEAK.items() if py is not bool},
     bool: ScalarType("bool", False),
+    # On most systems two C types are of 64 bits, and NumPy has a class for each.
+    np.longlong: ScalarType(np.dtype(np.longlong).name, False),
+    np.ulonglong: ScalarType(np.dtype(np.ulonglong).name, False),
     **{
         getattr(np, name): ScalarType(name.rstrip("_"), False)
         for name in (

@@ -9,6 +9,7 @@ import numpy as np
 from . import profiling
 from .errors import SpaceAccessError, ViewError
 from .layout import span
+from .memory import ArrayInterface
 from .parallel import fence
 from .view import View, view_of
 
@@ -41,11 +42,12 @@ def deep_copy(dst: View | Any, src: View | Any, /) -> None:
         raise ViewError(f"deep_copy: destination View '{target.label}' is read-only.")
     fence("deep_copy: before")
     if isinstance(src, int | float | complex | np.generic):
-        _check_kind(np.asarray(src).dtype if isinstance(src, np.generic) else type(src), target)
+        number = src if isinstance(src, np.generic) else _plain(src)
+        _check_kind(number.dtype if isinstance(number, np.generic) else type(number), target)
         if profiling.TOOLS:
             profiling.emit("on_copy", _where(target), "number", target.nbytes)
         try:
-            target.memory_space.fill(target, src)
+            target.memory_space.fill(target, number)
         except OverflowError as error:
             raise ViewError(
                 f"deep_copy: {src!r} does not fit into View '{target.label}' of dtype "
@@ -56,6 +58,11 @@ def deep_copy(dst: View | Any, src: View | Any, /) -> None:
         if not _same(target, source):
             _copy(target, source)
     fence("deep_copy: after")
+
+
+def _plain(number: Any) -> Any:
+    """The number without a class of its own, such as that of an enumeration."""
+    return next(t(number) for t in (bool, int, float, complex) if isinstance(number, t))
 
 
 def _where(view: View) -> str:
@@ -84,6 +91,15 @@ def _extent_of_bytes(view: View) -> tuple[int, int]:
     return start, start + span(view.shape, view.strides) * view.dtype.itemsize
 
 
+def _share_elements(a: View, b: View) -> bool:
+    # The arrays only describe the memory, which may be out of reach; nothing is read.
+    arrays = [np.asarray(ArrayInterface(view, None)) for view in (a, b)]
+    try:
+        return bool(np.shares_memory(*arrays, max_work=100_000))
+    except np.exceptions.TooHardError:
+        return True
+
+
 def _copy(target: View, source: View) -> None:
     if target.shape != source.shape:
         raise ViewError(
@@ -98,7 +114,7 @@ def _copy(target: View, source: View) -> None:
         )
     if target.size:
         (a, b), (c, d) = _extent_of_bytes(target), _extent_of_bytes(source)
-        if a < d and c < b and np.shares_memory(np.asarray(target), np.asarray(source)):
+        if a < d and c < b and _share_elements(target, source):
             raise ViewError(
                 f"deep_copy: View '{target.label}' and View '{source.label}' overlap in memory; "
                 f"copy through a third View."

@@ -39,7 +39,7 @@ def as_dtype(spec: npt.DTypeLike) -> np.dtype[Any]:
     """
     try:
         dtype = np.dtype(spec)
-    except TypeError:
+    except (TypeError, ValueError, SyntaxError):  # NumPy parses strings
         raise DTypeError(
             f"dtype {spec!r} does not exist; expected one of {', '.join(NAMES)}, "
             f"for example es.float64."

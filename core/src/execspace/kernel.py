@@ -175,10 +175,17 @@ def captured_paths(fn: FunctionType) -> Iterator[tuple[str, ...]]:
     seen = set()
     for path in loaded_names(fn.__code__):
         depth, value = follow(fn, path)
-        changes = not (isinstance(value, ModuleType | BuiltinFunctionType) or _fixed(value))
-        if changes and path[:depth] not in seen:
+        if not _is_fixed(fn, path[0], value) and path[:depth] not in seen:
             seen.add(path[:depth])
             yield path[:depth]
+
+
+def _is_fixed(fn: FunctionType, root: str, value: Any) -> bool:
+    """Whether a name need not be read again: a module, or a builtin that nothing shadows."""
+    if isinstance(value, ModuleType):
+        return True
+    shadowed = root in fn.__code__.co_freevars or root in fn.__globals__
+    return not shadowed and hasattr(builtins, root)
 
 
 def follow(fn: FunctionType, path: tuple[str, ...]) -> tuple[int, Any]:
@@ -201,15 +208,7 @@ def _has_constants(value: Any) -> bool:
     known = View | np.ndarray | np.generic | np.dtype | Kernel | FunctionType | BuiltinFunctionType
     if value is _MISSING or isinstance(value, known | tuple | str | int | float | complex):
         return False
-    return not (isinstance(value, type) and (_fixed(value) or issubclass(value, np.generic)))
-
-
-def _fixed(value: Any) -> bool:
-    # Built-in names may be shadowed by a later global, but not without a new definition
-    # that a reader would see; checking `range` at each launch would buy nothing.
-    return getattr(builtins, getattr(value, "__name__", ""), None) is value and isinstance(
-        value, type
-    )
+    return not (isinstance(value, type) and value.__module__ in ("builtins", "numpy"))
 
 
 def loaded_names(code: CodeType, free: frozenset[str] | None = None) -> Iterator[tuple[str, ...]]:

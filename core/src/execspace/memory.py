@@ -168,7 +168,7 @@ class HostSpace(MemorySpace):
         return Allocation(address + -address % ALIGNMENT, nbytes, label, self, buffer)
 
     def copy(self, dst: Any, src: Any) -> None:
-        np.copyto(self.host_array(dst), self.host_array(src), casting="same_kind")
+        np.copyto(self.host_array(dst), self.host_array(src), casting="unsafe")
 
     def fill(self, dst: Any, value: Any) -> None:
         self.host_array(dst)[...] = value

@@ -170,7 +170,11 @@ def parallel_reduce(
     if out is not None:
         args = (*args, out)
     key = tuple(types)
-    plan = target.plans.get(key)
+    try:
+        plan = target.plans.get(key)
+    except TypeError:  # only the reducer is not known to be hashable
+        as_reducer(reducer)
+        raise
     if plan is None:
         plan = _prepare("reduce", policy_key, target, fn, args, as_reducer(reducer), out)
         target.plans[key] = plan

@@ -7,6 +7,7 @@ for one of its spaces by name.
 
 from __future__ import annotations
 
+import operator
 import threading
 import warnings
 from dataclasses import dataclass, field
@@ -29,7 +30,7 @@ class PluginInfo:
     name: str
     distribution: str
     version: str
-    error: Exception | None = None
+    error: BaseException | None = None
 
 
 @dataclass
@@ -68,7 +69,7 @@ _HOOKS: dict[str, type] = {
 
 def _check_version(plugin: str, entry: SpaceEntry) -> None:
     try:
-        major, minor = entry.api_version
+        major, minor = (operator.index(part) for part in entry.api_version)
     except (TypeError, ValueError):
         raise PluginError(
             f"space '{entry.name}' of plugin '{plugin}' has api_version "
@@ -111,7 +112,13 @@ def _load_one(
 
 def _records(plugin: str, hook: str, result: Any) -> list[Any]:
     expected = _HOOKS[hook]
-    records = list(result if result is not None else ())
+    try:
+        records = list(result if result is not None else ())
+    except TypeError:
+        raise PluginError(
+            f"{hook} of plugin '{plugin}' returned {type(result).__name__!r}; expected an iterable "
+            f"of execspace.{expected.__name__} records."
+        ) from None
     for record in records:
         if not isinstance(record, expected):
             raise PluginError(
@@ -136,10 +143,17 @@ def load() -> Registry:
             continue
         dist = point.dist
         info = (dist.name, dist.version) if dist is not None else ("unknown", "")
-        error: Exception | None = None
+        error: BaseException | None = None
         try:
+            if point.name in registry.plugins:
+                raise PluginError(
+                    f"two plugins are named '{point.name}'; uninstall one of their distributions"
+                )
             _load_one(manager, point, registry)
-        except Exception as failure:  # whatever a third party does must not stop the program
+        except (
+            Exception,
+            SystemExit,
+        ) as failure:  # whatever a third party does must not stop the program
             if strict:
                 raise PluginError(
                     f"Plugin '{point.name}' ({info[0]} {info[1]}) failed to load: "
@@ -154,6 +168,12 @@ def load() -> Registry:
                 stacklevel=3,
             )
         registry.plugins[point.name] = PluginInfo(point.name, *info, error)
+    for name in set(wanted or ()) - set(registry.plugins):
+        warnings.warn(
+            f"EXECSPACE_PLUGINS names '{name}', which is not installed.",
+            PluginWarning,
+            stacklevel=3,
+        )
     return registry
 
 
@@ -178,18 +198,30 @@ def registry() -> Registry:
     if _registry is None:
         with _lock:
             if _registry is None:
-                _registry = load()
-                _attach_tools(_registry)
+                found = load()
+                _attach_tools(found)  # if that raises, it does so at every use
+                _registry = found
     return _registry
 
 
+_attached: list[profiling.Tool] = []
+
+
 def _attach_tools(found: Registry) -> None:
+    tools = []
     for name in config.get_list("TOOLS") or []:
         entry = found.tools.get(name)
         if entry is None:
             known = ", ".join(sorted(found.tools)) or "none"
             raise PluginError(f"EXECSPACE_TOOLS names '{name}'; installed tools: {known}.")
-        profiling.attach(entry.factory())
+        try:
+            tools.append(entry.factory())
+        except Exception as failure:
+            raise PluginError(
+                f"EXECSPACE_TOOLS: tool '{name}' failed to start: {type(failure).__name__}: "
+                f"{failure}"
+            ) from failure
+    _attached.extend(profiling.attach(tool) for tool in tools)
 
 
 def forget() -> None:
@@ -197,3 +229,5 @@ def forget() -> None:
     global _registry
     with _lock:
         _registry = None
+        while _attached:
+            profiling.detach(_attached.pop())

@@ -27,6 +27,17 @@ def _integer(value: Any, what: str) -> int:
         raise PolicyError(f"{what} must be an integer, got {value!r}.") from None
 
 
+def _integers(values: Any, what: str) -> tuple[int, ...]:
+    try:
+        parts = list(values)
+    except TypeError:
+        raise PolicyError(
+            f"MDRangePolicy: {values!r} is no sequence; expected {what}, an integer, for each "
+            f"dimension, for example MDRangePolicy((n, m))."
+        ) from None
+    return tuple(_integer(v, f"MDRangePolicy: {what}") for v in parts)
+
+
 class RangePolicy:
     """Indices `begin <= i < end`.
 
@@ -122,16 +133,12 @@ class MDRangePolicy:
         iterate: str = "auto",
         space: str | ExecutionSpace | None = None,
     ) -> None:
-        for bounds in (lower, upper):
-            if bounds is not None and not isinstance(bounds, Sequence):
-                raise PolicyError(
-                    f"MDRangePolicy: {bounds!r} is no sequence of bounds; expected one integer for "
-                    f"each dimension, for example MDRangePolicy((n, m))."
-                )
         if upper is None:
-            lower, upper = [0] * len(lower), lower
-        self.lower = tuple(_integer(b, "MDRangePolicy: a lower bound") for b in lower)
-        self.upper = tuple(_integer(b, "MDRangePolicy: an upper bound") for b in upper)
+            self.upper = _integers(lower, "an upper bound")
+            self.lower = (0,) * len(self.upper)
+        else:
+            self.lower = _integers(lower, "a lower bound")
+            self.upper = _integers(upper, "an upper bound")
         rank = len(self.lower)
         if len(self.upper) != rank:
             raise PolicyError(
@@ -151,8 +158,8 @@ class MDRangePolicy:
         self.iterate = iterate
         self.tile: tuple[int, ...] | None = None
         if tile is not None:
-            self.tile = tuple(_integer(t, "MDRangePolicy: a tile extent") for t in tile)
-            if len(self.tile) != rank or min(self.tile) < 1:
+            self.tile = _integers(tile, "a tile extent")
+            if len(self.tile) != rank or min(self.tile, default=0) < 1:
                 raise PolicyError(
                     f"MDRangePolicy: tile {self.tile}; expected {rank} extents of at least 1."
                 )

@@ -7,6 +7,7 @@ unusable spaces and remembers why; `es.spaces()` shows it.
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -14,15 +15,16 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from . import config, plugins
-from .errors import SpaceError, SpaceUnavailableError, UnknownSpaceError
+from .errors import PluginWarning, SpaceError, SpaceUnavailableError, UnknownSpaceError
 from .memory import HOST, MemorySpace
-from .space import ExecutionSpace
+from .space import ExecutionSpace, Probe
 
 # Read directly by the launch path: the space of the innermost `use_space`, or None.
 CURRENT: ContextVar[ExecutionSpace | None] = ContextVar("execspace_current", default=None)
 
 _lock = threading.RLock()
 _made: dict[str, ExecutionSpace] = {}
+_failures: dict[str, str] = {}  # why spaces did not start, for `es.spaces()`
 _default: ExecutionSpace | None = None
 
 
@@ -46,6 +48,8 @@ def spaces() -> list[SpaceInfo]:
     rows = []
     for entry in found.spaces.values():
         answer = plugins.probe(entry)
+        if answer.usable and entry.name in _failures:
+            answer = Probe(False, f"it failed to start: {_failures[entry.name]}")
         rows.append(
             SpaceInfo(entry.name, answer.usable, answer.reason, entry.priority, entry.summary)
         )
@@ -84,14 +88,23 @@ def space(name: str) -> ExecutionSpace:
     with _lock:
         if name not in _made:
             try:
-                _made[name] = entry.factory(device or None)
-            except SpaceError:
+                made = entry.factory(device or None)
+            except SpaceError as failure:
+                _failures[name] = str(failure)
                 raise
             except Exception as failure:
+                cause = f"{type(failure).__name__}: {failure}".rstrip(".")
+                _failures[name] = cause
                 raise SpaceUnavailableError(
-                    f"Space '{name}' failed to start: {type(failure).__name__}: {failure}. "
+                    f"Space '{name}' failed to start: {cause}. "
                     f"Choose another with EXECSPACE_DEFAULT or space=..."
                 ) from failure
+            if not isinstance(made, ExecutionSpace):
+                raise SpaceUnavailableError(
+                    f"Space '{name}' failed to start: its factory returned {made!r}, expected an "
+                    f"execspace.ExecutionSpace."
+                )
+            _made[name] = made
         return _made[name]
 
 
@@ -166,6 +179,9 @@ def _by_priority() -> ExecutionSpace:
                 return space(row.name)
             except SpaceError as failure:
                 reasons.append(str(failure))
+                warnings.warn(
+                    f"{failure} The next best space is taken.", PluginWarning, stacklevel=4
+                )
         elif not row.usable:
             reasons.append(f"'{row.name}': {row.reason}")
     why = "; ".join(reasons) or "no plugin is installed"
@@ -213,5 +229,6 @@ def forget() -> None:
     global _default
     with _lock:
         _made.clear()
+        _failures.clear()
         _default = None
         plugins.forget()

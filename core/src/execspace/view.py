@@ -276,11 +276,12 @@ class View:
             fill = (ALL,) * (rank - len(parts) + 1)
             parts = parts[: dots[0]] + fill + parts[dots[0] + 1 :]
         if len(parts) != rank:
-            hint = ", ".join([*map(str, parts), *[":"] * (rank - len(parts))])
+            hint = ", ".join([*map(_part_text, parts), *[":"] * (rank - len(parts))])
             name = self.label if self.label.isidentifier() else "A"
             more = f" For a subview write {name}[{hint}]." if len(parts) < rank else ""
             raise ViewError(
-                f"View '{self.label}' has rank {rank}; expected {rank} indices, got "
+                f"View '{self.label}' has rank {rank}; expected {rank} "
+                f"{'index' if rank == 1 else 'indices'}, got "
                 f"{len(parts)}.{more}"
             )
         return parts
@@ -397,7 +398,11 @@ def view_of(source: Any, *, label: str = "") -> View:
 
     kind = as_dtype(data.dtype)
     size = kind.itemsize
-    if data.dtype != kind or data.ctypes.data % size or any(s % size for s in data.strides):
+    if (
+        data.dtype != kind
+        or data.ctypes.data % kind.alignment
+        or any(s % size for s in data.strides)
+    ):
         raise ViewError(
             f"Cannot make a View '{label}' of an array of dtype {data.dtype.str} with strides "
             f"{data.strides}: elements must be aligned and in native byte order. Copy it first."
@@ -413,8 +418,19 @@ def view_of(source: Any, *, label: str = "") -> View:
     )
 
 
+def _part_text(part: Any) -> str:
+    """An index as a user would write it."""
+    if isinstance(part, slice):
+        ends = ["" if e is None else str(e) for e in (part.start, part.stop, part.step)]
+        return ":".join(ends if part.step is not None else ends[:2])
+    return ":" if part is ALL else "..." if part is Ellipsis else str(part)
+
+
 def _extents(shape: int | Sequence[int], label: str) -> tuple[int, ...]:
-    parts = shape if isinstance(shape, tuple | list) else (shape,)
+    try:
+        parts = (operator.index(shape),)  # type: ignore[arg-type]
+    except TypeError:
+        parts = shape  # type: ignore[assignment]
     try:
         extents = tuple(operator.index(n) for n in parts)
     except TypeError:

@@ -294,7 +294,6 @@ def _launch_text(
     inputs = [_parameter(p) for p in rest]
     signature = ", ".join(["numba.int64", *(_numba_type(p) for p in rest)])
     work = cost(lowered.body, lowered.functions)
-    # Numba's own layer cannot know from inside whether it may fork, so it is told by `parts`.
     parallel = ", parallel=True" if launcher.name == "prange" else ""
     out = [
         f"@numba.njit([({signature},)], cache=True, {printer.options()}{parallel})",
@@ -328,24 +327,30 @@ def _launch_text(
 def _spread(launcher: Launcher, args: list[str], reduces: bool) -> list[str]:
     """Lines that run the chunk for every part."""
     part = "part, " if reduces else ""
-    loop = "numba.prange" if launcher.name == "prange" else "range"
     call = f"{function_name('_chunk')}(first, last, {part}{', '.join(args)})"
-    one_thread = [
-        f"for part in {loop}(parts):",
-        "    first = _r.truncdiv(part * total, parts)",
-        "    last = _r.truncdiv((part + 1) * total, parts)",
-        f"    {call}",
-    ]
-    if launcher.name != "libgomp":
-        return ["    " + line for line in one_thread]
-    fork = "fork_reduce" if reduces else "fork_for"
+
+    def each_part(loop: str) -> list[str]:
+        return [
+            f"for part in {loop}(parts):",
+            "    first = _r.truncdiv(part * total, parts)",
+            "    last = _r.truncdiv((part + 1) * total, parts)",
+            f"    {call}",
+        ]
+
+    if launcher.name == "serial":
+        return ["    " + line for line in each_part("range")]
+    if launcher.name == "prange":
+        team = each_part("numba.prange")
+    else:
+        fork = "fork_reduce" if reduces else "fork_for"
+        chunk = function_name("_chunk")
+        team = [f"_r.{fork}({chunk}, threads, parts, total, ({', '.join(args)},))"]
     return [
         # A negative number of parts says that this process must not fork a team.
         "    if parts == 1 or threads < 0:",
-        *("        " + line for line in one_thread),
+        *("        " + line for line in each_part("range")),
         "    else:",
-        f"        _r.{fork}({function_name('_chunk')}, threads, parts, total, "
-        f"({', '.join(args)},))",
+        *("        " + line for line in team),
     ]
 
 
@@ -362,7 +367,7 @@ def _numba_type(p: ir.Var) -> str:
 
 # -- the hot path -----------------------------------------------------------------------------
 
-# Globals of every generated caller. In a forked child `sign` is -1: libgomp's team did not
+# Globals of every generated caller. In a forked child `sign` is -1: the team of threads did not
 # survive the fork, and waiting for it would hang.
 _caller_globals: dict[str, Any] = {"sign": 1}
 
@@ -388,7 +393,7 @@ def _caller(
     passed = [_passed(name, t) for name, t in zip(names, types, strict=True)]
     if spec.out is not None:
         names.append("out")
-    parts = f"{launcher.parts} * sign" if launcher.name == "libgomp" else str(launcher.parts)
+    parts = "1" if launcher.name == "serial" else f"{launcher.parts} * sign"
     lines = [
         "def call(bounds, args, entry=entry, overlapping=overlapping):",
         f"    {bounds}, = bounds",

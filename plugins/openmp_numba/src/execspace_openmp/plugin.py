@@ -15,7 +15,10 @@ def probe() -> Probe:
     """Kernels are compiled by Numba and run on an OpenMP runtime."""
     if find_spec("numba") is None:
         return Probe(False, "Numba is not installed; pip install numba")
-    runtime = find_runtime()
+    try:
+        runtime = find_runtime()
+    except ValueError as error:
+        return Probe(False, str(error))
     if runtime is None:
         return Probe(
             False,

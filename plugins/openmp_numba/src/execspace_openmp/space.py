@@ -39,7 +39,7 @@ class OpenMPSpace(ExecutionSpace):
         self.layer = pin_numba_layer(self.threads)
         if runtime == "libgomp":
             llvmlite.binding.load_library_permanently(GOMP)
-            _watch_forks()
+        _watch_forks()
 
     @property
     def memory_space(self) -> MemorySpace:

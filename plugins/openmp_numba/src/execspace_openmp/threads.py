@@ -17,11 +17,15 @@ GOMP = "libgomp.so.1"
 def find_runtime() -> str | None:
     """ "libgomp" where it can be called directly, "prange" for Numba's own layer, or None.
 
-    EXECSPACE_OPENMP_RUNTIME overrules what was found.
+    EXECSPACE_OPENMP_RUNTIME overrules what was found; ValueError if it names neither.
     """
     wanted = config.get("OPENMP_RUNTIME")
+    if wanted not in (None, "libgomp", "prange"):
+        raise ValueError(
+            f"EXECSPACE_OPENMP_RUNTIME={wanted!r} is no runtime; expected libgomp or prange."
+        )
     if wanted is not None:
-        return wanted if wanted == "prange" or (wanted == "libgomp" and _has_gomp()) else None
+        return wanted if wanted == "prange" or _has_gomp() else None
     if sys.platform.startswith("linux"):
         return "libgomp" if _has_gomp() else None
     return "prange"
