@@ -12,16 +12,18 @@ from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 
 import numpy as np
 
-from execspace import Kernel, LaunchSpec, View
+from execspace import Kernel, LaunchSpec
 from execspace.argtypes import SCALAR_TYPES
 from execspace.kernel import constant_tag, follow, loaded_names
 
 
 def fingerprint(kernel: Kernel, spec: LaunchSpec) -> str | None:
     """Text that is equal only for launches that lower to the same IR, or None."""
+    hidden = {c.name for c in spec.captures if c.argument is not None}
     outer = []
     for path in sorted(set(loaded_names(kernel.fn.__code__))):
-        meaning = _meaning(kernel.fn, path)
+        carried = any(".".join(path[:n]) in hidden for n in range(1, len(path) + 1))
+        meaning = "view" if carried else _meaning(kernel.fn, path)
         if meaning is None:
             return None
         outer.append(f"{'.'.join(path)}={meaning}")
@@ -50,8 +52,6 @@ def _meaning(fn: FunctionType, path: tuple[str, ...]) -> str | None:
     while isinstance(value, ModuleType) and depth < len(path):
         value = getattr(value, path[depth], None)
         depth += 1
-    if isinstance(value, View | np.ndarray):
-        return "view"
     if type(value) in SCALAR_TYPES or isinstance(value, str):
         return repr(constant_tag(value))
     if isinstance(value, BuiltinFunctionType | np.ufunc | type):

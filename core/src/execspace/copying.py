@@ -62,7 +62,8 @@ def deep_copy(dst: View | Any, src: View | Any, /) -> None:
 
 def _plain(number: Any) -> Any:
     """The number without a class of its own, such as that of an enumeration."""
-    return next(t(number) for t in (bool, int, float, complex) if isinstance(number, t))
+    kinds: tuple[Any, ...] = (bool, int, float, complex)
+    return next(kind(number) for kind in kinds if isinstance(number, kind))
 
 
 def _where(view: View) -> str:
@@ -93,9 +94,10 @@ def _extent_of_bytes(view: View) -> tuple[int, int]:
 
 def _share_elements(a: View, b: View) -> bool:
     # The arrays only describe the memory, which may be out of reach; nothing is read.
-    arrays = [np.asarray(ArrayInterface(view, None)) for view in (a, b)]
+    x, y = (np.asarray(ArrayInterface(view, None)) for view in (a, b))
+    most: Any = 100_000  # the exact answer may take exponential time for odd strides
     try:
-        return bool(np.shares_memory(*arrays, max_work=100_000))
+        return bool(np.shares_memory(x, y, max_work=most))
     except np.exceptions.TooHardError:
         return True
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 import inspect
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, overload
 
@@ -211,10 +212,13 @@ def _has_constants(value: Any) -> bool:
     return not (isinstance(value, type) and value.__module__ in ("builtins", "numpy"))
 
 
-def loaded_names(code: CodeType, free: frozenset[str] | None = None) -> Iterator[tuple[str, ...]]:
-    """Dotted names that a code object reads from enclosing scopes; `free` are its free names."""
-    if free is None:
-        free = frozenset(code.co_freevars)
+@lru_cache(maxsize=4096)
+def loaded_names(code: CodeType) -> tuple[tuple[str, ...], ...]:
+    """Dotted names that a code object reads from enclosing scopes, in order."""
+    return tuple(_loads(code, frozenset(code.co_freevars)))
+
+
+def _loads(code: CodeType, free: frozenset[str]) -> Iterator[tuple[str, ...]]:
     import dis
 
     path: list[str] = []
@@ -234,7 +238,7 @@ def loaded_names(code: CodeType, free: frozenset[str] | None = None) -> Iterator
             path = [op.argval]
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from loaded_names(constant, free & frozenset(constant.co_freevars))
+            yield from _loads(constant, free & frozenset(constant.co_freevars))
 
 
 @overload

@@ -165,7 +165,8 @@ def compile_plan(
             disjoint = not may_overlap and bool(_pairs_to_check(lowered))
             text = launch_module(lowered, order, launcher, disjoint)
             name = f"execspace_{cache.key(text, *versions)}"
-            cache.write(folder / f"{name}.py", text)
+            if not (folder / f"{name}.py").exists():  # Numba's cache goes by its time stamp
+                cache.write(folder / f"{name}.py", text)
             if record is not None:
                 cache.write(record, f"{name} {disjoint}")
             cache.limit_size(folder)
