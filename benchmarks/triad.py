@@ -49,8 +49,9 @@ def triad6(i, j, k, m, n, p, s, a, b, c):
 
 KERNELS = (triad1, triad2, triad3, triad4, triad5, triad6)
 
-# About 1 MB an array, 134 MB, and for quick runs 34 MB.
-CACHE = ((131072,), (362, 362), (51, 51, 51), (19,) * 4, (10,) * 5, (7,) * 6)
+# About 2 MB an array (all three in the last level of most caches), 134 MB, and for quick runs
+# 34 MB.
+CACHE = ((262144,), (512, 512), (64,) * 3, (22,) * 4, (12,) * 5, (8,) * 6)
 DRAM = ((2**24,), (4096, 4096), (256,) * 3, (64,) * 4, (28,) * 5, (16,) * 6)
 DRAM_QUICK = ((2**22,), (2048, 2048), (161,) * 3, (45,) * 4, (21,) * 5, (13,) * 6)
 

@@ -1,0 +1,90 @@
+"""Generated text: goldens for Numba and the oracle, which need neither to run.
+
+To accept a change of the generated text, run with UPDATE_GOLDEN=1 and read the diff.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from execspace_compiler.host.jit import Launcher, launch_module
+from execspace_compiler.mapping import index_order
+from execspace_compiler.printers.oracle import OraclePrinter
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def axpy(i, a, x, y):
+    y[i] += a * x[i]
+
+
+def stencil(i, j, A, B):
+    A[i, j] = 0.25 * (B[i - 1, j] + B[i + 1, j] + B[i, j - 1] + B[i, j + 1])
+
+
+def clamp(x, low, high):
+    if x < low:
+        return low
+    return high if x > high else x
+
+
+def mixed(i, n, k8, u, flags):
+    s = 0
+    for q in range(A_FEW):
+        if flags[i] and q % 2 == 0:
+            continue
+        s += k8[i] // -3 + clamp(q, 1, 2)
+    n[i] = s << 2
+    u[i] = ~u[i] ^ 1
+
+
+def norm(i, j, A):
+    return A[i, j] ** 2 if A[i, j] == A[i, j] else 0.0
+
+
+A_FEW = 5
+CASES = {
+    "axpy": (axpy, (float, "float32[1]", "float32[1]"), {}),
+    "stencil_left": (stencil, ("float64[2,left]", "float64[2,left]"), {"rank": 2}),
+    "mixed": (mixed, ("int64[1]", "int8[1]", "uint8[1]", "bool[1]"), {}),
+    "norm": (norm, ("float64[2]",), {"rank": 2, "reduce": True}),
+}
+
+
+def check(name, text):
+    path = GOLDEN / name
+    if os.environ.get("UPDATE_GOLDEN") == "1":
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8"), f"{name} changed; see the docstring above"
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("launcher", ["serial", "libgomp", "prange"])
+def test_numba_text(lower, case, launcher):
+    kernel, arguments, options = CASES[case]
+    lowered = lower(kernel, *arguments, **options)
+    order = index_order(lowered.body, lowered.spec.policy)
+    disjoint = case != "norm"
+    text = launch_module(lowered, order, Launcher(launcher, 4), disjoint)
+    compile(text, case, "exec")
+    check(f"{case}.{launcher}.py.txt", text)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_oracle_text(lower, case):
+    kernel, arguments, options = CASES[case]
+    text = OraclePrinter(lower(kernel, *arguments, **options).module()).text()
+    compile(text, case, "exec")
+    check(f"{case}.oracle.py.txt", text)
+
+
+def test_names_of_the_generated_text_are_kept_apart_from_the_users(lower):
+    def kernel(i, np, range_, abs):
+        np[i] = range_[i] + abs
+
+    text = OraclePrinter(lower(kernel, "float64[1]", "float64[1]", float).module()).text()
+    assert "def _f_kernel(i, np_v, range_, abs_v):" in text
