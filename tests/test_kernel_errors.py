@@ -40,7 +40,7 @@ def test_the_whole_message():
     assert re.sub(r" +\d+ \|", "LINE |", message_of(kernel, X())) == (
         "in kernel 'kernel'\n\n"
         "FILE:23: name 'undefinde' is not defined\n"
-        "LINE |         x[i] = x[i] + undefinde  # noqa: F821\n"
+        "LINE |         x[i] = x[i] + undefinde\n"
         "      |                       ^^^^^^^^^\n"
         "hint: define it before the launch"
     )
