@@ -167,36 +167,52 @@ class _Chunk:
             step: Expr = var(f"_n{faster}")
             for e in (*outer, split)[(*outer, split).index(faster) + 1 :]:
                 step = op("mul", step, var(f"_n{e}"))
-            out.append(
-                self.set(f"_i{d}", op("add", var(f"_lo{d}"), op("truncdiv", var("_rest"), step)))
-            )
+            place = op("add", var(f"_lo{d}"), op("truncdiv", var("_rest"), step))
+            out.append(self.set(self.counter(d, outer), place))
             out.append(self.set("_rest", op("truncmod", var("_rest"), step)))
         out.append(self.set("_at", var("_f0")))
-        left = op("sub", var("_f1"), var("_at"))
-        row = op("sub", var(f"_n{split}"), var("_rest"))
-        begin = op("add", start, var("_rest"))
-        end = op("add", var("_from"), var("_run"))
-        walk: list[Stmt] = [
-            self.set("_run", op("min", left, row)),
-            self.set("_from", begin),
-            self.loop(split, var("_from"), end, self.nest(inner)),
-            self.set("_at", op("add", var("_at"), var("_run"))),
-            self.set("_rest", integer(0)),
-            *self._odometer(outer),
-        ]
-        out.append(While(op("lt", var("_at"), var("_f1")), tuple(walk)))
+        out.append(While(op("lt", var("_at"), var("_f1")), tuple(self.row_block(outer, split))))
         return out
 
-    def _odometer(self, dims: tuple[int, ...]) -> list[Stmt]:
-        last = dims[-1]
-        step = [self.set(f"_i{last}", op("add", var(f"_i{last}"), integer(1)))]
-        if len(dims) == 1:
-            return step
-        wrapped: list[Stmt] = [
-            self.set(f"_i{last}", var(f"_lo{last}")),
-            *self._odometer(dims[:-1]),
+    def counter(self, d: int, outer: tuple[int, ...]) -> str:
+        """Name of an outer dimension's place: the last one has a loop of its own."""
+        return f"_row{d}" if d == outer[-1] else f"_i{d}"
+
+    def row_block(self, outer: tuple[int, ...], split: int) -> list[Stmt]:
+        """As many rows as can be walked by a plain loop: whole ones up to the end of the second
+        slowest dimension, or one that the part begins or ends in. A plain loop lets compilers
+        step addresses from row to row instead of computing each anew."""
+        last = outer[-1]
+        left = op("sub", var("_f1"), var("_at"))
+        whole = op(
+            "min",
+            op("truncdiv", left, var(f"_n{split}")),
+            op("sub", var(f"_hi{last}"), var(f"_row{last}")),
+        )
+        is_whole = op("eq", var("_run"), var(f"_n{split}"))
+        inner = self.nest(self.order[len(outer) + 1 :])
+        end = op("add", var("_from"), var("_run"))
+        row = self.loop(split, var("_from"), end, inner)
+        after = op("add", var(f"_row{last}"), var("_rows"))
+        return [
+            self.set("_run", op("min", left, op("sub", var(f"_n{split}"), var("_rest")))),
+            self.set("_rows", ir.Select(is_whole, whole, integer(1), INT64)),
+            self.set("_from", op("add", var(f"_lo{split}"), var("_rest"))),
+            self.loop(last, var(f"_row{last}"), after, [row]),
+            self.set("_at", op("add", var("_at"), op("mul", var("_rows"), var("_run")))),
+            self.set("_rest", integer(0)),
+            self.set(f"_row{last}", after),
+            *self._wrap(outer),
         ]
-        return [*step, If(op("eq", var(f"_i{last}"), var(f"_hi{last}")), tuple(wrapped))]
+
+    def _wrap(self, outer: tuple[int, ...]) -> list[Stmt]:
+        """Carry from a dimension that came to its end to the next slower one."""
+        if len(outer) == 1:
+            return []
+        last, slower = outer[-1], outer[-2]
+        carry = self.set(f"_i{slower}", op("add", var(f"_i{slower}"), integer(1)))
+        wrapped: list[Stmt] = [self.set(f"_row{last}", var(f"_lo{last}")), carry]
+        return [If(op("eq", var(f"_row{last}"), var(f"_hi{last}")), tuple(wrapped))]
 
     def tiles(self) -> list[Stmt]:
         """The walk tile by tile."""

@@ -21,7 +21,7 @@ from .python import (
     identifier,
 )
 
-VERSION = "1"  # part of every cache key; raise it when the text for the same IR changes
+VERSION = "2"  # part of every cache key; raise it when the text for the same IR changes
 
 _NATIVE = frozenset(("int64", "uint64", "float64", "float32", "complex128", "complex64", "bool"))
 
