@@ -15,7 +15,7 @@ from . import ir
 from .ir import Assign, Expr, For, If, Stmt, Var, While, integer, op, var
 from .ops import FLOAT1, FLOAT2
 from .reductions import Reduction
-from .types import INT64, Pointer, Scalar, Type, ViewTy
+from .types import INT64, Pointer, Scalar, ViewTy
 
 PART_STRIDE = 8  # entries between the partial results of two parts: no shared cache line
 
@@ -336,8 +336,3 @@ def _expression_cost(e: Expr, functions: dict[str, ir.Function]) -> int | None:
 _SLOW = frozenset(FLOAT1 + FLOAT2) | {
     "truediv", "floordiv", "mod", "truncdiv", "truncmod", "pow",
 }  # fmt: skip
-
-
-def argument_types(function: ir.Function) -> tuple[Type, ...]:
-    """Types of a function's parameters."""
-    return tuple(p.type for p in function.parameters)

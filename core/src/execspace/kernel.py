@@ -8,7 +8,6 @@ constants *by value*, part of the key of the compiled plan, so changing one reco
 from __future__ import annotations
 
 import builtins
-import inspect
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
@@ -323,8 +322,3 @@ def without_views(fn: FunctionType) -> FunctionType:
     copy = FunctionType(fn.__code__, fn.__globals__, fn.__name__, fn.__defaults__, tuple(cells))
     copy.__qualname__ = fn.__qualname__
     return copy
-
-
-def parameters(fn: FunctionType) -> list[inspect.Parameter]:
-    """Parameters of a kernel function, in order."""
-    return list(inspect.signature(fn).parameters.values())
