@@ -203,6 +203,19 @@ def test_assigning_the_loop_variable_does_not_disturb_range(space):
 
 
 @exact
+def stepped(i, o, step):
+    n = 0
+    for k in range(0, 7 * step[i], step[i]):
+        n += 1 + k * 0
+    o[i] = n
+
+
+def test_a_computed_step_and_an_empty_loop_where_it_is_zero(space):
+    (o,) = run(space, stepped, (np.int64,), SMALL)
+    assert o.tolist() == [7 if step else 0 for step in SMALL.tolist()]
+
+
+@exact
 def widened(i, o, x):
     acc = 0
     for k in range(3):

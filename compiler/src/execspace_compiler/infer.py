@@ -20,6 +20,7 @@ from .expressions import ExpressionRules, Pending
 from .frontend import lower
 from .source import source_of
 from .types import (
+    BOOL,
     INDEX,
     INT64,
     PromotionError,
@@ -341,6 +342,12 @@ class FunctionTyper(ExpressionRules):
             bounds.append(self.coerce(bound, INDEX))
         if isinstance(bounds[2], ir.Const) and bounds[2].value == 0:
             raise type_fault(s.step.loc, "the step of range is zero")
+        if not isinstance(bounds[2], ir.Const):
+            # A step that turns out to be zero makes an empty loop: kernels cannot raise.
+            start, stop, step = bounds
+            moves = ir.Op("ne", (step, ir.Const(0, INDEX)), BOOL, s.step.loc)
+            bounds[1] = ir.Select(moves, stop, start, INDEX, s.step.loc)
+            bounds[2] = ir.Select(moves, step, ir.Const(1, INDEX), INDEX, s.step.loc)
         self.widen(s.name, INDEX, s.loc)
         type = self.scalar_type(s.name)
         body: list[ir.Stmt] = []
