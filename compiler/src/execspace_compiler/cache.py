@@ -37,7 +37,9 @@ def folder(kind: str) -> Path:
     folder is used, with one warning: nothing then lasts beyond the process.
     """
     chosen = config.get("CACHE_DIR") or platformdirs.user_cache_dir("execspace", appauthor=False)
-    return _writable(chosen) / kind if _made(str(_writable(chosen) / kind)) else Path()
+    path = _writable(chosen) / kind
+    path.mkdir(parents=True, exist_ok=True)
+    return path
 
 
 @cache
@@ -55,12 +57,6 @@ def _writable(chosen: str) -> Path:
             stacklevel=4,
         )
         return fallback
-
-
-@cache
-def _made(path: str) -> bool:
-    Path(path).mkdir(parents=True, exist_ok=True)
-    return True
 
 
 def write(path: Path, text: str) -> None:

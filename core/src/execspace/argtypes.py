@@ -100,3 +100,9 @@ SCALAR_TYPES: dict[type, ScalarType] = {
         )
     },
 }  # fmt: skip
+
+
+def plain_number(number: Any) -> Any:
+    """A Python number without a class of its own, such as that of an enumeration."""
+    kinds: tuple[Any, ...] = (bool, int, float, complex)
+    return next(kind(number) for kind in kinds if isinstance(number, kind))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import profiling
+from .argtypes import plain_number
 from .errors import SpaceAccessError, ViewError
 from .layout import span
 from .memory import ArrayInterface
@@ -42,7 +43,7 @@ def deep_copy(dst: View | Any, src: View | Any, /) -> None:
         raise ViewError(f"deep_copy: destination View '{target.label}' is read-only.")
     fence("deep_copy: before")
     if isinstance(src, int | float | complex | np.generic):
-        number = src if isinstance(src, np.generic) else _plain(src)
+        number = src if isinstance(src, np.generic) else plain_number(src)
         _check_kind(number.dtype if isinstance(number, np.generic) else type(number), target)
         if profiling.TOOLS:
             profiling.emit("on_copy", _where(target), "number", target.nbytes)
@@ -58,12 +59,6 @@ def deep_copy(dst: View | Any, src: View | Any, /) -> None:
         if not _same(target, source):
             _copy(target, source)
     fence("deep_copy: after")
-
-
-def _plain(number: Any) -> Any:
-    """The number without a class of its own, such as that of an enumeration."""
-    kinds: tuple[Any, ...] = (bool, int, float, complex)
-    return next(kind(number) for kind in kinds if isinstance(number, kind))
 
 
 def _where(view: View) -> str:

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from . import profiling, selection
-from .argtypes import SCALAR_TYPES, ArgType, ViewType
+from .argtypes import SCALAR_TYPES, ArgType, ViewType, plain_number
 from .errors import DTypeError, LaunchError, PolicyError, SpaceAccessError
 from .kernel import Kernel, kernel_of, without_views
 from .policy import MDRangePolicy, Policy, RangePolicy
@@ -235,8 +235,7 @@ def _as_arguments(kernel: Kernel, args: tuple[Any, ...]) -> list[Any]:
                 f"subclass of View; pass a View."
             )
         elif isinstance(a, bool | int | float | complex) and not isinstance(a, np.generic):
-            base: Any = next(t for t in (bool, int, float, complex) if isinstance(a, t))
-            converted.append(base(a))
+            converted.append(plain_number(a))
         else:
             try:
                 converted.append(view_of(a, label=f"argument {position} of {kernel.name}"))

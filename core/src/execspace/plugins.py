@@ -150,10 +150,8 @@ def load() -> Registry:
                     f"two plugins are named '{point.name}'; uninstall one of their distributions"
                 )
             _load_one(manager, point, registry)
-        except (
-            Exception,
-            SystemExit,
-        ) as failure:  # whatever a third party does must not stop the program
+        # Whatever a third party does must not stop the program.
+        except (Exception, SystemExit) as failure:
             if strict:
                 raise PluginError(
                     f"Plugin '{point.name}' ({info[0]} {info[1]}) failed to load: "
