@@ -51,12 +51,12 @@ def test_a_folder_that_cannot_be_written_is_replaced_with_a_warning(tmp_path, mo
 
 def _print(fn, **options):
     kernel = Kernel(fn, **options)
-    kernel.scan(fn)
+    kernel.scan(kernel.scope)
     spec = LaunchSpec(
         "reduce",
         policy_spec("range", 1),
         (SCALAR_TYPES[float],),
-        captures=kernel.capture_list(fn, 1),
+        captures=kernel.capture_list(kernel.scope, 1),
         reducer=es.Sum(),
     )
     return fingerprint(kernel, spec)

@@ -37,7 +37,7 @@ def test_the_text_of_ir_is_canonical(lower):
     text = str(lower(kernel, float, "float32[1]", "float32[1]").module())
     assert text == (
         "fma=True fastmath=False disjoint=False\n\n"
-        "function kernel(i: index (int64), a: Python float, x: float32[1,right,0], "
+        "function kernel(i: int64, a: float64, x: float32[1,right,0], "
         "y: float32[1,right,0]) -> None\n"
         "  y[i] = add:float32(y[i], mul:float32(cast:float32(a), x[i]))"
     )
@@ -191,7 +191,7 @@ def test_source_from_linecache_as_notebooks_keep_it():
 def test_without_source_the_message_says_what_to_do():
     scope: dict = {}
     exec("def kernel(i, x):\n    x[i] = 1\n", scope)
-    with pytest.raises(KernelSyntaxError, match="put the kernel into a file or a notebook cell"):
+    with pytest.raises(KernelSyntaxError, match=r"give the text as @es.kernel\(source=text\)"):
         source_of(scope["kernel"])
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import execspace as es
-from execspace.kernel import captured_paths, constant_tag, kernel_of, lookup
+from execspace.captures import captured_paths, constant_tag, lookup
+from execspace.kernel import kernel_of
 
 # -- constants ----------------------------------------------------------------------------------
 
@@ -190,9 +191,9 @@ def test_lambdas_made_anew_share_one_kernel():
         return lambda i: a * i
 
     first, _ = kernel_of(make(1))
-    second, fn = kernel_of(make(2))
+    second, scope = kernel_of(make(2))
     assert first is second
-    assert fn(3) == 6
+    assert scope.fn(3) == 6
 
 
 def test_the_shared_kernel_keeps_no_captured_view_alive():

@@ -1,5 +1,7 @@
 """Launches as core sees them: arguments, the choice of a space, and what is checked first."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -58,11 +60,24 @@ def test_pythons_numbers_are_weak_and_numpys_are_not(plain, value, type):
     assert str(plain.compiled[-1][1].arguments[0]) == type
 
 
-@pytest.mark.parametrize("argument", ["text", None, [1, 2], {}, object()])
+@pytest.mark.parametrize("argument", [[1, 2], {}, object()])
 def test_an_argument_that_is_neither_array_nor_number(plain, argument):
     name = type(argument).__name__
     with pytest.raises(es.LaunchError, match=f"Kernel 'fill': argument 0 is of type '{name}'"):
         es.parallel_for(es.RangePolicy(1, space=plain), fill, argument, 1.0)
+
+
+@pytest.mark.parametrize("constant", ["text", None, math.sqrt, abs, es.float32, np.dtype("i4")])
+def test_what_can_only_be_a_constant_is_one(plain, constant):
+    """Functions, strings, dtypes and None are parameters given beforehand, not arguments."""
+
+    def body(i, x, how):
+        assert how is constant
+
+    x = es.View(1)
+    es.parallel_for(es.RangePolicy(0, space=plain), body, x, constant)
+    _, spec = plain.compiled[-1]
+    assert (spec.arguments, spec.bound) == ((x.type,), ("how",))
 
 
 @pytest.mark.parametrize("policy", [2.0, "3", None, (1, 2)])

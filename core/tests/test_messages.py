@@ -30,7 +30,8 @@ MESSAGES = {
     "dtype unusable": (
         lambda: view(2, dtype="U4"),
         es.DTypeError,
-        f"dtype 'U4' cannot be an element of a View; expected one of {DTYPES}.",
+        f"dtype 'U4' cannot be an element of a View; expected one of {DTYPES}, "
+        "or a structured dtype of them.",
     ),
     "negative extent": (
         lambda: view(2, -3),

@@ -1,60 +1,83 @@
-"""Definite assignment: a variable that may be read before it has a value is a fault.
+"""Definite assignment: no variable is read on a path on which it has no value yet.
 
-Python would raise UnboundLocalError at run time; compiled code would read garbage.
+Python would raise UnboundLocalError there; a kernel cannot, so the compiler refuses it. Tests
+that are compile-time constants leave one path only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from . import hir
 from .diagnostics import Reporter, syntax_fault
 
 
-def check_assigned(function: hir.Function, reporter: Reporter) -> None:
-    """Report each variable of a function that some path reads before assigning it."""
-    _Checker(reporter).block(function.body, set(function.parameters))
+def check_assigned(
+    function: hir.Function, decided: Mapping[int, bool], known: set[str], reporter: Reporter
+) -> None:
+    """Report every variable that may be read before it has a value.
+
+    Parameters
+    ----------
+    decided : mapping
+        Outcome of constant tests, by `id` of the If or Conditional.
+    known : set of str
+        Parameters and captured variables.
+    """
+    _Checker(function, decided, reporter).block(function.body, known)
 
 
 class _Checker:
-    def __init__(self, reporter: Reporter) -> None:
+    def __init__(
+        self, function: hir.Function, decided: Mapping[int, bool], reporter: Reporter
+    ) -> None:
+        self.decided = decided
         self.reporter = reporter
         self.reported: set[str] = set()
-        # Per enclosing loop: what is known wherever a break or a continue leaves its body.
         self.breaks: list[list[set[str]]] = []
         self.continues: list[list[set[str]]] = []
+        # A nested function reads its variables when it is called, so when its name is read.
+        self.nested = {
+            s.target.name: s.value.function.free
+            for s in hir.walk(function.body)
+            if isinstance(s, hir.Assign)
+            and isinstance(s.target, hir.Local)
+            and isinstance(s.value, hir.Lambda)
+        }
 
     def block(self, body: Sequence[hir.Stmt], known: set[str]) -> set[str] | None:
-        """Names assigned after the body, or None if its end is never reached."""
-        state: set[str] | None = set(known)
+        """Variables that have a value after a body; None if its end is never reached."""
+        current: set[str] | None = set(known)
         for s in body:
-            if state is None:
+            if current is None:
                 return None
-            state = self.statement(s, state)
-        return state
+            current = self.statement(s, current)
+        return current
 
     def statement(self, s: hir.Stmt, known: set[str]) -> set[str] | None:
         match s:
             case hir.Assign():
-                self.read(s.value, known)
+                known = self.read(s.value, known)
                 return known | self.target(s.target, known)
             case hir.Update():
-                self.read(s.target, known)
-                self.read(s.value, known)
+                known = self.read(s.target, known)
+                return self.read(s.value, known)
             case hir.If():
-                self.read(s.test, known)
+                known = self.read(s.test, known)
+                if id(s) in self.decided:
+                    return self.block(s.body if self.decided[id(s)] else s.orelse, known)
                 then, orelse = self.block(s.body, known), self.block(s.orelse, known)
                 if then is None or orelse is None:
                     return orelse if then is None else then
                 return then & orelse
             case hir.For():
                 for e in (s.start, s.stop, s.step):
-                    self.read(e, known)
+                    known = self.read(e, known)
                 ends, breaks = self.loop(s.body, known | {s.name})
                 paths = ends + breaks
                 return set.intersection(*paths) if _runs(s) and paths else known
             case hir.While():
-                self.read(s.test, known)
+                known = self.read(s.test, known)
                 _, breaks = self.loop(s.body, known)
                 if isinstance(s.test, hir.Constant) and s.test.value:  # only a break leaves it
                     return set.intersection(*breaks) if breaks else None
@@ -69,7 +92,9 @@ class _Checker:
                 self.continues[-1].append(known)
                 return None
             case hir.Evaluate():
-                self.read(s.value, known)
+                return self.read(s.value, known)
+            case hir.Assert():
+                return self.read(s.test, known)
         return known
 
     def loop(
@@ -94,36 +119,47 @@ class _Checker:
         self.read(t, known)
         return set()
 
-    def read(self, e: hir.Expr, known: set[str]) -> None:
+    def read(self, e: hir.Expr, known: set[str]) -> set[str]:
+        """Variables that have a value after an expression."""
         match e:
             case hir.Local():
-                if e.name not in known and e.name not in self.reported:
-                    self.reported.add(e.name)
-                    self.reporter.add(
-                        syntax_fault(
-                            e.loc,
-                            f"'{e.name}' may be used before it has a value",
-                            f"assign '{e.name}' on every path that leads here",
-                        )
-                    )
-            case hir.Attribute():
-                self.read(e.base, known)
-            case hir.Subscript():
-                self.read(e.base, known)
-                for i in e.indices:
-                    self.read(i, known)
-            case hir.Operation() | hir.Logical():
-                for a in e.args:
-                    self.read(a, known)
+                self.need(e.name, e, known)
+                for name in self.nested.get(e.name, ()):
+                    if name != e.name:
+                        self.need(name, e, known)
+                return known
+            case hir.Named():
+                return self.read(e.value, known) | {e.name}
+            case hir.Logical() | hir.Chain():
+                sure = 1 if isinstance(e, hir.Logical) else 2
+                after = known
+                for n, a in enumerate(e.args):
+                    after = self.read(a, after)
+                    if n < sure:
+                        known = after
+                return known
             case hir.Conditional():
-                for a in (e.test, e.then, e.orelse):
-                    self.read(a, known)
-            case hir.Call():
-                for a in (e.function, *e.args, *(v for _, v in e.keywords)):
-                    self.read(a, known)
-            case hir.Tuple():
-                for a in e.items:
-                    self.read(a, known)
+                known = self.read(e.test, known)
+                if id(e) in self.decided:
+                    return self.read(e.then if self.decided[id(e)] else e.orelse, known)
+                return self.read(e.then, known) & self.read(e.orelse, known)
+            case hir.Lambda() if e.function.is_lambda:
+                for name in e.function.free:
+                    self.need(name, e, known)
+        for c in hir.children(e):
+            known = self.read(c, known)
+        return known
+
+    def need(self, name: str, e: hir.Expr, known: set[str]) -> None:
+        if name not in known and name not in self.reported:
+            self.reported.add(name)
+            self.reporter.add(
+                syntax_fault(
+                    e.loc,
+                    f"'{name}' may be used before it has a value",
+                    f"assign '{name}' on every path that leads here",
+                )
+            )
 
 
 def _runs(s: hir.For) -> bool:

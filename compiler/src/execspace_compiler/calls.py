@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from types import FunctionType
 from typing import Any
 
 import numpy as np
+
+import execspace
 
 from . import ir
 from .diagnostics import Loc, syntax_fault, type_fault
@@ -24,15 +24,14 @@ from .ops import (
 from .types import (
     BOOL,
     INDEX,
-    INDEX_WEAK,
     INT64,
     PY_COMPLEX,
     PY_FLOAT,
     PY_INT,
     PYTHON_WEAK,
+    UINT64,
     PromotionError,
     Scalar,
-    ViewTy,
     arithmetic,
     as_float,
     promote,
@@ -40,59 +39,18 @@ from .types import (
     real_part,
     true_division,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class TupleValue:
-    """A tuple at compile time: its items."""
-
-    items: tuple[Value, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Obj:
-    """A compile-time object that is no number: a function, a type, a string."""
-
-    value: Any
-    path: str
-
-
-@dataclass(frozen=True, slots=True)
-class Method:
-    """An attribute of a value that can only be called: `A.extent`."""
-
-    owner: Value
-    name: str
-
-
-Value = ir.Expr | TupleValue | Obj | Method
-
-
-def describe(value: Value) -> str:
-    """What a value is, for messages."""
-    match value:
-        case TupleValue():
-            return f"a tuple of {len(value.items)}"
-        case Obj():
-            if isinstance(value.value, str):
-                return "a string"
-            return f"'{value.path}' ({type(value.value).__name__})"
-        case Method():
-            return f"the method '{value.name}'"
-    if isinstance(value.type, ViewTy):
-        return f"View '{value.name}'" if isinstance(value, ir.Var) else "a View"
-    return str(value.type)
-
-
-def scalar(value: Value, loc: Loc) -> Any:
-    """The value as an expression whose type is a Scalar; a fault if it is none."""
-    if isinstance(value, ir.Expr) and isinstance(value.type, Scalar):
-        return value
-    hint = ""
-    if isinstance(value, ir.Var) and isinstance(value.type, ViewTy):
-        index = ", ".join("ijklmnpq"[: value.type.rank])
-        hint = f"index it: {value.name}[{index}]"
-    raise type_fault(loc, f"expected a number, got {describe(value)}", hint)
+from .values import (
+    FunctionValue,
+    Method,
+    Obj,
+    TupleValue,
+    Value,
+    ViewRef,
+    describe,
+    extent,
+    is_view,
+    scalar,
+)
 
 
 class CallRules:
@@ -100,15 +58,21 @@ class CallRules:
 
     final: bool
 
-    def helper_call(self, fn: FunctionType, args: Sequence[Value], loc: Loc) -> Value:
-        """Call of a helper function."""
+    def function_call(
+        self, fn: FunctionValue, args: Sequence[Value], keywords: dict[str, Value], loc: Loc
+    ) -> Value:
+        """Call of a helper or nested function."""
+        raise NotImplementedError
+
+    def special_call(self, target: Any, args: Sequence[Value], loc: Loc) -> Value | None:
+        """Call of a word of execspace itself; None if it is none."""
         raise NotImplementedError
 
     # -- constants and conversions ----------------------------------------------------------
 
     def constant(self, value: Any, loc: Loc) -> Value:
-        """A literal or captured number; strings stay compile-time objects."""
-        if isinstance(value, str):
+        """A literal or captured number; strings and None stay compile-time objects."""
+        if value is None or isinstance(value, str):
             return Obj(value, repr(value))
         type = python_type(value)
         if type == PY_INT and not -(2**63) <= value < 2**64:
@@ -231,13 +195,21 @@ class CallRules:
                     outcome = {"lt": less, "le": less, "gt": not less, "ge": not less,
                                "eq": False, "ne": True}[op]  # fmt: skip
                     return ir.Const(outcome, BOOL, loc)
+        for x, y, flipped in ((a, b, False), (b, a, True)):
+            signed = x.type.kind == "i" and not (isinstance(x, ir.Const) and x.value >= 0)
+            if y.type.strong == UINT64 and signed and not isinstance(y, ir.Const):
+                return self._compare_signs(op, x, y, flipped, loc)
         type = promote(a.type, b.type)
-        if type.name == "uint64" and INDEX_WEAK in (a.type.weak, b.type.weak):
-            raise PromotionError(
-                "an index may be negative and uint64 cannot hold it; cast one of them, "
-                "for example es.int64(...)"
-            )
         return ir.Op(op, (self.coerce(a, type), self.coerce(b, type)), BOOL, loc)
+
+    def _compare_signs(self, op: str, signed: Any, unsigned: Any, flipped: bool, loc: Loc) -> Value:
+        """A signed number against a uint64, exactly: no common type holds both."""
+        negative = ir.Op("lt", (signed, ir.Const(0, signed.type.strong, loc)), BOOL, loc)
+        a, b = self.coerce(signed, UINT64), self.coerce(unsigned, UINT64)
+        test = ir.Op(op, (b, a) if flipped else (a, b), BOOL, loc)
+        if op == "ne" or op in (("gt", "ge") if flipped else ("lt", "le")):
+            return ir.Op("or", (negative, test), BOOL, loc)
+        return ir.Op("and", (ir.Op("not", (negative,), BOOL, loc), test), BOOL, loc)
 
     def _bitwise(self, op: str, a: Any, b: Any, loc: Loc) -> Value:
         type = promote(a.type, b.type)
@@ -274,31 +246,50 @@ class CallRules:
 
     def attribute(self, base: Value, name: str, loc: Loc) -> Value:
         """`A.shape`, `A.size`, `z.real` and their like."""
-        if isinstance(base, ir.Var) and isinstance(base.type, ViewTy):
-            rank = base.type.rank
-            extents = tuple(ir.Extent(base, d, INDEX, loc) for d in range(rank))
-            if name == "shape":
-                return TupleValue(extents)
-            if name in ("rank", "ndim"):
-                return ir.Const(rank, PY_INT, loc)
-            if name == "size":
-                size: ir.Expr = ir.Const(1, INDEX, loc)
-                for e in extents:
-                    size = e if isinstance(size, ir.Const) else ir.Op("mul", (size, e), INDEX, loc)
-                return size
-            if name == "extent":
-                return Method(base, name)
-            raise type_fault(
-                loc,
-                f"View '{base.name}' has no attribute '{name}' in a kernel",
-                "kernels know shape, size, rank and extent(d)",
-            )
+        if is_view(base):
+            return self._view_attribute(base, name, loc)
         if isinstance(base, ir.Expr) and isinstance(base.type, Scalar):
             if name in ("real", "imag"):
                 return self._part(name, base, loc)
             if name == "conjugate":
                 return Method(base, name)
-        raise type_fault(loc, f"{describe(base)} has no attribute '{name}' in a kernel")
+        hint = ""
+        if isinstance(base, Obj) and not isinstance(base.value, str | None):
+            value = getattr(base.value, name, None)
+            if isinstance(value, bool | int | float | complex | str | np.generic):
+                return self.constant(value, loc)
+            hint = "pass what it holds as arguments"
+        raise type_fault(loc, f"{describe(base)} has no attribute '{name}' in a kernel", hint)
+
+    def _view_attribute(self, base: Any, name: str, loc: Loc) -> Value:
+        extents = self.extents(base, loc)
+        if name == "shape":
+            return TupleValue(extents)
+        if name in ("rank", "ndim"):
+            return ir.Const(len(extents), PY_INT, loc)
+        if name == "size":
+            size: ir.Expr = ir.Const(1, INDEX, loc)
+            for e in extents:
+                size = e if isinstance(size, ir.Const) else ir.Op("mul", (size, e), INDEX, loc)
+            return size
+        if name == "extent":
+            return Method(base, name)
+        if name == "dtype":
+            type = base.base.type if isinstance(base, ViewRef) else base.type
+            element = getattr(type, "element", None)
+            if isinstance(element, Scalar):
+                return Obj(np.dtype(element.name), f"{element}")
+        raise type_fault(
+            loc,
+            f"{describe(base)} has no attribute '{name}' in a kernel",
+            "kernels know shape, size, rank, dtype and extent(d)",
+        )
+
+    def extents(self, view: Any, loc: Loc) -> tuple[ir.Expr, ...]:
+        """Extents of a View, a local array or a part of one."""
+        if isinstance(view, ViewRef):
+            return tuple(span.extent for span in view.spans)
+        return tuple(extent(view, d, loc) for d in range(view.type.rank))
 
     def _part(self, name: str, z: Any, loc: Loc) -> Value:
         if z.type.kind == "c":
@@ -312,18 +303,24 @@ class CallRules:
         self, function: Value, args: Sequence[Value], keywords: dict[str, Value], loc: Loc
     ) -> Value:
         """A call of anything that kernels can call."""
+        if isinstance(function, FunctionValue):
+            return self.function_call(function, args, keywords, loc)
         if isinstance(function, Method):
             return self._method(function, args, loc)
         if not isinstance(function, Obj):
             raise type_fault(loc, f"{describe(function)} cannot be called")
         target = function.value
+        if target is execspace.local:
+            args = [*args, *(v for k, v in keywords.items() if k == "dtype")]
+            keywords = {k: v for k, v in keywords.items() if k != "dtype"}
         if keywords:
             raise syntax_fault(
                 loc, f"'{function.path}' takes no keyword arguments in a kernel",
                 "give the arguments by position",
             )  # fmt: skip
-        if isinstance(target, FunctionType) and target not in CALLEES:
-            return self.helper_call(target, args, loc)
+        special = self.special_call(target, args, loc)
+        if special is not None:
+            return special
         try:
             callee = CALLEES.get(target)
         except TypeError:
@@ -332,24 +329,21 @@ class CallRules:
             return self._known(callee, function.path, args, loc)
         if isinstance(target, type) and issubclass(target, np.generic):
             return self._cast(Scalar(np.dtype(target).name), function.path, args, loc)
-        if isinstance(target, np.dtype):
+        if isinstance(target, np.dtype) and target.fields is None:
             return self._cast(Scalar(target.name), function.path, args, loc)
         hint = "use a View to keep data" if target is list or target is dict else ""
         if target is print:
-            hint = "store what you want to see in a View and print it on the host"
+            hint = "print numbers with es.printf, or store them in a View"
         raise syntax_fault(loc, f"'{function.path}' cannot be called in a kernel", hint)
 
     def _method(self, method: Method, args: Sequence[Value], loc: Loc) -> Value:
         if method.name == "conjugate" and not args:
             return self._known(Callee("conj", "conj", (1,)), "conjugate", [method.owner], loc)
-        view = method.owner
-        assert isinstance(view, ir.Var) and isinstance(view.type, ViewTy)
+        extents = self.extents(method.owner, loc)
         d = args[0] if len(args) == 1 else None
         if not isinstance(d, ir.Const) or not isinstance(d.value, int) or d.value < 0:
-            raise type_fault(loc, f"{view.name}.extent takes one constant dimension")
-        if d.value >= view.type.rank:
-            return ir.Const(1, PY_INT, loc)
-        return ir.Extent(view, d.value, INDEX, loc)
+            raise type_fault(loc, "extent takes one constant dimension")
+        return extents[d.value] if d.value < len(extents) else ir.Const(1, PY_INT, loc)
 
     def _cast(self, type: Scalar, path: str, args: Sequence[Value], loc: Loc) -> Value:
         if len(args) != 1:
@@ -380,8 +374,10 @@ class CallRules:
     def _len(self, value: Value, loc: Loc) -> Value:
         if isinstance(value, TupleValue):
             return ir.Const(len(value.items), PY_INT, loc)
-        if isinstance(value, ir.Var) and isinstance(value.type, ViewTy) and value.type.rank:
-            return ir.Extent(value, 0, INDEX, loc)
+        if is_view(value):
+            extents = self.extents(value, loc)
+            if extents:
+                return extents[0]
         raise type_fault(loc, f"len takes a View or a tuple, got {describe(value)}")
 
     def _fold_min_max(self, op: str, path: str, args: Sequence[Value], loc: Loc) -> Value:
@@ -466,7 +462,9 @@ class CallRules:
     def _rule_round(self, callee: Callee, path: str, a: list[Any], loc: Loc) -> Value:
         if len(a) == 2:
             raise type_fault(
-                loc, "round takes one argument in a kernel", "scale, round, and scale back"
+                loc,
+                "round to digits is not supported in a kernel",
+                "scale, round, and scale back: round(x * 100) / 100",
             )
         return self._rule_to_int(callee, path, a, loc)
 

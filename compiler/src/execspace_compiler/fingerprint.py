@@ -14,11 +14,13 @@ import numpy as np
 
 from execspace import Kernel, LaunchSpec
 from execspace.argtypes import SCALAR_TYPES
-from execspace.kernel import constant_tag, follow, loaded_names
+from execspace.captures import constant_tag, follow, loaded_names
 
 
 def fingerprint(kernel: Kernel, spec: LaunchSpec) -> str | None:
     """Text that is equal only for launches that lower to the same IR, or None."""
+    if spec.bound:
+        return None
     hidden = {c.name for c in spec.captures if c.argument is not None}
     outer = []
     for path in sorted(set(loaded_names(kernel.fn.__code__))):
@@ -27,7 +29,10 @@ def fingerprint(kernel: Kernel, spec: LaunchSpec) -> str | None:
         if meaning is None:
             return None
         outer.append(f"{'.'.join(path)}={meaning}")
-    options = f"fma={kernel.fma} fastmath={kernel.fastmath} name={kernel.name}"
+    options = (
+        f"fma={kernel.fma} fastmath={kernel.fastmath} name={kernel.name} debug={__debug__} "
+        f"file={kernel.fn.__code__.co_filename}:{kernel.fn.__code__.co_firstlineno}"
+    )
     return "\n".join([options, _spec(spec), _code(kernel.fn.__code__), *outer])
 
 

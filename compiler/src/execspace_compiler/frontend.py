@@ -1,20 +1,21 @@
 """Python syntax tree -> HIR: resolve names, lower sugar, refuse what has no meaning in a kernel.
 
 `_STATEMENTS` and `_EXPRESSIONS` at the end map every supported node to its method; what is in
-neither is refused with the advice in `_ADVICE`.
+neither is refused with the advice of advice.py.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from execspace.kernel import lookup
+import execspace
 
 from . import hir
+from .advice import did_you_mean, unsupported
 from .diagnostics import Fault, Loc, Reporter, syntax_fault
-from .source import Source
+from .names import Names, Unknown
 
 _BINARY: dict[type[ast.operator], str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv",
@@ -25,83 +26,53 @@ _UNARY: dict[type[ast.unaryop], str] = {
     ast.USub: "neg", ast.UAdd: "pos", ast.Not: "not", ast.Invert: "invert"
 }  # fmt: skip
 _COMPARE: dict[type[ast.cmpop], str] = {
-    ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne"
+    ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne",
+    ast.Is: "is", ast.IsNot: "is_not", ast.In: "in", ast.NotIn: "not_in",
 }  # fmt: skip
 
-_ADVICE: dict[type[ast.AST], tuple[str, str]] = {
-    ast.ListComp: ("a list comprehension", "use a for loop over range"),
-    ast.SetComp: ("a set comprehension", "use a for loop over range"),
-    ast.DictComp: ("a dict comprehension", "use a for loop over range"),
-    ast.GeneratorExp: ("a generator expression", "use a for loop over range"),
-    ast.List: ("a list", "use a tuple, or a View for data"),
-    ast.Dict: ("a dict", "kernels know numbers, tuples and Views only"),
-    ast.Set: ("a set", "kernels know numbers, tuples and Views only"),
-    ast.Try: ("try", "kernels raise no exceptions; test the condition beforehand"),
-    ast.Raise: ("raise", "write an error code into a View and test it on the host"),
-    ast.With: ("with", "manage resources on the host, around the launch"),
-    ast.Import: ("import", "import at the top of the module"),
-    ast.ImportFrom: ("import", "import at the top of the module"),
-    ast.ClassDef: ("a class definition", "define classes outside of kernels"),
-    ast.FunctionDef: ("a nested function", "define the helper outside of the kernel"),
-    ast.Lambda: ("a nested lambda", "define the helper outside of the kernel"),
-    ast.Yield: ("yield", "kernels are no generators"),
-    ast.YieldFrom: ("yield from", "kernels are no generators"),
-    ast.Await: ("await", "kernels are not asynchronous functions"),
-    ast.AsyncFor: ("async for", "kernels are not asynchronous functions"),
-    ast.AsyncWith: ("async with", "kernels are not asynchronous functions"),
-    ast.Global: ("global", "write results into a View instead"),
-    ast.Nonlocal: ("nonlocal", "write results into a View instead"),
-    ast.Delete: ("del", "variables of a kernel need no deletion"),
-    ast.JoinedStr: ("an f-string", "kernels cannot format text"),
-    ast.NamedExpr: (":=", "assign in a statement of its own"),
-    ast.Starred: ("* unpacking", "name each item"),
-    ast.Match: ("match", "use if and elif"),
-    ast.Assert: ("assert", "write an error code into a View and test it on the host"),
-    ast.MatMult: ("the operator @", "write the sums out as loops"),
-    ast.Is: ("the operator is", "compare numbers with =="),
-    ast.IsNot: ("the operator is not", "compare numbers with !="),
-    ast.In: ("the operator in", "write the comparisons out with 'or'"),
-    ast.NotIn: ("the operator not in", "write the comparisons out with 'and'"),
-}
+FunctionNode = ast.FunctionDef | ast.Lambda
 
 
-def unsupported(node: ast.AST, loc: Loc) -> Fault:
-    """The fault for a construct that kernels do not have."""
-    what, hint = _ADVICE.get(type(node), (f"Python's {type(node).__name__}", ""))
-    return syntax_fault(loc, f"{what} is not supported in a kernel", hint)
-
-
-def lower(source: Source, hidden: Mapping[str, str], reporter: Reporter) -> hir.Function:
+def lower(node: FunctionNode, file: str, names: Names, reporter: Reporter) -> hir.Function:
     """Lower a function to HIR.
 
-    Parameters
-    ----------
-    source : Source
-    hidden : mapping
-        Dotted name of each captured View -> name of the parameter that carries it.
-    reporter : Reporter
-        Receives every fault; the body then lacks the faulty statements.
+    Its parameters are those of the source that are not given beforehand; captured Views that it
+    reads are among the free variables. `reporter` receives every fault; the body then lacks
+    the faulty statements.
     """
-    return _Lowering(source, hidden, reporter).function()
+    return _Lowering(node, file, names, reporter, None).function()
 
 
 class _Lowering:
-    def __init__(self, source: Source, hidden: Mapping[str, str], reporter: Reporter) -> None:
-        self.source = source
-        self.hidden = hidden
+    def __init__(
+        self,
+        node: FunctionNode,
+        file: str,
+        names: Names,
+        reporter: Reporter,
+        parent: _Lowering | None,
+    ) -> None:
+        self.node = node
+        self.file = file
+        self.names = names
         self.reporter = reporter
-        self.locals: set[str] = set()
+        self.parent = parent
+        self.free: dict[str, None] = {}
         self.flags = 0
         self.loops: list[str | None] = []  # per enclosing loop the flag that a break sets
+        given = names.given if parent is None else frozenset()
+        self.parameters = tuple(a.arg for a in self._parameters() if a.arg not in given)
+        self.locals = {*self.parameters}
+        if isinstance(node, ast.FunctionDef):
+            self.locals |= _assigned(node.body)
+        else:
+            self.locals |= _assigned([node.body])
 
     def loc(self, node: ast.AST) -> Loc:
-        return Loc.of(node, self.source.file)
+        return Loc.of(node, self.file)
 
     def function(self) -> hir.Function:
-        node = self.source.node
-        loc = self.loc(node)
-        names = self._parameters(node)
-        self.locals = {*names, *hidden_names(self.hidden)}
+        node = self.node
         body: tuple[hir.Stmt, ...]
         if isinstance(node, ast.Lambda):
             try:
@@ -110,27 +81,28 @@ class _Lowering:
                 self.reporter.add(fault)
                 body = ()
         else:
-            self.locals |= _assigned(node.body)
             statements = node.body
             first = statements[0]
             if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
                 statements = statements[1:]
             body = self.block(statements)
         name = "lambda_" if isinstance(node, ast.Lambda) else node.name
-        parameters = (*names, *hidden_names(self.hidden))
-        return hir.Function(name, parameters, body, loc, isinstance(node, ast.Lambda))
+        return hir.Function(
+            name, self.parameters, body, self.loc(node), isinstance(node, ast.Lambda),
+            tuple(self.free),
+        )  # fmt: skip
 
-    def _parameters(self, node: ast.FunctionDef | ast.Lambda) -> tuple[str, ...]:
-        a = node.args
-        for extra in (a.vararg, a.kwarg, *a.kwonlyargs):
+    def _parameters(self) -> list[ast.arg]:
+        a = self.node.args
+        for extra in (a.vararg, a.kwarg):
             if extra is not None:
                 fault = syntax_fault(
                     self.loc(extra),
-                    f"parameter '{extra.arg}' is not positional",
-                    "a kernel's parameters are its indices and then one for each argument",
+                    f"a kernel cannot take any number of arguments, as '{extra.arg}' does",
+                    "name each parameter",
                 )
                 self.reporter.add(fault)
-        return tuple(p.arg for p in [*a.posonlyargs, *a.args])
+        return [*a.posonlyargs, *a.args, *a.kwonlyargs]
 
     # -- statements -----------------------------------------------------------------------
 
@@ -180,6 +152,31 @@ class _Lowering:
         test = self.expr(node.test)
         return [hir.If(self.loc(node), test, self.block(node.body), self.block(node.orelse))]
 
+    def _assert(self, node: ast.Assert) -> list[hir.Stmt]:
+        if not __debug__:
+            return []
+        message = node.msg
+        if message is not None and not (
+            isinstance(message, ast.Constant) and isinstance(message.value, str)
+        ):
+            raise syntax_fault(
+                self.loc(message),
+                "the message of an assert in a kernel is a constant string",
+                "write plain text; the indices are added when it fails",
+            )
+        text = "" if message is None else str(message.value)
+        return [hir.Assert(self.loc(node.test), self.expr(node.test), text)]
+
+    def _definition(self, node: ast.FunctionDef) -> list[hir.Stmt]:
+        for decorator in node.decorator_list:
+            marker = self.expr(decorator)
+            if not isinstance(marker, hir.Outer) or marker.value is not execspace.function:
+                raise syntax_fault(
+                    self.loc(decorator), "only @es.function may decorate a nested function"
+                )
+        loc = self.loc(node)
+        return [hir.Assign(loc, hir.Local(loc, node.name), self._lambda(node))]
+
     def _loop_body(self, node: ast.For | ast.While) -> tuple[tuple[hir.Stmt, ...], str | None]:
         flag = self.fresh() if node.orelse else None
         self.loops.append(flag)
@@ -227,9 +224,9 @@ class _Lowering:
         return self._with_else(node, loop, flag)
 
     def _is_range(self, func: ast.expr) -> bool:
-        if not isinstance(func, ast.Name) or func.id in self.locals:
+        if not isinstance(func, ast.Name) or self._owner(func.id) is not None:
             return False
-        return lookup(self.source.fn, (func.id,)) is range
+        return self.names.value((func.id,)) is range
 
     def _while(self, node: ast.While) -> list[hir.Stmt]:
         test = self.expr(node.test)
@@ -261,8 +258,10 @@ class _Lowering:
         match node:
             case ast.Name():
                 return hir.Local(self.loc(node), node.id)
-            case ast.Subscript():
-                return self.expr(node)
+            case ast.Subscript() | ast.Attribute():
+                target = self.expr(node)
+                if isinstance(target, hir.Subscript | hir.Attribute):
+                    return target
             case ast.Tuple():
                 return hir.Tuple(self.loc(node), tuple(self.target(t) for t in node.elts))
             case ast.Starred() | ast.List():
@@ -270,6 +269,53 @@ class _Lowering:
         raise syntax_fault(
             self.loc(node), "cannot assign to this", "assign to a variable or an element of a View"
         )
+
+    # -- names ----------------------------------------------------------------------------
+
+    def _owner(self, name: str) -> _Lowering | None:
+        """The function, this one or an enclosing one, of which a name is a local variable."""
+        scope: _Lowering | None = self
+        while scope is not None and name not in scope.locals:
+            scope = scope.parent
+        return scope
+
+    def _local(self, name: str, loc: Loc, owner: _Lowering | None) -> hir.Expr:
+        """A variable of this or an enclosing function; None stands for captured Views."""
+        scope: _Lowering | None = self
+        while scope is not None and scope is not owner:
+            scope.free[name] = None
+            scope = scope.parent
+        return hir.Local(loc, name)
+
+    def _name(self, node: ast.Name) -> hir.Expr:
+        loc = self.loc(node)
+        owner = self._owner(node.id)
+        if owner is not None:
+            return self._local(node.id, loc, owner)
+        return self._outer(loc, (node.id,))
+
+    def _outer(self, loc: Loc, path: tuple[str, ...]) -> hir.Expr:
+        hidden = self.names.view(path)
+        if hidden is not None:
+            return self._local(hidden, loc, None)
+        value = self.names.value(path)
+        if value is Unknown:
+            if len(path) > 1:
+                raise syntax_fault(loc, f"'{'.'.join(path[:-1])}' has no attribute '{path[-1]}'")
+            known = {*self.locals, *self.names.fn.__globals__}
+            raise syntax_fault(
+                loc, f"name '{path[0]}' is not defined", did_you_mean(path[0], known)
+            )
+        for view in self.names.views_of_helper(path):
+            self._local(view, loc, None)
+        return hir.Outer(loc, ".".join(path), value, self.names)
+
+    def _attribute(self, node: ast.Attribute) -> hir.Expr:
+        base = self.expr(node.value)
+        loc = self.loc(node)
+        if isinstance(base, hir.Outer):
+            return self._outer(loc, (*base.path.split("."), node.attr))
+        return hir.Attribute(loc, base, node.attr)
 
     # -- expressions ----------------------------------------------------------------------
 
@@ -280,7 +326,7 @@ class _Lowering:
         return handler(self, node)
 
     def _constant(self, node: ast.Constant) -> hir.Expr:
-        if isinstance(node.value, bool | int | float | complex | str):
+        if node.value is None or isinstance(node.value, bool | int | float | complex | str):
             return hir.Constant(self.loc(node), node.value)
         raise syntax_fault(
             self.loc(node),
@@ -288,47 +334,16 @@ class _Lowering:
             "kernels know numbers, tuples and Views only",
         )
 
-    def _name(self, node: ast.Name) -> hir.Expr:
-        loc = self.loc(node)
-        if node.id in self.locals:
-            return hir.Local(loc, node.id)
-        return self._outer(loc, (node.id,))
-
-    def _outer(self, loc: Loc, path: tuple[str, ...]) -> hir.Expr:
-        dotted = ".".join(path)
-        if dotted in self.hidden:
-            return hir.Local(loc, self.hidden[dotted])
-        value = lookup(self.source.fn, path)
-        if repr(value) == "<undefined>":
-            if len(path) == 1:
-                raise syntax_fault(
-                    loc,
-                    f"name '{path[0]}' is not defined",
-                    _did_you_mean(path[0], {*self.locals, *self.source.fn.__globals__}),
-                )
-            raise syntax_fault(loc, f"'{'.'.join(path[:-1])}' has no attribute '{path[-1]}'")
-        return hir.Outer(loc, dotted, value)
-
-    def _attribute(self, node: ast.Attribute) -> hir.Expr:
-        base = self.expr(node.value)
-        loc = self.loc(node)
-        if isinstance(base, hir.Outer):
-            return self._outer(loc, (*base.path.split("."), node.attr))
-        return hir.Attribute(loc, base, node.attr)
-
     def _subscript(self, node: ast.Subscript) -> hir.Expr:
         inner = node.slice
-        parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
-        for part in parts:
-            if isinstance(part, ast.Slice):
-                raise syntax_fault(
-                    self.loc(part) if part.lower else self.loc(node),
-                    "slices are not supported in a kernel",
-                    "index single elements, or pass a subview as an argument",
-                )
+        items = inner.elts if isinstance(inner, ast.Tuple) else [inner]
         return hir.Subscript(
-            self.loc(node), self.expr(node.value), tuple(self.expr(p) for p in parts)
+            self.loc(node), self.expr(node.value), tuple(self.expr(p) for p in items)
         )
+
+    def _slice(self, node: ast.Slice) -> hir.Expr:
+        ends = (None if e is None else self.expr(e) for e in (node.lower, node.upper, node.step))
+        return hir.Slice(self.loc(node), *ends)
 
     def _binary(self, node: ast.BinOp) -> hir.Expr:
         if type(node.op) not in _BINARY:
@@ -346,14 +361,9 @@ class _Lowering:
 
     def _compare(self, node: ast.Compare) -> hir.Expr:
         loc = self.loc(node)
-        # Expressions have no side effects, so the middle of a chain may be evaluated twice.
-        values = [self.expr(v) for v in (node.left, *node.comparators)]
-        tests: list[hir.Expr] = []
-        for op, a, b in zip(node.ops, values, values[1:], strict=False):
-            if type(op) not in _COMPARE:
-                raise unsupported(op, loc)
-            tests.append(hir.Operation(loc, _COMPARE[type(op)], (a, b)))
-        return tests[0] if len(tests) == 1 else hir.Logical(loc, "and", tuple(tests))
+        values = tuple(self.expr(v) for v in (node.left, *node.comparators))
+        ops = tuple(_COMPARE[type(op)] for op in node.ops)
+        return hir.Operation(loc, ops[0], values) if len(ops) == 1 else hir.Chain(loc, ops, values)
 
     def _conditional(self, node: ast.IfExp) -> hir.Expr:
         return hir.Conditional(
@@ -376,26 +386,37 @@ class _Lowering:
     def _tuple(self, node: ast.Tuple) -> hir.Expr:
         return hir.Tuple(self.loc(node), tuple(self.expr(e) for e in node.elts))
 
+    def _named(self, node: ast.NamedExpr) -> hir.Expr:
+        return hir.Named(self.loc(node), node.target.id, self.expr(node.value))
 
-def hidden_names(hidden: Mapping[str, str]) -> tuple[str, ...]:
-    """Parameter names of captured Views, in order."""
-    return tuple(hidden.values())
+    def _lambda(self, node: ast.Lambda | ast.FunctionDef) -> hir.Expr:
+        a = node.args
+        positional = [*a.posonlyargs, *a.args]
+        pairs = list(zip(positional[len(positional) - len(a.defaults) :], a.defaults, strict=True))
+        pairs += [(p, d) for p, d in zip(a.kwonlyargs, a.kw_defaults, strict=True) if d is not None]
+        given = tuple((p.arg, self.expr(d)) for p, d in pairs)
+        inner = _Lowering(node, self.file, self.names, self.reporter, self).function()
+        return hir.Lambda(self.loc(node), inner, given)
 
 
-def _did_you_mean(name: str, known: set[str]) -> str:
-    from difflib import get_close_matches
-
-    close = get_close_matches(name, known, n=1)
-    return f"did you mean '{close[0]}'?" if close else "define it before the launch"
-
-
-def _assigned(body: list[ast.stmt]) -> set[str]:
+def _assigned(body: list[Any]) -> set[str]:
+    """Names that a function's own code assigns, not that of functions nested in it."""
     names = set()
-    for statement in body:
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                names.add(node.id)
+    for node in _own_nodes(body):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.FunctionDef):
+            names.add(node.name)
     return names
+
+
+def _own_nodes(body: list[Any]) -> Iterator[ast.AST]:
+    todo = list(body)
+    while todo:
+        node = todo.pop()
+        yield node
+        if not isinstance(node, ast.FunctionDef | ast.Lambda):
+            todo += ast.iter_child_nodes(node)
 
 
 _STATEMENTS: dict[type[ast.stmt], Callable[[_Lowering, Any], list[hir.Stmt]]] = {
@@ -410,6 +431,8 @@ _STATEMENTS: dict[type[ast.stmt], Callable[[_Lowering, Any], list[hir.Stmt]]] = 
     ast.Break: _Lowering._break,
     ast.Continue: _Lowering._continue,
     ast.Return: _Lowering._return,
+    ast.Assert: _Lowering._assert,
+    ast.FunctionDef: _Lowering._definition,
 }
 
 _EXPRESSIONS: dict[type[ast.expr], Callable[[_Lowering, Any], hir.Expr]] = {
@@ -417,6 +440,7 @@ _EXPRESSIONS: dict[type[ast.expr], Callable[[_Lowering, Any], hir.Expr]] = {
     ast.Name: _Lowering._name,
     ast.Attribute: _Lowering._attribute,
     ast.Subscript: _Lowering._subscript,
+    ast.Slice: _Lowering._slice,
     ast.BinOp: _Lowering._binary,
     ast.UnaryOp: _Lowering._unary,
     ast.BoolOp: _Lowering._bool,
@@ -424,4 +448,6 @@ _EXPRESSIONS: dict[type[ast.expr], Callable[[_Lowering, Any], hir.Expr]] = {
     ast.IfExp: _Lowering._conditional,
     ast.Call: _Lowering._call,
     ast.Tuple: _Lowering._tuple,
+    ast.NamedExpr: _Lowering._named,
+    ast.Lambda: _Lowering._lambda,
 }

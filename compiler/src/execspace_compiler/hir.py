@@ -6,11 +6,12 @@ is a flag and an if, docstrings and annotations are gone. Every node has a Loc.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from .diagnostics import Loc
+from .names import Names
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,7 @@ class Outer(Node):
 
     path: str
     value: Any
+    names: Names = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +61,27 @@ class Subscript(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Slice(Node):
+    """`start:stop:step` in a subscript."""
+
+    start: Expr | None
+    stop: Expr | None
+    step: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
 class Operation(Node):
     """An operator applied to one or two operands."""
 
     op: str
+    args: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chain(Node):
+    """`a < b <= c`: each operand is evaluated once, and only while all tests hold."""
+
+    ops: tuple[str, ...]
     args: tuple[Expr, ...]
 
 
@@ -99,9 +118,25 @@ class Tuple(Node):
     items: tuple[Expr, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Named(Node):
+    """`(name := value)`."""
+
+    name: str
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Lambda(Node):
+    """A nested function or lambda, with the defaults of its last parameters."""
+
+    function: Function
+    defaults: tuple[tuple[str, Expr], ...]
+
+
 Expr = (
-    Constant | Local | Outer | Attribute | Subscript | Operation | Logical | Conditional | Call
-    | Tuple
+    Constant | Local | Outer | Attribute | Subscript | Slice | Operation | Chain | Logical
+    | Conditional | Call | Tuple | Named | Lambda
 )  # fmt: skip
 
 
@@ -174,26 +209,88 @@ class Evaluate(Node):
     value: Expr
 
 
-Stmt = Assign | Update | If | For | While | Break | Continue | Return | Evaluate
+@dataclass(frozen=True, slots=True)
+class Assert(Node):
+    """`assert test, message`."""
+
+    test: Expr
+    message: str
+
+
+Stmt = Assign | Update | If | For | While | Break | Continue | Return | Evaluate | Assert
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function in HIR."""
+    """A function in HIR.
+
+    `free` are variables of the enclosing function that it reads, and captured Views.
+    """
 
     name: str
     parameters: tuple[str, ...]
     body: tuple[Stmt, ...]
     loc: Loc
     is_lambda: bool
+    free: tuple[str, ...] = ()
+
+
+def children(e: Expr) -> tuple[Expr, ...]:
+    """Direct subexpressions, in the order of evaluation."""
+    match e:
+        case Attribute():
+            return (e.base,)
+        case Subscript():
+            return (e.base, *e.indices)
+        case Slice():
+            return tuple(x for x in (e.start, e.stop, e.step) if x is not None)
+        case Operation() | Logical() | Chain():
+            return e.args
+        case Conditional():
+            return (e.test, e.then, e.orelse)
+        case Call():
+            return (e.function, *e.args, *(v for _, v in e.keywords))
+        case Tuple():
+            return e.items
+        case Named():
+            return (e.value,)
+        case Lambda():
+            return tuple(v for _, v in e.defaults)
+    return ()
+
+
+def direct(s: Stmt) -> tuple[Expr, ...]:
+    """Expressions that stand directly in a statement."""
+    match s:
+        case Assign() | Update():
+            return (s.value, s.target)
+        case If() | While() | Assert():
+            return (s.test,)
+        case For():
+            return (s.start, s.stop, s.step)
+        case Return():
+            return () if s.value is None else (s.value,)
+        case Evaluate():
+            return (s.value,)
+    return ()
+
+
+def named(e: Expr) -> list[str]:
+    """Variables that an expression assigns."""
+    found = [e.name] if isinstance(e, Named) else []
+    for c in children(e):
+        found += named(c)
+    return found
 
 
 def targets(s: Stmt) -> list[Local]:
-    """Variables that a statement assigns, tuples taken apart."""
+    """Variables that a statement itself assigns, tuples taken apart."""
+    found = [Local(s.loc, n) for e in direct(s) for n in named(e)]
+    if isinstance(s, For):
+        found.append(Local(s.loc, s.name))
     if not isinstance(s, Assign | Update):
-        return []
+        return found
     todo: list[Expr] = [s.target]
-    found = []
     while todo:
         t = todo.pop()
         if isinstance(t, Tuple):
@@ -215,14 +312,30 @@ def walk(body: Sequence[Stmt]) -> list[Stmt]:
     return found
 
 
-def always_returns(body: Sequence[Stmt]) -> bool:
-    """Whether no path through a body reaches its end."""
+def breaks(body: Sequence[Stmt]) -> bool:
+    """Whether a break in a body leaves the loop that the body is of."""
+    return any(
+        isinstance(s, Break)
+        or (isinstance(s, If) and (breaks(s.body) or breaks(s.orelse)))
+        for s in body
+    )  # fmt: skip
+
+
+def always_returns(body: Sequence[Stmt], decided: Mapping[int, bool]) -> bool:
+    """Whether no path through a body reaches its end.
+
+    `decided` holds the outcome of tests that are compile-time constants, by `id` of the If.
+    """
     for s in body:
         if isinstance(s, Return):
             return True
-        if isinstance(s, If) and always_returns(s.body) and always_returns(s.orelse):
-            return True
+        if isinstance(s, If):
+            branches = [s.body, s.orelse]
+            if id(s) in decided:
+                branches = [s.body if decided[id(s)] else s.orelse]
+            if all(always_returns(b, decided) for b in branches):
+                return True
         if isinstance(s, While) and isinstance(s.test, Constant) and s.test.value:
-            if not any(isinstance(b, Break) for b in walk(s.body)):
+            if not breaks(s.body):
                 return True
     return False

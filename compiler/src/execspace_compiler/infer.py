@@ -1,28 +1,24 @@
 """HIR -> typed IR: types of all locals by fix-point over the whole body.
 
 Typing and building are one walk. It is repeated until no local changes its type, because a
-loop may widen a variable that was read before; then a last walk reports faults. Calls of
-helper functions are typed per combination of argument types, each giving one IR function.
+loop may widen a variable that was read before; then a last walk reports faults.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from types import FunctionType
-from typing import Any
 
 from . import hir, ir
 from .assigned import check_assigned
-from .calls import TupleValue, Value, describe, scalar
 from .diagnostics import Fault, Loc, Reporter, syntax_fault, type_fault
 from .expressions import ExpressionRules, Pending
-from .frontend import lower
-from .source import source_of
+from .modules import ModuleTyper, Signature, flat_scalars, has_effects
 from .types import (
     BOOL,
     INDEX,
     INT64,
+    Pointer,
     PromotionError,
     Scalar,
     TupleTy,
@@ -30,66 +26,45 @@ from .types import (
     ViewTy,
     promote,
 )
+from .values import (
+    AliasTy,
+    FunctionValue,
+    Obj,
+    RefTy,
+    TupleValue,
+    Value,
+    ViewRef,
+    describe,
+    is_view,
+    parts,
+    rebuild,
+    scalar,
+    type_of,
+)
+from .views import Place
+
+_TEMPORARY = re.compile(r"_t\d+")
+STATUS = "_status"  # parameter of a kernel with asserts: where a failure is noted
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
-    """Result of typing a function for given parameter types."""
+def typer_of_module() -> ModuleTyper:
+    """A ModuleTyper that types helpers with FunctionTyper."""
 
-    name: str
-    result: Scalar | None
+    def type_helper(
+        function: hir.Function, types: tuple[tuple[str, Type], ...], reporter: Reporter
+    ) -> tuple[ir.Function, Signature]:
+        typer = FunctionTyper(module, function, types, reporter, returns=None)
+        built = typer.run()
+        effects = has_effects(built, frozenset(effectful))
+        if effects:
+            effectful.add(built.name)
+        result = typer.result
+        assert result is None or isinstance(result, Scalar | TupleTy)
+        return built, Signature(built.name, result, effects, typer.fails)
 
-
-class ModuleTyper:
-    """Types the functions of one launch; helpers are added as calls reach them."""
-
-    def __init__(self, reporter: Reporter) -> None:
-        self.reporter = reporter
-        self.functions: list[ir.Function] = []
-        self._done: dict[tuple[Any, ...], Signature] = {}
-        self._active: list[FunctionType] = []
-        self._names: set[str] = set()
-
-    def name(self, wanted: str) -> str:
-        """A function name that is not taken yet."""
-        name, n = wanted, 1
-        while name in self._names:
-            n += 1
-            name = f"{wanted}_{n}"
-        self._names.add(name)
-        return name
-
-    def helper(self, fn: FunctionType, types: tuple[Type, ...], loc: Loc) -> Signature:
-        """Type a helper function for a call."""
-        key = (fn.__code__, id(fn), types)
-        done = self._done.get(key)
-        if done is not None:
-            return done
-        if any(f.__code__ is fn.__code__ for f in self._active):
-            raise syntax_fault(
-                loc, f"'{fn.__name__}' calls itself", "kernels cannot recurse; write a loop"
-            )
-        reporter = Reporter(fn.__name__)
-        function = lower(source_of(fn), {}, reporter)
-        if reporter.diagnostics:
-            raise Fault(reporter.diagnostics[0])
-        if len(function.parameters) != len(types):
-            raise type_fault(
-                loc,
-                f"'{fn.__name__}' takes {len(function.parameters)} arguments, got {len(types)}",
-            )
-        self._active.append(fn)
-        try:
-            typer = FunctionTyper(self, function, types, reporter, returns=None)
-            built = typer.run()
-        finally:
-            self._active.pop()
-        if reporter.diagnostics:
-            raise Fault(reporter.diagnostics[0])
-        self.functions.append(built)
-        signature = Signature(built.name, built.result)
-        self._done[key] = signature
-        return signature
+    effectful: set[str] = set()
+    module = ModuleTyper(type_helper)
+    return module
 
 
 class FunctionTyper(ExpressionRules):
@@ -97,84 +72,120 @@ class FunctionTyper(ExpressionRules):
 
     Parameters
     ----------
+    types : sequence of (str, Type)
+        Parameters, free variables included.
     returns : bool or None
         True: every path must return a value (a reduction). False: none may (a parallel_for).
         None: a helper, either way but the same on every path.
+    rank : int
+        How many of the first parameters are indices of the policy.
     """
 
     def __init__(
         self,
         module: ModuleTyper,
         function: hir.Function,
-        types: Sequence[Type],
+        types: Sequence[tuple[str, Type]],
         reporter: Reporter,
         returns: bool | None,
+        rank: int = 0,
     ) -> None:
         self.module = module
         self.function = function
         self.reporter = reporter
         self.returns = returns
         self.name = module.name(function.name)
-        assigned = {
-            t.name
-            for s in hir.walk(function.body)
-            for t in ([hir.Local(s.loc, s.name)] if isinstance(s, hir.For) else hir.targets(s))
-        }
+        assigned = {t.name for s in hir.walk(function.body) for t in hir.targets(s)}
         self.parameters: list[ir.Var] = []
-        self.types: dict[str, Type] = {}
-        self.prologue: list[tuple[str, ir.Var]] = []
-        for name, type in zip(function.parameters, types, strict=True):
-            if name in assigned and isinstance(type, Scalar):
-                # Parameters stay as they are; an assigned one gets a local of its own.
-                parameter = ir.Var(f"{name}_in", type)
-                self.prologue.append((name, parameter))
+        self.types = {}
+        self.prologue: list[tuple[str, Type, str]] = []
+        for name, type in types:
+            # Parameters stay as they are; an assigned one gets a local of its own.
+            own = f"{name}_in" if name in assigned and not isinstance(type, ViewTy) else name
+            value = rebuild(type, own, function.loc)
+            for part, e in parts(value, own):
+                self.parameters.append(ir.Var(part, e.type))
+            if own != name:
+                self.prologue.append((name, type, own))
             else:
-                parameter = ir.Var(name, type)
-            self.parameters.append(parameter)
-            self.types[name] = type
-        self.view_names = {p.name for p in self.parameters if isinstance(p.type, ViewTy)}
+                self.types[name] = type
+        self.indices = tuple(ir.Var(p.name, p.type) for p in self.parameters[:rank])
         self.temporaries = 0
         self.final = False
         self.changed = False
-        self.result: Scalar | None = None
+        self.result: Type | None = None
+        self.returns_nothing = False
+        self.fails = False
+        self.out = []
+        self.decided = {}
+        self.own_names = assigned | {n for n, _ in types}
 
     def run(self) -> ir.Function:
         """Type the function; faults go to the reporter."""
-        check_assigned(self.function, self.reporter)
         for _ in range(100):
             self.changed = False
-            self.temporaries = 0
-            self.block(self.function.body)
+            self.walk()
             if not self.changed:
                 break
         self.final = True
-        self.temporaries = 0
-        body = tuple(self.block(self.function.body))
-        start = tuple(
-            ir.Assign(name, self.coerce(parameter, self.scalar_type(name)), self.function.loc)
-            for name, parameter in self.prologue
-        )
+        body = tuple(self.walk())
+        if not self.reporter.diagnostics:
+            check_assigned(self.function, self.decided, self.known_names(), self.reporter)
         own = {p.name for p in self.parameters}
-        local_types = {
-            n: t.strong for n, t in self.types.items() if isinstance(t, Scalar) and n not in own
-        }
-        if (
-            self.returns
-            and not self.reporter.diagnostics
-            and not hir.always_returns(self.function.body)
-        ):
-            self.reporter.add(
-                syntax_fault(
-                    self.function.loc,
-                    "not every path of this reduction kernel returns a contribution",
-                    "return the contribution of each index, for example 0.0 where there is none",
-                )
-            )
-        result = self.result.strong if self.result is not None else None
+        locals_: dict[str, Scalar | ViewTy] = {}
+        for n, t in self.types.items():
+            if n in own:
+                continue
+            if isinstance(t, Scalar):
+                locals_[n] = t.strong
+            elif isinstance(t, ViewTy):
+                locals_[n] = t
+        if (self.returns or self.result is not None) and not self.reporter.diagnostics:
+            self.check_returns()
+        parameters = tuple(self.parameters)
+        if self.fails and self.indices:
+            parameters += (ir.Var(STATUS, Pointer(INT64)),)
         return ir.Function(
-            self.name, tuple(self.parameters), result, local_types, start + body,
-            loc=self.function.loc,
-        )  # fmt: skip
+            self.name, parameters, self.result_type(), locals_, body, loc=self.function.loc
+        )
+
+    def walk(self) -> list[ir.Stmt]:
+        """One walk over the body."""
+        self.temporaries = 0
+        for name in [n for n in self.types if _TEMPORARY.fullmatch(n)]:
+            if name not in self.own_names:
+                del self.types[name]  # a temporary has the type of this walk alone
+        self.out = []
+        self.decided = {}
+        for name, type, own in self.prologue:
+            self.bind(name, rebuild(type, own, self.function.loc), self.function.loc)
+        start, self.out = self.out, []
+        return start + self.block(self.function.body)
+
+    def known_names(self) -> set[str]:
+        """Variables that have a value when the function begins."""
+        return {*self.function.parameters, *self.function.free}
+
+    def check_returns(self) -> None:
+        """Every path must return where one does."""
+        if hir.always_returns(self.function.body, self.decided):
+            return
+        if self.returns:
+            message = "not every path of this reduction kernel returns a contribution"
+            hint = "return the contribution of each index, for example 0.0 where there is none"
+        else:
+            message = f"not every path of '{self.function.name}' returns a value"
+            hint = "return a value at its end, too"
+        self.reporter.add(syntax_fault(self.function.loc, message, hint))
+
+    def result_type(self) -> Scalar | TupleTy | None:
+        """Type of what the IR function returns."""
+        scalars = tuple(s.strong for s in flat_scalars(self.result))
+        if self.fails and not self.indices:
+            scalars = (*scalars, INT64)
+        if not scalars:
+            return None
+        return scalars[0] if len(scalars) == 1 else TupleTy(scalars)
 
     def scalar_type(self, name: str) -> Scalar:
         """Type of a local that is known to be a scalar."""
@@ -186,54 +197,90 @@ class FunctionTyper(ExpressionRules):
 
     def block(self, statements: Sequence[hir.Stmt]) -> list[ir.Stmt]:
         """Statements of a body; one with a fault is reported and left out."""
-        out: list[ir.Stmt] = []
+        saved, self.out = self.out, []
         for s in statements:
+            mark = len(self.out)
             try:
-                out += self.statement(s)
-            except Pending:
+                self.statement(s)
                 continue
+            except Pending:
+                pass
             except PromotionError as error:
                 if self.final:
                     self.reporter.add(type_fault(s.loc, str(error)))
             except Fault as fault:
                 if self.final:
                     self.reporter.add(fault)
-        return out
+            del self.out[mark:]
+        found, self.out = self.out, saved
+        return found
 
-    def statement(self, s: hir.Stmt) -> list[ir.Stmt]:
-        """IR of one statement."""
+    def statement(self, s: hir.Stmt) -> None:
+        """Emit the IR of one statement."""
         match s:
             case hir.Assign():
-                return self.assign(s.target, self.value(s.value), s.loc)
+                self.assign(s.target, self.value(s.value), s.loc)
             case hir.Update():
-                return self.update(s)
+                self.update(s)
             case hir.If():
-                test = self.truth(self.number(s.test), s.test.loc)
-                body, orelse = self.block(s.body), self.block(s.orelse)
-                return [ir.If(test, tuple(body), tuple(orelse), s.loc)]
+                self.branch(s)
             case hir.For():
-                return self.loop(s)
+                self.loop(s)
             case hir.While():
-                test = self.truth(self.number(s.test), s.test.loc)
-                return [ir.While(test, tuple(self.block(s.body)), s.loc)]
+                self.while_(s)
             case hir.Break():
-                return [ir.Break(s.loc)]
+                self.out.append(ir.Break(s.loc))
             case hir.Continue():
-                return [ir.Continue(s.loc)]
+                self.out.append(ir.Continue(s.loc))
             case hir.Return():
-                return self.return_(s)
+                self.return_(s)
+            case hir.Assert():
+                self.assertion(s)
             case hir.Evaluate():
                 value = self.value(s.value)
-                return [ir.Evaluate(value, s.loc)] if isinstance(value, ir.Call) else []
+                if isinstance(value, ir.Call):
+                    self.out.append(ir.Evaluate(value, s.loc))
 
-    def assign(self, target: hir.Expr, value: Value, loc: Loc) -> list[ir.Stmt]:
+    def branch(self, s: hir.If) -> None:
+        """An if; where the test is a constant only one side is compiled."""
+        test = self.test(s.test)
+        if isinstance(test, ir.Const):
+            self.decided[id(s)] = bool(test.value)
+            self.out += self.block(s.body if test.value else s.orelse)
+            return
+        body, orelse = self.block(s.body), self.block(s.orelse)
+        self.out.append(ir.If(test, tuple(body), tuple(orelse), s.loc))
+
+    def while_(self, s: hir.While) -> None:
+        """A while loop; a test that needs statements moves into the loop."""
+        saved, self.out = self.out, []
+        try:
+            test = self.test(s.test)
+        finally:
+            emitted, self.out = self.out, saved
+        body = self.block(s.body)
+        if emitted:
+            done = ir.If(ir.Op("not", (test,), BOOL, s.loc), (ir.Break(s.loc),), loc=s.loc)
+            body, test = [*emitted, done, *body], ir.Const(True, BOOL, s.loc)
+        self.out.append(ir.While(test, tuple(body), s.loc))
+
+    def assign(self, target: hir.Expr, value: Value, loc: Loc) -> None:
         """Assign a value to a variable, an element, or item by item to a tuple."""
         match target:
             case hir.Local():
-                return self.bind(target.name, value, target.loc)
-            case hir.Subscript():
-                view, indices = self.element(target)
-                return [self.store(view, indices, value, loc)]
+                self.bind(target.name, value, target.loc)
+                return
+            case hir.Subscript() | hir.Attribute():
+                saved, self.out = self.out, []
+                try:
+                    place = self.place(target)
+                finally:
+                    emitted, self.out = self.out, saved
+                if emitted:  # Python evaluates the value first
+                    value = self.keep(value)
+                    self.out += emitted
+                self.put(place, value, loc)
+                return
             case hir.Tuple():
                 if not isinstance(value, TupleValue):
                     raise type_fault(loc, f"cannot unpack {describe(value)}")
@@ -243,46 +290,84 @@ class FunctionTyper(ExpressionRules):
                         f"cannot unpack {len(value.items)} values into {len(target.items)} targets",
                     )
                 # All values are taken before the first target changes: a, b = b, a.
-                out: list[ir.Stmt] = []
-                held: list[Value] = []
-                for item in value.items:
-                    before, kept = self.hold(item)
-                    out += before
-                    held.append(kept)
+                held = [self.keep(item) for item in value.items]
                 for part, item in zip(target.items, held, strict=True):
-                    out += self.assign(part, item, loc)
-                return out
+                    self.assign(part, item, loc)
+                return
         raise type_fault(loc, "cannot assign to this")
 
-    def hold(self, value: Value) -> tuple[list[ir.Stmt], Value]:
-        """Put a value into temporaries that later assignments do not touch."""
-        if isinstance(value, TupleValue):
-            parts = [self.hold(item) for item in value.items]
-            return [s for before, _ in parts for s in before], TupleValue(
-                tuple(v for _, v in parts)
+    def place(self, target: hir.Subscript | hir.Attribute) -> Place | ViewRef:
+        """What a target stands for."""
+        found = self.indexed(target) if isinstance(target, hir.Subscript) else self.member(target)
+        if isinstance(found, Place):
+            return found
+        if isinstance(found, ViewRef) and found.field is not None:
+            return found
+        what = describe(found)
+        if isinstance(found, ViewRef):
+            raise type_fault(
+                target.loc, f"cannot assign to a {what} as a whole", "assign in a loop over range"
             )
-        if isinstance(value, ir.Const) or not isinstance(value, ir.Expr):
-            return [], value
-        e = scalar(value, value.loc)
-        self.temporaries += 1
-        name = f"_t{self.temporaries}_{self.name}"
-        self.types[name] = e.type
-        return [ir.Assign(name, e, e.loc)], ir.Var(name, e.type, e.loc)
+        if isinstance(target, hir.Subscript):
+            raise type_fault(target.loc, f"cannot assign to an item of {what}: tuples are fixed")
+        raise type_fault(
+            target.loc,
+            "cannot assign to an attribute",
+            "store into a View, or use a local variable",
+        )
 
-    def bind(self, name: str, value: Value, loc: Loc) -> list[ir.Stmt]:
+    def put(self, place: Place | ViewRef, value: Value, loc: Loc) -> None:
+        """Store a number into an element, or a record into a record."""
+        if isinstance(place, Place):
+            self.out.append(self.store(place, value, loc))
+            return
+        if not isinstance(value, ViewRef) or value.field != place.field:
+            raise type_fault(loc, f"cannot store {describe(value)} into {place.field}")
+        loads = [self.keep(self.load(p, loc)) for p in self.leaves(value, loc)]
+        for leaf, number in zip(self.leaves(place, loc), loads, strict=True):
+            self.out.append(self.store(leaf, number, loc))
+
+    def bind(self, name: str, value: Value, loc: Loc) -> None:
         """Assign to a local variable, widening its type where needed."""
-        if isinstance(value, TupleValue):
-            self.widen(name, TupleTy(tuple(_type_of(v, loc) for v in value.items)), loc)
-            out: list[ir.Stmt] = []
-            held = [self.hold(item) for item in value.items]
-            for before, _ in held:
-                out += before
-            for n, (_, item) in enumerate(held):
-                out += self.bind(f"{name}_{n}_", item, loc)
-            return out
-        e = scalar(value, loc)
-        self.widen(name, e.type, loc)
-        return [ir.Assign(name, self.coerce(e, self.scalar_type(name)), loc)]
+        if isinstance(value, ir.Expr) and isinstance(value.type, Scalar):
+            self.widen(name, value.type, loc)
+            self.out.append(ir.Assign(name, self.coerce(value, self.scalar_type(name)), loc))
+            return
+        self.widen(name, type_of(value, loc), loc)
+        self.check_alias(name, value, loc)
+        if isinstance(value, TupleValue | ViewRef | FunctionValue):
+            held = parts(value, name)
+            if len(held) > 1:
+                held = [(n, self.keep(e)) for n, e in held]
+            for part, e in held:
+                if isinstance(e.type, Scalar):
+                    self.widen(part, e.type, loc)
+                    self.out.append(ir.Assign(part, self.coerce(e, self.scalar_type(part)), loc))
+
+    def check_alias(self, name: str, value: Value, loc: Loc) -> None:
+        """A second name for a local array would go wrong where the array is made anew."""
+        base = value.base if isinstance(value, ViewRef) else value
+        if (
+            isinstance(base, ir.Var)
+            and isinstance(base.type, ViewTy)
+            and base.type.shape is not None
+        ):
+            if (name, base.name) not in self.aliases():
+                raise type_fault(
+                    loc,
+                    f"'{name}' would be a second name for a local array",
+                    "use the array's own name, or index it directly",
+                )
+
+    def aliases(self) -> set[tuple[str, str]]:
+        """Variables of local arrays that are bound where the array is made."""
+        found = set()
+        for s in hir.walk(self.function.body):
+            if isinstance(s, hir.Assign) and isinstance(s.target, hir.Local):
+                if isinstance(s.value, hir.Call):
+                    array = self.module.local_array(self.name, s.value.loc)
+                    found.add((s.target.name, array))
+        return found
 
     def widen(self, name: str, type: Type, loc: Loc) -> None:
         """Join a type into a variable's type."""
@@ -292,49 +377,39 @@ class FunctionTyper(ExpressionRules):
             self.types[name] = new
             self.changed = True
 
-    def update(self, s: hir.Update) -> list[ir.Stmt]:
+    def update(self, s: hir.Update) -> None:
         """Augmented assignment; the indices of an element are evaluated once."""
-        value = self.number(s.value)
-        match s.target:
-            case hir.Local():
-                result = self.binary(s.op, self.number(s.target), value, s.loc)
-                return self.bind(s.target.name, result, s.loc)
-            case hir.Subscript():
-                view, indices = self.element(s.target)
-                before: list[ir.Stmt] = []
-                kept: list[ir.Expr] = []
-                for index in indices:
-                    if isinstance(index, ir.Var | ir.Const) or _pure(index):
-                        kept.append(index)
-                    else:
-                        more, held = self.hold(index)
-                        before += more
-                        kept.append(scalar(held, s.loc))
-                old = self.load(view, tuple(kept), s.target.loc)
-                result = self.binary(s.op, old, value, s.loc)
-                return [*before, self.store(view, tuple(kept), result, s.loc)]
-        raise type_fault(s.loc, "cannot assign to this")
+        if isinstance(s.target, hir.Local):
+            old, value = self.operands((s.target, s.value))
+            result = self.binary(s.op, scalar(old, s.loc), scalar(value, s.value.loc), s.loc)
+            self.bind(s.target.name, result, s.loc)
+            return
+        if not isinstance(s.target, hir.Subscript | hir.Attribute):
+            raise type_fault(s.loc, "cannot assign to this")
+        place = self.place(s.target)
+        if isinstance(place, ViewRef):
+            raise type_fault(s.loc, f"expected a number, got {describe(place)}")
+        kept = tuple(i if _pure(i) else self.keep(i) for i in place.indices)
+        byte = place.byte
+        if byte is not None and not _pure(byte):
+            byte = self.keep(byte)
+        place = Place(place.view, kept, byte, place.type)
+        old = self.load(place, s.target.loc)
+        emitted, right = self.apart(s.value)
+        if emitted:  # Python reads the element first
+            kept = tuple(self.keep(i) for i in place.indices)
+            place = Place(place.view, kept, self.keep(byte), place.type)
+            old = self.keep(old)
+            self.out += emitted
+        result = self.binary(s.op, old, scalar(right, s.value.loc), s.loc)
+        self.out.append(self.store(place, result, s.loc))
 
-    def store(self, view: ir.Var, indices: tuple[ir.Expr, ...], value: Value, loc: Loc) -> ir.Stmt:
-        """Store into an element, converted to the element type."""
-        type = view.type
-        assert isinstance(type, ViewTy)
-        if type.readonly:
-            raise type_fault(loc, f"View '{view.name}' is read-only")
-        e = scalar(value, loc)
-        if e.type.kind == "c" and type.element.kind != "c":
-            raise type_fault(
-                loc,
-                f"cannot store {e.type} into View '{view.name}' of {type.element}",
-                "take its .real or abs() first",
-            )
-        return ir.Store(view, indices, self.coerce(e, type.element), loc)
-
-    def loop(self, s: hir.For) -> list[ir.Stmt]:
+    def loop(self, s: hir.For) -> None:
         """A loop over range."""
         bounds = []
-        for e in (s.start, s.stop, s.step):
-            bound = self.number(e)
+        for e, value in zip((s.start, s.stop, s.step), self.operands((s.start, s.stop, s.step)),
+                            strict=True):  # fmt: skip
+            bound = scalar(value, e.loc)
             if not bound.type.is_integer and bound.type.kind != "b":
                 raise type_fault(
                     e.loc, f"range takes integers, got {bound.type}", "convert it with int(...)"
@@ -360,39 +435,82 @@ class FunctionTyper(ExpressionRules):
             self.types[name] = INDEX
             body.append(ir.Assign(s.name, self.coerce(ir.Var(name, INDEX), type), s.loc))
         body += self.block(s.body)
-        return [ir.For(name, bounds[0], bounds[1], bounds[2], tuple(body), loc=s.loc)]
+        self.out.append(ir.For(name, bounds[0], bounds[1], bounds[2], tuple(body), loc=s.loc))
 
-    def return_(self, s: hir.Return) -> list[ir.Stmt]:
+    # -- leaving ------------------------------------------------------------------------------
+
+    def return_(self, s: hir.Return) -> None:
         """Return from the function; the result type joins those of all returns."""
-        if s.value is None:
-            if self.returns or self.result is not None:
-                raise type_fault(
-                    s.loc,
-                    "this path returns no value",
-                    "a reduction kernel returns the contribution of each index",
-                )
-            return [ir.Return(None, s.loc)]
-        value = self.value(s.value)
-        if self.returns is False:
+        value: Value = Obj(None, "None") if s.value is None else self.value(s.value)
+        nothing = isinstance(value, Obj) and value.value is None
+        if nothing and (self.returns or self.result is not None):
+            raise type_fault(
+                s.loc,
+                "this path returns no value",
+                "a reduction kernel returns the contribution of each index",
+            )
+        if self.returns is False and not nothing:
             if self.function.is_lambda:
-                return [ir.Evaluate(value, s.loc)] if isinstance(value, ir.Call) else []
+                if isinstance(value, ir.Call):
+                    self.out.append(ir.Evaluate(value, s.loc))
+                return
             raise type_fault(
                 s.loc,
                 f"a kernel of parallel_for returns nothing, this one returns {describe(value)}",
                 "store results in a View, or launch it with parallel_reduce",
             )
-        if isinstance(value, TupleValue):
+        if nothing:
+            self.returns_nothing = True
+            self.leave([], s.loc)
+            return
+        if self.returns_nothing:
+            raise type_fault(s.loc, "another path returns no value", "return one on every path")
+        if self.returns and isinstance(value, TupleValue):
             raise type_fault(
                 s.loc,
-                f"cannot return {describe(value)}: a kernel or helper returns one number",
+                f"cannot return {describe(value)}: a reduction kernel returns one number",
                 "launch one reduction for each value",
             )
-        e = scalar(value, s.loc)
-        joined = e.type if self.result is None else promote(self.result, e.type)
+        joined = _join_results(self.result, _returned(value, s.loc), s.loc)
         if joined != self.result:
             self.result = joined
             self.changed = True
-        return [ir.Return(self.coerce(e, joined), s.loc)]
+        numbers = [e for _, e in parts(value, "")]
+        pairs = zip(numbers, flat_scalars(joined), strict=True)
+        self.leave([self.coerce(e, t) for e, t in pairs], s.loc)
+
+    def leave(self, values: list[ir.Expr], loc: Loc, code: ir.Expr | None = None) -> None:
+        """Return numbers, and in a helper with asserts the number of the one that failed."""
+        if self.fails and not self.indices:
+            values = [*values, code or ir.Const(0, INT64, loc)]
+        if not values:
+            self.out.append(ir.Return(None, loc))
+        elif len(values) == 1:
+            self.out.append(ir.Return(values[0], loc))
+        else:
+            self.out.append(ir.Return(tuple(values), loc))
+
+    def assertion(self, s: hir.Assert) -> None:
+        """assert: a failure is noted, and this call of the kernel ends."""
+        if not self.fails:
+            self.fails = self.changed = True
+        test = self.test(s.test)
+        code = ir.Const(self.module.assertion(s.loc, s.message), INT64, s.loc)
+        body = tuple(self.failure(code, s.loc))
+        if isinstance(test, ir.Const):
+            self.out += [] if test.value else body
+            return
+        self.out.append(ir.If(ir.Op("not", (test,), BOOL, s.loc), body, loc=s.loc))
+
+    def failure(self, code: ir.Expr, loc: Loc) -> list[ir.Stmt]:
+        """Statements that report a failed assertion and leave the function."""
+        saved, self.out = self.out, []
+        if self.indices:
+            self.out.append(ir.Fail(code, self.indices, loc))
+        zeros = [self.coerce(ir.Const(0, t.strong, loc), t) for t in flat_scalars(self.result)]
+        self.leave(zeros, loc, code)
+        found, self.out = self.out, saved
+        return found
 
 
 def _pure(e: ir.Expr) -> bool:
@@ -400,20 +518,40 @@ def _pure(e: ir.Expr) -> bool:
     return not isinstance(e, ir.Load | ir.Call) and all(_pure(a) for a in ir.operands(e))
 
 
-def _type_of(value: Value, loc: Loc) -> Type:
+def _returned(value: Value, loc: Loc) -> Type:
+    """Type of what a helper returns: a number, or a tuple of such."""
     if isinstance(value, TupleValue):
-        return TupleTy(tuple(_type_of(v, loc) for v in value.items))
+        return TupleTy(tuple(_returned(v, loc) for v in value.items))
+    if is_view(value) or isinstance(value, FunctionValue | ViewRef):
+        raise type_fault(
+            loc,
+            f"cannot return {describe(value)}: helpers return numbers and tuples of numbers",
+            "pass the View to the helper and store into it",
+        )
     e: ir.Expr = scalar(value, loc)
     return e.type
 
 
+def _join_results(a: Type | None, b: Type, loc: Loc) -> Type:
+    if a is None:
+        return b
+    if isinstance(a, Scalar) and isinstance(b, Scalar):
+        return promote(a, b)
+    if isinstance(a, TupleTy) and isinstance(b, TupleTy) and len(a.items) == len(b.items):
+        pairs = zip(a.items, b.items, strict=True)
+        return TupleTy(tuple(_join_results(x, y, loc) for x, y in pairs))
+    raise type_fault(loc, f"one path returns {a} and another {b}", "return the same on every path")
+
+
 def _join(a: Type, b: Type, name: str, loc: Loc) -> Type:
+    if a == b:
+        return a
     if isinstance(a, Scalar) and isinstance(b, Scalar):
         return promote(a, b)
     if isinstance(a, TupleTy) and isinstance(b, TupleTy) and len(a.items) == len(b.items):
         return TupleTy(tuple(_join(x, y, name, loc) for x, y in zip(a.items, b.items, strict=True)))
-    raise type_fault(
-        loc,
-        f"'{name}' is a {a} in one place and a {b} in another",
-        "use two variables",
-    )
+    if isinstance(a, RefTy | AliasTy | ViewTy) and isinstance(b, RefTy | AliasTy | ViewTy):
+        hint = "a name stands for parts of one View; use two names"
+    else:
+        hint = "use two variables"
+    raise type_fault(loc, f"'{name}' is a {a} in one place and a {b} in another", hint)

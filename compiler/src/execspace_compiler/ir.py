@@ -7,13 +7,13 @@ the operation works in. Integer arithmetic wraps. Expressions are free of side e
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from .diagnostics import NOWHERE, Loc
-from .types import BOOL, INT64, Pointer, Scalar, Type, ViewTy
+from .types import BOOL, INT64, Pointer, Scalar, TupleTy, Type, ViewTy
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +73,16 @@ class Select:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """An element of a View."""
+    """An element of a View or local array; of records the number `byte` bytes from its start."""
 
     view: Var
     indices: tuple[Expr, ...]
     type: Scalar
     loc: Loc = field(default=NOWHERE, compare=False)
+    byte: Expr | None = None
 
     def __str__(self) -> str:
-        return f"{self.view}[{', '.join(map(str, self.indices))}]"
+        return _place_text(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,12 +137,53 @@ class Assign:
 
 
 @dataclass(frozen=True, slots=True)
+class Unpack:
+    """Call a function that returns several scalars and set a variable to each."""
+
+    names: tuple[str, ...]
+    value: Call
+    loc: Loc = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Store:
-    """Set an element of a View; the value has the element's type."""
+    """Set an element of a View or local array; the value has the element's type.
+
+    Of records it is the number `byte` bytes from the start of the element.
+    """
 
     view: Var
     indices: tuple[Expr, ...]
     value: Expr
+    loc: Loc = field(default=NOWHERE, compare=False)
+    byte: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Clear:
+    """Set all elements of a local array to zero."""
+
+    array: Var
+    loc: Loc = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """Report that assertion number `code` failed at these indices of the policy."""
+
+    code: Expr
+    indices: tuple[Expr, ...]
+    loc: Loc = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Print:
+    """Write text to standard output: constant strings, and numbers as a C conversion says.
+
+    `parts` holds strings and (conversion without length modifier, number) pairs.
+    """
+
+    parts: tuple[str | tuple[str, Expr], ...]
     loc: Loc = field(default=NOWHERE, compare=False)
 
 
@@ -207,9 +249,9 @@ class Continue:
 
 @dataclass(frozen=True, slots=True)
 class Return:
-    """Leave the function."""
+    """Leave the function with nothing, a number, or as many as its result is a tuple of."""
 
-    value: Expr | None = None
+    value: Expr | tuple[Expr, ...] | None = None
     loc: Loc = field(default=NOWHERE, compare=False)
 
 
@@ -222,7 +264,8 @@ class Evaluate:
 
 
 Stmt = (
-    Assign | Store | StoreAt | If | For | While | Break | Continue | Return | Evaluate
+    Assign | Unpack | Store | StoreAt | Clear | Fail | Print | If | For | While | Break | Continue
+    | Return | Evaluate
 )  # fmt: skip
 
 
@@ -234,9 +277,9 @@ class Function:
     ----------
     name : str
     parameters : tuple of Var
-    result : Scalar or None
+    result : Scalar, TupleTy of scalars, or None
     locals : dict
-        Type of each local variable, parameters not included.
+        Type of each local variable, parameters not included: scalars, and local arrays.
     body : tuple of Stmt
     entry : bool
         Called from a launcher: Views arrive as addresses of their descriptors.
@@ -244,15 +287,15 @@ class Function:
 
     name: str
     parameters: tuple[Var, ...]
-    result: Scalar | None
-    locals: dict[str, Scalar]
+    result: Scalar | TupleTy | None
+    locals: dict[str, Scalar | ViewTy]
     body: tuple[Stmt, ...]
     entry: bool = False
     loc: Loc = field(default=NOWHERE, compare=False)
 
     def __str__(self) -> str:
         head = ", ".join(f"{p.name}: {_type_text(p.type)}" for p in self.parameters)
-        declared = [f"  local {n}: {t.strong}" for n, t in sorted(self.locals.items())]
+        declared = [f"  local {n}: {_type_text(t)}" for n, t in sorted(self.locals.items())]
         lines = [f"function {self.name}({head}) -> {self.result}", *declared]
         return "\n".join([*lines, *_lines(self.body, 1)])
 
@@ -278,8 +321,17 @@ class Module:
         return next(f for f in self.functions if f.name == name)
 
 
+def _place_text(e: Load | Store) -> str:
+    at = f"{e.view}[{', '.join(map(str, e.indices))}]"
+    return at if e.byte is None else f"{at}.({e.byte})"
+
+
 def _type_text(type: Type) -> str:
+    if isinstance(type, Scalar):
+        return str(type.strong)
     if isinstance(type, ViewTy):
+        if type.shape is not None:
+            return f"local {type.element}{list(type.shape)}"
         const = "const " if type.readonly else ""
         return f"{const}{type.element}[{type.rank},{type.layout},{type.unit}]"
     return f"{type.element}*" if isinstance(type, Pointer) else str(type)
@@ -292,8 +344,17 @@ def _lines(body: tuple[Stmt, ...], depth: int) -> list[str]:
         match s:
             case Assign():
                 out.append(f"{pad}{s.name} = {s.value}")
+            case Unpack():
+                out.append(f"{pad}{', '.join(s.names)} = {s.value}")
             case Store():
-                out.append(f"{pad}{s.view}[{', '.join(map(str, s.indices))}] = {s.value}")
+                out.append(f"{pad}{_place_text(s)} = {s.value}")
+            case Clear():
+                out.append(f"{pad}clear {s.array}")
+            case Fail():
+                out.append(f"{pad}fail {s.code} at {', '.join(map(str, s.indices))}")
+            case Print():
+                parts = (repr(p) if isinstance(p, str) else f"{p[0]} {p[1]}" for p in s.parts)
+                out.append(f"{pad}print {' '.join(parts)}")
             case StoreAt():
                 out.append(f"{pad}*({s.pointer} + {s.index}) = {s.value}")
             case If():
@@ -311,7 +372,8 @@ def _lines(body: tuple[Stmt, ...], depth: int) -> list[str]:
             case Continue():
                 out.append(f"{pad}continue")
             case Return():
-                out.append(f"{pad}return {s.value}")
+                values = s.value if isinstance(s.value, tuple) else (s.value,)
+                out.append(f"{pad}return {', '.join(map(str, values))}")
             case Evaluate():
                 out.append(f"{pad}do {s.value}")
     return out
@@ -357,19 +419,34 @@ def operands(e: Expr) -> tuple[Expr, ...]:
         case Select():
             return (e.test, e.then, e.orelse)
         case Load():
-            return e.indices
+            return e.indices if e.byte is None else (*e.indices, e.byte)
         case LoadAt():
             return (e.index,)
     return ()
 
 
+def with_operands(e: Expr, new: tuple[Expr, ...]) -> Expr:
+    """The expression with other direct subexpressions, in the order of `operands`."""
+    match e:
+        case Op() | Call():
+            return replace(e, args=new)
+        case Select():
+            return replace(e, test=new[0], then=new[1], orelse=new[2])
+        case Load():
+            rank = len(e.indices)
+            return replace(e, indices=new[:rank], byte=new[rank] if len(new) > rank else None)
+        case LoadAt():
+            return replace(e, index=new[0])
+    return e
+
+
 def expressions(s: Stmt) -> tuple[Expr, ...]:
     """Expressions that stand directly in a statement."""
     match s:
-        case Assign() | Evaluate():
+        case Assign() | Evaluate() | Unpack():
             return (s.value,)
         case Store():
-            return (*s.indices, s.value)
+            return (*s.indices, s.value) if s.byte is None else (*s.indices, s.byte, s.value)
         case StoreAt():
             return (s.index, s.value)
         case If() | While():
@@ -377,8 +454,45 @@ def expressions(s: Stmt) -> tuple[Expr, ...]:
         case For():
             return (s.start, s.stop, s.step)
         case Return():
+            if isinstance(s.value, tuple):
+                return s.value
             return () if s.value is None else (s.value,)
+        case Fail():
+            return (s.code, *s.indices)
+        case Print():
+            return tuple(p[1] for p in s.parts if not isinstance(p, str))
     return ()
+
+
+def with_expressions(s: Stmt, new: tuple[Expr, ...]) -> Stmt:
+    """The statement with other direct expressions, in the order of `expressions`."""
+    match s:
+        case Assign() | Evaluate():
+            return replace(s, value=new[0])
+        case Unpack():
+            assert isinstance(new[0], Call)
+            return replace(s, value=new[0])
+        case Store():
+            rank = len(s.indices)
+            byte = None if s.byte is None else new[rank]
+            return replace(s, indices=new[:rank], byte=byte, value=new[-1])
+        case StoreAt():
+            return replace(s, index=new[0], value=new[1])
+        case If() | While():
+            return replace(s, test=new[0])
+        case For():
+            return replace(s, start=new[0], stop=new[1], step=new[2])
+        case Return():
+            if isinstance(s.value, tuple):
+                return replace(s, value=new)
+            return s if s.value is None else replace(s, value=new[0])
+        case Fail():
+            return replace(s, code=new[0], indices=new[1:])
+        case Print():
+            rest = iter(new)
+            parts = tuple(p if isinstance(p, str) else (p[0], next(rest)) for p in s.parts)
+            return replace(s, parts=parts)
+    return s
 
 
 def written_views(function: Function) -> frozenset[str]:

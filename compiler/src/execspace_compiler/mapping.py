@@ -126,11 +126,10 @@ class _Chunk:
         """The body, for the current indices."""
         args = [var(f"_i{d}") for d in range(self.policy.rank)]
         rest = self.body.parameters[self.policy.rank :]
-        value = ir.Call(
-            self.body.name,
-            (*args, *(Var(p.name, p.type) for p in rest)),
-            self.body.result or INT64,
-        )
+        result = self.body.result or INT64
+        assert isinstance(result, Scalar)
+        passed = (*args, *(Var(p.name, p.type) for p in rest))
+        value = ir.Call(self.body.name, passed, result)
         if self.reduction is None:
             return [ir.Evaluate(value)]
         contribution: Expr = value
@@ -246,7 +245,7 @@ def chunk_function(
     walk = chunk.tiles() if policy.tiled else chunk.rows()
     statements: list[Stmt] = [If(op("lt", var("_f0"), var("_f1")), tuple(walk))]
     head = [var("_f0"), var("_f1")]
-    types = dict(chunk.locals)
+    types: dict[str, Scalar | ViewTy] = {**chunk.locals}
     if reduction is not None:
         head.append(var("_part"))
         head += [Var(f"_p{n}", Pointer(s.type)) for n, s in enumerate(reduction.states)]
@@ -274,7 +273,7 @@ def finish_function(reduction: Reduction, name: str) -> ir.Function:
     merge = tuple(reduction.merge(others))
     loop = For("_part", integer(0), var("_parts"), integer(1), merge)
     statements = (*reduction.reset(), loop, ir.Return(reduction.final()))
-    types = {**reduction.locals(), "_part": INT64}
+    types: dict[str, Scalar | ViewTy] = {**reduction.locals(), "_part": INT64}
     types.pop("_v", None)
     return ir.Function(
         name, (var("_parts"), *pointers), reduction.type, types, statements, entry=True

@@ -55,6 +55,7 @@ OPERATIONS: dict[str, str] = {
     "isnan": "whether it is a NaN",
     "isinf": "whether it is infinite",
     "isfinite": "whether it is neither infinite nor NaN",
+    "bounded": "a, an index that lies within the extent b; the oracle checks it",
     "reduce_sum": "joins two partial sums; may be reassociated",
     "reduce_prod": "joins two partial products; may be reassociated",
     "reduce_min": "joins two partial minima; NaN if either is, zeros of either sign are equal",
@@ -169,5 +170,6 @@ OPERATOR_SIGNS = {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%",
     "pow": "**", "bitand": "&", "bitor": "|", "bitxor": "^", "lshift": "<<", "rshift": ">>",
     "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=", "neg": "-",
-    "invert": "~", "pos": "+", "not": "not",
+    "invert": "~", "pos": "+", "not": "not", "is": "is", "is_not": "is not", "in": "in",
+    "not_in": "not in",
 }  # fmt: skip

@@ -6,9 +6,10 @@ index order. No multiply-add is contracted.
 
 from __future__ import annotations
 
+import ast
 import itertools
-import linecache
 import math
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -18,9 +19,10 @@ import numpy.typing as npt
 
 from execspace import ExecutionSpace, Kernel, LaunchSpec, View, ViewIndexError
 
-from . import cache
+from .assertions import failure
+from .diagnostics import Loc
 from .pipeline import Lowered, lower_kernel
-from .printers.oracle import OraclePrinter
+from .printers.oracle import HEAD, OraclePrinter
 from .printers.python import function_name
 from .types import Scalar
 
@@ -30,9 +32,9 @@ class Checked:
 
     __slots__ = ("array", "label")
 
-    def __init__(self, view: View, name: str) -> None:
-        self.array: npt.NDArray[Any] = np.asarray(view)
-        self.label = view.label or name
+    def __init__(self, array: npt.NDArray[Any], label: str) -> None:
+        self.array = array
+        self.label = label
 
     def extent(self, d: int) -> np.int64:
         """Extent of a dimension."""
@@ -54,6 +56,52 @@ class Checked:
     def __setitem__(self, key: Any, value: Any) -> None:
         self.array[self._at(key)] = value
 
+    def _bytes(self, key: Any, byte: Any, to: Any) -> npt.NDArray[Any]:
+        """The number so many bytes from the start of a record, as an array of rank 0."""
+        at = self.array[(*(slice(i, i + 1) for i in self._at(key)),)]
+        return np.ndarray((), to, at, int(byte))
+
+    def field(self, key: Any, byte: Any, to: Any) -> Any:
+        """A number within a record."""
+        return self._bytes(key, byte, to)[()]
+
+    def set_field(self, key: Any, byte: Any, value: Any) -> None:
+        """Set a number within a record."""
+        self._bytes(key, byte, type(value))[()] = value
+
+
+class Status:
+    """Turns a failed assertion into an exception at once."""
+
+    def __init__(self, lowered: Lowered) -> None:
+        self.lowered = lowered
+
+    def fail(self, code: int, indices: tuple[int, ...]) -> None:
+        """Raise for assertion number `code`."""
+        raise failure(self.lowered.kernel.name, self.lowered.assertions, code, indices)
+
+
+def local(shape: tuple[int, ...], kind: Any) -> Checked:
+    """A local array."""
+    return Checked(np.zeros(shape, kind), "local array")
+
+
+def local_records(shape: tuple[int, ...], size: tuple[int]) -> Checked:
+    """A local array of records, each so many bytes."""
+    return Checked(np.zeros(shape, np.dtype((np.void, size[0]))), "local array")
+
+
+def bounded(index: Any, extent: Any) -> Any:
+    """An index of a part of a View, checked."""
+    if not 0 <= index < extent:
+        raise ViewIndexError(f"Subview: index {index} is out of bounds for extent {extent}.")
+    return index
+
+
+def printf(text: str, values: tuple[Any, ...]) -> None:
+    """Write to standard output; Python's % formats numbers as C does."""
+    sys.stdout.write(text % tuple(v.item() for v in values))
+
 
 # -- operations that NumPy spells differently; generated text calls them ----------------------
 
@@ -68,6 +116,28 @@ def cast(value: Any, to: Any) -> Any:
     if np.issubdtype(to, np.integer) and isinstance(value, np.floating):
         value = np.asarray(value).astype(np.uint64 if to is np.uint64 else np.int64)
     return np.asarray(value).astype(to)[()]
+
+
+def complex_mul(a: Any, b: Any) -> Any:
+    """The product without contraction."""
+    kind = type(a)
+    return kind(complex(a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real))
+
+
+def complex_div(a: Any, b: Any) -> Any:
+    """The quotient by Smith's method, as NumPy has it."""
+    kind, one = type(a), type(a.real)(1)
+    if abs(b.real) >= abs(b.imag):
+        if b.real == 0 and b.imag == 0:
+            return kind(complex(a.real / abs(b.real), a.imag / abs(b.real)))
+        ratio = b.imag / b.real
+        scale = one / (b.real + b.imag * ratio)
+        re, im = (a.real + a.imag * ratio) * scale, (a.imag - a.real * ratio) * scale
+        return kind(complex(re, im))
+    ratio = b.real / b.imag
+    scale = one / (b.imag + b.real * ratio)
+    re, im = (a.real * ratio + a.imag) * scale, (a.imag * ratio - a.real) * scale
+    return kind(complex(re, im))
 
 
 def python_min(a: Any, b: Any) -> Any:
@@ -132,9 +202,11 @@ class OraclePlan:
             *rest, out = args
             args = tuple(rest)
         values = [
-            Checked(a, name) if isinstance(a, View) else _number(a, p.type)
-            for a, name, p in zip(args, names, self.lowered.body.parameters[rank:], strict=True)
+            Checked(np.asarray(a), a.label or name) if isinstance(a, View) else _number(a, p.type)
+            for a, name, p in zip(args, names, self.lowered.body.parameters[rank:], strict=False)
         ]
+        if self.lowered.assertions:
+            values.append(Status(self.lowered))
         ranges = [range(bounds[d], bounds[rank + d]) for d in range(rank)]
         with np.errstate(all="ignore"):
             result = self._run(ranges, values)
@@ -166,12 +238,29 @@ def _number(value: Any, type: Any) -> Any:
 
 
 def interpret(space: ExecutionSpace, kernel: Kernel, spec: LaunchSpec) -> OraclePlan:
-    """A plan that runs `kernel` under CPython."""
+    """A plan that runs `kernel` under CPython.
+
+    Its code carries the file and the lines of the user's source, so pdb steps through the
+    kernel as it was written, and coverage.py counts its lines.
+    """
     lowered = lower_kernel(kernel, spec)
-    text = OraclePrinter(lowered.module()).text()
-    file = f"<oracle {kernel.name} {cache.key(text)[:12]}>"
-    # Registered like a file, so that tracebacks, pdb and coverage show the text.
-    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    scope: dict[str, Any] = {"__name__": file}
-    exec(compile(text, file, "exec"), scope)
-    return OraclePlan(space, lowered, scope[function_name(lowered.body.name)], text)
+    printer = OraclePrinter(lowered.module())
+    scope: dict[str, Any] = {"__name__": f"<oracle {kernel.name}>"}
+    exec(HEAD, scope)
+    for function in lowered.functions:
+        lines = printer.function(function)
+        tree = ast.parse("\n".join(lines))
+        _relocate(tree, lines, function.loc)
+        exec(compile(tree, function.loc.file, "exec"), scope)
+    body = scope[function_name(lowered.body.name)]
+    return OraclePlan(space, lowered, body, printer.text())
+
+
+def _relocate(tree: ast.Module, lines: list[str], start: Loc) -> None:
+    """Give every node of generated text the line of the source that it stands for."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt | ast.expr | ast.arg):
+            loc = getattr(lines[node.lineno - 1], "loc", start)
+            line = loc.line if loc.file == start.file and loc.line else start.line
+            node.lineno = node.end_lineno = line
+            node.col_offset = node.end_col_offset = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from types import FunctionType
 
@@ -14,15 +15,19 @@ from execspace import (
     ScalarType,
     ViewType,
 )
+from execspace.captures import keyword_only
+from execspace.dtypes import dtype_of
 
 from . import ir
-from .diagnostics import Fault, Loc, Reporter
+from .diagnostics import Loc, Reporter
 from .frontend import lower
-from .infer import FunctionTyper, ModuleTyper
+from .infer import FunctionTyper, typer_of_module
+from .modules import Assertion
+from .names import Names
 from .ranges import drop_sign_fixups
 from .reductions import Reduction, reduction_for
 from .source import Source, source_of
-from .types import INDEX, PYTHON_WEAK, Scalar, Type, ViewTy
+from .types import INDEX, PYTHON_WEAK, Scalar, SubArray, Type, ViewTy, element_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +40,19 @@ class Lowered:
         Helpers first, the body last. The body takes the indices, then one parameter for each
         of `LaunchSpec.arguments`.
     reduction : Reduction or None
+    assertions : tuple of Assertion
+        The asserts of the kernel and its helpers, by number from 1 on. If there are any, the
+        last parameter of the body is a pointer to the status that a failure is written to.
+    prints : bool
+        The kernel calls es.printf.
     """
 
     kernel: Kernel
     spec: LaunchSpec
     functions: tuple[ir.Function, ...]
     reduction: Reduction | None
+    assertions: tuple[Assertion, ...]
+    prints: bool
 
     @property
     def body(self) -> ir.Function:
@@ -57,7 +69,9 @@ def argument_type(type: ViewType | ScalarType) -> Type:
     """The compiler's type of a launch argument."""
     if isinstance(type, ScalarType):
         return Scalar(type.dtype, PYTHON_WEAK if type.weak else 0)
-    return ViewTy(Scalar(type.dtype), type.rank, type.layout, type.unit, type.readonly)
+    element = element_of(dtype_of(type.dtype))
+    assert not isinstance(element, SubArray)
+    return ViewTy(element, type.rank, type.layout, type.unit, type.readonly)
 
 
 def lower_kernel(kernel: Kernel, spec: LaunchSpec) -> Lowered:
@@ -70,41 +84,66 @@ def lower_kernel(kernel: Kernel, spec: LaunchSpec) -> Lowered:
     KernelSyntaxError, KernelTypeError
         With every fault found, each with its place in the source.
     """
-    source = source_of(kernel.fn)
-    # A plain captured name cannot clash with a parameter, which would hide it; a dotted one could.
-    hidden = {
-        c.name: f"{c.name.replace('.', '_')}_captured" if "." in c.name else c.name
-        for c in spec.captures
-        if c.argument is not None
-    }
+    source = source_of(kernel.fn, kernel.source)
+    captures = {c.name: c for c in spec.captures}
+    hidden = _hidden_variables(spec)
     explicit = len(spec.arguments) - len(hidden)
-    _check_parameters(kernel.fn, source, spec, explicit)
+    names = Names(kernel.fn, frozenset(spec.bound), captures, hidden)
     reporter = Reporter(kernel.name)
-    function = lower(source, hidden, reporter)
+    function = lower(source.node, source.file, names, reporter)
+    _check_parameters(kernel.fn, source, spec, explicit, function.parameters)
     types: list[Type] = [INDEX] * spec.policy.rank + [argument_type(a) for a in spec.arguments]
-    module = ModuleTyper(reporter)
+    parameters = (*function.parameters, *hidden.values())
+    module = typer_of_module()
     reduces = spec.pattern == "reduce"
-    typer = FunctionTyper(module, function, types, reporter, returns=reduces)
+    pairs = tuple(zip(parameters, types, strict=True))
+    typer = FunctionTyper(module, function, pairs, reporter, reduces, rank=spec.policy.rank)
     body = typer.run()
     reporter.check()
     if spec.policy.nonnegative:
         indices = frozenset(p.name for p in body.parameters[: spec.policy.rank])
         body = drop_sign_fixups(body, indices)
     reduction = _reduction(kernel, spec, body) if reduces else None
-    return Lowered(kernel, spec, (*module.functions, body), reduction)
+    functions = (*module.functions, body)
+    return Lowered(kernel, spec, functions, reduction, tuple(module.assertions), module.prints)
+
+
+def _hidden_variables(spec: LaunchSpec) -> dict[str, str]:
+    """Full name of each captured View -> a variable for it, none of them twice."""
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for c in spec.captures:
+        if c.argument is None:
+            continue
+        # A plain name cannot clash with a parameter, which would hide it; a dotted one could.
+        plain = c.name.isidentifier() and c.name not in spec.bound
+        name = c.name if plain else re.sub(r"\W", "_", c.name) + "_captured"
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        found[c.name] = name
+    return found
 
 
 def _reduction(kernel: Kernel, spec: LaunchSpec, body: ir.Function) -> Reduction:
-    assert spec.reducer is not None and body.result is not None
+    assert spec.reducer is not None and isinstance(body.result, Scalar)
     try:
         return reduction_for(spec.reducer, body.result)
     except DTypeError as error:
         raise KernelTypeError(f"in kernel '{kernel.name}'\n{body.loc}: {error}") from None
 
 
-def _check_parameters(fn: FunctionType, source: Source, spec: LaunchSpec, explicit: int) -> None:
-    names = fn.__code__.co_varnames[: fn.__code__.co_argcount]
+def _check_parameters(
+    fn: FunctionType, source: Source, spec: LaunchSpec, explicit: int, names: tuple[str, ...]
+) -> None:
     rank = spec.policy.rank
+    for name in keyword_only(fn):
+        if name in names:
+            raise LaunchError(
+                f"in kernel '{fn.__name__}'\n{Loc.of(source.node, source.file)}: the keyword-only "
+                f"parameter '{name}' gets no value.\nhint: give it one with functools.partial, or "
+                f"a default."
+            )
     if len(names) == rank + explicit:
         return
     loc = Loc.of(source.node, source.file)
@@ -116,6 +155,3 @@ def _check_parameters(fn: FunctionType, source: Source, spec: LaunchSpec, explic
         f"{loc.excerpt()}\nhint: give the kernel one parameter for each index, then one for "
         f"each argument."
     )
-
-
-__all__ = ["Fault", "Lowered", "argument_type", "lower_kernel"]

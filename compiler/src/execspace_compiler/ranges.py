@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from . import ir
 from .ir import Const, Expr, Op, Select, Stmt, Var
+from .types import INT64
 
 
 def drop_sign_fixups(function: ir.Function, nonnegative: frozenset[str]) -> ir.Function:
@@ -35,8 +36,12 @@ def _never_negative(function: ir.Function, start: frozenset[str]) -> set[str]:
             assignments.setdefault(s.name, []).append(
                 s.start if rising else Const(-1, s.start.type)  # type: ignore[arg-type]
             )
+        elif isinstance(s, ir.Unpack):
+            for name in s.names:
+                assignments.setdefault(name, []).append(Const(-1, INT64))
     known = set(start) | {n for n in assignments if n not in start}
-    known = {n for n in known if n in start or function.locals[n].is_integer}
+    locals_ = function.locals
+    known = {n for n in known if n in start or getattr(locals_[n], "is_integer", False)}
     # The greatest fix-point: assume all, then drop what an assignment contradicts.
     changed = True
     while changed:
@@ -69,7 +74,7 @@ def _nonnegative(e: Expr, known: set[str]) -> bool:
                 return _nonnegative(a[1], known)
             if e.op in ("max", "bitand"):
                 return any(_nonnegative(x, known) for x in a)
-            if e.op in ("rshift",):
+            if e.op in ("rshift", "bounded"):
                 return _nonnegative(a[0], known)
             if e.op == "cast":
                 source = a[0].type
@@ -84,31 +89,18 @@ def _nonnegative(e: Expr, known: set[str]) -> bool:
     return False
 
 
-def _positive(e: Expr, known: set[str]) -> bool:
+def _positive(e: Expr) -> bool:
     return isinstance(e, Const) and isinstance(e.value, int) and e.value > 0
 
 
 def _expression(e: Expr, known: set[str]) -> Expr:
-    match e:
-        case Op():
-            args = tuple(_expression(a, known) for a in e.args)
-            plain = {"floordiv": "truncdiv", "mod": "truncmod"}.get(e.op)
-            if (
-                plain and e.type.is_integer
-                and _nonnegative(args[0], known) and _positive(args[1], known)
-            ):  # fmt: skip
-                return replace(e, op=plain, args=args)
-            return replace(e, args=args)
-        case ir.Call():
-            return replace(e, args=tuple(_expression(a, known) for a in e.args))
-        case Select():
-            parts = [_expression(a, known) for a in (e.test, e.then, e.orelse)]
-            return replace(e, test=parts[0], then=parts[1], orelse=parts[2])
-        case ir.Load():
-            return replace(e, indices=tuple(_expression(a, known) for a in e.indices))
-        case ir.LoadAt():
-            return replace(e, index=_expression(e.index, known))
-    return e
+    args = tuple(_expression(a, known) for a in ir.operands(e))
+    if isinstance(e, Op):
+        plain = {"floordiv": "truncdiv", "mod": "truncmod"}.get(e.op)
+        proven = plain and e.type.is_integer and _nonnegative(args[0], known)
+        if plain and proven and _positive(args[1]):
+            return replace(e, op=plain, args=args)
+    return ir.with_operands(e, args) if args else e
 
 
 def _statements(body: tuple[Stmt, ...], known: set[str]) -> tuple[Stmt, ...]:
@@ -116,26 +108,12 @@ def _statements(body: tuple[Stmt, ...], known: set[str]) -> tuple[Stmt, ...]:
 
 
 def _statement(s: Stmt, known: set[str]) -> Stmt:
+    new = tuple(_expression(e, known) for e in ir.expressions(s))
+    s = ir.with_expressions(s, new)
     match s:
-        case ir.Assign() | ir.Evaluate():
-            return replace(s, value=_expression(s.value, known))
-        case ir.Store():
-            indices = tuple(_expression(i, known) for i in s.indices)
-            return replace(s, indices=indices, value=_expression(s.value, known))
         case ir.If():
-            return replace(
-                s,
-                test=_expression(s.test, known),
-                body=_statements(s.body, known),
-                orelse=_statements(s.orelse, known),
-            )
-        case ir.While():
-            return replace(s, test=_expression(s.test, known), body=_statements(s.body, known))
-        case ir.For():
-            parts = [_expression(e, known) for e in (s.start, s.stop, s.step)]
-            body = _statements(s.body, known)
-            return replace(s, start=parts[0], stop=parts[1], step=parts[2], body=body)
-        case ir.Return():
-            if s.value is not None:
-                return replace(s, value=_expression(s.value, known))
+            orelse = _statements(s.orelse, known)
+            return replace(s, body=_statements(s.body, known), orelse=orelse)
+        case ir.While() | ir.For():
+            return replace(s, body=_statements(s.body, known))
     return s

@@ -7,6 +7,7 @@ work alike. Only the function's own block is parsed where that suffices.
 from __future__ import annotations
 
 import ast
+import hashlib
 import inspect
 import linecache
 from dataclasses import dataclass
@@ -27,8 +28,14 @@ class Source:
     file: str
 
 
-def source_of(fn: FunctionType) -> Source:
+def source_of(fn: FunctionType, text: str | None = None) -> Source:
     """Find the syntax tree of a function.
+
+    Parameters
+    ----------
+    fn : function
+    text : str, optional
+        Text of the module that defines it, where Python keeps none.
 
     Raises
     ------
@@ -36,13 +43,20 @@ def source_of(fn: FunctionType) -> Source:
         If Python does not keep the source: plain REPL before 3.13, `python -c`, bare `exec`.
     """
     code = fn.__code__
-    lines = linecache.getlines(code.co_filename, fn.__globals__)
+    if text is not None:
+        lines = text.splitlines(keepends=True)
+        name = f"<kernel {fn.__name__} {hashlib.sha256(text.encode()).hexdigest()[:8]}>"
+        linecache.cache[name] = (len(text), None, lines, name)  # for excerpts in messages
+    else:
+        lines = linecache.getlines(code.co_filename, fn.__globals__)
+        name = code.co_filename
     if not lines:
         raise KernelSyntaxError(
             f"in kernel '{fn.__name__}'\n{code.co_filename}:{code.co_firstlineno}: the source of "
-            f"this function is not available, because Python keeps none for code typed at the "
-            f"plain prompt, given to `python -c`, or run by exec.\nhint: put the kernel into a "
-            f"file or a notebook cell, or use IPython."
+            f"this function is not available, because Python keeps none for code that is typed "
+            f"at the plain prompt or made by exec.\nhint: decorate it with @es.kernel in the text "
+            f"that exec runs, give the text as @es.kernel(source=text), or put the kernel into "
+            f"a file, a notebook cell or IPython."
         )
     if code.co_name == "<lambda>":
         node: FunctionNode | None = _lambda(code, lines)
@@ -56,7 +70,7 @@ def source_of(fn: FunctionType) -> Source:
             f"this function does not match the running code; the file changed since it was "
             f"imported.\nhint: restart Python or reload the module."
         )
-    return Source(fn, node, code.co_filename)
+    return Source(fn, node, name)
 
 
 def _positional(node: FunctionNode) -> list[ast.arg]:

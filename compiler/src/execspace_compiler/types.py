@@ -10,6 +10,8 @@ that `int32 + i` cannot wrap.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -36,6 +38,11 @@ class Scalar:
         return np.dtype(self.name).itemsize * 8
 
     @property
+    def itemsize(self) -> int:
+        """Width in bytes."""
+        return np.dtype(self.name).itemsize
+
+    @property
     def strong(self) -> Scalar:
         """The type that it has in memory."""
         return Scalar(self.name) if self.weak else self
@@ -59,7 +66,7 @@ class Scalar:
 _PYTHON = {"int64": "int", "float64": "float", "complex128": "complex"}
 
 BOOL = Scalar("bool")
-INT32, INT64 = Scalar("int32"), Scalar("int64")
+INT32, INT64, UINT64 = Scalar("int32"), Scalar("int64"), Scalar("uint64")
 FLOAT32, FLOAT64 = Scalar("float32"), Scalar("float64")
 INDEX = Scalar("int64", INDEX_WEAK)
 PY_INT = Scalar("int64", PYTHON_WEAK)
@@ -68,16 +75,61 @@ PY_COMPLEX = Scalar("complex128", PYTHON_WEAK)
 
 
 @dataclass(frozen=True, slots=True)
-class ViewTy:
-    """Type of a View parameter; see `execspace.ViewType`."""
+class SubArray:
+    """A field that is an array of fixed shape, row-major."""
 
-    element: Scalar
+    element: Scalar | Record
+    shape: tuple[int, ...]
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of the whole array."""
+        return prod(self.shape) * self.element.itemsize
+
+    def __str__(self) -> str:
+        return f"{self.element}{list(self.shape)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A NumPy structured dtype: (name, byte offset, type) of each field."""
+
+    fields: tuple[tuple[str, int, Element], ...]
+    itemsize: int
+
+    def __str__(self) -> str:
+        return f"record({', '.join(f'{n}: {t}' for n, _, t in self.fields)})"
+
+
+Element = Scalar | Record | SubArray
+
+
+def element_of(dtype: np.dtype[Any]) -> Element:
+    """The compiler's type of what an array of a dtype holds."""
+    if dtype.subdtype is not None:
+        inner = element_of(dtype.subdtype[0])
+        assert not isinstance(inner, SubArray)
+        return SubArray(inner, dtype.subdtype[1])
+    if dtype.fields is None:
+        return Scalar(dtype.name)
+    fields = ((name, dtype.fields[name]) for name in dtype.names or ())
+    return Record(tuple((n, f[1], element_of(f[0])) for n, f in fields), dtype.itemsize)
+
+
+@dataclass(frozen=True, slots=True)
+class ViewTy:
+    """Type of a View parameter, see `execspace.ViewType`; with a `shape`, of a local array."""
+
+    element: Scalar | Record
     rank: int
     layout: str
     unit: int | None
     readonly: bool
+    shape: tuple[int, ...] | None = None
 
     def __str__(self) -> str:
+        if self.shape is not None:
+            return f"local array of {self.element} and shape {self.shape}"
         return f"View of {self.element} and rank {self.rank}"
 
 
@@ -91,9 +143,15 @@ class Pointer:
         return f"pointer to {self.element}"
 
 
+class Compound:
+    """Type of a value that exists only at compile time, as its parts."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class TupleTy:
-    """A tuple of scalars or tuples; it exists only at compile time, as its parts."""
+class TupleTy(Compound):
+    """A tuple."""
 
     items: tuple[Type, ...]
 
@@ -101,7 +159,7 @@ class TupleTy:
         return f"tuple ({', '.join(map(str, self.items))})"
 
 
-Type = Scalar | ViewTy | Pointer | TupleTy
+Type = Scalar | ViewTy | Pointer | Compound
 
 
 class PromotionError(Exception):

@@ -24,13 +24,50 @@ NAMES = (
 )  # fmt: skip
 
 
+# Structured dtypes have no name of their own; types of arguments know them by this text.
+_records: dict[str, np.dtype[Any]] = {}
+
+
+def name_of(dtype: np.dtype[Any]) -> str:
+    """Name of a dtype in types of arguments; `dtype_of` gives the dtype back."""
+    if dtype.fields is None:
+        return dtype.name
+    name = _record_text(dtype)
+    _records.setdefault(name, dtype)
+    return name
+
+
+def dtype_of(name: str) -> np.dtype[Any]:
+    """The dtype of a name that `name_of` made."""
+    return _records.get(name) or np.dtype(name)
+
+
+def _record_text(dtype: np.dtype[Any]) -> str:
+    if dtype.subdtype is not None:
+        return f"{_record_text(dtype.subdtype[0])}{list(dtype.subdtype[1])}"
+    if dtype.fields is None:
+        return dtype.name
+    fields = (f"{n}:{_record_text(f[0])}@{f[1]}" for n, f in dtype.fields.items())
+    return f"record({','.join(fields)};{dtype.itemsize})"
+
+
+def _storable(dtype: np.dtype[Any]) -> bool:
+    """Whether a View can hold a dtype: a number, or a record of numbers and arrays of them."""
+    if dtype.subdtype is not None:
+        return _storable(dtype.subdtype[0])
+    if dtype.fields is None:
+        return dtype.name in NAMES
+    return bool(dtype.fields) and all(_storable(f[0]) for f in dtype.fields.values())
+
+
 def as_dtype(spec: npt.DTypeLike) -> np.dtype[Any]:
     """Turn what a user writes into a NumPy dtype that a View can hold.
 
     Parameters
     ----------
     spec : dtype-like
-        A NumPy dtype, scalar type, type name, or Python's bool, int, float, complex.
+        A NumPy dtype, scalar type, type name, or Python's bool, int, float, complex; also a
+        structured dtype whose fields are such, or arrays or records of such.
 
     Raises
     ------
@@ -44,8 +81,9 @@ def as_dtype(spec: npt.DTypeLike) -> np.dtype[Any]:
             f"dtype {spec!r} does not exist; expected one of {', '.join(NAMES)}, "
             f"for example es.float64."
         ) from None
-    if spec is None or dtype.name not in NAMES:
+    if spec is None or dtype.subdtype is not None or not _storable(dtype):
         raise DTypeError(
-            f"dtype {spec!r} cannot be an element of a View; expected one of {', '.join(NAMES)}."
+            f"dtype {spec!r} cannot be an element of a View; expected one of {', '.join(NAMES)}, "
+            f"or a structured dtype of them."
         )
     return dtype.newbyteorder("=") if not dtype.isnative else dtype

@@ -71,5 +71,9 @@ class KernelTypeError(KernelError, TypeError):
     """The types in a kernel do not fit together."""
 
 
+class KernelAssertionError(ExecspaceError, AssertionError):
+    """An `assert` in a kernel failed; the message names the line and the indices."""
+
+
 class BackendCompileError(KernelError, RuntimeError):
     """The backend's own compiler refused generated code: a defect, please report it."""

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from types import FunctionType
+from types import BuiltinFunctionType
 from typing import Any, NoReturn
 
 import numpy as np
 
 from . import profiling, selection
 from .argtypes import SCALAR_TYPES, ArgType, ViewType, plain_number
+from .captures import Scope, defaults, parameters, scope_of, without_views
 from .errors import DTypeError, LaunchError, PolicyError, SpaceAccessError
-from .kernel import Kernel, kernel_of, without_views
+from .kernel import Kernel, kernel_of
 from .policy import MDRangePolicy, Policy, RangePolicy
 from .reducer import Reducer, Sum, as_reducer
 from .space import ExecutionSpace, LaunchSpec, policy_spec
@@ -31,7 +32,7 @@ _scalar_types: dict[Any, ArgType] = dict(SCALAR_TYPES)
 
 def parallel_for(
     policy: int | Policy,
-    kernel: Kernel | Callable[..., Any],
+    kernel: Kernel | Scope | Callable[..., Any],
     /,
     *args: Any,
     label: str | None = None,
@@ -62,9 +63,9 @@ def parallel_for(
     https://kokkos.org/kokkos-core-wiki/API/core/parallel-dispatch/parallel_for.html
     """
     if type(kernel) is Kernel:
-        target, fn = kernel, kernel.fn
+        target, scope = kernel, kernel.scope
     else:
-        target, fn = kernel_of(kernel)
+        target, scope = kernel_of(kernel)
     if type(policy) is int:
         if policy < 0:
             raise PolicyError(f"parallel_for over {policy} indices; expected 0 or more.")
@@ -74,6 +75,9 @@ def parallel_for(
         policy_key, bounds = policy.key, policy.bounds
     else:
         policy_key, bounds = _policy(policy)
+    if target.statics:
+        given, plain = _as_arguments(target, scope, policy_key, args)
+        return parallel_for(policy, given, *plain, label=label)
     types: list[Any] = [policy_key, _current()]
     for a in args:
         if type(a) is View:
@@ -81,19 +85,20 @@ def parallel_for(
         else:
             t = _scalar_types.get(type(a))
             if t is None:
-                return parallel_for(policy, kernel, *_as_arguments(target, args), label=label)
+                given, plain = _as_arguments(target, scope, policy_key, args)
+                return parallel_for(policy, given, *plain, label=label)
             types.append(t)
     paths = target.paths
     if paths is None:
-        paths = target.scan(fn)
+        paths = target.scan(scope)
     if paths:
-        tags, hidden = target.environment(fn)
+        tags, hidden = target.environment(scope)
         types += tags
         args += hidden
     key = tuple(types)
     plan = target.plans.get(key)
     if plan is None:
-        plan = _prepare("for", policy_key, target, fn, args, None, None)
+        plan = _prepare("for", policy_key, target, scope, args, None, None)
         target.plans[key] = plan
     if profiling.TOOLS:
         with profiling.kernel_events("parallel_for", label or target.name, plan.space.name):
@@ -107,7 +112,7 @@ def parallel_for(
 
 def parallel_reduce(
     policy: int | Policy,
-    kernel: Kernel | Callable[..., Any],
+    kernel: Kernel | Scope | Callable[..., Any],
     /,
     *args: Any,
     reducer: Reducer | type[Reducer] | str = Sum,
@@ -137,9 +142,9 @@ def parallel_reduce(
     Deterministic from run to run for a space, its number of threads, a shape and a policy.
     """
     if type(kernel) is Kernel:
-        target, fn = kernel, kernel.fn
+        target, scope = kernel, kernel.scope
     else:
-        target, fn = kernel_of(kernel)
+        target, scope = kernel_of(kernel)
     if type(policy) is int:
         if policy < 0:
             raise PolicyError(f"parallel_reduce over {policy} indices; expected 0 or more.")
@@ -149,6 +154,9 @@ def parallel_reduce(
         policy_key, bounds = policy.key, policy.bounds
     else:
         policy_key, bounds = _policy(policy)
+    if target.statics:
+        given, plain = _as_arguments(target, scope, policy_key, args)
+        return parallel_reduce(policy, given, *plain, reducer=reducer, out=out, label=label)
     types: list[Any] = [policy_key, _current(), reducer, None if out is None else _out_type(out)]
     for a in args:
         if type(a) is View:
@@ -156,16 +164,14 @@ def parallel_reduce(
         else:
             t = _scalar_types.get(type(a))
             if t is None:
-                return parallel_reduce(
-                    policy, kernel, *_as_arguments(target, args),
-                    reducer=reducer, out=out, label=label,
-                )  # fmt: skip
+                given, plain = _as_arguments(target, scope, policy_key, args)
+                return parallel_reduce(policy, given, *plain, reducer=reducer, out=out, label=label)
             types.append(t)
     paths = target.paths
     if paths is None:
-        paths = target.scan(fn)
+        paths = target.scan(scope)
     if paths:
-        tags, hidden = target.environment(fn)
+        tags, hidden = target.environment(scope)
         types += tags
         args += hidden
     if out is not None:
@@ -177,7 +183,7 @@ def parallel_reduce(
         as_reducer(reducer)
         raise
     if plan is None:
-        plan = _prepare("reduce", policy_key, target, fn, args, as_reducer(reducer), out)
+        plan = _prepare("reduce", policy_key, target, scope, args, as_reducer(reducer), out)
         target.plans[key] = plan
     if profiling.TOOLS:
         with profiling.kernel_events("parallel_reduce", label or target.name, plan.space.name):
@@ -223,11 +229,23 @@ def _out_type(out: Any) -> ViewType:
     return out.type
 
 
-def _as_arguments(kernel: Kernel, args: tuple[Any, ...]) -> list[Any]:
-    """Wrap foreign arrays as Views; name the argument that is neither array nor number."""
+def _as_arguments(
+    kernel: Kernel, scope: Scope, policy_key: Any, args: tuple[Any, ...]
+) -> tuple[Scope, list[Any]]:
+    """Sort out what is neither a View nor a number.
+
+    Arrays are wrapped as Views. Functions, strings, dtypes, None and whatever the kernel marks
+    with es.static become parameters that are given beforehand.
+    """
+    rank = policy_key[0].rank
+    names = [n for n in parameters(scope.fn) if n not in scope.given][rank:]
+    given = dict(scope.given)
     converted = []
     for position, a in enumerate(args):
-        if type(a) is View or type(a) in SCALAR_TYPES:
+        name = names[position] if position < len(names) else None
+        if name in kernel.statics:
+            given[name] = _static_value(kernel, name, a)
+        elif type(a) is View or type(a) in SCALAR_TYPES:
             converted.append(a)
         elif isinstance(a, View):
             raise LaunchError(
@@ -236,6 +254,8 @@ def _as_arguments(kernel: Kernel, args: tuple[Any, ...]) -> list[Any]:
             )
         elif isinstance(a, bool | int | float | complex) and not isinstance(a, np.generic):
             converted.append(plain_number(a))
+        elif name is not None and _is_constant(a):
+            given[name] = a
         else:
             try:
                 converted.append(view_of(a, label=f"argument {position} of {kernel.name}"))
@@ -244,16 +264,45 @@ def _as_arguments(kernel: Kernel, args: tuple[Any, ...]) -> list[Any]:
             except TypeError:
                 raise LaunchError(
                     f"Kernel '{kernel.name}': argument {position} is of type "
-                    f"{type(a).__name__!r}; expected a View, an array or a number."
+                    f"{type(a).__name__!r}; expected a View, an array, a number or a function."
                 ) from None
-    return converted
+    known = defaults(scope.fn)
+    for name in kernel.statics:
+        if name not in given:
+            if name not in known:
+                raise LaunchError(
+                    f"Kernel '{kernel.name}': the static parameter '{name}' gets no value; pass "
+                    f"one argument for each parameter after the indices."
+                )
+            given[name] = known[name]
+    return Scope(scope.fn, given, scope.kernel), converted
+
+
+def _is_constant(value: Any) -> bool:
+    """Whether an argument can only be a compile-time constant."""
+    if value is None or isinstance(value, str | np.dtype | type | np.ufunc | BuiltinFunctionType):
+        return True
+    return scope_of(value) is not None
+
+
+def _static_value(kernel: Kernel, name: str, value: Any) -> Any:
+    number = bool | int | float | complex | np.generic
+    if _is_constant(value) or isinstance(value, number):
+        return value
+    if isinstance(value, tuple) and all(isinstance(v, number | str) for v in value):
+        return value
+    raise LaunchError(
+        f"Kernel '{kernel.name}': the static parameter '{name}' is of type "
+        f"{type(value).__name__!r}; expected a number, a string, a tuple of them, a dtype, a "
+        f"function or None."
+    )
 
 
 def _prepare(
     pattern: str,
     policy_key: Any,
     kernel: Kernel,
-    fn: FunctionType,
+    scope: Scope,
     args: tuple[Any, ...],
     reducer: Reducer | None,
     out: View | None,
@@ -264,17 +313,21 @@ def _prepare(
     space = _choose(named, views, kernel)
     _check_reach(space, args, kernel)
     inputs = args if out is None else args[:-1]
-    captures = kernel.capture_list(fn, 0)
-    hidden = sum(c.argument is not None for c in captures)
+    hidden = len(kernel.environment(scope)[1])
+    explicit = len(inputs) - hidden
     spec = LaunchSpec(
         pattern=pattern,
         policy=spec_policy,
         arguments=tuple(a.type if isinstance(a, View) else SCALAR_TYPES[type(a)] for a in inputs),
-        captures=kernel.capture_list(fn, len(inputs) - hidden),
+        captures=kernel.capture_list(scope, explicit),
+        bound=kernel.bound(scope, spec_policy.rank + explicit),
         reducer=reducer,
         out=None if out is None else out.type,
     )
-    source = Kernel(without_views(fn), fma=kernel.fma, fastmath=kernel.fastmath, name=kernel.name)
+    source = Kernel(
+        without_views(scope.fn), fma=kernel.fma, fastmath=kernel.fastmath, name=kernel.name,
+        source=kernel.source,
+    )  # fmt: skip
     return space.compile(source, spec)
 
 

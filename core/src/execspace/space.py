@@ -84,6 +84,9 @@ class LaunchSpec:
     reducer : Reducer or None
     out : ViewType or None
         Type of the rank-0 View that receives the result; it is then the last argument.
+    bound : tuple of str
+        Parameters of the kernel that neither an index nor an argument fills: their values, or
+        those of their attributes, are among the captures.
     """
 
     pattern: str
@@ -92,6 +95,7 @@ class LaunchSpec:
     captures: tuple[Capture, ...] = ()
     reducer: Reducer | None = None
     out: ViewType | None = None
+    bound: tuple[str, ...] = ()
 
 
 class Plan(Protocol):

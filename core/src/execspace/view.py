@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from . import layout as _layout
 from .argtypes import ViewType
-from .dtypes import as_dtype
+from .dtypes import as_dtype, name_of
 from .errors import SpaceAccessError, ViewError, ViewIndexError
 from .memory import Allocation, ArrayInterface, MemorySpace, track
 from .selection import memory_for
@@ -139,7 +139,7 @@ class View:
         self._host: npt.NDArray[Any] | None = None
         unit = _layout.unit_dimension(layout, strides)
         memory = allocation.memory_space.name
-        self.type = ViewType(dtype.name, len(shape), layout, unit, readonly, memory)
+        self.type = ViewType(name_of(dtype), len(shape), layout, unit, readonly, memory)
         self._table = array("q", (pointer, *shape, *strides))
         self.descriptor = self._table.buffer_info()[0]
 
@@ -203,7 +203,7 @@ class View:
 
     def __repr__(self) -> str:
         return (
-            f"<View '{self.label}' {self.dtype.name} {self.shape} "
+            f"<View '{self.label}' {name_of(self.dtype)} {self.shape} "
             f"layout={self.layout} memory={self.memory_space.name}>"
         )
 
@@ -305,7 +305,11 @@ class View:
         for part in parts:
             if isinstance(part, slice | _All | tuple):
                 return self._subview(parts)
-        return self._array()[tuple(self._index(p, d) for d, p in enumerate(parts))]
+        at = tuple(self._index(p, d) for d, p in enumerate(parts))
+        array = self._array()
+        if self.dtype.fields is not None:  # a record whose fields are attributes: p[i].x
+            array = array.view(np.recarray)
+        return array[at]
 
     def __setitem__(self, key: Any, value: Any) -> None:
         """Store into an element or a subview, from the host."""

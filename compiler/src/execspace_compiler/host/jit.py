@@ -35,6 +35,8 @@ from execspace import (
 )
 
 from .. import cache, ir
+from ..assertions import failure
+from ..diagnostics import Loc
 from ..fingerprint import fingerprint
 from ..mapping import (
     PART_STRIDE,
@@ -45,10 +47,12 @@ from ..mapping import (
     items_function,
     units_function,
 )
+from ..modules import Assertion
 from ..pipeline import Lowered, lower_kernel
 from ..printers.numba import VERSION, NumbaPrinter
 from ..printers.python import function_name, identifier
 from ..types import Pointer, Scalar, ViewTy
+from .output import flush_c_output
 
 # Below this much work, in additions, a range runs on the calling thread: waking a team costs
 # about a microsecond when it is spinning, and far more when it sleeps.
@@ -126,7 +130,7 @@ class _Overlapping:
             self.plan = compile_plan(
                 self.space, self.kernel, self.spec, self.launcher, may_overlap=True
             )
-        self.plan.launch(bounds, args)
+        self.plan.launch(bounds, args[: len(self.spec.arguments)])
 
 
 def compile_plan(
@@ -178,7 +182,9 @@ def compile_plan(
     entry = next(iter(launch.overloads.values())).entry_point
     from_disk = bool(launch.stats.cache_hits)
     overlapping = _Overlapping(space, kernel, spec, launcher) if disjoint else None
-    call = _caller(spec, entry, launcher, overlapping)
+    call = _caller(spec, entry, launcher, overlapping, bool(module.ASSERTIONS))
+    if module.PRINTS or module.ASSERTIONS:
+        call = _reporting(call, kernel.name, module, spec.policy.rank)
     if profiling.TOOLS:
         seconds = time.perf_counter() - started
         profiling.emit("on_compile", kernel.name, space.name, seconds, from_disk)
@@ -201,7 +207,7 @@ def _refuse_float16(lowered: Lowered, space: ExecutionSpace) -> None:
     for function in lowered.functions:
         for e in [*function.parameters, *ir.walk_expressions(function.body)]:
             type = e.type.element if isinstance(e.type, ViewTy) else e.type
-            if isinstance(type, Scalar) and type.name == "float16":
+            if "float16" in str(type):
                 raise KernelTypeError(
                     f"in kernel '{lowered.kernel.name}'\n{e.loc if e.loc.line else function.loc}: "
                     f"space '{space.name}' cannot compute with float16; use float32."
@@ -250,7 +256,7 @@ def _overlap_check(pairs: list[tuple[ir.Var, ir.Var]]) -> list[str]:
     out = []
     for p in dict.fromkeys(v for pair in pairs for v in pair):
         assert isinstance(p.type, ViewTy)
-        name, size = identifier(p.name), p.type.element.bits // 8
+        name, size = identifier(p.name), p.type.element.itemsize
         out.append(f"    {name}_lo, {name}_hi = _r.footprint({name}_d, {p.type.rank}, {size})")
     for a, b in ((identifier(a.name), identifier(b.name)) for a, b in pairs):
         out += [f"    if {a}_lo < {b}_hi and {b}_lo < {a}_hi:", "        return False"]
@@ -282,7 +288,17 @@ def launch_module(
         "from execspace_compiler.host import runtime as _r",
     ]
     body = _launch_text(printer, module, lowered, launcher)
+    body += ["", "", f"PRINTS = {lowered.prints}", f"ASSERTIONS = {_assertion_table(lowered)}"]
     return "\n".join(head) + "\n" + printer.text() + "\n\n" + "\n".join(body) + "\n"
+
+
+def _assertion_table(lowered: Lowered) -> str:
+    """The asserts of a kernel as a literal: a later process reports them without lowering."""
+    rows = [
+        (a.loc.file, a.loc.line, a.loc.column, a.loc.end_line, a.loc.end_column, a.message)
+        for a in lowered.assertions
+    ]
+    return repr(rows)
 
 
 def _launch_text(
@@ -383,8 +399,34 @@ def teams_forbidden() -> bool:
     return bool(_caller_globals["sign"] < 0)
 
 
+def _reporting(
+    call: Callable[..., Any], kernel: str, module: ModuleType, rank: int
+) -> Callable[..., Any]:
+    """A launch whose kernel prints or asserts: text is flushed, and failures are raised."""
+    assertions = [Assertion(Loc(*row[:5]), row[5]) for row in module.ASSERTIONS]
+
+    def launch(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
+        if module.PRINTS:
+            sys.stdout.flush()  # so that text of Python and of C comes in order
+        status = np.zeros(1 + rank, np.int64) if assertions else None
+        try:
+            return call(bounds, args if status is None else (*args, status.ctypes.data))
+        finally:
+            if module.PRINTS:
+                flush_c_output()
+            if status is not None and status[0]:
+                code, *indices = status.tolist()
+                raise failure(kernel, assertions, code, indices)
+
+    return launch
+
+
 def _caller(
-    spec: LaunchSpec, entry: Any, launcher: Launcher, overlapping: _Overlapping | None
+    spec: LaunchSpec,
+    entry: Any,
+    launcher: Launcher,
+    overlapping: _Overlapping | None,
+    asserts: bool,
 ) -> Callable[..., Any]:
     """A function that unpacks bounds and arguments and calls the machine code."""
     n_bounds = spec.policy.rank * (3 if spec.policy.tiled else 2)
@@ -394,6 +436,9 @@ def _caller(
     passed = [_passed(name, t) for name, t in zip(names, types, strict=True)]
     if spec.out is not None:
         names.append("out")
+    if asserts:
+        names.append("status")
+        passed.append("status")
     parts = "1" if launcher.name == "serial" else f"{launcher.parts} * sign"
     lines = [
         "def call(bounds, args, entry=entry, overlapping=overlapping):",

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from .. import ir
-from ..types import BOOL, Pointer, Scalar, ViewTy
+from ..types import BOOL, Pointer, Record, Scalar, ViewTy
 from .python import (
     COMPARISONS,
     INFIX,
@@ -21,7 +21,7 @@ from .python import (
     identifier,
 )
 
-VERSION = "2"  # part of every cache key; raise it when the text for the same IR changes
+VERSION = "3"  # part of every cache key; raise it when the text for the same IR changes
 
 _NATIVE = frozenset(("int64", "uint64", "float64", "float32", "complex128", "complex64", "bool"))
 
@@ -87,7 +87,9 @@ class NumbaPrinter(PythonPrinter):
                     parameters += self._components(f.name, p, name)
             elif isinstance(p.type, Pointer):
                 parameters.append(f"{name}_d")
-                prologue.append(f"    {name} = _r.pointer({name}_d, {_pointee(p.type.element)})")
+                if f.entry:
+                    pointee = _pointee(p.type.element)
+                    prologue.append(f"    {name} = _r.pointer({name}_d, {pointee})")
             else:
                 parameters.append(name)
         # The body and its helpers must be inlined into the loops or nothing vectorises.
@@ -96,14 +98,29 @@ class NumbaPrinter(PythonPrinter):
             f"@numba.njit({inline}{self.options()}, no_cpython_wrapper=True)",
             f"def {function_name(f.name)}({', '.join(parameters)}):",
             *prologue,
+            *self._local_arrays(f),
             *self.block(f.body, 1),
         ]
+
+    def _local_arrays(self, f: ir.Function) -> list[str]:
+        out = []
+        for name, t in f.locals.items():
+            if isinstance(t, ViewTy) and t.shape is not None:
+                size = math.prod(t.shape) * t.element.itemsize
+                out.append(
+                    f"    {identifier(name)} = _r.local_array({_pointee(t.element)}, {size})"
+                )
+        return out
 
     def _scopes(self, f: ir.Function) -> dict[str, int]:
         """Number of each View of the kernel. Helpers have none: a View may come in twice."""
         if f.entry or f is not self.body:
             return {}
-        views = [p.name for p in f.parameters if isinstance(p.type, ViewTy)]
+        views = [
+            p.name
+            for p in f.parameters
+            if isinstance(p.type, ViewTy) and isinstance(p.type.element, Scalar)
+        ]
         return {name: n for n, name in enumerate(views)}
 
     def _unpack(self, f: ir.Function, p: ir.Var) -> list[str]:
@@ -121,6 +138,8 @@ class NumbaPrinter(PythonPrinter):
     def _components(self, function: str, p: ir.Var, name: str) -> list[str]:
         """Names that stand for a View: pointer, strides, extents."""
         assert isinstance(p.type, ViewTy)
+        if p.type.shape is not None:
+            return [name]
         dims = range(p.type.rank)
         parts = [name, *(f"{name}_s{d}" for d in dims if d != p.type.unit)]
         if p.name in self.extents[function]:
@@ -140,6 +159,9 @@ class NumbaPrinter(PythonPrinter):
             if isinstance(p.type, ViewTy):
                 assert isinstance(a, ir.Var)
                 out += self._components(callee, p, identifier(a.name))
+            elif isinstance(p.type, Pointer):
+                assert isinstance(a, ir.Var)
+                out.append(f"{identifier(a.name)}_d")
             else:
                 out.append(self.expr(a))
         return out
@@ -179,10 +201,10 @@ class NumbaPrinter(PythonPrinter):
         args = call.args[:position] + call.args[position + 1 :]
         function = self.functions[call.function]
         parameters = function.parameters[:position] + function.parameters[position + 1 :]
-        passed = ", ".join(self._arguments(function.name, parameters, args))
+        passed = "".join(f"{a}, " for a in self._arguments(function.name, parameters, args))
         bounds = f"{self.expr(s.start)}, {self.expr(s.stop)}"
         name = function_name(call.function)
-        return [f"_r.independent_loop({name}, {position}, {bounds}, ({passed},))"]
+        return [f"_r.independent_loop({name}, {position}, {bounds}, ({passed.rstrip()}))"]
 
     def _scope(self, view: ir.Var) -> str:
         """Arguments that tell LLVM that no other View of the launch overlaps this one."""
@@ -193,22 +215,65 @@ class NumbaPrinter(PythonPrinter):
     def _offset(self, view: ir.Var, indices: tuple[ir.Expr, ...]) -> str:
         assert isinstance(view.type, ViewTy)
         name = identifier(view.name)
+        if view.type.shape is not None:
+            shape = view.type.shape
+            steps = [math.prod(shape[d + 1 :]) for d in range(len(shape))]
+            terms = [
+                self.expr(i) if n == 1 else f"{self.expr(i)} * {n}"
+                for i, n in zip(indices, steps, strict=True)
+            ]
+            return " + ".join(terms) or "0"
         terms = [
             self.expr(i) if d == view.type.unit else f"{self.expr(i)} * {name}_s{d}"
             for d, i in enumerate(indices)
         ]
         return " + ".join(terms) or "0"
 
+    def _record_place(self, e: ir.Load | ir.Store) -> str:
+        """Arguments that say where a number within a record is: pointer, bytes from it, type."""
+        assert isinstance(e.view.type, ViewTy) and e.byte is not None
+        kind = e.type if isinstance(e, ir.Load) else e.value.type
+        assert isinstance(kind, Scalar)
+        size = e.view.type.element.itemsize
+        at = f"({self._offset(e.view, e.indices)}) * {size} + {self.expr(e.byte)}"
+        return f"{identifier(e.view.name)}, {at}, {_pointee(kind)}"
+
     def load(self, e: ir.Load) -> str:
+        if e.byte is not None:
+            return f"_r.load_field({self._record_place(e)})"
         place = f"{identifier(e.view.name)}, {self._offset(e.view, e.indices)}"
         scope = self._scope(e.view)
         return f"_r.load_disjoint({place}{scope})" if scope else f"_r.load({place})"
 
     def store(self, s: ir.Store) -> str:
+        if s.byte is not None:
+            return f"_r.store_field({self._record_place(s)}, {self.expr(s.value)})"
         place = f"{identifier(s.view.name)}, {self._offset(s.view, s.indices)}"
         value, scope = self.expr(s.value), self._scope(s.view)
         name = "store_disjoint" if scope else "store"
         return f"_r.{name}({place}, {value}{scope})"
+
+    def clear(self, s: ir.Clear) -> str:
+        t = s.array.type
+        assert isinstance(t, ViewTy) and t.shape is not None
+        size = math.prod(t.shape) * t.element.itemsize
+        return f"_r.clear({identifier(s.array.name)}, {size})"
+
+    def fail(self, s: ir.Fail) -> str:
+        indices = "".join(f"{self.expr(i)}, " for i in s.indices)
+        return f"_r.fail(_status_d, {self.expr(s.code)}, ({indices}))"
+
+    def print(self, s: ir.Print) -> str:
+        text, values = "", ""
+        for part in s.parts:
+            if isinstance(part, str):
+                text += part.replace("%", "%%")
+            else:
+                conversion, e = part
+                wide = "" if conversion[-1] in "eEfFgGaAc" else "ll"
+                text += conversion[:-1] + wide + conversion[-1]
+                values += f"{self.expr(e)}, "
+        return f"_r.printf({text!r}, ({values.rstrip()}))"
 
     def load_at(self, e: ir.LoadAt) -> str:
         return f"_r.load({identifier(e.pointer.name)}, {self.expr(e.index)})"
@@ -233,8 +298,13 @@ class NumbaPrinter(PythonPrinter):
         name, t = e.op, e.type
         operand = e.args[0].type
         assert isinstance(operand, Scalar)
+        if name == "bounded":
+            return args[0]
         if name == "cast":
             return self._cast(args[0], operand, t)
+        if t.kind == "c" and name in ("mul", "truediv", "reduce_prod"):
+            kind = "div" if name == "truediv" else "mul"
+            return f"_r.{t.name}_{kind}({args[0]}, {args[1]})"
         if name in COMPARISONS or name in ("and", "or"):
             return f"({args[0]} {INFIX[name]} {args[1]})"
         if name in INFIX:
@@ -251,8 +321,8 @@ class NumbaPrinter(PythonPrinter):
             return self._same(f"({args[0]} ** {args[1]})", t)
         if name in ("floordiv", "mod", "pow", "lshift", "rshift"):
             return self._wide(name, args, t)
-        if name in ("reduce_sum", "reduce_prod") and t.kind == "c":
-            return f"({args[0]} {'+' if name == 'reduce_sum' else '*'} {args[1]})"
+        if name == "reduce_sum" and t.kind == "c":
+            return f"({args[0]} + {args[1]})"
         if name in _RUNTIME:
             return self._narrowed(f"_r.{_RUNTIME[name]}({', '.join(args)})", t)
         if name == "abs":
@@ -283,7 +353,10 @@ class NumbaPrinter(PythonPrinter):
         return f"{type_name(t)}({text})"
 
 
-def _pointee(t: Scalar) -> str:
+def _pointee(t: Scalar | Record) -> str:
+    """Name of the Numba type of an element; records are bytes."""
+    if isinstance(t, Record):
+        return "_r.uint8"
     return f"_r.{'boolean' if t.name == 'bool' else t.name}"
 
 

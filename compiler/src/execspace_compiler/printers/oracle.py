@@ -7,9 +7,10 @@ type that the IR says, and Views are checked accessors.
 from __future__ import annotations
 
 from .. import ir
-from ..types import Scalar
+from ..infer import STATUS
+from ..types import Record, Scalar, ViewTy
 from .numba import _float_text, type_name
-from .python import INFIX, PythonPrinter, function_name, identifier
+from .python import INFIX, Line, PythonPrinter, function_name, identifier
 
 _NUMPY_NAMES = {
     "asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh",
@@ -24,19 +25,23 @@ _RUNTIME = {
 }  # fmt: skip
 
 
+HEAD = "import numpy as np\n\nfrom execspace_compiler import oracle as _r"
+
+
 class OraclePrinter(PythonPrinter):
     """Prints a module for CPython."""
 
     def text(self) -> str:
         """All functions of the module."""
-        lines = ["import numpy as np", "", "from execspace_compiler import oracle as _r"]
+        lines = [HEAD]
         for f in self.module.functions:
             lines += ["", "", *self.function(f)]
         return "\n".join(lines) + "\n"
 
     def function(self, f: ir.Function) -> list[str]:
         names = ", ".join(identifier(p.name) for p in f.parameters)
-        return [f"def {function_name(f.name)}({names}):", *self.block(f.body, 1)]
+        head = f"def {function_name(f.name)}({names}):"
+        return [Line(head, f.loc), *self.block(f.body, 1)]
 
     def const(self, e: ir.Const) -> str:
         if e.type.is_float:
@@ -47,14 +52,43 @@ class OraclePrinter(PythonPrinter):
         return f"{identifier(e.view.name)}.extent({e.dimension})"
 
     def load(self, e: ir.Load) -> str:
-        return f"{identifier(e.view.name)}[{self._indices(e.indices)}]"
+        view = identifier(e.view.name)
+        if e.byte is not None:
+            place = f"({self._indices(e.indices)}), {self.expr(e.byte)}, {type_name(e.type)}"
+            return f"{view}.field({place})"
+        return f"{view}[{self._indices(e.indices)}]"
 
     def store(self, s: ir.Store) -> str:
         view = identifier(s.view.name)
-        return f"{view}[{self._indices(s.indices)}] = {self.expr(s.value)}"
+        value = self.expr(s.value)
+        if s.byte is not None:
+            return f"{view}.set_field(({self._indices(s.indices)}), {self.expr(s.byte)}, {value})"
+        return f"{view}[{self._indices(s.indices)}] = {value}"
+
+    def clear(self, s: ir.Clear) -> str:
+        t = s.array.type
+        assert isinstance(t, ViewTy) and t.shape is not None
+        if isinstance(t.element, Record):
+            element = f"({t.element.itemsize}, )"  # a record is its bytes
+            return f"{identifier(s.array.name)} = _r.local_records({t.shape}, {element})"
+        return f"{identifier(s.array.name)} = _r.local({t.shape}, {type_name(t.element)})"
+
+    def fail(self, s: ir.Fail) -> str:
+        indices = "".join(f"int({self.expr(i)}), " for i in s.indices)
+        return f"{STATUS}.fail(int({self.expr(s.code)}), ({indices}))"
+
+    def print(self, s: ir.Print) -> str:
+        text, values = "", ""
+        for part in s.parts:
+            if isinstance(part, str):
+                text += part.replace("%", "%%")
+            else:
+                text += part[0]
+                values += f"{self.expr(part[1])}, "
+        return f"_r.printf({text!r}, ({values}))"
 
     def _indices(self, indices: tuple[ir.Expr, ...]) -> str:
-        return ", ".join(self.expr(i) for i in indices) or "()"
+        return "".join(f"{self.expr(i)}, " for i in indices) or "()"
 
     def call(self, e: ir.Call) -> str:
         return f"{function_name(e.function)}({', '.join(self.expr(a) for a in e.args)})"
@@ -68,6 +102,10 @@ class OraclePrinter(PythonPrinter):
         assert isinstance(operand, Scalar)
         if name == "cast":
             return f"_r.cast({args[0]}, {type_name(t)})"
+        if name == "bounded":
+            return f"_r.bounded({args[0]}, {args[1]})"
+        if t.kind == "c" and name in ("mul", "truediv"):
+            return f"_r.complex_{'mul' if name == 'mul' else 'div'}({args[0]}, {args[1]})"
         if name in ("and", "or"):
             return f"({args[0]} {INFIX[name]} {args[1]})"
         if name in INFIX:

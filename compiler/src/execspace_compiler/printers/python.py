@@ -9,7 +9,7 @@ import keyword
 from abc import ABC, abstractmethod
 
 from .. import ir
-from ..types import Scalar, ViewTy
+from ..diagnostics import Loc
 
 INFIX = {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "bitand": "&", "bitor": "|",
@@ -47,6 +47,18 @@ def extents_used(functions: tuple[ir.Function, ...]) -> dict[str, frozenset[str]
     return used
 
 
+class Line(str):
+    """A line of generated text that knows which place in the source it comes from."""
+
+    __slots__ = ("loc",)
+    loc: Loc
+
+    def __new__(cls, text: str, loc: Loc) -> Line:
+        line = super().__new__(cls, text)
+        line.loc = loc
+        return line
+
+
 class PythonPrinter(ABC):
     """Prints the functions of a module in Python syntax."""
 
@@ -76,6 +88,18 @@ class PythonPrinter(ABC):
     @abstractmethod
     def call(self, e: ir.Call) -> str:
         """Call of a function of the module."""
+
+    @abstractmethod
+    def clear(self, s: ir.Clear) -> str:
+        """Set a local array to zero."""
+
+    @abstractmethod
+    def fail(self, s: ir.Fail) -> str:
+        """Report a failed assertion."""
+
+    @abstractmethod
+    def print(self, s: ir.Print) -> str:
+        """Write text to standard output."""
 
     @abstractmethod
     def loop_range(self, s: ir.For) -> str:
@@ -125,38 +149,44 @@ class PythonPrinter(ABC):
         for s in body:
             match s:
                 case ir.Assign():
-                    out.append(f"{pad}{identifier(s.name)} = {self.expr(s.value)}")
+                    out.append(Line(f"{pad}{identifier(s.name)} = {self.expr(s.value)}", s.loc))
+                case ir.Unpack():
+                    names = ", ".join(map(identifier, s.names))
+                    out.append(Line(f"{pad}{names} = {self.expr(s.value)}", s.loc))
                 case ir.Store():
-                    out.append(pad + self.store(s))
+                    out.append(Line(pad + self.store(s), s.loc))
+                case ir.Clear():
+                    out.append(Line(pad + self.clear(s), s.loc))
+                case ir.Fail():
+                    out.append(Line(pad + self.fail(s), s.loc))
+                case ir.Print():
+                    out.append(Line(pad + self.print(s), s.loc))
                 case ir.StoreAt():
-                    out.append(pad + self.store_at(s))
+                    out.append(Line(pad + self.store_at(s), s.loc))
                 case ir.Evaluate():
-                    out.append(pad + self.expr(s.value))
+                    out.append(Line(pad + self.expr(s.value), s.loc))
                 case ir.If():
-                    out.append(f"{pad}if {self.expr(s.test)}:")
+                    out.append(Line(f"{pad}if {self.expr(s.test)}:", s.loc))
                     out += self.block(s.body, depth + 1)
                     if s.orelse:
-                        out.append(f"{pad}else:")
+                        out.append(Line(f"{pad}else:", s.loc))
                         out += self.block(s.orelse, depth + 1)
                 case ir.For() if s.independent:
                     out += [pad + line for line in self.independent_loop(s)]
                 case ir.For():
-                    out.append(f"{pad}for {identifier(s.name)} in {self.loop_range(s)}:")
+                    out.append(
+                        Line(f"{pad}for {identifier(s.name)} in {self.loop_range(s)}:", s.loc)
+                    )
                     out += self.block(s.body, depth + 1)
                 case ir.While():
-                    out.append(f"{pad}while {self.expr(s.test)}:")
+                    out.append(Line(f"{pad}while {self.expr(s.test)}:", s.loc))
                     out += self.block(s.body, depth + 1)
                 case ir.Break():
-                    out.append(f"{pad}break")
+                    out.append(Line(f"{pad}break", s.loc))
                 case ir.Continue():
-                    out.append(f"{pad}continue")
+                    out.append(Line(f"{pad}continue", s.loc))
                 case ir.Return():
-                    value = "" if s.value is None else f" {self.expr(s.value)}"
-                    out.append(f"{pad}return{value}")
+                    values = s.value if isinstance(s.value, tuple) else (s.value,)
+                    text = ", ".join(self.expr(v) for v in values if v is not None)
+                    out.append(Line(f"{pad}return {text}".rstrip(), s.loc))
         return out or [f"{pad}pass"]
-
-
-def element(view: ir.Var) -> Scalar:
-    """Element type of a View variable."""
-    assert isinstance(view.type, ViewTy)
-    return view.type.element

@@ -1,0 +1,131 @@
+"""Functions that kernels call: where their HIR comes from, and how arguments meet parameters."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+
+from execspace.captures import Scope, keyword_only, parameters
+
+from . import hir
+from .diagnostics import Fault, Loc, Reporter, type_fault
+from .frontend import lower
+from .names import Names
+from .source import source_of
+from .values import Value
+
+
+class Definition(ABC):
+    """A Python function, compared by identity: each is lowered once."""
+
+    name: str
+
+    @property
+    @abstractmethod
+    def identity(self) -> object:
+        """The same for two definitions exactly if one cannot call the other without recursion."""
+
+    @property
+    @abstractmethod
+    def positional(self) -> tuple[str, ...]:
+        """Parameters that can be given by position."""
+
+    @property
+    @abstractmethod
+    def all_parameters(self) -> tuple[str, ...]:
+        """Those and the ones that can only be given by name."""
+
+    @abstractmethod
+    def lowered(self, missing: frozenset[str]) -> hir.Function:
+        """HIR of the function where some parameters keep their default values."""
+
+    def bind(
+        self, args: Sequence[Value], keywords: Mapping[str, Value], loc: Loc
+    ) -> dict[str, Value]:
+        """Arguments by the name of their parameter."""
+        names = self.positional
+        if len(args) > len(names):
+            raise type_fault(
+                loc, f"'{self.name}' takes {len(names)} arguments, got {len(args) + len(keywords)}"
+            )
+        bound = dict(zip(names, args, strict=False))
+        for name, value in keywords.items():
+            if name not in self.all_parameters:
+                raise type_fault(
+                    loc,
+                    f"'{self.name}' has no parameter '{name}'",
+                    f"its parameters are {', '.join(self.all_parameters) or 'none'}",
+                )
+            if name in bound:
+                raise type_fault(loc, f"'{self.name}' gets two values for '{name}'")
+            bound[name] = value
+        return bound
+
+
+class Captured(Definition):
+    """A function from an enclosing scope of the kernel: a helper, a method, a partial object."""
+
+    def __init__(self, scope: Scope, names: Names, prefix: str) -> None:
+        self.scope = scope
+        self.name = scope.fn.__name__
+        self.outer = names
+        self.prefix = prefix
+        self._lowered: dict[frozenset[str], hir.Function] = {}
+
+    @property
+    def identity(self) -> object:
+        return self.scope.fn.__code__
+
+    @property
+    def positional(self) -> tuple[str, ...]:
+        return tuple(n for n in parameters(self.scope.fn) if n not in self.scope.given)
+
+    @property
+    def all_parameters(self) -> tuple[str, ...]:
+        given = self.scope.given
+        more = tuple(n for n in keyword_only(self.scope.fn) if n not in given)
+        return (*self.positional, *more)
+
+    def lowered(self, missing: frozenset[str]) -> hir.Function:
+        known = self._lowered.get(missing)
+        if known is None:
+            fn = self.scope.fn
+            given = frozenset(self.scope.given) | missing
+            outer = self.outer
+            names = Names(fn, given, outer.captures, outer.hidden, self.prefix)
+            reporter = Reporter(self.name)
+            source = source_of(fn)
+            known = lower(source.node, source.file, names, reporter)
+            if reporter.diagnostics:
+                raise Fault(reporter.diagnostics[0])
+            self._lowered[missing] = known
+        return known
+
+    def has_default(self, name: str) -> bool:
+        """Whether the launch knows a default value of a parameter."""
+        full = self.prefix + name
+        captures = self.outer.captures
+        return full in captures or any(n.startswith(f"{full}.") for n in captures)
+
+
+class Nested(Definition):
+    """A function defined within the kernel or a helper."""
+
+    def __init__(self, function: hir.Function) -> None:
+        self.function = function
+        self.name = "lambda" if function.is_lambda else function.name
+
+    @property
+    def identity(self) -> object:
+        return id(self.function)
+
+    @property
+    def positional(self) -> tuple[str, ...]:
+        return self.function.parameters
+
+    @property
+    def all_parameters(self) -> tuple[str, ...]:
+        return self.function.parameters
+
+    def lowered(self, missing: frozenset[str]) -> hir.Function:
+        return self.function

@@ -1,0 +1,235 @@
+"""Python's arithmetic for generated Numba text, where Numba's own or LLVM's differs."""
+# Types of Numba intrinsics are checked by Numba itself.
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,no-any-return"
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit, types
+from numba.extending import intrinsic
+
+# Without wrappers for calls from Python and C, which nothing uses, all compiles faster.
+inlined = njit(
+    forceinline=True,
+    error_model="numpy",
+    nogil=True,
+    no_cpython_wrapper=True,
+    no_cfunc_wrapper=True,
+)
+
+
+def _plain_division(name):
+    @intrinsic
+    def function(typingctx, a, b):
+        def codegen(context, builder, sig, args):
+            kind = "s" if a.signed else "u"
+            return getattr(builder, f"{kind}{name}")(args[0], args[1])
+
+        if isinstance(a, types.Integer) and a == b:
+            return a(a, a), codegen
+        return None
+
+    return function
+
+
+truncdiv = _plain_division("div")
+truncmod = _plain_division("rem")
+
+
+@intrinsic
+def frem(typingctx, a, b):
+    """C's fmod: the remainder with the sign of a."""
+
+    def codegen(context, builder, sig, args):
+        return builder.frem(args[0], args[1])
+
+    return (a(a, a), codegen) if isinstance(a, types.Float) and a == b else None
+
+
+@inlined
+def int_floordiv(a, b):
+    """a // b of int64; 0 where b is 0, as NumPy has it."""
+    if b == 0:
+        return 0
+    if b == -1:  # the least integer divided by -1 traps
+        return -a
+    q = truncdiv(a, b)
+    if (a ^ b) < 0 and q * b != a:
+        q -= 1
+    return q
+
+
+@inlined
+def int_mod(a, b):
+    """a % b of int64, with the sign of b; 0 where b is 0."""
+    if b == 0 or b == -1:
+        return 0
+    r = truncmod(a, b)
+    if r != 0 and (r ^ b) < 0:
+        r += b
+    return r
+
+
+@inlined
+def uint_floordiv(a, b):
+    """a // b of uint64; 0 where b is 0."""
+    return b if b == 0 else truncdiv(a, b)
+
+
+@inlined
+def uint_mod(a, b):
+    """a % b of uint64; 0 where b is 0."""
+    return b if b == 0 else truncmod(a, b)
+
+
+@inlined
+def int_pow(a, b):
+    """a ** b of 64-bit integers, wrapping; for b < 0 the truncated quotient 1 / a**-b."""
+    one = a ^ a | True
+    if b < 0:
+        if a == 1:
+            return one
+        if a + one == 0:
+            return a if b & 1 else one
+        return a - a
+    result = one
+    while b != 0:
+        if b & 1:
+            result *= a
+        a *= a
+        b >>= 1
+    return result
+
+
+@inlined
+def uint_pow(a, b):
+    """a ** b of uint64, wrapping."""
+    result = np.uint64(1)
+    while b != 0:
+        if b & np.uint64(1):
+            result *= a
+        a *= a
+        b >>= np.uint64(1)
+    return result
+
+
+@inlined
+def lshift(a, b):
+    """a << b; 0 where b is not within the width."""
+    return a << b if 0 <= b < 64 else a - a
+
+
+@inlined
+def rshift(a, b):
+    """a >> b; 0 or -1 where b is not within the width."""
+    if 0 <= b < 64:
+        return a >> b
+    return a - a if a >= 0 else ~(a - a)
+
+
+def _float_division(cast):
+    # The steps of Python's float_divmod, which NumPy follows too.
+    zero, one, half = cast(0.0), cast(1.0), cast(0.5)
+
+    @inlined
+    def floordiv(a, b):
+        if b == zero:
+            return a / b
+        m = frem(a, b)
+        q = (a - m) / b
+        if m != zero and (b < zero) != (m < zero):
+            q -= one
+        if q == zero:
+            return cast(math.copysign(zero, a / b))
+        whole = cast(np.floor(q))
+        if q - whole > half:
+            whole += one
+        return whole
+
+    @inlined
+    def mod(a, b):
+        m = frem(a, b)
+        if b == zero:
+            return m
+        if m == zero:
+            return cast(math.copysign(zero, b))
+        if (b < zero) != (m < zero):
+            m += b
+        return m
+
+    return floordiv, mod
+
+
+float64_floordiv, float64_mod = _float_division(np.float64)
+float32_floordiv, float32_mod = _float_division(np.float32)
+
+
+@inlined
+def python_min(a, b):
+    """Python's min(a, b)."""
+    return b if b < a else a
+
+
+@inlined
+def python_max(a, b):
+    """Python's max(a, b)."""
+    return b if b > a else a
+
+
+@inlined
+def minimum(a, b):
+    """numpy.minimum: NaN if either is."""
+    return a if a < b or a != a else b
+
+
+@inlined
+def maximum(a, b):
+    """numpy.maximum: NaN if either is."""
+    return a if a > b or a != a else b
+
+
+@inlined
+def fmin(a, b):
+    """numpy.fmin: the number, of a NaN and a number."""
+    return a if a <= b or b != b else b
+
+
+@inlined
+def fmax(a, b):
+    """numpy.fmax: the number, of a NaN and a number."""
+    return a if a >= b or b != b else b
+
+
+def _complex_arithmetic(kind, part):
+    zero, one = part(0.0), part(1.0)
+
+    @inlined
+    def mul(a, b):
+        # Written out, so that multiply-add applies; infinities get no second try.
+        re = a.real * b.real - a.imag * b.imag
+        im = a.real * b.imag + a.imag * b.real
+        return kind(complex(re, im))
+
+    @inlined
+    def div(a, b):
+        # Smith's method (Comm. ACM 5, 1962, algorithm 116), as NumPy has it.
+        size_re, size_im = abs(b.real), abs(b.imag)
+        if size_re >= size_im:
+            if size_re == zero and size_im == zero:
+                return kind(complex(a.real / size_re, a.imag / size_re))
+            ratio = b.imag / b.real
+            scale = one / (b.real + b.imag * ratio)
+            re = (a.real + a.imag * ratio) * scale
+            return kind(complex(re, (a.imag - a.real * ratio) * scale))
+        ratio = b.real / b.imag
+        scale = one / (b.imag + b.real * ratio)
+        re = (a.real * ratio + a.imag) * scale
+        return kind(complex(re, (a.imag * ratio - a.real) * scale))
+
+    return mul, div
+
+
+complex64_mul, complex64_div = _complex_arithmetic(np.complex64, np.float32)
+complex128_mul, complex128_div = _complex_arithmetic(np.complex128, np.float64)

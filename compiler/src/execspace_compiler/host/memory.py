@@ -1,0 +1,236 @@
+"""Raw memory for generated Numba text: Views, records, arrays on the stack, independent loops."""
+# Types of Numba intrinsics are checked by Numba itself.
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,no-any-return"
+
+from __future__ import annotations
+
+import llvmlite.ir as llvm
+from llvmlite.ir.values import MDValue
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from .arithmetic import inlined
+
+_I8P = llvm.IntType(8).as_pointer()
+_I32, _I64 = llvm.IntType(32), llvm.IntType(64)
+
+
+@intrinsic
+def peek(typingctx, address, slot):
+    """The int64 in a slot of the table at an address."""
+    signature = types.int64(types.int64, types.int64)
+
+    def codegen(context, builder, sig, args):
+        table = builder.inttoptr(args[0], _I64.as_pointer())
+        return builder.load(builder.gep(table, [args[1]], inbounds=True))
+
+    return signature, codegen
+
+
+@intrinsic
+def pointer(typingctx, address, element):
+    """An address as a pointer to elements of a type."""
+    dtype = element.dtype if isinstance(element, types.NumberClass) else element.instance_type
+    result = types.CPointer(dtype)
+
+    def codegen(context, builder, sig, args):
+        return builder.inttoptr(args[0], context.get_value_type(result))
+
+    return result(types.int64, element), codegen
+
+
+@intrinsic
+def load(typingctx, base, offset):
+    """The element at an offset from a pointer."""
+
+    def codegen(context, builder, sig, args):
+        at = builder.gep(args[0], [args[1]], inbounds=True)
+        return context.unpack_value(builder, base.dtype, at)
+
+    return base.dtype(base, types.int64), codegen
+
+
+@intrinsic
+def store(typingctx, base, offset, value):
+    """Set the element at an offset from a pointer."""
+
+    def codegen(context, builder, sig, args):
+        at = builder.gep(args[0], [args[1]], inbounds=True)
+        context.pack_value(builder, base.dtype, args[2], at)
+
+    return types.void(base, types.int64, base.dtype), codegen
+
+
+@intrinsic
+def load_field(typingctx, base, offset, element):
+    """The number so many bytes from a pointer; records need not be aligned."""
+    dtype = element.dtype if isinstance(element, types.NumberClass) else element.instance_type
+
+    def codegen(context, builder, sig, args):
+        place = builder.gep(args[0], [args[1]])
+        at = builder.bitcast(place, context.get_data_type(dtype).as_pointer())
+        value = builder.load(at, align=1)
+        return context.data_model_manager[dtype].from_data(builder, value)
+
+    return dtype(base, types.int64, element), codegen
+
+
+@intrinsic
+def store_field(typingctx, base, offset, element, value):
+    """Set the number so many bytes from a pointer."""
+    dtype = element.dtype if isinstance(element, types.NumberClass) else element.instance_type
+
+    def codegen(context, builder, sig, args):
+        place = builder.gep(args[0], [args[1]])
+        at = builder.bitcast(place, context.get_data_type(dtype).as_pointer())
+        data = context.data_model_manager[dtype].as_data(builder, args[3])
+        builder.store(data, at, align=1)
+        return context.get_dummy_value()
+
+    return types.void(base, types.int64, element, dtype), codegen
+
+
+@intrinsic(prefer_literal=True)
+def local_array(typingctx, element, size):
+    """Memory of so many bytes on the stack of the function, as a pointer to elements."""
+    dtype = element.dtype if isinstance(element, types.NumberClass) else element.instance_type
+    result = types.CPointer(dtype)
+
+    def codegen(context, builder, sig, args):
+        kind = llvm.ArrayType(llvm.IntType(8), max(size.literal_value, 1))
+        block = cgutils.alloca_once(builder, kind)
+        block.align = 64
+        return builder.bitcast(block, context.get_value_type(result))
+
+    return result(element, size), codegen
+
+
+@intrinsic(prefer_literal=True)
+def clear(typingctx, base, size):
+    """Set bytes to zero."""
+
+    def codegen(context, builder, sig, args):
+        count = llvm.Constant(_I64, size.literal_value)
+        cgutils.memset(builder, builder.bitcast(args[0], _I8P), count, 0)
+        return context.get_dummy_value()
+
+    return types.void(base, size), codegen
+
+
+# LLVM may vectorise without checking at each row that Views overlap if accesses say which View
+# they belong to. Names make the nodes the same in every module that is linked.
+
+
+def _mark(builder, access, view, views):
+    module = builder.module
+    domain = module.add_metadata(["execspace views"])
+    scopes = [module.add_metadata([f"view {n}", domain]) for n in range(views)]
+    access.set_metadata("alias.scope", module.add_metadata([scopes[view]]))
+    others = [scope for n, scope in enumerate(scopes) if n != view]
+    if others:
+        access.set_metadata("noalias", module.add_metadata(others))
+
+
+@intrinsic(prefer_literal=True)
+def load_disjoint(typingctx, base, offset, view, views):
+    """`load` from View number `view` of `views`, none of which overlap."""
+
+    def codegen(context, builder, sig, args):
+        at = builder.gep(args[0], [args[1]], inbounds=True)
+        data = context.data_model_manager[base.dtype]
+        value = builder.load(at)
+        if not isinstance(base.dtype, types.Complex):
+            _mark(builder, value, view.literal_value, views.literal_value)
+        return data.from_data(builder, value)
+
+    return base.dtype(base, types.int64, view, views), codegen
+
+
+@intrinsic(prefer_literal=True)
+def store_disjoint(typingctx, base, offset, value, view, views):
+    """`store` into View number `view` of `views`, none of which overlap."""
+
+    def codegen(context, builder, sig, args):
+        at = builder.gep(args[0], [args[1]], inbounds=True)
+        data = context.data_model_manager[base.dtype]
+        access = builder.store(data.as_data(builder, args[2]), at)
+        if not isinstance(base.dtype, types.Complex):
+            _mark(builder, access, view.literal_value, views.literal_value)
+        return context.get_dummy_value()
+
+    return types.void(base, types.int64, base.dtype, view, views), codegen
+
+
+@inlined
+def footprint(descriptor, rank, size):
+    """First byte of a View and the one past its last."""
+    low = high = peek(descriptor, 0)
+    for d in range(rank):
+        reach = (peek(descriptor, 1 + d) - 1) * peek(descriptor, 1 + rank + d) * size
+        if reach < 0:
+            low += reach
+        else:
+            high += reach
+    return low, high + size
+
+
+class _LoopId(MDValue):
+    """A node that names a loop: distinct, and its own first operand."""
+
+    def descr(self, buf):
+        operands = [self.get_reference(), *(o.get_reference() for o in self.operands)]
+        buf += (f"distinct !{{ {', '.join(operands)} }}", "\n")
+
+    def __eq__(self, other):
+        return self is other
+
+    def __hash__(self):
+        return id(self)
+
+
+@intrinsic(prefer_literal=True)
+def independent_loop(typingctx, body, position, first, last, args):
+    """Call body(*args) for each index first <= i < last, put in at `position`."""
+    kinds = list(args.types)
+    kinds.insert(position.literal_value, types.int64)
+
+    def codegen(context, builder, sig, operands):
+        _, _, begin, end, packed = operands
+        signature = types.void(*kinds)
+        compiled = body.dispatcher.get_compile_result(signature)
+        context.add_linking_libs([compiled.library])
+        values = list(cgutils.unpack_tuple(builder, packed))
+        before = builder.block
+        loop, after = (builder.append_basic_block(name) for name in ("loop", "loop_end"))
+        builder.cbranch(builder.icmp_signed("<", begin, end), loop, after)
+        builder.position_at_end(loop)
+        index = builder.phi(_I64)
+        index.add_incoming(begin, before)
+        values.insert(position.literal_value, index)
+        context.call_internal_no_propagate(builder, compiled.fndesc, signature, values)
+        following = builder.add(index, llvm.Constant(_I64, 1), flags=("nsw",))
+        index.add_incoming(following, builder.block)
+        latch = builder.cbranch(builder.icmp_signed("<", following, end), loop, after)
+        # Interleaving several vectors pays only where rows are long, and costs most where they
+        # are short: without it rows of 12 to 50 elements are up to twice as fast.
+        module = builder.module
+        one = llvm.Constant(_I32, 1)
+        count = module.add_metadata(["llvm.loop.interleave.count", one])
+        latch.set_metadata("llvm.loop", _LoopId(module, [count], name=str(len(module.metadata))))
+        builder.position_at_end(after)
+        return context.get_dummy_value()
+
+    return types.void(body, position, types.int64, types.int64, args), codegen
+
+
+@intrinsic
+def workspace(typingctx, nbytes):
+    """Address of bytes on the stack of the caller, gone when it returns."""
+
+    def codegen(context, builder, sig, args):
+        block = builder.alloca(llvm.IntType(8), size=args[0])
+        block.align = 64
+        return builder.ptrtoint(block, _I64)
+
+    return types.int64(types.int64), codegen

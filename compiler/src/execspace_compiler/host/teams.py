@@ -1,0 +1,129 @@
+"""Joins of reductions, and fork and join of a team of threads, for generated Numba text."""
+# Types of Numba intrinsics are checked by Numba itself.
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,no-any-return"
+
+from __future__ import annotations
+
+import llvmlite.ir as llvm
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+_I8P = llvm.IntType(8).as_pointer()
+_I32, _I64 = llvm.IntType(32), llvm.IntType(64)
+
+
+# -- joins of reductions ----------------------------------------------------------------------
+
+# The order of joins is ours to choose, so they may be reassociated and thus vectorised; it is
+# fixed when the kernel is compiled, so results do not vary from run to run.
+_JOIN = ("reassoc", "nsz", "contract")
+_ORDER = ("reassoc", "nsz")
+
+
+def _join(float_op, int_op):
+    @intrinsic
+    def function(typingctx, a, b):
+        def codegen(context, builder, sig, args):
+            if isinstance(a, types.Float):
+                return getattr(builder, float_op)(args[0], args[1], flags=_JOIN)
+            return getattr(builder, int_op)(args[0], args[1])
+
+        return a(a, a), codegen
+
+    return function
+
+
+def _extreme(name, sign):
+    @intrinsic
+    def function(typingctx, a, b):
+        def codegen(context, builder, sig, args):
+            x, y = args
+            if isinstance(a, types.Float):
+                # A NaN wins; LLVM vectorises this as it stands, unlike a comparison.
+                kind = llvm.FunctionType(x.type, [x.type, x.type])
+                symbol = f"llvm.{name}.f{a.bitwidth}"
+                extreme = cgutils.get_or_insert_function(builder.module, kind, symbol)
+                return builder.call(extreme, args, fastmath=_ORDER)
+            compare = builder.icmp_signed if a.signed else builder.icmp_unsigned
+            return builder.select(compare(sign, y, x), y, x)
+
+        return a(a, a), codegen
+
+    return function
+
+
+reduce_sum, reduce_prod = _join("fadd", "add"), _join("fmul", "mul")
+reduce_min, reduce_max = _extreme("minimum", "<"), _extreme("maximum", ">")
+
+
+# -- fork and join ----------------------------------------------------------------------------
+
+
+def _fork(reduces):
+    @intrinsic
+    def function(typingctx, chunk, threads, parts, total, args):
+        """Call chunk(first, last, [part,] *args) for each part, on a team of threads."""
+        kinds = tuple(args.types)
+        head = (types.int64,) * (3 if reduces else 2)
+        signature = types.void(chunk, types.int64, types.int64, types.int64, args)
+
+        def codegen(context, builder, sig, operands):
+            _, team, n_parts, n_units, packed = operands
+            chunk_signature = types.void(*head, *kinds)
+            compiled = chunk.dispatcher.get_compile_result(chunk_signature)
+            context.add_linking_libs([compiled.library])
+
+            def call_chunk(b, first, last, part, values):
+                numbers = [first, last, part] if reduces else [first, last]
+                context.call_internal_no_propagate(
+                    b, compiled.fndesc, chunk_signature, [*numbers, *values]
+                )
+
+            _outline(context, builder, team, n_parts, n_units, packed, args, call_chunk)
+            return context.get_dummy_value()
+
+        return signature, codegen
+
+    return function
+
+
+def _outline(context, builder, team, parts, total, packed, args, call_chunk):
+    """Emit GOMP_parallel over a function that runs every team-th part."""
+    module = builder.module
+    kinds = tuple(args.types)
+    layout = llvm.LiteralStructType([_I64, _I64, *(context.get_value_type(t) for t in kinds)])
+    shared = cgutils.alloca_once(builder, layout)
+    record = llvm.Constant(layout, llvm.Undefined)
+    fields = [parts, total, *cgutils.unpack_tuple(builder, packed)]
+    for n, value in enumerate(fields):
+        record = builder.insert_value(record, value, n)
+    builder.store(record, shared)
+
+    outlined = llvm.Function(
+        module, llvm.FunctionType(llvm.VoidType(), [_I8P]), module.get_unique_name("team_member")
+    )
+    outlined.linkage = "internal"
+    b = llvm.IRBuilder(outlined.append_basic_block("entry"))
+    inner = b.load(b.bitcast(outlined.args[0], layout.as_pointer()))
+    n_parts, n_units, *values = (b.extract_value(inner, n) for n in range(len(fields)))
+    number = llvm.FunctionType(_I32, [])
+    ask = [
+        cgutils.get_or_insert_function(module, number, name)
+        for name in ("omp_get_thread_num", "omp_get_num_threads")
+    ]
+    member, members = (b.sext(b.call(f, []), _I64) for f in ask)
+    # The runtime may grant fewer threads than asked for; every part is run all the same.
+    with cgutils.for_range_slice(b, member, n_parts, members) as (part, _):
+        first = b.sdiv(b.mul(part, n_units), n_parts)
+        after = b.add(part, llvm.Constant(_I64, 1))
+        call_chunk(b, first, b.sdiv(b.mul(after, n_units), n_parts), part, values)
+    b.ret_void()
+
+    kind = llvm.FunctionType(llvm.VoidType(), [outlined.type, _I8P, _I32, _I32])
+    parallel = cgutils.get_or_insert_function(module, kind, "GOMP_parallel")
+    arguments = [outlined, builder.bitcast(shared, _I8P), builder.trunc(team, _I32)]
+    builder.call(parallel, [*arguments, llvm.Constant(_I32, 0)])
+
+
+fork_for, fork_reduce = _fork(reduces=False), _fork(reduces=True)

@@ -1,0 +1,158 @@
+"""The functions of one launch: typed once for each combination of argument types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from execspace.captures import Scope
+
+from . import hir, ir
+from .diagnostics import Fault, Loc, Reporter, syntax_fault
+from .functions import Captured, Definition, Nested
+from .names import Names
+from .types import Scalar, TupleTy, Type
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What typing a function found out.
+
+    Attributes
+    ----------
+    name : str
+        Of the IR function.
+    result : Scalar, TupleTy or None
+    effects : bool
+        It stores into Views or prints, so calls of it keep their order and number.
+    fails : bool
+        It contains an assert: its last result is the number of the one that failed, or 0.
+    """
+
+    name: str
+    result: Scalar | TupleTy | None
+    effects: bool
+    fails: bool
+
+    def results(self) -> tuple[Scalar, ...]:
+        """Scalars that it returns, tuples taken apart."""
+        return flat_scalars(self.result)
+
+
+def flat_scalars(type: Type | None) -> tuple[Scalar, ...]:
+    """The scalars of a result type, in order."""
+    if isinstance(type, TupleTy):
+        return tuple(s for t in type.items for s in flat_scalars(t))
+    return (type,) if isinstance(type, Scalar) else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Assertion:
+    """An `assert` of a kernel: where it stands and what it says."""
+
+    loc: Loc
+    message: str
+
+
+Typer = Callable[
+    [hir.Function, tuple[tuple[str, Type], ...], Reporter], tuple[ir.Function, Signature]
+]
+
+
+class ModuleTyper:
+    """Collects the functions of one launch; helpers are added as calls reach them."""
+
+    def __init__(self, type_function: Typer) -> None:
+        self.type_function = type_function
+        self.functions: list[ir.Function] = []
+        self.assertions: list[Assertion] = []
+        self.prints = False
+        self._signatures: dict[
+            tuple[Definition, hir.Function, tuple[tuple[str, Type], ...]], Signature
+        ] = {}
+        self._captured: dict[str, Captured] = {}
+        self._nested: dict[int, Nested] = {}
+        self._active: list[object] = []
+        self._names: set[str] = set()
+
+    def name(self, wanted: str) -> str:
+        """A function name that is not taken yet."""
+        name, n = wanted, 1
+        while name in self._names:
+            n += 1
+            name = f"{wanted}_{n}"
+        self._names.add(name)
+        return name
+
+    def assertion(self, loc: Loc, message: str) -> int:
+        """Number of an assertion, from 1 on."""
+        found = Assertion(loc, message)
+        if found not in self.assertions:
+            self.assertions.append(found)
+        return self.assertions.index(found) + 1
+
+    def local_array(self, function: str, loc: Loc) -> str:
+        """Variable of a local array: one for each place in the source."""
+        return f"_local_{loc.line}_{loc.column}"
+
+    def captured(self, scope: Scope, names: Names, prefix: str) -> Captured:
+        """Definition of a function from an enclosing scope, by its full name."""
+        known = self._captured.get(prefix)
+        if known is None:
+            known = self._captured[prefix] = Captured(scope, names, prefix)
+        return known
+
+    def nested(self, function: hir.Function) -> Nested:
+        """Definition of a nested function."""
+        known = self._nested.get(id(function))
+        if known is None:
+            known = self._nested[id(function)] = Nested(function)
+        return known
+
+    def enter(self, definition: Definition, loc: Loc) -> None:
+        """Begin to look into a function; a fault if that is going on already."""
+        if any(definition.identity == other for other in self._active):
+            raise syntax_fault(
+                loc, f"'{definition.name}' calls itself", "kernels cannot recurse; write a loop"
+            )
+        self._active.append(definition.identity)
+
+    def leave(self) -> None:
+        """End of what `enter` began."""
+        self._active.pop()
+
+    def helper(
+        self,
+        definition: Definition,
+        function: hir.Function,
+        types: tuple[tuple[str, Type], ...],
+        loc: Loc,
+    ) -> Signature:
+        """Type a function for a call."""
+        key = (definition, function, types)
+        done = self._signatures.get(key)
+        if done is not None:
+            return done
+        reporter = Reporter(definition.name)
+        self.enter(definition, loc)
+        try:
+            built, signature = self.type_function(function, types, reporter)
+        finally:
+            self.leave()
+        if reporter.diagnostics:
+            raise Fault(reporter.diagnostics[0])
+        self.functions.append(built)
+        self._signatures[key] = signature
+        return signature
+
+
+def has_effects(function: ir.Function, effectful: frozenset[str]) -> bool:
+    """Whether a call of a function does more than to return a value."""
+    parameters = {p.name for p in function.parameters}
+    for s in ir.walk_statements(function.body):
+        if isinstance(s, ir.Print | ir.Fail):
+            return True
+        if isinstance(s, ir.Store) and s.view.name in parameters:
+            return True
+    calls = (e for e in ir.walk_expressions(function.body) if isinstance(e, ir.Call))
+    return any(c.function in effectful for c in calls)

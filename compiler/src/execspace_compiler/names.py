@@ -1,0 +1,72 @@
+"""What the outer names of a function stand for in one launch.
+
+Values come from the launch's captures, so that a plan can be made again later from the same
+record; only what never changes (modules, builtins) is looked up anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+
+from execspace import Capture
+from execspace.captures import lookup
+
+
+class Unknown:
+    """The value of a name that is not defined."""
+
+
+class Object:
+    """The value of a given parameter, such as `self`, of which only attributes are known."""
+
+
+@dataclass(frozen=True)
+class Names:
+    """Outer names of one function.
+
+    Attributes
+    ----------
+    fn : function
+    given : frozenset of str
+        Parameters that are given beforehand: outer names, too.
+    captures : mapping
+        Full name -> Capture, for the kernel and all functions that it captures.
+    hidden : mapping
+        Full name of a captured View -> name of the variable that carries it.
+    prefix : str
+        What full names of this function begin with: "" for the kernel, "helper/" for a helper.
+    """
+
+    fn: FunctionType
+    given: frozenset[str]
+    captures: Mapping[str, Capture]
+    hidden: Mapping[str, str]
+    prefix: str = ""
+
+    def full(self, path: tuple[str, ...]) -> str:
+        """Full name of a dotted name of this function."""
+        return self.prefix + ".".join(path)
+
+    def view(self, path: tuple[str, ...]) -> str | None:
+        """The variable that carries a captured View, or None if the name is no View."""
+        return self.hidden.get(self.full(path))
+
+    def value(self, path: tuple[str, ...]) -> Any:
+        """What any other name stands for; `Unknown` if it is not defined."""
+        full = self.full(path)
+        known = self.captures.get(full)
+        if known is not None:
+            return Unknown if repr(known.value) == "<undefined>" else known.value
+        if path[0] in self.given:
+            inner = any(n.startswith(f"{full}.") for n in self.captures)
+            return Object if inner else Unknown
+        value = lookup(self.fn, path)
+        return Unknown if repr(value) == "<undefined>" else value
+
+    def views_of_helper(self, path: tuple[str, ...]) -> tuple[str, ...]:
+        """Variables of the Views that a captured function captures itself."""
+        start = f"{self.full(path)}/"
+        return tuple(v for n, v in self.hidden.items() if n.startswith(start))

@@ -1,0 +1,320 @@
+"""Values as the typer knows them: expressions, and what exists only at compile time.
+
+A tuple, a subview or a function in a kernel is never an object at run time. It is its parts:
+scalars in variables of their own. `type_of` says what a value is, `parts` lists its scalars and
+Views, and `rebuild` makes the value again from a type and a name, in which parts are
+"name_0_", "name_1_" and so on. That is how such values live in variables and how they are
+passed to helpers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import ir
+from .diagnostics import Loc, type_fault
+from .types import INDEX, Compound, Element, Record, Scalar, TupleTy, Type, ViewTy
+
+if TYPE_CHECKING:
+    from .functions import Definition
+
+
+@dataclass(frozen=True, slots=True)
+class TupleValue:
+    """A tuple: its items."""
+
+    items: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Obj:
+    """A compile-time object that is no number: a library function, a type, a string, None."""
+
+    value: Any
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """An attribute of a value that can only be called: `A.extent`."""
+
+    owner: Value
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionValue:
+    """A Python function: its definition, and the variables and Views that it captures.
+
+    `env` is None for a nested function within the function that defines it: there its
+    variables are read at each call, as Python reads them.
+    """
+
+    definition: Definition
+    env: tuple[tuple[str, Value], ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """A dimension of a View that a subview drops: its index."""
+
+    index: ir.Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A dimension that a subview keeps: where it starts, its step and its extent."""
+
+    start: ir.Expr
+    step: int
+    extent: ir.Expr
+
+
+@dataclass(frozen=True, slots=True)
+class ViewRef:
+    """A part of a View: one entry for each dimension of `base`, and for part of a record the
+    field's type and its distance in bytes from the start of the element."""
+
+    base: ir.Var
+    dims: tuple[Fixed | Span, ...]
+    field: Element | None = None
+    byte: ir.Expr | None = None
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """The dimensions that are left."""
+        return tuple(d for d in self.dims if isinstance(d, Span))
+
+
+Value = ir.Expr | TupleValue | Obj | Method | FunctionValue | ViewRef
+
+
+# -- types of compile-time values -------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ObjTy(Compound):
+    """Type of an Obj: the very object."""
+
+    key: object
+    obj: Obj = field(compare=False)
+
+    def __str__(self) -> str:
+        return describe(self.obj)
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionTy(Compound):
+    """Type of a FunctionValue."""
+
+    definition: Definition
+    env: tuple[tuple[str, Type], ...] | None
+
+    def __str__(self) -> str:
+        return f"function '{self.definition.name}'"
+
+
+@dataclass(frozen=True, slots=True)
+class RefTy(Compound):
+    """Type of a ViewRef: per dimension None where an index drops it, otherwise its step."""
+
+    base: ir.Var
+    steps: tuple[int | None, ...]
+    field: Element | None
+    offset: bool
+
+    def __str__(self) -> str:
+        if self.field is not None:
+            return f"{self.field} in View '{self.base.name}'"
+        return f"subview of '{self.base.name}'"
+
+
+@dataclass(frozen=True, slots=True)
+class AliasTy(Compound):
+    """Type of a variable that is another name for a View or local array."""
+
+    base: ir.Var
+
+    def __str__(self) -> str:
+        return describe(self.base)
+
+
+def type_of(value: Value, loc: Loc) -> Type:
+    """Type of a value that a variable can hold or a helper can take."""
+    match value:
+        case TupleValue():
+            return TupleTy(tuple(type_of(v, loc) for v in value.items))
+        case Obj():
+            key = value.value if isinstance(value.value, str) else id(value.value)
+            return ObjTy((type(value.value), key), value)
+        case FunctionValue():
+            env = value.env
+            if env is None:
+                return FunctionTy(value.definition, None)
+            return FunctionTy(value.definition, tuple((n, type_of(v, loc)) for n, v in env))
+        case ViewRef():
+            steps = tuple(d.step if isinstance(d, Span) else None for d in value.dims)
+            return RefTy(value.base, steps, value.field, value.byte is not None)
+        case Method():
+            raise type_fault(loc, f"{describe(value)} can only be called")
+        case ir.Var() if isinstance(value.type, ViewTy):
+            return AliasTy(ir.Var(value.name, value.type))
+    return value.type
+
+
+def parts(value: Value, name: str) -> list[tuple[str, ir.Expr]]:
+    """The scalars and Views that a value consists of, each with the name of its variable."""
+    match value:
+        case TupleValue():
+            pairs = [parts(v, f"{name}_{n}_") for n, v in enumerate(value.items)]
+            return [p for pair in pairs for p in pair]
+        case FunctionValue():
+            pairs = [parts(v, f"{name}_{n}_") for n, v in value.env or ()]
+            return [p for pair in pairs for p in pair]
+        case ViewRef():
+            found: list[tuple[str, ir.Expr]] = [(f"{name}_base_", value.base)]
+            for d, dim in enumerate(value.dims):
+                if isinstance(dim, Fixed):
+                    found.append((f"{name}_at{d}_", dim.index))
+                else:
+                    found.append((f"{name}_from{d}_", dim.start))
+                    found.append((f"{name}_n{d}_", dim.extent))
+            if value.byte is not None:
+                found.append((f"{name}_byte_", value.byte))
+            return found
+        case Obj() | Method():
+            return []
+    return [(name, value)]
+
+
+def rebuild(type: Type, name: str, loc: Loc) -> Value:
+    """The value of a type whose parts are in variables of a name."""
+    match type:
+        case TupleTy():
+            items = (rebuild(t, f"{name}_{n}_", loc) for n, t in enumerate(type.items))
+            return TupleValue(tuple(items))
+        case ObjTy():
+            return type.obj
+        case AliasTy():
+            return type.base
+        case FunctionTy():
+            if type.env is None:
+                return FunctionValue(type.definition, None)
+            env = ((n, rebuild(t, f"{name}_{n}_", loc)) for n, t in type.env)
+            return FunctionValue(type.definition, tuple(env))
+        case RefTy():
+
+            def part(which: str) -> ir.Var:
+                return ir.Var(f"{name}_{which}_", INDEX, loc)
+
+            dims = tuple(
+                Fixed(part(f"at{d}")) if s is None else Span(part(f"from{d}"), s, part(f"n{d}"))
+                for d, s in enumerate(type.steps)
+            )
+            byte = part("byte") if type.offset else None
+            return ViewRef(type.base, dims, type.field, byte)
+    return ir.Var(name, type, loc)
+
+
+def as_parameter(type: Type, name: str) -> Type:
+    """The type as seen by a function that receives the value as parameter `name`."""
+    match type:
+        case TupleTy():
+            items = (as_parameter(t, f"{name}_{n}_") for n, t in enumerate(type.items))
+            return TupleTy(tuple(items))
+        case AliasTy():
+            return type.base.type
+        case FunctionTy() if type.env is not None:
+            env = ((n, as_parameter(t, f"{name}_{n}_")) for n, t in type.env)
+            return FunctionTy(type.definition, tuple(env))
+        case RefTy():
+            base = ir.Var(f"{name}_base_", type.base.type)
+            return RefTy(base, type.steps, type.field, type.offset)
+    return type
+
+
+# -- questions --------------------------------------------------------------------------------
+
+
+def describe(value: Value) -> str:
+    """What a value is, for messages."""
+    match value:
+        case TupleValue():
+            return f"a tuple of {len(value.items)}"
+        case Obj():
+            if isinstance(value.value, str):
+                return "a string"
+            if value.value is None:
+                return "None"
+            return f"'{value.path}' ({type(value.value).__name__})"
+        case Method():
+            return f"the method '{value.name}'"
+        case FunctionValue():
+            return f"the function '{value.definition.name}'"
+        case ViewRef():
+            return str(type_of(value, value.base.loc))
+    if isinstance(value.type, ViewTy):
+        kind = "View" if value.type.shape is None else "local array"
+        return f"{kind} '{value.name}'" if isinstance(value, ir.Var) else "a View"
+    return str(value.type)
+
+
+def is_view(value: Value) -> bool:
+    """Whether it can be indexed like a View."""
+    if isinstance(value, ViewRef):
+        return bool(value.spans) or value.field is not None
+    return isinstance(value, ir.Var) and isinstance(value.type, ViewTy)
+
+
+def whole(value: ir.Var) -> ViewRef:
+    """A View as a ViewRef that keeps all of it."""
+    assert isinstance(value.type, ViewTy)
+    return ViewRef(
+        value,
+        tuple(Span(ir.Const(0, INDEX), 1, extent(value, d)) for d in range(value.type.rank)),
+    )
+
+
+def extent(view: ir.Var, d: int, loc: Loc | None = None) -> ir.Expr:
+    """Extent of a dimension of a View or local array."""
+    assert isinstance(view.type, ViewTy)
+    loc = loc or view.loc
+    if view.type.shape is not None:
+        return ir.Const(view.type.shape[d], INDEX, loc)
+    return ir.Extent(view, d, INDEX, loc)
+
+
+def scalar(value: Value, loc: Loc) -> Any:
+    """The value as an expression whose type is a Scalar; a fault if it is none."""
+    if isinstance(value, ir.Expr) and isinstance(value.type, Scalar):
+        return value
+    hint = ""
+    if isinstance(value, ir.Var) and isinstance(value.type, ViewTy):
+        index = ", ".join("ijklmnpq"[: value.type.rank])
+        hint = f"index it: {value.name}[{index or '()'}]"
+    elif isinstance(value, FunctionValue):
+        hint = f"call it: {value.definition.name}(...)"
+    elif isinstance(value, ViewRef) and isinstance(value.field, Record):
+        hint = f"take one of its fields: {', '.join(n for n, _, _ in value.field.fields)}"
+    raise type_fault(loc, f"expected a number, got {describe(value)}", hint)
+
+
+def constant_shape(values: Sequence[Value], loc: Loc) -> tuple[int, ...]:
+    """Extents that are compile-time constants."""
+    shape = []
+    for v in values:
+        constant = isinstance(v, ir.Const) and isinstance(v.value, int | np.integer)
+        if not constant or isinstance(v.value, bool):  # type: ignore[union-attr]
+            raise type_fault(
+                loc,
+                f"es.local needs a shape of constants, got {describe(v)}",
+                "write the number, capture it, or mark the parameter with es.static",
+            )
+        if v.value < 0:  # type: ignore[union-attr]
+            raise type_fault(loc, f"es.local with the negative extent {v.value}")  # type: ignore[union-attr]
+        shape.append(int(v.value))  # type: ignore[union-attr]
+    return tuple(shape)

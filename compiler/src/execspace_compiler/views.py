@@ -1,0 +1,343 @@
+"""Typing of indexing: elements, subviews, fields of records, and local arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from execspace import ALL, View
+from execspace.dtypes import as_dtype
+from execspace.errors import DTypeError
+
+from . import hir, ir
+from .calls import CallRules
+from .diagnostics import Loc, type_fault
+from .types import BOOL, INDEX, Element, Record, Scalar, SubArray, ViewTy, element_of
+from .values import (
+    Fixed,
+    Obj,
+    Span,
+    TupleValue,
+    Value,
+    ViewRef,
+    constant_shape,
+    describe,
+    extent,
+    is_view,
+    scalar,
+    whole,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An element in memory: what a store needs."""
+
+    view: ir.Var
+    indices: tuple[ir.Expr, ...]
+    byte: ir.Expr | None
+    type: Scalar
+
+
+class ViewRules(CallRules):
+    """Indexing; FunctionTyper adds names and statements."""
+
+    def value(self, e: hir.Expr) -> Value:
+        """Value of any expression."""
+        raise NotImplementedError
+
+    def operands(self, exprs: Sequence[hir.Expr]) -> list[Value]:
+        """Values of several expressions, in Python's order of evaluation."""
+        raise NotImplementedError
+
+    # -- indices ----------------------------------------------------------------------------
+
+    def indexed(self, e: hir.Subscript) -> Value | Place:
+        """What `base[...]` stands for: an element, a part of a View, or an item of a tuple."""
+        slots: list[hir.Expr] = [e.base]
+        for part in e.indices:
+            slots += hir.children(part) if isinstance(part, hir.Slice) else (part,)
+        values = self.operands(slots)
+        base = values[0]
+        rest = iter(values[1:])
+        keys: list[Value | tuple[Value | None, ...]] = []
+        for part in e.indices:
+            if isinstance(part, hir.Slice):
+                ends = (part.start, part.stop, part.step)
+                keys.append(tuple(None if x is None else next(rest) for x in ends))
+            else:
+                keys.append(next(rest))
+        locs = [part.loc for part in e.indices]
+        if isinstance(base, TupleValue):
+            return self._item(base, keys, e.loc)
+        if isinstance(base, ViewRef) and base.field is not None:
+            return self._within(base, keys, locs, e.loc)
+        if not is_view(base):
+            hint = ""
+            if isinstance(base, Obj) and isinstance(base.value, View | np.ndarray):
+                hint = "pass the View as an argument"
+            raise type_fault(e.loc, f"cannot index {describe(base)}", hint)
+        return self.part_of(base, keys, locs, e.loc)
+
+    def _item(self, base: TupleValue, keys: list[Any], loc: Loc) -> Value:
+        if len(keys) != 1:
+            raise type_fault(loc, "a tuple takes one index")
+        index = None if isinstance(keys[0], tuple) else keys[0]
+        if not isinstance(index, ir.Const) or not isinstance(index.value, int | np.integer):
+            raise type_fault(loc, "the index of a tuple must be a constant")
+        if not -len(base.items) <= index.value < len(base.items):
+            raise type_fault(loc, f"index {index.value} is outside a tuple of {len(base.items)}")
+        return base.items[int(index.value)]
+
+    def part_of(self, base: Value, keys: list[Any], locs: list[Loc], loc: Loc) -> ViewRef | Place:
+        """A View or subview with one key for each of its dimensions."""
+        ref = whole(base) if isinstance(base, ir.Var) else base
+        assert isinstance(ref, ViewRef) and isinstance(ref.base.type, ViewTy)
+        spans = ref.spans
+        if len(keys) != len(spans):
+            name = ref.base.name if isinstance(base, ir.Var) else "..."
+            raise type_fault(
+                loc,
+                f"{describe(base)} has rank {len(spans)}, got {len(keys)} "
+                f"{'index' if len(keys) == 1 else 'indices'}",
+                f"write {name}[{', '.join('ijklmnpq'[: len(spans)])}]; "
+                f"a part of a View is written with slices",
+            )
+        dims: list[Fixed | Span] = []
+        number = 0
+        for d, dim in enumerate(ref.dims):
+            if isinstance(dim, Fixed):
+                dims.append(dim)
+                continue
+            key, at = keys[number], locs[number]
+            if isinstance(key, tuple):
+                dims.append(self._sliced(dim, key, at))
+            elif isinstance(key, Obj) and key.value is ALL:
+                dims.append(dim)
+            elif isinstance(key, TupleValue) and len(key.items) == 2:
+                dims.append(self._sliced(dim, (*key.items, None), at))
+            else:
+                direct = ref.base if isinstance(base, ir.Var) else None
+                dims.append(Fixed(self._place(dim, key, describe(base), number, direct, d, at)))
+            number += 1
+        part = ViewRef(ref.base, tuple(dims))
+        if part.spans:
+            return part
+        indices = tuple(d.index for d in dims if isinstance(d, Fixed))
+        element = ref.base.type.element
+        if isinstance(element, Record):
+            return ViewRef(ref.base, tuple(dims), element, ir.Const(0, INDEX, loc))
+        return Place(ref.base, indices, None, element)
+
+    def _place(
+        self, dim: Span, key: Value, what: str, number: int, direct: ir.Var | None, d: int, loc: Loc
+    ) -> ir.Expr:
+        """Index into the base of one index of a View or subview."""
+        index = scalar(key, loc)
+        if not index.type.is_integer:
+            raise type_fault(
+                loc,
+                f"index {number} of {what} is {index.type}, expected an integer",
+                "convert it with int(...)",
+            )
+        if isinstance(index, ir.Const) and index.value < 0:
+            # Only a literal negative subscript counts from the end, as Python reads it.
+            whole_extent = extent(direct, d, loc) if direct is not None else dim.extent
+            index = self.add(whole_extent, ir.Const(int(index.value), INDEX, loc))
+        index = self.coerce(index, INDEX)
+        if direct is not None:
+            return index  # type: ignore[no-any-return]
+        checked = ir.Op("bounded", (index, dim.extent), INDEX.strong, loc)
+        return self.add(dim.start, self.times(checked, dim.step))
+
+    def add(self, a: ir.Expr, b: ir.Expr) -> ir.Expr:
+        """Sum of two indices."""
+        for x, y in ((a, b), (b, a)):
+            if isinstance(x, ir.Const) and x.value == 0:
+                return y
+        if isinstance(a, ir.Const) and isinstance(b, ir.Const):
+            return ir.Const(a.value + b.value, INDEX, a.loc)
+        return ir.Op("add", (a, b), INDEX, a.loc)
+
+    def times(self, a: ir.Expr, factor: int) -> ir.Expr:
+        """An index times a constant."""
+        if factor == 1:
+            return a
+        if isinstance(a, ir.Const):
+            return ir.Const(a.value * factor, INDEX, a.loc)
+        return ir.Op("mul", (a, ir.Const(factor, INDEX, a.loc)), INDEX, a.loc)
+
+    def _sliced(self, dim: Span, ends: tuple[Any, ...], loc: Loc) -> Span:
+        """`start:stop:step` of a dimension, with Python's rules for bounds out of range."""
+        step = 1
+        if ends[2] is not None:
+            given = scalar(ends[2], loc)
+            constant = isinstance(given, ir.Const) and given.type.is_integer
+            if not constant or given.value == 0:
+                raise type_fault(loc, "the step of a slice must be a constant other than zero")
+            step = int(given.value)
+        if ends[0] is None and ends[1] is None and step == 1:
+            return dim
+        n = dim.extent
+        low, high = (0, n) if step > 0 else (-1, self.add(n, ir.Const(-1, INDEX, loc)))
+        bottom = ir.Const(low, INDEX, loc)
+        top = high if isinstance(high, ir.Expr) else ir.Const(high, INDEX, loc)
+        start = self._bound(ends[0], n, bottom, top, loc, default=bottom if step > 0 else top)
+        stop = self._bound(ends[1], n, bottom, top, loc, default=top if step > 0 else bottom)
+        return Span(
+            self.add(dim.start, self.times(self.stable(start), dim.step)),
+            dim.step * step,
+            self.stable(self._length(start, stop, step, loc)),
+        )
+
+    def _bound(
+        self, end: Value | None, n: ir.Expr, low: ir.Expr, high: ir.Expr, loc: Loc, default: ir.Expr
+    ) -> ir.Expr:
+        if end is None:
+            return default
+        e = scalar(end, loc)
+        if not e.type.is_integer:
+            raise type_fault(loc, f"a bound of a slice is {e.type}, expected an integer")
+        constants = [x.value for x in (e, n, low, high) if isinstance(x, ir.Const)]
+        if len(constants) == 4:
+            i, size, least, most = map(int, constants)
+            i = i + size if i < 0 else i
+            return ir.Const(min(max(i, least), most), INDEX, loc)
+        e = self.stable(self.coerce(e, INDEX))
+        if not (isinstance(e, ir.Const) and e.value >= 0):
+            negative = ir.Op("lt", (e, ir.Const(0, INDEX, loc)), BOOL, loc)
+            e = self.stable(ir.Select(negative, ir.Op("add", (e, n), INDEX, loc), e, INDEX, loc))
+            e = ir.Op("max", (e, low), INDEX, loc)
+        return self.stable(ir.Op("min", (e, high), INDEX, loc))
+
+    def _length(self, start: ir.Expr, stop: ir.Expr, step: int, loc: Loc) -> ir.Expr:
+        if isinstance(start, ir.Const) and isinstance(stop, ir.Const):
+            return ir.Const(len(range(start.value, stop.value, step)), INDEX, loc)
+        a, b = (stop, start) if step > 0 else (start, stop)
+        distance: ir.Expr = a
+        if not (isinstance(b, ir.Const) and b.value == 0):
+            distance = ir.Op("sub", (a, b), INDEX, loc)
+        if abs(step) > 1:
+            size = ir.Const(abs(step), INDEX, loc)
+            more = self.add(distance, ir.Const(abs(step) - 1, INDEX, loc))
+            distance = ir.Op("floordiv", (more, size), INDEX, loc)
+        if isinstance(start, ir.Const) and start.value == 0 and isinstance(stop, ir.Extent):
+            return distance
+        return ir.Op("max", (distance, ir.Const(0, INDEX, loc)), INDEX, loc)
+
+    def stable(self, e: ir.Expr) -> ir.Expr:
+        """The same number in a form that later statements cannot change."""
+        if isinstance(e, ir.Const | ir.Extent):
+            return e
+        return self.keep(e)  # type: ignore[no-any-return]
+
+    def keep(self, value: Any) -> Any:
+        """Put a value into temporaries."""
+        raise NotImplementedError
+
+    # -- fields of records --------------------------------------------------------------------
+
+    def field(self, base: ViewRef, name: str, loc: Loc) -> ViewRef | Place:
+        """`p[i].name`."""
+        record = base.field
+        assert isinstance(record, Record) and base.byte is not None
+        for field_name, offset, type in record.fields:
+            if field_name == name:
+                byte = self.add(base.byte, ir.Const(offset, INDEX, loc))
+                return self._at(base, type, byte)
+        raise type_fault(
+            loc,
+            f"{record} has no field '{name}'",
+            f"its fields are {', '.join(n for n, _, _ in record.fields)}",
+        )
+
+    def _at(self, base: ViewRef, type: Element, byte: ir.Expr) -> ViewRef | Place:
+        if isinstance(type, Scalar):
+            indices = tuple(d.index for d in base.dims if isinstance(d, Fixed))
+            return Place(base.base, indices, byte, type)
+        return ViewRef(base.base, base.dims, type, byte)
+
+    def _within(self, base: ViewRef, keys: list[Any], locs: list[Loc], loc: Loc) -> ViewRef | Place:
+        """An element of a field that is an array, or `p[i]["name"]`."""
+        type, byte = base.field, base.byte
+        assert type is not None and byte is not None
+        if isinstance(type, Record):
+            key = keys[0] if len(keys) == 1 else None
+            if isinstance(key, Obj) and isinstance(key.value, str):
+                return self.field(base, key.value, loc)
+            raise type_fault(loc, f"{type} is indexed by the name of a field")
+        assert isinstance(type, SubArray)
+        if len(keys) != len(type.shape) or any(isinstance(k, tuple) for k in keys):
+            raise type_fault(
+                loc, f"{type} takes {len(type.shape)} integers as indices, got {len(keys)}"
+            )
+        size = type.element.itemsize
+        strides = [size * int(np.prod(type.shape[d + 1 :])) for d in range(len(keys))]
+        for d, (key, n, stride) in enumerate(zip(keys, type.shape, strides, strict=True)):
+            dim = Span(ir.Const(0, INDEX, loc), stride, ir.Const(n, INDEX, loc))
+            byte = self.add(byte, self._place(dim, key, str(type), d, None, d, locs[d]))
+        return self._at(base, type.element, byte)
+
+    # -- loads and stores ---------------------------------------------------------------------
+
+    def load(self, place: Place, loc: Loc) -> ir.Expr:
+        """The number at a place."""
+        return ir.Load(place.view, place.indices, place.type, loc, place.byte)
+
+    def read(self, found: Value | Place, loc: Loc) -> Value:
+        """A place as the number that is there."""
+        return self.load(found, loc) if isinstance(found, Place) else found
+
+    def store(self, place: Place, value: Value, loc: Loc) -> ir.Stmt:
+        """Store a number, converted to the type of the place."""
+        type = place.view.type
+        assert isinstance(type, ViewTy)
+        if type.readonly:
+            raise type_fault(loc, f"View '{place.view.name}' is read-only")
+        e = scalar(value, loc)
+        if e.type.kind == "c" and place.type.kind != "c":
+            raise type_fault(
+                loc,
+                f"cannot store {e.type} into View '{place.view.name}' of {place.type}",
+                "take its .real or abs() first",
+            )
+        return ir.Store(place.view, place.indices, self.coerce(e, place.type), loc, place.byte)
+
+    def leaves(self, ref: ViewRef, loc: Loc) -> list[Place]:
+        """The numbers that a record consists of."""
+        assert ref.field is not None and ref.byte is not None
+        if isinstance(ref.field, Record):
+            inner = [(offset, type) for _, offset, type in ref.field.fields]
+        else:
+            element = ref.field.element  # type: ignore[union-attr]
+            count = ref.field.itemsize // element.itemsize
+            inner = [(n * element.itemsize, element) for n in range(count)]
+        found: list[Place] = []
+        for offset, type in inner:
+            at = self._at(ref, type, self.add(ref.byte, ir.Const(offset, INDEX, loc)))
+            found += [at] if isinstance(at, Place) else self.leaves(at, loc)
+        return found
+
+    # -- local arrays -------------------------------------------------------------------------
+
+    def local_type(self, args: Sequence[Value], loc: Loc) -> ViewTy:
+        """Type of `es.local(shape, dtype)`."""
+        if not 1 <= len(args) <= 2:
+            raise type_fault(loc, f"es.local takes a shape and a dtype, got {len(args)} arguments")
+        given = args[0].items if isinstance(args[0], TupleValue) else (args[0],)
+        shape = constant_shape(given, loc)
+        element: Element = Scalar("float64")
+        if len(args) == 2:
+            wanted: Any = args[1].value if isinstance(args[1], Obj) else None
+            try:
+                element = element_of(as_dtype(wanted))
+            except DTypeError:
+                raise type_fault(
+                    loc, f"es.local needs a dtype, got {describe(args[1])}", "write es.float64"
+                ) from None
+        assert not isinstance(element, SubArray)
+        unit = len(shape) - 1 if shape else None
+        return ViewTy(element, len(shape), "right", unit, False, shape)

@@ -1,0 +1,397 @@
+"""What a function takes from enclosing scopes, and how it is read again at every launch.
+
+Views become hidden arguments. Numbers, strings, dtypes and functions are constants *by value*:
+their tags are part of the key of a compiled plan, so changing one recompiles. What a captured
+function captures itself is followed in turn; its names are written "helper/name".
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator
+from functools import lru_cache, partial
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from .argtypes import SCALAR_TYPES
+from .errors import LaunchError
+from .space import Capture
+from .view import View, view_of
+
+# Modules whose attributes never change: `math.pi` needs no second look at each launch.
+_FIXED_MODULES = ("math", "cmath", "numpy", "execspace", "builtins", "operator")
+
+_MISSING = type("Missing", (), {"__repr__": lambda self: "<undefined>"})()
+
+
+class Scope:
+    """A function together with parameters that are given beforehand.
+
+    Attributes
+    ----------
+    fn : function
+    given : dict
+        Parameter -> value: `self` of a bound method, what functools.partial binds, arguments
+        that are compile-time constants.
+    kernel : Kernel or None
+        Whose options apply, if the function was decorated.
+    """
+
+    __slots__ = ("fn", "given", "kernel")
+
+    def __init__(self, fn: FunctionType, given: dict[str, Any], kernel: Any = None) -> None:
+        self.fn = fn
+        self.given = given
+        self.kernel = kernel
+
+    def __repr__(self) -> str:
+        return f"<{self.fn.__qualname__} with {', '.join(self.given) or 'nothing'} given>"
+
+
+def scope_of(value: Any) -> Scope | None:
+    """The Scope of anything that is a Python function at heart; None for all else.
+
+    Functions, kernels, bound methods, functools.partial objects, and objects whose class
+    defines ``__call__`` as a Python function.
+    """
+    if isinstance(value, FunctionType):
+        return Scope(value, {})
+    if isinstance(value, Scope):
+        return value
+    if isinstance(value, MethodType):
+        inner = scope_of(value.__func__)
+        if inner is None:
+            return None
+        names = [n for n in parameters(inner.fn) if n not in inner.given]
+        return Scope(inner.fn, {names[0]: value.__self__, **inner.given}, inner.kernel)
+    if isinstance(value, partial):
+        return _scope_of_partial(value)
+    own = getattr(value, "scope", None)
+    if type(own) is Scope:  # a Kernel
+        return own
+    call = getattr(type(value), "__call__", None)  # noqa: B004 - the function itself is wanted
+    if not isinstance(value, type) and (isinstance(call, FunctionType) or _is_kernel(call)):
+        return scope_of(MethodType(call, value))  # type: ignore[arg-type]
+    return None
+
+
+def _is_kernel(value: Any) -> bool:
+    return type(getattr(value, "scope", None)) is Scope
+
+
+def _scope_of_partial(value: partial[Any]) -> Scope | None:
+    inner = scope_of(value.func)
+    if inner is None:
+        return None
+    names = [n for n in parameters(inner.fn) if n not in inner.given]
+    unknown = set(value.keywords) - {*parameters(inner.fn), *keyword_only(inner.fn)}
+    if len(value.args) > len(names) or unknown:
+        what = f"no parameter {sorted(unknown)[0]!r}" if unknown else f"{len(names)} parameters"
+        raise LaunchError(f"{value!r}: function '{inner.fn.__name__}' has {what}.")
+    given = {**inner.given, **dict(zip(names, value.args, strict=False)), **value.keywords}
+    return Scope(inner.fn, given, inner.kernel)
+
+
+def parameters(fn: FunctionType) -> tuple[str, ...]:
+    """Positional parameters of a function."""
+    return fn.__code__.co_varnames[: fn.__code__.co_argcount]
+
+
+def keyword_only(fn: FunctionType) -> tuple[str, ...]:
+    """Keyword-only parameters of a function."""
+    code = fn.__code__
+    return code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+
+
+def defaults(fn: FunctionType) -> dict[str, Any]:
+    """Default values of a function's parameters."""
+    values = fn.__defaults__ or ()
+    named = parameters(fn)
+    found = dict(zip(named[len(named) - len(values) :], values, strict=True))
+    found.update(fn.__kwdefaults__ or {})
+    return found
+
+
+# -- reading names ----------------------------------------------------------------------------
+
+
+def lookup(scope: Scope | FunctionType, path: tuple[str, ...]) -> Any:
+    """Value of a dotted name as a function sees it now; a marker if it is not defined."""
+    if type(scope) is Scope:
+        fn, value = scope.fn, scope.given.get(path[0], _MISSING)
+    else:
+        assert isinstance(scope, FunctionType)
+        fn, value = scope, _MISSING
+    if value is _MISSING:
+        value = _outer(fn, path[0])
+    for attribute in path[1:]:
+        value = getattr(value, attribute, _MISSING)
+    return value
+
+
+def _outer(fn: FunctionType, name: str) -> Any:
+    code = fn.__code__
+    free = code.co_freevars
+    if name in free:
+        try:
+            return (fn.__closure__ or ())[free.index(name)].cell_contents
+        except ValueError:
+            return _MISSING
+    if name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
+        return defaults(fn).get(name, _MISSING)
+    value = fn.__globals__.get(name, _MISSING)
+    return getattr(builtins, name, _MISSING) if value is _MISSING else value
+
+
+def captured_paths(scope: Scope | FunctionType) -> Iterator[tuple[str, ...]]:
+    """Dotted names that a function reads from outside and whose values may change."""
+    if not isinstance(scope, Scope):
+        scope = Scope(scope, {})
+    seen = set()
+    roots = frozenset((*scope.given, *defaults(scope.fn)))
+    for path in loaded_names(scope.fn.__code__, roots):
+        depth, value = follow(scope, path)
+        if path[0] in roots:
+            fixed = False
+        else:
+            fixed = _is_fixed(scope.fn, path[0], value)
+        if not fixed and path[:depth] not in seen:
+            seen.add(path[:depth])
+            yield path[:depth]
+
+
+def _is_fixed(fn: FunctionType, root: str, value: Any) -> bool:
+    """Whether a name need not be read again: a module, or a builtin that nothing shadows."""
+    if isinstance(value, ModuleType):
+        return True
+    shadowed = root in fn.__code__.co_freevars or root in fn.__globals__
+    return not shadowed and hasattr(builtins, root)
+
+
+def follow(scope: Scope | FunctionType, path: tuple[str, ...]) -> tuple[int, Any]:
+    """How many parts of a dotted name lead through modules and objects, and to what value.
+
+    The rest are attributes that kernels know themselves, such as `shape` of a View. Modules
+    whose attributes never change end the walk too.
+    """
+    value = lookup(scope, path[:1])
+    depth = 1
+    while depth < len(path) and _has_constants(value):
+        value = getattr(value, path[depth], _MISSING)
+        depth += 1
+    return depth, value
+
+
+def _has_constants(value: Any) -> bool:
+    if isinstance(value, ModuleType):
+        return value.__name__.partition(".")[0] not in _FIXED_MODULES
+    known = View | np.ndarray | np.generic | np.dtype | FunctionType | BuiltinFunctionType | Scope
+    if value is _MISSING or isinstance(value, known | MethodType | partial) or _is_kernel(value):
+        return False
+    if isinstance(value, tuple | str | int | float | complex):
+        return False
+    return not (isinstance(value, type) and value.__module__ in ("builtins", "numpy"))
+
+
+@lru_cache(maxsize=4096)
+def loaded_names(
+    code: CodeType, roots: frozenset[str] = frozenset()
+) -> tuple[tuple[str, ...], ...]:
+    """Dotted names that a code object reads from enclosing scopes, in order.
+
+    `roots` are parameters that count as such names, because they are given beforehand.
+    """
+    return tuple(_loads(code, frozenset(code.co_freevars) | roots, roots))
+
+
+def _loads(
+    code: CodeType, free: frozenset[str], roots: frozenset[str]
+) -> Iterator[tuple[str, ...]]:
+    import dis
+
+    path: list[str] = []
+    for op in dis.get_instructions(code):
+        if path and op.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+            path.append(op.argval)
+            continue
+        if path and op.opname in ("CACHE", "PRECALL", "PUSH_NULL"):
+            continue
+        if path:
+            yield tuple(path)
+            path = []
+        outer = op.opname in ("LOAD_GLOBAL", "LOAD_NAME")
+        cell = op.opname.startswith("LOAD_") and "DEREF" in op.opname
+        if outer or (cell and op.argval in free):
+            path = [op.argval]
+        elif "LOAD_FAST" in op.opname:
+            # From Python 3.13 on one instruction may load two variables.
+            names = op.argval if isinstance(op.argval, tuple) else (op.argval,)
+            for name in names:
+                if path:
+                    yield tuple(path)
+                path = [name] if name in roots else []
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            inner = free & frozenset(constant.co_freevars)
+            yield from _loads(constant, inner, roots & inner)
+
+
+# -- tags -------------------------------------------------------------------------------------
+
+
+def constant_tag(value: Any) -> object:
+    """Hashable stand-in that is equal exactly for constants that compile to the same code."""
+    kind = type(value)
+    if kind is int or kind is bool or kind is str:
+        return kind, value
+    if kind is float:
+        return kind, value.hex()  # tells -0.0 from 0.0 and NaN from nothing
+    if kind is complex:
+        return kind, value.real.hex(), value.imag.hex()
+    if kind in SCALAR_TYPES:
+        return kind, value.tobytes()
+    if isinstance(value, tuple):
+        return (tuple, *map(constant_tag, value))
+    if isinstance(value, type | np.dtype | ModuleType | BuiltinFunctionType):
+        return value
+    scope = scope_of(value)
+    if scope is not None:
+        return _function_tag(scope, [], ())
+    try:
+        hash(value)
+    except TypeError:
+        return kind, id(value)
+    return value
+
+
+def _function_tag(scope: Scope, hidden: list[View], seen: tuple[CodeType, ...]) -> object:
+    """Tag of a function: its code and what it captures. Captured Views go to `hidden`."""
+    code = scope.fn.__code__
+    if code in seen:
+        return code
+    return (
+        code,
+        *scope.given,
+        *environment_tags(scope, _paths_of(scope), hidden, (*seen, code)),
+    )
+
+
+_known_paths: dict[tuple[Any, ...], tuple[CodeType, tuple[tuple[str, ...], ...]]] = {}
+
+
+def _paths_of(scope: Scope) -> tuple[tuple[str, ...], ...]:
+    """Captured names of a helper, found once for its code; the code is kept, so its identity
+    is not given to another."""
+    code = scope.fn.__code__
+    key = (id(code), *scope.given)
+    known = _known_paths.get(key)
+    if known is None:
+        if len(_known_paths) > 4096:
+            _known_paths.clear()
+        known = _known_paths[key] = (code, tuple(captured_paths(scope)))
+    return known[1]
+
+
+def function_of(value: Any) -> Scope | None:
+    """The Scope of a function that a kernel may call as a helper.
+
+    None for all else, functions of libraries whose meaning compilers know by identity included.
+    """
+    kind = type(value)
+    if kind is int or kind is float or kind is str or kind is bool:
+        return None
+    if isinstance(value, type | BuiltinFunctionType | np.generic | np.ufunc | np.dtype | tuple):
+        return None
+    if kind is FunctionType and (value.__module__ or "").partition(".")[0] in _FIXED_MODULES:
+        return None
+    return scope_of(value)
+
+
+def environment_tags(
+    scope: Scope,
+    paths: tuple[tuple[str, ...], ...],
+    hidden: list[View],
+    seen: tuple[CodeType, ...],
+) -> list[object]:
+    """Tags of what a function captures now; captured Views go to `hidden`, in order."""
+    tags: list[object] = []
+    for path in paths:
+        value = lookup(scope, path)
+        if type(value) is View:
+            tags.append(value.type)
+            hidden.append(value)
+        elif isinstance(value, np.ndarray):
+            view = view_of(value, label=path[-1])
+            tags.append(view.type)
+            hidden.append(view)
+        else:
+            function = function_of(value)
+            if function is None:
+                tags.append(constant_tag(value))
+            else:
+                tags.append(_function_tag(function, hidden, seen))
+    return tags
+
+
+def captures_of(
+    scope: Scope, paths: tuple[tuple[str, ...], ...], first_hidden: int
+) -> tuple[Capture, ...]:
+    """The captures of a LaunchSpec; hidden arguments are numbered from `first_hidden`.
+
+    They hold all that a compiler needs, and no View: a plan must not keep memory alive.
+    """
+    found: list[Capture] = []
+    _collect(scope, paths, "", found, first_hidden, (scope.fn.__code__,))
+    return tuple(found)
+
+
+def _collect(
+    scope: Scope,
+    paths: tuple[tuple[str, ...], ...],
+    prefix: str,
+    found: list[Capture],
+    position: int,
+    seen: tuple[CodeType, ...],
+) -> int:
+    for path in paths:
+        value = lookup(scope, path)
+        name = prefix + ".".join(path)
+        if isinstance(value, View | np.ndarray):
+            found.append(Capture(name, None, "view", position))
+            position += 1
+            continue
+        function = function_of(value)
+        if function is None:
+            found.append(Capture(name, value, constant_tag(value)))
+            continue
+        bare = Scope(without_views(function.fn), dict.fromkeys(function.given))
+        found.append(Capture(name, bare, constant_tag(value)))
+        code = function.fn.__code__
+        if code not in seen:
+            position = _collect(
+                function, _paths_of(function), f"{name}/", found, position, (*seen, code)
+            )
+    return position
+
+
+def without_views(fn: FunctionType) -> FunctionType:
+    """The function with a closure of its own, which holds no View: plans may keep it."""
+    if not fn.__closure__ and not fn.__defaults__ and not fn.__kwdefaults__:
+        return fn
+    cells = []
+    for cell in fn.__closure__ or ():
+        try:
+            value = cell.cell_contents
+        except ValueError:
+            cells.append(CellType())
+            continue
+        if isinstance(value, FunctionType):
+            value = without_views(value)
+        holds = isinstance(value, View | np.ndarray | MethodType | partial)
+        cells.append(CellType() if holds else CellType(value))
+    copy = FunctionType(fn.__code__, fn.__globals__, fn.__name__, None, tuple(cells))
+    copy.__qualname__ = fn.__qualname__
+    copy.__annotations__ = fn.__annotations__
+    return copy

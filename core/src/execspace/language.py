@@ -1,0 +1,85 @@
+"""Words that kernels use and that plain Python understands as well.
+
+A kernel called directly, for debugging, runs them as they stand here; compilers know their
+meaning by identity.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import FunctionType
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from .dtypes import as_dtype
+from .errors import LaunchError
+
+F = TypeVar("F", bound=FunctionType)
+
+
+def function(fn: F) -> F:
+    """Mark a helper that kernels call. It stays the Python function that it is.
+
+    Helpers are typed anew for each combination of argument types, take and return numbers and
+    tuples, take Views and functions, and may not recurse. The mark is optional: kernels call
+    any plain function.
+
+    Raises
+    ------
+    LaunchError
+        If `fn` is not a Python function.
+
+    Examples
+    --------
+    >>> import execspace as es
+    >>> @es.function
+    ... def square(x):
+    ...     return x * x
+    """
+    if not isinstance(fn, FunctionType):
+        raise LaunchError(f"{fn!r} is no helper; expected a Python function or a lambda.")
+    return fn
+
+
+class static:
+    """Annotation of a parameter that is a compile-time constant.
+
+    ``def k(i, x, sign: es.static)`` is compiled once for each value of `sign` that it is
+    launched with; branches that the value rules out are not compiled. Numbers, strings,
+    tuples of them, dtypes, functions and None can be static.
+    """
+
+
+def local(shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> Any:
+    """A zeroed array that is private to one call of a kernel or helper.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        Compile-time constants.
+    dtype : dtype-like, default float64
+
+    Notes
+    -----
+    It lives in registers or on the stack, so keep it small. It cannot be returned.
+    """
+    return np.zeros(shape, as_dtype(dtype))
+
+
+def printf(format: str, *args: Any) -> None:
+    """Print from within a kernel, in C's notation.
+
+    Parameters
+    ----------
+    format : str
+        A constant with %d, %i, %u, %x, %o, %c, %e, %f, %g or %%, flags, width and precision;
+        sizes of integers are found by the compiler. No newline is added.
+    *args : number
+
+    Notes
+    -----
+    Compiled spaces write to the C library's standard output, from all threads, in any order.
+    """
+    sys.stdout.write(format % args)
