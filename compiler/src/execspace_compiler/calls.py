@@ -93,7 +93,12 @@ class CallRules:
             return e
         if isinstance(e, ir.Const):
             return ir.Const(self._converted(e, type), type, e.loc)
+        if isinstance(e, ir.Var) and e.type == PY_INT and type.is_integer:
+            self.narrowed(e.name, type)
         return ir.Op("cast", (e,), type.strong, e.loc)
+
+    def narrowed(self, name: str, type: Scalar) -> None:
+        """A Python integer in a variable is converted to another integer type."""
 
     def _converted(self, e: ir.Const, type: Scalar) -> Any:
         dtype = np.dtype(type.name)
@@ -200,6 +205,9 @@ class CallRules:
             if y.type.strong == UINT64 and signed and not isinstance(y, ir.Const):
                 return self._compare_signs(op, x, y, flipped, loc)
         type = promote(a.type, b.type)
+        if type.is_integer and type != UINT64 and PY_INT in (a.type, b.type):
+            if not isinstance(a, ir.Const) and not isinstance(b, ir.Const):
+                type = INT64  # exact, where the narrower type need not hold both
         return ir.Op(op, (self.coerce(a, type), self.coerce(b, type)), BOOL, loc)
 
     def _compare_signs(self, op: str, signed: Any, unsigned: Any, flipped: bool, loc: Loc) -> Value:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+import numpy as np
+
 from . import hir, ir
 from .assigned import check_assigned
 from .diagnostics import Fault, Loc, Reporter, syntax_fault, type_fault
@@ -118,6 +120,7 @@ class FunctionTyper(ExpressionRules):
         self.fails = False
         self.out = []
         self.decided = {}
+        self.limits: dict[str, tuple[int, int]] = {}
         self.own_names = assigned | {n for n, _ in types}
 
     def run(self) -> ir.Function:
@@ -186,6 +189,13 @@ class FunctionTyper(ExpressionRules):
         if not scalars:
             return None
         return scalars[0] if len(scalars) == 1 else TupleTy(scalars)
+
+    def narrowed(self, name: str, type: Scalar) -> None:
+        """Remember what range an argument must lie in: NumPy, too, refuses what does not fit."""
+        if self.final and self.indices and any(p.name == name for p in self.parameters):
+            limits = np.iinfo(type.name)
+            low, high = self.limits.get(name, (-(2**63), 2**63 - 1))
+            self.limits[name] = (max(low, int(limits.min)), min(high, int(limits.max)))
 
     def scalar_type(self, name: str) -> Scalar:
         """Type of a local that is known to be a scalar."""

@@ -21,7 +21,7 @@ from execspace import ExecutionSpace, Kernel, LaunchSpec, View, ViewIndexError
 
 from .assertions import failure
 from .diagnostics import Loc
-from .pipeline import Lowered, lower_kernel
+from .pipeline import Lowered, check_limits, lower_kernel
 from .printers.oracle import HEAD, OraclePrinter
 from .printers.python import function_name
 from .types import Scalar
@@ -201,6 +201,7 @@ class OraclePlan:
         if spec.out is not None:
             *rest, out = args
             args = tuple(rest)
+        check_limits(self.lowered.kernel.name, self.lowered.limits, args)
         values = [
             Checked(np.asarray(a), a.label or name) if isinstance(a, View) else _number(a, p.type)
             for a, name, p in zip(args, names, self.lowered.body.parameters[rank:], strict=False)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import FunctionType
+from typing import Any
 
 from execspace import (
     DTypeError,
@@ -45,6 +47,9 @@ class Lowered:
         last parameter of the body is a pointer to the status that a failure is written to.
     prints : bool
         The kernel calls es.printf.
+    limits : tuple of (int, str, int, int)
+        Position and name of each Python integer that is converted to a narrower type, with the
+        least and the greatest value that fits.
     """
 
     kernel: Kernel
@@ -53,6 +58,7 @@ class Lowered:
     reduction: Reduction | None
     assertions: tuple[Assertion, ...]
     prints: bool
+    limits: tuple[tuple[int, str, int, int], ...]
 
     @property
     def body(self) -> ir.Function:
@@ -105,7 +111,24 @@ def lower_kernel(kernel: Kernel, spec: LaunchSpec) -> Lowered:
         body = drop_sign_fixups(body, indices)
     reduction = _reduction(kernel, spec, body) if reduces else None
     functions = (*module.functions, body)
-    return Lowered(kernel, spec, functions, reduction, tuple(module.assertions), module.prints)
+    positions = {p.name: n for n, p in enumerate(body.parameters[spec.policy.rank :])}
+    limits = tuple((positions[n], n, *bounds) for n, bounds in typer.limits.items())
+    return Lowered(
+        kernel, spec, functions, reduction, tuple(module.assertions), module.prints, limits
+    )
+
+
+def check_limits(
+    kernel: str, limits: Sequence[tuple[int, str, int, int]], args: Sequence[Any]
+) -> None:
+    """Raise LaunchError for a Python integer that its type in the kernel cannot hold."""
+    for position, name, low, high in limits:
+        if not low <= args[position] <= high:
+            raise LaunchError(
+                f"Kernel '{kernel}': argument '{name}' is {args[position]}, but the kernel "
+                f"converts it to an integer type that holds {low} to {high}. Pass es.int64(...) "
+                f"to compute in 64 bits."
+            )
 
 
 def _hidden_variables(spec: LaunchSpec) -> dict[str, str]:

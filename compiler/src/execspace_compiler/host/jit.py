@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -48,7 +48,7 @@ from ..mapping import (
     units_function,
 )
 from ..modules import Assertion
-from ..pipeline import Lowered, lower_kernel
+from ..pipeline import Lowered, check_limits, lower_kernel
 from ..printers.numba import VERSION, NumbaPrinter
 from ..printers.python import function_name, identifier
 from ..types import Pointer, Scalar, ViewTy
@@ -182,7 +182,7 @@ def compile_plan(
     entry = next(iter(launch.overloads.values())).entry_point
     from_disk = bool(launch.stats.cache_hits)
     overlapping = _Overlapping(space, kernel, spec, launcher) if disjoint else None
-    call = _caller(spec, entry, launcher, overlapping, bool(module.ASSERTIONS))
+    call = _caller(kernel.name, spec, entry, launcher, overlapping, module)
     if module.PRINTS or module.ASSERTIONS:
         call = _reporting(call, kernel.name, module, spec.policy.rank)
     if profiling.TOOLS:
@@ -289,6 +289,7 @@ def launch_module(
     ]
     body = _launch_text(printer, module, lowered, launcher)
     body += ["", "", f"PRINTS = {lowered.prints}", f"ASSERTIONS = {_assertion_table(lowered)}"]
+    body.append(f"LIMITS = {lowered.limits}")
     return "\n".join(head) + "\n" + printer.text() + "\n\n" + "\n".join(body) + "\n"
 
 
@@ -422,11 +423,12 @@ def _reporting(
 
 
 def _caller(
+    kernel: str,
     spec: LaunchSpec,
     entry: Any,
     launcher: Launcher,
     overlapping: _Overlapping | None,
-    asserts: bool,
+    module: ModuleType,
 ) -> Callable[..., Any]:
     """A function that unpacks bounds and arguments and calls the machine code."""
     n_bounds = spec.policy.rank * (3 if spec.policy.tiled else 2)
@@ -436,16 +438,19 @@ def _caller(
     passed = [_passed(name, t) for name, t in zip(names, types, strict=True)]
     if spec.out is not None:
         names.append("out")
-    if asserts:
+    if module.ASSERTIONS:
         names.append("status")
         passed.append("status")
     parts = "1" if launcher.name == "serial" else f"{launcher.parts} * sign"
     lines = [
-        "def call(bounds, args, entry=entry, overlapping=overlapping):",
+        "def call(bounds, args, entry=entry, overlapping=overlapping, refuse=refuse, "
+        "limits=limits):",
         f"    {bounds}, = bounds",
     ]
     if names:
         lines.append(f"    {', '.join(names)}, = args")
+    for n, _, low, high in module.LIMITS:
+        lines.append(f"    if not {low} <= a{n} <= {high}: refuse(limits, args)")
     call = f"entry({', '.join([parts, bounds, *passed])})"
     if overlapping is not None:
         lines += [f"    if not {call}:", "        overlapping.launch(bounds, args)"]
@@ -453,7 +458,10 @@ def _caller(
         lines.append(f"    return {call}")
     else:
         lines.append(f"    out.memory_space.fill(out, {call})")
-    scope: dict[str, Any] = {"entry": entry, "overlapping": overlapping}
+    refuse = partial(check_limits, kernel)
+    scope: dict[str, Any] = {
+        "entry": entry, "overlapping": overlapping, "refuse": refuse, "limits": module.LIMITS
+    }  # fmt: skip
     exec("\n".join(lines), _caller_globals, scope)
     found: Callable[..., Any] = scope["call"]
     return found
