@@ -87,4 +87,4 @@ def test_names_of_the_generated_text_are_kept_apart_from_the_users(lower):
         np[i] = range_[i] + abs
 
     text = OraclePrinter(lower(kernel, "float64[1]", "float64[1]", float).module()).text()
-    assert "def _f_kernel(i, np_v, range_, abs_v):" in text
+    assert "def _f_kernel(i, _np, range_, _abs):" in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -357,10 +358,12 @@ class CallRules:
         if len(args) != 1:
             raise type_fault(loc, f"the cast {path} takes 1 argument, got {len(args)}")
         e = scalar(args[0], loc)
-        if e.type.kind == "c" and type.kind != "c":
+        if e.type.kind == "c" and type.kind not in "cb":
             raise type_fault(loc, f"cannot cast {e.type} to {type}", "take its .real or abs()")
         if type == BOOL:
             return self.truth(e, loc)
+        if e.type.weak and e.type.strong == type and not isinstance(e, ir.Const):
+            return ir.Op("cast", (e,), type, loc)  # the same number, but no longer weak
         value: Value = self.coerce(e, type)
         return value
 
@@ -393,11 +396,11 @@ class CallRules:
         if len(items) < 1 or (len(items) == 1 and items is args):
             raise type_fault(loc, f"{path} takes at least two numbers or a tuple")
         numbers = [scalar(i, loc) for i in items]
+        type = functools.reduce(promote, (n.type for n in numbers))
+        if type.kind == "c":
+            raise type_fault(loc, "complex numbers have no order", "compare abs(z)")
         result = numbers[0]
         for n in numbers[1:]:
-            type = promote(result.type, n.type)
-            if type.kind == "c":
-                raise type_fault(loc, "complex numbers have no order", "compare abs(z)")
             result = self._same(op, result, n, type, loc)
         return result  # type: ignore[no-any-return]
 

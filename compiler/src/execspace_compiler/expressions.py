@@ -16,7 +16,7 @@ import execspace
 from execspace.captures import function_of
 
 from . import hir, ir
-from .diagnostics import Loc, type_fault
+from .diagnostics import Loc, syntax_fault, type_fault
 from .functions import Captured, Definition, Nested
 from .names import Object
 from .ops import CALLEES
@@ -144,6 +144,8 @@ class ExpressionRules(ViewRules):
                 return self.variable(e.name, e.loc)
             case hir.Lambda():
                 return self.nested(e)
+            case hir.Undefined():
+                raise syntax_fault(e.loc, e.message, e.hint)
         raise type_fault(e.loc, "a slice stands in a subscript only")
 
     def bind(self, name: str, value: Value, loc: Loc) -> None:
@@ -402,7 +404,7 @@ class ExpressionRules(ViewRules):
         definition = fn.definition
         known = dict(fn.env or ())
         if isinstance(definition, Nested):
-            self.module.enter(definition, loc)
+            self.module.enter(definition, "variables", loc)
             try:
                 for name in definition.function.free:
                     if name not in known:

@@ -15,7 +15,7 @@ import execspace
 from . import hir
 from .advice import did_you_mean, unsupported
 from .diagnostics import Fault, Loc, Reporter, syntax_fault
-from .names import Names, Unknown
+from .names import Names, Unknown, variable_name
 
 _BINARY: dict[type[ast.operator], str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv",
@@ -61,8 +61,10 @@ class _Lowering:
         self.flags = 0
         self.loops: list[str | None] = []  # per enclosing loop the flag that a break sets
         given = names.given if parent is None else frozenset()
-        self.parameters = tuple(a.arg for a in self._parameters() if a.arg not in given)
-        self.locals = {*self.parameters}
+        self.parameters = tuple(
+            variable_name(a.arg) for a in self._parameters() if a.arg not in given
+        )
+        self.locals = {a.arg for a in self._parameters() if a.arg not in given}
         if isinstance(node, ast.FunctionDef):
             self.locals |= _assigned(node.body)
         else:
@@ -175,7 +177,7 @@ class _Lowering:
                     self.loc(decorator), "only @es.function may decorate a nested function"
                 )
         loc = self.loc(node)
-        return [hir.Assign(loc, hir.Local(loc, node.name), self._lambda(node))]
+        return [hir.Assign(loc, hir.Local(loc, variable_name(node.name)), self._lambda(node))]
 
     def _loop_body(self, node: ast.For | ast.While) -> tuple[tuple[hir.Stmt, ...], str | None]:
         flag = self.fresh() if node.orelse else None
@@ -220,7 +222,7 @@ class _Lowering:
         stop = args[1] if len(args) > 1 else args[0]
         step = args[2] if len(args) == 3 else hir.Constant(loc, 1)
         body, flag = self._loop_body(node)
-        loop = hir.For(self.loc(node), node.target.id, start, stop, step, body)
+        loop = hir.For(self.loc(node), variable_name(node.target.id), start, stop, step, body)
         return self._with_else(node, loop, flag)
 
     def _is_range(self, func: ast.expr) -> bool:
@@ -257,7 +259,7 @@ class _Lowering:
     def target(self, node: ast.expr) -> hir.Expr:
         match node:
             case ast.Name():
-                return hir.Local(self.loc(node), node.id)
+                return hir.Local(self.loc(node), variable_name(node.id))
             case ast.Subscript() | ast.Attribute():
                 target = self.expr(node)
                 if isinstance(target, hir.Subscript | hir.Attribute):
@@ -291,7 +293,7 @@ class _Lowering:
         loc = self.loc(node)
         owner = self._owner(node.id)
         if owner is not None:
-            return self._local(node.id, loc, owner)
+            return self._local(variable_name(node.id), loc, owner)
         return self._outer(loc, (node.id,))
 
     def _outer(self, loc: Loc, path: tuple[str, ...]) -> hir.Expr:
@@ -301,11 +303,11 @@ class _Lowering:
         value = self.names.value(path)
         if value is Unknown:
             if len(path) > 1:
-                raise syntax_fault(loc, f"'{'.'.join(path[:-1])}' has no attribute '{path[-1]}'")
+                message = f"'{'.'.join(path[:-1])}' has no attribute '{path[-1]}'"
+                return hir.Undefined(loc, message, "")
             known = {*self.locals, *self.names.fn.__globals__}
-            raise syntax_fault(
-                loc, f"name '{path[0]}' is not defined", did_you_mean(path[0], known)
-            )
+            hint = did_you_mean(path[0], known)
+            return hir.Undefined(loc, f"name '{path[0]}' is not defined", hint)
         for view in self.names.views_of_helper(path):
             self._local(view, loc, None)
         return hir.Outer(loc, ".".join(path), value, self.names)
@@ -313,6 +315,8 @@ class _Lowering:
     def _attribute(self, node: ast.Attribute) -> hir.Expr:
         base = self.expr(node.value)
         loc = self.loc(node)
+        if isinstance(base, hir.Undefined):
+            return base
         if isinstance(base, hir.Outer):
             return self._outer(loc, (*base.path.split("."), node.attr))
         return hir.Attribute(loc, base, node.attr)
@@ -387,14 +391,14 @@ class _Lowering:
         return hir.Tuple(self.loc(node), tuple(self.expr(e) for e in node.elts))
 
     def _named(self, node: ast.NamedExpr) -> hir.Expr:
-        return hir.Named(self.loc(node), node.target.id, self.expr(node.value))
+        return hir.Named(self.loc(node), variable_name(node.target.id), self.expr(node.value))
 
     def _lambda(self, node: ast.Lambda | ast.FunctionDef) -> hir.Expr:
         a = node.args
         positional = [*a.posonlyargs, *a.args]
         pairs = list(zip(positional[len(positional) - len(a.defaults) :], a.defaults, strict=True))
         pairs += [(p, d) for p, d in zip(a.kwonlyargs, a.kw_defaults, strict=True) if d is not None]
-        given = tuple((p.arg, self.expr(d)) for p, d in pairs)
+        given = tuple((variable_name(p.arg), self.expr(d)) for p, d in pairs)
         inner = _Lowering(node, self.file, self.names, self.reporter, self).function()
         return hir.Lambda(self.loc(node), inner, given)
 

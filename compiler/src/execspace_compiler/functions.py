@@ -10,7 +10,7 @@ from execspace.captures import Scope, keyword_only, parameters
 from . import hir
 from .diagnostics import Fault, Loc, Reporter, type_fault
 from .frontend import lower
-from .names import Names
+from .names import Names, variable_name
 from .source import source_of
 from .values import Value
 
@@ -49,7 +49,8 @@ class Definition(ABC):
                 loc, f"'{self.name}' takes {len(names)} arguments, got {len(args) + len(keywords)}"
             )
         bound = dict(zip(names, args, strict=False))
-        for name, value in keywords.items():
+        for keyword, value in keywords.items():
+            name = variable_name(keyword)
             if name not in self.all_parameters:
                 raise type_fault(
                     loc,
@@ -78,19 +79,20 @@ class Captured(Definition):
 
     @property
     def positional(self) -> tuple[str, ...]:
-        return tuple(n for n in parameters(self.scope.fn) if n not in self.scope.given)
+        given = self.scope.given
+        return tuple(variable_name(n) for n in parameters(self.scope.fn) if n not in given)
 
     @property
     def all_parameters(self) -> tuple[str, ...]:
         given = self.scope.given
-        more = tuple(n for n in keyword_only(self.scope.fn) if n not in given)
+        more = tuple(variable_name(n) for n in keyword_only(self.scope.fn) if n not in given)
         return (*self.positional, *more)
 
     def lowered(self, missing: frozenset[str]) -> hir.Function:
         known = self._lowered.get(missing)
         if known is None:
             fn = self.scope.fn
-            given = frozenset(self.scope.given) | missing
+            given = frozenset(self.scope.given) | frozenset(map(self._own_name, missing))
             outer = self.outer
             names = Names(fn, given, outer.captures, outer.hidden, self.prefix)
             reporter = Reporter(self.name)
@@ -101,9 +103,14 @@ class Captured(Definition):
             self._lowered[missing] = known
         return known
 
+    def _own_name(self, variable: str) -> str:
+        """Name of a parameter in the source."""
+        fn = self.scope.fn
+        return next(n for n in (*parameters(fn), *keyword_only(fn)) if variable_name(n) == variable)
+
     def has_default(self, name: str) -> bool:
         """Whether the launch knows a default value of a parameter."""
-        full = self.prefix + name
+        full = self.prefix + self._own_name(name)
         captures = self.outer.captures
         return full in captures or any(n.startswith(f"{full}.") for n in captures)
 

@@ -45,6 +45,14 @@ class Outer(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Undefined(Node):
+    """A name that is not defined: a fault where it is used, but not in code that is left out."""
+
+    message: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
 class Attribute(Node):
     """`base.name`, where `base` is not a module."""
 
@@ -135,8 +143,8 @@ class Lambda(Node):
 
 
 Expr = (
-    Constant | Local | Outer | Attribute | Subscript | Slice | Operation | Chain | Logical
-    | Conditional | Call | Tuple | Named | Lambda
+    Constant | Local | Outer | Undefined | Attribute | Subscript | Slice | Operation | Chain
+    | Logical | Conditional | Call | Tuple | Named | Lambda
 )  # fmt: skip
 
 

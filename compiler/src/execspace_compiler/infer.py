@@ -38,6 +38,7 @@ from .values import (
     ViewRef,
     describe,
     is_view,
+    part_name,
     parts,
     rebuild,
     scalar,
@@ -103,7 +104,9 @@ class FunctionTyper(ExpressionRules):
         self.prologue: list[tuple[str, Type, str]] = []
         for name, type in types:
             # Parameters stay as they are; an assigned one gets a local of its own.
-            own = f"{name}_in" if name in assigned and not isinstance(type, ViewTy) else name
+            own = (
+                part_name(name, "in") if name in assigned and not isinstance(type, ViewTy) else name
+            )
             value = rebuild(type, own, function.loc)
             for part, e in parts(value, own):
                 self.parameters.append(ir.Var(part, e.type))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .diagnostics import NOWHERE, Loc
-from .types import BOOL, INT64, Pointer, Scalar, TupleTy, Type, ViewTy
+from .types import BOOL, INDEX, INT64, Pointer, Scalar, TupleTy, Type, ViewTy
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,13 +383,13 @@ def _lines(body: tuple[Stmt, ...], depth: int) -> list[str]:
 
 
 def integer(value: int) -> Const:
-    """An int64 constant."""
-    return Const(value, INT64)
+    """A constant of index arithmetic, which is taken not to overflow."""
+    return Const(value, INDEX)
 
 
 def var(name: str) -> Var:
-    """An int64 variable."""
-    return Var(name, INT64)
+    """A variable of index arithmetic."""
+    return Var(name, INDEX)
 
 
 def op(name: str, *args: Expr) -> Expr:

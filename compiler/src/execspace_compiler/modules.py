@@ -46,6 +46,9 @@ def flat_scalars(type: Type | None) -> tuple[Scalar, ...]:
     return (type,) if isinstance(type, Scalar) else ()
 
 
+_DEEPEST = 64  # calls within calls
+
+
 @dataclass(frozen=True, slots=True)
 class Assertion:
     """An `assert` of a kernel: where it stands and what it says."""
@@ -73,7 +76,7 @@ class ModuleTyper:
         self._captured: dict[str, Captured] = {}
         self._nested: dict[int, Nested] = {}
         self._active: list[object] = []
-        self._names: set[str] = set()
+        self._names: set[str] = {"_chunk", "_units", "_items", "_finish"}  # those of launchers
 
     def name(self, wanted: str) -> str:
         """A function name that is not taken yet."""
@@ -109,13 +112,18 @@ class ModuleTyper:
             known = self._nested[id(function)] = Nested(function)
         return known
 
-    def enter(self, definition: Definition, loc: Loc) -> None:
-        """Begin to look into a function; a fault if that is going on already."""
-        if any(definition.identity == other for other in self._active):
+    def enter(self, definition: Definition, what: object, loc: Loc) -> None:
+        """Begin to look into a function; a fault if the same is going on already.
+
+        The same function with other types is no recursion yet: `integrate` may be given a
+        function that calls `integrate`. But it must come to an end.
+        """
+        key = (definition.identity, what)
+        if key in self._active or len(self._active) >= _DEEPEST:
             raise syntax_fault(
                 loc, f"'{definition.name}' calls itself", "kernels cannot recurse; write a loop"
             )
-        self._active.append(definition.identity)
+        self._active.append(key)
 
     def leave(self) -> None:
         """End of what `enter` began."""
@@ -134,7 +142,7 @@ class ModuleTyper:
         if done is not None:
             return done
         reporter = Reporter(definition.name)
-        self.enter(definition, loc)
+        self.enter(definition, types, loc)
         try:
             built, signature = self.type_function(function, types, reporter)
         finally:

@@ -15,6 +15,14 @@ from execspace import Capture
 from execspace.captures import lookup
 
 
+def variable_name(name: str) -> str:
+    """Name of a user's variable in HIR and IR.
+
+    Names that begin with an underscore are the compiler's own there, so that none can clash.
+    """
+    return f"user{name}" if name.startswith("_") else name
+
+
 class Unknown:
     """The value of a name that is not defined."""
 

@@ -150,6 +150,26 @@ def python_max(a: Any, b: Any) -> Any:
     return b if b > a else a
 
 
+def minimum(a: Any, b: Any) -> Any:
+    """numpy.minimum, but of two zeros always the same one."""
+    return a if a < b or a != a else b
+
+
+def maximum(a: Any, b: Any) -> Any:
+    """numpy.maximum, but of two zeros always the same one."""
+    return a if a > b or a != a else b
+
+
+def fmin(a: Any, b: Any) -> Any:
+    """numpy.fmin, but of two zeros always the same one."""
+    return a if a <= b or b != b else b
+
+
+def fmax(a: Any, b: Any) -> Any:
+    """numpy.fmax, but of two zeros always the same one."""
+    return a if a >= b or b != b else b
+
+
 def int_pow(a: Any, b: Any) -> Any:
     """Wrapping integer power; a negative exponent truncates to an integer."""
     kind = type(a)

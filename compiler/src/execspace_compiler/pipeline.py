@@ -25,7 +25,7 @@ from .diagnostics import Loc, Reporter
 from .frontend import lower
 from .infer import FunctionTyper, typer_of_module
 from .modules import Assertion
-from .names import Names
+from .names import Names, variable_name
 from .ranges import drop_sign_fixups
 from .reductions import Reduction, reduction_for
 from .source import Source, source_of
@@ -140,7 +140,7 @@ def _hidden_variables(spec: LaunchSpec) -> dict[str, str]:
             continue
         # A plain name cannot clash with a parameter, which would hide it; a dotted one could.
         plain = c.name.isidentifier() and c.name not in spec.bound
-        name = c.name if plain else re.sub(r"\W", "_", c.name) + "_captured"
+        name = variable_name(c.name if plain else re.sub(r"\W", "_", c.name) + "_captured")
         while name in taken:
             name += "_"
         taken.add(name)

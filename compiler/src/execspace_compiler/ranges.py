@@ -1,7 +1,8 @@
 """Which integers are never negative: there `//` and `%` need no fix-up for the sign.
 
 Indices of a range that starts at zero or above are, and so are extents, unsigned numbers, and
-sums, products and quotients of such. Assumes that int64 index arithmetic does not overflow.
+sums, products and quotients of such. Assumes that arithmetic of indices does not overflow; that of
+other integers may wrap.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import replace
 
 from . import ir
 from .ir import Const, Expr, Op, Select, Stmt, Var
-from .types import INT64
+from .types import INDEX_WEAK, INT64
 
 
 def drop_sign_fixups(function: ir.Function, nonnegative: frozenset[str]) -> ir.Function:
@@ -68,6 +69,8 @@ def _nonnegative(e: Expr, known: set[str]) -> bool:
             if e.type.kind == "u":
                 return True
             a = e.args
+            if e.op in ("add", "mul") and e.type.weak != INDEX_WEAK:
+                return False  # it may wrap
             if e.op in ("add", "mul", "truncdiv", "truncmod", "floordiv", "min", "bitor"):
                 return all(_nonnegative(x, known) for x in a)
             if e.op in ("mod",):

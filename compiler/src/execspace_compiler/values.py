@@ -143,6 +143,11 @@ class AliasTy(Compound):
         return describe(self.base)
 
 
+def part_name(name: str, part: object) -> str:
+    """Variable of a part of the value in a variable; user's names do not begin like this."""
+    return f"_{name}_{part}_"
+
+
 def type_of(value: Value, loc: Loc) -> Type:
     """Type of a value that a variable can hold or a helper can take."""
     match value:
@@ -170,21 +175,21 @@ def parts(value: Value, name: str) -> list[tuple[str, ir.Expr]]:
     """The scalars and Views that a value consists of, each with the name of its variable."""
     match value:
         case TupleValue():
-            pairs = [parts(v, f"{name}_{n}_") for n, v in enumerate(value.items)]
+            pairs = [parts(v, part_name(name, n)) for n, v in enumerate(value.items)]
             return [p for pair in pairs for p in pair]
         case FunctionValue():
-            pairs = [parts(v, f"{name}_{n}_") for n, v in value.env or ()]
+            pairs = [parts(v, part_name(name, k)) for k, (_, v) in enumerate(value.env or ())]
             return [p for pair in pairs for p in pair]
         case ViewRef():
-            found: list[tuple[str, ir.Expr]] = [(f"{name}_base_", value.base)]
+            found: list[tuple[str, ir.Expr]] = [(part_name(name, "base"), value.base)]
             for d, dim in enumerate(value.dims):
                 if isinstance(dim, Fixed):
-                    found.append((f"{name}_at{d}_", dim.index))
+                    found.append((part_name(name, f"at{d}"), dim.index))
                 else:
-                    found.append((f"{name}_from{d}_", dim.start))
-                    found.append((f"{name}_n{d}_", dim.extent))
+                    found.append((part_name(name, f"from{d}"), dim.start))
+                    found.append((part_name(name, f"n{d}"), dim.extent))
             if value.byte is not None:
-                found.append((f"{name}_byte_", value.byte))
+                found.append((part_name(name, "byte"), value.byte))
             return found
         case Obj() | Method():
             return []
@@ -195,7 +200,7 @@ def rebuild(type: Type, name: str, loc: Loc) -> Value:
     """The value of a type whose parts are in variables of a name."""
     match type:
         case TupleTy():
-            items = (rebuild(t, f"{name}_{n}_", loc) for n, t in enumerate(type.items))
+            items = (rebuild(t, part_name(name, n), loc) for n, t in enumerate(type.items))
             return TupleValue(tuple(items))
         case ObjTy():
             return type.obj
@@ -204,12 +209,12 @@ def rebuild(type: Type, name: str, loc: Loc) -> Value:
         case FunctionTy():
             if type.env is None:
                 return FunctionValue(type.definition, None)
-            env = ((n, rebuild(t, f"{name}_{n}_", loc)) for n, t in type.env)
+            env = ((n, rebuild(t, part_name(name, k), loc)) for k, (n, t) in enumerate(type.env))
             return FunctionValue(type.definition, tuple(env))
         case RefTy():
 
             def part(which: str) -> ir.Var:
-                return ir.Var(f"{name}_{which}_", INDEX, loc)
+                return ir.Var(part_name(name, which), INDEX, loc)
 
             dims = tuple(
                 Fixed(part(f"at{d}")) if s is None else Span(part(f"from{d}"), s, part(f"n{d}"))
@@ -224,15 +229,15 @@ def as_parameter(type: Type, name: str) -> Type:
     """The type as seen by a function that receives the value as parameter `name`."""
     match type:
         case TupleTy():
-            items = (as_parameter(t, f"{name}_{n}_") for n, t in enumerate(type.items))
+            items = (as_parameter(t, part_name(name, n)) for n, t in enumerate(type.items))
             return TupleTy(tuple(items))
         case AliasTy():
             return type.base.type
         case FunctionTy() if type.env is not None:
-            env = ((n, as_parameter(t, f"{name}_{n}_")) for n, t in type.env)
+            env = ((n, as_parameter(t, part_name(name, k))) for k, (n, t) in enumerate(type.env))
             return FunctionTy(type.definition, tuple(env))
         case RefTy():
-            base = ir.Var(f"{name}_base_", type.base.type)
+            base = ir.Var(part_name(name, "base"), type.base.type)
             return RefTy(base, type.steps, type.field, type.offset)
     return type
 

@@ -193,6 +193,8 @@ class ArrayInterface:
             "strides": tuple(s * itemsize for s in view.strides),
             "data": (view.data_ptr, view.readonly),
         }
+        if view.dtype.fields is not None:
+            self.__array_interface__["descr"] = view.dtype.descr
 
 
 HOST = HostSpace()

@@ -308,7 +308,7 @@ class View:
         at = tuple(self._index(p, d) for d, p in enumerate(parts))
         array = self._array()
         if self.dtype.fields is not None:  # a record whose fields are attributes: p[i].x
-            array = array.view(np.recarray)
+            array = array.view(np.dtype((np.record, self.dtype)))
         return array[at]
 
     def __setitem__(self, key: Any, value: Any) -> None:

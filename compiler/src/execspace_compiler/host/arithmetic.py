@@ -34,6 +34,21 @@ def _plain_division(name):
     return function
 
 
+def _wrapping(name):
+    # Numba's own operators say nsw: LLVM may then take it that signed integers never wrap.
+    @intrinsic
+    def function(typingctx, a, b):
+        def codegen(context, builder, sig, args):
+            return getattr(builder, name)(args[0], args[1])
+
+        if isinstance(a, types.Integer) and isinstance(b, types.Integer):
+            return types.int64(types.int64, types.int64), codegen
+        return None
+
+    return function
+
+
+int_add, int_sub, int_mul = _wrapping("add"), _wrapping("sub"), _wrapping("mul")
 truncdiv = _plain_division("div")
 truncmod = _plain_division("rem")
 
@@ -97,8 +112,8 @@ def int_pow(a, b):
     result = one
     while b != 0:
         if b & 1:
-            result *= a
-        a *= a
+            result = int_mul(result, a)
+        a = int_mul(a, a)
         b >>= 1
     return result
 

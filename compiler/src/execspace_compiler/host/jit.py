@@ -50,7 +50,7 @@ from ..mapping import (
 from ..modules import Assertion
 from ..pipeline import Lowered, check_limits, lower_kernel
 from ..printers.numba import VERSION, NumbaPrinter
-from ..printers.python import function_name, identifier
+from ..printers.python import function_name, identifier, part_of_view
 from ..types import Pointer, Scalar, ViewTy
 from .output import flush_c_output
 
@@ -257,9 +257,10 @@ def _overlap_check(pairs: list[tuple[ir.Var, ir.Var]]) -> list[str]:
     for p in dict.fromkeys(v for pair in pairs for v in pair):
         assert isinstance(p.type, ViewTy)
         name, size = identifier(p.name), p.type.element.itemsize
-        out.append(f"    {name}_lo, {name}_hi = _r.footprint({name}_d, {p.type.rank}, {size})")
+        low, high, address = (part_of_view(name, w) for w in ("lo", "hi", "d"))
+        out.append(f"    {low}, {high} = _r.footprint({address}, {p.type.rank}, {size})")
     for a, b in ((identifier(a.name), identifier(b.name)) for a, b in pairs):
-        out += [f"    if {a}_lo < {b}_hi and {b}_lo < {a}_hi:", "        return False"]
+        out += [f"    if _{a}_lo < _{b}_hi and _{b}_lo < _{a}_hi:", "        return False"]
     return out
 
 
@@ -315,28 +316,28 @@ def _launch_text(
     parallel = ", parallel=True" if launcher.name == "prange" else ""
     out = [
         f"@numba.njit([({signature},)], cache=True, {printer.options()}{parallel})",
-        f"def launch(parts, {', '.join(inputs)}):",
+        f"def launch(_parts, {', '.join(inputs)}):",
         *(_overlap_check(_pairs_to_check(lowered)) if module.disjoint else []),
-        f"    total = {function_name('_units')}({', '.join(bounds)})",
-        "    threads = parts",
-        "    parts = abs(parts)",
+        f"    _total = {function_name('_units')}({', '.join(bounds)})",
+        "    _threads = _parts",
+        "    _parts = abs(_parts)",
     ]
     if launcher.name != "serial" and work is not None:
         few = SERIAL_WORK // max(work, 1)
         out += [
             f"    if {function_name('_items')}({', '.join(bounds)}) < {few}:",
-            "        parts = 1",
+            "        _parts = 1",
         ]
     args = list(inputs)
     if reduction is not None:
         size = PART_STRIDE * 16
-        out += [f"    space = _r.workspace(parts * {size * len(reduction.states)})"]
-        out += [f"    _p{n} = space + parts * {size * n}" for n in range(len(reduction.states))]
+        out += [f"    _space = _r.workspace(_parts * {size * len(reduction.states)})"]
+        out += [f"    _p{n} = _space + _parts * {size * n}" for n in range(len(reduction.states))]
         args = [*(f"_p{n}" for n in range(len(reduction.states))), *inputs]
     out += _spread(launcher, args, reduces=reduction is not None)
     if reduction is not None:
         rows = ", ".join(f"_p{n}" for n in range(len(reduction.states)))
-        out.append(f"    return {function_name('_finish')}(parts, {rows})")
+        out.append(f"    return {function_name('_finish')}(_parts, {rows})")
     elif module.disjoint:
         out.append("    return True")
     return out
@@ -344,14 +345,14 @@ def _launch_text(
 
 def _spread(launcher: Launcher, args: list[str], reduces: bool) -> list[str]:
     """Lines that run the chunk for every part."""
-    part = "part, " if reduces else ""
-    call = f"{function_name('_chunk')}(first, last, {part}{', '.join(args)})"
+    part = "_part, " if reduces else ""
+    call = f"{function_name('_chunk')}(_first, _last, {part}{', '.join(args)})"
 
     def each_part(loop: str) -> list[str]:
         return [
-            f"for part in {loop}(parts):",
-            "    first = _r.truncdiv(part * total, parts)",
-            "    last = _r.truncdiv((part + 1) * total, parts)",
+            f"for _part in {loop}(_parts):",
+            "    _first = _r.truncdiv(_part * _total, _parts)",
+            "    _last = _r.truncdiv((_part + 1) * _total, _parts)",
             f"    {call}",
         ]
 
@@ -362,10 +363,10 @@ def _spread(launcher: Launcher, args: list[str], reduces: bool) -> list[str]:
     else:
         fork = "fork_reduce" if reduces else "fork_for"
         chunk = function_name("_chunk")
-        team = [f"_r.{fork}({chunk}, threads, parts, total, ({', '.join(args)},))"]
+        team = [f"_r.{fork}({chunk}, _threads, _parts, _total, ({', '.join(args)},))"]
     return [
         # A negative number of parts says that this process must not fork a team.
-        "    if parts == 1 or threads < 0:",
+        "    if _parts == 1 or _threads < 0:",
         *("        " + line for line in each_part("range")),
         "    else:",
         *("        " + line for line in team),
@@ -374,7 +375,7 @@ def _spread(launcher: Launcher, args: list[str], reduces: bool) -> list[str]:
 
 def _parameter(p: ir.Var) -> str:
     name = identifier(p.name)
-    return f"{name}_d" if isinstance(p.type, ViewTy | Pointer) else name
+    return part_of_view(name, "d") if isinstance(p.type, ViewTy | Pointer) else name
 
 
 def _numba_type(p: ir.Var) -> str:

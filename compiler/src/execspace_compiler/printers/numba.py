@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 
 from .. import ir
-from ..types import BOOL, Pointer, Record, Scalar, ViewTy
+from ..infer import STATUS
+from ..types import BOOL, INDEX_WEAK, Pointer, Record, Scalar, ViewTy
 from .python import (
     COMPARISONS,
     INFIX,
@@ -19,9 +20,10 @@ from .python import (
     extents_used,
     function_name,
     identifier,
+    part_of_view,
 )
 
-VERSION = "3"  # part of every cache key; raise it when the text for the same IR changes
+VERSION = "4"  # part of every cache key; raise it when the text for the same IR changes
 
 _NATIVE = frozenset(("int64", "uint64", "float64", "float32", "complex128", "complex64", "bool"))
 
@@ -81,15 +83,17 @@ class NumbaPrinter(PythonPrinter):
             name = identifier(p.name)
             if isinstance(p.type, ViewTy):
                 if f.entry:
-                    parameters.append(f"{name}_d")
+                    parameters.append(part_of_view(name, "d"))
                     prologue += self._unpack(f, p)
                 else:
                     parameters += self._components(f.name, p, name)
             elif isinstance(p.type, Pointer):
-                parameters.append(f"{name}_d")
+                parameters.append(part_of_view(name, "d"))
                 if f.entry:
                     pointee = _pointee(p.type.element)
-                    prologue.append(f"    {name} = _r.pointer({name}_d, {pointee})")
+                    prologue.append(
+                        f"    {name} = _r.pointer({part_of_view(name, 'd')}, {pointee})"
+                    )
             else:
                 parameters.append(name)
         # The body and its helpers must be inlined into the loops or nothing vectorises.
@@ -127,12 +131,12 @@ class NumbaPrinter(PythonPrinter):
         """Read a View's pointer, strides and extents from its descriptor."""
         assert isinstance(p.type, ViewTy)
         name, rank = identifier(p.name), p.type.rank
-        pointee = _pointee(p.type.element)
-        out = [f"    {name} = _r.pointer(_r.peek({name}_d, 0), {pointee})"]
+        pointee, address = _pointee(p.type.element), part_of_view(name, "d")
+        out = [f"    {name} = _r.pointer(_r.peek({address}, 0), {pointee})"]
         for part in self._components(f.name, p, name)[1:]:
             d = int(part[-1])
             slot = 1 + d if part[-2] == "n" else 1 + rank + d
-            out.append(f"    {part} = _r.peek({name}_d, {slot})")
+            out.append(f"    {part} = _r.peek({address}, {slot})")
         return out
 
     def _components(self, function: str, p: ir.Var, name: str) -> list[str]:
@@ -141,9 +145,9 @@ class NumbaPrinter(PythonPrinter):
         if p.type.shape is not None:
             return [name]
         dims = range(p.type.rank)
-        parts = [name, *(f"{name}_s{d}" for d in dims if d != p.type.unit)]
+        parts = [name, *(part_of_view(name, f"s{d}") for d in dims if d != p.type.unit)]
         if p.name in self.extents[function]:
-            parts += [f"{name}_n{d}" for d in dims]
+            parts += [part_of_view(name, f"n{d}") for d in dims]
         return parts
 
     def call(self, e: ir.Call) -> str:
@@ -161,7 +165,7 @@ class NumbaPrinter(PythonPrinter):
                 out += self._components(callee, p, identifier(a.name))
             elif isinstance(p.type, Pointer):
                 assert isinstance(a, ir.Var)
-                out.append(f"{identifier(a.name)}_d")
+                out.append(part_of_view(identifier(a.name), "d"))
             else:
                 out.append(self.expr(a))
         return out
@@ -224,7 +228,9 @@ class NumbaPrinter(PythonPrinter):
             ]
             return " + ".join(terms) or "0"
         terms = [
-            self.expr(i) if d == view.type.unit else f"{self.expr(i)} * {name}_s{d}"
+            self.expr(i)
+            if d == view.type.unit
+            else f"{self.expr(i)} * {part_of_view(name, f's{d}')}"
             for d, i in enumerate(indices)
         ]
         return " + ".join(terms) or "0"
@@ -261,7 +267,7 @@ class NumbaPrinter(PythonPrinter):
 
     def fail(self, s: ir.Fail) -> str:
         indices = "".join(f"{self.expr(i)}, " for i in s.indices)
-        return f"_r.fail(_status_d, {self.expr(s.code)}, ({indices}))"
+        return f"_r.fail({part_of_view(STATUS, 'd')}, {self.expr(s.code)}, ({indices}))"
 
     def print(self, s: ir.Print) -> str:
         text, values = "", ""
@@ -307,6 +313,8 @@ class NumbaPrinter(PythonPrinter):
             return f"_r.{t.name}_{kind}({args[0]}, {args[1]})"
         if name in COMPARISONS or name in ("and", "or"):
             return f"({args[0]} {INFIX[name]} {args[1]})"
+        if name in ("add", "sub", "mul") and t.name == "int64" and t.weak != INDEX_WEAK:
+            return f"_r.int_{name}({args[0]}, {args[1]})"
         if name in INFIX:
             return self._narrowed(f"({args[0]} {INFIX[name]} {args[1]})", t)
         if name == "not":

@@ -20,6 +20,7 @@ _NUMPY_NAMES = {
     "invert": "invert",
 }  # fmt: skip
 _RUNTIME = {
+    "minimum": "minimum", "maximum": "maximum", "fmin": "fmin", "fmax": "fmax",
     "min": "python_min", "max": "python_max", "erf": "erf", "erfc": "erfc", "gamma": "gamma",
     "lgamma": "lgamma",
 }  # fmt: skip
@@ -46,6 +47,10 @@ class OraclePrinter(PythonPrinter):
     def const(self, e: ir.Const) -> str:
         if e.type.is_float:
             return f"{type_name(e.type)}({_float_text(float(e.value))})"
+        if e.type.kind == "c":  # repr would lose the sign of a zero part
+            z = complex(e.value)
+            parts = f"{_float_text(z.real)}, {_float_text(z.imag)}"
+            return f"{type_name(e.type)}(complex({parts}))"
         return f"{type_name(e.type)}({e.value!r})"
 
     def extent(self, e: ir.Extent) -> str:

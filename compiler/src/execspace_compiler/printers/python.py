@@ -17,12 +17,20 @@ INFIX = {
     "and": "and", "or": "or",
 }  # fmt: skip
 COMPARISONS = frozenset(("lt", "le", "gt", "ge", "eq", "ne"))
-_RESERVED = frozenset(("range", "abs", "np", "math", "numba", "_r"))
+_RESERVED = frozenset(("range", "abs", "np", "math", "numba"))
 
 
 def identifier(name: str) -> str:
-    """A user's variable name, kept apart from names that generated text uses itself."""
-    return f"{name}_v" if name in _RESERVED or keyword.iskeyword(name) else name
+    """A variable's name, kept apart from names that generated text uses itself.
+
+    Those begin with an underscore, which names of users do not (names.py).
+    """
+    return f"_{name}" if name in _RESERVED or keyword.iskeyword(name) else name
+
+
+def part_of_view(name: str, part: str) -> str:
+    """Variable for a View's address, a stride or an extent."""
+    return f"_{name}_{part}"
 
 
 def function_name(name: str) -> str:
@@ -111,7 +119,7 @@ class PythonPrinter(ABC):
 
     def extent(self, e: ir.Extent) -> str:
         """An extent of a View."""
-        return f"{identifier(e.view.name)}_n{e.dimension}"
+        return part_of_view(identifier(e.view.name), f"n{e.dimension}")
 
     def load_at(self, e: ir.LoadAt) -> str:
         """An entry of a row of scalars."""
