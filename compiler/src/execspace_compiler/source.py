@@ -15,6 +15,7 @@ from functools import lru_cache
 from types import CodeType, FunctionType
 
 from execspace import KernelSyntaxError
+from execspace.exec_source import remembered
 
 FunctionNode = ast.FunctionDef | ast.Lambda
 
@@ -35,7 +36,7 @@ def source_of(fn: FunctionType, text: str | None = None) -> Source:
     ----------
     fn : function
     text : str, optional
-        Text of the module that defines it, where Python keeps none.
+        Text of the module that defines it, where the user gave it.
 
     Raises
     ------
@@ -43,13 +44,14 @@ def source_of(fn: FunctionType, text: str | None = None) -> Source:
         If Python does not keep the source: plain REPL before 3.13, `python -c`, bare `exec`.
     """
     code = fn.__code__
+    lines = linecache.getlines(code.co_filename, fn.__globals__)
+    name = code.co_filename
+    if text is None and not lines:
+        text = remembered(fn)
     if text is not None:
         lines = text.splitlines(keepends=True)
         name = f"<kernel {fn.__name__} {hashlib.sha256(text.encode()).hexdigest()[:8]}>"
         linecache.cache[name] = (len(text), None, lines, name)  # for excerpts in messages
-    else:
-        lines = linecache.getlines(code.co_filename, fn.__globals__)
-        name = code.co_filename
     if not lines:
         raise KernelSyntaxError(
             f"in kernel '{fn.__name__}'\n{code.co_filename}:{code.co_firstlineno}: the source of "

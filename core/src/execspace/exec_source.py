@@ -6,15 +6,22 @@ code that is running, so a wrong one is never taken.
 """
 
 from __future__ import annotations
+import __future__
 
 import linecache
 import sys
 from collections.abc import Iterator
 from types import CodeType, FrameType, FunctionType
 
+# Where a module made by exec keeps its own text: its namespace, so that both go together.
+_KEY = "__execspace_source__"
+_FUTURE = 0
+for _name in __future__.all_feature_names:
+    _FUTURE |= getattr(__future__, _name).compiler_flag
 
-def remember(fn: FunctionType, depth: int) -> str | None:
-    """Text of the module that defines `fn`; None where Python itself can find it, or nobody can.
+
+def remember(fn: FunctionType, depth: int) -> None:
+    """Keep the text of the module that defines `fn`, if Python does not and it can be found.
 
     Parameters
     ----------
@@ -24,37 +31,51 @@ def remember(fn: FunctionType, depth: int) -> str | None:
     """
     file = fn.__code__.co_filename
     if not file.startswith("<") or linecache.getlines(file, fn.__globals__):
-        return None
+        return
     frame: FrameType | None = sys._getframe(depth + 1)
     while frame is not None and frame.f_code.co_filename == file:
         if frame.f_code.co_name == "<module>":
-            return _text_of(frame)
+            text = _text_of(frame)
+            known = fn.__globals__.setdefault(_KEY, [])
+            if text is not None and text not in known:
+                known.append(text)
+            return
         frame = frame.f_back
+
+
+def remembered(fn: FunctionType) -> str | None:
+    """The text kept for the module of `fn`, if it is the one that defines `fn`."""
+    for text in fn.__globals__.get(_KEY, ()):
+        if any(code == fn.__code__ for code in _codes(_compiled(text, fn.__code__))):
+            return str(text)
     return None
+
+
+def _compiled(text: str, like: CodeType) -> CodeType | None:
+    try:
+        flags = like.co_flags & _FUTURE
+        code: CodeType = compile(text, like.co_filename, "exec", flags, dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return None
+    return code
+
+
+def _codes(code: CodeType | None) -> Iterator[CodeType]:
+    if code is not None:
+        yield code
+        for constant in code.co_consts:
+            if isinstance(constant, CodeType):
+                yield from _codes(constant)
 
 
 def _text_of(module: FrameType) -> str | None:
-    for text in _candidates(module.f_back):
-        try:
-            code = compile(text, module.f_code.co_filename, "exec", dont_inherit=True)
-        except (SyntaxError, ValueError):
-            continue
-        if _same(code, module.f_code):
-            return text
-    return None
-
-
-def _same(a: CodeType, b: CodeType) -> bool:
-    """Whether two code objects are equal but for flags of `from __future__`."""
-    return a == b or (
-        a.co_code == b.co_code and a.co_names == b.co_names and len(a.co_consts) == len(b.co_consts)
-    )
+    code = module.f_code
+    return next((t for t in _candidates(module.f_back) if _compiled(t, code) == code), None)
 
 
 def _candidates(caller: FrameType | None) -> Iterator[str]:
-    arguments = getattr(sys, "orig_argv", [])
     if caller is None:
-        yield from (text for text in arguments if "\n" in text or "kernel" in text)
+        yield from (text for text in sys.orig_argv if "kernel" in text)
         return
     for held in (caller.f_locals.values(), caller.f_code.co_consts, caller.f_globals.values()):
         yield from (v for v in list(held) if isinstance(v, str) and "kernel" in v)

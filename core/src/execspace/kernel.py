@@ -42,7 +42,7 @@ class Kernel:
     fastmath : bool
         Arithmetic may be reassociated and NaN ignored; results then differ between spaces.
     source : str or None
-        Text of the module that defines the function, where Python itself keeps none.
+        Text of the module that defines the function, as the user gave it.
     given : tuple of str
         Parameters that are given beforehand, see `Scope`.
     statics : tuple of str
@@ -189,8 +189,9 @@ def kernel_from(
         return fn
     if not isinstance(fn, FunctionType):
         raise _no_kernel(fn)
-    text = source if source is not None else remember(fn, depth=2)
-    return Kernel(fn, fma=fma, fastmath=fastmath, source=text)
+    if source is None:
+        remember(fn, depth=2)
+    return Kernel(fn, fma=fma, fastmath=fastmath, source=source)
 
 
 def _no_kernel(fn: Any) -> LaunchError:
