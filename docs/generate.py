@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from execspace import config
+from execspace_compiler import advice
 from execspace_compiler.ops import (
     CALLEES,
     COMPLEX_FUNCTIONS,
@@ -70,7 +71,7 @@ RULES = {
     "where": "common type of the second and third argument",
     "round": "int, as an index; ties go to the even neighbour; one argument only",
     "fold": "common type; two or more numbers, or one tuple",
-    "len": "index: extent 0 of a View, or the length of a tuple",
+    "len": "index: extent 0 of a View; the length of a tuple is a Python int",
     "divmod": "a pair: `a // b, a % b`",
     "int": "int, as an index; truncates; uint64 stays uint64",
     "float": "Python float: weak",
@@ -163,6 +164,31 @@ def _group(callee: Callee) -> tuple[str, str]:
     return callee.rule, callee.op if callee.rule in alone else ""
 
 
+def refused() -> str:
+    """Syntax that kernels do not have, and what to write instead."""
+    rows: dict[str, list[str]] = {}
+    for what, instead in advice._ADVICE.values():
+        names = rows.setdefault(instead, [])
+        if what not in names:
+            names.append(what)
+    return table(["Refused", "Instead"], [[", ".join(n), i] for i, n in rows.items()])
+
+
+def ulp() -> str:
+    """Bounds of the errors of mathematical functions, as the differential tests check them."""
+    sys.path.insert(0, str(DOCS.parent / "tests"))
+    try:
+        from differential.ulp import COMPLEX, REAL
+    finally:
+        sys.path.pop(0)
+    rows = []
+    for functions_, types in ((REAL, ""), (COMPLEX, "complex ")):
+        for f in functions_.values():
+            single, double = f.bounds
+            rows.append([f"{types}`{f.text}`", f"{single:g}", f"{double:g}"])
+    return table(["Expression", "float32, complex64", "float64, complex128"], rows)
+
+
 def environment() -> str:
     """The environment variables."""
     rows = []
@@ -177,6 +203,8 @@ TABLES = {
     "promotion-strong": promotion_strong,
     "operations": operations,
     "functions": functions,
+    "refused": refused,
+    "ulp": ulp,
     "environment": environment,
 }
 

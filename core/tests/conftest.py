@@ -60,7 +60,7 @@ class PlainPlan:
         result = {"sum": sum, "max": max}[kind](values)
         if self.spec.out is None:
             return result
-        args[-1].memory_space.fill(args[-1], result)
+        args[-1].memory_space.fill(args[-1], result, None)
         return None
 
 
@@ -87,7 +87,8 @@ class PlainSpace(es.ExecutionSpace):
 class DeviceMemory(es.MemorySpace):
     """Host memory that pretends to be out of the host's reach."""
 
-    name = "device"
+    def __init__(self, name="device"):
+        self.name = name
 
     def allocate(self, nbytes, label, initialize):
         block = es.HOST.allocate(nbytes, label, initialize)
@@ -96,10 +97,10 @@ class DeviceMemory(es.MemorySpace):
     def _array(self, view):
         return np.asarray(ArrayInterface(view, view.allocation.owner))
 
-    def copy(self, dst, src):
+    def copy(self, dst, src, instance):
         np.copyto(self._array(dst), self._array(src), casting="unsafe")
 
-    def fill(self, dst, value):
+    def fill(self, dst, value, instance):
         self._array(dst)[...] = value
 
 
@@ -113,6 +114,12 @@ def plain():
 def device():
     """A space whose memory the host cannot reach."""
     return PlainSpace("device", DeviceMemory())
+
+
+@pytest.fixture
+def other_device():
+    """A second space whose memory the host cannot reach."""
+    return PlainSpace("other", DeviceMemory("other"))
 
 
 @pytest.fixture

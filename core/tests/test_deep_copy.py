@@ -141,10 +141,17 @@ def test_empty_views():
     assert A.size == 0
 
 
-def test_another_memory_space_is_named(device):
-    D, H = es.View(2, label="D", space=device), es.View(2, label="H")
-    with pytest.raises(es.SpaceAccessError, match=r"'host' \(View 'H'\) to 'device' \(View 'D'\)"):
+def test_memories_without_a_way_between_them_are_named(device, other_device):
+    D, H = es.View(2, label="D", space=device), es.View(2, label="H", space=other_device)
+    with pytest.raises(es.SpaceAccessError, match=r"'other' \(View 'H'\) to 'device' \(View 'D'\)"):
         es.deep_copy(D, H)
+
+
+def test_copies_between_a_device_and_the_host(device):
+    D, H = es.View(3, es.int32, space=device), es.View(3)
+    es.deep_copy(D, np.arange(3, dtype=np.int32))
+    es.deep_copy(H, D)
+    assert list(H) == [0, 1, 2]
 
 
 def test_copies_within_a_memory_that_the_host_cannot_reach(device):

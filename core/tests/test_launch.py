@@ -118,7 +118,7 @@ def test_memory_out_of_reach_is_named_before_anything_is_compiled(plain, device)
         es.parallel_for(es.RangePolicy(2, space=plain), fill, x, 1.0)
     assert str(error.value) == (
         "Kernel 'fill': argument 0, View 'x', is in memory space 'device', which space 'plain' "
-        "cannot reach. Copy it first: es.deep_copy into a View made with space='plain'."
+        "cannot reach. Copy it first: es.create_mirror_view_and_copy('plain', ...)."
     )
     assert plain.compiled == []
 

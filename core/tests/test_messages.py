@@ -56,8 +56,8 @@ MESSAGES = {
     "layout": (
         lambda: view(2, layout="stride"),
         es.ViewError,
-        "View 'A': layout 'stride' cannot be allocated; expected 'left' or 'right' (strided Views "
-        "come from subviews and es.view_of).",
+        "View 'A': layout 'stride' does not exist; expected 'left', 'right', a sequence of strides "
+        "or an es.Layout.",
     ),
     "index out of bounds": (
         lambda: view(2, 3)[1, 3],

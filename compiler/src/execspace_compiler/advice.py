@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from difflib import get_close_matches
 
 from .diagnostics import Fault, Loc, syntax_fault
@@ -24,6 +25,7 @@ _ADVICE: dict[type[ast.AST], tuple[str, str]] = {
     ast.Dict: ("a dict", _NUMBERS),
     ast.Set: ("a set", _NUMBERS),
     ast.Try: ("try", "kernels raise no exceptions; test the condition beforehand"),
+    ast.TryStar: ("try", "kernels raise no exceptions; test the condition beforehand"),
     ast.Raise: ("raise", _ERRORS),
     ast.With: ("with", "manage resources on the host, around the launch"),
     ast.Import: ("import", _IMPORT),
@@ -47,11 +49,17 @@ _ADVICE: dict[type[ast.AST], tuple[str, str]] = {
 
 def unsupported(node: ast.AST, loc: Loc) -> Fault:
     """The fault for a construct that kernels do not have."""
-    what, hint = _ADVICE.get(type(node), (f"Python's {type(node).__name__}", ""))
+    what, hint = _ADVICE.get(type(node), (f"Python's {type(node).__name__}", _NUMBERS))
     return syntax_fault(loc, f"{what} is not supported in a kernel", hint)
 
 
 def did_you_mean(name: str, known: set[str]) -> str:
     """A hint for a name that is not defined."""
-    close = get_close_matches(name, known, n=1)
-    return f"did you mean '{close[0]}'?" if close else "define it before the launch"
+    close = similar(name, known)
+    return close or "define it before the launch"
+
+
+def similar(name: str, known: Iterable[str]) -> str:
+    """A hint that names what is spelled alike; empty if nothing is."""
+    close = get_close_matches(name, [k for k in known if not k.startswith("__")], n=1)
+    return f"did you mean '{close[0]}'?" if close else ""

@@ -153,11 +153,12 @@ class _Checker:
     def need(self, name: str, e: hir.Expr, known: set[str]) -> None:
         if name not in known and name not in self.reported:
             self.reported.add(name)
+            own = e.loc.name(name) if isinstance(e, hir.Local) and e.name == name else name
             self.reporter.add(
                 syntax_fault(
                     e.loc,
-                    f"'{name}' may be used before it has a value",
-                    f"assign '{name}' on every path that leads here",
+                    f"'{own}' may be used before it has a value",
+                    f"assign '{own}' on every path that leads here",
                 )
             )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import linecache
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from execspace import KernelError, KernelSyntaxError, KernelTypeError
 
@@ -37,12 +37,25 @@ class Loc:
         )
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column + 1}"
+        raw = linecache.getline(self.file, self.line).encode()[: self.column]
+        column = len(raw.decode(errors="replace")) if raw else self.column
+        return f"{self.file}:{self.line}:{column + 1}"
+
+    def text(self) -> str:
+        """The stretch itself; only what it has on its first line."""
+        raw = linecache.getline(self.file, self.line).rstrip("\n").encode()
+        end = self.end_column if self.end_line == self.line else len(raw)
+        return raw[self.column : end].decode(errors="replace")
+
+    def name(self, otherwise: str) -> str:
+        """The stretch if it is a name, dotted or not; variables may have names of their own."""
+        text = self.text()
+        return text if all(part.isidentifier() for part in text.split(".")) else otherwise
 
     def excerpt(self) -> str:
         """The source line with carets under the stretch."""
         text = linecache.getline(self.file, self.line).rstrip("\n")
-        if not text:
+        if not text or not self.end_line:
             return ""
         # Columns of the syntax tree count UTF-8 bytes; carets must count characters.
         raw = text.encode()
@@ -64,26 +77,36 @@ NOWHERE = Loc("<generated>", 0, 0, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One fault: where, what is wrong, and what to write instead."""
+    """One fault: where, what is wrong, what to write instead, and how the kernel gets there."""
 
     loc: Loc
     message: str
     hint: str = ""
     kind: type[KernelError] = KernelTypeError
+    calls: tuple[Loc, ...] = ()
 
     def __str__(self) -> str:
         parts = [f"{self.loc}: {self.message}", self.loc.excerpt()]
         if self.hint:
             parts.append(f"hint: {self.hint}")
+        for loc in self.calls:
+            parts += [f"called from {loc}", loc.excerpt()]
         return "\n".join(p for p in parts if p)
 
 
 class Fault(Exception):
-    """Raised inside the compiler to abandon a statement; carries its Diagnostic."""
+    """Raised inside the compiler to abandon a statement; carries what is to be reported."""
 
-    def __init__(self, diagnostic: Diagnostic) -> None:
-        super().__init__(str(diagnostic))
-        self.diagnostic = diagnostic
+    def __init__(self, *diagnostics: Diagnostic) -> None:
+        super().__init__("\n\n".join(map(str, diagnostics)))
+        self.diagnostics = diagnostics
+
+    def called(self, loc: Loc) -> Fault:
+        """The same fault of a function that is called from here."""
+        found = (
+            d if loc in d.calls else replace(d, calls=(*d.calls, loc)) for d in self.diagnostics
+        )
+        return Fault(*found)
 
 
 def syntax_fault(loc: Loc, message: str, hint: str = "") -> Fault:
@@ -104,9 +127,9 @@ class Reporter:
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
     def add(self, fault: Fault) -> None:
-        """Remember a fault once."""
-        if fault.diagnostic not in self.diagnostics:
-            self.diagnostics.append(fault.diagnostic)
+        """Remember a fault once, whichever call leads to it."""
+        known = {(d.loc, d.message) for d in self.diagnostics}
+        self.diagnostics += [d for d in fault.diagnostics if (d.loc, d.message) not in known]
 
     def check(self) -> None:
         """Raise KernelSyntaxError or KernelTypeError if there is any fault."""

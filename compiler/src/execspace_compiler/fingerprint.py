@@ -12,14 +12,16 @@ from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 
 import numpy as np
 
-from execspace import Kernel, LaunchSpec
+from execspace import Kernel, LaunchSpec, ViewType
 from execspace.argtypes import SCALAR_TYPES
 from execspace.captures import constant_tag, follow, loaded_names
+from execspace.layout import layout_of
 
 
 def fingerprint(kernel: Kernel, spec: LaunchSpec) -> str | None:
     """Text that is equal only for launches that lower to the same IR, or None."""
-    if spec.bound:
+    mapped = any(isinstance(a, ViewType) and layout_of(a.layout) for a in spec.arguments)
+    if spec.bound or mapped:
         return None
     hidden = {c.name for c in spec.captures if c.argument is not None}
     outer = []

@@ -7,15 +7,17 @@ neither is refused with the advice of advice.py.
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import execspace
 
 from . import hir
-from .advice import did_you_mean, unsupported
+from .advice import did_you_mean, similar, unsupported
 from .diagnostics import Fault, Loc, Reporter, syntax_fault
-from .names import Names, Unknown, variable_name
+from .names import Names, Object, Unknown, variable_name
+from .ops import CALLEES
 
 _BINARY: dict[type[ast.operator], str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv",
@@ -29,6 +31,9 @@ _COMPARE: dict[type[ast.cmpop], str] = {
     ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne",
     ast.Is: "is", ast.IsNot: "is_not", ast.In: "in", ast.NotIn: "not_in",
 }  # fmt: skip
+
+_DEEPEST = 150  # Python's parser, which reads generated text, takes 200 parentheses
+_BUILTINS = {n for n in dir(builtins) if getattr(builtins, n) in (range, *CALLEES)}
 
 FunctionNode = ast.FunctionDef | ast.Lambda
 
@@ -59,6 +64,7 @@ class _Lowering:
         self.parent = parent
         self.free: dict[str, None] = {}
         self.flags = 0
+        self.depth = 0  # of the expression that is being lowered
         self.loops: list[str | None] = []  # per enclosing loop the flag that a break sets
         given = names.given if parent is None else frozenset()
         self.parameters = tuple(
@@ -87,23 +93,35 @@ class _Lowering:
             first = statements[0]
             if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
                 statements = statements[1:]
-            body = self.block(statements)
+            body = (*self._given(), *self.block(statements))
         name = "lambda_" if isinstance(node, ast.Lambda) else node.name
         return hir.Function(
             name, self.parameters, body, self.loc(node), isinstance(node, ast.Lambda),
             tuple(self.free),
         )  # fmt: skip
 
+    def _any_number(self, extra: ast.arg) -> Fault:
+        return syntax_fault(
+            self.loc(extra),
+            f"a kernel cannot take any number of arguments, as '{extra.arg}' does",
+            "name each parameter",
+        )
+
+    def _given(self) -> list[hir.Stmt]:
+        """Parameters that are given beforehand and that the function assigns, as variables."""
+        if self.parent is not None:
+            return []
+        loc = self.loc(self.node)
+        return [
+            hir.Assign(loc, hir.Local(loc, variable_name(n)), self._outer(loc, (n,)))
+            for n in sorted(self.names.given & self.locals)
+        ]
+
     def _parameters(self) -> list[ast.arg]:
         a = self.node.args
         for extra in (a.vararg, a.kwarg):
             if extra is not None:
-                fault = syntax_fault(
-                    self.loc(extra),
-                    f"a kernel cannot take any number of arguments, as '{extra.arg}' does",
-                    "name each parameter",
-                )
-                self.reporter.add(fault)
+                self.reporter.add(self._any_number(extra))
         return [*a.posonlyargs, *a.args, *a.kwonlyargs]
 
     # -- statements -----------------------------------------------------------------------
@@ -174,7 +192,9 @@ class _Lowering:
             marker = self.expr(decorator)
             if not isinstance(marker, hir.Outer) or marker.value is not execspace.function:
                 raise syntax_fault(
-                    self.loc(decorator), "only @es.function may decorate a nested function"
+                    self.loc(decorator),
+                    "only @es.function may decorate a nested function",
+                    "leave the decorator out, or define the function outside of the kernel",
                 )
         loc = self.loc(node)
         return [hir.Assign(loc, hir.Local(loc, variable_name(node.name)), self._lambda(node))]
@@ -202,7 +222,11 @@ class _Lowering:
 
     def _for(self, node: ast.For) -> list[hir.Stmt]:
         if not isinstance(node.target, ast.Name):
-            raise syntax_fault(self.loc(node.target), "a loop over range has one plain variable")
+            raise syntax_fault(
+                self.loc(node.target),
+                "a for loop in a kernel has one plain variable",
+                "loop over range(A.extent(0)) and compute the rest in the loop",
+            )
         call = node.iter
         is_range = isinstance(call, ast.Call) and self._is_range(call.func)
         if not is_range:
@@ -214,8 +238,12 @@ class _Lowering:
         assert isinstance(call, ast.Call)
         args = [self.expr(a) for a in call.args]
         if not 1 <= len(args) <= 3 or call.keywords:
+            got = len(call.args) + len(call.keywords)
+            named = " by name" if call.keywords else ""
             raise syntax_fault(
-                self.loc(call), f"range takes 1 to 3 arguments, got {len(call.args)}"
+                self.loc(call),
+                f"range takes 1 to 3 arguments by position, got {got}{named}",
+                "write range(stop), range(start, stop) or range(start, stop, step)",
             )
         loc = self.loc(call)
         start = args[0] if len(args) > 1 else hir.Constant(loc, 0)
@@ -268,8 +296,13 @@ class _Lowering:
                 return hir.Tuple(self.loc(node), tuple(self.target(t) for t in node.elts))
             case ast.Starred() | ast.List():
                 raise unsupported(node, self.loc(node))
+        what = f"to '{ast.unparse(node)}', which is read at the launch"
+        if not isinstance(node, ast.Attribute | ast.Subscript):
+            what = "to this"
         raise syntax_fault(
-            self.loc(node), "cannot assign to this", "assign to a variable or an element of a View"
+            self.loc(node),
+            f"cannot assign {what}",
+            "assign to a variable of the kernel, or to an element of a View",
         )
 
     # -- names ----------------------------------------------------------------------------
@@ -304,9 +337,14 @@ class _Lowering:
         if value is Unknown:
             if len(path) > 1:
                 message = f"'{'.'.join(path[:-1])}' has no attribute '{path[-1]}'"
-                return hir.Undefined(loc, message, "")
-            known = {*self.locals, *self.names.fn.__globals__}
-            hint = did_you_mean(path[0], known)
+                owner = self.names.value(path[:-1])
+                own = [] if owner is Object else [n for n in dir(owner) if n[0] != "_"]
+                known = f"it has {', '.join(own)}" if 0 < len(own) < 9 else ""
+                hint = similar(path[-1], own) or known or "give it a value before the launch"
+                return hir.Undefined(loc, message, hint)
+            outer = self.names.fn
+            names = {*self.locals, *outer.__code__.co_freevars, *outer.__globals__, *_BUILTINS}
+            hint = did_you_mean(path[0], names)
             return hir.Undefined(loc, f"name '{path[0]}' is not defined", hint)
         for view in self.names.views_of_helper(path):
             self._local(view, loc, None)
@@ -327,7 +365,19 @@ class _Lowering:
         handler = _EXPRESSIONS.get(type(node))
         if handler is None:
             raise unsupported(node, self.loc(node))
-        return handler(self, node)
+        if not self.depth:
+            self.outermost = node
+        self.depth += 1
+        try:
+            if self.depth > _DEEPEST:
+                raise syntax_fault(
+                    self.loc(self.outermost),
+                    f"this expression nests more than {_DEEPEST} operations",
+                    "split it into several statements",
+                )
+            return handler(self, node)
+        finally:
+            self.depth -= 1
 
     def _constant(self, node: ast.Constant) -> hir.Expr:
         if node.value is None or isinstance(node.value, bool | int | float | complex | str):
@@ -378,7 +428,9 @@ class _Lowering:
         for keyword in node.keywords:
             if keyword.arg is None:
                 raise syntax_fault(
-                    self.loc(keyword.value), "** unpacking is not supported in a kernel"
+                    self.loc(keyword.value),
+                    "** unpacking is not supported in a kernel",
+                    "name each argument",
                 )
         return hir.Call(
             self.loc(node),
@@ -395,6 +447,9 @@ class _Lowering:
 
     def _lambda(self, node: ast.Lambda | ast.FunctionDef) -> hir.Expr:
         a = node.args
+        for extra in (a.vararg, a.kwarg):
+            if extra is not None:
+                raise self._any_number(extra)
         positional = [*a.posonlyargs, *a.args]
         pairs = list(zip(positional[len(positional) - len(a.defaults) :], a.defaults, strict=True))
         pairs += [(p, d) for p, d in zip(a.kwonlyargs, a.kw_defaults, strict=True) if d is not None]
@@ -409,8 +464,10 @@ def _assigned(body: list[Any]) -> set[str]:
     for node in _own_nodes(body):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names.add(node.id)
-        elif isinstance(node, ast.FunctionDef):
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
             names.add(node.name)
+        elif isinstance(node, ast.alias):  # of an import, which is refused
+            names.add(node.asname or node.name.partition(".")[0])
     return names
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
@@ -11,8 +12,8 @@ from . import hir
 from .diagnostics import Fault, Loc, Reporter, type_fault
 from .frontend import lower
 from .names import Names, variable_name
-from .source import source_of
-from .values import Value
+from .source import find_source
+from .values import Value, counted
 
 
 class Definition(ABC):
@@ -46,21 +47,37 @@ class Definition(ABC):
         names = self.positional
         if len(args) > len(names):
             raise type_fault(
-                loc, f"'{self.name}' takes {len(names)} arguments, got {len(args) + len(keywords)}"
+                loc,
+                f"'{self.name}' takes {counted(len(names), 'positional argument')}, "
+                f"got {len(args)}",
+                self._hint(),
             )
         bound = dict(zip(names, args, strict=False))
         for keyword, value in keywords.items():
             name = variable_name(keyword)
             if name not in self.all_parameters:
+                raise type_fault(loc, f"'{self.name}' has no parameter '{keyword}'", self._hint())
+            if name in bound:
                 raise type_fault(
                     loc,
-                    f"'{self.name}' has no parameter '{name}'",
-                    f"its parameters are {', '.join(self.all_parameters) or 'none'}",
+                    f"'{self.name}' gets two values for '{keyword}'",
+                    f"give '{keyword}' by position or by name, not both",
                 )
-            if name in bound:
-                raise type_fault(loc, f"'{self.name}' gets two values for '{name}'")
             bound[name] = value
         return bound
+
+    def _hint(self) -> str:
+        return f"its parameters are {', '.join(map(self.own_name, self.all_parameters)) or 'none'}"
+
+    def own_name(self, variable: str) -> str:
+        """Name of a parameter in the source."""
+        return variable
+
+    def missing(self, variable: str, loc: Loc) -> Fault:
+        """The fault of a call that gives a parameter no value."""
+        name = self.own_name(variable)
+        message = f"'{self.name}' gets no value for its parameter '{name}'"
+        return type_fault(loc, message, self._hint())
 
 
 class Captured(Definition):
@@ -88,29 +105,36 @@ class Captured(Definition):
         more = tuple(variable_name(n) for n in keyword_only(self.scope.fn) if n not in given)
         return (*self.positional, *more)
 
+    def check_parameters(self, loc: Loc) -> None:
+        """A fault if it takes any number of arguments: before it is said to get too many."""
+        if self.scope.fn.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
+            try:
+                self.lowered(frozenset())
+            except Fault as fault:
+                raise fault.called(loc) from None
+
     def lowered(self, missing: frozenset[str]) -> hir.Function:
         known = self._lowered.get(missing)
         if known is None:
             fn = self.scope.fn
-            given = frozenset(self.scope.given) | frozenset(map(self._own_name, missing))
+            given = frozenset(self.scope.given) | frozenset(map(self.own_name, missing))
             outer = self.outer
             names = Names(fn, given, outer.captures, outer.hidden, self.prefix)
             reporter = Reporter(self.name)
-            source = source_of(fn)
+            source = find_source(fn)
             known = lower(source.node, source.file, names, reporter)
             if reporter.diagnostics:
-                raise Fault(reporter.diagnostics[0])
+                raise Fault(*reporter.diagnostics)
             self._lowered[missing] = known
         return known
 
-    def _own_name(self, variable: str) -> str:
-        """Name of a parameter in the source."""
+    def own_name(self, variable: str) -> str:
         fn = self.scope.fn
         return next(n for n in (*parameters(fn), *keyword_only(fn)) if variable_name(n) == variable)
 
     def has_default(self, name: str) -> bool:
         """Whether the launch knows a default value of a parameter."""
-        full = self.prefix + self._own_name(name)
+        full = self.prefix + self.own_name(name)
         captures = self.outer.captures
         return full in captures or any(n.startswith(f"{full}.") for n in captures)
 

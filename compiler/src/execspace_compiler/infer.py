@@ -13,8 +13,9 @@ import numpy as np
 
 from . import hir, ir
 from .assigned import check_assigned
+from .assignments import AssignmentRules
 from .diagnostics import Fault, Loc, Reporter, syntax_fault, type_fault
-from .expressions import ExpressionRules, Pending
+from .emission import Pending
 from .modules import ModuleTyper, Signature, flat_scalars, has_effects
 from .types import (
     BOOL,
@@ -29,10 +30,8 @@ from .types import (
     promote,
 )
 from .values import (
-    AliasTy,
     FunctionValue,
     Obj,
-    RefTy,
     TupleValue,
     Value,
     ViewRef,
@@ -42,9 +41,7 @@ from .values import (
     parts,
     rebuild,
     scalar,
-    type_of,
 )
-from .views import Place
 
 _TEMPORARY = re.compile(r"_t\d+")
 STATUS = "_status"  # parameter of a kernel with asserts: where a failure is noted
@@ -70,7 +67,7 @@ def typer_of_module() -> ModuleTyper:
     return module
 
 
-class FunctionTyper(ExpressionRules):
+class FunctionTyper(AssignmentRules):
     """Types one function.
 
     Parameters
@@ -117,6 +114,8 @@ class FunctionTyper(ExpressionRules):
         self.indices = tuple(ir.Var(p.name, p.type) for p in self.parameters[:rank])
         self.temporaries = 0
         self.final = False
+        self.unknown: dict[str, Loc] = {}  # variables that are read and never get a type
+        self.torn: dict[str, Fault] = {}  # variables that are two things at once
         self.changed = False
         self.result: Type | None = None
         self.returns_nothing = False
@@ -135,6 +134,14 @@ class FunctionTyper(ExpressionRules):
                 break
         self.final = True
         body = tuple(self.walk())
+        for fault in self.torn.values():
+            self.reporter.add(fault)
+        if not self.reporter.diagnostics:
+            for variable, loc in self.unknown.items():
+                name = loc.name(variable)
+                message = f"'{name}' is used before it has a value"
+                hint = f"assign '{name}' first; a kernel cannot change variables outside of it"
+                self.reporter.add(syntax_fault(loc, message, hint))
         if not self.reporter.diagnostics:
             check_assigned(self.function, self.decided, self.known_names(), self.reporter)
         own = {p.name for p in self.parameters}
@@ -200,12 +207,6 @@ class FunctionTyper(ExpressionRules):
             low, high = self.limits.get(name, (-(2**63), 2**63 - 1))
             self.limits[name] = (max(low, int(limits.min)), min(high, int(limits.max)))
 
-    def scalar_type(self, name: str) -> Scalar:
-        """Type of a local that is known to be a scalar."""
-        type = self.types[name]
-        assert isinstance(type, Scalar)
-        return type
-
     # -- statements -------------------------------------------------------------------------
 
     def block(self, statements: Sequence[hir.Stmt]) -> list[ir.Stmt]:
@@ -216,11 +217,12 @@ class FunctionTyper(ExpressionRules):
             try:
                 self.statement(s)
                 continue
-            except Pending:
-                pass
+            except Pending:  # of a variable that has a fault: the rest may have its own
+                for e in hir.direct(s) if self.final else ():
+                    self.undefined(e)
             except PromotionError as error:
                 if self.final:
-                    self.reporter.add(type_fault(s.loc, str(error)))
+                    self.reporter.add(type_fault(s.loc, str(error), error.hint))
             except Fault as fault:
                 if self.final:
                     self.reporter.add(fault)
@@ -228,11 +230,18 @@ class FunctionTyper(ExpressionRules):
         found, self.out = self.out, saved
         return found
 
+    def undefined(self, e: hir.Expr) -> None:
+        """Report names in an expression that are not defined."""
+        if isinstance(e, hir.Undefined):
+            self.reporter.add(syntax_fault(e.loc, e.message, e.hint))
+        for part in (e.test,) if isinstance(e, hir.Conditional) else hir.children(e):
+            self.undefined(part)
+
     def statement(self, s: hir.Stmt) -> None:
         """Emit the IR of one statement."""
         match s:
             case hir.Assign():
-                self.assign(s.target, self.value(s.value), s.loc)
+                self.assign(s.target, self.value(s.value), s.loc, s.value.loc)
             case hir.Update():
                 self.update(s)
             case hir.If():
@@ -277,146 +286,6 @@ class FunctionTyper(ExpressionRules):
             body, test = [*emitted, done, *body], ir.Const(True, BOOL, s.loc)
         self.out.append(ir.While(test, tuple(body), s.loc))
 
-    def assign(self, target: hir.Expr, value: Value, loc: Loc) -> None:
-        """Assign a value to a variable, an element, or item by item to a tuple."""
-        match target:
-            case hir.Local():
-                self.bind(target.name, value, target.loc)
-                return
-            case hir.Subscript() | hir.Attribute():
-                saved, self.out = self.out, []
-                try:
-                    place = self.place(target)
-                finally:
-                    emitted, self.out = self.out, saved
-                if emitted:  # Python evaluates the value first
-                    value = self.keep(value)
-                    self.out += emitted
-                self.put(place, value, loc)
-                return
-            case hir.Tuple():
-                if not isinstance(value, TupleValue):
-                    raise type_fault(loc, f"cannot unpack {describe(value)}")
-                if len(value.items) != len(target.items):
-                    raise type_fault(
-                        loc,
-                        f"cannot unpack {len(value.items)} values into {len(target.items)} targets",
-                    )
-                # All values are taken before the first target changes: a, b = b, a.
-                held = [self.keep(item) for item in value.items]
-                for part, item in zip(target.items, held, strict=True):
-                    self.assign(part, item, loc)
-                return
-        raise type_fault(loc, "cannot assign to this")
-
-    def place(self, target: hir.Subscript | hir.Attribute) -> Place | ViewRef:
-        """What a target stands for."""
-        found = self.indexed(target) if isinstance(target, hir.Subscript) else self.member(target)
-        if isinstance(found, Place):
-            return found
-        if isinstance(found, ViewRef) and found.field is not None:
-            return found
-        what = describe(found)
-        if isinstance(found, ViewRef):
-            raise type_fault(
-                target.loc, f"cannot assign to a {what} as a whole", "assign in a loop over range"
-            )
-        if isinstance(target, hir.Subscript):
-            raise type_fault(target.loc, f"cannot assign to an item of {what}: tuples are fixed")
-        raise type_fault(
-            target.loc,
-            "cannot assign to an attribute",
-            "store into a View, or use a local variable",
-        )
-
-    def put(self, place: Place | ViewRef, value: Value, loc: Loc) -> None:
-        """Store a number into an element, or a record into a record."""
-        if isinstance(place, Place):
-            self.out.append(self.store(place, value, loc))
-            return
-        if not isinstance(value, ViewRef) or value.field != place.field:
-            raise type_fault(loc, f"cannot store {describe(value)} into {place.field}")
-        loads = [self.keep(self.load(p, loc)) for p in self.leaves(value, loc)]
-        for leaf, number in zip(self.leaves(place, loc), loads, strict=True):
-            self.out.append(self.store(leaf, number, loc))
-
-    def bind(self, name: str, value: Value, loc: Loc) -> None:
-        """Assign to a local variable, widening its type where needed."""
-        if isinstance(value, ir.Expr) and isinstance(value.type, Scalar):
-            self.widen(name, value.type, loc)
-            self.out.append(ir.Assign(name, self.coerce(value, self.scalar_type(name)), loc))
-            return
-        self.widen(name, type_of(value, loc), loc)
-        self.check_alias(name, value, loc)
-        if isinstance(value, TupleValue | ViewRef | FunctionValue):
-            held = parts(value, name)
-            if len(held) > 1:
-                held = [(n, self.keep(e)) for n, e in held]
-            for part, e in held:
-                if isinstance(e.type, Scalar):
-                    self.widen(part, e.type, loc)
-                    self.out.append(ir.Assign(part, self.coerce(e, self.scalar_type(part)), loc))
-
-    def check_alias(self, name: str, value: Value, loc: Loc) -> None:
-        """A second name for a local array would go wrong where the array is made anew."""
-        base = value.base if isinstance(value, ViewRef) else value
-        if (
-            isinstance(base, ir.Var)
-            and isinstance(base.type, ViewTy)
-            and base.type.shape is not None
-        ):
-            if (name, base.name) not in self.aliases():
-                raise type_fault(
-                    loc,
-                    f"'{name}' would be a second name for a local array",
-                    "use the array's own name, or index it directly",
-                )
-
-    def aliases(self) -> set[tuple[str, str]]:
-        """Variables of local arrays that are bound where the array is made."""
-        found = set()
-        for s in hir.walk(self.function.body):
-            if isinstance(s, hir.Assign) and isinstance(s.target, hir.Local):
-                if isinstance(s.value, hir.Call):
-                    array = self.module.local_array(self.name, s.value.loc)
-                    found.add((s.target.name, array))
-        return found
-
-    def widen(self, name: str, type: Type, loc: Loc) -> None:
-        """Join a type into a variable's type."""
-        old = self.types.get(name)
-        new = type if old is None else _join(old, type, name, loc)
-        if new != old:
-            self.types[name] = new
-            self.changed = True
-
-    def update(self, s: hir.Update) -> None:
-        """Augmented assignment; the indices of an element are evaluated once."""
-        if isinstance(s.target, hir.Local):
-            old, value = self.operands((s.target, s.value))
-            result = self.binary(s.op, scalar(old, s.loc), scalar(value, s.value.loc), s.loc)
-            self.bind(s.target.name, result, s.loc)
-            return
-        if not isinstance(s.target, hir.Subscript | hir.Attribute):
-            raise type_fault(s.loc, "cannot assign to this")
-        place = self.place(s.target)
-        if isinstance(place, ViewRef):
-            raise type_fault(s.loc, f"expected a number, got {describe(place)}")
-        kept = tuple(i if _pure(i) else self.keep(i) for i in place.indices)
-        byte = place.byte
-        if byte is not None and not _pure(byte):
-            byte = self.keep(byte)
-        place = Place(place.view, kept, byte, place.type)
-        old = self.load(place, s.target.loc)
-        emitted, right = self.apart(s.value)
-        if emitted:  # Python reads the element first
-            kept = tuple(self.keep(i) for i in place.indices)
-            place = Place(place.view, kept, self.keep(byte), place.type)
-            old = self.keep(old)
-            self.out += emitted
-        result = self.binary(s.op, old, scalar(right, s.value.loc), s.loc)
-        self.out.append(self.store(place, result, s.loc))
-
     def loop(self, s: hir.For) -> None:
         """A loop over range."""
         bounds = []
@@ -429,7 +298,8 @@ class FunctionTyper(ExpressionRules):
                 )
             bounds.append(self.coerce(bound, INDEX))
         if isinstance(bounds[2], ir.Const) and bounds[2].value == 0:
-            raise type_fault(s.step.loc, "the step of range is zero")
+            hint = "give a step of 1 or more, or of -1 or less"
+            raise type_fault(s.step.loc, "the step of range is zero", hint)
         if not isinstance(bounds[2], ir.Const):
             # A step that turns out to be zero makes an empty loop: kernels cannot raise.
             start, stop, step = bounds
@@ -459,8 +329,12 @@ class FunctionTyper(ExpressionRules):
         if nothing and (self.returns or self.result is not None):
             raise type_fault(
                 s.loc,
-                "this path returns no value",
-                "a reduction kernel returns the contribution of each index",
+                "this path returns nothing, another returns a value"
+                if not self.returns
+                else "this path of a reduction kernel returns nothing",
+                "return a value on every path"
+                if not self.returns
+                else "return the contribution of each index, for example 0.0 where there is none",
             )
         if self.returns is False and not nothing:
             if self.function.is_lambda:
@@ -469,7 +343,7 @@ class FunctionTyper(ExpressionRules):
                 return
             raise type_fault(
                 s.loc,
-                f"a kernel of parallel_for returns nothing, this one returns {describe(value)}",
+                f"a kernel of parallel_for returns nothing, got {describe(value)}",
                 "store results in a View, or launch it with parallel_reduce",
             )
         if nothing:
@@ -477,14 +351,20 @@ class FunctionTyper(ExpressionRules):
             self.leave([], s.loc)
             return
         if self.returns_nothing:
-            raise type_fault(s.loc, "another path returns no value", "return one on every path")
+            raise type_fault(
+                s.loc,
+                f"this path of '{self.function.name}' returns {describe(value)}, another returns "
+                f"nothing",
+                "return a value on every path, or on none",
+            )
         if self.returns and isinstance(value, TupleValue):
             raise type_fault(
                 s.loc,
                 f"cannot return {describe(value)}: a reduction kernel returns one number",
                 "launch one reduction for each value",
             )
-        joined = _join_results(self.result, _returned(value, s.loc), s.loc)
+        assert s.value is not None
+        joined = _join_results(self.result, _returned(value, s.value.loc), s.value.loc)
         if joined != self.result:
             self.result = joined
             self.changed = True
@@ -526,11 +406,6 @@ class FunctionTyper(ExpressionRules):
         return found
 
 
-def _pure(e: ir.Expr) -> bool:
-    """Whether evaluating it twice gives the same even if a View changes in between."""
-    return not isinstance(e, ir.Load | ir.Call) and all(_pure(a) for a in ir.operands(e))
-
-
 def _returned(value: Value, loc: Loc) -> Type:
     """Type of what a helper returns: a number, or a tuple of such."""
     if isinstance(value, TupleValue):
@@ -538,8 +413,10 @@ def _returned(value: Value, loc: Loc) -> Type:
     if is_view(value) or isinstance(value, FunctionValue | ViewRef):
         raise type_fault(
             loc,
-            f"cannot return {describe(value)}: helpers return numbers and tuples of numbers",
-            "pass the View to the helper and store into it",
+            f"cannot return {describe(value)}: only numbers and tuples of numbers are returned",
+            "call it where it is needed"
+            if isinstance(value, FunctionValue)
+            else "return an element, or let the caller pass the View to store into",
         )
     e: ir.Expr = scalar(value, loc)
     return e.type
@@ -549,22 +426,16 @@ def _join_results(a: Type | None, b: Type, loc: Loc) -> Type:
     if a is None:
         return b
     if isinstance(a, Scalar) and isinstance(b, Scalar):
-        return promote(a, b)
+        try:
+            return promote(a, b)
+        except PromotionError as error:
+            message = f"this path returns {b}, another returns {a}: {error}"
+            raise type_fault(loc, message, error.hint) from None
     if isinstance(a, TupleTy) and isinstance(b, TupleTy) and len(a.items) == len(b.items):
         pairs = zip(a.items, b.items, strict=True)
         return TupleTy(tuple(_join_results(x, y, loc) for x, y in pairs))
-    raise type_fault(loc, f"one path returns {a} and another {b}", "return the same on every path")
-
-
-def _join(a: Type, b: Type, name: str, loc: Loc) -> Type:
-    if a == b:
-        return a
-    if isinstance(a, Scalar) and isinstance(b, Scalar):
-        return promote(a, b)
-    if isinstance(a, TupleTy) and isinstance(b, TupleTy) and len(a.items) == len(b.items):
-        return TupleTy(tuple(_join(x, y, name, loc) for x, y in zip(a.items, b.items, strict=True)))
-    if isinstance(a, RefTy | AliasTy | ViewTy) and isinstance(b, RefTy | AliasTy | ViewTy):
-        hint = "a name stands for parts of one View; use two names"
-    else:
-        hint = "use two variables"
-    raise type_fault(loc, f"'{name}' is a {a} in one place and a {b} in another", hint)
+    raise type_fault(
+        loc,
+        f"this path returns {b}, another returns {a}",
+        "return the same number of values on every path",
+    )

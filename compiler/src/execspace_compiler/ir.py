@@ -188,6 +188,24 @@ class Print:
 
 
 @dataclass(frozen=True, slots=True)
+class Atomic:
+    """Change an element as one indivisible step: `element = element op value`.
+
+    `op` is an operation of ops.ATOMICS. `name` receives the value before it (`fetch` "old") or
+    after it ("new"); it is None where neither is wanted.
+    """
+
+    name: str | None
+    op: str
+    view: Var
+    indices: tuple[Expr, ...]
+    value: Expr
+    fetch: str = "old"
+    loc: Loc = field(default=NOWHERE, compare=False)
+    byte: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class StoreAt:
     """Set an entry of a row of scalars in generated code."""
 
@@ -264,8 +282,8 @@ class Evaluate:
 
 
 Stmt = (
-    Assign | Unpack | Store | StoreAt | Clear | Fail | Print | If | For | While | Break | Continue
-    | Return | Evaluate
+    Assign | Unpack | Store | Atomic | StoreAt | Clear | Fail | Print | If | For | While | Break
+    | Continue | Return | Evaluate
 )  # fmt: skip
 
 
@@ -321,7 +339,7 @@ class Module:
         return next(f for f in self.functions if f.name == name)
 
 
-def _place_text(e: Load | Store) -> str:
+def _place_text(e: Load | Store | Atomic) -> str:
     at = f"{e.view}[{', '.join(map(str, e.indices))}]"
     return at if e.byte is None else f"{at}.({e.byte})"
 
@@ -333,7 +351,9 @@ def _type_text(type: Type) -> str:
         if type.shape is not None:
             return f"local {type.element}{list(type.shape)}"
         const = "const " if type.readonly else ""
-        return f"{const}{type.element}[{type.rank},{type.layout},{type.unit}]"
+        more = f",{list(type.static)}" if type.static else ""
+        more += "".join(f",{t}" for t in type.traits)
+        return f"{const}{type.element}[{type.rank},{type.layout},{type.unit}{more}]"
     return f"{type.element}*" if isinstance(type, Pointer) else str(type)
 
 
@@ -348,6 +368,9 @@ def _lines(body: tuple[Stmt, ...], depth: int) -> list[str]:
                 out.append(f"{pad}{', '.join(s.names)} = {s.value}")
             case Store():
                 out.append(f"{pad}{_place_text(s)} = {s.value}")
+            case Atomic():
+                name = "" if s.name is None else f"{s.name} = {s.fetch} of "
+                out.append(f"{pad}{name}atomic {s.op} {_place_text(s)}, {s.value}")
             case Clear():
                 out.append(f"{pad}clear {s.array}")
             case Fail():
@@ -445,7 +468,7 @@ def expressions(s: Stmt) -> tuple[Expr, ...]:
     match s:
         case Assign() | Evaluate() | Unpack():
             return (s.value,)
-        case Store():
+        case Store() | Atomic():
             return (*s.indices, s.value) if s.byte is None else (*s.indices, s.byte, s.value)
         case StoreAt():
             return (s.index, s.value)
@@ -472,7 +495,7 @@ def with_expressions(s: Stmt, new: tuple[Expr, ...]) -> Stmt:
         case Unpack():
             assert isinstance(new[0], Call)
             return replace(s, value=new[0])
-        case Store():
+        case Store() | Atomic():
             rank = len(s.indices)
             byte = None if s.byte is None else new[rank]
             return replace(s, indices=new[:rank], byte=byte, value=new[-1])
@@ -497,7 +520,8 @@ def with_expressions(s: Stmt, new: tuple[Expr, ...]) -> Stmt:
 
 def written_views(function: Function) -> frozenset[str]:
     """View parameters that a function may store into, itself or through a helper."""
-    names = {s.view.name for s in walk_statements(function.body) if isinstance(s, Store)}
+    statements = walk_statements(function.body)
+    names = {s.view.name for s in statements if isinstance(s, Store | Atomic)}
     for e in walk_expressions(function.body):
         if isinstance(e, Call):
             passed = (a for a in e.args if isinstance(a, Var) and isinstance(a.type, ViewTy))

@@ -46,7 +46,9 @@ def _unit_stride_votes(body: ir.Function, rank: int) -> list[int]:
         (e.view, e.indices) for e in ir.walk_expressions(body.body) if isinstance(e, ir.Load)
     ]
     accesses += [
-        (s.view, s.indices) for s in ir.walk_statements(body.body) if isinstance(s, ir.Store)
+        (s.view, s.indices)
+        for s in ir.walk_statements(body.body)
+        if isinstance(s, ir.Store | ir.Atomic)
     ]
     for view, indices in accesses:
         assert isinstance(view.type, ViewTy)
@@ -312,6 +314,8 @@ def _cost(body: tuple[Stmt, ...], functions: dict[str, ir.Function]) -> int | No
                 return None
             case ir.Store():
                 total += 1
+            case ir.Atomic():
+                total += _HEAVY
     return total
 
 

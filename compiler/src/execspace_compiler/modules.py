@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from execspace.captures import Scope
+from execspace import Layout
+from execspace.captures import Scope, captured_paths, captures_of, scope_of
 
 from . import hir, ir
 from .diagnostics import Fault, Loc, Reporter, syntax_fault
@@ -46,7 +47,7 @@ def flat_scalars(type: Type | None) -> tuple[Scalar, ...]:
     return (type,) if isinstance(type, Scalar) else ()
 
 
-_DEEPEST = 64  # calls within calls
+_DEEPEST = 24  # calls within calls; each takes a dozen frames of the Python stack
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,7 @@ class ModuleTyper:
         ] = {}
         self._captured: dict[str, Captured] = {}
         self._nested: dict[int, Nested] = {}
+        self._faults: dict[object, Fault] = {}
         self._active: list[object] = []
         self._names: set[str] = {"_chunk", "_units", "_items", "_finish"}  # those of launchers
 
@@ -103,6 +105,17 @@ class ModuleTyper:
         known = self._captured.get(prefix)
         if known is None:
             known = self._captured[prefix] = Captured(scope, names, prefix)
+        return known
+
+    def layout(self, key: str, layout: Layout) -> Captured:
+        """Definition of the function of a layout."""
+        scope = scope_of(layout.offset)
+        assert scope is not None
+        captures = {c.name: c for c in captures_of(scope, tuple(captured_paths(scope)), 0)}
+        names = Names(scope.fn, frozenset(scope.given), captures, {})
+        known = self._captured.get(key)
+        if known is None:
+            known = self._captured[key] = Captured(scope, names, "")
         return known
 
     def nested(self, function: hir.Function) -> Nested:
@@ -141,6 +154,9 @@ class ModuleTyper:
         done = self._signatures.get(key)
         if done is not None:
             return done
+        known = self._faults.get(key)
+        if known is not None:
+            raise known.called(loc)
         reporter = Reporter(definition.name)
         self.enter(definition, types, loc)
         try:
@@ -148,7 +164,8 @@ class ModuleTyper:
         finally:
             self.leave()
         if reporter.diagnostics:
-            raise Fault(reporter.diagnostics[0])
+            fault = self._faults[key] = Fault(*reporter.diagnostics)
+            raise fault.called(loc)
         self.functions.append(built)
         self._signatures[key] = signature
         return signature
@@ -160,7 +177,7 @@ def has_effects(function: ir.Function, effectful: frozenset[str]) -> bool:
     for s in ir.walk_statements(function.body):
         if isinstance(s, ir.Print | ir.Fail):
             return True
-        if isinstance(s, ir.Store) and s.view.name in parameters:
+        if isinstance(s, ir.Store | ir.Atomic) and s.view.name in parameters:
             return True
     calls = (e for e in ir.walk_expressions(function.body) if isinstance(e, ir.Call))
     return any(c.function in effectful for c in calls)

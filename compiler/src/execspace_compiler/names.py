@@ -31,6 +31,10 @@ class Object:
     """The value of a given parameter, such as `self`, of which only attributes are known."""
 
 
+def _missing(value: Any) -> bool:
+    return type(value).__name__ == "Missing"
+
+
 @dataclass(frozen=True)
 class Names:
     """Outer names of one function.
@@ -67,12 +71,12 @@ class Names:
         full = self.full(path)
         known = self.captures.get(full)
         if known is not None:
-            return Unknown if repr(known.value) == "<undefined>" else known.value
+            return Unknown if _missing(known.value) else known.value
         if path[0] in self.given:
             inner = any(n.startswith(f"{full}.") for n in self.captures)
             return Object if inner else Unknown
         value = lookup(self.fn, path)
-        return Unknown if repr(value) == "<undefined>" else value
+        return Unknown if _missing(value) else value
 
     def views_of_helper(self, path: tuple[str, ...]) -> tuple[str, ...]:
         """Variables of the Views that a captured function captures itself."""

@@ -62,6 +62,14 @@ OPERATIONS: dict[str, str] = {
     "reduce_max": "joins two partial maxima; NaN if either is, zeros of either sign are equal",
 }
 
+# What an atomic step makes of the element and the value.
+ATOMICS: dict[str, str] = {
+    "add": "element + value", "sub": "element - value", "mul": "element * value",
+    "truediv": "element / value", "min": "the lesser; NaN if either is",
+    "max": "the greater; NaN if either is", "bitand": "element & value",
+    "bitor": "element | value", "bitxor": "element ^ value", "exchange": "value",
+}  # fmt: skip
+
 # Mathematical functions of one or two floats, computed in the type of their operands.
 FLOAT1 = (
     "sqrt", "cbrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan",

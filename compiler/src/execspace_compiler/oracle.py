@@ -30,15 +30,24 @@ from .types import Scalar
 class Checked:
     """A View as oracle kernels see it: every index must lie within its extent."""
 
-    __slots__ = ("array", "label")
+    __slots__ = ("array", "label", "shape")
 
-    def __init__(self, array: npt.NDArray[Any], label: str) -> None:
+    def __init__(
+        self, array: npt.NDArray[Any], label: str, shape: tuple[int, ...] | None = None
+    ) -> None:
         self.array = array
         self.label = label
+        self.shape = array.shape if shape is None else shape  # of a mapped View: its extents
+
+    @classmethod
+    def of(cls, view: View, name: str) -> Checked:
+        """What a kernel sees of a View; of one with a layout of its own the row of elements."""
+        array = view.memory_space.host_array(view)
+        return cls(array, view.label or name, view.shape)
 
     def extent(self, d: int) -> np.int64:
         """Extent of a dimension."""
-        return np.int64(self.array.shape[d])
+        return np.int64(self.shape[d])
 
     def _at(self, key: Any) -> tuple[int, ...]:
         indices = tuple(int(i) for i in (key if isinstance(key, tuple) else (key,)))
@@ -68,6 +77,16 @@ class Checked:
     def set_field(self, key: Any, byte: Any, value: Any) -> None:
         """Set a number within a record."""
         self._bytes(key, byte, type(value))[()] = value
+
+    def atomic(self, op: str, new: bool, key: Any, byte: Any, to: Any, value: Any) -> Any:
+        """Change an element; the value before or after it."""
+        old = self[key] if byte is None else self.field(key, byte, to)
+        result = _ATOMICS[op](old, value)
+        if byte is None:
+            self[key] = result
+        else:
+            self.set_field(key, byte, result)
+        return result if new else old
 
 
 class Status:
@@ -182,7 +201,7 @@ def int_pow(a: Any, b: Any) -> Any:
     return np.asarray(pow(base, exponent, modulus), dtype=np.uint64).astype(kind)[()]
 
 
-def _real_function(name: str) -> Any:
+def _real_function(name: str, poles: Any = lambda x: math.nan) -> Any:
     plain = getattr(math, name)
 
     def function(x: Any) -> Any:
@@ -190,14 +209,27 @@ def _real_function(name: str) -> Any:
             return type(x)(plain(float(x)))
         except OverflowError:
             return type(x)(np.inf)
-        except ValueError:
-            return type(x)(np.nan)
+        except ValueError:  # a pole, or beyond it
+            return type(x)(poles(x))
 
     return function
 
 
+def _gamma_at_pole(x: Any) -> float:
+    return math.copysign(math.inf, x) if x == 0 else math.nan
+
+
 erf, erfc = _real_function("erf"), _real_function("erfc")
-gamma, lgamma = _real_function("gamma"), _real_function("lgamma")
+gamma = _real_function("gamma", _gamma_at_pole)
+lgamma = _real_function("lgamma", lambda x: math.inf)
+
+
+_ATOMICS: dict[str, Any] = {
+    "add": np.add, "sub": np.subtract, "bitand": np.bitwise_and, "bitor": np.bitwise_or,
+    "bitxor": np.bitwise_xor, "min": minimum, "max": maximum, "exchange": lambda a, b: b,
+    "mul": lambda a, b: complex_mul(a, b) if np.iscomplexobj(a) else a * b,
+    "truediv": lambda a, b: complex_div(a, b) if np.iscomplexobj(a) else a / b,
+}  # fmt: skip
 
 
 # -- plans ------------------------------------------------------------------------------------
@@ -223,7 +255,7 @@ class OraclePlan:
             args = tuple(rest)
         check_limits(self.lowered.kernel.name, self.lowered.limits, args)
         values = [
-            Checked(np.asarray(a), a.label or name) if isinstance(a, View) else _number(a, p.type)
+            Checked.of(a, name) if isinstance(a, View) else _number(a, p.type)
             for a, name, p in zip(args, names, self.lowered.body.parameters[rank:], strict=False)
         ]
         if self.lowered.assertions:
@@ -232,7 +264,7 @@ class OraclePlan:
         with np.errstate(all="ignore"):
             result = self._run(ranges, values)
         if out is not None:
-            out.memory_space.fill(out, result)
+            out.memory_space.fill(out, result, None)
             return None
         return result
 

@@ -11,7 +11,6 @@ from typing import Any
 from execspace import (
     DTypeError,
     Kernel,
-    KernelTypeError,
     LaunchError,
     LaunchSpec,
     ScalarType,
@@ -21,7 +20,7 @@ from execspace.captures import keyword_only
 from execspace.dtypes import dtype_of
 
 from . import ir
-from .diagnostics import Loc, Reporter
+from .diagnostics import Diagnostic, Loc, Reporter, type_fault
 from .frontend import lower
 from .infer import FunctionTyper, typer_of_module
 from .modules import Assertion
@@ -30,6 +29,7 @@ from .ranges import drop_sign_fixups
 from .reductions import Reduction, reduction_for
 from .source import Source, source_of
 from .types import INDEX, PYTHON_WEAK, Scalar, SubArray, Type, ViewTy, element_of
+from .values import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,9 @@ def argument_type(type: ViewType | ScalarType) -> Type:
         return Scalar(type.dtype, PYTHON_WEAK if type.weak else 0)
     element = element_of(dtype_of(type.dtype))
     assert not isinstance(element, SubArray)
-    return ViewTy(element, type.rank, type.layout, type.unit, type.readonly)
+    return ViewTy(
+        element, type.rank, type.layout, type.unit, type.readonly, None, type.static, type.traits
+    )
 
 
 def lower_kernel(kernel: Kernel, spec: LaunchSpec) -> Lowered:
@@ -97,6 +99,8 @@ def lower_kernel(kernel: Kernel, spec: LaunchSpec) -> Lowered:
     names = Names(kernel.fn, frozenset(spec.bound), captures, hidden)
     reporter = Reporter(kernel.name)
     function = lower(source.node, source.file, names, reporter)
+    if source.node.args.vararg is not None or source.node.args.kwarg is not None:
+        reporter.check()
     _check_parameters(kernel.fn, source, spec, explicit, function.parameters)
     types: list[Type] = [INDEX] * spec.policy.rank + [argument_type(a) for a in spec.arguments]
     parameters = (*function.parameters, *hidden.values())
@@ -109,7 +113,7 @@ def lower_kernel(kernel: Kernel, spec: LaunchSpec) -> Lowered:
     if spec.policy.nonnegative:
         indices = frozenset(p.name for p in body.parameters[: spec.policy.rank])
         body = drop_sign_fixups(body, indices)
-    reduction = _reduction(kernel, spec, body) if reduces else None
+    reduction = _reduction(spec, body, reporter) if reduces else None
     functions = (*module.functions, body)
     positions = {p.name: n for n, p in enumerate(body.parameters[spec.policy.rank :])}
     limits = tuple((positions[n], n, *bounds) for n, bounds in typer.limits.items())
@@ -148,12 +152,16 @@ def _hidden_variables(spec: LaunchSpec) -> dict[str, str]:
     return found
 
 
-def _reduction(kernel: Kernel, spec: LaunchSpec, body: ir.Function) -> Reduction:
+def _reduction(spec: LaunchSpec, body: ir.Function, reporter: Reporter) -> Reduction:
     assert spec.reducer is not None and isinstance(body.result, Scalar)
     try:
         return reduction_for(spec.reducer, body.result)
     except DTypeError as error:
-        raise KernelTypeError(f"in kernel '{kernel.name}'\n{body.loc}: {error}") from None
+        message = f"this kernel returns {body.result}: {error}".rstrip(".")
+        hint = "return another type, or give another reducer to parallel_reduce"
+        reporter.add(type_fault(body.loc, message, hint))
+        reporter.check()
+        raise
 
 
 def _check_parameters(
@@ -162,19 +170,24 @@ def _check_parameters(
     rank = spec.policy.rank
     for name in keyword_only(fn):
         if name in names:
-            raise LaunchError(
-                f"in kernel '{fn.__name__}'\n{Loc.of(source.node, source.file)}: the keyword-only "
-                f"parameter '{name}' gets no value.\nhint: give it one with functools.partial, or "
-                f"a default."
+            raise _launch_error(
+                fn,
+                source,
+                f"the keyword-only parameter '{name}' gets no value",
+                f"leave out the * before '{name}', or give it a value with functools.partial or "
+                f"a default",
             )
-    if len(names) == rank + explicit:
-        return
+    if len(names) != rank + explicit:
+        raise _launch_error(
+            fn,
+            source,
+            f"it has {counted(len(names), 'parameter')} ({', '.join(names) or 'none'}), but a "
+            f"policy of rank {rank} passes {rank} {'index' if rank == 1 else 'indices'} and the "
+            f"launch passes {counted(explicit, 'argument')}, {rank + explicit} in all",
+            "give the kernel one parameter for each index, then one for each argument",
+        )
+
+
+def _launch_error(fn: FunctionType, source: Source, message: str, hint: str) -> LaunchError:
     loc = Loc.of(source.node, source.file)
-    raise LaunchError(
-        f"in kernel '{fn.__name__}'\n{loc}: it has {len(names)} parameters "
-        f"({', '.join(names) or 'none'}), but a policy of rank {rank} passes {rank} "
-        f"{'index' if rank == 1 else 'indices'} and the launch passes {explicit} "
-        f"{'argument' if explicit == 1 else 'arguments'}, {rank + explicit} in all.\n"
-        f"{loc.excerpt()}\nhint: give the kernel one parameter for each index, then one for "
-        f"each argument."
-    )
+    return LaunchError(f"in kernel '{fn.__name__}'\n\n{Diagnostic(loc, message, hint)}")

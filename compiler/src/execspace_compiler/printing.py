@@ -9,7 +9,7 @@ from .diagnostics import Loc, type_fault
 from .types import FLOAT64, INT64, UINT64, Scalar
 
 _CONVERSION = re.compile(r"%([-+ #0]*\d*(?:\.\d+)?)(?:hh|h|ll|l|j|z|t|L)?(.)", re.DOTALL)
-_INTEGER, _FLOAT = "dixXouc", "eEfFgGaA"
+_INTEGER, _FLOAT = "dixXouc", "eEfFgG"
 
 
 def conversions(text: str, types: Sequence[Scalar], loc: Loc) -> list[tuple[str, Scalar | None]]:
@@ -34,15 +34,23 @@ def conversions(text: str, types: Sequence[Scalar], loc: Loc) -> list[tuple[str,
             found.append(("%", None))
             continue
         if letter not in _INTEGER + _FLOAT:
-            raise type_fault(loc, f"es.printf has no conversion '{match.group()}'")
+            raise type_fault(
+                loc,
+                f"es.printf has no conversion '{match.group()}'",
+                "print integers with %d, floats with %g, a percent sign with %%",
+            )
         if not rest:
-            raise type_fault(loc, f"es.printf: no argument is left for '{match.group()}'")
+            raise type_fault(
+                loc,
+                f"es.printf: no argument is left for '{match.group()}'",
+                f"give one number for each conversion; got {len(types)}",
+            )
         given = rest.pop(0)
         if given.kind == "c" or (letter in _INTEGER and given.kind == "f"):
             raise type_fault(
                 loc,
                 f"es.printf: '{match.group()}' cannot print {given}",
-                "print .real and .imag"
+                "print its .real and .imag"
                 if given.kind == "c"
                 else "use %g, or convert with int(...)",
             )
@@ -54,7 +62,15 @@ def conversions(text: str, types: Sequence[Scalar], loc: Loc) -> list[tuple[str,
     if end < len(text):
         found.append((text[end:], None))
     if "%" in "".join(p for p, t in found if t is None and p != "%"):
-        raise type_fault(loc, "es.printf: a conversion in the format is not complete")
+        raise type_fault(
+            loc,
+            "es.printf: a conversion in the format is not complete",
+            "write %% for a percent sign",
+        )
     if rest:
-        raise type_fault(loc, f"es.printf: {len(rest)} arguments are left over")
+        raise type_fault(
+            loc,
+            f"es.printf: the format has no conversion for {len(rest)} of {len(types)} arguments",
+            "give one conversion for each number: %d for integers, %g for floats",
+        )
     return found

@@ -37,8 +37,9 @@ def _never_negative(function: ir.Function, start: frozenset[str]) -> set[str]:
             assignments.setdefault(s.name, []).append(
                 s.start if rising else Const(-1, s.start.type)  # type: ignore[arg-type]
             )
-        elif isinstance(s, ir.Unpack):
-            for name in s.names:
+        elif isinstance(s, ir.Unpack | ir.Atomic):
+            names = s.names if isinstance(s, ir.Unpack) else (s.name,) if s.name else ()
+            for name in names:
                 assignments.setdefault(name, []).append(Const(-1, INT64))
     known = set(start) | {n for n in assignments if n not in start}
     locals_ = function.locals

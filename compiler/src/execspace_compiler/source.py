@@ -17,6 +17,9 @@ from types import CodeType, FunctionType
 from execspace import KernelSyntaxError
 from execspace.exec_source import remembered
 
+from .advice import unsupported
+from .diagnostics import Fault, Loc, syntax_fault
+
 FunctionNode = ast.FunctionDef | ast.Lambda
 
 
@@ -43,6 +46,14 @@ def source_of(fn: FunctionType, text: str | None = None) -> Source:
     KernelSyntaxError
         If Python does not keep the source: plain REPL before 3.13, `python -c`, bare `exec`.
     """
+    try:
+        return find_source(fn, text)
+    except Fault as fault:
+        raise KernelSyntaxError(f"in kernel '{fn.__name__}'\n\n{fault}") from None
+
+
+def find_source(fn: FunctionType, text: str | None = None) -> Source:
+    """As `source_of`, with a Fault for what is wrong."""
     code = fn.__code__
     lines = linecache.getlines(code.co_filename, fn.__globals__)
     name = code.co_filename
@@ -52,25 +63,30 @@ def source_of(fn: FunctionType, text: str | None = None) -> Source:
         lines = text.splitlines(keepends=True)
         name = f"<kernel {fn.__name__} {hashlib.sha256(text.encode()).hexdigest()[:8]}>"
         linecache.cache[name] = (len(text), None, lines, name)  # for excerpts in messages
+    nowhere = Loc(code.co_filename, code.co_firstlineno, 0, 0, 0)
     if not lines:
-        raise KernelSyntaxError(
-            f"in kernel '{fn.__name__}'\n{code.co_filename}:{code.co_firstlineno}: the source of "
-            f"this function is not available, because Python keeps none for code that is typed "
-            f"at the plain prompt or made by exec.\nhint: decorate it with @es.kernel in the text "
-            f"that exec runs, give the text as @es.kernel(source=text), or put the kernel into "
-            f"a file, a notebook cell or IPython."
+        raise syntax_fault(
+            nowhere,
+            f"the source of this function is not available: '{fn.__name__}' was typed at the plain "
+            f"prompt or made by exec, of which Python keeps none",
+            "decorate it with @es.kernel in the text that exec runs, give the text as "
+            "@es.kernel(source=text), or put the kernel into a file, a notebook cell or IPython",
         )
     if code.co_name == "<lambda>":
         node: FunctionNode | None = _lambda(code, lines)
     else:
-        node = _definition(code, lines)
+        found = _definition(code, lines)
+        if isinstance(found, ast.AsyncFunctionDef):
+            raise unsupported(found, Loc.of(found, name))
+        node = found
     if node is None or [a.arg for a in _positional(node)] != list(
         code.co_varnames[: code.co_argcount]
     ):
-        raise KernelSyntaxError(
-            f"in kernel '{fn.__name__}'\n{code.co_filename}:{code.co_firstlineno}: the source of "
-            f"this function does not match the running code; the file changed since it was "
-            f"imported.\nhint: restart Python or reload the module."
+        raise syntax_fault(
+            nowhere,
+            f"the source of '{fn.__name__}' does not match the running code: the file changed "
+            f"since it was imported",
+            "restart Python or reload the module",
         )
     return Source(fn, node, name)
 
@@ -79,7 +95,7 @@ def _positional(node: FunctionNode) -> list[ast.arg]:
     return [*node.args.posonlyargs, *node.args.args]
 
 
-def _definition(code: CodeType, lines: list[str]) -> ast.FunctionDef | None:
+def _definition(code: CodeType, lines: list[str]) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
     first = code.co_firstlineno - 1
     block = inspect.getblock(lines[first:])
     indented = block[0][:1] in " \t"
@@ -91,7 +107,7 @@ def _definition(code: CodeType, lines: list[str]) -> ast.FunctionDef | None:
         return None
     ast.increment_lineno(tree, first - (1 if indented else 0))
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == code.co_name:
             start = min([node.lineno, *(d.lineno for d in node.decorator_list)])
             if start == code.co_firstlineno:
                 return node

@@ -118,7 +118,10 @@ def element_of(dtype: np.dtype[Any]) -> Element:
 
 @dataclass(frozen=True, slots=True)
 class ViewTy:
-    """Type of a View parameter, see `execspace.ViewType`; with a `shape`, of a local array."""
+    """Type of a View parameter, see `execspace.ViewType`; with a `shape`, of a local array.
+
+    A View with a layout of its own (`mapped`) is indexed by one offset in IR.
+    """
 
     element: Scalar | Record
     rank: int
@@ -126,6 +129,27 @@ class ViewTy:
     unit: int | None
     readonly: bool
     shape: tuple[int, ...] | None = None
+    static: tuple[int | None, ...] = ()
+    traits: tuple[str, ...] = ()
+
+    @property
+    def mapped(self) -> bool:
+        """Whether offsets come from a function of the layout instead of strides."""
+        return self.layout not in ("left", "right", "stride")
+
+    def stride(self, d: int) -> int | None:
+        """Stride of a dimension in elements where the type says it; None where it does not."""
+        if d == self.unit:
+            return 1
+        extents = self.shape or self.static or (None,) * self.rank
+        if self.layout not in ("left", "right"):
+            return None
+        size = 1
+        for n in extents[d + 1 :] if self.layout == "right" else extents[:d]:
+            if n is None:
+                return None
+            size *= n
+        return size
 
     def __str__(self) -> str:
         if self.shape is not None:
@@ -165,6 +189,8 @@ Type = Scalar | ViewTy | Pointer | Compound
 class PromotionError(Exception):
     """Two types have no common type."""
 
+    hint = "cast one of them, for example es.int64(...)"
+
 
 def promote(a: Scalar, b: Scalar) -> Scalar:
     """Common type of two operands.
@@ -197,9 +223,7 @@ def promote(a: Scalar, b: Scalar) -> Scalar:
 def _numpy_promote(a: Scalar, b: Scalar) -> str:
     name = np.promote_types(a.name, b.name).name
     if a.is_integer and b.is_integer and np.dtype(name).kind == "f":
-        raise PromotionError(
-            f"{a} and {b} have no common integer type; cast one of them, for example es.int64(...)"
-        )
+        raise PromotionError("they have no common integer type")
     return name
 
 

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from types import BuiltinFunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import ir
 from .diagnostics import Loc, type_fault
-from .types import INDEX, Compound, Element, Record, Scalar, TupleTy, Type, ViewTy
+from .types import INDEX, Compound, Element, Record, Scalar, SubArray, TupleTy, Type, ViewTy
 
 if TYPE_CHECKING:
     from .functions import Definition
@@ -129,8 +130,12 @@ class RefTy(Compound):
 
     def __str__(self) -> str:
         if self.field is not None:
-            return f"{self.field} in View '{self.base.name}'"
-        return f"subview of '{self.base.name}'"
+            return f"{self.field} in View '{shown(self.base)}'"
+        dims = [
+            "ijklmnpq"[d] if s is None else ":" if s == 1 else f"::{s}"
+            for d, s in enumerate(self.steps)
+        ]
+        return f"subview '{shown(self.base)}[{', '.join(dims)}]'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +170,11 @@ def type_of(value: Value, loc: Loc) -> Type:
             steps = tuple(d.step if isinstance(d, Span) else None for d in value.dims)
             return RefTy(value.base, steps, value.field, value.byte is not None)
         case Method():
-            raise type_fault(loc, f"{describe(value)} can only be called")
+            raise type_fault(
+                loc, f"{describe(value)} can only be called", f"call it: {value.name}(...)"
+            )
         case ir.Var() if isinstance(value.type, ViewTy):
-            return AliasTy(ir.Var(value.name, value.type))
+            return AliasTy(value)
     return value.type
 
 
@@ -205,7 +212,7 @@ def rebuild(type: Type, name: str, loc: Loc) -> Value:
         case ObjTy():
             return type.obj
         case AliasTy():
-            return type.base
+            return ir.Var(type.base.name, type.base.type, loc)
         case FunctionTy():
             if type.env is None:
                 return FunctionValue(type.definition, None)
@@ -249,12 +256,16 @@ def describe(value: Value) -> str:
     """What a value is, for messages."""
     match value:
         case TupleValue():
-            return f"a tuple of {len(value.items)}"
+            return f"a tuple of {len(value.items)} items"
         case Obj():
             if isinstance(value.value, str):
                 return "a string"
             if value.value is None:
                 return "None"
+            if isinstance(value.value, ModuleType):
+                return f"the module '{value.path}'"
+            if isinstance(value.value, BuiltinFunctionType | np.ufunc):
+                return f"the function '{value.path}'"
             return f"'{value.path}' ({type(value.value).__name__})"
         case Method():
             return f"the method '{value.name}'"
@@ -264,8 +275,14 @@ def describe(value: Value) -> str:
             return str(type_of(value, value.base.loc))
     if isinstance(value.type, ViewTy):
         kind = "View" if value.type.shape is None else "local array"
-        return f"{kind} '{value.name}'" if isinstance(value, ir.Var) else "a View"
+        return f"{kind} '{shown(value)}'" if isinstance(value, ir.Var) else "a View"
     return str(value.type)
+
+
+def shown(value: ir.Var | ViewRef) -> str:
+    """A View or local array as the source calls it; its variable may have a name of its own."""
+    view = value.base if isinstance(value, ViewRef) else value
+    return view.loc.name("es.local(...)" if view.name.startswith("_local_") else view.name)
 
 
 def is_view(value: Value) -> bool:
@@ -288,8 +305,9 @@ def extent(view: ir.Var, d: int, loc: Loc | None = None) -> ir.Expr:
     """Extent of a dimension of a View or local array."""
     assert isinstance(view.type, ViewTy)
     loc = loc or view.loc
-    if view.type.shape is not None:
-        return ir.Const(view.type.shape[d], INDEX, loc)
+    known = (view.type.shape or view.type.static or (None,) * view.type.rank)[d]
+    if known is not None:
+        return ir.Const(known, INDEX, loc)
     return ir.Extent(view, d, INDEX, loc)
 
 
@@ -297,15 +315,51 @@ def scalar(value: Value, loc: Loc) -> Any:
     """The value as an expression whose type is a Scalar; a fault if it is none."""
     if isinstance(value, ir.Expr) and isinstance(value.type, Scalar):
         return value
-    hint = ""
-    if isinstance(value, ir.Var) and isinstance(value.type, ViewTy):
-        index = ", ".join("ijklmnpq"[: value.type.rank])
-        hint = f"index it: {value.name}[{index or '()'}]"
-    elif isinstance(value, FunctionValue):
-        hint = f"call it: {value.definition.name}(...)"
-    elif isinstance(value, ViewRef) and isinstance(value.field, Record):
-        hint = f"take one of its fields: {', '.join(n for n, _, _ in value.field.fields)}"
-    raise type_fault(loc, f"expected a number, got {describe(value)}", hint)
+    if isinstance(value, ir.Var) and value.loc.line:
+        loc = value.loc  # of an argument, where `loc` is the whole call
+    raise type_fault(loc, f"expected a number, got {describe(value)}", _use(value))
+
+
+def _use(value: Value) -> str:
+    """How a kernel gets a number from what is none, for hints."""
+    match value:
+        case ir.Var() if isinstance(value.type, ViewTy):
+            index = ", ".join("ijklmnpq"[: value.type.rank])
+            return f"index it: {shown(value)}[{index or '()'}]"
+        case FunctionValue():
+            return f"call it: {value.definition.name}(...)"
+        case Method():
+            return f"call it: {value.name}(...)"
+        case TupleValue():
+            return "unpack it, or take one of its items by a constant index"
+        case ViewRef() if isinstance(value.field, Record):
+            return f"take one of its fields: {', '.join(n for n, _, _ in value.field.fields)}"
+        case ViewRef() if isinstance(value.field, SubArray):
+            return f"index it with {counted(len(value.field.shape), 'integer')}"
+        case ViewRef():
+            return "take its elements one by one, in a loop over range"
+        case Obj():
+            return _use_object(value.value, value.path)
+    return ""
+
+
+def _use_object(value: Any, path: str) -> str:
+    if value is None:
+        return "return a number from every helper; math.nan can stand for a missing one"
+    if isinstance(value, str):
+        return "text stands only in es.printf, asserts and comparisons with static parameters"
+    if isinstance(value, BuiltinFunctionType | np.ufunc | type):
+        return f"call it: {path}(...)"
+    if isinstance(value, ModuleType):
+        return f"take something from it: {path}.name"
+    if isinstance(value, list | set | dict):
+        return f"pass the numbers as a NumPy array or a View, not as a {type(value).__name__}"
+    return f"take one of its attributes, {path}.name, or pass what it holds as arguments"
+
+
+def counted(n: int, what: str) -> str:
+    """A number of things, for messages."""
+    return f"{n} {what}{'' if n == 1 else 's'}"
 
 
 def constant_shape(values: Sequence[Value], loc: Loc) -> tuple[int, ...]:
@@ -316,10 +370,14 @@ def constant_shape(values: Sequence[Value], loc: Loc) -> tuple[int, ...]:
         if not constant or isinstance(v.value, bool):  # type: ignore[union-attr]
             raise type_fault(
                 loc,
-                f"es.local needs a shape of constants, got {describe(v)}",
+                f"es.local needs a shape of constant integers, got {describe(v)}",
                 "write the number, capture it, or mark the parameter with es.static",
             )
         if v.value < 0:  # type: ignore[union-attr]
-            raise type_fault(loc, f"es.local with the negative extent {v.value}")  # type: ignore[union-attr]
+            raise type_fault(
+                loc,
+                f"es.local got the negative extent {v.value}",  # type: ignore[union-attr]
+                "give an extent of 0 or more",
+            )
         shape.append(int(v.value))  # type: ignore[union-attr]
     return tuple(shape)

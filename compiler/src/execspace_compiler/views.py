@@ -8,14 +8,25 @@ from typing import Any
 
 import numpy as np
 
-from execspace import ALL, View
+from execspace import ALL
 from execspace.dtypes import as_dtype
 from execspace.errors import DTypeError
 
 from . import hir, ir
 from .calls import CallRules
 from .diagnostics import Loc, type_fault
-from .types import BOOL, INDEX, Element, Record, Scalar, SubArray, ViewTy, element_of
+from .ops import ATOMICS
+from .types import (
+    BOOL,
+    INDEX,
+    Element,
+    Record,
+    Scalar,
+    SubArray,
+    ViewTy,
+    element_of,
+    promote,
+)
 from .values import (
     Fixed,
     Obj,
@@ -24,10 +35,12 @@ from .values import (
     Value,
     ViewRef,
     constant_shape,
+    counted,
     describe,
     extent,
     is_view,
     scalar,
+    shown,
     whole,
 )
 
@@ -42,8 +55,19 @@ class Place:
     type: Scalar
 
 
+def _aligned(place: Place) -> bool:
+    """Whether a number within a record lies at a multiple of its size."""
+    assert isinstance(place.view.type, ViewTy)
+    size = place.type.itemsize // (2 if place.type.kind == "c" else 1)
+    byte = place.byte
+    known = isinstance(byte, ir.Const) and byte.value % size == 0
+    return known and place.view.type.element.itemsize % size == 0
+
+
 class ViewRules(CallRules):
     """Indexing; FunctionTyper adds names and statements."""
+
+    out: list[ir.Stmt]
 
     def value(self, e: hir.Expr) -> Value:
         """Value of any expression."""
@@ -76,20 +100,32 @@ class ViewRules(CallRules):
         if isinstance(base, ViewRef) and base.field is not None:
             return self._within(base, keys, locs, e.loc)
         if not is_view(base):
-            hint = ""
-            if isinstance(base, Obj) and isinstance(base.value, View | np.ndarray):
-                hint = "pass the View as an argument"
+            hint = "index Views, local arrays, tuples and records only"
+            if isinstance(base, Obj) and isinstance(base.value, list | dict | set):
+                kind = type(base.value).__name__
+                hint = f"make it a tuple, a NumPy array or a View, not a {kind}"
             raise type_fault(e.loc, f"cannot index {describe(base)}", hint)
         return self.part_of(base, keys, locs, e.loc)
 
     def _item(self, base: TupleValue, keys: list[Any], loc: Loc) -> Value:
         if len(keys) != 1:
-            raise type_fault(loc, "a tuple takes one index")
+            raise type_fault(
+                loc, f"a tuple takes one index, got {len(keys)}", "write t[0][1] for nested tuples"
+            )
         index = None if isinstance(keys[0], tuple) else keys[0]
         if not isinstance(index, ir.Const) or not isinstance(index.value, int | np.integer):
-            raise type_fault(loc, "the index of a tuple must be a constant")
+            got = "a slice" if index is None else describe(index)
+            raise type_fault(
+                loc,
+                f"the index of a tuple must be a constant integer, got {got}",
+                "unpack it, or keep the numbers in es.local or a View",
+            )
         if not -len(base.items) <= index.value < len(base.items):
-            raise type_fault(loc, f"index {index.value} is outside a tuple of {len(base.items)}")
+            raise type_fault(
+                loc,
+                f"index {index.value} is outside {describe(base)}",
+                f"its indices are 0 to {len(base.items) - 1}" if base.items else "it has no items",
+            )
         return base.items[int(index.value)]
 
     def part_of(self, base: Value, keys: list[Any], locs: list[Loc], loc: Loc) -> ViewRef | Place:
@@ -98,13 +134,14 @@ class ViewRules(CallRules):
         assert isinstance(ref, ViewRef) and isinstance(ref.base.type, ViewTy)
         spans = ref.spans
         if len(keys) != len(spans):
-            name = ref.base.name if isinstance(base, ir.Var) else "..."
+            name = shown(ref.base) if isinstance(base, ir.Var) else "part"
+            row = ", ".join(["i", *[":"] * (len(spans) - 1)])
+            more = f"; a part of it is {name}[{row}]" if 0 < len(keys) < len(spans) else ""
             raise type_fault(
                 loc,
                 f"{describe(base)} has rank {len(spans)}, got {len(keys)} "
                 f"{'index' if len(keys) == 1 else 'indices'}",
-                f"write {name}[{', '.join('ijklmnpq'[: len(spans)])}]; "
-                f"a part of a View is written with slices",
+                f"write {name}[{', '.join('ijklmnpq'[: len(spans)]) or '()'}]{more}",
             )
         dims: list[Fixed | Span] = []
         number = 0
@@ -118,31 +155,53 @@ class ViewRules(CallRules):
             elif isinstance(key, Obj) and key.value is ALL:
                 dims.append(dim)
             elif isinstance(key, TupleValue) and len(key.items) == 2:
-                dims.append(self._sliced(dim, (*key.items, None), at))
+                dims.append(self._between(dim, *key.items, at))
             else:
                 direct = ref.base if isinstance(base, ir.Var) else None
-                dims.append(Fixed(self._place(dim, key, describe(base), number, direct, d, at)))
+                dims.append(Fixed(self._place(dim, key, base, number, direct, d, at)))
             number += 1
         part = ViewRef(ref.base, tuple(dims))
+        mapped = ref.base.type.mapped
         if part.spans:
+            if mapped:
+                raise type_fault(
+                    loc,
+                    f"{describe(ref.base)} has a layout of its own, of which there are no subviews",
+                    "index single elements",
+                )
             return part
         indices = tuple(d.index for d in dims if isinstance(d, Fixed))
+        if mapped:
+            indices = (self.mapped_offset(ref.base, indices, loc),)
+            dims = [Fixed(indices[0])]
         element = ref.base.type.element
         if isinstance(element, Record):
             return ViewRef(ref.base, tuple(dims), element, ir.Const(0, INDEX, loc))
         return Place(ref.base, indices, None, element)
 
     def _place(
-        self, dim: Span, key: Value, what: str, number: int, direct: ir.Var | None, d: int, loc: Loc
+        self,
+        dim: Span,
+        key: Value,
+        what: Value | str,
+        number: int,
+        direct: ir.Var | None,
+        d: int,
+        loc: Loc,
     ) -> ir.Expr:
         """Index into the base of one index of a View or subview."""
-        index = scalar(key, loc)
-        if not index.type.is_integer:
+        number_given = isinstance(key, ir.Expr) and isinstance(key.type, Scalar)
+        if not number_given or not key.type.is_integer:  # type: ignore[union-attr]
+            hint = "index with integers, slices and es.ALL"
+            if number_given:
+                hint = "convert it with int(...)"
+            if number_given and key.type == BOOL:  # type: ignore[union-attr]
+                hint = "use if: kernels have no boolean masks"
+            name = what if isinstance(what, str) else describe(what)
             raise type_fault(
-                loc,
-                f"index {number} of {what} is {index.type}, expected an integer",
-                "convert it with int(...)",
+                loc, f"index {number} of {name} is {describe(key)}, expected an integer", hint
             )
+        index: Any = key
         if isinstance(index, ir.Const) and index.value < 0:
             # Only a literal negative subscript counts from the end, as Python reads it.
             whole_extent = extent(direct, d, loc) if direct is not None else dim.extent
@@ -152,6 +211,23 @@ class ViewRules(CallRules):
             return index  # type: ignore[no-any-return]
         checked = ir.Op("bounded", (index, dim.extent), INDEX.strong, loc)
         return self.add(dim.start, self.times(checked, dim.step))
+
+    def mapped_offset(self, view: ir.Var, indices: tuple[ir.Expr, ...], loc: Loc) -> ir.Expr:
+        """Offset of an element by the function of the View's layout."""
+        extents = self.extents(view, loc)
+        inside = tuple(
+            ir.Op("bounded", pair, INDEX, loc) for pair in zip(indices, extents, strict=True)
+        )
+        assert isinstance(view.type, ViewTy)
+        value = self.layout_call(view.type.layout, (*inside, *extents), loc)
+        e = scalar(value, loc)
+        if not e.type.is_integer:
+            raise type_fault(loc, f"the layout of {describe(view)} gives an offset of {e.type}")
+        return self.coerce(e, INDEX)  # type: ignore[no-any-return]
+
+    def layout_call(self, layout: str, args: tuple[ir.Expr, ...], loc: Loc) -> Value:
+        """Call of the function of a layout."""
+        raise NotImplementedError
 
     def add(self, a: ir.Expr, b: ir.Expr) -> ir.Expr:
         """Sum of two indices."""
@@ -177,7 +253,12 @@ class ViewRules(CallRules):
             given = scalar(ends[2], loc)
             constant = isinstance(given, ir.Const) and given.type.is_integer
             if not constant or given.value == 0:
-                raise type_fault(loc, "the step of a slice must be a constant other than zero")
+                got = "0" if constant else str(given.type)
+                raise type_fault(
+                    loc,
+                    f"the step of a slice must be a constant integer other than zero, got {got}",
+                    "write the number, or mark the parameter with es.static",
+                )
             step = int(given.value)
         if ends[0] is None and ends[1] is None and step == 1:
             return dim
@@ -193,6 +274,23 @@ class ViewRules(CallRules):
             self.stable(self._length(start, stop, step, loc)),
         )
 
+    def _between(self, dim: Span, begin: Value, end: Value, loc: Loc) -> Span:
+        """The pair (begin, end) of es.subview: both must lie within the dimension."""
+        ends = []
+        for value in (begin, end):
+            e = scalar(value, loc)
+            if not e.type.is_integer:
+                raise type_fault(
+                    loc,
+                    f"a bound of a subview is {e.type}, expected an integer",
+                    "convert it with int(...)",
+                )
+            past = self.add(dim.extent, ir.Const(1, INDEX, loc))
+            ends.append(self.stable(ir.Op("bounded", (self.coerce(e, INDEX), past), INDEX, loc)))
+        length = ir.Op("sub", (ends[1], ends[0]), INDEX, loc)
+        start = self.add(dim.start, self.times(ends[0], dim.step))
+        return Span(start, dim.step, self.stable(length))
+
     def _bound(
         self, end: Value | None, n: ir.Expr, low: ir.Expr, high: ir.Expr, loc: Loc, default: ir.Expr
     ) -> ir.Expr:
@@ -200,7 +298,11 @@ class ViewRules(CallRules):
             return default
         e = scalar(end, loc)
         if not e.type.is_integer:
-            raise type_fault(loc, f"a bound of a slice is {e.type}, expected an integer")
+            raise type_fault(
+                loc,
+                f"a bound of a slice is {e.type}, expected an integer",
+                "convert it with int(...)",
+            )
         constants = [x.value for x in (e, n, low, high) if isinstance(x, ir.Const)]
         if len(constants) == 4:
             i, size, least, most = map(int, constants)
@@ -268,11 +370,19 @@ class ViewRules(CallRules):
             key = keys[0] if len(keys) == 1 else None
             if isinstance(key, Obj) and isinstance(key.value, str):
                 return self.field(base, key.value, loc)
-            raise type_fault(loc, f"{type} is indexed by the name of a field")
+            raise type_fault(
+                loc,
+                f"{type} is indexed by the name of a field",
+                f"its fields are {', '.join(n for n, _, _ in type.fields)}",
+            )
         assert isinstance(type, SubArray)
         if len(keys) != len(type.shape) or any(isinstance(k, tuple) for k in keys):
+            slices = any(isinstance(k, tuple) for k in keys)
+            got = "a slice" if slices else counted(len(keys), "index").replace("indexs", "indices")
             raise type_fault(
-                loc, f"{type} takes {len(type.shape)} integers as indices, got {len(keys)}"
+                loc,
+                f"the field {type} takes {counted(len(type.shape), 'integer')}, got {got}",
+                "take its elements one by one",
             )
         size = type.element.itemsize
         strides = [size * int(np.prod(type.shape[d + 1 :])) for d in range(len(keys))]
@@ -291,20 +401,62 @@ class ViewRules(CallRules):
         """A place as the number that is there."""
         return self.load(found, loc) if isinstance(found, Place) else found
 
-    def store(self, place: Place, value: Value, loc: Loc) -> ir.Stmt:
-        """Store a number, converted to the type of the place."""
-        type = place.view.type
-        assert isinstance(type, ViewTy)
-        if type.readonly:
-            raise type_fault(loc, f"View '{place.view.name}' is read-only")
-        e = scalar(value, loc)
+    def store(self, place: Place, value: Value, loc: Loc, at: Loc) -> ir.Stmt:
+        """Store a number, which stands `at` a place, converted to the type of the element."""
+        e = scalar(value, at)
         if e.type.kind == "c" and place.type.kind != "c":
+            what = f"{describe(place.view)} of {place.type}"
+            if place.byte is not None:
+                what = f"a field of {place.type} in {describe(place.view)}"
+            hint = "take its .real or abs() first"
+            raise type_fault(at, f"cannot store {e.type} into {what}", hint)
+        return ir.Store(place.view, place.indices, self.coerce(e, place.type), loc, place.byte)
+
+    def writable(self, view: ir.Var, loc: Loc) -> None:
+        """A fault for a View that kernels may not store into."""
+        if isinstance(view.type, ViewTy) and view.type.readonly:
             raise type_fault(
                 loc,
-                f"cannot store {e.type} into View '{place.view.name}' of {place.type}",
-                "take its .real or abs() first",
+                f"View '{shown(view)}' is read-only",
+                "store into another View, or launch with a writable array",
             )
-        return ir.Store(place.view, place.indices, self.coerce(e, place.type), loc, place.byte)
+
+    def atomic(
+        self, op: str, place: Place, value: Value, loc: Loc, at: Loc, fetch: str | None = None
+    ) -> ir.Expr | None:
+        """Emit an atomic step on an element; its old or new value if wanted."""
+        type = place.type
+        e = scalar(value, at)
+        allowed = {"truediv": "fc", "min": "iuf", "max": "iuf"}.get(op, "iufc")
+        if op in ("bitand", "bitor", "bitxor"):
+            allowed = "biu"
+        if type.kind not in allowed or (op == "mul" and type.kind == "c"):
+            raise type_fault(loc, f"there is no atomic {ATOMICS[op]!r} for elements of {type}")
+        joined = promote(type, e.type)
+        if joined.strong != type.strong:
+            raise type_fault(
+                at,
+                f"an atomic step on {type} with {e.type} would compute in {joined.strong}",
+                f"convert the value: es.{type}(...)",
+            )
+        if place.byte is not None and not _aligned(place):
+            raise type_fault(
+                loc,
+                f"the field of {type} is not aligned, so it cannot be changed atomically",
+                "make the dtype with np.dtype(..., align=True)",
+            )
+        name = None if fetch is None else self.temporary(type)
+        self.out.append(
+            ir.Atomic(
+                name, op, place.view, place.indices, self.coerce(e, type), fetch or "old", loc,
+                place.byte,
+            )
+        )  # fmt: skip
+        return None if name is None else ir.Var(name, type, loc)
+
+    def temporary(self, type: Any) -> str:
+        """A new variable."""
+        raise NotImplementedError
 
     def leaves(self, ref: ViewRef, loc: Loc) -> list[Place]:
         """The numbers that a record consists of."""
@@ -326,7 +478,11 @@ class ViewRules(CallRules):
     def local_type(self, args: Sequence[Value], loc: Loc) -> ViewTy:
         """Type of `es.local(shape, dtype)`."""
         if not 1 <= len(args) <= 2:
-            raise type_fault(loc, f"es.local takes a shape and a dtype, got {len(args)} arguments")
+            raise type_fault(
+                loc,
+                f"es.local takes a shape and a dtype, got {counted(len(args), 'argument')}",
+                "write es.local(3) or es.local((3, 3), es.float32)",
+            )
         given = args[0].items if isinstance(args[0], TupleValue) else (args[0],)
         shape = constant_shape(given, loc)
         element: Element = Scalar("float64")
@@ -335,8 +491,9 @@ class ViewRules(CallRules):
             try:
                 element = element_of(as_dtype(wanted))
             except DTypeError:
+                got = repr(wanted) if isinstance(wanted, str) else describe(args[1])
                 raise type_fault(
-                    loc, f"es.local needs a dtype, got {describe(args[1])}", "write es.float64"
+                    loc, f"es.local needs a dtype, got {got}", "write es.float64 or the like"
                 ) from None
         assert not isinstance(element, SubArray)
         unit = len(shape) - 1 if shape else None

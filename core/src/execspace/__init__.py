@@ -6,6 +6,17 @@ time. Importing this package loads no compiler and no backend.
 
 from . import profiling
 from .argtypes import ScalarType, ViewType
+from .atomics import (
+    atomic_add,
+    atomic_and,
+    atomic_div,
+    atomic_max,
+    atomic_min,
+    atomic_mul,
+    atomic_or,
+    atomic_sub,
+    atomic_xor,
+)
 from .copying import deep_copy
 from .dtypes import (
     bool_,
@@ -23,6 +34,7 @@ from .dtypes import (
     uint32,
     uint64,
 )
+from .dualview import DualView
 from .errors import (
     BackendCompileError,
     DTypeError,
@@ -43,12 +55,22 @@ from .errors import (
     ViewIndexError,
 )
 from .hookspecs import hookimpl
+from .interop import view_of
 from .kernel import Kernel, kernel
 from .language import function, local, printf, static
+from .layout import Layout
 from .memory import HOST, Allocation, HostSpace, MemorySpace, live_allocations
+from .mirrors import (
+    create_mirror,
+    create_mirror_view,
+    create_mirror_view_and_copy,
+    realloc,
+    resize,
+)
 from .parallel import fence, parallel_for, parallel_reduce
 from .policy import MDRangePolicy, RangePolicy
 from .reducer import Max, Min, Prod, Reducer, Sum
+from .scatterview import ScatterView
 from .selection import SpaceInfo, default_space, space, spaces, use_space
 from .space import (
     API_VERSION,
@@ -63,7 +85,7 @@ from .space import (
     SpaceEntry,
     ToolEntry,
 )
-from .view import ALL, View, subview, view_of
+from .view import ALL, View, subview
 
 __version__ = "0.1.0"
 
@@ -76,6 +98,7 @@ __all__ = [
     "Capabilities",
     "Capture",
     "DTypeError",
+    "DualView",
     "ExecspaceError",
     "ExecutionSpace",
     "HostSpace",
@@ -86,6 +109,7 @@ __all__ = [
     "KernelTypeError",
     "LaunchError",
     "LaunchSpec",
+    "Layout",
     "MDRangePolicy",
     "Max",
     "MemorySpace",
@@ -101,6 +125,7 @@ __all__ = [
     "Reducer",
     "ReducerEntry",
     "ScalarType",
+    "ScatterView",
     "SpaceAccessError",
     "SpaceEntry",
     "SpaceError",
@@ -113,9 +138,21 @@ __all__ = [
     "ViewError",
     "ViewIndexError",
     "ViewType",
+    "atomic_add",
+    "atomic_and",
+    "atomic_div",
+    "atomic_max",
+    "atomic_min",
+    "atomic_mul",
+    "atomic_or",
+    "atomic_sub",
+    "atomic_xor",
     "bool_",
     "complex64",
     "complex128",
+    "create_mirror",
+    "create_mirror_view",
+    "create_mirror_view_and_copy",
     "deep_copy",
     "default_space",
     "fence",
@@ -135,6 +172,8 @@ __all__ = [
     "parallel_reduce",
     "printf",
     "profiling",
+    "realloc",
+    "resize",
     "space",
     "spaces",
     "static",

@@ -29,9 +29,13 @@ class ViewType:
         Kernels may not store through it.
     memory : str
         Name of the memory space.
+    static : tuple
+        Per dimension its extent where that is part of the type, else None; empty if none is.
+    traits : tuple of str
+        Of ``"atomic"``, ``"random_access"``, ``"restrict"``, in this order.
     """
 
-    __slots__ = ("dtype", "layout", "memory", "rank", "readonly", "unit")
+    __slots__ = ("dtype", "layout", "memory", "rank", "readonly", "static", "traits", "unit")
     _known: ClassVar[dict[tuple[Any, ...], ViewType]] = {}
 
     dtype: str
@@ -40,23 +44,36 @@ class ViewType:
     unit: int | None
     readonly: bool
     memory: str
+    static: tuple[int | None, ...]
+    traits: tuple[str, ...]
 
     def __new__(
-        cls, dtype: str, rank: int, layout: str, unit: int | None, readonly: bool, memory: str
+        cls,
+        dtype: str,
+        rank: int,
+        layout: str,
+        unit: int | None,
+        readonly: bool,
+        memory: str,
+        static: tuple[int | None, ...] = (),
+        traits: tuple[str, ...] = (),
     ) -> ViewType:
-        key = (dtype, rank, layout, unit, readonly, memory)
+        key = (dtype, rank, layout, unit, readonly, memory, static, traits)
         found = cls._known.get(key)
         if found is None:
             found = object.__new__(cls)
             found.dtype, found.rank, found.layout = dtype, rank, layout
             found.unit, found.readonly, found.memory = unit, readonly, memory
+            found.static, found.traits = static, traits
             found = cls._known.setdefault(key, found)
         return found
 
     def __str__(self) -> str:
         const = "const " if self.readonly else ""
         unit = f",unit{self.unit}" if self.layout == "stride" and self.unit is not None else ""
-        return f"{const}{self.dtype}[{self.rank},{self.layout}{unit}]@{self.memory}"
+        static = f",static{list(self.static)}" if self.static else ""
+        traits = "".join(f",{t}" for t in self.traits)
+        return f"{const}{self.dtype}[{self.rank},{self.layout}{unit}{static}{traits}]@{self.memory}"
 
     __repr__ = __str__
 

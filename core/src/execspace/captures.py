@@ -17,8 +17,9 @@ import numpy as np
 
 from .argtypes import SCALAR_TYPES
 from .errors import LaunchError
+from .interop import view_of
 from .space import Capture
-from .view import View, view_of
+from .view import View
 
 # Modules whose attributes never change: `math.pi` needs no second look at each launch.
 _FIXED_MODULES = ("math", "cmath", "numpy", "execspace", "builtins", "operator")
@@ -88,8 +89,14 @@ def _scope_of_partial(value: partial[Any]) -> Scope | None:
     names = [n for n in parameters(inner.fn) if n not in inner.given]
     unknown = set(value.keywords) - {*parameters(inner.fn), *keyword_only(inner.fn)}
     if len(value.args) > len(names) or unknown:
-        what = f"no parameter {sorted(unknown)[0]!r}" if unknown else f"{len(names)} parameters"
-        raise LaunchError(f"{value!r}: function '{inner.fn.__name__}' has {what}.")
+        what = (
+            f"no parameter '{sorted(unknown)[0]}'" if unknown else f"{len(names)} parameters only"
+        )
+        known = ", ".join((*parameters(inner.fn), *keyword_only(inner.fn))) or "none"
+        raise LaunchError(
+            f"functools.partial: function '{inner.fn.__name__}' has {what}; its parameters are "
+            f"{known}."
+        )
     given = {**inner.given, **dict(zip(names, value.args, strict=False)), **value.keywords}
     return Scope(inner.fn, given, inner.kernel)
 

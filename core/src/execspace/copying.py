@@ -8,15 +8,19 @@ import numpy as np
 
 from . import profiling
 from .argtypes import plain_number
-from .errors import SpaceAccessError, ViewError
-from .layout import span
+from .dtypes import name_of
+from .errors import SpaceAccessError, SpaceError, ViewError
+from .interop import view_of
 from .memory import ArrayInterface
 from .parallel import fence
-from .view import View, view_of
+from .space import ExecutionSpace
+from .view import View
 
 
-def deep_copy(dst: View | Any, src: View | Any, /) -> None:
-    """Copy elements from `src` to `dst`; any pair of layouts. Blocks.
+def deep_copy(
+    dst: View | Any, src: View | Any, /, *, instance: ExecutionSpace | None = None
+) -> None:
+    """Copy elements from `src` to `dst`; any pair of layouts and of memory spaces.
 
     Parameters
     ----------
@@ -24,41 +28,56 @@ def deep_copy(dst: View | Any, src: View | Any, /) -> None:
         Arrays of other libraries are written in place.
     src : View, array or number
         A number fills `dst`.
+    instance : ExecutionSpace, optional
+        Copy in order with what is launched on this space or instance of it, and do not block if
+        it is asynchronous. Without it all spaces are fenced before and after.
 
     Raises
     ------
     ViewError
         If shapes differ, `dst` is read-only, or the two overlap without being the same.
+    SpaceAccessError
+        If there is no way from the one memory to the other, or `instance` reaches neither.
     TypeError
         If elements of `src` cannot be stored in `dst` without losing their kind (a complex
-        into a float, a float into an integer).
+        into a float, a float into an integer), or records differ.
 
     Notes
     -----
-    Fences all spaces before and after, as Kokkos' two-argument form does:
+    As Kokkos' forms with two and with three arguments:
     https://kokkos.org/kokkos-core-wiki/API/core/view/deep_copy.html
     """
     target = view_of(dst, label="destination of deep_copy")
     if target.readonly:
         raise ViewError(f"deep_copy: destination View '{target.label}' is read-only.")
-    fence("deep_copy: before")
+    if instance is not None and not isinstance(instance, ExecutionSpace):
+        raise SpaceError(f"deep_copy: instance={instance!r}; expected a space, es.space(name).")
+    if instance is None:
+        fence("deep_copy: before")
     if isinstance(src, int | float | complex | np.generic):
-        number = src if isinstance(src, np.generic) else plain_number(src)
-        _check_kind(number.dtype if isinstance(number, np.generic) else type(number), target)
-        if profiling.TOOLS:
-            profiling.emit("on_copy", _where(target), "number", target.nbytes)
-        try:
-            target.memory_space.fill(target, number)
-        except OverflowError as error:
-            raise ViewError(
-                f"deep_copy: {src!r} does not fit into View '{target.label}' of dtype "
-                f"{target.dtype.name}."
-            ) from error
+        _fill(target, src, instance)
     else:
         source = view_of(src, label="source of deep_copy")
         if not _same(target, source):
-            _copy(target, source)
-    fence("deep_copy: after")
+            _copy(target, source, instance)
+    if instance is None:
+        fence("deep_copy: after")
+
+
+def _fill(target: View, value: Any, instance: ExecutionSpace | None) -> None:
+    number = value if isinstance(value, np.generic) else plain_number(value)
+    kind = number.dtype if isinstance(number, np.generic) else type(number)
+    _check_kind(kind, target)
+    _check_instance(instance, target, target)
+    if profiling.TOOLS:
+        profiling.emit("on_copy", _where(target), "number", target.nbytes)
+    try:
+        target.memory_space.fill(target, number, instance)
+    except OverflowError as error:
+        raise ViewError(
+            f"deep_copy: {value!r} does not fit into View '{target.label}' of dtype "
+            f"{target.dtype.name}."
+        ) from error
 
 
 def _where(view: View) -> str:
@@ -70,21 +89,37 @@ def _check_kind(kind: Any, target: View) -> None:
     order = "biufc"
     source = weak or np.dtype(kind).kind
     goal = target.dtype.kind
-    if order.index(source) > order.index(goal) and not (source in "iu" and goal in "iu"):
+    if "V" in (source, goal):  # records: the same fields, at the same places
+        fits = weak is None and np.dtype(kind) == target.dtype
+    else:
+        fits = order.index(source) <= order.index(goal) or (source in "iu" and goal in "iu")
+    if not fits:
         raise TypeError(
-            f"deep_copy: a value of type {np.dtype(kind).name} cannot be stored in View "
-            f"'{target.label}' of dtype {target.dtype.name} without loss of kind."
+            f"deep_copy: a value of type {name_of(np.dtype(kind))} cannot be stored in View "
+            f"'{target.label}' of dtype {name_of(target.dtype)} without loss of kind."
+        )
+
+
+def _check_instance(instance: ExecutionSpace | None, target: View, source: View) -> None:
+    if instance is None:
+        return
+    if not any(v.memory_space.reachable_from(instance) for v in (target, source)):
+        raise SpaceAccessError(
+            f"deep_copy: instance of space '{instance.name}' reaches neither memory space "
+            f"'{target.memory_space.name}' of View '{target.label}' nor "
+            f"'{source.memory_space.name}' of View '{source.label}'. Use an instance of the space "
+            f"that owns one of them, or none."
         )
 
 
 def _same(a: View, b: View) -> bool:
-    return (a.data_ptr, a.shape, a.strides, a.dtype) == (b.data_ptr, b.shape, b.strides, b.dtype)
+    return a == b
 
 
 def _extent_of_bytes(view: View) -> tuple[int, int]:
     low = sum((n - 1) * s for n, s in zip(view.shape, view.strides, strict=True) if s < 0)
     start = view.data_ptr + low * view.dtype.itemsize
-    return start, start + span(view.shape, view.strides) * view.dtype.itemsize
+    return start, start + view.span * view.dtype.itemsize
 
 
 def _share_elements(a: View, b: View) -> bool:
@@ -97,19 +132,26 @@ def _share_elements(a: View, b: View) -> bool:
         return True
 
 
-def _copy(target: View, source: View) -> None:
+def _copy(target: View, source: View, instance: ExecutionSpace | None) -> None:
     if target.shape != source.shape:
         raise ViewError(
             f"deep_copy: destination View '{target.label}' has shape {target.shape}, source "
             f"View '{source.label}' has {source.shape}; expected the same."
         )
     _check_kind(source.dtype, target)
-    if target.memory_space is not source.memory_space:
+    to, from_ = target.memory_space, source.memory_space
+    if to.reaches(from_):
+        mover = to
+    elif from_.reaches(to):
+        mover = from_
+    else:
         raise SpaceAccessError(
-            f"deep_copy: no copy from memory space '{source.memory_space.name}' (View "
-            f"'{source.label}') to '{target.memory_space.name}' (View '{target.label}')."
+            f"deep_copy: no copy from memory space '{from_.name}' (View '{source.label}') to "
+            f"'{to.name}' (View '{target.label}'). Copy through the host: "
+            f"es.create_mirror_view_and_copy(es.HOST, ...)."
         )
-    if target.size:
+    _check_instance(instance, target, source)
+    if target.size and to is from_:
         (a, b), (c, d) = _extent_of_bytes(target), _extent_of_bytes(source)
         if a < d and c < b and _share_elements(target, source):
             raise ViewError(
@@ -118,4 +160,4 @@ def _copy(target: View, source: View) -> None:
             )
     if profiling.TOOLS:
         profiling.emit("on_copy", _where(target), _where(source), target.nbytes)
-    target.memory_space.copy(target, source)
+    mover.copy(target, source, instance)

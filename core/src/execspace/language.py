@@ -6,6 +6,7 @@ meaning by identity.
 
 from __future__ import annotations
 
+import operator
 import sys
 from types import FunctionType
 from typing import Any, TypeVar
@@ -44,12 +45,30 @@ def function(fn: F) -> F:
 
 
 class static:
-    """Annotation of a parameter that is a compile-time constant.
+    """What is known when a kernel is compiled: an annotation of parameters, and an extent.
 
     ``def k(i, x, sign: es.static)`` is compiled once for each value of `sign` that it is
     launched with; branches that the value rules out are not compiled. Numbers, strings,
     tuples of them, dtypes, functions and None can be static.
+
+    ``es.View((n, es.static(3)))`` has a static extent, which is part of the View's type, as
+    the ``[3]`` of ``Kokkos::View<double*[3]>`` is.
+
+    Parameters
+    ----------
+    extent : int
     """
+
+    __slots__ = ("extent",)
+
+    def __init__(self, extent: int) -> None:
+        self.extent = operator.index(extent)
+
+    def __index__(self) -> int:
+        return self.extent
+
+    def __repr__(self) -> str:
+        return f"execspace.static({self.extent})"
 
 
 def local(shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> Any:

@@ -15,11 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from . import profiling
+from .layout import ALIGNMENT
 
 if TYPE_CHECKING:
     from .space import ExecutionSpace
-
-ALIGNMENT = 64  # bytes: a cache line, and the widest vector register
 
 
 class Allocation:
@@ -61,10 +60,21 @@ class MemorySpace(ABC):
     """A kind of memory. Backends subclass it; users see it as `A.memory_space`.
 
     must: `allocate`, `copy`, `fill`. should: `free`, where dropping `owner` does not free.
-    may: `host_array`, for memory that the host can address.
+    may: `host_array`, for memory that the host can address; `reaches`; `to_dlpack`;
+    `cuda_array_interface`.
+
+    Attributes
+    ----------
+    name : str
+    kinds : frozenset of str
+        What users may call it in ``View(memory=...)``: of "device", "shared" (one address for
+        host and device: managed memory, SVM), "pinned" (host memory that a device reaches fast)
+        and "host".
+    host_accessible : bool
     """
 
     name: str
+    kinds: frozenset[str] = frozenset(("device",))
     host_accessible: bool = False
 
     @abstractmethod
@@ -77,15 +87,22 @@ class MemorySpace(ABC):
         """
 
     @abstractmethod
-    def copy(self, dst: Any, src: Any) -> None:
-        """Copy View `src` to View `dst` of the same shape, both in this space; must.
+    def copy(self, dst: Any, src: Any, instance: ExecutionSpace | None) -> None:
+        """Copy View `src` to View `dst` of the same shape; must.
 
-        Handles any pair of layouts and dtypes; blocks until done.
+        One of them or both are in this space; the other one may be in any that `reaches`
+        names. Handles any pair of layouts and dtypes. Blocks until done, or, with an instance,
+        is in order with what was launched on it and may return before. Where elements must go
+        through a buffer on the way, the buffer is reported: `profiling.emit("on_staging", ...)`.
         """
 
     @abstractmethod
-    def fill(self, dst: Any, value: Any) -> None:
-        """Set every element of View `dst` to `value`; must. Blocks until done."""
+    def fill(self, dst: Any, value: Any, instance: ExecutionSpace | None) -> None:
+        """Set every element of View `dst` to `value`; must. Blocks, or is in order, as `copy`."""
+
+    def reaches(self, other: MemorySpace) -> bool:
+        """Whether `copy` handles pairs of this space and `other`; may. By default the host."""
+        return other is self or (other is HOST and self is not HOST)
 
     def free(self, allocation: Allocation) -> None:
         """Release an allocation; should, where dropping `allocation.owner` is not enough."""
@@ -97,6 +114,18 @@ class MemorySpace(ABC):
         Only called where `host_accessible` is true.
         """
         raise NotImplementedError(f"memory space '{self.name}' has no host arrays")
+
+    def to_dlpack(self, view: Any, **options: Any) -> Any:
+        """DLPack capsule that keeps the allocation alive; may. Options as `__dlpack__` takes."""
+        raise BufferError(f"memory space '{self.name}' does not export DLPack")
+
+    def dlpack_device(self, view: Any) -> tuple[int, int]:
+        """DLPack's device type and number; may."""
+        raise BufferError(f"memory space '{self.name}' does not export DLPack")
+
+    def cuda_array_interface(self, view: Any) -> dict[str, Any] | None:
+        """The dictionary of ``__cuda_array_interface__``, or None; may."""
+        return None
 
     def reachable_from(self, space: ExecutionSpace) -> bool:
         """Whether kernels of `space` can address this memory; should be cheap."""
@@ -110,7 +139,8 @@ class _Ledger:
     """Counts live managed allocations, so that tests can prove that nothing leaks."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        # Reentrant: garbage collection may start while it is held, and drop an allocation.
+        self._lock = threading.RLock()
         self._live: dict[int, tuple[str, int, str]] = {}
 
     def add(self, allocation: Allocation) -> None:
@@ -146,10 +176,23 @@ def live_allocations() -> list[tuple[str, int, str]]:
     return _ledger.live()
 
 
+def out_of_memory(label: str, nbytes: int, space: MemorySpace) -> MemoryError:
+    """The exception for memory that cannot be had: what was asked for, and who has the rest."""
+    mine = sorted(((n, name) for s, n, name in live_allocations() if s == space.name), reverse=True)
+    largest = ", ".join(f"'{name}' {n:,}" for n, name in mine[:5])
+    held = f"; the largest are {largest}" if mine else ""
+    return MemoryError(
+        f"View '{label}': cannot allocate {nbytes:,} bytes in memory space '{space.name}', where "
+        f"{len(mine)} Views hold {sum(n for n, _ in mine):,} bytes{held}. Drop Views that are no "
+        f"longer needed, or make this one smaller."
+    )
+
+
 class HostSpace(MemorySpace):
     """Ordinary memory of the host process, reachable by every host-parallel space."""
 
     name = "host"
+    kinds = frozenset(("host", "device", "shared", "pinned"))  # for a host space all are one
     host_accessible = True
 
     def allocate(self, nbytes: int, label: str, initialize: bool) -> Allocation:
@@ -159,42 +202,65 @@ class HostSpace(MemorySpace):
         try:
             buffer = make(nbytes + ALIGNMENT, dtype=np.uint8)
         except (MemoryError, ValueError) as error:
-            raise MemoryError(
-                f"View '{label}': cannot allocate {nbytes:,} bytes of host memory "
-                f"({sum(n for s, n, _ in live_allocations() if s == self.name):,} bytes are "
-                f"allocated in {len(live_allocations())} Views)."
-            ) from error
+            raise out_of_memory(label, nbytes, self) from error
         address = buffer.__array_interface__["data"][0]
         return Allocation(address + -address % ALIGNMENT, nbytes, label, self, buffer)
 
-    def copy(self, dst: Any, src: Any) -> None:
-        np.copyto(self.host_array(dst), self.host_array(src), casting="unsafe")
+    def copy(self, dst: Any, src: Any, instance: ExecutionSpace | None) -> None:
+        if instance is not None:
+            instance.fence("deep_copy")  # the calling thread copies: not before it is its turn
+        elements, at = self._elements(dst)
+        values, where = self._elements(src)
+        elements[at] = values[where]
 
-    def fill(self, dst: Any, value: Any) -> None:
-        self.host_array(dst)[...] = value
+    def fill(self, dst: Any, value: Any, instance: ExecutionSpace | None) -> None:
+        if instance is not None:
+            instance.fence("deep_copy")
+        elements, at = self._elements(dst)
+        elements[at] = value
+
+    def _elements(self, view: Any) -> tuple[npt.NDArray[Any], Any]:
+        """An array and the index into it that gives the View's elements in its shape."""
+        if view.mapping is None:
+            return self.host_array(view), ...
+        return self.host_array(view), view.offsets()
 
     def host_array(self, view: Any) -> npt.NDArray[Any]:
         # The array keeps the buffer alive, not the View: a View may hold it without a cycle.
-        return np.asarray(ArrayInterface(view, view.allocation.owner))
+        return array_over(view, view.allocation.owner)
+
+    def to_dlpack(self, view: Any, **options: Any) -> Any:
+        return np.asarray(view).__dlpack__(**options)
+
+    def dlpack_device(self, view: Any) -> tuple[int, int]:
+        return (1, 0)
 
 
 class ArrayInterface:
-    """Carries `__array_interface__` of a host View and keeps `base` alive with the array."""
+    """Carries `__array_interface__` of a host View and keeps `base` alive with the array.
+
+    Of a View with a mapping of its own it is the row of all elements of its span.
+    """
 
     __slots__ = ("__array_interface__", "base")
 
     def __init__(self, view: Any, base: object) -> None:
         self.base = base
         itemsize = view.dtype.itemsize
+        mapped = view.mapping is not None
         self.__array_interface__ = {
             "version": 3,
-            "typestr": view.dtype.str,
-            "shape": view.shape,
-            "strides": tuple(s * itemsize for s in view.strides),
+            "typestr": view.dtype.str,  # of a record only its size
+            "shape": (view.span,) if mapped else view.shape,
+            "strides": None if mapped else tuple(s * itemsize for s in view.strides),
             "data": (view.data_ptr, view.readonly),
         }
-        if view.dtype.fields is not None:
-            self.__array_interface__["descr"] = view.dtype.descr
+
+
+def array_over(view: Any, base: object) -> npt.NDArray[Any]:
+    """NumPy array over a View's memory, which keeps `base` alive."""
+    array = np.asarray(ArrayInterface(view, base))
+    return array if view.dtype.fields is None else array.view(view.dtype)
 
 
 HOST = HostSpace()

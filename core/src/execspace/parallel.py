@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from enum import Enum
 from types import BuiltinFunctionType
 from typing import Any, NoReturn
 
@@ -19,11 +20,12 @@ from . import profiling, selection
 from .argtypes import SCALAR_TYPES, ArgType, ViewType, plain_number
 from .captures import Scope, defaults, parameters, scope_of, without_views
 from .errors import DTypeError, LaunchError, PolicyError, SpaceAccessError
+from .interop import view_of
 from .kernel import Kernel, kernel_of
 from .policy import MDRangePolicy, Policy, RangePolicy
 from .reducer import Reducer, Sum, as_reducer
 from .space import ExecutionSpace, LaunchSpec, policy_spec
-from .view import View, view_of
+from .view import View
 
 _INT_KEY = (policy_spec("range", 1), None)
 _current = selection.CURRENT.get
@@ -262,9 +264,11 @@ def _as_arguments(
             except DTypeError as error:
                 raise DTypeError(f"Kernel '{kernel.name}': argument {position}: {error}") from None
             except TypeError:
+                more = " Make it an array: np.asarray(...)." if isinstance(a, list) else ""
                 raise LaunchError(
                     f"Kernel '{kernel.name}': argument {position} is of type "
-                    f"{type(a).__name__!r}; expected a View, an array, a number or a function."
+                    f"{type(a).__name__!r}; expected a View, an array, a number or a "
+                    f"function.{more}"
                 ) from None
     known = defaults(scope.fn)
     for name in kernel.statics:
@@ -280,16 +284,20 @@ def _as_arguments(
 
 def _is_constant(value: Any) -> bool:
     """Whether an argument can only be a compile-time constant."""
-    if value is None or isinstance(value, str | np.dtype | type | np.ufunc | BuiltinFunctionType):
+    plain = str | np.dtype | type | np.ufunc | BuiltinFunctionType | Enum
+    if value is None or isinstance(value, plain):
         return True
     return scope_of(value) is not None
 
 
+def _can_be_static(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return all(map(_can_be_static, value))
+    return isinstance(value, bool | int | float | complex | np.generic) or _is_constant(value)
+
+
 def _static_value(kernel: Kernel, name: str, value: Any) -> Any:
-    number = bool | int | float | complex | np.generic
-    if _is_constant(value) or isinstance(value, number):
-        return value
-    if isinstance(value, tuple) and all(isinstance(v, number | str) for v in value):
+    if _can_be_static(value):
         return value
     raise LaunchError(
         f"Kernel '{kernel.name}': the static parameter '{name}' is of type "
@@ -355,5 +363,5 @@ def _check_reach(space: ExecutionSpace, args: tuple[Any, ...], kernel: Kernel) -
             raise SpaceAccessError(
                 f"Kernel '{kernel.name}': argument {position}, View '{a.label}', is in memory "
                 f"space '{a.memory_space.name}', which space '{space.name}' cannot reach. Copy "
-                f"it first: es.deep_copy into a View made with space='{space.name}'."
+                f"it first: es.create_mirror_view_and_copy('{space.name}', ...)."
             )

@@ -33,6 +33,9 @@ class Tool:
     def on_copy(self, destination: str, source: str, nbytes: int) -> None:
         """A deep_copy begins; the names are `label@memory space`."""
 
+    def on_staging(self, space: str, nbytes: int) -> None:
+        """A deep_copy goes through a buffer that it allocates in that memory space."""
+
     def on_allocate(self, space: str, label: str, nbytes: int) -> None:
         """A View's memory was allocated."""
 

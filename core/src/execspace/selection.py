@@ -210,13 +210,32 @@ def use_space(spec: str | ExecutionSpace) -> Iterator[ExecutionSpace]:
 
 
 def memory_for(
-    spec: str | ExecutionSpace | None,
+    spec: str | ExecutionSpace | None, memory: str | MemorySpace | None = None
 ) -> tuple[MemorySpace, ExecutionSpace | None, str]:
-    """Memory space, owning space and preferred layout for a new View."""
+    """Memory space, owning space and preferred layout for a new View.
+
+    Raises
+    ------
+    SpaceError
+        If the space has no memory of that name or kind.
+    """
+    if isinstance(memory, MemorySpace):
+        owner = None if spec is None else resolve(spec)
+        return memory, owner, "right" if owner is None else owner.default_layout
     if spec is None and CURRENT.get() is None and not plugins.registry().spaces:
         return HOST, None, "right"  # core without any backend still has host memory
     chosen = default_space() if spec is None else resolve(spec)
-    return chosen.memory_space, chosen, chosen.default_layout
+    if memory is None:
+        return chosen.memory_space, chosen, chosen.default_layout
+    for found in chosen.memory_spaces:
+        if memory == found.name or memory in found.kinds:
+            return found, chosen, chosen.default_layout
+    if memory == "host":
+        return HOST, None, "right"
+    known = ", ".join(f"'{m.name}' ({', '.join(sorted(m.kinds))})" for m in chosen.memory_spaces)
+    raise SpaceError(
+        f"Space '{chosen.name}' has no memory {memory!r}; expected a name or kind of {known}."
+    )
 
 
 def started() -> list[ExecutionSpace]:

@@ -21,13 +21,15 @@ from . import layout as _layout
 from .argtypes import ViewType
 from .dtypes import as_dtype, name_of
 from .errors import SpaceAccessError, ViewError, ViewIndexError
-from .memory import Allocation, ArrayInterface, MemorySpace, track
+from .language import static
+from .memory import Allocation, MemorySpace, array_over, track
 from .selection import memory_for
 
 if TYPE_CHECKING:
     from .space import ExecutionSpace
 
 MAX_RANK = 8
+TRAITS = ("atomic", "random_access", "restrict")
 
 
 class _All:
@@ -46,26 +48,38 @@ class View:
     Parameters
     ----------
     shape : int or sequence of int
-        Extents; rank 0 to 8.
+        Extents; rank 0 to 8. An extent given as ``es.static(3)`` is part of the View's type:
+        kernels are compiled for it.
     dtype : dtype-like, default float64
         Element type; see `execspace.float64` and its siblings.
     label : str
         Name shown in errors and profiles.
     space : str or ExecutionSpace, optional
         Allocate in this space's memory; the default space if not given.
-    layout : {"right", "left"}, optional
-        Row- or column-major; the space's preference if not given (right on hosts).
+    memory : str or MemorySpace, optional
+        Which of the space's memories: the name of a memory space, or a kind: "device" (the
+        default), "shared", "pinned" or "host". A MemorySpace, such as `es.HOST`, is taken as it
+        is.
+    layout : {"right", "left"}, sequence of int, or Layout, optional
+        Row- or column-major, strides in elements, or a mapping of one's own; the space's
+        preference if not given (right on hosts).
     initialize : bool, default True
         Zero the elements; False leaves whatever was in memory.
+    padding : bool, default False
+        Begin every row at a multiple of 64 bytes. Rows are then further apart than their length.
 
     Raises
     ------
-    DTypeError, ViewError, UnknownSpaceError, SpaceUnavailableError, MemoryError
+    DTypeError, ViewError, UnknownSpaceError, SpaceUnavailableError, SpaceError, MemoryError
 
     Notes
     -----
     Strides and spans count elements, not bytes, as `Kokkos::View` does
-    (https://kokkos.org/kokkos-core-wiki/API/core/view/view.html).
+    (https://kokkos.org/kokkos-core-wiki/API/core/view/view.html). The rank is known at run time
+    only, so this is `DynRankView`, too.
+
+    Two Views are equal if they are the same part of the same memory: same pointer, extents,
+    layout, strides and dtype.
 
     Examples
     --------
@@ -77,7 +91,7 @@ class View:
 
     __slots__ = (
         "__weakref__", "_host", "_table", "allocation", "data_ptr", "descriptor", "dtype",
-        "layout", "readonly", "shape", "space", "strides", "type",
+        "layout", "mapping", "readonly", "shape", "space", "strides", "type",
     )  # fmt: skip
 
     allocation: Allocation
@@ -85,6 +99,7 @@ class View:
     descriptor: int
     dtype: np.dtype[Any]
     layout: str
+    mapping: _layout.Layout | None
     readonly: bool
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -93,29 +108,30 @@ class View:
 
     def __init__(
         self,
-        shape: int | Sequence[int],
+        shape: int | static | Sequence[int | static],
         dtype: npt.DTypeLike = np.float64,
         *,
         label: str = "",
         space: str | ExecutionSpace | None = None,
-        layout: str | None = None,
+        memory: str | MemorySpace | None = None,
+        layout: str | Sequence[int] | _layout.Layout | None = None,
         initialize: bool = True,
+        padding: bool = False,
     ) -> None:
-        extents = _extents(shape, label)
+        extents, fixed = _extents(shape, label)
         kind = as_dtype(dtype)
-        memory, owner, preferred = memory_for(space)
-        if layout is None:
-            layout = preferred
-        elif layout not in (_layout.LEFT, _layout.RIGHT):
-            raise ViewError(
-                f"View '{label}': layout {layout!r} cannot be allocated; expected 'left' or "
-                f"'right' (strided Views come from subviews and es.view_of)."
-            )
-        strides = (_layout.left_strides if layout == "left" else _layout.right_strides)(extents)
-        nbytes = prod(extents) * kind.itemsize
-        allocation = memory.allocate(nbytes, label, initialize)
+        memory_space, owner, preferred = memory_for(space, memory)
+        mapping = layout if isinstance(layout, _layout.Layout) else None
+        chosen = preferred if layout is None else layout
+        strides, name, span = _layout.arrange(extents, kind.itemsize, chosen, padding, label)
+        if max(span * kind.itemsize, 0, *extents, *strides) >= 2**62:
+            raise ViewError(f"View '{label}': shape {extents} exceeds the address space.")
+        allocation = memory_space.allocate(span * kind.itemsize, label, initialize)
         track(allocation)
-        self._set(allocation, allocation.pointer, kind, extents, strides, layout, False, owner)
+        self._set(
+            allocation, allocation.pointer, kind, extents, strides, name, False, owner,
+            mapping, fixed,
+        )  # fmt: skip
 
     def _set(
         self,
@@ -127,6 +143,9 @@ class View:
         layout: str,
         readonly: bool,
         space: ExecutionSpace | None,
+        mapping: _layout.Layout | None = None,
+        fixed: tuple[int | None, ...] = (),
+        traits: tuple[str, ...] = (),
     ) -> None:
         self.allocation = allocation
         self.data_ptr = pointer
@@ -134,12 +153,15 @@ class View:
         self.shape = shape
         self.strides = strides
         self.layout = layout
+        self.mapping = mapping
         self.readonly = readonly
         self.space = space
         self._host: npt.NDArray[Any] | None = None
-        unit = _layout.unit_dimension(layout, strides)
+        unit = None if mapping else _layout.unit_dimension(layout, strides)
         memory = allocation.memory_space.name
-        self.type = ViewType(name_of(dtype), len(shape), layout, unit, readonly, memory)
+        key = layout if mapping is None else _layout.layout_key(mapping)
+        rank = len(shape)
+        self.type = ViewType(name_of(dtype), rank, key, unit, readonly, memory, fixed, traits)
         self._table = array("q", (pointer, *shape, *strides))
         self.descriptor = self._table.buffer_info()[0]
 
@@ -181,6 +203,8 @@ class View:
     @property
     def span(self) -> int:
         """Elements between the first and the last reachable one, gaps included."""
+        if self.mapping is not None:
+            return self.mapping.span(*self.shape)
         return _layout.span(self.shape, self.strides)
 
     @property
@@ -192,6 +216,20 @@ class View:
     def use_count(self) -> int:
         """Number of Views that share the allocation."""
         return sys.getrefcount(self.allocation) - _unshared_count()
+
+    @property
+    def traits(self) -> tuple[str, ...]:
+        """Memory traits that kernels use; see `with_traits`."""
+        return self.type.traits
+
+    @property
+    def is_managed(self) -> bool:
+        """Whether execspace allocated the memory; False for arrays of others (`view_of`)."""
+        return self.allocation.managed
+
+    def static_extent(self, d: int) -> int:
+        """Extent of dimension `d` if it is part of the type, else 0."""
+        return (self.type.static[d] or 0) if d < len(self.type.static) else 0
 
     def extent(self, d: int) -> int:
         """Extent of dimension `d`; 1 for `d` beyond the rank, as in Kokkos."""
@@ -207,14 +245,77 @@ class View:
             f"layout={self.layout} memory={self.memory_space.name}>"
         )
 
+    def _identity(self) -> tuple[Any, ...]:
+        return (self.data_ptr, self.shape, self.strides, self.layout, self.mapping, self.dtype,
+                id(self.memory_space))  # fmt: skip
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, View) and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash((self.data_ptr, self.shape, self.strides))
+
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            f"View '{self.label}' cannot be pickled or deep-copied: it shares memory. Pickle "
+            f"np.asarray(A), or copy with es.deep_copy."
+        )
+
+    def __copy__(self) -> View:
+        return self._with()
+
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError(f"View '{self.label}' has rank 0 and so no length.")
         return self.shape[0]
 
+    # -- the same memory with other properties --------------------------------------------
+
+    def _with(self, readonly: bool | None = None, traits: tuple[str, ...] | None = None) -> View:
+        return View._over(
+            self.allocation, self.data_ptr, self.dtype, self.shape, self.strides, self.layout,
+            self.readonly if readonly is None else readonly, self.space, self.mapping,
+            self.type.static, self.traits if traits is None else traits,
+        )  # fmt: skip
+
+    def as_readonly(self) -> View:
+        """The same elements, which nobody can change through this View: `View<const T>`."""
+        return self._with(readonly=True)
+
+    def with_traits(self, *traits: str) -> View:
+        """The same elements with memory traits, which kernels that take this View use.
+
+        Parameters
+        ----------
+        *traits : {"atomic", "restrict", "random_access"}
+            "atomic": ``A[i] += x`` and its siblings are atomic. "restrict": the caller promises
+            that no other View of a launch overlaps this one, so nothing is checked.
+            "random_access": elements are read in no order; GPUs may read through another cache.
+
+        Notes
+        -----
+        Kokkos: https://kokkos.org/kokkos-core-wiki/API/core/view/memoryTraits.html
+        """
+        unknown = set(traits) - set(TRAITS)
+        if unknown:
+            raise ViewError(
+                f"View '{self.label}': memory trait {sorted(unknown)[0]!r} does not exist; "
+                f"expected {', '.join(map(repr, TRAITS))}."
+            )
+        return self._with(traits=tuple(t for t in TRAITS if t in {*traits, *self.traits}))
+
     # -- subviews -----------------------------------------------------------------------
 
     def _subview(self, key: tuple[Any, ...]) -> View:
+        if self.mapping is not None:
+            if all(part is ALL or part == slice(None) for part in key):
+                return self
+            raise ViewError(
+                f"View '{self.label}' has layout {self.layout!r}, of which there are no subviews; "
+                f"copy it into a View of layout 'right' or 'left' with es.deep_copy."
+            )
+        fixed: list[int | None] = []
+        known = self.type.static or (None,) * len(self.shape)
         pointer, shape, strides = self.data_ptr, [], []
         size = self.dtype.itemsize
         for d, (part, n, s) in enumerate(zip(key, self.shape, self.strides, strict=True)):
@@ -232,10 +333,11 @@ class View:
                 pointer += start * s * size
             shape.append(count)
             strides.append(s * step)
+            fixed.append(known[d] if count == n else None)
         kind = _layout.classify(shape, strides, prefer=self.layout)
         return View._over(
             self.allocation, pointer, self.dtype, tuple(shape), tuple(strides), kind,
-            self.readonly, self.space,
+            self.readonly, self.space, None, _trimmed(fixed), self.traits,
         )  # fmt: skip
 
     def _pair(self, part: tuple[Any, ...], d: int) -> tuple[int, int]:
@@ -294,7 +396,7 @@ class View:
             if not memory.host_accessible:
                 raise SpaceAccessError(
                     f"View '{self.label}' is in memory space '{memory.name}', which the host "
-                    f"cannot read; copy it with es.deep_copy into a View of space='serial'."
+                    f"cannot read; copy it first: es.create_mirror_view_and_copy(es.HOST, A)."
                 )
             self._host = memory.host_array(self)
         return self._host
@@ -307,6 +409,8 @@ class View:
                 return self._subview(parts)
         at = tuple(self._index(p, d) for d, p in enumerate(parts))
         array = self._array()
+        if self.mapping is not None:
+            at = (self._offset(at),)
         if self.dtype.fields is not None:  # a record whose fields are attributes: p[i].x
             array = array.view(np.dtype((np.record, self.dtype)))
         return array[at]
@@ -316,16 +420,43 @@ class View:
         if self.readonly:
             raise ViewError(f"View '{self.label}' is read-only.")
         parts = self._key(key)
-        at = tuple(
-            slice(None) if p is ALL else p if isinstance(p, slice) else self._index(p, d)
-            for d, p in enumerate(parts)
-        )
+        at = tuple(self._host_key(p, d) for d, p in enumerate(parts))
+        if self.mapping is not None:
+            single = not any(isinstance(part, slice) for part in at)
+            at = (self._offset(at) if single else self.offsets()[at],)
         self._array()[at] = np.asarray(value) if isinstance(value, View) else value
+
+    def _host_key(self, part: Any, d: int) -> Any:
+        """An index of NumPy's for one of a View's."""
+        if part is ALL:
+            return slice(None)
+        if isinstance(part, tuple):
+            begin, count = self._pair(part, d)
+            return slice(begin, begin + count)
+        return part if isinstance(part, slice) else self._index(part, d)
+
+    def _offset(self, indices: tuple[int, ...]) -> int:
+        assert self.mapping is not None
+        return operator.index(self.mapping.offset(*indices, *self.shape))
+
+    def offsets(self) -> npt.NDArray[np.int64]:
+        """Offset in elements of every element, in the shape of the View; for mapped layouts."""
+        assert self.mapping is not None
+        grid = np.indices(self.shape)
+        try:
+            found = np.asarray(self.mapping.offset(*grid, *self.shape))
+            if found.shape == self.shape and found.dtype.kind in "iu":
+                return found.astype(np.int64)
+        except (TypeError, ValueError):
+            pass  # it has branches, so it takes one element at a time
+        every = (self._offset(at) for at in np.ndindex(*self.shape))
+        return np.fromiter(every, np.int64, self.size).reshape(self.shape)
 
     def __iter__(self) -> Iterator[Any]:
         if len(self.shape) != 1:
             raise ViewError(f"View '{self.label}' has rank {self.rank}; only rank 1 iterates.")
-        return iter(self._array())
+        array = self._array()
+        return iter(array if self.mapping is None else array[self.offsets()])
 
     def __array__(
         self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
@@ -338,12 +469,39 @@ class View:
             If the host cannot read the memory.
         """
         self._array()
-        shared = np.asarray(ArrayInterface(self, self))
+        if self.mapping is not None:
+            raise ViewError(
+                f"View '{self.label}' has layout {self.layout!r}, which no NumPy array has; copy "
+                f"it into a View of layout 'right' or 'left' with es.deep_copy."
+            )
+        shared = array_over(self, self)
         if dtype is not None and np.dtype(dtype) != self.dtype:
             if copy is False:
                 raise ValueError(f"View '{self.label}': a change of dtype needs a copy.")
             return shared.astype(dtype)
         return shared.copy() if copy else shared
+
+    # -- other libraries ------------------------------------------------------------------
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """DLPack capsule over the same memory, which it keeps alive."""
+        return self.memory_space.to_dlpack(self, **options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.memory_space.dlpack_device(self)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        found = self.memory_space.cuda_array_interface(self)
+        if found is None:
+            raise AttributeError(
+                f"View '{self.label}' is in memory space '{self.memory_space.name}', which CUDA "
+                f"cannot address."
+            )
+        return found
+
+    def __buffer__(self, flags: int, /) -> memoryview:  # Python calls it from 3.12 on
+        return memoryview(self.__array__())  # type: ignore[arg-type]
 
 
 def subview(view: View, *parts: Any) -> View:
@@ -351,7 +509,7 @@ def subview(view: View, *parts: Any) -> View:
 
     Parameters
     ----------
-    view : View
+    view : View or array
     *parts : int, (begin, end), slice or es.ALL
         One for each dimension; an integer drops its dimension.
 
@@ -362,64 +520,10 @@ def subview(view: View, *parts: Any) -> View:
     >>> es.subview(A, es.ALL, 3, (2, 5)).shape
     (4, 3)
     """
-    return view._subview(view._key(parts))
+    from .interop import view_of
 
-
-def view_of(source: Any, *, label: str = "") -> View:
-    """Wrap an array of another library without a copy.
-
-    Parameters
-    ----------
-    source : View, numpy.ndarray, or an object with DLPack (CPU), ``__array_interface__``
-        or the buffer protocol
-        The View keeps it alive.
-    label : str
-
-    Raises
-    ------
-    TypeError
-        If `source` is none of these.
-    ViewError
-        If its elements are not aligned, not in native byte order, or of too high a rank.
-    """
-    if isinstance(source, View):
-        return source
-    data = source
-    if not isinstance(data, np.ndarray):
-        try:
-            if hasattr(data, "__array_interface__"):
-                data = np.asarray(data)
-            elif hasattr(data, "__dlpack__"):
-                data = np.from_dlpack(data)
-            else:
-                data = np.asarray(memoryview(data))
-        except (TypeError, BufferError, RuntimeError) as error:
-            raise TypeError(
-                f"Cannot make a View of {type(source).__name__!r}: {error}. Expected a NumPy "
-                f"array, a CPU DLPack tensor, or an object with the buffer protocol."
-            ) from None
-    from .memory import HOST
-
-    kind = as_dtype(data.dtype)
-    size = kind.itemsize
-    if (
-        data.dtype != kind
-        or data.ctypes.data % kind.alignment
-        or any(s % size for s in data.strides)
-    ):
-        raise ViewError(
-            f"Cannot make a View '{label}' of an array of dtype {data.dtype.str} with strides "
-            f"{data.strides}: elements must be aligned and in native byte order. Copy it first."
-        )
-    if data.ndim > MAX_RANK:
-        raise ViewError(f"View '{label}': rank {data.ndim} exceeds {MAX_RANK}.")
-    strides = tuple(s // size for s in data.strides)
-    allocation = Allocation(data.ctypes.data, data.nbytes, label, HOST, data, managed=False)
-    kind_of = _layout.classify(data.shape, strides)
-    readonly = not data.flags.writeable
-    return View._over(
-        allocation, allocation.pointer, kind, data.shape, strides, kind_of, readonly, None
-    )
+    source = view_of(view)
+    return source._subview(source._key(parts))
 
 
 def _part_text(part: Any) -> str:
@@ -430,12 +534,17 @@ def _part_text(part: Any) -> str:
     return ":" if part is ALL else "..." if part is Ellipsis else str(part)
 
 
-def _extents(shape: int | Sequence[int], label: str) -> tuple[int, ...]:
+def _extents(
+    shape: int | static | Sequence[int | static], label: str
+) -> tuple[tuple[int, ...], tuple[int | None, ...]]:
+    """Extents, and which of them are part of the type."""
     try:
-        parts = (operator.index(shape),)  # type: ignore[arg-type]
+        operator.index(shape)  # type: ignore[arg-type]
+        parts: Sequence[Any] = (shape,)
     except TypeError:
         parts = shape  # type: ignore[assignment]
     try:
+        parts = tuple(parts)
         extents = tuple(operator.index(n) for n in parts)
     except TypeError:
         raise ViewError(
@@ -446,9 +555,12 @@ def _extents(shape: int | Sequence[int], label: str) -> tuple[int, ...]:
         raise ViewError(f"View '{label}': shape {extents} has a negative extent.")
     if len(extents) > MAX_RANK:
         raise ViewError(f"View '{label}': rank {len(extents)} exceeds {MAX_RANK}.")
-    if prod(extents) >= 2**62:
-        raise ViewError(f"View '{label}': shape {extents} exceeds the address space.")
-    return extents
+    return extents, _trimmed([n.extent if isinstance(n, static) else None for n in parts])
+
+
+def _trimmed(fixed: Sequence[int | None]) -> tuple[int | None, ...]:
+    """Static extents as ViewType has them: nothing where there is none."""
+    return tuple(fixed) if any(n is not None for n in fixed) else ()
 
 
 _unshared: int | None = None
@@ -459,6 +571,8 @@ def _unshared_count() -> int:
     # so it is measured once, on a View that nothing shares.
     global _unshared
     if _unshared is None:
+        from .interop import view_of
+
         lone = view_of(np.zeros(1))
         _unshared = 0
         _unshared = lone.use_count - 1

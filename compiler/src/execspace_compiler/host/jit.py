@@ -36,7 +36,7 @@ from execspace import (
 
 from .. import cache, ir
 from ..assertions import failure
-from ..diagnostics import Loc
+from ..diagnostics import Diagnostic, Loc
 from ..fingerprint import fingerprint
 from ..mapping import (
     PART_STRIDE,
@@ -208,10 +208,10 @@ def _refuse_float16(lowered: Lowered, space: ExecutionSpace) -> None:
         for e in [*function.parameters, *ir.walk_expressions(function.body)]:
             type = e.type.element if isinstance(e.type, ViewTy) else e.type
             if "float16" in str(type):
-                raise KernelTypeError(
-                    f"in kernel '{lowered.kernel.name}'\n{e.loc if e.loc.line else function.loc}: "
-                    f"space '{space.name}' cannot compute with float16; use float32."
-                )
+                loc = e.loc if e.loc.line else function.loc
+                message = f"space '{space.name}' cannot compute with float16"
+                found = Diagnostic(loc, message, "use float32")
+                raise KernelTypeError(f"in kernel '{lowered.kernel.name}'\n\n{found}")
 
 
 def _module(name: str, path: Path, kernel: Kernel) -> ModuleType:
@@ -458,7 +458,7 @@ def _caller(
     elif spec.out is None:
         lines.append(f"    return {call}")
     else:
-        lines.append(f"    out.memory_space.fill(out, {call})")
+        lines.append(f"    out.memory_space.fill(out, {call}, None)")
     refuse = partial(check_limits, kernel)
     scope: dict[str, Any] = {
         "entry": entry, "overlapping": overlapping, "refuse": refuse, "limits": module.LIMITS

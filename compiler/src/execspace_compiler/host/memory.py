@@ -118,6 +118,108 @@ def clear(typingctx, base, size):
     return types.void(base, size), codegen
 
 
+# -- atomic steps -----------------------------------------------------------------------------
+
+_DIRECT = {"add": "add", "sub": "sub", "bitand": "and", "bitor": "or", "bitxor": "xor",
+           "exchange": "xchg"}  # fmt: skip
+
+
+def _step(context, builder, op, dtype, old, value):
+    """The new value of an element."""
+    if op == "exchange":
+        return value
+    if isinstance(dtype, types.Complex):
+        raise NotImplementedError(op)
+    if isinstance(dtype, types.Float):
+        if op in ("min", "max"):
+            compare = "<" if op == "min" else ">"
+            wins = builder.fcmp_ordered(compare, value, old)
+            nan = builder.fcmp_unordered("uno", value, value)
+            return builder.select(builder.or_(wins, nan), value, old)
+        names = {"add": "fadd", "sub": "fsub", "mul": "fmul", "truediv": "fdiv"}
+        return getattr(builder, names[op])(old, value)
+    if op in ("min", "max"):
+        compare = builder.icmp_signed if getattr(dtype, "signed", False) else builder.icmp_unsigned
+        return builder.select(compare("<" if op == "min" else ">", value, old), value, old)
+    names = {"add": "add", "sub": "sub", "mul": "mul", "bitand": "and_", "bitor": "or_",
+             "bitxor": "xor"}  # fmt: skip
+    return getattr(builder, names[op])(old, value)
+
+
+def _atomic_scalar(context, builder, op, dtype, at, value):
+    """The old value of a number that is changed as one step; all as they lie in memory."""
+    if op in _DIRECT and isinstance(value.type, llvm.IntType):
+        return builder.atomic_rmw(_DIRECT[op], at, value, "monotonic")
+    bits = llvm.IntType(context.get_abi_sizeof(value.type) * 8)
+    place = builder.bitcast(at, bits.as_pointer())
+    first = builder.load_atomic(place, "monotonic", max(bits.width // 8, 1))
+    before = builder.block
+    loop, done = (builder.append_basic_block(name) for name in ("retry", "changed"))
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    seen = builder.phi(bits)
+    seen.add_incoming(first, before)
+    old = builder.bitcast(seen, value.type)
+    new = _step(context, builder, op, dtype, old, value)
+    swapped = builder.cmpxchg(place, seen, builder.bitcast(new, bits), "monotonic", "monotonic")
+    seen.add_incoming(builder.extract_value(swapped, 0), builder.block)
+    builder.cbranch(builder.extract_value(swapped, 1), done, loop)
+    builder.position_at_end(done)
+    return old
+
+
+def _atomic(context, builder, op, new, dtype, at, value):
+    manager = context.data_model_manager[dtype]
+    if isinstance(dtype, types.Complex):
+        # The two parts are changed one after the other: sums come out right all the same.
+        part = dtype.underlying_float
+        parts = []
+        for n in range(2):
+            place = builder.gep(at, [llvm.Constant(_I32, 0), llvm.Constant(_I32, n)])
+            parts.append(
+                _atomic_scalar(context, builder, op, part, place, builder.extract_value(value, n))
+            )
+        old = llvm.Constant(value.type, llvm.Undefined)
+        result = old
+        for n, p in enumerate(parts):
+            amount = builder.extract_value(value, n)
+            after = _step(context, builder, op, part, p, amount) if new else p
+            result = builder.insert_value(result, after, n)
+        return result
+    stored = manager.as_data(builder, value)
+    old = _atomic_scalar(context, builder, op, dtype, at, stored)
+    return manager.from_data(
+        builder, _step(context, builder, op, dtype, old, stored) if new else old
+    )
+
+
+@intrinsic(prefer_literal=True)
+def atomic(typingctx, op, new, base, offset, value):
+    """Change the element at an offset from a pointer; its value before, or if `new` after."""
+
+    def codegen(context, builder, sig, args):
+        at = builder.gep(args[2], [args[3]], inbounds=True)
+        return _atomic(context, builder, op.literal_value, new.literal_value, base.dtype, at,
+                       args[4])  # fmt: skip
+
+    return base.dtype(op, new, base, types.int64, base.dtype), codegen
+
+
+@intrinsic(prefer_literal=True)
+def atomic_field(typingctx, op, new, base, offset, element, value):
+    """`atomic` for the number so many bytes from a pointer."""
+    dtype = element.dtype if isinstance(element, types.NumberClass) else element.instance_type
+
+    def codegen(context, builder, sig, args):
+        place = builder.gep(args[2], [args[3]])
+        at = builder.bitcast(place, context.get_data_type(dtype).as_pointer())
+        return _atomic(context, builder, op.literal_value, new.literal_value, dtype, at, args[5])
+
+    return dtype(op, new, base, types.int64, element, dtype), codegen
+
+
+# -- Views that do not overlap ----------------------------------------------------------------
+
 # LLVM may vectorise without checking at each row that Views overlap if accesses say which View
 # they belong to. Names make the nodes the same in every module that is linked.
 

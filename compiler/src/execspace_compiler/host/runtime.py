@@ -51,6 +51,8 @@ from .arithmetic import (
     uint_pow,
 )
 from .memory import (
+    atomic,
+    atomic_field,
     clear,
     footprint,
     independent_loop,

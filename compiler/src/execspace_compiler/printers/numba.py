@@ -145,7 +145,9 @@ class NumbaPrinter(PythonPrinter):
         if p.type.shape is not None:
             return [name]
         dims = range(p.type.rank)
-        parts = [name, *(part_of_view(name, f"s{d}") for d in dims if d != p.type.unit)]
+        parts = [name]
+        if not p.type.mapped:
+            parts += [part_of_view(name, f"s{d}") for d in dims if p.type.stride(d) is None]
         if p.name in self.extents[function]:
             parts += [part_of_view(name, f"n{d}") for d in dims]
         return parts
@@ -219,23 +221,16 @@ class NumbaPrinter(PythonPrinter):
     def _offset(self, view: ir.Var, indices: tuple[ir.Expr, ...]) -> str:
         assert isinstance(view.type, ViewTy)
         name = identifier(view.name)
-        if view.type.shape is not None:
-            shape = view.type.shape
-            steps = [math.prod(shape[d + 1 :]) for d in range(len(shape))]
-            terms = [
-                self.expr(i) if n == 1 else f"{self.expr(i)} * {n}"
-                for i, n in zip(indices, steps, strict=True)
-            ]
-            return " + ".join(terms) or "0"
-        terms = [
-            self.expr(i)
-            if d == view.type.unit
-            else f"{self.expr(i)} * {part_of_view(name, f's{d}')}"
-            for d, i in enumerate(indices)
-        ]
+        if view.type.mapped:
+            return self.expr(indices[0])
+        terms = []
+        for d, i in enumerate(indices):
+            known = view.type.stride(d)
+            stride = part_of_view(name, f"s{d}") if known is None else str(known)
+            terms.append(self.expr(i) if known == 1 else f"{self.expr(i)} * {stride}")
         return " + ".join(terms) or "0"
 
-    def _record_place(self, e: ir.Load | ir.Store) -> str:
+    def _record_place(self, e: ir.Load | ir.Store | ir.Atomic) -> str:
         """Arguments that say where a number within a record is: pointer, bytes from it, type."""
         assert isinstance(e.view.type, ViewTy) and e.byte is not None
         kind = e.type if isinstance(e, ir.Load) else e.value.type
@@ -259,6 +254,15 @@ class NumbaPrinter(PythonPrinter):
         name = "store_disjoint" if scope else "store"
         return f"_r.{name}({place}, {value}{scope})"
 
+    def atomic(self, s: ir.Atomic) -> str:
+        if s.byte is not None:
+            place = self._record_place(s)
+        else:
+            place = f"{identifier(s.view.name)}, {self._offset(s.view, s.indices)}"
+        kind = "atomic" if s.byte is None else "atomic_field"
+        call = f"_r.{kind}({s.op!r}, {s.fetch == 'new'}, {place}, {self.expr(s.value)})"
+        return call if s.name is None else f"{identifier(s.name)} = {call}"
+
     def clear(self, s: ir.Clear) -> str:
         t = s.array.type
         assert isinstance(t, ViewTy) and t.shape is not None
@@ -276,7 +280,7 @@ class NumbaPrinter(PythonPrinter):
                 text += part.replace("%", "%%")
             else:
                 conversion, e = part
-                wide = "" if conversion[-1] in "eEfFgGaAc" else "ll"
+                wide = "" if conversion[-1] in "eEfFgGc" else "ll"
                 text += conversion[:-1] + wide + conversion[-1]
                 values += f"{self.expr(e)}, "
         return f"_r.printf({text!r}, ({values.rstrip()}))"

@@ -70,6 +70,17 @@ class OraclePrinter(PythonPrinter):
             return f"{view}.set_field(({self._indices(s.indices)}), {self.expr(s.byte)}, {value})"
         return f"{view}[{self._indices(s.indices)}] = {value}"
 
+    def atomic(self, s: ir.Atomic) -> str:
+        view, value = identifier(s.view.name), self.expr(s.value)
+        if s.byte is None:
+            place = f"({self._indices(s.indices)}), None, None"
+        else:
+            assert isinstance(s.value.type, Scalar)
+            kind = type_name(s.value.type)
+            place = f"({self._indices(s.indices)}), {self.expr(s.byte)}, {kind}"
+        call = f"{view}.atomic({s.op!r}, {s.fetch == 'new'}, {place}, {value})"
+        return call if s.name is None else f"{identifier(s.name)} = {call}"
+
     def clear(self, s: ir.Clear) -> str:
         t = s.array.type
         assert isinstance(t, ViewTy) and t.shape is not None

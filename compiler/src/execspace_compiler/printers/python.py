@@ -98,6 +98,10 @@ class PythonPrinter(ABC):
         """Call of a function of the module."""
 
     @abstractmethod
+    def atomic(self, s: ir.Atomic) -> str:
+        """Change an element indivisibly."""
+
+    @abstractmethod
     def clear(self, s: ir.Clear) -> str:
         """Set a local array to zero."""
 
@@ -163,6 +167,8 @@ class PythonPrinter(ABC):
                     out.append(Line(f"{pad}{names} = {self.expr(s.value)}", s.loc))
                 case ir.Store():
                     out.append(Line(pad + self.store(s), s.loc))
+                case ir.Atomic():
+                    out.append(Line(pad + self.atomic(s), s.loc))
                 case ir.Clear():
                     out.append(Line(pad + self.clear(s), s.loc))
                 case ir.Fail():

@@ -1,0 +1,96 @@
+"""Statements that an expression needs: temporaries, and Python's order of evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from . import hir, ir
+from .diagnostics import Fault, Loc
+from .types import Scalar, Type
+from .values import (
+    TupleValue,
+    Value,
+    rebuild,
+)
+from .views import ViewRules
+
+if TYPE_CHECKING:
+    from .modules import ModuleTyper
+
+
+class Pending(Exception):
+    """A variable is read whose type is not known yet; a later walk will know it."""
+
+
+class Emission(ViewRules):
+    """Where statements go while expressions are typed."""
+
+    module: ModuleTyper
+    types: dict[str, Type]
+    out: list[ir.Stmt]
+    decided: dict[int, bool]
+    unknown: dict[str, Loc]
+    torn: dict[str, Fault]
+    fails: bool
+    name: str
+    temporaries: int
+    own_names: set[str]
+
+    # -- emission -----------------------------------------------------------------------------
+
+    def temporary(self, type: Type) -> str:
+        """A new variable."""
+        self.temporaries += 1
+        while f"_t{self.temporaries}" in self.own_names:
+            self.temporaries += 1
+        name = f"_t{self.temporaries}"
+        self.types[name] = type
+        return name
+
+    def keep(self, value: Any) -> Any:
+        """Put a value into temporaries that later statements do not touch."""
+        if isinstance(value, TupleValue):
+            return TupleValue(tuple(self.keep(item) for item in value.items))
+        if isinstance(value, ir.Const) or not isinstance(value, ir.Expr):
+            return value
+        if not isinstance(value.type, Scalar):
+            return value
+        name = self.temporary(value.type)
+        self.out.append(ir.Assign(name, value, value.loc))
+        return ir.Var(name, value.type, value.loc)
+
+    def apart(self, e: hir.Expr) -> tuple[list[ir.Stmt], Value]:
+        """A value, and the statements that compute it, which are not emitted."""
+        saved, self.out = self.out, []
+        try:
+            value = self.value(e)
+        finally:
+            emitted, self.out = self.out, saved
+        return emitted, value
+
+    def operands(self, exprs: Sequence[hir.Expr]) -> list[Value]:
+        """Values of several expressions, in Python's order of evaluation."""
+        done: list[Value] = []
+        for e in exprs:
+            emitted, value = self.apart(e)
+            if emitted:
+                done = [self.keep(v) for v in done]
+                self.out += emitted
+            done.append(value)
+        return done
+
+    def bind(self, name: str, value: Value, loc: Loc) -> None:
+        """Assign to a local variable."""
+        raise NotImplementedError
+
+    def variable(self, name: str, loc: Loc) -> Value:
+        """Value of a local variable or parameter."""
+        type = self.types.get(name)
+        if type is None:
+            if self.final:
+                self.unknown.setdefault(name, loc)
+            raise Pending
+        if name in self.torn:
+            raise Pending
+        return rebuild(type, name, loc)

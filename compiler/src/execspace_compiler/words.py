@@ -1,0 +1,93 @@
+"""Typing of execspace's own words in kernels: es.local, es.printf, es.subview, atomic steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import execspace
+
+from . import ir
+from .diagnostics import Loc, type_fault
+from .printing import conversions
+from .values import (
+    Obj,
+    TupleValue,
+    Value,
+    describe,
+    is_view,
+    scalar,
+)
+from .views import Place
+
+if TYPE_CHECKING:
+    pass
+
+from .calling import FunctionCalls
+
+_ATOMIC_CALLS: dict[Any, str] = {
+    execspace.atomic_add: "add", execspace.atomic_sub: "sub", execspace.atomic_mul: "mul",
+    execspace.atomic_div: "truediv", execspace.atomic_min: "min", execspace.atomic_max: "max",
+    execspace.atomic_and: "bitand", execspace.atomic_or: "bitor", execspace.atomic_xor: "bitxor",
+}  # fmt: skip
+
+
+class WordRules(FunctionCalls):
+    """Calls of functions that execspace defines itself."""
+
+    # -- words of execspace -------------------------------------------------------------------
+
+    def special_call(self, target: Any, args: Sequence[Value], loc: Loc) -> Value | None:
+        """es.local, es.printf and es.subview; None for anything else."""
+        if target is execspace.local:
+            type = self.local_type(args, loc)
+            name = self.module.local_array(self.name, loc)
+            self.types[name] = type
+            array = ir.Var(name, type, loc)
+            self.out.append(ir.Clear(array, loc))
+            return array
+        if target is execspace.printf:
+            text = args[0].value if args and isinstance(args[0], Obj) else None
+            if not isinstance(text, str):
+                raise type_fault(
+                    loc,
+                    "es.printf takes a constant format string first",
+                    'write es.printf("%g\\n", x)',
+                )
+            numbers = [scalar(a, loc) for a in args[1:]]
+            found = conversions(text, [n.type for n in numbers], loc)
+            rest = iter(numbers)
+            pieces: list[str | tuple[str, ir.Expr]] = []
+            for piece, type_ in found:
+                if type_ is None:
+                    pieces.append(piece)
+                else:
+                    pieces.append((piece, self.coerce(next(rest), type_)))
+            self.out.append(ir.Print(tuple(pieces), loc))
+            self.module.prints = True
+            return Obj(None, "None")
+        if target in _ATOMIC_CALLS:
+            if len(args) != 3:
+                raise type_fault(loc, f"es.{target.__name__} takes a View, an index and a value")
+            key = args[1].items if isinstance(args[1], TupleValue) else (args[1],)
+            if not is_view(args[0]):
+                raise type_fault(loc, f"es.{target.__name__} takes a View, got {describe(args[0])}")
+            place = self.part_of(args[0], list(key), [loc] * len(key), loc)
+            if not isinstance(place, Place):
+                raise type_fault(
+                    loc, f"es.{target.__name__} changes a number, not {describe(place)}"
+                )
+            self.writable(place.view, loc)
+            self.atomic(_ATOMIC_CALLS[target], place, args[2], loc, loc)
+            return Obj(None, "None")
+        if target is execspace.subview:
+            if not args or not is_view(args[0]):
+                got = describe(args[0]) if args else "no arguments"
+                raise type_fault(
+                    loc,
+                    f"es.subview takes a View first, got {got}",
+                    "write es.subview(A, i, es.ALL), or A[i, :]",
+                )
+            locs = [loc] * (len(args) - 1)
+            return self.read(self.part_of(args[0], list(args[1:]), locs, loc), loc)
+        return None

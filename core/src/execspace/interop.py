@@ -1,0 +1,68 @@
+"""Arrays of other libraries as Views, without a copy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import layout as _layout
+from .dtypes import as_dtype
+from .errors import ViewError
+from .memory import HOST, Allocation
+from .view import MAX_RANK, View
+
+
+def view_of(source: Any, *, label: str = "") -> View:
+    """Wrap an array of another library without a copy.
+
+    Parameters
+    ----------
+    source : View, numpy.ndarray, or an object with DLPack (CPU), ``__array_interface__``
+        or the buffer protocol
+        The View keeps it alive.
+    label : str
+
+    Raises
+    ------
+    TypeError
+        If `source` is none of these.
+    ViewError
+        If its elements are not aligned, not in native byte order, or of too high a rank.
+    """
+    if isinstance(source, View):
+        return source
+    data = source
+    if not isinstance(data, np.ndarray):
+        try:
+            if hasattr(data, "__array_interface__"):
+                data = np.asarray(data)
+            elif hasattr(data, "__dlpack__"):
+                data = np.from_dlpack(data)
+            else:
+                data = np.asarray(memoryview(data))
+        except (TypeError, BufferError, RuntimeError) as error:
+            raise TypeError(
+                f"Cannot make a View of {type(source).__name__!r}: {error}. Expected a NumPy "
+                f"array, a CPU DLPack tensor, or an object with the buffer protocol."
+            ) from None
+    kind = as_dtype(data.dtype)
+    size = kind.itemsize
+    if (
+        data.dtype != kind
+        or data.ctypes.data % kind.alignment
+        or any(s % size for s in data.strides)
+    ):
+        raise ViewError(
+            f"Cannot make a View '{label}' of an array of dtype {data.dtype.str} with strides "
+            f"{data.strides}: elements must be aligned and in native byte order. Copy it first."
+        )
+    if data.ndim > MAX_RANK:
+        raise ViewError(f"View '{label}': rank {data.ndim} exceeds {MAX_RANK}.")
+    strides = tuple(s // size for s in data.strides)
+    allocation = Allocation(data.ctypes.data, data.nbytes, label, HOST, data, managed=False)
+    kind_of = _layout.classify(data.shape, strides)
+    readonly = not data.flags.writeable
+    return View._over(
+        allocation, allocation.pointer, kind, data.shape, strides, kind_of, readonly, None
+    )
