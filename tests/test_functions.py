@@ -323,3 +323,63 @@ def test_what_cannot_be_static(value):
 def test_a_static_parameter_needs_a_value():
     with pytest.raises(es.LaunchError, match="the static parameter 'isign' gets no value"):
         es.parallel_for(1, dslash, np.zeros(1), np.zeros(1))
+
+
+def test_parameters_that_are_given_may_be_assigned(space):
+    def kernel(i, out, n: es.static, offset=0.5):
+        n = n + i
+        if i > 1:
+            offset *= 2
+        out[i] = n + offset
+
+    np.testing.assert_array_equal(ran(space, kernel, 3), 3 + I + np.where(I > 1, 1.0, 0.5))
+
+
+def test_names_of_variables_do_not_clash(space):
+    def kernel(i, out):
+        _a, user_a, useruser_a = 1.0, 2.0, 3.0
+        out[i] = _a + 10 * user_a + 100 * useruser_a
+
+    np.testing.assert_array_equal(ran(space, kernel), 321)
+
+
+# -- loops over tuples --------------------------------------------------------------------------
+
+WEIGHTS = (1.0, 2.0, 4.0)
+
+
+def nearest(x, points):
+    """Unpacking, continue, break and else in a loop over a tuple of tuples."""
+    best = 1e9
+    for px, py in points:
+        distance = abs(px - x) + py
+        if distance > 5:
+            continue
+        if distance == 1:
+            best = distance
+            break
+        best = min(best, distance)
+    else:
+        best = -best
+    return best
+
+
+def loops_over_tuples(i, out):
+    s = 0.0
+    for n, w in enumerate(WEIGHTS):
+        for k in range(i):
+            if k == 3:
+                break  # leaves the inner loop only
+            s += n * w + k
+    t = (1, 2) + (3,)
+    for a, b in zip(t, reversed(t), strict=False):
+        s += a * b
+    s += sum(t) + (100 if any((i > 1, False)) else 0) + (1000 if all((i > 2, True)) else 0)
+    out[i] = s + nearest(i, ((0, 1), (1, 7), (2, 0), (3, 0))) + len(t * 2)
+
+
+def test_loops_over_tuples(space):
+    expected = np.zeros(N)
+    for i in range(N):
+        loops_over_tuples(i, expected)
+    np.testing.assert_array_equal(ran(space, loops_over_tuples), expected)

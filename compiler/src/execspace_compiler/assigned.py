@@ -76,6 +76,12 @@ class _Checker:
                 ends, breaks = self.loop(s.body, known | {s.name})
                 paths = ends + breaks
                 return set.intersection(*paths) if _runs(s) and paths else known
+            case hir.ForEach():
+                known = self.read(s.items, known)
+                ends, breaks = self.loop(s.body, known | self.target(s.target, known))
+                paths = ends + breaks
+                runs = isinstance(s.items, hir.Tuple) and bool(s.items.items)
+                return set.intersection(*paths) if runs and paths else known
             case hir.While():
                 known = self.read(s.test, known)
                 _, breaks = self.loop(s.body, known)

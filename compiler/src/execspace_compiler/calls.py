@@ -166,6 +166,8 @@ class CallRules(LibraryRules):
                 loc, f"{describe(function)} cannot be called", hint or "write * for a product"
             )
         target = function.value
+        if target is zip:  # tuples are of known length, so `strict` has nothing to check
+            keywords = {k: v for k, v in keywords.items() if k != "strict"}
         if target is execspace.local:
             args = [*args, *(v for k, v in keywords.items() if k == "dtype")]
             keywords = {k: v for k, v in keywords.items() if k != "dtype"}

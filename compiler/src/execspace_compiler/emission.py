@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import hir, ir
 from .diagnostics import Fault, Loc
-from .types import Scalar, Type
+from .types import BOOL, Scalar, Type
 from .values import (
     TupleValue,
     Value,
@@ -94,3 +94,10 @@ class Emission(ViewRules):
         if name in self.torn:
             raise Pending
         return rebuild(type, name, loc)
+
+    def either(self, a: Any, b: Any, op: str, loc: Loc) -> Any:
+        """and/or of two bools, either of which may be a constant."""
+        for x, y in ((a, b), (b, a)):
+            if isinstance(x, ir.Const):
+                return y if bool(x.value) == (op == "and") else x
+        return ir.Op(op, (a, b), BOOL, loc)

@@ -16,7 +16,7 @@ from execspace.captures import function_of
 from . import hir, ir
 from .diagnostics import Loc, syntax_fault, type_fault
 from .names import Object
-from .types import BOOL, PromotionError, Scalar, promote
+from .types import BOOL, PY_INT, PromotionError, Scalar, promote
 from .values import (
     FunctionValue,
     Obj,
@@ -140,6 +140,12 @@ class ExpressionRules(WordRules):
                     "compare numbers with ==",
                 )
             return ir.Const((a.value is b.value) == (op == "is"), BOOL, e.loc)
+        if isinstance(a, TupleValue) and isinstance(b, TupleValue) and op == "add":
+            return TupleValue((*a.items, *b.items))
+        for items, times in ((a, b), (b, a)):
+            repeats = isinstance(times, ir.Const) and times.type == PY_INT and op == "mul"
+            if isinstance(items, TupleValue) and isinstance(times, ir.Const) and repeats:
+                return TupleValue(items.items * int(times.value))
         if op in ("in", "not_in"):
             return self._membership(op, a, b, e)
         if op in ("eq", "ne"):
@@ -163,7 +169,7 @@ class ExpressionRules(WordRules):
         a = self.keep(a)
         result: Any = ir.Const(False, BOOL, e.loc)
         for item in b.items:
-            result = self._either(result, self.compare_or_compute("eq", a, item, e), "or", e.loc)
+            result = self.either(result, self.compare_or_compute("eq", a, item, e), "or", e.loc)
         return result if op == "in" else self.unary("not", result, e.loc)
 
     def _equal_tuples(self, op: str, a: TupleValue, b: TupleValue, e: Any) -> Value:
@@ -171,14 +177,8 @@ class ExpressionRules(WordRules):
             return ir.Const(op == "ne", BOOL, e.loc)
         result: Any = ir.Const(True, BOOL, e.loc)
         for x, y in zip(a.items, b.items, strict=True):
-            result = self._either(result, self.compare_or_compute("eq", x, y, e), "and", e.loc)
+            result = self.either(result, self.compare_or_compute("eq", x, y, e), "and", e.loc)
         return result if op == "eq" else self.unary("not", result, e.loc)
-
-    def _either(self, a: Any, b: Any, op: str, loc: Loc) -> Any:
-        for x, y in ((a, b), (b, a)):
-            if isinstance(x, ir.Const):
-                return y if bool(x.value) == (op == "and") else x
-        return ir.Op(op, (a, b), BOOL, loc)
 
     def chain(self, e: hir.Chain) -> Value:
         """`a < b < c`: the rest is evaluated only where the tests so far hold."""
@@ -211,7 +211,7 @@ class ExpressionRules(WordRules):
     ) -> ir.Expr:
         """and/or of two bools, the second of which may need statements."""
         if not emitted:
-            return self._either(first, second, op, loc)  # type: ignore[no-any-return]
+            return self.either(first, second, op, loc)  # type: ignore[no-any-return]
         name = self.temporary(BOOL)
         self.out.append(ir.Assign(name, first, loc))
         test: ir.Expr = ir.Var(name, BOOL, loc)

@@ -221,21 +221,18 @@ class _Lowering:
         ]
 
     def _for(self, node: ast.For) -> list[hir.Stmt]:
+        call = node.iter
+        if not isinstance(call, ast.Call) or not self._is_range(call.func):
+            items = self.expr(call)
+            body, flag = self._loop_body(node)
+            each = hir.ForEach(self.loc(node), self.target(node.target), items, body)
+            return self._with_else(node, each, flag)
         if not isinstance(node.target, ast.Name):
             raise syntax_fault(
                 self.loc(node.target),
-                "a for loop in a kernel has one plain variable",
-                "loop over range(A.extent(0)) and compute the rest in the loop",
+                "a loop over range has one plain variable",
+                "compute the rest in the loop",
             )
-        call = node.iter
-        is_range = isinstance(call, ast.Call) and self._is_range(call.func)
-        if not is_range:
-            raise syntax_fault(
-                self.loc(call),
-                "a for loop in a kernel runs over range(...)",
-                "loop over range(A.extent(0)) and index A in the loop",
-            )
-        assert isinstance(call, ast.Call)
         args = [self.expr(a) for a in call.args]
         if not 1 <= len(args) <= 3 or call.keywords:
             got = len(call.args) + len(call.keywords)

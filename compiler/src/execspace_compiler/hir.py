@@ -40,7 +40,7 @@ class Outer(Node):
     """A value from an enclosing scope; `path` is its dotted name."""
 
     path: str
-    value: Any
+    value: Any = field(compare=False)
     names: Names = field(compare=False)
 
 
@@ -186,6 +186,15 @@ class For(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class ForEach(Node):
+    """`for target in items`, items being a tuple: the body once for each of them."""
+
+    target: Expr
+    items: Expr
+    body: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class While(Node):
     """`while test`."""
 
@@ -225,7 +234,7 @@ class Assert(Node):
     message: str
 
 
-Stmt = Assign | Update | If | For | While | Break | Continue | Return | Evaluate | Assert
+Stmt = Assign | Update | If | For | ForEach | While | Break | Continue | Return | Evaluate | Assert
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +285,8 @@ def direct(s: Stmt) -> tuple[Expr, ...]:
             return (s.test,)
         case For():
             return (s.start, s.stop, s.step)
+        case ForEach():
+            return (s.items,)
         case Return():
             return () if s.value is None else (s.value,)
         case Evaluate():
@@ -296,7 +307,7 @@ def targets(s: Stmt) -> list[Local]:
     found = [Local(s.loc, n) for e in direct(s) for n in named(e)]
     if isinstance(s, For):
         found.append(Local(s.loc, s.name))
-    if not isinstance(s, Assign | Update):
+    if not isinstance(s, Assign | Update | ForEach):
         return found
     todo: list[Expr] = [s.target]
     while todo:
@@ -315,9 +326,18 @@ def walk(body: Sequence[Stmt]) -> list[Stmt]:
         found.append(s)
         if isinstance(s, If):
             found += walk(s.body) + walk(s.orelse)
-        elif isinstance(s, For | While):
+        elif isinstance(s, For | ForEach | While):
             found += walk(s.body)
     return found
+
+
+def leaves(body: Sequence[Stmt]) -> bool:
+    """Whether a break or continue in a body belongs to the loop that the body is of."""
+    return any(
+        isinstance(s, Break | Continue)
+        or (isinstance(s, If) and (leaves(s.body) or leaves(s.orelse)))
+        for s in body
+    )  # fmt: skip
 
 
 def breaks(body: Sequence[Stmt]) -> bool:

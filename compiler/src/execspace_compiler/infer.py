@@ -122,6 +122,7 @@ class FunctionTyper(AssignmentRules):
         self.fails = False
         self.out = []
         self.decided = {}
+        self.unrolled: list[str | None] = []
         self.limits: dict[str, tuple[int, int]] = {}
         self.own_names = assigned | {n for n, _ in types}
 
@@ -248,9 +249,14 @@ class FunctionTyper(AssignmentRules):
                 self.branch(s)
             case hir.For():
                 self.loop(s)
+            case hir.ForEach():
+                self.each(s)
             case hir.While():
                 self.while_(s)
             case hir.Break():
+                if self.unrolled and self.unrolled[-1] is not None:
+                    flag = self.unrolled[-1]
+                    self.out.append(ir.Assign(flag, ir.Const(True, BOOL, s.loc), s.loc))
                 self.out.append(ir.Break(s.loc))
             case hir.Continue():
                 self.out.append(ir.Continue(s.loc))
@@ -280,11 +286,49 @@ class FunctionTyper(AssignmentRules):
             test = self.test(s.test)
         finally:
             emitted, self.out = self.out, saved
-        body = self.block(s.body)
+        body = self.body_of_loop(s.body)
         if emitted:
             done = ir.If(ir.Op("not", (test,), BOOL, s.loc), (ir.Break(s.loc),), loc=s.loc)
             body, test = [*emitted, done, *body], ir.Const(True, BOOL, s.loc)
         self.out.append(ir.While(test, tuple(body), s.loc))
+
+    def body_of_loop(self, body: Sequence[hir.Stmt], flag: str | None = None) -> list[ir.Stmt]:
+        """Statements of a loop's body; `flag` is what a break sets in an unrolled loop."""
+        self.unrolled.append(flag)
+        try:
+            return self.block(body)
+        finally:
+            self.unrolled.pop()
+
+    def each(self, s: hir.ForEach) -> None:
+        """A loop over a tuple: its body once for each item.
+
+        Where it has a break or continue, each body is a loop of one round, which they leave; a
+        break sets a flag that skips the bodies after it.
+        """
+        items = self.keep(self.value(s.items))
+        if not isinstance(items, TupleValue):
+            raise type_fault(
+                s.items.loc,
+                f"a for loop in a kernel runs over range(...) or a tuple, got {describe(items)}",
+                "loop over range(A.extent(0)) and index A in the loop",
+            )
+        flag = self.temporary(BOOL) if hir.breaks(s.body) else None
+        if flag is not None:
+            self.out.append(ir.Assign(flag, ir.Const(False, BOOL, s.loc), s.loc))
+        for item in items.items:
+            saved, self.out = self.out, []
+            self.assign(s.target, item, s.loc, s.items.loc)
+            once = self.out + self.body_of_loop(s.body, flag)
+            self.out = saved
+            if hir.leaves(s.body):
+                name = self.temporary(INDEX)
+                zero, one = ir.Const(0, INDEX, s.loc), ir.Const(1, INDEX, s.loc)
+                once = [ir.For(name, zero, one, one, tuple(once), loc=s.loc)]
+            if flag is not None:
+                going = ir.Op("not", (ir.Var(flag, BOOL, s.loc),), BOOL, s.loc)
+                once = [ir.If(going, tuple(once), loc=s.loc)]
+            self.out += once
 
     def loop(self, s: hir.For) -> None:
         """A loop over range."""
@@ -317,7 +361,7 @@ class FunctionTyper(AssignmentRules):
             name = f"_k{s.loc.line}_{s.loc.column}"
             self.types[name] = INDEX
             body.append(ir.Assign(s.name, self.coerce(ir.Var(name, INDEX), type), s.loc))
-        body += self.block(s.body)
+        body += self.body_of_loop(s.body)
         self.out.append(ir.For(name, bounds[0], bounds[1], bounds[2], tuple(body), loc=s.loc))
 
     # -- leaving ------------------------------------------------------------------------------

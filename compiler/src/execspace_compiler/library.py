@@ -26,6 +26,7 @@ from .types import (
     PromotionError,
     Scalar,
     as_float,
+    complex_of,
     promote,
     real_part,
 )
@@ -130,6 +131,13 @@ class LibraryRules(OperatorRules):
             return a[0]  # type: ignore[no-any-return]
         return ir.Op(name, (self.coerce(a[0], type),), type, loc)
 
+    def _rule_cfloat1(self, callee: Callee, path: str, a: list[Any], loc: Loc) -> Value:
+        x = a[0]
+        if x.type.kind != "c":  # cmath computes in complex numbers whatever it is given
+            type = PY_COMPLEX if as_float(x.type).weak else complex_of(as_float(x.type))
+            x = self.coerce(x, type)
+        return self._rule_float1(callee, path, [x], loc)
+
     def _rule_float2(self, callee: Callee, path: str, a: list[Any], loc: Loc) -> Value:
         type = as_float(promote(a[0].type, a[1].type))
         if type.kind == "c":
@@ -195,6 +203,12 @@ class LibraryRules(OperatorRules):
                 "scale, round, and scale back: round(x * 100) / 100",
             )
         return self._rule_to_int(callee, path, a, loc)
+
+    def _rule_clip(self, callee: Callee, path: str, a: list[Any], loc: Loc) -> Value:
+        type = functools.reduce(promote, (x.type for x in a))
+        if type.kind == "c":
+            raise no_order(a, loc)
+        return self._same("minimum", self._same("maximum", a[0], a[1], type, loc), a[2], type, loc)
 
     def _rule_divmod(self, callee: Callee, path: str, a: list[Any], loc: Loc) -> Value:
         return TupleValue(

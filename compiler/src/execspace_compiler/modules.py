@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from execspace import Layout
 from execspace.captures import Scope, captured_paths, captures_of, scope_of
@@ -71,9 +72,7 @@ class ModuleTyper:
         self.functions: list[ir.Function] = []
         self.assertions: list[Assertion] = []
         self.prints = False
-        self._signatures: dict[
-            tuple[Definition, hir.Function, tuple[tuple[str, Type], ...]], Signature
-        ] = {}
+        self._signatures: dict[tuple[Any, ...], Signature] = {}
         self._captured: dict[str, Captured] = {}
         self._nested: dict[int, Nested] = {}
         self._faults: dict[object, Fault] = {}
@@ -150,7 +149,7 @@ class ModuleTyper:
         loc: Loc,
     ) -> Signature:
         """Type a function for a call."""
-        key = (definition, function, types)
+        key = (definition, id(function), types)  # definitions keep their functions alive
         done = self._signatures.get(key)
         if done is not None:
             return done

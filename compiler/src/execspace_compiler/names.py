@@ -18,9 +18,10 @@ from execspace.captures import lookup
 def variable_name(name: str) -> str:
     """Name of a user's variable in HIR and IR.
 
-    Names that begin with an underscore are the compiler's own there, so that none can clash.
+    Names that begin with an underscore are the compiler's own there, so that none can clash; nor
+    can two names of the user, because those that begin like the new ones are changed, too.
     """
-    return f"user{name}" if name.startswith("_") else name
+    return f"user{name}" if name.startswith(("_", "user")) else name
 
 
 class Unknown:

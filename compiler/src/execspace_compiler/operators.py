@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from execspace.argtypes import plain_number
+
 from . import ir
 from .diagnostics import Fault, Loc, type_fault
 from .ops import (
@@ -53,6 +55,8 @@ class OperatorRules:
         """A literal or captured number; strings and None stay compile-time objects."""
         if value is None or isinstance(value, str):
             return Obj(value, repr(value))
+        if not isinstance(value, np.generic):
+            value = plain_number(value)  # of an enumeration, say, whose repr is no number
         type = python_type(value)
         if type == PY_INT and not -(2**63) <= value < 2**64:
             digits = f"{value} " if abs(value) < 10**40 else ""

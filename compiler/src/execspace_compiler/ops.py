@@ -112,7 +112,8 @@ def _table() -> dict[Any, Callee]:
     for name in FLOAT1:
         objects = [getattr(np, numpy_names.get(name, name), None)]
         if name not in ("floor", "ceil", "trunc", "rint"):
-            objects += [getattr(math, name, None), getattr(cmath, name, None)]
+            objects.append(getattr(math, name, None))
+            add(Callee("cfloat1", name, (1,)), getattr(cmath, name, None))
         add(Callee("float1", name, (1,)), *objects)
     for name in FLOAT2:
         objects = [getattr(np, numpy_names.get(name, name), None), getattr(math, name, None)]
@@ -136,6 +137,8 @@ def _table() -> dict[Any, Callee]:
     add(Callee("scale", "mul", (1,)), math.radians, np.radians, np.deg2rad)
     add(Callee("scale", "mul", (1,)), math.degrees, np.degrees, np.rad2deg)
     add(Callee("where", "select", (3,)), np.where)
+    add(Callee("clip", "minimum", (3,)), np.clip)
+    add(Callee("float1", "rint", (1,)), np.round)
     add(Callee("round", "rint", (1, 2)), builtins.round)
     add(Callee("fold", "min", ()), builtins.min)
     add(Callee("fold", "max", ()), builtins.max)

@@ -159,6 +159,30 @@ def complex_div(a: Any, b: Any) -> Any:
     return kind(complex(re, im))
 
 
+def complex_sqrt(z: Any) -> Any:
+    """The principal root, as C's csqrt has it; NumPy's own is not exact near the least numbers."""
+    kind, part = type(z), type(z.real)
+    a, b = z.real, z.imag
+    if a == 0 and b == 0:
+        return kind(complex(0.0, b))
+    if np.isinf(b):
+        return kind(complex(np.inf, b))
+    if np.isnan(a):
+        return kind(complex(a, a))
+    if np.isinf(a):
+        rest = b - b  # NaN for a NaN
+        if a < 0:
+            return kind(complex(abs(rest), np.copysign(a, b)))
+        return kind(complex(a, np.copysign(rest, b)))
+    huge = np.finfo(part).max / part(4)
+    scale = part(2) if abs(a) > huge or abs(b) > huge else part(1)
+    a, b = a / (scale * scale), b / (scale * scale)
+    t = np.sqrt(part(0.5) * (abs(a) + np.hypot(a, b)))
+    other = b / (part(2) * t)
+    re, im = (abs(other), np.copysign(t, b)) if a < 0 else (t, other)
+    return kind(complex(re * scale, im * scale))
+
+
 def python_min(a: Any, b: Any) -> Any:
     """Python's min."""
     return b if b < a else a

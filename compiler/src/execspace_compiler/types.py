@@ -255,6 +255,11 @@ def real_part(a: Scalar) -> Scalar:
     return Scalar("float32" if a.name == "complex64" else "float64", a.weak)
 
 
+def complex_of(a: Scalar) -> Scalar:
+    """Complex type whose parts are of a floating type."""
+    return Scalar("complex64" if a.bits <= 32 else "complex128")
+
+
 def python_type(value: object) -> Scalar:
     """Type of a Python or NumPy number that a kernel captures or spells out."""
     if isinstance(value, np.generic):

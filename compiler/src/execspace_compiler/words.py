@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import execspace
@@ -33,7 +33,38 @@ _ATOMIC_CALLS: dict[Any, str] = {
 
 
 class WordRules(FunctionCalls):
-    """Calls of functions that execspace defines itself."""
+    """Calls of functions that execspace defines itself, and of Python's on tuples."""
+
+    def _enumerate(self, tuples: list[tuple[Value, ...]], loc: Loc) -> Value:
+        pairs = enumerate(tuples[0])
+        return TupleValue(tuple(TupleValue((self.constant(n, loc), v)) for n, v in pairs))
+
+    def _zip(self, tuples: list[tuple[Value, ...]], loc: Loc) -> Value:
+        return TupleValue(tuple(TupleValue(row) for row in zip(*tuples, strict=False)))
+
+    def _reversed(self, tuples: list[tuple[Value, ...]], loc: Loc) -> Value:
+        return TupleValue(tuples[0][::-1])
+
+    def _tuple(self, tuples: list[tuple[Value, ...]], loc: Loc) -> Value:
+        return TupleValue(tuples[0])
+
+    def _sum(self, tuples: list[tuple[Value, ...]], loc: Loc) -> Value:
+        total: Value = self.constant(0, loc)
+        for item in tuples[0]:
+            total = self.binary("add", scalar(total, loc), scalar(item, loc), loc)
+        return total
+
+    def _any(self, tuples: list[tuple[Value, ...]], loc: Loc) -> Value:
+        return self._all_or_any(tuples[0], "or", loc)
+
+    def _all(self, tuples: list[tuple[Value, ...]], loc: Loc) -> Value:
+        return self._all_or_any(tuples[0], "and", loc)
+
+    def _all_or_any(self, items: tuple[Value, ...], op: str, loc: Loc) -> Value:
+        result: Value = self.constant(op == "and", loc)
+        for item in items:
+            result = self.either(result, self.truth(scalar(item, loc), loc), op, loc)
+        return result
 
     # -- words of execspace -------------------------------------------------------------------
 
@@ -80,6 +111,17 @@ class WordRules(FunctionCalls):
             self.writable(place.view, loc)
             self.atomic(_ATOMIC_CALLS[target], place, args[2], loc, loc)
             return Obj(None, "None")
+        tuples = _TUPLE_CALLS.get(target) if isinstance(target, Hashable) else None
+        if tuples is not None:
+            other = [a for a in args if not isinstance(a, TupleValue)]
+            if other or not args:
+                got = describe(other[0]) if other else "no arguments"
+                raise type_fault(
+                    loc,
+                    f"{target.__name__} takes tuples in a kernel, got {got}",
+                    "write a loop over range(A.extent(0))",
+                )
+            return tuples(self, [a.items for a in args if isinstance(a, TupleValue)], loc)
         if target is execspace.subview:
             if not args or not is_view(args[0]):
                 got = describe(args[0]) if args else "no arguments"
@@ -91,3 +133,9 @@ class WordRules(FunctionCalls):
             locs = [loc] * (len(args) - 1)
             return self.read(self.part_of(args[0], list(args[1:]), locs, loc), loc)
         return None
+
+
+_TUPLE_CALLS: dict[Any, Callable[[WordRules, list[tuple[Value, ...]], Loc], Value]] = {
+    enumerate: WordRules._enumerate, zip: WordRules._zip, reversed: WordRules._reversed,
+    tuple: WordRules._tuple, sum: WordRules._sum, any: WordRules._any, all: WordRules._all,
+}  # fmt: skip

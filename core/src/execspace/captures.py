@@ -69,17 +69,28 @@ def scope_of(value: Any) -> Scope | None:
         return Scope(inner.fn, {names[0]: value.__self__, **inner.given}, inner.kernel)
     if isinstance(value, partial):
         return _scope_of_partial(value)
-    own = getattr(value, "scope", None)
+    own = _attribute(value, "scope")
     if type(own) is Scope:  # a Kernel
         return own
+    original = _attribute(value, "py_func")
+    if isinstance(original, FunctionType):  # what Numba's and other compilers' decorators keep
+        return Scope(original, {})
     call = getattr(type(value), "__call__", None)  # noqa: B004 - the function itself is wanted
     if not isinstance(value, type) and (isinstance(call, FunctionType) or _is_kernel(call)):
         return scope_of(MethodType(call, value))  # type: ignore[arg-type]
     return None
 
 
+def _attribute(value: Any, name: str, missing: Any = None) -> Any:
+    """An attribute, `missing` if there is none or getting it fails."""
+    try:
+        return getattr(value, name, missing)
+    except Exception:  # an object may raise whatever it likes
+        return missing
+
+
 def _is_kernel(value: Any) -> bool:
-    return type(getattr(value, "scope", None)) is Scope
+    return type(_attribute(value, "scope")) is Scope
 
 
 def _scope_of_partial(value: partial[Any]) -> Scope | None:
@@ -134,7 +145,7 @@ def lookup(scope: Scope | FunctionType, path: tuple[str, ...]) -> Any:
     if value is _MISSING:
         value = _outer(fn, path[0])
     for attribute in path[1:]:
-        value = getattr(value, attribute, _MISSING)
+        value = _attribute(value, attribute, _MISSING)
     return value
 
 
@@ -186,7 +197,7 @@ def follow(scope: Scope | FunctionType, path: tuple[str, ...]) -> tuple[int, Any
     value = lookup(scope, path[:1])
     depth = 1
     while depth < len(path) and _has_constants(value):
-        value = getattr(value, path[depth], _MISSING)
+        value = _attribute(value, path[depth], _MISSING)
         depth += 1
     return depth, value
 
@@ -263,7 +274,7 @@ def constant_tag(value: Any) -> object:
         return (tuple, *map(constant_tag, value))
     if isinstance(value, type | np.dtype | ModuleType | BuiltinFunctionType):
         return value
-    scope = scope_of(value)
+    scope = None if _is_library_function(value) else scope_of(value)
     if scope is not None:
         return _function_tag(scope, [], ())
     try:
@@ -311,9 +322,13 @@ def function_of(value: Any) -> Scope | None:
         return None
     if isinstance(value, type | BuiltinFunctionType | np.generic | np.ufunc | np.dtype | tuple):
         return None
-    if kind is FunctionType and (value.__module__ or "").partition(".")[0] in _FIXED_MODULES:
-        return None
-    return scope_of(value)
+    return None if _is_library_function(value) else scope_of(value)
+
+
+def _is_library_function(value: Any) -> bool:
+    """Whether it is a Python function of a library that kernels know by identity."""
+    module = getattr(value, "__module__", None) if isinstance(value, FunctionType) else None
+    return isinstance(module, str) and module.partition(".")[0] in _FIXED_MODULES
 
 
 def environment_tags(

@@ -12,6 +12,7 @@ from .copying import deep_copy
 from .errors import ViewError
 from .language import static
 from .mirrors import create_mirror_view, realloc, resize
+from .parallel import fence
 from .space import ExecutionSpace
 from .view import View
 
@@ -135,29 +136,26 @@ class DualView:
             other = self.d_view if side == "host" else self.h_view
             deep_copy(self.view(side), other, instance=instance)
             self._newer = None
-        elif self._newer not in (None, side):
-            self._newer = None  # one memory: both sides have the change
+        elif self._newer not in (None, side):  # one memory: both sides have the change
+            if instance is None:
+                fence("DualView.sync")  # but a launch may still be at it
+            self._newer = None
 
     def clear_sync_state(self) -> None:
         """Forget what was modified, without a copy."""
         self._newer = None
 
     def resize(self, shape: Any) -> None:
-        """New extents for both sides; the newer side's elements are kept."""
-        if self.need_sync("device"):
-            self.sync("device")
+        """New extents for both sides, which keep their elements; the newer one stays newer."""
         self._change(resize, shape)
 
     def realloc(self, shape: Any) -> None:
         """New extents for both sides; elements are dropped."""
-        self._newer = None
         self._change(realloc, shape)
+        self._newer = None
 
     def _change(self, how: Any, shape: Any) -> None:
         shared = self.shares_memory
         how(self.d_view, shape)
         if not shared:
-            fresh = create_mirror_view(self.d_view)
-            deep_copy(fresh, self.d_view)
-            self.h_view = fresh
-        self._newer = None
+            how(self.h_view, shape)

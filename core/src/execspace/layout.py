@@ -204,7 +204,7 @@ def _given_strides(extents: tuple[int, ...], strides: Any, label: str) -> tuple[
             f"View '{label}': strides {strides!r} do not fit shape {extents}; expected "
             f"{len(extents)} integers that are not negative."
         )
-    shape = [(s, n) for s, n in zip(given, extents, strict=True) if n > 1]
+    shape = [(s, n) for s, n in zip(given, extents, strict=True) if n > 1 and 0 not in extents]
     reach = 1
     for s, n in sorted(shape):
         if s < reach:

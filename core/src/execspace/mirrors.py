@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from .copying import deep_copy
 from .errors import ViewError
 from .language import static
@@ -13,7 +15,7 @@ from .memory import HOST, MemorySpace
 from .parallel import fence
 from .selection import resolve
 from .space import ExecutionSpace
-from .view import View
+from .view import View, extents_of
 
 Where = str | ExecutionSpace | MemorySpace
 
@@ -91,7 +93,7 @@ def create_mirror_view_and_copy(where: Where, view: View, /) -> View:
 def realloc(
     view: View, shape: int | static | Sequence[int | static], *, initialize: bool = True
 ) -> None:
-    """Give a View new extents and drop its elements.
+    """Give a View new extents and drop its elements. Blocks.
 
     The View itself changes; other Views of the old memory keep that. Label, dtype, space and
     layout stay. Nothing happens if the extents are the same, but for zeroing the elements.
@@ -112,11 +114,12 @@ def realloc(
     -----
     Kokkos: https://kokkos.org/kokkos-core-wiki/API/core/view/realloc.html
     """
-    fresh = _resized(view, shape, initialize, "realloc")
-    if fresh.shape == view.shape:
+    if not _changes(view, shape, "realloc"):
         if initialize:
-            deep_copy(view, 0 if view.dtype.fields is None else fresh)
+            deep_copy(view, np.zeros((), view.dtype)[()])
         return
+    fresh = _resized(view, shape, initialize)
+    fence("realloc")  # launches that are under way use the old memory
     _take_over(view, fresh)
 
 
@@ -125,21 +128,22 @@ def resize(view: View, shape: int | static | Sequence[int | static]) -> None:
 
     As `realloc`; elements that are new are zero.
     """
-    fresh = _resized(view, shape, True, "resize")
-    if fresh.shape == view.shape:
+    if not _changes(view, shape, "resize"):
         return
+    fresh = _resized(view, shape, True)
     common = tuple(slice(0, min(a, b)) for a, b in zip(view.shape, fresh.shape, strict=True))
     if view.mapping is None:
         deep_copy(fresh[common], view[common])
     else:
+        fence("resize")
         fresh[common] = view._array()[view.offsets()[common]]
     _take_over(view, fresh)
 
 
-def _resized(view: View, shape: Any, initialize: bool, what: str) -> View:
-    layout: str | Layout = view.mapping if view.mapping is not None else view.layout
+def _changes(view: View, shape: Any, what: str) -> bool:
+    """Whether the extents are others than now; raises where they cannot be changed."""
     whole = view.allocation.nbytes == view.span * view.dtype.itemsize
-    if not view.is_managed or not whole or layout == "stride" or view.readonly:
+    if not view.is_managed or not whole or view.layout == "stride" or view.readonly:
         reason = (
             "wraps memory of somebody else" if not view.is_managed
             else "is read-only" if view.readonly
@@ -150,16 +154,21 @@ def _resized(view: View, shape: Any, initialize: bool, what: str) -> View:
             f"{what}: View '{view.label}' {reason} and keeps its extents. Make a new View and "
             f"copy into it with es.deep_copy."
         )
-    fresh = View(
+    extents, _ = extents_of(shape, view.label)
+    if len(extents) != view.rank:
+        raise ViewError(
+            f"{what}: View '{view.label}' has rank {view.rank}; expected {view.rank} extents, "
+            f"got {len(extents)}."
+        )
+    return extents != view.shape
+
+
+def _resized(view: View, shape: Any, initialize: bool) -> View:
+    layout: str | Layout = view.mapping if view.mapping is not None else view.layout
+    return View(
         shape, view.dtype, label=view.label, memory=view.memory_space, layout=layout,
         initialize=initialize,
     )  # fmt: skip
-    if fresh.rank != view.rank:
-        raise ViewError(
-            f"{what}: View '{view.label}' has rank {view.rank}; expected {view.rank} extents, "
-            f"got {fresh.rank}."
-        )
-    return fresh
 
 
 def _take_over(view: View, fresh: View) -> None:

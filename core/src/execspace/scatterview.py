@@ -10,7 +10,6 @@ from .copying import deep_copy
 from .errors import ViewError
 from .mirrors import create_mirror
 from .parallel import parallel_for
-from .policy import RangePolicy
 from .selection import default_space
 from .space import ExecutionSpace
 from .view import View

@@ -222,8 +222,14 @@ def memory_for(
     if isinstance(memory, MemorySpace):
         owner = None if spec is None else resolve(spec)
         return memory, owner, "right" if owner is None else owner.default_layout
+    if memory is not None and not isinstance(memory, str):
+        raise SpaceError(
+            f"memory={memory!r} is no memory space; expected a name, a kind such as 'shared', or "
+            f"a MemorySpace."
+        )
     if spec is None and CURRENT.get() is None and not plugins.registry().spaces:
-        return HOST, None, "right"  # core without any backend still has host memory
+        if memory is None or memory == HOST.name or memory in HOST.kinds:
+            return HOST, None, "right"  # core without any backend still has host memory
     chosen = default_space() if spec is None else resolve(spec)
     if memory is None:
         return chosen.memory_space, chosen, chosen.default_layout

@@ -118,7 +118,7 @@ class View:
         initialize: bool = True,
         padding: bool = False,
     ) -> None:
-        extents, fixed = _extents(shape, label)
+        extents, fixed = extents_of(shape, label)
         kind = as_dtype(dtype)
         memory_space, owner, preferred = memory_for(space, memory)
         mapping = layout if isinstance(layout, _layout.Layout) else None
@@ -501,6 +501,8 @@ class View:
         return found
 
     def __buffer__(self, flags: int, /) -> memoryview:  # Python calls it from 3.12 on
+        if self.dtype.fields is not None:  # NumPy would lose their gaps on this way
+            raise BufferError(f"View '{self.label}' holds records; use np.asarray(A).")
         return memoryview(self.__array__())  # type: ignore[arg-type]
 
 
@@ -534,7 +536,7 @@ def _part_text(part: Any) -> str:
     return ":" if part is ALL else "..." if part is Ellipsis else str(part)
 
 
-def _extents(
+def extents_of(
     shape: int | static | Sequence[int | static], label: str
 ) -> tuple[tuple[int, ...], tuple[int | None, ...]]:
     """Extents, and which of them are part of the type."""
@@ -574,6 +576,5 @@ def _unshared_count() -> int:
         from .interop import view_of
 
         lone = view_of(np.zeros(1))
-        _unshared = 0
-        _unshared = lone.use_count - 1
+        _unshared = sys.getrefcount(lone.allocation) - 1
     return _unshared

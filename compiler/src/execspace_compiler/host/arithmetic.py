@@ -243,8 +243,39 @@ def _complex_arithmetic(kind, part):
         re = (a.real * ratio + a.imag) * scale
         return kind(complex(re, (a.imag * ratio - a.real) * scale))
 
-    return mul, div
+    huge, quarter, half, two = part(np.finfo(part).max) / part(4.0), part(0.25), part(0.5), part(2)
+
+    @inlined
+    def sqrt(z):
+        # As C's csqrt: the larger part first, so that nothing cancels; scaled where the modulus
+        # would overflow. C11, annex G.6.4.2 says what special values give.
+        a, b = z.real, z.imag
+        if a == zero and b == zero:
+            return kind(complex(zero, b))
+        if math.isinf(b):
+            return kind(complex(part(math.inf), b))
+        if a != a:
+            return kind(complex(a, a))
+        if math.isinf(a):
+            rest = b - b  # NaN for a NaN
+            if a < zero:
+                return kind(complex(abs(rest), part(math.copysign(a, b))))
+            return kind(complex(a, part(math.copysign(rest, b))))
+        large = abs(a) > huge or abs(b) > huge
+        if large:
+            a *= quarter
+            b *= quarter
+        t = part(math.sqrt(half * (abs(a) + part(math.hypot(a, b)))))
+        re, im = t, b / (two * t)
+        if a < zero:
+            re, im = abs(b) / (two * t), part(math.copysign(t, b))
+        if large:
+            re *= two
+            im *= two
+        return kind(complex(re, im))
+
+    return mul, div, sqrt
 
 
-complex64_mul, complex64_div = _complex_arithmetic(np.complex64, np.float32)
-complex128_mul, complex128_div = _complex_arithmetic(np.complex128, np.float64)
+complex64_mul, complex64_div, complex64_sqrt = _complex_arithmetic(np.complex64, np.float32)
+complex128_mul, complex128_div, complex128_sqrt = _complex_arithmetic(np.complex128, np.float64)

@@ -23,8 +23,10 @@ from numba.types import (
 from .arithmetic import (
     complex64_div,
     complex64_mul,
+    complex64_sqrt,
     complex128_div,
     complex128_mul,
+    complex128_sqrt,
     float32_floordiv,
     float32_mod,
     float64_floordiv,

@@ -333,6 +333,8 @@ class NumbaPrinter(PythonPrinter):
             return self._same(f"({args[0]} ** {args[1]})", t)
         if name in ("floordiv", "mod", "pow", "lshift", "rshift"):
             return self._wide(name, args, t)
+        if name == "sqrt" and t.kind == "c":
+            return f"_r.{t.name}_sqrt({args[0]})"
         if name == "reduce_sum" and t.kind == "c":
             return f"({args[0]} + {args[1]})"
         if name in _RUNTIME:

@@ -120,6 +120,8 @@ class OraclePrinter(PythonPrinter):
             return f"_r.cast({args[0]}, {type_name(t)})"
         if name == "bounded":
             return f"_r.bounded({args[0]}, {args[1]})"
+        if t.kind == "c" and name == "sqrt":
+            return f"_r.complex_sqrt({args[0]})"
         if t.kind == "c" and name in ("mul", "truediv"):
             return f"_r.complex_{'mul' if name == 'mul' else 'div'}({args[0]}, {args[1]})"
         if name in ("and", "or"):

@@ -1,0 +1,1 @@
+"""Every message that a wrong kernel can get, whole, as golden files."""
