@@ -4,13 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 MEMBERS := -e core -e compiler -e plugins/serial -e plugins/openmp_numba
 
-.PHONY: demo test lint bench clean help
+.PHONY: demo test lint bench interop clean help
 
 help:
 	@echo "make demo   run examples/hillslope.py on a real elevation model"
 	@echo "make test   run all tests"
 	@echo "make lint   ruff and mypy"
 	@echo "make bench  time execspace against NumPy, Numba and C/OpenMP, in pairs"
+	@echo "make interop  install the libraries whose arrays are tested, such as PyTorch"
 	@echo "make clean  remove the environment"
 
 $(VENV)/ready: Makefile requirements-dev.txt core/pyproject.toml compiler/pyproject.toml \
@@ -32,6 +33,9 @@ lint: $(VENV)/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+interop: $(VENV)/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-interop.txt
 
 bench: $(VENV)/ready
 	$(BIN)/python benchmarks/run.py

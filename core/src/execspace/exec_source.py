@@ -45,7 +45,8 @@ def remember(fn: FunctionType, depth: int) -> None:
 
 def remembered(fn: FunctionType) -> str | None:
     """The text kept for the module of `fn`, if it is the one that defines `fn`."""
-    for text in fn.__globals__.get(_KEY, ()):
+    arguments = sys.orig_argv if fn.__code__.co_filename == "<string>" else ()
+    for text in (*fn.__globals__.get(_KEY, ()), *arguments):
         if any(code == fn.__code__ for code in _codes(_compiled(text, fn.__code__))):
             return str(text)
     return None
@@ -74,8 +75,7 @@ def _text_of(module: FrameType) -> str | None:
 
 
 def _candidates(caller: FrameType | None) -> Iterator[str]:
-    if caller is None:
-        yield from (text for text in sys.orig_argv if "kernel" in text)
+    if caller is None:  # python -c, whose text `remembered` finds itself
         return
     for held in (caller.f_locals.values(), caller.f_code.co_consts, caller.f_globals.values()):
         yield from (v for v in list(held) if isinstance(v, str) and "kernel" in v)
