@@ -13,6 +13,7 @@ from .errors import SpaceAccessError, SpaceError, ViewError
 from .interop import view_of
 from .memory import ArrayInterface
 from .parallel import fence
+from .selection import note
 from .space import ExecutionSpace
 from .view import View
 
@@ -110,6 +111,7 @@ def _check_instance(instance: ExecutionSpace | None, target: View, source: View)
             f"'{source.memory_space.name}' of View '{source.label}'. Use an instance of the space "
             f"that owns one of them, or none."
         )
+    note(instance)
 
 
 def _same(a: View, b: View) -> bool:

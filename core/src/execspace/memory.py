@@ -128,8 +128,12 @@ class MemorySpace(ABC):
         return None
 
     def reachable_from(self, space: ExecutionSpace) -> bool:
-        """Whether kernels of `space` can address this memory; should be cheap."""
-        return self in space.memory_spaces
+        """Whether kernels of `space` can address this memory; should be cheap.
+
+        By default those of the spaces that list it, and those that run on the host if it can.
+        """
+        spaces = space.memory_spaces
+        return self in spaces or (self.host_accessible and HOST in spaces)
 
     def __repr__(self) -> str:
         return f"<memory space '{self.name}'>"

@@ -320,6 +320,7 @@ def _prepare(
     views = [a for a in args if isinstance(a, View)]
     space = _choose(named, views, kernel)
     _check_reach(space, args, kernel)
+    selection.note(space)
     inputs = args if out is None else args[:-1]
     hidden = len(kernel.environment(scope)[1])
     explicit = len(inputs) - hidden

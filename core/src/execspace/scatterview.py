@@ -8,6 +8,7 @@ import numpy as np
 
 from .copying import deep_copy
 from .errors import ViewError
+from .layout import classify
 from .mirrors import create_mirror
 from .parallel import parallel_for
 from .selection import default_space
@@ -89,6 +90,13 @@ class ScatterView:
                 f"{self._buffer.shape}."
             )
         dst, src = _flat(destination, "contribute"), _flat(self._buffer, "contribute")
+        strides = self._buffer.strides
+        if classify(destination.shape, strides, destination.layout) != destination.layout:
+            raise ViewError(
+                f"ScatterView: View '{destination.label}' has layout {destination.layout}; "
+                f"expected {self._buffer.layout}. Contribute to a View of that layout, then copy "
+                f"it with es.deep_copy."
+            )
         parallel_for(
             dst.size, _add if self.op == "sum" else _multiply, dst, src, label="contribute"
         )

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from difflib import get_close_matches
+from weakref import WeakSet
 
 from . import config, plugins
 from .errors import PluginWarning, SpaceError, SpaceUnavailableError, UnknownSpaceError
@@ -24,6 +25,8 @@ CURRENT: ContextVar[ExecutionSpace | None] = ContextVar("execspace_current", def
 
 _lock = threading.RLock()
 _made: dict[str, ExecutionSpace] = {}
+_working: WeakSet[ExecutionSpace] = WeakSet()
+_working_lock = threading.RLock()  # reentrant for the garbage collector's sake
 _failures: dict[str, str] = {}  # why spaces did not start, for `es.spaces()`
 _default: ExecutionSpace | None = None
 
@@ -244,9 +247,16 @@ def memory_for(
     )
 
 
+def note(space: ExecutionSpace) -> None:
+    """Remember a space that work is given to: it may be made without its name, or an instance."""
+    with _working_lock:
+        _working.add(space)
+
+
 def started() -> list[ExecutionSpace]:
-    """Spaces that this process has started."""
-    return list(_made.values())
+    """Spaces that this process has started, and instances that were given work."""
+    with _working_lock:
+        return list(dict.fromkeys((*_made.values(), *_working)))
 
 
 def forget() -> None:
@@ -254,6 +264,7 @@ def forget() -> None:
     global _default
     with _lock:
         _made.clear()
+        _working.clear()
         _failures.clear()
         _default = None
         plugins.forget()
