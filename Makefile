@@ -27,7 +27,7 @@ demo: $(VENV)/ready
 	$(BIN)/python examples/hillslope.py
 
 test: $(VENV)/ready
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .

@@ -58,6 +58,7 @@ WEAK = {
 RULES = {
     "float1": "floating type of the argument; integers count as float64. Of complex numbers: "
     + ", ".join(sorted(COMPLEX_FUNCTIONS)),
+    "cfloat1": "complex64 of a float32 or complex64, else complex128; a Python number stays weak",
     "float2": "common floating type; integers count as float64",
     "same2": "common type",
     "predicate": "bool",
@@ -70,6 +71,7 @@ RULES = {
     "scale": "floating type of the argument; integers count as float64",
     "where": "common type of the second and third argument",
     "round": "int, as an index; ties go to the even neighbour; one argument only",
+    "clip": "common type of the three: `np.minimum(np.maximum(x, low), high)`",
     "fold": "common type; two or more numbers, or one tuple",
     "len": "index: extent 0 of a View; the length of a tuple is a Python int",
     "divmod": "a pair: `a // b, a % b`",
@@ -147,6 +149,8 @@ def functions() -> str:
     """Callables that kernels know."""
     groups: dict[tuple[str, str], dict[str, list[str]]] = {}
     for function, callee in CALLEES.items():
+        if callee.rule == "cfloat1" and callee.op not in COMPLEX_FUNCTIONS:
+            continue  # cmath computes in complex numbers, for which these are refused
         module, name = spelling(function)
         groups.setdefault(_group(callee), {}).setdefault(module, []).append(name)
     rows = []

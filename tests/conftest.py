@@ -32,6 +32,8 @@ def pytest_configure(config):
     cache = tempfile.TemporaryDirectory(prefix="execspace-tests-", ignore_cleanup_errors=True)
     config.add_cleanup(cache.cleanup)
     environment.setenv("EXECSPACE_CACHE_DIR", cache.name)
+    # Tests run side by side: a team that waits should not keep a core from the others.
+    environment.setenv("OMP_WAIT_POLICY", "passive")
     for name in ("DEFAULT", "PLUGINS", "STRICT", "TOOLS", "OPENMP_RUNTIME"):
         environment.delenv(f"EXECSPACE_{name}", raising=False)
 

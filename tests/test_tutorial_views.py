@@ -342,14 +342,14 @@ def test_a_read_only_view_is_no_output(space):
     x = es.View(3, label="x", space=space)
     policy = es.RangePolicy(3, space=space)
     with pytest.raises(es.KernelTypeError, match="View 'x' is read-only"):
-        es.parallel_for(policy, ones, x.as_readonly())
+        es.parallel_for(policy, ones, x.readonly())
     with pytest.raises(es.KernelTypeError, match="View 'x' is read-only"):
-        es.parallel_for(policy, ones, x.as_readonly()[1:])
-    out = es.View((), space=space).as_readonly()
+        es.parallel_for(policy, ones, x.readonly()[1:])
+    out = es.View((), space=space).readonly()
     with pytest.raises(es.LaunchError, match="expected a writable View of rank 0"):
-        es.parallel_reduce(policy, lambda i, x: x[i], x.as_readonly(), out=out)
+        es.parallel_reduce(policy, lambda i, x: x[i], x.readonly(), out=out)
     es.deep_copy(x, 2.0)
-    assert es.parallel_reduce(policy, lambda i, x: x[i], x.as_readonly()) == 6
+    assert es.parallel_reduce(policy, lambda i, x: x[i], x.readonly()) == 6
 
 
 def test_atomic_views_make_a_histogram(space):
@@ -423,7 +423,7 @@ def test_restrict_and_random_access_change_no_result(space):
 
     es.parallel_for(
         es.RangePolicy(n, space=space), gather, y.with_traits("restrict"),
-        x.with_traits("restrict", "random_access").as_readonly(), order,
+        x.with_traits("restrict", "random_access").readonly(), order,
     )  # fmt: skip
     assert np.array_equal(y, 2.0 * order)
 

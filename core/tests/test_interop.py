@@ -256,7 +256,7 @@ def test_a_view_is_a_buffer():
         assert (buffer.shape, buffer.format, buffer.readonly) == ((2, 3), "i", False)
         buffer[1, 2] = 5
         assert A[1, 2] == 5
-    assert memoryview(A.as_readonly()).readonly
+    assert memoryview(A.readonly()).readonly
 
 
 def test_arrays_of_a_view_are_buffers_everywhere():
@@ -305,26 +305,26 @@ def test_read_only_arrays_make_read_only_views_and_back():
     values = np.arange(3.0)
     values.flags.writeable = False
     A = es.view_of(values)
-    assert A.readonly
+    assert A.is_readonly
     assert not np.asarray(A).flags.writeable
-    assert es.view_of(b"abc").readonly
-    assert es.view_of(Interface(values)).readonly
-    assert not es.view_of(np.arange(3.0)).readonly
+    assert es.view_of(b"abc").is_readonly
+    assert es.view_of(Interface(values)).is_readonly
+    assert not es.view_of(np.arange(3.0)).is_readonly
 
 
 def test_a_read_only_view_makes_read_only_arrays():
     A = es.View(3, label="A")
-    C = A.as_readonly()
+    C = A.readonly()
     assert not np.asarray(C).flags.writeable
     assert not np.from_dlpack(C).flags.writeable
-    assert es.view_of(np.asarray(C)).readonly
+    assert es.view_of(np.asarray(C)).is_readonly
     assert np.asarray(A).flags.writeable
 
 
 def test_a_read_only_tensor_makes_a_read_only_view():
     values = np.arange(3.0)
     values.flags.writeable = False
-    assert es.view_of(Tensor(values)).readonly
+    assert es.view_of(Tensor(values)).is_readonly
 
 
 # -- records ------------------------------------------------------------------------------------

@@ -236,7 +236,7 @@ def test_subviews_keep_what_they_keep_whole(key, static):
 
 def test_a_static_extent_is_kept_by_other_names_of_the_elements():
     A = es.View((4, es.static(3)))
-    assert A.as_readonly().type.static == A.with_traits("atomic").type.static == (None, 3)
+    assert A.readonly().type.static == A.with_traits("atomic").type.static == (None, 3)
     assert es.create_mirror(A).type.static == (None, 3)
 
 
@@ -461,7 +461,7 @@ def test_records_in_a_mapped_view():
 
 def test_views_are_equal_if_they_are_the_same_part_of_the_same_memory():
     A = es.View((4, 6), label="A")
-    same = [A[:, :], es.subview(A, es.ALL, es.ALL), A.as_readonly(), A.with_traits("atomic")]
+    same = [A[:, :], es.subview(A, es.ALL, es.ALL), A.readonly(), A.with_traits("atomic")]
     for B in same:
         assert B is not A
         assert A == B
@@ -488,21 +488,21 @@ def test_the_same_bytes_as_another_type_are_not_the_same_view():
 # -- the same memory with other properties --------------------------------------------------------
 
 
-def test_as_readonly_is_a_const_view_of_the_same_elements():
+def test_readonly_is_a_const_view_of_the_same_elements():
     A = es.View((2, 3), label="A")
-    C = A.as_readonly()
-    assert (C.readonly, A.readonly) == (True, False)
+    C = A.readonly()
+    assert (C.is_readonly, A.is_readonly) == (True, False)
     assert C.data_ptr == A.data_ptr
     assert A.use_count == 2
     assert C.type is not A.type
-    assert C.as_readonly() == C
+    assert C.readonly() == C
     A[0, 1] = 3
     assert C[0, 1] == 3
 
 
 def test_nobody_writes_through_a_read_only_view():
     A = es.View((2, 3), label="A")
-    C = A.as_readonly()
+    C = A.readonly()
     writes = (
         lambda: C.__setitem__((0, 0), 1.0),
         lambda: C[0, :].__setitem__(0, 1.0),
@@ -523,9 +523,9 @@ def test_nobody_writes_through_a_read_only_view():
 def test_records_of_a_read_only_view_are_read_only():
     A = es.View(2, np.dtype([("x", "f8"), ("v", "f4", (2,))]), label="A")
     with pytest.raises(ValueError, match="read-only"):
-        A.as_readonly()[0].x = 1.0
+        A.readonly()[0].x = 1.0
     with pytest.raises(ValueError, match="read-only"):
-        A.as_readonly()[0].v[1] = 1.0
+        A.readonly()[0].v[1] = 1.0
     assert A[0].x == 0
 
 
@@ -538,7 +538,7 @@ def test_traits_are_properties_of_a_view_not_of_its_memory():
     assert B == A
     assert B.type is not A.type
     assert B.type is A.with_traits("atomic", "restrict").type
-    assert B[1:].traits == B.as_readonly().traits == B.traits  # subviews keep them
+    assert B[1:].traits == B.readonly().traits == B.traits  # subviews keep them
     assert str(B.type).endswith(",atomic,restrict]@host")
 
 

@@ -102,7 +102,7 @@ def test_what_is_no_memory(plain, memory):
 
 def test_subviews_and_copies_of_properties_stay_in_their_memory(rich):
     A = es.View((2, 3), space=rich, memory="shared")
-    for B in (A[0, :], A.as_readonly(), A.with_traits("restrict")):
+    for B in (A[0, :], A.readonly(), A.with_traits("restrict")):
         assert B.memory_space is A.memory_space
         assert B.space is rich
 
@@ -186,7 +186,7 @@ def test_out_of_memory_leaves_nothing_behind(initialize):
 def test_the_ledger_knows_every_allocation_and_only_those(device):
     A = es.View((2, 3), es.int16, label="A")
     D = es.View(5, label="D", space=device)
-    parts = [A[0, :], A.as_readonly(), es.view_of(np.zeros(100))]
+    parts = [A[0, :], A.readonly(), es.view_of(np.zeros(100))]
     assert sorted(es.live_allocations()) == [("device", 40, "D"), ("host", 12, "A")]
     assert len(parts) == 3
     del D
@@ -215,7 +215,7 @@ def test_use_count_counts_views():
     assert A.use_count == part.use_count == 2
     assert same is A
     array = np.asarray(A)  # holds the View, not the memory
-    C = A.as_readonly()
+    C = A.readonly()
     assert A.use_count == 3
     es.resize(A, (5, 5))
     assert (A.use_count, part.use_count, C.use_count) == (1, 2, 2)

@@ -126,11 +126,11 @@ def test_the_mirror_of_a_part_holds_the_part(device):
 
 def test_the_mirror_of_a_read_only_view():
     """A mirror is made to be written; where it aliases, it is read-only like the View."""
-    C = counted(3).as_readonly()
+    C = counted(3).readonly()
     assert es.create_mirror_view(C) is C
     assert es.create_mirror_view_and_copy(es.HOST, C) is C
     M = es.create_mirror(C)
-    assert not M.readonly
+    assert not M.is_readonly
     es.deep_copy(M, C)
     assert list(M) == [0, 1, 2]
 
@@ -285,7 +285,7 @@ def test_the_rank_stays(change, moved):
         (lambda: es.View((4, 4))[0:0, :], "is a part of another View"),
         (lambda: es.view_of(np.zeros((4, 4))), "wraps memory of somebody else"),
         (lambda: es.View((4, 4), layout=(10, 2)), "has strides of its own"),
-        (lambda: es.View((4, 4)).as_readonly(), "is read-only"),
+        (lambda: es.View((4, 4)).readonly(), "is read-only"),
     ],
 )
 def test_views_that_keep_their_extents(change, make, why):
@@ -348,7 +348,7 @@ def test_looking_at_a_view_copies_nothing(moved):
     array = np.asarray(A)
     again = np.from_dlpack(A)
     wrapped = es.view_of(array)
-    parts = [A[1:, ::2], es.subview(A, 0, es.ALL), A.as_readonly(), A.with_traits("restrict")]
+    parts = [A[1:, ::2], es.subview(A, 0, es.ALL), A.readonly(), A.with_traits("restrict")]
     assert moved() == (0, 0)
     array[2, 2] = -1
     for seen in (A, again, wrapped):

@@ -270,8 +270,8 @@ def test_a_read_only_view_refuses_to_be_written():
     array = np.arange(3.0)
     array.flags.writeable = False
     A = es.view_of(array, label="const")
-    assert A.readonly
-    assert A[1:].readonly
+    assert A.is_readonly
+    assert A[1:].is_readonly
     assert A[1] == 1.0
     assert not np.asarray(A).flags.writeable
     with pytest.raises(es.ViewError, match=r"View 'const' is read-only\."):

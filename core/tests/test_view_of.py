@@ -84,8 +84,8 @@ def test_buffers_and_dlpack(source, dtype):
 
 
 def test_read_only_sources_make_read_only_views():
-    assert es.view_of(b"abc").readonly
-    assert es.view_of(np.broadcast_to(np.float64(1), (3, 3))).readonly
+    assert es.view_of(b"abc").is_readonly
+    assert es.view_of(np.broadcast_to(np.float64(1), (3, 3))).is_readonly
     assert es.view_of(np.broadcast_to(np.float64(1), (3, 3))).strides == (0, 0)
 
 

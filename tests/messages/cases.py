@@ -51,6 +51,8 @@ def _made(argument):
         array = np.zeros(argument.shape, argument.dtype)
         array.flags.writeable = argument.writeable
         return array
+    if isinstance(argument, Made):
+        return argument.make()
     return argument
 
 
@@ -61,6 +63,13 @@ class Array:
     dtype: Any = "float64"
     shape: Any = 4
     writeable: bool = True
+
+
+@dataclass(frozen=True)
+class Made:
+    """An argument that is made anew for each launch."""
+
+    make: Callable[[], Any]
 
 
 F64, F32, F16 = Array(), Array("float32"), Array("float16")

@@ -68,9 +68,18 @@ def reads_past_the_end_of_a_field(i, p):
     p[i].x = p[i].v[i]
 
 
+class Grid:
+    def __init__(self):
+        self.cells = es.view_of(np.zeros(4))
+
+    def step(self, i):
+        self.cells[i + 1] = 1.0
+
+
 case(F64, name="out_of_bounds")(reads_past_the_end)
 case(F64_2, name="out_of_bounds_of_a_row")(reads_past_the_end_of_a_row)
 case(F64, name="out_of_bounds_of_a_local_array")(reads_past_the_end_of_a_local_array)
 case(Array([("x", "f8"), ("v", "f8", (3,))]), name="out_of_bounds_of_a_field")(
     reads_past_the_end_of_a_field
 )
+case(name="out_of_bounds_of_a_captured_view")(Grid().step)

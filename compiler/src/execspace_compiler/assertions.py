@@ -14,12 +14,17 @@ def failure(
 ) -> KernelAssertionError:
     """The exception for assertion number `code`, which failed at these indices."""
     found = assertions[code - 1]
-    at = ", ".join(map(str, indices))
     text = f": {found.message}" if found.message else ""
-    where = f"index {at}" if len(indices) == 1 else f"indices ({at})"
     lines = [
-        f"in kernel '{kernel}' at {where}",
+        place(kernel, indices),
         f"{found.loc}: assertion failed{text}",
         found.loc.excerpt(),
     ]
     return KernelAssertionError("\n".join(line for line in lines if line))
+
+
+def place(kernel: str, indices: Sequence[int]) -> str:
+    """Where a kernel was when something failed."""
+    at = ", ".join(map(str, indices))
+    where = f"index {at}" if len(indices) == 1 else f"indices ({at})"
+    return f"in kernel '{kernel}' at {where}"

@@ -191,13 +191,16 @@ class AssignmentRules(ExpressionRules):
         if isinstance(place, ViewRef):
             scalar(place, s.target.loc)
             raise AssertionError(f"a number: {place}")
+        assert isinstance(place.view.type, ViewTy)
+        atomic = "atomic" in place.view.type.traits
+        if atomic:
+            self.check_aligned(place, s.loc)
         kept = tuple(i if _pure(i) else self.keep(i) for i in place.indices)
         byte = place.byte
         if byte is not None and not _pure(byte):
             byte = self.keep(byte)
         place = Place(place.view, kept, byte, place.type)
-        assert isinstance(place.view.type, ViewTy)
-        if "atomic" in place.view.type.traits:
+        if atomic:
             self.atomic_update(s, place)
             return
         old = self.load(place, s.target.loc)

@@ -308,10 +308,13 @@ class FunctionTyper(AssignmentRules):
         """
         items = self.keep(self.value(s.items))
         if not isinstance(items, TupleValue):
+            hint = "write for k in range(n), or for v in (a, b, c)"
+            if is_view(items):
+                hint = "loop over range(A.extent(0)) and index A in the loop"
             raise type_fault(
                 s.items.loc,
                 f"a for loop in a kernel runs over range(...) or a tuple, got {describe(items)}",
-                "loop over range(A.extent(0)) and index A in the loop",
+                hint,
             )
         flag = self.temporary(BOOL) if hir.breaks(s.body) else None
         if flag is not None:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from execspace import ExecutionSpace, Kernel, LaunchSpec, View, ViewIndexError
 
-from .assertions import failure
+from .assertions import failure, place
 from .diagnostics import Loc
 from .pipeline import Lowered, check_limits, lower_kernel
 from .printers.oracle import HEAD, OraclePrinter
@@ -41,9 +41,13 @@ class Checked:
 
     @classmethod
     def of(cls, view: View, name: str) -> Checked:
-        """What a kernel sees of a View; of one with a layout of its own the row of elements."""
+        """What a kernel sees of a View; of one with a layout of its own the row of elements.
+
+        An array that is passed as it is has no label of its own: `name` is that of the parameter.
+        """
         array = view.memory_space.host_array(view)
-        return cls(array, view.label or name, view.shape)
+        own = view.label if not view.label.startswith("argument ") else ""
+        return cls(array, own or name, view.shape)
 
     def extent(self, d: int) -> np.int64:
         """Extent of a dimension."""
@@ -53,8 +57,9 @@ class Checked:
         indices = tuple(int(i) for i in (key if isinstance(key, tuple) else (key,)))
         for d, (i, n) in enumerate(zip(indices, self.array.shape, strict=True)):
             if not 0 <= i < n:
+                what = f"View '{self.label}'" if self.label else "local array"
                 raise ViewIndexError(
-                    f"View '{self.label}': index {i} is out of bounds for dimension {d} of "
+                    f"{what}: index {i} is out of bounds for dimension {d} of "
                     f"extent {n}, at {indices}."
                 )
         return indices
@@ -102,18 +107,18 @@ class Status:
 
 def local(shape: tuple[int, ...], kind: Any) -> Checked:
     """A local array."""
-    return Checked(np.zeros(shape, kind), "local array")
+    return Checked(np.zeros(shape, kind), "")
 
 
 def local_records(shape: tuple[int, ...], size: tuple[int]) -> Checked:
     """A local array of records, each so many bytes."""
-    return Checked(np.zeros(shape, np.dtype((np.void, size[0]))), "local array")
+    return Checked(np.zeros(shape, np.dtype((np.void, size[0]))), "")
 
 
 def bounded(index: Any, extent: Any) -> Any:
     """An index of a part of a View, checked."""
     if not 0 <= index < extent:
-        raise ViewIndexError(f"Subview: index {index} is out of bounds for extent {extent}.")
+        raise ViewIndexError(f"index {index} is out of bounds for an extent of {extent}.")
     return index
 
 
@@ -272,7 +277,7 @@ class OraclePlan:
         """Run the kernel for every index, the last one fastest."""
         spec = self.lowered.spec
         rank = spec.policy.rank
-        names = [p.name for p in self.lowered.body.parameters[rank:]]
+        names = _names(self.lowered)
         out = None
         if spec.out is not None:
             *rest, out = args
@@ -286,27 +291,44 @@ class OraclePlan:
             values.append(Status(self.lowered))
         ranges = [range(bounds[d], bounds[rank + d]) for d in range(rank)]
         with np.errstate(all="ignore"):
-            result = self._run(ranges, values)
+            result = self._run(itertools.product(*ranges), values)
         if out is not None:
             out.memory_space.fill(out, result, None)
             return None
         return result
 
-    def _run(self, ranges: list[range], values: list[Any]) -> Any:
+    def _run(self, indices: Iterator[tuple[int, ...]], values: list[Any]) -> Any:
         reduction = self.lowered.reduction
         if reduction is None:
-            for index in itertools.product(*ranges):
-                self.body(*map(np.int64, index), *values)
+            for index in indices:
+                self._call(index, values)
             return None
         kind = np.dtype(reduction.type.name).type
         acc = kind(reduction.states[0].identity.value)
         join = {
             "sum": np.add, "prod": np.multiply, "min": np.minimum, "max": np.maximum
         }[reduction.kind]  # fmt: skip
-        for index in itertools.product(*ranges):
-            contribution = cast(self.body(*map(np.int64, index), *values), kind)
+        for index in indices:
+            contribution = cast(self._call(index, values), kind)
             acc = join(acc, contribution)
         return acc.item()
+
+    def _call(self, index: tuple[int, ...], values: list[Any]) -> Any:
+        try:
+            return self.body(*map(np.int64, index), *values)
+        except ViewIndexError as error:
+            error.args = (f"{place(self.lowered.kernel.name, index)}: {error}",)
+            raise
+
+
+def _names(lowered: Lowered) -> list[str]:
+    """Arguments of a launch as the source calls them."""
+    rank = lowered.spec.policy.rank
+    names = [p.name.removeprefix("user") for p in lowered.body.parameters[rank:]]
+    for c in lowered.spec.captures:
+        if c.argument is not None:
+            names[c.argument] = c.name
+    return names
 
 
 def _number(value: Any, type: Any) -> Any:

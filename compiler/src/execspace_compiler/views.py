@@ -55,13 +55,25 @@ class Place:
     type: Scalar
 
 
+_KINDS = {"b": "bools", "i": "integers", "f": "floats", "c": "complex numbers"}
+
+
 def _aligned(place: Place) -> bool:
     """Whether a number within a record lies at a multiple of its size."""
     assert isinstance(place.view.type, ViewTy)
     size = place.type.itemsize // (2 if place.type.kind == "c" else 1)
-    byte = place.byte
-    known = isinstance(byte, ir.Const) and byte.value % size == 0
-    return known and place.view.type.element.itemsize % size == 0
+    inside = place.byte is None or _is_multiple(place.byte, size)
+    return inside and place.view.type.element.itemsize % size == 0
+
+
+def _is_multiple(e: ir.Expr, size: int) -> bool:
+    """Whether an offset is known to be a multiple of a size."""
+    if isinstance(e, ir.Const):
+        return bool(e.value % size == 0)
+    if isinstance(e, ir.Op) and e.op in ("add", "mul"):
+        found = [_is_multiple(a, size) for a in e.args]
+        return all(found) if e.op == "add" else any(found)
+    return size == 1
 
 
 class ViewRules(CallRules):
@@ -136,7 +148,8 @@ class ViewRules(CallRules):
         if len(keys) != len(spans):
             name = shown(ref.base) if isinstance(base, ir.Var) else "part"
             row = ", ".join(["i", *[":"] * (len(spans) - 1)])
-            more = f"; a part of it is {name}[{row}]" if 0 < len(keys) < len(spans) else ""
+            parts = 0 < len(keys) < len(spans) and not ref.base.type.mapped
+            more = f"; a part of it is {name}[{row}]" if parts else ""
             raise type_fault(
                 loc,
                 f"{describe(base)} has rank {len(spans)}, got {len(keys)} "
@@ -167,7 +180,7 @@ class ViewRules(CallRules):
                 raise type_fault(
                     loc,
                     f"{describe(ref.base)} has a layout of its own, of which there are no subviews",
-                    "index single elements",
+                    "index single elements, or copy it with es.deep_copy before the launch",
                 )
             return part
         indices = tuple(d.index for d in dims if isinstance(d, Fixed))
@@ -222,7 +235,11 @@ class ViewRules(CallRules):
         value = self.layout_call(view.type.layout, (*inside, *extents), loc)
         e = scalar(value, loc)
         if not e.type.is_integer:
-            raise type_fault(loc, f"the layout of {describe(view)} gives an offset of {e.type}")
+            raise type_fault(
+                loc,
+                f"the layout of {describe(view)} gives an offset of {e.type}, expected an integer",
+                "return an integer from its method offset: write // instead of /",
+            )
         return self.coerce(e, INDEX)  # type: ignore[no-any-return]
 
     def layout_call(self, layout: str, args: tuple[ir.Expr, ...], loc: Loc) -> Value:
@@ -275,9 +292,10 @@ class ViewRules(CallRules):
         )
 
     def _between(self, dim: Span, begin: Value, end: Value, loc: Loc) -> Span:
-        """The pair (begin, end) of es.subview: both must lie within the dimension."""
-        ends = []
-        for value in (begin, end):
+        """The pair (begin, end) of es.subview: 0 <= begin <= end <= extent."""
+        ends: list[ir.Expr] = []
+        most = dim.extent
+        for value in (end, begin):
             e = scalar(value, loc)
             if not e.type.is_integer:
                 raise type_fault(
@@ -285,8 +303,9 @@ class ViewRules(CallRules):
                     f"a bound of a subview is {e.type}, expected an integer",
                     "convert it with int(...)",
                 )
-            past = self.add(dim.extent, ir.Const(1, INDEX, loc))
-            ends.append(self.stable(ir.Op("bounded", (self.coerce(e, INDEX), past), INDEX, loc)))
+            past = self.add(most, ir.Const(1, INDEX, loc))
+            most = self.stable(ir.Op("bounded", (self.coerce(e, INDEX), past), INDEX, loc))
+            ends.insert(0, most)
         length = ir.Op("sub", (ends[1], ends[0]), INDEX, loc)
         start = self.add(dim.start, self.times(ends[0], dim.step))
         return Span(start, dim.step, self.stable(length))
@@ -427,23 +446,23 @@ class ViewRules(CallRules):
         """Emit an atomic step on an element; its old or new value if wanted."""
         type = place.type
         e = scalar(value, at)
-        allowed = {"truediv": "fc", "min": "iuf", "max": "iuf"}.get(op, "iufc")
+        allowed = {"truediv": "f", "add": "iufc", "sub": "iufc", "exchange": "iufc"}.get(op, "iuf")
         if op in ("bitand", "bitor", "bitxor"):
             allowed = "biu"
-        if type.kind not in allowed or (op == "mul" and type.kind == "c"):
-            raise type_fault(loc, f"there is no atomic {ATOMICS[op]!r} for elements of {type}")
+        if type.kind not in allowed:
+            kinds = [_KINDS[k] for k in allowed if k != "u"]
+            what = op if op in ("min", "max") else ATOMICS[op]
+            raise type_fault(
+                loc,
+                f"there is no atomic {what!r} for elements of {type}",
+                f"it exists for {' and '.join(', '.join(kinds).rsplit(', ', 1))}",
+            )
         joined = promote(type, e.type)
         if joined.strong != type.strong:
             raise type_fault(
                 at,
                 f"an atomic step on {type} with {e.type} would compute in {joined.strong}",
                 f"convert the value: es.{type}(...)",
-            )
-        if place.byte is not None and not _aligned(place):
-            raise type_fault(
-                loc,
-                f"the field of {type} is not aligned, so it cannot be changed atomically",
-                "make the dtype with np.dtype(..., align=True)",
             )
         name = None if fetch is None else self.temporary(type)
         self.out.append(
@@ -453,6 +472,15 @@ class ViewRules(CallRules):
             )
         )  # fmt: skip
         return None if name is None else ir.Var(name, type, loc)
+
+    def check_aligned(self, place: Place, loc: Loc) -> None:
+        """A fault for a number within a record that no atomic step can change."""
+        if place.byte is not None and not _aligned(place):
+            raise type_fault(
+                loc,
+                f"the field of {place.type} is not aligned, so it cannot be changed atomically",
+                "make the dtype with np.dtype(..., align=True)",
+            )
 
     def temporary(self, type: Any) -> str:
         """A new variable."""

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import execspace
 
 from . import ir
+from .calling import FunctionCalls
 from .diagnostics import Loc, type_fault
 from .printing import conversions
 from .values import (
     Obj,
     TupleValue,
     Value,
+    counted,
     describe,
     is_view,
     scalar,
 )
 from .views import Place
-
-if TYPE_CHECKING:
-    pass
-
-from .calling import FunctionCalls
 
 _ATOMIC_CALLS: dict[Any, str] = {
     execspace.atomic_add: "add", execspace.atomic_sub: "sub", execspace.atomic_mul: "mul",
@@ -98,28 +95,38 @@ class WordRules(FunctionCalls):
             self.module.prints = True
             return Obj(None, "None")
         if target in _ATOMIC_CALLS:
+            name = f"es.{target.__name__}"
+            hint = f"write {name}(A, i, value)"
             if len(args) != 3:
-                raise type_fault(loc, f"es.{target.__name__} takes a View, an index and a value")
+                got = counted(len(args), "argument")
+                raise type_fault(loc, f"{name} takes a View, an index and a value, got {got}", hint)
             key = args[1].items if isinstance(args[1], TupleValue) else (args[1],)
             if not is_view(args[0]):
-                raise type_fault(loc, f"es.{target.__name__} takes a View, got {describe(args[0])}")
+                raise type_fault(loc, f"{name} takes a View first, got {describe(args[0])}", hint)
             place = self.part_of(args[0], list(key), [loc] * len(key), loc)
             if not isinstance(place, Place):
-                raise type_fault(
-                    loc, f"es.{target.__name__} changes a number, not {describe(place)}"
-                )
+                hint = "give an integer for each dimension"
+                if place.field is not None:
+                    hint = 'launch with A.with_traits("atomic") and change a field: A[i].x += value'
+                raise type_fault(loc, f"{name} changes a number, not {describe(place)}", hint)
             self.writable(place.view, loc)
             self.atomic(_ATOMIC_CALLS[target], place, args[2], loc, loc)
             return Obj(None, "None")
         tuples = _TUPLE_CALLS.get(target) if isinstance(target, Hashable) else None
         if tuples is not None:
             other = [a for a in args if not isinstance(a, TupleValue)]
-            if other or not args:
-                got = describe(other[0]) if other else "no arguments"
+            if other or not args or (len(args) > 1 and target is not zip):
+                got = " and ".join(map(describe, args)) or "no arguments"
+                many = "tuples" if target is zip else "one tuple"
+                hint = "loop over range(A.extent(0)) and index A in the loop"
+                if any(map(is_view, args)) and target in (sum, any, all):
+                    hint = "go through the elements in a loop over range, or launch parallel_reduce"
+                elif any(map(is_view, args)) and target is tuple:
+                    hint = "name its elements: (A[0], A[1]), or use a part of it: A[0:2]"
+                elif not any(map(is_view, args)):
+                    hint = f"write {target.__name__}({'a, b' if target is zip else '(a, b, c)'})"
                 raise type_fault(
-                    loc,
-                    f"{target.__name__} takes tuples in a kernel, got {got}",
-                    "write a loop over range(A.extent(0))",
+                    loc, f"{target.__name__} takes {many} in a kernel, got {got}", hint
                 )
             return tuples(self, [a.items for a in args if isinstance(a, TupleValue)], loc)
         if target is execspace.subview:

@@ -49,7 +49,7 @@ def deep_copy(
     https://kokkos.org/kokkos-core-wiki/API/core/view/deep_copy.html
     """
     target = view_of(dst, label="destination of deep_copy")
-    if target.readonly:
+    if target.is_readonly:
         raise ViewError(f"deep_copy: destination View '{target.label}' is read-only.")
     if instance is not None and not isinstance(instance, ExecutionSpace):
         raise SpaceError(f"deep_copy: instance={instance!r}; expected a space, es.space(name).")

@@ -257,7 +257,7 @@ class ArrayInterface:
             "typestr": view.dtype.str,  # of a record only its size
             "shape": (view.span,) if mapped else view.shape,
             "strides": None if mapped else tuple(s * itemsize for s in view.strides),
-            "data": (view.data_ptr, view.readonly),
+            "data": (view.data_ptr, view.is_readonly),
         }
 
 

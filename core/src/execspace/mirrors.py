@@ -143,10 +143,10 @@ def resize(view: View, shape: int | static | Sequence[int | static]) -> None:
 def _changes(view: View, shape: Any, what: str) -> bool:
     """Whether the extents are others than now; raises where they cannot be changed."""
     whole = view.allocation.nbytes == view.span * view.dtype.itemsize
-    if not view.is_managed or not whole or view.layout == "stride" or view.readonly:
+    if not view.is_managed or not whole or view.layout == "stride" or view.is_readonly:
         reason = (
             "wraps memory of somebody else" if not view.is_managed
-            else "is read-only" if view.readonly
+            else "is read-only" if view.is_readonly
             else "is a part of another View" if not whole
             else "has strides of its own"
         )  # fmt: skip

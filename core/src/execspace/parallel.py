@@ -226,7 +226,7 @@ def _policy(policy: Any) -> tuple[Any, tuple[int, ...]]:
 
 
 def _out_type(out: Any) -> ViewType:
-    if not isinstance(out, View) or out.rank != 0 or out.readonly:
+    if not isinstance(out, View) or out.rank != 0 or out.is_readonly:
         raise LaunchError(f"out={out!r}; expected a writable View of rank 0: es.View((), dtype).")
     return out.type
 

@@ -11,6 +11,7 @@ from .errors import ViewError
 from .layout import classify
 from .mirrors import create_mirror
 from .parallel import parallel_for
+from .policy import RangePolicy
 from .selection import default_space
 from .space import ExecutionSpace
 from .view import View
@@ -97,9 +98,8 @@ class ScatterView:
                 f"expected {self._buffer.layout}. Contribute to a View of that layout, then copy "
                 f"it with es.deep_copy."
             )
-        parallel_for(
-            dst.size, _add if self.op == "sum" else _multiply, dst, src, label="contribute"
-        )
+        policy = RangePolicy(dst.size, space=self._space)
+        parallel_for(policy, _JOIN[self.op], dst, src, label="contribute")
 
     def reset(self) -> None:
         """Forget all contributions."""
@@ -126,6 +126,6 @@ def _flat(view: View, what: str) -> View:
             f"{what}: View '{view.label}' is not contiguous; make it with layout 'right' or 'left'."
         )
     return View._over(
-        view.allocation, view.data_ptr, view.dtype, (view.size,), (1,), "right", view.readonly,
+        view.allocation, view.data_ptr, view.dtype, (view.size,), (1,), "right", view.is_readonly,
         view.space,
     )  # fmt: skip

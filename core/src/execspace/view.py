@@ -91,7 +91,7 @@ class View:
 
     __slots__ = (
         "__weakref__", "_host", "_table", "allocation", "data_ptr", "descriptor", "dtype",
-        "layout", "mapping", "readonly", "shape", "space", "strides", "type",
+        "is_readonly", "layout", "mapping", "shape", "space", "strides", "type",
     )  # fmt: skip
 
     allocation: Allocation
@@ -100,7 +100,7 @@ class View:
     dtype: np.dtype[Any]
     layout: str
     mapping: _layout.Layout | None
-    readonly: bool
+    is_readonly: bool
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     space: ExecutionSpace | None
@@ -154,7 +154,7 @@ class View:
         self.strides = strides
         self.layout = layout
         self.mapping = mapping
-        self.readonly = readonly
+        self.is_readonly = readonly
         self.space = space
         self._host: npt.NDArray[Any] | None = None
         unit = None if mapping else _layout.unit_dimension(layout, strides)
@@ -274,11 +274,11 @@ class View:
     def _with(self, readonly: bool | None = None, traits: tuple[str, ...] | None = None) -> View:
         return View._over(
             self.allocation, self.data_ptr, self.dtype, self.shape, self.strides, self.layout,
-            self.readonly if readonly is None else readonly, self.space, self.mapping,
+            self.is_readonly if readonly is None else readonly, self.space, self.mapping,
             self.type.static, self.traits if traits is None else traits,
         )  # fmt: skip
 
-    def as_readonly(self) -> View:
+    def readonly(self) -> View:
         """The same elements, which nobody can change through this View: `View<const T>`."""
         return self._with(readonly=True)
 
@@ -337,7 +337,7 @@ class View:
         kind = _layout.classify(shape, strides, prefer=self.layout)
         return View._over(
             self.allocation, pointer, self.dtype, tuple(shape), tuple(strides), kind,
-            self.readonly, self.space, None, _trimmed(fixed), self.traits,
+            self.is_readonly, self.space, None, _trimmed(fixed), self.traits,
         )  # fmt: skip
 
     def _pair(self, part: tuple[Any, ...], d: int) -> tuple[int, int]:
@@ -417,7 +417,7 @@ class View:
 
     def __setitem__(self, key: Any, value: Any) -> None:
         """Store into an element or a subview, from the host."""
-        if self.readonly:
+        if self.is_readonly:
             raise ViewError(f"View '{self.label}' is read-only.")
         parts = self._key(key)
         at = tuple(self._host_key(p, d) for d, p in enumerate(parts))

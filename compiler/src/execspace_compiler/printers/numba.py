@@ -274,16 +274,8 @@ class NumbaPrinter(PythonPrinter):
         return f"_r.fail({part_of_view(STATUS, 'd')}, {self.expr(s.code)}, ({indices}))"
 
     def print(self, s: ir.Print) -> str:
-        text, values = "", ""
-        for part in s.parts:
-            if isinstance(part, str):
-                text += part.replace("%", "%%")
-            else:
-                conversion, e = part
-                wide = "" if conversion[-1] in "eEfFgGc" else "ll"
-                text += conversion[:-1] + wide + conversion[-1]
-                values += f"{self.expr(e)}, "
-        return f"_r.printf({text!r}, ({values.rstrip()}))"
+        text, values = self.format(s, "ll")
+        return f"_r.printf({text!r}, ({values}))"
 
     def load_at(self, e: ir.LoadAt) -> str:
         return f"_r.load({identifier(e.pointer.name)}, {self.expr(e.index)})"

@@ -94,13 +94,7 @@ class OraclePrinter(PythonPrinter):
         return f"{STATUS}.fail(int({self.expr(s.code)}), ({indices}))"
 
     def print(self, s: ir.Print) -> str:
-        text, values = "", ""
-        for part in s.parts:
-            if isinstance(part, str):
-                text += part.replace("%", "%%")
-            else:
-                text += part[0]
-                values += f"{self.expr(part[1])}, "
+        text, values = self.format(s, "")
         return f"_r.printf({text!r}, ({values}))"
 
     def _indices(self, indices: tuple[ir.Expr, ...]) -> str:

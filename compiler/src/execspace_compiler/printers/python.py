@@ -113,6 +113,19 @@ class PythonPrinter(ABC):
     def print(self, s: ir.Print) -> str:
         """Write text to standard output."""
 
+    def format(self, s: ir.Print, length: str) -> tuple[str, str]:
+        """Format and arguments of a printf; `length` is the modifier of integers."""
+        text, values = "", ""
+        for part in s.parts:
+            if isinstance(part, str):
+                text += part.replace("%", "%%")
+            else:
+                conversion, e = part
+                modifier = "" if conversion[-1] in "eEfFgGc" else length
+                text += conversion[:-1] + modifier + conversion[-1]
+                values += f"{self.expr(e)}, "
+        return text, values.rstrip()
+
     @abstractmethod
     def loop_range(self, s: ir.For) -> str:
         """What a for loop iterates over."""
