@@ -243,3 +243,21 @@ def test_printf(space, capfd):
     with es.use_space(space):
         es.parallel_for(1, kernel, np.array([1.5]), np.array([255], np.uint8))
     assert capfd.readouterr().out == "0:   1.50 100% ff\n255|18446744073709551615|0  |1e+300\n"
+
+
+def test_atomic_steps_on_numbers_within_records(space):
+    record = np.dtype([("n", "i4"), ("x", "f8"), ("v", "f4", (3,))], align=True)
+    p = es.View(2, record, label="p", space=space)
+    at = np.array([2, 0, 1])
+
+    def step(i, p, at):
+        p[i % 2].x += 1.0
+        p[i % 2].v[1] += 2
+        p[i % 2].v[at[i % 3]] += 1
+        p[0].n -= 1
+
+    es.parallel_for(es.RangePolicy(600, space=space), step, p.with_traits("atomic"), at)
+    es.fence()
+    assert np.asarray(p)["x"].tolist() == [300, 300]
+    assert np.asarray(p)["v"].tolist() == [[100, 700, 100]] * 2
+    assert p[0].n == -600

@@ -59,8 +59,7 @@ class Allocation:
 class MemorySpace(ABC):
     """A kind of memory. Backends subclass it; users see it as `A.memory_space`.
 
-    must: `allocate`, `copy`, `fill`. should: `free`, where dropping `owner` does not free.
-    may: `host_array`, for memory that the host can address; `reaches`; `to_dlpack`;
+    must: `allocate`, `copy`, `fill`. Dropping an allocation's `owner` frees it. may: `host_array`, for memory that the host can address; `reaches`; `to_dlpack`;
     `cuda_array_interface`.
 
     Attributes
@@ -103,10 +102,6 @@ class MemorySpace(ABC):
     def reaches(self, other: MemorySpace) -> bool:
         """Whether `copy` handles pairs of this space and `other`; may. By default the host."""
         return other is self or (other is HOST and self is not HOST)
-
-    def free(self, allocation: Allocation) -> None:
-        """Release an allocation; should, where dropping `allocation.owner` is not enough."""
-        allocation.owner = None
 
     def host_array(self, view: Any) -> npt.NDArray[Any]:
         """NumPy array over the View's memory, without a copy; may.
