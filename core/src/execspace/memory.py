@@ -59,8 +59,8 @@ class Allocation:
 class MemorySpace(ABC):
     """A kind of memory. Backends subclass it; users see it as `A.memory_space`.
 
-    must: `allocate`, `copy`, `fill`. Dropping an allocation's `owner` frees it. may: `host_array`, for memory that the host can address; `reaches`; `to_dlpack`;
-    `cuda_array_interface`.
+    must: `allocate`, `copy`, `fill`; dropping an allocation's `owner` frees it. may: `host_array`,
+    for memory that the host can address; `reaches`; `to_dlpack`; `cuda_array_interface`.
 
     Attributes
     ----------
