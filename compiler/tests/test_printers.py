@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from execspace import Kernel, LaunchSpec, ViewType
+from execspace.space import policy_spec
+from execspace_compiler import lower_kernel
 from execspace_compiler.host.jit import Launcher, launch_module
 from execspace_compiler.mapping import index_order
 from execspace_compiler.printers.oracle import OraclePrinter
@@ -88,3 +91,38 @@ def test_names_of_the_generated_text_are_kept_apart_from_the_users(lower):
 
     text = OraclePrinter(lower(kernel, "float64[1]", "float64[1]", float).module()).text()
     assert "def _f_kernel(i, _np, range_, _abs):" in text
+
+
+def view_type():
+    return ViewType("float64", 1, "right", 0, False, "host")
+
+
+def launch_text(fn, *types):
+    spec = LaunchSpec("for", policy_spec("range", 1), types)
+    lowered = lower_kernel(Kernel(fn), spec)
+    return launch_module(lowered, (0,), Launcher("serial"), disjoint=True)
+
+
+def test_a_restricted_view_is_not_checked_for_overlap():
+    def kernel(i, x, y, z):
+        z[i] = x[i] + y[i]
+
+    plain = view_type()
+    promised = ViewType("float64", 1, "right", 0, False, "host", (), ("restrict",))
+    checked = launch_text(kernel, plain, plain, plain)
+    assert checked.count("return False") == 2  # z against x, z against y
+    assert launch_text(kernel, promised, plain, plain).count("return False") == 1
+    without = launch_text(kernel, plain, plain, promised)
+    assert "return False" not in without
+    assert "_r.store_disjoint" in without  # the promise is what the compiler uses
+
+
+def test_static_extents_are_constants():
+    def kernel(i, x):
+        for j in range(x.extent(1)):
+            x[i, j] = j
+
+    fixed = ViewType("float64", 2, "right", 1, False, "host", (None, 3))
+    text = launch_text(kernel, fixed)
+    assert "range(0, 3)" in text
+    assert "i * 3 + j" in text

@@ -28,7 +28,7 @@ def atomic_mul(view: Any, index: Any, value: Any) -> None:
 
 
 def atomic_div(view: Any, index: Any, value: Any) -> None:
-    """``view[index] /= value`` as one step; floating-point and complex elements only."""
+    """``view[index] /= value`` as one step; floating-point elements only."""
     view[index] /= value
 
 

@@ -166,7 +166,7 @@ def compile_plan(
             lowered = lower_kernel(kernel, spec)
             _refuse_float16(lowered, space)
             order = index_order(lowered.body, spec.policy)
-            disjoint = not may_overlap and bool(_pairs_to_check(lowered))
+            disjoint = not may_overlap and bool(_written_pairs(lowered))
             text = launch_module(lowered, order, launcher, disjoint)
             name = f"execspace_{cache.key(text, *versions)}"
             if not (folder / f"{name}.py").exists():  # Numba's cache goes by its time stamp
@@ -237,8 +237,8 @@ def _module(name: str, path: Path, kernel: Kernel) -> ModuleType:
 # -- generated text ---------------------------------------------------------------------------
 
 
-def _pairs_to_check(lowered: Lowered) -> list[tuple[ir.Var, ir.Var]]:
-    """Pairs of Views of a parallel_for of which one is written: they may overlap."""
+def _written_pairs(lowered: Lowered) -> list[tuple[ir.Var, ir.Var]]:
+    """Pairs of Views of a parallel_for of which one is written: they must not overlap."""
     if lowered.reduction is not None:
         return []
     written = ir.written_views(lowered.body)
@@ -248,6 +248,15 @@ def _pairs_to_check(lowered: Lowered) -> list[tuple[ir.Var, ir.Var]]:
         for n, a in enumerate(views)
         for b in views[n + 1 :]
         if a.name in written or b.name in written
+    ]
+
+
+def _pairs_to_check(lowered: Lowered) -> list[tuple[ir.Var, ir.Var]]:
+    """Those pairs of which nobody has promised, by the trait "restrict", that they do not."""
+    return [
+        (a, b)
+        for a, b in _written_pairs(lowered)
+        if not any(isinstance(v.type, ViewTy) and "restrict" in v.type.traits for v in (a, b))
     ]
 
 
