@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import hir, ir
 from .diagnostics import Fault, Loc, type_fault
 from .expressions import ExpressionRules
+from .modules import local_array
 from .ops import ATOMICS, OPERATOR_SIGNS
 from .types import (
     PromotionError,
@@ -163,7 +164,7 @@ class AssignmentRules(ExpressionRules):
         for s in hir.walk(self.function.body):
             if isinstance(s, hir.Assign) and isinstance(s.target, hir.Local):
                 if isinstance(s.value, hir.Call):
-                    array = self.module.local_array(self.name, s.value.loc)
+                    array = local_array(s.value.loc)
                     found.add((s.target.name, array))
         return found
 

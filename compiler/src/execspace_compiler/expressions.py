@@ -42,10 +42,6 @@ class ExpressionRules(WordRules):
 
     # -- values -------------------------------------------------------------------------------
 
-    def number(self, e: hir.Expr) -> Any:
-        """Value of an expression that must be a number."""
-        return scalar(self.value(e), e.loc)
-
     def value(self, e: hir.Expr) -> Value:
         """Value of any expression."""
         match e:

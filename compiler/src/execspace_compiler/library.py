@@ -20,11 +20,9 @@ from .types import (
     BOOL,
     INDEX,
     INT64,
-    PY_COMPLEX,
     PY_FLOAT,
     PY_INT,
     PromotionError,
-    Scalar,
     as_float,
     complex_of,
     promote,
@@ -134,8 +132,7 @@ class LibraryRules(OperatorRules):
     def _rule_cfloat1(self, callee: Callee, path: str, a: list[Any], loc: Loc) -> Value:
         x = a[0]
         if x.type.kind != "c":  # cmath computes in complex numbers whatever it is given
-            type = PY_COMPLEX if as_float(x.type).weak else complex_of(as_float(x.type))
-            x = self.coerce(x, type)
+            x = self.coerce(x, complex_of(as_float(x.type)))
         return self._rule_float1(callee, path, [x], loc)
 
     def _rule_float2(self, callee: Callee, path: str, a: list[Any], loc: Loc) -> Value:
@@ -254,8 +251,5 @@ class LibraryRules(OperatorRules):
                 )
             return re  # type: ignore[no-any-return]
         part = as_float(promote(re.type, im.type))
-        if part.weak:
-            type = PY_COMPLEX
-        else:
-            type = Scalar("complex64" if part.bits <= 32 else "complex128")
+        type = complex_of(part)
         return ir.Op("complex", (self.coerce(re, part), self.coerce(im, part)), type, loc)

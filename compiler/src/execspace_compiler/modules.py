@@ -41,6 +41,11 @@ class Signature:
         return flat_scalars(self.result)
 
 
+def local_array(loc: Loc) -> str:
+    """Variable of a local array: one for each place in the source."""
+    return f"_local_{loc.line}_{loc.column}"
+
+
 def flat_scalars(type: Type | None) -> tuple[Scalar, ...]:
     """The scalars of a result type, in order."""
     if isinstance(type, TupleTy):
@@ -94,10 +99,6 @@ class ModuleTyper:
         if found not in self.assertions:
             self.assertions.append(found)
         return self.assertions.index(found) + 1
-
-    def local_array(self, function: str, loc: Loc) -> str:
-        """Variable of a local array: one for each place in the source."""
-        return f"_local_{loc.line}_{loc.column}"
 
     def captured(self, scope: Scope, names: Names, prefix: str) -> Captured:
         """Definition of a function from an enclosing scope, by its full name."""

@@ -216,7 +216,7 @@ def promote(a: Scalar, b: Scalar) -> Scalar:
     if a.kind == "b":
         return b
     if b.kind == "c" and a.kind == "f":
-        return Scalar("complex64" if a.bits <= 32 else "complex128")
+        return complex_of(a)
     return b.strong
 
 
@@ -256,7 +256,9 @@ def real_part(a: Scalar) -> Scalar:
 
 
 def complex_of(a: Scalar) -> Scalar:
-    """Complex type whose parts are of a floating type."""
+    """Complex type whose parts are of a floating type; weak if that is."""
+    if a.weak:
+        return PY_COMPLEX
     return Scalar("complex64" if a.bits <= 32 else "complex128")
 
 

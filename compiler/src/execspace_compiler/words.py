@@ -10,6 +10,7 @@ import execspace
 from . import ir
 from .calling import FunctionCalls
 from .diagnostics import Loc, type_fault
+from .modules import local_array
 from .printing import conversions
 from .values import (
     Obj,
@@ -69,7 +70,7 @@ class WordRules(FunctionCalls):
         """es.local, es.printf and es.subview; None for anything else."""
         if target is execspace.local:
             type = self.local_type(args, loc)
-            name = self.module.local_array(self.name, loc)
+            name = local_array(loc)
             self.types[name] = type
             array = ir.Var(name, type, loc)
             self.out.append(ir.Clear(array, loc))

@@ -59,7 +59,7 @@ def deep_copy(
         _fill(target, src, instance)
     else:
         source = view_of(src, label="source of deep_copy")
-        if not _same(target, source):
+        if target != source:
             _copy(target, source, instance)
     if instance is None:
         fence("deep_copy: after")
@@ -112,10 +112,6 @@ def _check_instance(instance: ExecutionSpace | None, target: View, source: View)
             f"that owns one of them, or none."
         )
     note(instance)
-
-
-def _same(a: View, b: View) -> bool:
-    return a == b
 
 
 def _extent_of_bytes(view: View) -> tuple[int, int]:
