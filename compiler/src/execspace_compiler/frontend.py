@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import execspace
+from execspace.language import is_strict
 
 from . import hir
 from .advice import did_you_mean, similar, unsupported
@@ -97,7 +98,7 @@ class _Lowering:
         name = "lambda_" if isinstance(node, ast.Lambda) else node.name
         return hir.Function(
             name, self.parameters, body, self.loc(node), isinstance(node, ast.Lambda),
-            tuple(self.free),
+            tuple(self.free), is_strict(self.names.fn),
         )  # fmt: skip
 
     def _any_number(self, extra: ast.arg) -> Fault:

@@ -241,7 +241,8 @@ Stmt = Assign | Update | If | For | ForEach | While | Break | Continue | Return 
 class Function:
     """A function in HIR.
 
-    `free` are variables of the enclosing function that it reads, and captured Views.
+    `free` are variables of the enclosing function that it reads, and captured Views. `strict`
+    says that its arithmetic is neither contracted nor reassociated.
     """
 
     name: str
@@ -250,6 +251,7 @@ class Function:
     loc: Loc
     is_lambda: bool
     free: tuple[str, ...] = ()
+    strict: bool = False
 
 
 def children(e: Expr) -> tuple[Expr, ...]:

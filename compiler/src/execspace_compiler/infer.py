@@ -160,8 +160,9 @@ class FunctionTyper(AssignmentRules):
         if self.fails and self.indices:
             parameters += (ir.Var(STATUS, Pointer(INT64)),)
         return ir.Function(
-            self.name, parameters, self.result_type(), locals_, body, loc=self.function.loc
-        )
+            self.name, parameters, self.result_type(), locals_, body, loc=self.function.loc,
+            strict=self.function.strict,
+        )  # fmt: skip
 
     def walk(self) -> list[ir.Stmt]:
         """One walk over the body."""

@@ -301,6 +301,8 @@ class Function:
     body : tuple of Stmt
     entry : bool
         Called from a launcher: Views arrive as addresses of their descriptors.
+    strict : bool
+        Its arithmetic is neither contracted nor reassociated, whatever the module allows.
     """
 
     name: str
@@ -310,11 +312,13 @@ class Function:
     body: tuple[Stmt, ...]
     entry: bool = False
     loc: Loc = field(default=NOWHERE, compare=False)
+    strict: bool = False
 
     def __str__(self) -> str:
+        kind = "strict function" if self.strict else "function"
         head = ", ".join(f"{p.name}: {_type_text(p.type)}" for p in self.parameters)
         declared = [f"  local {n}: {_type_text(t)}" for n, t in sorted(self.locals.items())]
-        lines = [f"function {self.name}({head}) -> {self.result}", *declared]
+        lines = [f"{kind} {self.name}({head}) -> {self.result}", *declared]
         return "\n".join([*lines, *_lines(self.body, 1)])
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from .argtypes import SCALAR_TYPES
 from .errors import LaunchError
 from .interop import view_of
+from .language import is_marked
 from .space import Capture
 from .view import View
 
@@ -180,6 +181,20 @@ def captured_paths(scope: Scope | FunctionType) -> Iterator[tuple[str, ...]]:
             yield path[:depth]
 
 
+def library_paths(scope: Scope | FunctionType) -> Iterator[tuple[str, ...]]:
+    """Dotted names of functions that execspace itself wrote in the kernel language.
+
+    They never change, so no launch reads them again, but compilers must know them.
+    """
+    fn = scope.fn if isinstance(scope, Scope) else scope
+    roots = frozenset(scope.given) if isinstance(scope, Scope) else frozenset()
+    for path in dict.fromkeys(loaded_names(fn.__code__)):
+        if path[0] not in roots and isinstance(_outer(fn, path[0]), ModuleType):
+            value = lookup(fn, path)
+            if isinstance(value, FunctionType) and is_marked(value):
+                yield path
+
+
 def _is_fixed(fn: FunctionType, root: str, value: Any) -> bool:
     """Whether a name need not be read again: a module, or a builtin that nothing shadows."""
     if isinstance(value, ModuleType):
@@ -327,6 +342,8 @@ def function_of(value: Any) -> Scope | None:
 
 def _is_library_function(value: Any) -> bool:
     """Whether it is a Python function of a library that kernels know by identity."""
+    if isinstance(value, FunctionType) and is_marked(value):
+        return False
     module = getattr(value, "__module__", None) if isinstance(value, FunctionType) else None
     return isinstance(module, str) and module.partition(".")[0] in _FIXED_MODULES
 
@@ -365,6 +382,7 @@ def captures_of(
     They hold all that a compiler needs, and no View: a plan must not keep memory alive.
     """
     found: list[Capture] = []
+    paths = (*paths, *(p for p in library_paths(scope) if p not in paths))
     _collect(scope, paths, "", found, first_hidden, (scope.fn.__code__,))
     return tuple(found)
 
@@ -392,9 +410,9 @@ def _collect(
         found.append(Capture(name, bare, constant_tag(value)))
         code = function.fn.__code__
         if code not in seen:
-            position = _collect(
-                function, _paths_of(function), f"{name}/", found, position, (*seen, code)
-            )
+            inner = _paths_of(function)
+            inner += tuple(p for p in library_paths(function) if p not in inner)
+            position = _collect(function, inner, f"{name}/", found, position, (*seen, code))
     return position
 
 
@@ -416,4 +434,5 @@ def without_views(fn: FunctionType) -> FunctionType:
     copy = FunctionType(fn.__code__, fn.__globals__, fn.__name__, None, tuple(cells))
     copy.__qualname__ = fn.__qualname__
     copy.__annotations__ = fn.__annotations__
+    copy.__dict__.update(fn.__dict__)
     return copy

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import operator
 import sys
+from collections.abc import Callable
+from functools import partial
 from types import FunctionType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -20,12 +22,23 @@ from .errors import LaunchError
 F = TypeVar("F", bound=FunctionType)
 
 
-def function(fn: F) -> F:
+@overload
+def function(fn: F, /) -> F: ...
+@overload
+def function(*, fma: bool = ...) -> Callable[[F], F]: ...
+def function(fn: Any = None, /, *, fma: bool = True) -> Any:
     """Mark a helper that kernels call. It stays the Python function that it is.
 
     Helpers are typed anew for each combination of argument types, take and return numbers and
     tuples, take Views and functions, and may not recurse. The mark is optional: kernels call
     any plain function.
+
+    Parameters
+    ----------
+    fma : bool, default True
+        With ``fma=False`` the arithmetic of this helper is done as it is written, whatever the
+        options of the kernel that calls it: nothing is contracted or reassociated, so that IEEE
+        basic operations agree bit for bit between spaces.
 
     Raises
     ------
@@ -39,9 +52,29 @@ def function(fn: F) -> F:
     ... def square(x):
     ...     return x * x
     """
+    if fn is None:
+        return partial(_marked, fma=fma)
+    return _marked(fn, fma=fma)
+
+
+def _marked(fn: F, *, fma: bool) -> F:
     if not isinstance(fn, FunctionType):
         raise LaunchError(f"{fn!r} is no helper; expected a Python function or a lambda.")
+    fn.__dict__[_MARK] = fma
     return fn
+
+
+_MARK = "__execspace_fma__"
+
+
+def is_marked(fn: FunctionType) -> bool:
+    """Whether a function was marked with `function`."""
+    return _MARK in fn.__dict__
+
+
+def is_strict(fn: FunctionType) -> bool:
+    """Whether a function was marked with ``function(fma=False)``."""
+    return fn.__dict__.get(_MARK) is False
 
 
 class static:

@@ -67,9 +67,11 @@ class NumbaPrinter(PythonPrinter):
             lines += ["", "", *self.function(f)]
         return "\n".join(lines) + "\n"
 
-    def options(self) -> str:
-        """Keyword arguments of `numba.njit`, the same for all functions of the module."""
-        if self.module.fastmath:
+    def options(self, strict: bool = False) -> str:
+        """Keyword arguments of `numba.njit`."""
+        if strict:
+            flags = "False"
+        elif self.module.fastmath:
             flags = "True"
         else:
             flags = "{'contract'}" if self.module.fma else "False"
@@ -99,7 +101,7 @@ class NumbaPrinter(PythonPrinter):
         # The body and its helpers must be inlined into the loops or nothing vectorises.
         inline = "" if f.entry else "forceinline=True, "
         return [
-            f"@numba.njit({inline}{self.options()}, no_cpython_wrapper=True)",
+            f"@numba.njit({inline}{self.options(f.strict)}, no_cpython_wrapper=True)",
             f"def {function_name(f.name)}({', '.join(parameters)}):",
             *prologue,
             *self._local_arrays(f),
