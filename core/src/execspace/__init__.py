@@ -54,6 +54,7 @@ from .errors import (
     ViewError,
     ViewIndexError,
 )
+from .filling import fill_random
 from .hookspecs import hookimpl
 from .interop import view_of
 from .kernel import Kernel, kernel
@@ -69,6 +70,15 @@ from .mirrors import (
 )
 from .parallel import fence, parallel_for, parallel_reduce
 from .policy import MDRangePolicy, RangePolicy
+from .random import (
+    philox4x32,
+    random_integer,
+    random_normal,
+    random_uint32,
+    random_uint64,
+    random_uniform,
+    random_uniform32,
+)
 from .reducer import Max, Min, Prod, Reducer, Sum
 from .scatterview import ScatterView
 from .selection import SpaceInfo, default_space, space, spaces, use_space
@@ -156,6 +166,7 @@ __all__ = [
     "deep_copy",
     "default_space",
     "fence",
+    "fill_random",
     "float16",
     "float32",
     "float64",
@@ -170,8 +181,15 @@ __all__ = [
     "local",
     "parallel_for",
     "parallel_reduce",
+    "philox4x32",
     "printf",
     "profiling",
+    "random_integer",
+    "random_normal",
+    "random_uint32",
+    "random_uint64",
+    "random_uniform",
+    "random_uniform32",
     "realloc",
     "resize",
     "space",

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from .dtypes import as_dtype
 from .errors import LaunchError
 
-F = TypeVar("F", bound=FunctionType)
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @overload
