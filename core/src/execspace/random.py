@@ -64,12 +64,18 @@ def philox4x32(
 
 
 @function
-def _block(seed: Any, index: Any, number: Any) -> tuple[Any, Any]:
-    """Both halves of the block of a seed, an index and a uint64, as uint64."""
+def _words(seed: Any, index: Any, number: Any) -> tuple[Any, Any, Any, Any]:
+    """The block of a seed, an index and a uint64."""
     key, low = np.uint64(seed), np.uint64(np.int64(index))
-    w0, w1, w2, w3 = philox4x32(
+    return philox4x32(
         low & 0xFFFFFFFF, low >> 32, number & 0xFFFFFFFF, number >> 32, key & 0xFFFFFFFF, key >> 32
     )
+
+
+@function
+def _halves(seed: Any, index: Any, number: Any) -> tuple[Any, Any]:
+    """The same as two uint64."""
+    w0, w1, w2, w3 = _words(seed, index, number)
     return np.uint64(w1) << 32 | np.uint64(w0), np.uint64(w3) << 32 | np.uint64(w2)
 
 
@@ -110,7 +116,7 @@ def random_uint64(seed: Any, index: Any, draw: Any = 0) -> Any:
     ('0xe169c58d6627e8d5', '0x9b00dbd8bc57ac4c')
     """
     d = np.uint64(draw)
-    even, odd = _block(seed, index, (d >> 1) & 0x3FFFFFFFFFFFFFFF)
+    even, odd = _halves(seed, index, (d >> 1) & 0x3FFFFFFFFFFFFFFF)
     return even if d & 1 == 0 else odd
 
 
@@ -188,14 +194,21 @@ def random_integer(seed: Any, index: Any, low: Any, high: Any, draw: Any = 0) ->
 def random_below(seed: Any, index: Any, span: Any, draw: Any) -> Any:
     """A uint64 less than the uint64 `span`, of which 0 stands for 2**64; not public."""
     d = np.uint64(draw)
-    lower, upper = _block(seed, index, d & 0x3FFFFFFFFFFFFFFF | 0x8000000000000000)
-    high, low = _product(upper, span)
-    carried, _ = _product(lower, span)
-    return upper if span == 0 else high + np.uint64(carried > ~low)
+    w0, w1, w2, w3 = _words(seed, index, d & 0x3FFFFFFFFFFFFFFF | 0x8000000000000000)
+    s0, s1 = np.uint32(span & 0xFFFFFFFF), np.uint32(span >> 32)
+    # Long multiplication, word by word; the row of s0 is one word ahead of that of s1.
+    carry0 = np.uint64(w0) * s0 >> 32
+    carry1 = np.uint64(0)
+    for word, ahead in ((w0, w1), (w1, w2), (w2, w3)):
+        row = np.uint64(ahead) * s0 + carry0
+        carry0 = row >> 32
+        carry1 = (np.uint64(word) * s1 + (row & 0xFFFFFFFF) + carry1) >> 32
+    product = np.uint64(w3) * s1 + carry0 + carry1
+    return np.uint64(w3) << 32 | np.uint64(w2) if span == 0 else product
 
 
-# Sums, differences and products of uint64 modulo 2**64. NumPy's scalars warn when they wrap, so
-# these never do; compilers see through them.
+# Sums and differences of uint64 modulo 2**64. NumPy's scalars warn when they wrap, so these never
+# do; compilers see through them.
 
 
 @function
@@ -206,16 +219,6 @@ def _difference(a: Any, b: Any) -> Any:
 @function
 def _sum(a: Any, b: Any) -> Any:
     return a + b if b <= ~a else b - ~a - 1
-
-
-@function
-def _product(a: Any, b: Any) -> tuple[Any, Any]:
-    """Upper and lower 64 bits."""
-    a0, a1, b0, b1 = a & 0xFFFFFFFF, a >> 32, b & 0xFFFFFFFF, b >> 32
-    p00 = a0 * b0
-    p01 = a0 * b1 + (p00 >> 32)
-    p10 = a1 * b0 + (p01 & 0xFFFFFFFF)
-    return a1 * b1 + (p01 >> 32) + (p10 >> 32), p10 << 32 | p00 & 0xFFFFFFFF
 
 
 @function(fma=False)
@@ -248,7 +251,7 @@ def random_normal(seed: Any, index: Any, draw: Any = 0) -> Any:
     True
     """
     d = np.uint64(draw)
-    bits, turn = _block(seed, index, (d >> 1) & 0x3FFFFFFFFFFFFFFF | 0x4000000000000000)
+    bits, turn = _halves(seed, index, (d >> 1) & 0x3FFFFFFFFFFFFFFF | 0x4000000000000000)
     return np.sqrt(2.0 * _minus_log(bits)) * _cosine(turn, 3 * (d & 1))
 
 
