@@ -55,7 +55,9 @@ from .errors import (
     ViewIndexError,
 )
 from .filling import fill_random
+from .histograms import histogram
 from .hookspecs import hookimpl
+from .host_sort import HostSort
 from .interop import view_of
 from .kernel import Kernel, kernel
 from .language import function, local, printf, static
@@ -81,7 +83,9 @@ from .random import (
 )
 from .reducer import Max, Min, Prod, Reducer, Sum
 from .scatterview import ScatterView
+from .searching import lower_bound, searchsorted, upper_bound
 from .selection import SpaceInfo, default_space, space, spaces, use_space
+from .sorting import argsort, sort, sort_by_key
 from .space import (
     API_VERSION,
     Capabilities,
@@ -93,6 +97,7 @@ from .space import (
     Probe,
     ReducerEntry,
     SpaceEntry,
+    SupportsSort,
     ToolEntry,
 )
 from .view import ALL, View, subview
@@ -111,6 +116,7 @@ __all__ = [
     "DualView",
     "ExecspaceError",
     "ExecutionSpace",
+    "HostSort",
     "HostSpace",
     "Kernel",
     "KernelAssertionError",
@@ -142,12 +148,14 @@ __all__ = [
     "SpaceInfo",
     "SpaceUnavailableError",
     "Sum",
+    "SupportsSort",
     "ToolEntry",
     "UnknownSpaceError",
     "View",
     "ViewError",
     "ViewIndexError",
     "ViewType",
+    "argsort",
     "atomic_add",
     "atomic_and",
     "atomic_div",
@@ -171,6 +179,7 @@ __all__ = [
     "float32",
     "float64",
     "function",
+    "histogram",
     "hookimpl",
     "int8",
     "int16",
@@ -179,6 +188,7 @@ __all__ = [
     "kernel",
     "live_allocations",
     "local",
+    "lower_bound",
     "parallel_for",
     "parallel_reduce",
     "philox4x32",
@@ -192,6 +202,9 @@ __all__ = [
     "random_uniform32",
     "realloc",
     "resize",
+    "searchsorted",
+    "sort",
+    "sort_by_key",
     "space",
     "spaces",
     "static",
@@ -200,6 +213,7 @@ __all__ = [
     "uint16",
     "uint32",
     "uint64",
+    "upper_bound",
     "use_space",
     "view_of",
 ]  # fmt: skip

@@ -18,6 +18,7 @@ from .memory import MemorySpace
 if TYPE_CHECKING:
     from .kernel import Kernel
     from .reducer import Reducer
+    from .view import View
 
 API_VERSION = (0, 1)
 
@@ -183,6 +184,29 @@ class ReportsThreads(Protocol):
     """A host-parallel space that can say which threading runtime it really uses."""
 
     def threading_runtime(self) -> str: ...
+
+
+@runtime_checkable
+class SupportsSort(Protocol):
+    """A space whose own library sorts; elsewhere `es.sort` and its siblings launch kernels.
+
+    Each call is in order with what was launched on the space and may return before it is done;
+    it then keeps its Views alive. Views are checked already: reachable, writable where they are
+    changed, apart in memory, and not empty. Strides may be any, also negative; Views with a
+    layout of one's own are not given. NaN is greater than every number.
+    """
+
+    def sort(self, view: View, descending: bool) -> None:
+        """Sort a View of rank 1, of integers, floats or bools, in place."""
+
+    def argsort(self, keys: View, descending: bool, out: View) -> None:
+        """Store into `out`, of int64, the permutation that sorts `keys`.
+
+        Equal keys keep their order, in descending order, too.
+        """
+
+    def permute(self, view: View, order: View) -> None:
+        """Row `i` of a View of any rank and dtype becomes what row ``order[i]`` was."""
 
 
 @dataclass(frozen=True, slots=True)

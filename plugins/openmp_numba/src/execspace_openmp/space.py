@@ -7,6 +7,7 @@ import os
 from execspace import (
     HOST,
     ExecutionSpace,
+    HostSort,
     Kernel,
     LaunchSpec,
     MemorySpace,
@@ -18,7 +19,7 @@ from execspace import (
 from .threads import GOMP, find_runtime, pin_numba_layer, thread_count
 
 
-class OpenMPSpace(ExecutionSpace):
+class OpenMPSpace(HostSort):
     """Runs kernels on all cores; a launch returns when every thread is done.
 
     Ranges too small to be worth waking a team run on the calling thread. After a fork the

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from execspace import HOST, ExecutionSpace, Kernel, LaunchSpec, MemorySpace, Plan, SpaceError
+from execspace import (
+    HOST,
+    ExecutionSpace,
+    HostSort,
+    Kernel,
+    LaunchSpec,
+    MemorySpace,
+    Plan,
+    SpaceError,
+)
 
 
 def _no_device(name: str, device: str | None) -> None:
@@ -10,7 +19,7 @@ def _no_device(name: str, device: str | None) -> None:
         raise SpaceError(f"Space '{name}' has no devices to choose from, got '{name}:{device}'.")
 
 
-class SerialSpace(ExecutionSpace):
+class SerialSpace(HostSort):
     """Runs kernels on the calling thread, in order; a launch returns when it is done."""
 
     name = "serial"

@@ -1,0 +1,154 @@
+"""What the algorithms that the host calls have in common: arguments, space, overlap.
+
+Algorithms take Views and arrays, as launches do, and run on the space that a launch on the same
+Views would run on.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from . import selection
+from .errors import DTypeError, SpaceAccessError, ViewError, ViewIndexError
+from .interop import view_of
+from .memory import ArrayInterface
+from .space import ExecutionSpace
+from .view import View
+
+
+def argument(
+    source: Any, what: str, role: str, *, writable: bool = False, numbers: bool = True
+) -> View:
+    """An argument as a View: of rank 1 and of real numbers, or any of rank 1 to 8.
+
+    Raises
+    ------
+    TypeError
+        If it is neither a View nor an array.
+    ViewError, DTypeError
+        If it has another rank, no real numbers, or is read-only and must not be.
+    """
+    try:
+        view = view_of(source, label=f"{role} of {what}")
+    except TypeError as error:
+        if isinstance(error, DTypeError):
+            raise DTypeError(f"{what}: {role}: {error}") from None
+        raise TypeError(
+            f"{what}: {role} is of type {type(source).__name__!r}; expected a View or an array. "
+            f"Make it an array: np.asarray(...)."
+        ) from None
+    if numbers and view.rank != 1:
+        raise ViewError(
+            f"{what}: View '{view.label}' has rank {view.rank}; expected rank 1. Take one row or "
+            f"column of it, such as A[:, 0]."
+        )
+    if view.rank == 0:
+        raise ViewError(
+            f"{what}: View '{view.label}' has rank 0 and so no rows; expected rank 1 or more."
+        )
+    if numbers and view.dtype.kind not in "biuf":
+        kind = "records" if view.dtype.fields is not None else view.dtype.name
+        raise DTypeError(
+            f"{what}: View '{view.label}' holds {kind}, which have no order; expected integers, "
+            f"floats or bools."
+        )
+    if writable and view.is_readonly:
+        raise ViewError(
+            f"{what}: View '{view.label}' is read-only; copy it into a new View with "
+            f"es.deep_copy, and pass that."
+        )
+    return view
+
+
+def part(view: View, begin: int | None, end: int | None, what: str) -> View:
+    """The elements `begin <= i < end`; None is the end of that side."""
+    if begin is None and end is None:
+        return view
+    n = view.shape[0]
+    try:
+        first = 0 if begin is None else operator.index(begin)
+        last = n if end is None else operator.index(end)
+    except TypeError:
+        raise ViewError(f"{what}: begin={begin!r}, end={end!r}; expected integers.") from None
+    if not 0 <= first <= last <= n:
+        raise ViewIndexError(
+            f"{what}: begin={first}, end={last} is no range of View '{view.label}' of extent {n}; "
+            f"expected 0 <= begin <= end <= {n}."
+        )
+    return view[first:last]  # type: ignore[no-any-return]
+
+
+def result(out: Any, what: str, shape: tuple[int, ...], dtype: Any, space: ExecutionSpace) -> View:
+    """The View that receives a result: `out` if it is given and fits, else a new one."""
+    goal = np.dtype(dtype)
+    if out is None:
+        return View(shape, goal, label=what, space=space)
+    view = argument(out, what, "out", writable=True)
+    if view.shape != shape or view.dtype != goal:
+        raise ViewError(
+            f"{what}: out is View '{view.label}' of shape {view.shape} and dtype "
+            f"{view.dtype.name}; expected shape {shape} and dtype {goal.name}."
+        )
+    return view
+
+
+def choose_space(
+    spec: str | ExecutionSpace | None, views: Sequence[View], what: str
+) -> ExecutionSpace:
+    """The space to run on, by the rule for launches; it reaches all of the Views.
+
+    Raises
+    ------
+    UnknownSpaceError, SpaceUnavailableError
+    SpaceAccessError
+        If it cannot reach one of the Views.
+    """
+    space = selection.resolve(spec) if spec is not None else _implied(views)
+    for view in views:
+        if not view.memory_space.reachable_from(space):
+            raise SpaceAccessError(
+                f"{what}: View '{view.label}' is in memory space '{view.memory_space.name}', "
+                f"which space '{space.name}' cannot reach. Copy it first: "
+                f"es.create_mirror_view_and_copy('{space.name}', ...)."
+            )
+    selection.note(space)
+    return space
+
+
+def _implied(views: Sequence[View]) -> ExecutionSpace:
+    default = selection.default_space()
+    if selection.CURRENT.get() is not None or _reaches_all(default, views):
+        return default
+    able = {v.space.name: v.space for v in views if v.space and _reaches_all(v.space, views)}
+    return next(iter(able.values())) if len(able) == 1 else default
+
+
+def _reaches_all(space: ExecutionSpace, views: Sequence[View]) -> bool:
+    return all(v.memory_space.reachable_from(space) for v in views)
+
+
+def check_apart(views: Sequence[View], what: str) -> None:
+    """Raise ViewError if two of the Views have elements in common."""
+    for k, a in enumerate(views):
+        for b in views[:k]:
+            if _share_elements(a, b):
+                raise ViewError(
+                    f"{what}: View '{b.label}' and View '{a.label}' overlap in memory; expected "
+                    f"Views that do not. Copy one of them first with es.deep_copy."
+                )
+
+
+def _share_elements(a: View, b: View) -> bool:
+    if a.memory_space is not b.memory_space or not (a.size and b.size):
+        return False
+    # The arrays only describe the memory, which may be out of reach; nothing is read.
+    x, y = (np.asarray(ArrayInterface(view, None)) for view in (a, b))
+    most: Any = 100_000  # the exact answer may take exponential time for odd strides
+    try:
+        return bool(np.shares_memory(x, y, max_work=most))
+    except np.exceptions.TooHardError:
+        return True

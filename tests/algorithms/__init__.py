@@ -1,0 +1,1 @@
+"""Sorting, searching and histograms against NumPy, on every space."""
