@@ -9,6 +9,7 @@ A table stands between `<!-- generated: name -->` and `<!-- end -->`.
 from __future__ import annotations
 
 import argparse
+import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -17,8 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from execspace import config
-from execspace_compiler import advice
+import execspace as es
+from execspace import builtin_reducers, config
+from execspace.reducer import flattened
+from execspace_compiler import advice, reductions
 from execspace_compiler.ops import (
     CALLEES,
     COMPLEX_FUNCTIONS,
@@ -202,6 +205,49 @@ def environment() -> str:
     return table(["Variable", "Default", "Meaning"], rows)
 
 
+def reducers() -> str:
+    """The built-in reducers, with what each gives for an empty range."""
+    rows = []
+    for name, reducer in vars(builtin_reducers).items():  # in the order of the source
+        public = name in es.__all__
+        if public and isinstance(reducer, type) and issubclass(reducer, builtin_reducers.BuiltIn):
+            meaning = re.split(r"; | \(|\.(?:\s|$)", inspect.getdoc(reducer) or "")[0]
+            contribution, result, empty = _nothing(reducer)
+            rows.append([f"`es.{name}`", meaning, contribution, result, empty])
+    head = ["Reducer", "Gives", "The kernel returns", "Result", "Empty range"]
+    return table(head, rows)
+
+
+def _nothing(reducer: type[builtin_reducers.BuiltIn]) -> tuple[str, str, str]:
+    """What a reducer takes, what it gives, and what it gives for an empty range."""
+    if reducer.kind in reductions._WHERE:
+        takes, kernels = "`(condition, location)`", [lambda i: (i > 0, i)]
+    elif reducer.kind in reductions._LOCATED:
+        takes, kernels = "`(value, location)`", [lambda i: (i / 2, i)]
+    elif reducer.kind in ("band", "bor"):
+        takes, kernels = "an integer", [lambda i: i]
+    else:
+        takes, kernels = "a number", [lambda i: i / 2, lambda i: i]
+    none = es.RangePolicy(0, space="oracle")
+    found = [es.parallel_reduce(none, kernel, reducer=reducer) for kernel in kernels]
+    result = found[0]
+    fields = ", ".join(getattr(result, "_fields", ()))
+    gives = f"`{type(result).__name__}({fields})`" if fields else "the value"
+    if isinstance(result, bool):
+        gives = "a bool"
+    elif not fields and reducer.kind in reductions._WHERE:
+        gives = "the location"
+    texts = list(dict.fromkeys(", ".join(map(_limit, flattened(v))) for v in found))
+    return takes, gives, "; of integers ".join(texts)
+
+
+def _limit(value: Any) -> str:
+    limits = np.iinfo(np.int64)
+    if type(value) is int:
+        return {limits.max: "greatest", limits.min: "least"}.get(value, str(value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
 TABLES = {
     "promotion-weak": promotion_weak,
     "promotion-strong": promotion_strong,
@@ -210,6 +256,7 @@ TABLES = {
     "refused": refused,
     "ulp": ulp,
     "environment": environment,
+    "reducers": reducers,
 }
 
 
