@@ -192,7 +192,7 @@ def test_messages_about_launches_say_what_is_expected(name):
 
 # Faults that are about no type: a number, a step, a name.
 NO_TYPES = {
-    "argument_given_twice",
+    "argument_given_twice", "atomic_division_by_zero",
     "division_by_literal_zero", "division_of_constants_by_zero", "infinity_as_an_integer",
     "local_array_of_negative_extent", "nan_as_an_integer", "range_with_step_zero",
     "remainder_by_zero",

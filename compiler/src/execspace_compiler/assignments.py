@@ -31,7 +31,7 @@ from .values import (
     scalar,
     type_of,
 )
-from .views import Place
+from .views import Place, is_atomic
 
 _SIGNS = frozenset(OPERATOR_SIGNS)
 
@@ -193,9 +193,9 @@ class AssignmentRules(ExpressionRules):
             scalar(place, s.target.loc)
             raise AssertionError(f"a number: {place}")
         assert isinstance(place.view.type, ViewTy)
-        atomic = "atomic" in place.view.type.traits
+        atomic = is_atomic(place)
         if atomic:
-            self.check_aligned(place, s.loc)
+            self.check_aligned(place, s.loc, s.op)
         kept = tuple(i if _pure(i) else self.keep(i) for i in place.indices)
         byte = place.byte
         if byte is not None and not _pure(byte):
@@ -227,7 +227,8 @@ class AssignmentRules(ExpressionRules):
             kept = tuple(self.keep(i) for i in place.indices)
             place = Place(place.view, kept, self.keep(place.byte), place.type)
             self.out += emitted
-        self.atomic(s.op, place, right, s.loc, s.value.loc)
+        value = self.of_element(s.op, place.type, right, s.loc, s.value.loc)
+        self.atomic(s.op, place, (value,), s.loc)
 
 
 def _pure(e: ir.Expr) -> bool:

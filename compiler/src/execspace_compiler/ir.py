@@ -191,18 +191,29 @@ class Print:
 class Atomic:
     """Change an element as one indivisible step: `element = element op value`.
 
-    `op` is an operation of ops.ATOMICS. `name` receives the value before it (`fetch` "old") or
-    after it ("new"); it is None where neither is wanted.
+    `op` is an operation of ops.ATOMICS, `type` that of the element, and of `values` there are
+    two for "compare_exchange" (expected, desired), none for "load" and one for the others.
+    `name` receives the value before it (`fetch` "old") or after it ("new"); it is None where
+    neither is wanted. "load" acquires, "store" releases, the exchanges do both; the others are
+    relaxed. Only "add" and "sub" of complex128 without a name may change the two parts one
+    after the other.
     """
 
     name: str | None
     op: str
     view: Var
     indices: tuple[Expr, ...]
-    value: Expr
+    type: Scalar
+    values: tuple[Expr, ...]
     fetch: str = "old"
     loc: Loc = field(default=NOWHERE, compare=False)
     byte: Expr | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether all bits of the element must change as one."""
+        parts = self.type.name == "complex128" and self.op in ("add", "sub")
+        return not parts or self.name is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,7 +385,8 @@ def _lines(body: tuple[Stmt, ...], depth: int) -> list[str]:
                 out.append(f"{pad}{_place_text(s)} = {s.value}")
             case Atomic():
                 name = "" if s.name is None else f"{s.name} = {s.fetch} of "
-                out.append(f"{pad}{name}atomic {s.op} {_place_text(s)}, {s.value}")
+                texts = (f"{s.op} {_place_text(s)}:{s.type.strong}", *map(str, s.values))
+                out.append(f"{pad}{name}atomic {', '.join(texts)}")
             case Clear():
                 out.append(f"{pad}clear {s.array}")
             case Fail():
@@ -472,8 +484,10 @@ def expressions(s: Stmt) -> tuple[Expr, ...]:
     match s:
         case Assign() | Evaluate() | Unpack():
             return (s.value,)
-        case Store() | Atomic():
+        case Store():
             return (*s.indices, s.value) if s.byte is None else (*s.indices, s.byte, s.value)
+        case Atomic():
+            return (*s.indices, *(() if s.byte is None else (s.byte,)), *s.values)
         case StoreAt():
             return (s.index, s.value)
         case If() | While():
@@ -502,7 +516,9 @@ def with_expressions(s: Stmt, new: tuple[Expr, ...]) -> Stmt:
         case Store() | Atomic():
             rank = len(s.indices)
             byte = None if s.byte is None else new[rank]
-            return replace(s, indices=new[:rank], byte=byte, value=new[-1])
+            if isinstance(s, Store):
+                return replace(s, indices=new[:rank], byte=byte, value=new[-1])
+            return replace(s, indices=new[:rank], byte=byte, values=new[len(new) - len(s.values) :])
         case StoreAt():
             return replace(s, index=new[0], value=new[1])
         case If() | While():
@@ -522,10 +538,29 @@ def with_expressions(s: Stmt, new: tuple[Expr, ...]) -> Stmt:
     return s
 
 
+def writes(s: Store | Atomic) -> bool:
+    """Whether it is more than an atomic load."""
+    return isinstance(s, Store) or s.op != "load"
+
+
+def outcome(op: str, old: Expr, value: Expr, type: Scalar) -> Expr:
+    """What an atomic step `op` of ops.ATOMICS stores, from the element and the value.
+
+    Not for "load" and "compare_exchange", which need no arithmetic.
+    """
+    if op in ("exchange", "store"):
+        return value
+    if op == "nand":
+        both = Op("bitand", (old, value), type)
+        return Op("not" if type.kind == "b" else "invert", (both,), type)
+    name = {"min": "minimum", "max": "maximum"}.get(op, op)
+    return Op(name, (old, value), type)
+
+
 def written_views(function: Function) -> frozenset[str]:
     """View parameters that a function may store into, itself or through a helper."""
     statements = walk_statements(function.body)
-    names = {s.view.name for s in statements if isinstance(s, Store | Atomic)}
+    names = {s.view.name for s in statements if isinstance(s, Store | Atomic) and writes(s)}
     for e in walk_expressions(function.body):
         if isinstance(e, Call):
             passed = (a for a in e.args if isinstance(a, Var) and isinstance(a.type, ViewTy))

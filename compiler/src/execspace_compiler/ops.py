@@ -62,12 +62,15 @@ OPERATIONS: dict[str, str] = {
     "reduce_max": "joins two partial maxima; NaN if either is, zeros of either sign are equal",
 }
 
-# What an atomic step makes of the element and the value.
+# What an atomic step makes of the element and the value; `ir.outcome` has it as an expression.
 ATOMICS: dict[str, str] = {
     "add": "element + value", "sub": "element - value", "mul": "element * value",
-    "truediv": "element / value", "min": "the lesser; NaN if either is",
-    "max": "the greater; NaN if either is", "bitand": "element & value",
-    "bitor": "element | value", "bitxor": "element ^ value", "exchange": "value",
+    "truediv": "element / value", "floordiv": "element // value", "mod": "element % value",
+    "min": "the lesser; NaN if either is", "max": "the greater; NaN if either is",
+    "bitand": "element & value", "bitor": "element | value", "bitxor": "element ^ value",
+    "nand": "~(element & value)", "lshift": "element << value", "rshift": "element >> value",
+    "exchange": "value", "compare_exchange": "the second value, if it is the first to the bit",
+    "load": "element", "store": "value",
 }  # fmt: skip
 
 # Mathematical functions of one or two floats, computed in the type of their operands.

@@ -83,16 +83,6 @@ class Checked:
         """Set a number within a record."""
         self._bytes(key, byte, type(value))[()] = value
 
-    def atomic(self, op: str, new: bool, key: Any, byte: Any, to: Any, value: Any) -> Any:
-        """Change an element; the value before or after it."""
-        old = self[key] if byte is None else self.field(key, byte, to)
-        result = _ATOMICS[op](old, value)
-        if byte is None:
-            self[key] = result
-        else:
-            self.set_field(key, byte, result)
-        return result if new else old
-
 
 class Status:
     """Turns a failed assertion into an exception at once."""
@@ -251,14 +241,6 @@ def _gamma_at_pole(x: Any) -> float:
 erf, erfc = _real_function("erf"), _real_function("erfc")
 gamma = _real_function("gamma", _gamma_at_pole)
 lgamma = _real_function("lgamma", lambda x: math.inf)
-
-
-_ATOMICS: dict[str, Any] = {
-    "add": np.add, "sub": np.subtract, "bitand": np.bitwise_and, "bitor": np.bitwise_or,
-    "bitxor": np.bitwise_xor, "min": minimum, "max": maximum, "exchange": lambda a, b: b,
-    "mul": lambda a, b: complex_mul(a, b) if np.iscomplexobj(a) else a * b,
-    "truediv": lambda a, b: complex_div(a, b) if np.iscomplexobj(a) else a / b,
-}  # fmt: skip
 
 
 # -- plans ------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from execspace.errors import DTypeError
 from . import hir, ir
 from .calls import CallRules
 from .diagnostics import Loc, type_fault
-from .ops import ATOMICS
 from .types import (
     BOOL,
     INDEX,
@@ -25,7 +24,6 @@ from .types import (
     SubArray,
     ViewTy,
     element_of,
-    promote,
 )
 from .values import (
     Fixed,
@@ -55,25 +53,9 @@ class Place:
     type: Scalar
 
 
-_KINDS = {"b": "bools", "i": "integers", "f": "floats", "c": "complex numbers"}
-
-
-def _aligned(place: Place) -> bool:
-    """Whether a number within a record lies at a multiple of its size."""
-    assert isinstance(place.view.type, ViewTy)
-    size = place.type.itemsize // (2 if place.type.kind == "c" else 1)
-    inside = place.byte is None or _is_multiple(place.byte, size)
-    return inside and place.view.type.element.itemsize % size == 0
-
-
-def _is_multiple(e: ir.Expr, size: int) -> bool:
-    """Whether an offset is known to be a multiple of a size."""
-    if isinstance(e, ir.Const):
-        return bool(e.value % size == 0)
-    if isinstance(e, ir.Op) and e.op in ("add", "mul"):
-        found = [_is_multiple(a, size) for a in e.args]
-        return all(found) if e.op == "add" else any(found)
-    return size == 1
+def is_atomic(place: Place) -> bool:
+    """Whether each access to it is atomic."""
+    return isinstance(place.view.type, ViewTy) and "atomic" in place.view.type.traits
 
 
 class ViewRules(CallRules):
@@ -413,7 +395,12 @@ class ViewRules(CallRules):
     # -- loads and stores ---------------------------------------------------------------------
 
     def load(self, place: Place, loc: Loc) -> ir.Expr:
-        """The number at a place."""
+        """The number at a place; of a View with the atomic trait by an atomic step."""
+        if is_atomic(place):
+            self.check_aligned(place, loc)
+            found = self.atomic("load", place, (), loc, "old")
+            assert found is not None
+            return found
         return ir.Load(place.view, place.indices, place.type, loc, place.byte)
 
     def read(self, found: Value | Place, loc: Loc) -> Value:
@@ -429,7 +416,14 @@ class ViewRules(CallRules):
                 what = f"a field of {place.type} in {describe(place.view)}"
             hint = "take its .real or abs() first"
             raise type_fault(at, f"cannot store {e.type} into {what}", hint)
-        return ir.Store(place.view, place.indices, self.coerce(e, place.type), loc, place.byte)
+        converted = self.coerce(e, place.type)
+        if is_atomic(place):
+            self.check_aligned(place, loc)
+            return ir.Atomic(
+                None, "store", place.view, place.indices, place.type, (converted,), "old", loc,
+                place.byte,
+            )  # fmt: skip
+        return ir.Store(place.view, place.indices, converted, loc, place.byte)
 
     def writable(self, view: ir.Var, loc: Loc) -> None:
         """A fault for a View that kernels may not store into."""
@@ -441,46 +435,14 @@ class ViewRules(CallRules):
             )
 
     def atomic(
-        self, op: str, place: Place, value: Value, loc: Loc, at: Loc, fetch: str | None = None
+        self, op: str, place: Place, values: Sequence[ir.Expr], loc: Loc, fetch: str | None = None
     ) -> ir.Expr | None:
         """Emit an atomic step on an element; its old or new value if wanted."""
-        type = place.type
-        e = scalar(value, at)
-        allowed = {"truediv": "f", "add": "iufc", "sub": "iufc", "exchange": "iufc"}.get(op, "iuf")
-        if op in ("bitand", "bitor", "bitxor"):
-            allowed = "biu"
-        if type.kind not in allowed:
-            kinds = [_KINDS[k] for k in allowed if k != "u"]
-            what = op if op in ("min", "max") else ATOMICS[op]
-            raise type_fault(
-                loc,
-                f"there is no atomic {what!r} for elements of {type}",
-                f"it exists for {' and '.join(', '.join(kinds).rsplit(', ', 1))}",
-            )
-        joined = promote(type, e.type)
-        if joined.strong != type.strong:
-            raise type_fault(
-                at,
-                f"an atomic step on {type} with {e.type} would compute in {joined.strong}",
-                f"convert the value: es.{type}(...)",
-            )
-        name = None if fetch is None else self.temporary(type)
-        self.out.append(
-            ir.Atomic(
-                name, op, place.view, place.indices, self.coerce(e, type), fetch or "old", loc,
-                place.byte,
-            )
-        )  # fmt: skip
-        return None if name is None else ir.Var(name, type, loc)
+        raise NotImplementedError
 
-    def check_aligned(self, place: Place, loc: Loc) -> None:
+    def check_aligned(self, place: Place, loc: Loc, op: str = "") -> None:
         """A fault for a number within a record that no atomic step can change."""
-        if place.byte is not None and not _aligned(place):
-            raise type_fault(
-                loc,
-                f"the field of {place.type} is not aligned, so it cannot be changed atomically",
-                "make the dtype with np.dtype(..., align=True)",
-            )
+        raise NotImplementedError
 
     def temporary(self, type: Any) -> str:
         """A new variable."""

@@ -1,4 +1,4 @@
-"""Typing of execspace's own words in kernels: es.local, es.printf, es.subview, atomic steps."""
+"""Typing of execspace's own words in kernels: es.local, es.printf, es.subview, tuples."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import execspace
 
 from . import ir
-from .calling import FunctionCalls
+from .atomic_words import ATOMIC_WORDS, AtomicRules
 from .diagnostics import Loc, type_fault
 from .modules import local_array
 from .printing import conversions
@@ -16,21 +16,13 @@ from .values import (
     Obj,
     TupleValue,
     Value,
-    counted,
     describe,
     is_view,
     scalar,
 )
-from .views import Place
-
-_ATOMIC_CALLS: dict[Any, str] = {
-    execspace.atomic_add: "add", execspace.atomic_sub: "sub", execspace.atomic_mul: "mul",
-    execspace.atomic_div: "truediv", execspace.atomic_min: "min", execspace.atomic_max: "max",
-    execspace.atomic_and: "bitand", execspace.atomic_or: "bitor", execspace.atomic_xor: "bitxor",
-}  # fmt: skip
 
 
-class WordRules(FunctionCalls):
+class WordRules(AtomicRules):
     """Calls of functions that execspace defines itself, and of Python's on tuples."""
 
     def _enumerate(self, tuples: list[tuple[Value, ...]], loc: Loc) -> Value:
@@ -67,7 +59,7 @@ class WordRules(FunctionCalls):
     # -- words of execspace -------------------------------------------------------------------
 
     def special_call(self, target: Any, args: Sequence[Value], loc: Loc) -> Value | None:
-        """es.local, es.printf and es.subview; None for anything else."""
+        """es.local, es.printf, es.subview and atomic functions; None for anything else."""
         if target is execspace.local:
             type = self.local_type(args, loc)
             name = local_array(loc)
@@ -95,24 +87,8 @@ class WordRules(FunctionCalls):
             self.out.append(ir.Print(tuple(pieces), loc))
             self.module.prints = True
             return Obj(None, "None")
-        if target in _ATOMIC_CALLS:
-            name = f"es.{target.__name__}"
-            hint = f"write {name}(A, i, value)"
-            if len(args) != 3:
-                got = counted(len(args), "argument")
-                raise type_fault(loc, f"{name} takes a View, an index and a value, got {got}", hint)
-            key = args[1].items if isinstance(args[1], TupleValue) else (args[1],)
-            if not is_view(args[0]):
-                raise type_fault(loc, f"{name} takes a View first, got {describe(args[0])}", hint)
-            place = self.part_of(args[0], list(key), [loc] * len(key), loc)
-            if not isinstance(place, Place):
-                hint = "give an integer for each dimension"
-                if place.field is not None:
-                    hint = 'launch with A.with_traits("atomic") and change a field: A[i].x += value'
-                raise type_fault(loc, f"{name} changes a number, not {describe(place)}", hint)
-            self.writable(place.view, loc)
-            self.atomic(_ATOMIC_CALLS[target], place, args[2], loc, loc)
-            return Obj(None, "None")
+        if isinstance(target, Hashable) and target in ATOMIC_WORDS:
+            return self.atomic_call(target, args, loc)
         tuples = _TUPLE_CALLS.get(target) if isinstance(target, Hashable) else None
         if tuples is not None:
             other = [a for a in args if not isinstance(a, TupleValue)]

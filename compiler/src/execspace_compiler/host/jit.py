@@ -53,6 +53,7 @@ from ..printers.numba import VERSION, NumbaPrinter
 from ..printers.python import function_name, identifier, part_of_view
 from ..types import Pointer, Scalar, ViewTy
 from .output import flush_c_output
+from .wide import aligned_call, aligned_views, refuse_wide
 
 # Below this much work, in additions, a range runs on the calling thread: waking a team costs
 # about a microsecond when it is spinning, and far more when it sleeps.
@@ -165,6 +166,7 @@ def compile_plan(
         if found is None:
             lowered = lower_kernel(kernel, spec)
             _refuse_float16(lowered, space)
+            refuse_wide(lowered, space)
             order = index_order(lowered.body, spec.policy)
             disjoint = not may_overlap and bool(_written_pairs(lowered))
             text = launch_module(lowered, order, launcher, disjoint)
@@ -183,6 +185,8 @@ def compile_plan(
     from_disk = bool(launch.stats.cache_hits)
     overlapping = _Overlapping(space, kernel, spec, launcher) if disjoint else None
     call = _caller(kernel.name, spec, entry, launcher, overlapping, module)
+    if module.ALIGNED:
+        call = aligned_call(call, kernel.name, module.ALIGNED)
     if module.PRINTS or module.ASSERTIONS:
         call = _reporting(call, kernel.name, module, spec.policy.rank)
     if profiling.TOOLS:
@@ -300,6 +304,7 @@ def launch_module(
     body = _launch_text(printer, module, lowered, launcher)
     body += ["", "", f"PRINTS = {lowered.prints}", f"ASSERTIONS = {_assertion_table(lowered)}"]
     body.append(f"LIMITS = {lowered.limits}")
+    body.append(f"ALIGNED = {aligned_views(lowered)}")
     return "\n".join(head) + "\n" + printer.text() + "\n\n" + "\n".join(body) + "\n"
 
 

@@ -52,9 +52,15 @@ from .arithmetic import (
     uint_mod,
     uint_pow,
 )
+from .atomics import (
+    atomic_load,
+    atomic_rmw,
+    atomic_store,
+    compare_exchange,
+    number_at,
+    try_exchange,
+)
 from .memory import (
-    atomic,
-    atomic_field,
     clear,
     footprint,
     independent_loop,

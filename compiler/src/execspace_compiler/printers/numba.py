@@ -13,6 +13,7 @@ import math
 from .. import ir
 from ..infer import STATUS
 from ..types import BOOL, INDEX_WEAK, Pointer, Record, Scalar, ViewTy
+from .atomics import numba_lines
 from .python import (
     COMPARISONS,
     INFIX,
@@ -23,7 +24,7 @@ from .python import (
     part_of_view,
 )
 
-VERSION = "4"  # part of every cache key; raise it when the text for the same IR changes
+VERSION = "5"  # part of every cache key; raise it when the text for the same IR changes
 
 _NATIVE = frozenset(("int64", "uint64", "float64", "float32", "complex128", "complex64", "bool"))
 
@@ -235,7 +236,7 @@ class NumbaPrinter(PythonPrinter):
     def _record_place(self, e: ir.Load | ir.Store | ir.Atomic) -> str:
         """Arguments that say where a number within a record is: pointer, bytes from it, type."""
         assert isinstance(e.view.type, ViewTy) and e.byte is not None
-        kind = e.type if isinstance(e, ir.Load) else e.value.type
+        kind = e.value.type if isinstance(e, ir.Store) else e.type
         assert isinstance(kind, Scalar)
         size = e.view.type.element.itemsize
         at = f"({self._offset(e.view, e.indices)}) * {size} + {self.expr(e.byte)}"
@@ -256,14 +257,14 @@ class NumbaPrinter(PythonPrinter):
         name = "store_disjoint" if scope else "store"
         return f"_r.{name}({place}, {value}{scope})"
 
-    def atomic(self, s: ir.Atomic) -> str:
-        if s.byte is not None:
-            place = self._record_place(s)
-        else:
-            place = f"{identifier(s.view.name)}, {self._offset(s.view, s.indices)}"
-        kind = "atomic" if s.byte is None else "atomic_field"
-        call = f"_r.{kind}({s.op!r}, {s.fetch == 'new'}, {place}, {self.expr(s.value)})"
-        return call if s.name is None else f"{identifier(s.name)} = {call}"
+    def atomic(self, s: ir.Atomic) -> list[str]:
+        name = None if s.name is None else identifier(s.name)
+        pointer, offset = identifier(s.view.name), self._offset(s.view, s.indices)
+        if s.byte is None:
+            return numba_lines(self, s, pointer, offset, name)
+        number = f"_number_{s.type.name}"
+        place = f"{number} = _r.number_at({self._record_place(s)})"
+        return [place, *numba_lines(self, s, number, "0", name)]
 
     def clear(self, s: ir.Clear) -> str:
         t = s.array.type

@@ -9,6 +9,7 @@ from __future__ import annotations
 from .. import ir
 from ..infer import STATUS
 from ..types import Record, Scalar, ViewTy
+from .atomics import oracle_lines
 from .numba import _float_text, type_name
 from .python import INFIX, Line, PythonPrinter, function_name, identifier
 
@@ -70,16 +71,10 @@ class OraclePrinter(PythonPrinter):
             return f"{view}.set_field(({self._indices(s.indices)}), {self.expr(s.byte)}, {value})"
         return f"{view}[{self._indices(s.indices)}] = {value}"
 
-    def atomic(self, s: ir.Atomic) -> str:
-        view, value = identifier(s.view.name), self.expr(s.value)
-        if s.byte is None:
-            place = f"({self._indices(s.indices)}), None, None"
-        else:
-            assert isinstance(s.value.type, Scalar)
-            kind = type_name(s.value.type)
-            place = f"({self._indices(s.indices)}), {self.expr(s.byte)}, {kind}"
-        call = f"{view}.atomic({s.op!r}, {s.fetch == 'new'}, {place}, {value})"
-        return call if s.name is None else f"{identifier(s.name)} = {call}"
+    def atomic(self, s: ir.Atomic) -> list[str]:
+        name = None if s.name is None else identifier(s.name)
+        key = f"({self._indices(s.indices)})"
+        return oracle_lines(self, s, identifier(s.view.name), key, type_name(s.type), name)
 
     def clear(self, s: ir.Clear) -> str:
         t = s.array.type

@@ -98,8 +98,8 @@ class PythonPrinter(ABC):
         """Call of a function of the module."""
 
     @abstractmethod
-    def atomic(self, s: ir.Atomic) -> str:
-        """Change an element indivisibly."""
+    def atomic(self, s: ir.Atomic) -> list[str]:
+        """Lines that change an element indivisibly."""
 
     @abstractmethod
     def clear(self, s: ir.Clear) -> str:
@@ -181,7 +181,7 @@ class PythonPrinter(ABC):
                 case ir.Store():
                     out.append(Line(pad + self.store(s), s.loc))
                 case ir.Atomic():
-                    out.append(Line(pad + self.atomic(s), s.loc))
+                    out += [Line(pad + line, s.loc) for line in self.atomic(s)]
                 case ir.Clear():
                     out.append(Line(pad + self.clear(s), s.loc))
                 case ir.Fail():

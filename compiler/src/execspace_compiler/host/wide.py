@@ -1,0 +1,96 @@
+"""What atomic steps on whole numbers ask of a host: 16-byte exchanges, and aligned Views.
+
+An element of complex128 changes as a whole by an instruction for 16 bytes, which traps where the
+address is no multiple of 16. NumPy promises 8 only, so Views are looked at at each launch.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import llvmlite.binding
+import numba
+
+from execspace import ExecutionSpace, KernelTypeError, LaunchError
+
+from .. import ir
+from ..diagnostics import Diagnostic
+from ..pipeline import Lowered
+from ..types import ViewTy
+
+Requirement = tuple[int, str, int]
+
+
+def has_wide_exchange() -> bool:
+    """Whether code for this host can exchange 16 bytes at once."""
+    if platform.machine().lower() not in ("x86_64", "amd64"):
+        return platform.machine().lower() in ("aarch64", "arm64")
+    chosen = numba.config.CPU_FEATURES
+    if chosen is not None:
+        return "+cx16" in chosen.split(",")
+    if numba.config.CPU_NAME == "generic":
+        return False
+    return bool(llvmlite.binding.get_host_cpu_features().get("cx16", False))
+
+
+def refuse_wide(lowered: Lowered, space: ExecutionSpace) -> None:
+    """A KernelTypeError for a step on 16 bytes that this host has no instruction for."""
+    if has_wide_exchange():
+        return
+    for function in lowered.functions:
+        for s in ir.walk_statements(function.body):
+            if isinstance(s, ir.Atomic) and s.whole and s.type.itemsize == 16:
+                message = f"this processor has no atomic step on a whole {s.type}"
+                hint = "use complex64, or atomic_add and atomic_sub, which need no whole number"
+                found = Diagnostic(s.loc, message, hint)
+                raise KernelTypeError(
+                    f"in kernel '{lowered.kernel.name}' on space '{space.name}'\n\n{found}"
+                )
+
+
+def aligned_views(lowered: Lowered) -> tuple[Requirement, ...]:
+    """Position and name of each argument of which an atomic step needs a View whose address is
+    a multiple of more bytes than its dtype promises, and how many."""
+    needed: dict[str, dict[str, int]] = {}
+    for function in lowered.functions:  # callees come first
+        found: dict[str, int] = {}
+        for s in ir.walk_statements(function.body):
+            if isinstance(s, ir.Atomic) and s.whole and (s.type.kind == "c" or s.byte is not None):
+                found[s.view.name] = max(found.get(s.view.name, 1), s.type.itemsize)
+        for e in ir.walk_expressions(function.body):
+            if not isinstance(e, ir.Call) or e.function not in needed:
+                continue
+            callee = next(f for f in lowered.functions if f.name == e.function)
+            for p, a in zip(callee.parameters, e.args, strict=True):
+                size = needed[e.function].get(p.name, 1)
+                if size > 1 and isinstance(a, ir.Var) and isinstance(a.type, ViewTy):
+                    found[a.name] = max(found.get(a.name, 1), size)
+        needed[function.name] = found
+    rank = lowered.spec.policy.rank
+    sizes = [needed[lowered.body.name].get(p.name, 1) for p in lowered.body.parameters[rank:]]
+    names = [p.name for p in lowered.body.parameters[rank:]]
+    for c in lowered.spec.captures:
+        if c.argument is not None:
+            names[c.argument] = c.name
+    rows = enumerate(zip(names, sizes, strict=True))
+    return tuple((n, name, size) for n, (name, size) in rows if size > 1)
+
+
+def aligned_call(
+    call: Callable[..., Any], kernel: str, required: Sequence[Requirement]
+) -> Callable[..., Any]:
+    """A launch that raises LaunchError for a View whose address is not as `aligned_views` says."""
+
+    def launch(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
+        for n, name, size in required:
+            if args[n].data_ptr % size:
+                raise LaunchError(
+                    f"Kernel '{kernel}': View '{name}' starts at an address that is no multiple "
+                    f"of {size}, expected one for atomic steps on elements of {size} bytes. Copy "
+                    f"it into a View of your own, whose memory is aligned, with es.deep_copy."
+                )
+        return call(bounds, args)
+
+    return launch
