@@ -17,7 +17,9 @@ from paired import C, Contestant
 
 FLAGS = ("-O3", "-march=native", "-fopenmp", "-fPIC", "-shared")
 HEAD = """\
+#include <limits.h>
 #include <math.h>
+#include <omp.h>
 #include <time.h>
 static double now(void) {
     struct timespec t;

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from paired import Case
     from session import Session
 
-GROUPS = ("triad", "stencil", "subview", "reduction", "launch", "import", "cached", "compile")
+GROUPS = (
+    "triad", "stencil", "subview", "reduction", "scan", "launch", "import", "cached", "compile",
+)  # fmt: skip
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
     "EXECSPACE_NUM_THREADS",
@@ -107,18 +109,22 @@ def _wanted(group: str, name: str, only: list[str]) -> bool:
 
 
 def _cases(session: Session, only: list[str]) -> Iterator[Callable[[], Case]]:
+    from reducers import reducer_cases
     from reduction import reduction_cases
+    from scan import scan_cases
     from stencil import stencil_cases
     from subviews import subview_cases
     from triad import triad_cases
 
-    makers = {
-        "triad": triad_cases,
-        "stencil": stencil_cases,
-        "subview": subview_cases,
-        "reduction": reduction_cases,
-    }
-    for group, cases in makers.items():
+    makers = (
+        ("triad", triad_cases),
+        ("stencil", stencil_cases),
+        ("subview", subview_cases),
+        ("reduction", reduction_cases),
+        ("reduction", reducer_cases),
+        ("scan", scan_cases),
+    )
+    for group, cases in makers:
         if not only or any(text.partition(":")[0] == group for text in only):
             yield from cases(session)
 
