@@ -62,7 +62,7 @@ def every_form(operations, forms):
     return names["every_form"]
 
 
-DTYPES = ["int8", "int32", "int64", "uint16", "uint32", "uint64", "bool", "float32", "float64",
+DTYPES = ["int8", "int32", "int64", "uint32", "uint64", "bool", "float32", "float64",
           "complex64", "complex128"]  # fmt: skip
 
 
@@ -84,12 +84,12 @@ def results(dtype, launch, forms=3):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_operation_and_its_three_forms(space, dtype):
-    every = ("int32", "bool", "float64", "complex64", "complex128")
+    every = ("int32", "bool", "float64", "complex128")
     with es.use_space(space):
         results(dtype, es.parallel_for, forms=3 if dtype in every else 1)
 
 
-@pytest.mark.parametrize("dtype", ["int16", "uint8", *DTYPES])
+@pytest.mark.parametrize("dtype", ["int16", "uint8", "uint16", *DTYPES])
 def test_on_the_host_they_are_plain_python(dtype):
     def loop(n, kernel, *args):
         for i in range(n):
@@ -113,7 +113,7 @@ def exchanges(i, A, out, x):
     out[7] = es.atomic_load(A, 5)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint64", "float32", "complex64", "complex128"])
+@pytest.mark.parametrize("dtype", ["int8", "uint64", "float32", "complex128"])
 def test_steps_by_one_exchanges_loads_and_stores(space, dtype):
     A, out = np.arange(1, 7).astype(dtype), np.zeros(8, dtype)
     x = np.array([50, 60, 4], dtype)
@@ -376,7 +376,7 @@ def extremes(i, ready, A, x):
     es.atomic_min(A, 7 + i % 7, x[i])
 
 
-@pytest.mark.parametrize("dtype", ["int16", "uint64", "float32", "float64"])
+@pytest.mark.parametrize("dtype", ["int16", "float64"])
 def test_no_extreme_is_lost(threads, dtype):
     x = np.random.default_rng(3).permutation(MANY).astype(dtype)
     A = np.repeat(np.array([0, 30_000], dtype), 7)
@@ -392,8 +392,7 @@ def tickets(i, ready, counters, seen):
     seen[1, int(es.atomic_add_fetch(counters, 1, 1).real) - 1] += 1
 
 
-@pytest.mark.parametrize("dtype", ["int32", "uint64", "float32", "float64", "complex64",
-                                   "complex128"])  # fmt: skip
+@pytest.mark.parametrize("dtype", ["int32", "uint64", "float32", "float64", "complex128"])
 def test_what_is_fetched_is_fetched_once(threads, dtype):
     """Every thread draws numbers from a counter: each number is drawn exactly once."""
     seen = np.zeros((2, MANY), np.int32)

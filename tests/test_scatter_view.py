@@ -53,10 +53,13 @@ def greater(i, a, x):
     es.atomic_max(a, (i % 2, i % 3), x[i])
 
 
-@pytest.mark.parametrize("layout", ["right", "left"])
 @pytest.mark.parametrize(
-    ("op", "kernel", "join"),
-    [("prod", products, np.multiply), ("min", lesser, np.minimum), ("max", greater, np.maximum)],
+    ("op", "kernel", "join", "layout"),
+    [
+        ("prod", products, np.multiply, "right"),
+        ("min", lesser, np.minimum, "left"),
+        ("max", greater, np.maximum, "right"),
+    ],
 )
 def test_products_minima_and_maxima(space, op, kernel, join, layout):
     x = np.random.default_rng(5).permutation(60) - 30.0
