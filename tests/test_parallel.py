@@ -166,7 +166,7 @@ def test_result_into_a_view(space):
         out = es.View((), es.float32, label="out")
         assert es.parallel_reduce(es.RangePolicy(5, 9), lambda i: i / 2, out=out) is None
         assert out[()] == 13
-        with pytest.raises(es.LaunchError, match="View of rank 0"):
+        with pytest.raises(es.LaunchError, match="has rank 1; expected a writable View of rank 0"):
             es.parallel_reduce(4, lambda i: i, out=es.View(1))
 
 

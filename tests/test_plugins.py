@@ -23,7 +23,7 @@ class Plan:
     def launch(self, bounds, args):
         rank = self.spec.policy.rank
         indices = itertools.product(*map(range, bounds[:rank], bounds[rank : 2 * rank]))
-        inputs = args[:-1] if self.spec.out is not None else args
+        inputs = args[:-1] if self.spec.out else args
         results = [self.fn(*index, *inputs) for index in indices]
         if self.spec.pattern == "reduce":
             return {"sum": sum, "max": max, "min": min}[self.spec.reducer.kind](results)

@@ -9,7 +9,8 @@ import pytest
 
 from execspace import KernelSyntaxError
 from execspace_compiler import ir
-from execspace_compiler.mapping import cost, index_order
+from execspace_compiler.cost import cost
+from execspace_compiler.mapping import index_order
 from execspace_compiler.source import source_of
 from execspace_compiler.types import Scalar
 
@@ -129,12 +130,12 @@ def gather(i, j, a, b):
 )
 def test_iteration_follows_the_layout_that_the_kernel_touches(lower, kernel, layout, order):
     lowered = lower(kernel, *[f"float64[2,{layout}]"] * 2, rank=2)
-    assert index_order(lowered.body, lowered.spec.policy) == order
+    assert index_order(lowered.body, lowered.spec) == order
 
 
 def test_iteration_as_asked_for(lower):
     lowered = lower(right, *["float64[2]"] * 2, rank=2, iterate="left")
-    assert index_order(lowered.body, lowered.spec.policy) == (1, 0)
+    assert index_order(lowered.body, lowered.spec) == (1, 0)
 
 
 def test_cost_is_known_unless_a_loop_is_of_unknown_length(lower):

@@ -13,7 +13,7 @@ import pytest
 from execspace import Kernel, LaunchSpec, ViewType
 from execspace.space import policy_spec
 from execspace_compiler import lower_kernel
-from execspace_compiler.host.jit import Launcher, launch_module
+from execspace_compiler.host.launch_text import Launcher, launch_module
 from execspace_compiler.mapping import index_order
 from execspace_compiler.printers.oracle import OraclePrinter
 
@@ -70,7 +70,7 @@ def check(name, text):
 def test_numba_text(lower, case, launcher):
     kernel, arguments, options = CASES[case]
     lowered = lower(kernel, *arguments, **options)
-    order = index_order(lowered.body, lowered.spec.policy)
+    order = index_order(lowered.body, lowered.spec)
     disjoint = case != "norm"
     text = launch_module(lowered, order, Launcher(launcher, 4), disjoint)
     compile(text, case, "exec")

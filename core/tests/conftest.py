@@ -53,12 +53,12 @@ class PlainPlan:
     def launch(self, bounds, args):
         rank, kind = self.spec.policy.rank, self.spec.reducer and self.spec.reducer.kind
         ranges = map(range, bounds[:rank], bounds[rank : 2 * rank])
-        inputs = args if self.spec.out is None else args[:-1]
+        inputs = args if not self.spec.out else args[:-1]
         values = [self.fn(*index, *inputs) for index in itertools.product(*ranges)]
         if kind is None:
             return None
         result = {"sum": sum, "max": max}[kind](values)
-        if self.spec.out is None:
+        if not self.spec.out:
             return result
         args[-1].memory_space.fill(args[-1], result, None)
         return None

@@ -246,7 +246,8 @@ def _join(a: Type, b: Type, name: str, loc: Loc) -> Type:
             message = f"'{loc.name(name)}' is {a} in one place and {b} in another: {error}"
             raise type_fault(loc, message, error.hint) from None
     if isinstance(a, TupleTy) and isinstance(b, TupleTy) and len(a.items) == len(b.items):
-        return TupleTy(tuple(_join(x, y, name, loc) for x, y in zip(a.items, b.items, strict=True)))
+        items = tuple(_join(x, y, name, loc) for x, y in zip(a.items, b.items, strict=True))
+        return TupleTy(items, a.names if a.names == b.names else ())
     if isinstance(a, RefTy | AliasTy | ViewTy) and isinstance(b, RefTy | AliasTy | ViewTy):
         hint = "a name stands for parts of one View, of one form; use two names"
     elif isinstance(a, ObjTy | FunctionTy) and isinstance(b, ObjTy | FunctionTy):

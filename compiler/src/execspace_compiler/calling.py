@@ -59,7 +59,7 @@ class FunctionCalls(Emission):
     def closed(self, value: Value, loc: Loc) -> Value:
         """A value that can leave this function: nested functions take their variables along."""
         if isinstance(value, TupleValue):
-            return TupleValue(tuple(self.closed(v, loc) for v in value.items))
+            return TupleValue(tuple(self.closed(v, loc) for v in value.items), value.names)
         if isinstance(value, FunctionValue):
             return FunctionValue(value.definition, tuple(self.environment(value, loc).items()))
         return value
@@ -127,7 +127,7 @@ class FunctionCalls(Emission):
         if type is None:
             return Obj(None, "None")
         if isinstance(type, TupleTy):
-            return TupleValue(tuple(self._result(t, values) for t in type.items))
+            return TupleValue(tuple(self._result(t, values) for t in type.items), type.names)
         return values.pop(0)
 
     def layout_call(self, layout: str, args: tuple[ir.Expr, ...], loc: Loc) -> Value:

@@ -82,6 +82,23 @@ def _no_keyword(name: str, keywords: dict[str, Value], loc: Loc) -> Fault:
     return syntax_fault(loc, message, "give the arguments by position")
 
 
+def _is_named_tuple(target: Any) -> bool:
+    return isinstance(target, type) and issubclass(target, tuple) and hasattr(target, "_fields")
+
+
+def _named_tuple(
+    target: Any, args: Sequence[Value], keywords: dict[str, Value], loc: Loc
+) -> TupleValue:
+    """A NamedTuple: a tuple whose items have names. Its defaults are not known here."""
+    fields: tuple[str, ...] = target._fields
+    given = dict(zip(fields, args, strict=False)) | keywords
+    if len(args) + len(keywords) != len(fields) or set(given) != set(fields):
+        got = counted(len(args) + len(keywords), "value")
+        message = f"{target.__name__} has {counted(len(fields), 'field')}, got {got}"
+        raise type_fault(loc, message, f"give each of {', '.join(fields)} one value")
+    return TupleValue(tuple(given[f] for f in fields), fields)
+
+
 class CallRules(LibraryRules):
     """Typing of everything but names and statements; FunctionTyper adds those."""
 
@@ -121,7 +138,11 @@ class CallRules(LibraryRules):
                     f"objects can be neither assigned nor passed on; read {base.path}.{name} itself"
                 )
         elif isinstance(base, TupleValue):
+            if name in base.names:
+                return base.items[base.names.index(name)]
             hint = "tuples have items and a len(...)"
+            if base.names:
+                hint = f"its fields are {', '.join(base.names)}"
         raise type_fault(loc, f"{describe(base)} has no attribute '{name}' in a kernel", hint)
 
     def _view_attribute(self, base: Any, name: str, loc: Loc) -> Value:
@@ -166,6 +187,8 @@ class CallRules(LibraryRules):
                 loc, f"{describe(function)} cannot be called", hint or "write * for a product"
             )
         target = function.value
+        if _is_named_tuple(target):
+            return _named_tuple(target, args, keywords, loc)
         if target is zip:  # tuples are of known length, so `strict` has nothing to check
             keywords = {k: v for k, v in keywords.items() if k != "strict"}
         if target is execspace.local:

@@ -51,7 +51,7 @@ class Emission(ViewRules):
     def keep(self, value: Any) -> Any:
         """Put a value into temporaries that later statements do not touch."""
         if isinstance(value, TupleValue):
-            return TupleValue(tuple(self.keep(item) for item in value.items))
+            return TupleValue(tuple(self.keep(item) for item in value.items), value.names)
         if isinstance(value, ir.Const) or not isinstance(value, ir.Expr):
             return value
         if not isinstance(value.type, Scalar):

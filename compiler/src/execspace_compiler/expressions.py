@@ -104,7 +104,8 @@ class ExpressionRules(WordRules):
         if isinstance(value, _NUMBER):
             return self.constant(value, loc)
         if isinstance(value, tuple):
-            return TupleValue(tuple(self._object(v, path, loc) for v in value))
+            names = tuple(getattr(value, "_fields", ()))
+            return TupleValue(tuple(self._object(v, path, loc) for v in value), names)
         return Obj(value, path)
 
     def member(self, e: hir.Attribute) -> Value | Place:
@@ -293,7 +294,7 @@ class ExpressionRules(WordRules):
                 self.out.append(ir.If(test, tuple(before), tuple(otherwise), loc))
             pairs = zip(then.items, orelse.items, strict=True)
             chosen = (self._select(test, [], a, [], b, loc, places) for a, b in pairs)
-            return TupleValue(tuple(chosen))
+            return TupleValue(tuple(chosen), then.names if then.names == orelse.names else ())
         if type(then) is type(orelse) and isinstance(then, Obj | FunctionValue) and then == orelse:
             return then
         for value in (then, orelse):

@@ -405,12 +405,6 @@ class FunctionTyper(AssignmentRules):
                 f"nothing",
                 "return a value on every path, or on none",
             )
-        if self.returns and isinstance(value, TupleValue):
-            raise type_fault(
-                s.loc,
-                f"cannot return {describe(value)}: a reduction kernel returns one number",
-                "launch one reduction for each value",
-            )
         assert s.value is not None
         joined = _join_results(self.result, _returned(value, s.value.loc), s.value.loc)
         if joined != self.result:
@@ -457,7 +451,7 @@ class FunctionTyper(AssignmentRules):
 def _returned(value: Value, loc: Loc) -> Type:
     """Type of what a helper returns: a number, or a tuple of such."""
     if isinstance(value, TupleValue):
-        return TupleTy(tuple(_returned(v, loc) for v in value.items))
+        return TupleTy(tuple(_returned(v, loc) for v in value.items), value.names)
     if is_view(value) or isinstance(value, FunctionValue | ViewRef):
         raise type_fault(
             loc,
@@ -481,7 +475,8 @@ def _join_results(a: Type | None, b: Type, loc: Loc) -> Type:
             raise type_fault(loc, message, error.hint) from None
     if isinstance(a, TupleTy) and isinstance(b, TupleTy) and len(a.items) == len(b.items):
         pairs = zip(a.items, b.items, strict=True)
-        return TupleTy(tuple(_join_results(x, y, loc) for x, y in pairs))
+        names = a.names if a.names == b.names else ()
+        return TupleTy(tuple(_join_results(x, y, loc) for x, y in pairs), names)
     raise type_fault(
         loc,
         f"this path returns {b}, another returns {a}",

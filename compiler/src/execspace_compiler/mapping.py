@@ -9,25 +9,27 @@ tiles a unit is one tile.
 
 from __future__ import annotations
 
-from execspace import PolicySpec
+from execspace import LaunchSpec, PolicySpec
 
 from . import ir
 from .ir import Assign, Expr, For, If, Stmt, Var, While, integer, op, var
-from .ops import FLOAT1, FLOAT2
-from .reductions import Reduction
-from .types import INT64, Pointer, Scalar, ViewTy
-
-PART_STRIDE = 8  # entries between the partial results of two parts: no shared cache line
+from .partials import counters, load_state, reset_state, rows, store_state
+from .reductions import ARRAY, Reduction
+from .types import BOOL, INT64, Scalar, TupleTy, ViewTy
 
 
-def index_order(body: ir.Function, policy: PolicySpec) -> tuple[int, ...]:
+def index_order(body: ir.Function, spec: LaunchSpec) -> tuple[int, ...]:
     """Dimensions of the policy from the slowest to the fastest.
 
     "auto" lets the kernel's own accesses decide: the last index runs fastest unless more of
-    them have the first index in the dimension of stride one.
+    them have the first index in the dimension of stride one. A scan, whose result depends on
+    the order, always has the last one fastest then.
     """
+    policy = spec.policy
     forward = tuple(range(policy.rank))
     if policy.iterate == "right" or policy.rank == 1:
+        return forward
+    if policy.iterate == "auto" and spec.pattern == "scan":
         return forward
     if policy.iterate == "left":
         return forward[::-1]
@@ -105,19 +107,26 @@ def items_function(policy: PolicySpec, name: str) -> ir.Function:
 
 
 class _Chunk:
-    """Builds one chunk function."""
+    """Builds one chunk function.
+
+    `final` is None but for a scan, whose kernel is told whether the pass is the final one.
+    """
 
     def __init__(
         self,
         body: ir.Function,
+        leading: int,
         policy: PolicySpec,
         order: tuple[int, ...],
         reduction: Reduction | None,
+        final: bool | None,
     ) -> None:
         self.body = body
+        self.arguments = body.parameters[leading:]
         self.policy = policy
         self.order = order
         self.reduction = reduction
+        self.final = final
         self.locals: dict[str, Scalar] = {}
 
     def set(self, name: str, value: Expr) -> Stmt:
@@ -126,18 +135,17 @@ class _Chunk:
 
     def call(self) -> list[Stmt]:
         """The body, for the current indices."""
-        args = [var(f"_i{d}") for d in range(self.policy.rank)]
-        rest = self.body.parameters[self.policy.rank :]
-        result = self.body.result or INT64
-        assert isinstance(result, Scalar)
-        passed = (*args, *(Var(p.name, p.type) for p in rest))
+        leading: list[Expr] = [var(f"_i{d}") for d in range(self.policy.rank)]
+        if self.reduction is not None and self.reduction.array is not None:
+            leading.append(Var(ARRAY, self.reduction.array))
+        elif self.reduction is not None and self.final is not None:
+            leading += [*self.reduction.prefix(), ir.Const(self.final, BOOL)]
+        result = self.body.result if isinstance(self.body.result, Scalar) else INT64
+        passed = (*leading, *(Var(p.name, p.type) for p in self.arguments))
         value = ir.Call(self.body.name, passed, result)
-        if self.reduction is None:
+        if self.reduction is None or self.reduction.array is not None:
             return [ir.Evaluate(value)]
-        contribution: Expr = value
-        if self.body.result != self.reduction.type:
-            contribution = ir.Op("cast", (value,), self.reduction.type)
-        return self.reduction.accumulate(contribution)
+        return self.reduction.accumulate(value)
 
     def nest(self, dims: tuple[int, ...], lo: str = "_lo", hi: str = "_hi") -> list[Stmt]:
         """Plain loops over some dimensions, the last one innermost, around the body."""
@@ -230,112 +238,118 @@ class _Chunk:
         out.append(For("_u", var("_f0"), var("_f1"), integer(1), tuple(walk)))
         return out
 
+    def flat(self) -> list[Stmt]:
+        """The walk of single calls, with the indices of each found by division."""
+        walk: list[Stmt] = []
+        rest: Expr = var("_u")
+        inside: Expr | None = None
+        fast_first = self.order[::-1]
+        if self.policy.tiled:  # the place within the tile first, then the tile
+            for d in fast_first:
+                walk.append(self.set(f"_in{d}", op("truncmod", rest, var(f"_tile{d}"))))
+                walk.append(self.set("_rest", op("truncdiv", rest, var(f"_tile{d}"))))
+                rest = var("_rest")
+        for d in fast_first:
+            count = var(f"_n{d}")
+            last = d == self.order[0]
+            place: Expr = rest if last else op("truncmod", rest, count)
+            if self.policy.tiled:
+                place = op("add", op("mul", place, var(f"_tile{d}")), var(f"_in{d}"))
+            walk.append(self.set(f"_i{d}", op("add", var(f"_lo{d}"), place)))
+            if not last:
+                walk.append(self.set("_rest", op("truncdiv", rest, count)))
+                rest = var("_rest")
+            if self.policy.tiled:
+                test = op("lt", var(f"_i{d}"), var(f"_hi{d}"))
+                inside = test if inside is None else ir.Op("and", (inside, test), BOOL)
+        call = self.call()
+        walk += call if inside is None else [If(inside, tuple(call))]
+        counts = [self.set(f"_n{d}", _count(self.policy, d)) for d in self.order[1:]]
+        self.locals["_u"] = INT64
+        return [*counts, For("_u", var("_f0"), var("_f1"), var("_step"), tuple(walk))]
+
 
 def chunk_function(
     body: ir.Function,
+    leading: int,
     policy: PolicySpec,
     order: tuple[int, ...],
     reduction: Reduction | None,
     name: str,
+    final: bool | None = None,
 ) -> ir.Function:
-    """The loops around a body.
+    """The loops around a body, which has `leading` parameters before those of the arguments.
 
     Its parameters are the first and last unit, for a reduction the number of the part and
-    the rows of partial results, then bounds, then the arguments of the kernel.
+    the rows of partial results, then bounds, then the arguments of the kernel. In the final
+    pass of a scan the part's entry in those rows holds the prefix that it begins with.
     """
-    chunk = _Chunk(body, policy, order, reduction)
+    chunk = _Chunk(body, leading, policy, order, reduction, final)
     walk = chunk.tiles() if policy.tiled else chunk.rows()
     statements: list[Stmt] = [If(op("lt", var("_f0"), var("_f1")), tuple(walk))]
     head = [var("_f0"), var("_f1")]
     types: dict[str, Scalar | ViewTy] = {**chunk.locals}
     if reduction is not None:
-        head.append(var("_part"))
-        head += [Var(f"_p{n}", Pointer(s.type)) for n, s in enumerate(reduction.states)]
-        at = op("mul", var("_part"), integer(PART_STRIDE))
-        statements = [
-            *reduction.reset(),
-            *statements,
-            *(
-                ir.StoreAt(Var(f"_p{n}", Pointer(s.type)), at, s.var)
-                for n, s in enumerate(reduction.states)
-            ),
-        ]
+        head += [var("_part"), *rows(reduction)]
+        before = load_state(reduction) if final else reset_state(reduction)
+        statements = [*before, *statements, *store_state(reduction)]
         types |= reduction.locals()
-    parameters = (*head, *_bounds(policy), *body.parameters[policy.rank :])
+        if reduction.array is not None:
+            types = {**chunk.locals, ARRAY: reduction.array, **counters(reduction)}
+    parameters = (*head, *_bounds(policy), *chunk.arguments)
     return ir.Function(name, parameters, None, types, tuple(statements), entry=True)
 
 
-def finish_function(reduction: Reduction, name: str) -> ir.Function:
-    """Join the partial results of all parts, in their order, and make the result."""
-    pointers = [Var(f"_p{n}", Pointer(s.type)) for n, s in enumerate(reduction.states)]
-    at = op("mul", var("_part"), integer(PART_STRIDE))
-    others: tuple[Expr, ...] = tuple(
-        ir.LoadAt(p, at, s.type) for p, s in zip(pointers, reduction.states, strict=True)
-    )
-    merge = tuple(reduction.merge(others))
-    loop = For("_part", integer(0), var("_parts"), integer(1), merge)
-    statements = (*reduction.reset(), loop, ir.Return(reduction.final()))
-    types: dict[str, Scalar | ViewTy] = {**reduction.locals(), "_part": INT64}
-    types.pop("_v", None)
-    return ir.Function(
-        name, (var("_parts"), *pointers), reduction.type, types, statements, entry=True
-    )
+# -- devices ----------------------------------------------------------------------------------
 
 
-def cost(function: ir.Function, module: tuple[ir.Function, ...]) -> int | None:
-    """Rough operations of one call; None where a loop's length is not known."""
-    return _cost(function.body, {f.name: f for f in module})
+def work_function(
+    body: ir.Function,
+    leading: int,
+    policy: PolicySpec,
+    order: tuple[int, ...],
+    reduction: Reduction | None,
+    name: str,
+    *,
+    flat: bool,
+    final: bool | None = None,
+) -> ir.Function:
+    """What one work-item of a device does: the units `_f0`, `_f0 + _step` ... below `_f1`.
+
+    `flat`: a unit is one call of the kernel, whose indices are found by division; otherwise
+    units are those of `chunk_function`, and `_step` is one. For a reduction the state comes
+    in and is returned; of an array reduction the array comes in.
+    """
+    chunk = _Chunk(body, leading, policy, order, reduction, final)
+    types: dict[str, Scalar | ViewTy] = {}
+    head = [var("_f0"), var("_f1")]
+    if flat:
+        walk: list[Stmt] = chunk.flat()
+        head.append(var("_step"))
+    else:
+        inner = chunk.tiles() if policy.tiled else chunk.rows()
+        walk = [If(op("lt", var("_f0"), var("_f1")), tuple(inner))]
+    types |= chunk.locals
+    result: Scalar | TupleTy | None = None
+    states: tuple[Var, ...] = ()
+    if reduction is not None and reduction.array is not None:
+        states = (Var(ARRAY, reduction.array),)
+    elif reduction is not None:
+        states = tuple(s.var for s in reduction.states)
+        own = {s.name for s in states}
+        types |= {n: t for n, t in reduction.locals().items() if n not in own}
+        kinds = tuple(s.type for s in reduction.states)
+        result = kinds[0] if len(kinds) == 1 else TupleTy(kinds)
+        walk.append(ir.Return(states[0] if len(states) == 1 else states))
+    parameters = (*head, *states, *_bounds(policy), *chunk.arguments)
+    return ir.Function(name, parameters, result, types, tuple(walk))
 
 
-_HEAVY = 20  # a division or a mathematical function, in additions
-
-
-def _cost(body: tuple[Stmt, ...], functions: dict[str, ir.Function]) -> int | None:
-    total = 0
-    for s in body:
-        for e in ir.expressions(s):
-            part = _expression_cost(e, functions)
-            if part is None:
-                return None
-            total += part
-        match s:
-            case If():
-                then, orelse = _cost(s.body, functions), _cost(s.orelse, functions)
-                if then is None or orelse is None:
-                    return None
-                total += max(then, orelse)
-            case For():
-                inner = _cost(s.body, functions)
-                values = [b.value for b in (s.start, s.stop, s.step) if isinstance(b, ir.Const)]
-                if inner is None or len(values) < 3:
-                    return None
-                total += inner * len(range(*values))
-            case While():
-                return None
-            case ir.Store():
-                total += 1
-            case ir.Atomic():
-                total += _HEAVY
-    return total
-
-
-def _expression_cost(e: Expr, functions: dict[str, ir.Function]) -> int | None:
-    total = 1
-    if isinstance(e, ir.Op) and e.op not in ("add", "sub", "mul", "neg", "cast"):
-        total = _HEAVY if e.op in _SLOW else 2
-    if isinstance(e, ir.Call):
-        inner = _cost(functions[e.function].body, functions)
-        if inner is None:
-            return None
-        total += inner
-    for a in ir.operands(e):
-        part = _expression_cost(a, functions)
-        if part is None:
-            return None
-        total += part
-    return total
-
-
-_SLOW = frozenset(FLOAT1 + FLOAT2) | {
-    "truediv", "floordiv", "mod", "truncdiv", "truncmod", "pow",
-}  # fmt: skip
+def flat_units_function(policy: PolicySpec, name: str) -> ir.Function:
+    """Number of units of a flat walk: of kernel calls, or of places in all tiles."""
+    if not policy.tiled:
+        return items_function(policy, name)
+    total: Expr = integer(1)
+    for d in range(policy.rank):
+        total = op("mul", total, op("mul", _count(policy, d), var(f"_tile{d}")))
+    return ir.Function(name, tuple(_bounds(policy)), INT64, {}, (ir.Return(total),), entry=True)

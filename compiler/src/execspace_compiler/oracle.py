@@ -19,11 +19,14 @@ import numpy.typing as npt
 
 from execspace import ExecutionSpace, Kernel, LaunchSpec, View, ViewIndexError
 
+from . import ir
 from .assertions import failure, place
 from .diagnostics import Loc
 from .pipeline import Lowered, check_limits, lower_kernel
 from .printers.oracle import HEAD, OraclePrinter
 from .printers.python import function_name
+from .reductions import Reduction
+from .results import check_out, result_maker, result_shape, store_result
 from .types import Scalar
 
 
@@ -248,11 +251,14 @@ lgamma = _real_function("lgamma", lambda x: math.inf)
 
 @dataclass
 class OraclePlan:
-    """An interpreted launch; see `execspace.Plan`."""
+    """An interpreted launch; see `execspace.Plan`.
+
+    `functions` are the kernel itself and the functions of its reduction, by name.
+    """
 
     space: ExecutionSpace
     lowered: Lowered
-    body: Any
+    functions: dict[str, Any]
     source: str
 
     def launch(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
@@ -260,53 +266,95 @@ class OraclePlan:
         spec = self.lowered.spec
         rank = spec.policy.rank
         names = _names(self.lowered)
-        out = None
-        if spec.out is not None:
-            *rest, out = args
-            args = tuple(rest)
-        check_limits(self.lowered.kernel.name, self.lowered.limits, args)
+        inputs, out = args[: len(args) - len(spec.out)], args[len(args) - len(spec.out) :]
+        check_limits(self.lowered.kernel.name, self.lowered.limits, inputs)
+        parameters = self.lowered.body.parameters[self.lowered.leading :]
         values = [
             Checked.of(a, name) if isinstance(a, View) else _number(a, p.type)
-            for a, name, p in zip(args, names, self.lowered.body.parameters[rank:], strict=False)
+            for a, name, p in zip(inputs, names, parameters, strict=False)
         ]
         if self.lowered.assertions:
             values.append(Status(self.lowered))
         ranges = [range(bounds[d], bounds[rank + d]) for d in range(rank)]
+        if spec.pattern == "scan" and spec.policy.iterate == "left":
+            indices = [i[::-1] for i in itertools.product(*ranges[::-1])]
+        else:
+            indices = list(itertools.product(*ranges))
         with np.errstate(all="ignore"):
-            result = self._run(itertools.product(*ranges), values)
-        if out is not None:
-            out.memory_space.fill(out, result, None)
+            result = self._run(indices, values)
+        if out:
+            store_result(self.lowered.kernel.name, out, result, result_shape(spec))
             return None
-        return result
+        if self.lowered.reduction is None or spec.array_shape is not None:
+            return result
+        make = result_maker(spec, self.lowered.reduction.result)
+        return result if make is None else make(result)
 
-    def _run(self, indices: Iterator[tuple[int, ...]], values: list[Any]) -> Any:
+    def _run(self, indices: list[tuple[int, ...]], values: list[Any]) -> Any:
         reduction = self.lowered.reduction
         if reduction is None:
             for index in indices:
                 self._call(index, values)
             return None
-        kind = np.dtype(reduction.type.name).type
-        acc = kind(reduction.states[0].identity.value)
-        join = {
-            "sum": np.add, "prod": np.multiply, "min": np.minimum, "max": np.maximum
-        }[reduction.kind]  # fmt: skip
+        if reduction.array is not None:
+            return self._run_array(reduction, indices, values)
+        first = tuple(_number(s.identity.value, s.type) for s in reduction.states)
+        state = first
+        if self.lowered.spec.pattern == "scan":
+            # The pass that is not final may change nothing that the final one sees.
+            for index in indices:
+                state = self._step(state, index, values, (*self._prefix(state), np.False_))
+            state = first
         for index in indices:
-            contribution = cast(self._call(index, values), kind)
-            acc = join(acc, contribution)
-        return acc.item()
+            leading: tuple[Any, ...] = ()
+            if self.lowered.spec.pattern == "scan":
+                leading = (*self._prefix(state), np.True_)
+            state = self._step(state, index, values, leading)
+        numbers = tuple(v.item() for v in _row(self.functions["result"](*state)))
+        return numbers[0] if len(numbers) == 1 else numbers
+
+    def _run_array(
+        self, reduction: Reduction, indices: list[tuple[int, ...]], values: list[Any]
+    ) -> Any:
+        state = reduction.states[0]
+        shape = self.lowered.spec.array_shape
+        assert shape is not None
+        array = np.full(shape, state.identity.value, state.type.name)
+        for index in indices:
+            self._call(index, [Checked(array, ""), *values])
+        final = self.functions["result"]
+        numbers = [_row(final(v))[0] for v in array.ravel()]
+        return np.array(numbers, reduction.result).reshape(shape)
+
+    def _prefix(self, state: tuple[Any, ...]) -> tuple[Any, ...]:
+        return _row(self.functions["prefix"](*state))
+
+    def _step(
+        self,
+        state: tuple[Any, ...],
+        index: tuple[int, ...],
+        values: list[Any],
+        leading: tuple[Any, ...],
+    ) -> tuple[Any, ...]:
+        contributions = _row(self._call(index, [*leading, *values]))
+        return _row(self.functions["step"](*state, *contributions))
 
     def _call(self, index: tuple[int, ...], values: list[Any]) -> Any:
         try:
-            return self.body(*map(np.int64, index), *values)
+            return self.functions["body"](*map(np.int64, index), *values)
         except ViewIndexError as error:
             error.args = (f"{place(self.lowered.kernel.name, index)}: {error}",)
             raise
 
 
+def _row(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
 def _names(lowered: Lowered) -> list[str]:
     """Arguments of a launch as the source calls them."""
-    rank = lowered.spec.policy.rank
-    names = [p.name.removeprefix("user") for p in lowered.body.parameters[rank:]]
+    parameters = lowered.body.parameters[lowered.leading :]
+    names = [p.name.removeprefix("user") for p in parameters]
     for c in lowered.spec.captures:
         if c.argument is not None:
             names[c.argument] = c.name
@@ -325,16 +373,24 @@ def interpret(space: ExecutionSpace, kernel: Kernel, spec: LaunchSpec) -> Oracle
     kernel as it was written, and coverage.py counts its lines.
     """
     lowered = lower_kernel(kernel, spec)
-    printer = OraclePrinter(lowered.module())
+    reduction = lowered.reduction
+    made: list[ir.Function] = []
+    if reduction is not None:
+        check_out(kernel.name, spec, reduction.result)
+        made = [reduction.result_function("_result")]
+        if reduction.array is None:
+            made += [reduction.step_function("_step"), reduction.prefix_function("_prefix")]
+    printer = OraclePrinter(lowered.module(*made))
     scope: dict[str, Any] = {"__name__": f"<oracle {kernel.name}>"}
     exec(HEAD, scope)
-    for function in lowered.functions:
+    for function in (*lowered.functions, *made):
         lines = printer.function(function)
         tree = ast.parse("\n".join(lines))
         _relocate(tree, lines, function.loc)
         exec(compile(tree, function.loc.file, "exec"), scope)
-    body = scope[function_name(lowered.body.name)]
-    return OraclePlan(space, lowered, body, printer.text())
+    functions = {f.name.removeprefix("_"): scope[function_name(f.name)] for f in made}
+    functions["body"] = scope[function_name(lowered.body.name)]
+    return OraclePlan(space, lowered, functions, printer.text())
 
 
 def _relocate(tree: ast.Module, lines: list[str], start: Loc) -> None:

@@ -9,26 +9,27 @@ from types import FunctionType
 from typing import Any
 
 from execspace import (
-    DTypeError,
+    Capture,
     Kernel,
     LaunchError,
     LaunchSpec,
+    Reducer,
     ScalarType,
     ViewType,
 )
 from execspace.captures import keyword_only
 from execspace.dtypes import dtype_of
 
-from . import ir
-from .diagnostics import Diagnostic, Loc, Reporter, type_fault
+from . import hir, ir
+from .diagnostics import Diagnostic, Fault, Loc, Reporter
 from .frontend import lower
 from .infer import FunctionTyper, typer_of_module
-from .modules import Assertion
+from .modules import Assertion, ModuleTyper, flat_scalars
 from .names import Names, variable_name
 from .ranges import drop_sign_fixups
-from .reductions import Reduction, reduction_for
+from .reductions import Maker, Reduction
 from .source import Source, source_of
-from .types import INDEX, PYTHON_WEAK, Scalar, SubArray, Type, ViewTy, element_of
+from .types import BOOL, INDEX, PYTHON_WEAK, Scalar, SubArray, Type, ViewTy, element_of
 from .values import counted
 
 
@@ -39,8 +40,11 @@ class Lowered:
     Attributes
     ----------
     functions : tuple of ir.Function
-        Helpers first, the body last. The body takes the indices, then one parameter for each
-        of `LaunchSpec.arguments`.
+        Helpers first, the body last. The body takes the indices; for a scan the numbers of the
+        prefix and whether this is the final pass, for an array reduction the array; then one
+        parameter for each of `LaunchSpec.arguments`.
+    leading : int
+        Number of the body's parameters before those of the arguments.
     reduction : Reduction or None
     assertions : tuple of Assertion
         The asserts of the kernel and its helpers, by number from 1 on. If there are any, the
@@ -55,6 +59,7 @@ class Lowered:
     kernel: Kernel
     spec: LaunchSpec
     functions: tuple[ir.Function, ...]
+    leading: int
     reduction: Reduction | None
     assertions: tuple[Assertion, ...]
     prints: bool
@@ -102,24 +107,96 @@ def lower_kernel(kernel: Kernel, spec: LaunchSpec) -> Lowered:
     if source.node.args.vararg is not None or source.node.args.kwarg is not None:
         reporter.check()
     _check_parameters(kernel.fn, source, spec, explicit, function.parameters)
-    types: list[Type] = [INDEX] * spec.policy.rank + [argument_type(a) for a in spec.arguments]
     parameters = (*function.parameters, *hidden.values())
-    module = typer_of_module()
-    reduces = spec.pattern == "reduce"
-    pairs = tuple(zip(parameters, types, strict=True))
-    typer = FunctionTyper(module, function, pairs, reporter, reduces, rank=spec.policy.rank)
-    body = typer.run()
-    reporter.check()
+    types = [argument_type(a) for a in spec.arguments]
+    typed = _typed_reduction if spec.reducer is not None else _typed
+    module, typer, body, reduction = typed(spec, function, parameters, types, reporter, captures)
+    rank = spec.policy.rank
     if spec.policy.nonnegative:
-        indices = frozenset(p.name for p in body.parameters[: spec.policy.rank])
-        body = drop_sign_fixups(body, indices)
-    reduction = _reduction(spec, body, reporter) if reduces else None
-    functions = (*module.functions, body)
-    positions = {p.name: n for n, p in enumerate(body.parameters[spec.policy.rank :])}
+        body = drop_sign_fixups(body, frozenset(p.name for p in body.parameters[:rank]))
+    added = () if reduction is None else reduction.functions
+    functions = (*module.functions, *added, body)
+    leading = rank
+    if spec.pattern == "scan":
+        assert reduction is not None
+        leading += len(flat_scalars(reduction.value)) + 1
+    elif spec.array_shape is not None:
+        leading += 1
+    positions = {p.name: n for n, p in enumerate(body.parameters[leading:])}
     limits = tuple((positions[n], n, *bounds) for n, bounds in typer.limits.items())
     return Lowered(
-        kernel, spec, functions, reduction, tuple(module.assertions), module.prints, limits
-    )
+        kernel, spec, functions, leading, reduction, tuple(module.assertions), module.prints,
+        limits,
+    )  # fmt: skip
+
+
+_Typed = tuple[ModuleTyper, FunctionTyper, ir.Function, Reduction | None]
+
+
+def _typed(
+    spec: LaunchSpec,
+    function: hir.Function,
+    parameters: tuple[str, ...],
+    types: list[Type],
+    reporter: Reporter,
+    captures: dict[str, Capture],
+) -> _Typed:
+    """Type the kernel of a parallel_for."""
+    module = typer_of_module()
+    rank = spec.policy.rank
+    pairs = tuple(zip(parameters, [INDEX] * rank + types, strict=True))
+    typer = FunctionTyper(module, function, pairs, reporter, returns=False, rank=rank)
+    body = typer.run()
+    reporter.check()
+    return module, typer, body, None
+
+
+def _typed_reduction(
+    spec: LaunchSpec,
+    function: hir.Function,
+    parameters: tuple[str, ...],
+    types: list[Type],
+    reporter: Reporter,
+    captures: dict[str, Capture],
+) -> _Typed:
+    """Type the kernel of a reduction or scan, and its reducers.
+
+    The type of a scan's prefix follows from what the kernel returns, which it may influence; so
+    the kernel is typed again until the two agree.
+    """
+    assert spec.reducer is not None
+    rank, array = spec.policy.rank, spec.array_shape is not None
+    prefix: Type | None = None
+    for _ in range(8):
+        module, found = typer_of_module(), Reporter(reporter.kernel)
+        maker = Maker(module, captures, function.loc)
+        leading: list[Type] = [INDEX] * rank
+        if array:
+            assert isinstance(spec.reducer, Reducer)
+            leading.append(maker.array_type(spec.reducer))
+        elif spec.pattern == "scan":
+            prefix = prefix or maker.guess(spec.reducer, rank)
+            leading += [prefix, BOOL]
+        pairs = tuple(zip(parameters, leading + types, strict=True))
+        typer = FunctionTyper(module, function, pairs, found, returns=not array, rank=rank)
+        body = typer.run()
+        try:
+            if array:
+                assert isinstance(spec.reducer, Reducer)
+                reduction = maker.array_reduction(spec.reducer)
+            elif typer.result is None:
+                found.check()
+                raise AssertionError("a kernel that returns nothing has a fault")
+            else:
+                reduction = maker.reduction(spec.reducer, typer.result)
+        except Fault as fault:
+            found.add(fault)
+            found.check()
+        if spec.pattern != "scan" or reduction.value == prefix:
+            break
+        prefix = reduction.value
+    found.check()
+    return module, typer, body, reduction
 
 
 def check_limits(
@@ -152,18 +229,6 @@ def _hidden_variables(spec: LaunchSpec) -> dict[str, str]:
     return found
 
 
-def _reduction(spec: LaunchSpec, body: ir.Function, reporter: Reporter) -> Reduction:
-    assert spec.reducer is not None and isinstance(body.result, Scalar)
-    try:
-        return reduction_for(spec.reducer, body.result)
-    except DTypeError as error:
-        message = f"this kernel returns {body.result}: {error}".rstrip(".")
-        hint = "return another type, or give another reducer to parallel_reduce"
-        reporter.add(type_fault(body.loc, message, hint))
-        reporter.check()
-        raise
-
-
 def _check_parameters(
     fn: FunctionType, source: Source, spec: LaunchSpec, explicit: int, names: tuple[str, ...]
 ) -> None:
@@ -177,14 +242,19 @@ def _check_parameters(
                 f"leave out the * before '{name}', or give it a value with functools.partial or "
                 f"a default",
             )
-    if len(names) != rank + explicit:
+    if len(names) != spec.leading + explicit:
+        more, also = "", ""
+        if spec.pattern == "scan":
+            more, also = ", a scan prefix and final", ", then prefix and final"
+        elif spec.leading > rank:
+            more, also = ", an array reduction the array", ", then one for the array"
         raise _launch_error(
             fn,
             source,
             f"it has {counted(len(names), 'parameter')} ({', '.join(names) or 'none'}), but a "
-            f"policy of rank {rank} passes {rank} {'index' if rank == 1 else 'indices'} and the "
-            f"launch passes {counted(explicit, 'argument')}, {rank + explicit} in all",
-            "give the kernel one parameter for each index, then one for each argument",
+            f"policy of rank {rank} passes {rank} {'index' if rank == 1 else 'indices'}{more} and "
+            f"the launch passes {counted(explicit, 'argument')}, {spec.leading + explicit} in all",
+            f"give the kernel one parameter for each index{also}, then one for each argument",
         )
 
 

@@ -1,95 +1,533 @@
-"""Reductions in IR: the state that a reducer carries, and how values and states are joined.
-
-Joins are marked `reduce_*`, which printers may reassociate; the user's own arithmetic is not
-touched. A NaN among the contributions of a minimum or maximum makes the result NaN.
-"""
+"""Reductions in IR: the joins of all reducers of a launch, and how contributions reach them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from execspace import DTypeError, Reducer
+from execspace import Capture, DTypeError, Reducer
+from execspace.builtin_reducers import MinMaxLocScalar, StdIsPartScalar, ValLocScalar
+from execspace.captures import Scope
+from execspace.dtypes import as_dtype
 
 from . import ir
-from .ir import Const, Expr, Op, Stmt, Var
-from .types import Scalar
+from .diagnostics import Fault, Loc, type_fault
+from .ir import Assign, Expr, Stmt, Var
+from .joins import (
+    Compensated,
+    Compiled,
+    Join,
+    Located,
+    Plain,
+    Several,
+    State,
+    Where,
+    cast,
+    constant,
+)
+from .modules import ModuleTyper, Signature, flat_scalars
+from .names import Names
+from .structures import described, dtype_names, same_structure, strong, structure
+from .types import (
+    BOOL,
+    FLOAT64,
+    INT64,
+    PromotionError,
+    Scalar,
+    TupleTy,
+    Type,
+    ViewTy,
+    promote,
+    python_type,
+)
+from .values import counted
+
+ARRAY = "_row"  # the array of an array reduction
 
 
-@dataclass(frozen=True, slots=True)
-class State:
-    """One word of a reduction's state."""
-
-    name: str
-    type: Scalar
-    identity: Const
-
-    @property
-    def var(self) -> Var:
-        """The accumulator variable."""
-        return Var(self.name, self.type)
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Reduction:
-    """A reducer for a contribution type.
+    """The reducers of a launch for what its kernel returns.
 
     Attributes
     ----------
-    kind : str
-        "sum", "prod", "min" or "max".
-    type : Scalar
-        Type in which contributions are joined, and of the result.
-    states : tuple of State
+    joins : tuple of Join
+        One for each reducer.
+    contributions : tuple of Scalar
+        What the kernel returns, tuples taken apart; nothing for an array reduction.
+    several : bool
+        A tuple of reducers was given.
+    array : ViewTy or None
+        Type of what an array reduction joins; `joins` then joins its elements.
     """
 
-    kind: str
-    type: Scalar
-    states: tuple[State, ...]
+    joins: tuple[Join, ...]
+    contributions: tuple[Scalar, ...]
+    several: bool = False
+    array: ViewTy | None = None
+
+    @property
+    def states(self) -> tuple[State, ...]:
+        """The state of all joins."""
+        return tuple(s for j in self.joins for s in j.states)
+
+    @property
+    def functions(self) -> tuple[ir.Function, ...]:
+        """Functions that the statements call and that are not in the module yet."""
+        return tuple(f for j in self.joins for f in j.functions)
+
+    @property
+    def value(self) -> Scalar | TupleTy:
+        """Structure of the joined value before any final step: of a scan's prefix."""
+        found = tuple(j.structure if isinstance(j, Compiled) else j.result for j in self.joins)
+        return TupleTy(found) if self.several else found[0]
+
+    @property
+    def result(self) -> Any:
+        """Names of the result's dtypes, in nested tuples as the result is."""
+        found = tuple(dtype_names(j.result) for j in self.joins)
+        return found if self.several else found[0]
 
     def reset(self) -> list[Stmt]:
         """Set the state to the identity."""
-        return [ir.Assign(s.name, s.identity) for s in self.states]
+        return [Assign(s.name, s.identity) for s in self.states]
 
-    def accumulate(self, value: Expr) -> list[Stmt]:
-        """Join a contribution, already of the reduction's type, into the state."""
-        acc = self.states[0]
-        return [ir.Assign(acc.name, self._join(acc.var, value))]
+    def accumulate(self, call: ir.Call) -> list[Stmt]:
+        """Call the kernel and join what it returns into the state."""
+        if len(self.contributions) == 1 and all(j.once for j in self.joins):
+            (join,) = self.joins
+            return join.accumulate((cast(call, join.takes[0]),))
+        names = tuple(f"_v{n}" for n in range(len(self.contributions)))
+        called: Stmt = Assign(names[0], call) if len(names) == 1 else ir.Unpack(names, call)
+        return [called, *self.join_contributions()]
+
+    def join_contributions(self) -> list[Stmt]:
+        """Join what is in the variables `_v0`, `_v1` and so on."""
+        out: list[Stmt] = []
+        rest = iter(range(len(self.contributions)))
+        for join in self.joins:
+            values: list[Expr] = []
+            for wanted, n in zip(join.takes, rest, strict=False):
+                value = cast(Var(f"_v{n}", self.contributions[n]), wanted)
+                if not isinstance(value, Var):
+                    out.append(Assign(f"_w{n}", value))
+                    value = Var(f"_w{n}", wanted)
+                values.append(value)
+            out += join.accumulate(tuple(values))
+        return out
 
     def merge(self, others: tuple[Expr, ...]) -> list[Stmt]:
         """Join another state into the state."""
-        return self.accumulate(others[0])
+        if len(others) == 1:
+            return self.joins[0].join(others)
+        held = [Var(f"_m{n}", s.type) for n, s in enumerate(self.states)]
+        out: list[Stmt] = [Assign(h.name, o) for h, o in zip(held, others, strict=True)]
+        rest = iter(held)
+        for join in self.joins:
+            out += join.join(tuple(next(rest) for _ in join.states))
+        return out
 
-    def final(self) -> Expr:
-        """The result."""
-        return self.states[0].var
+    def prefix(self) -> tuple[Expr, ...]:
+        """Numbers of the value that is joined so far."""
+        return tuple(e for j in self.joins for e in j.value())
+
+    def finish(self) -> tuple[list[Stmt], tuple[Expr, ...]]:
+        """Statements that make the result, and its numbers."""
+        statements: list[Stmt] = []
+        numbers: list[Expr] = []
+        for join in self.joins:
+            more, values = join.finish()
+            statements += more
+            numbers += values
+        return statements, tuple(numbers)
+
+    def step_function(self, name: str) -> ir.Function:
+        """The state after another contribution, from the state and the contribution."""
+        given = [Var(f"_v{n}", t) for n, t in enumerate(self.contributions)]
+        parameters = (*(s.var for s in self.states), *given)
+        body = (*self.join_contributions(), _return(tuple(s.var for s in self.states)))
+        return self._function(name, parameters, body)
+
+    def prefix_function(self, name: str) -> ir.Function:
+        """The value that a state stands for."""
+        parameters = tuple(s.var for s in self.states)
+        return self._function(name, parameters, (_return(self.prefix()),))
+
+    def merge_function(self, name: str) -> ir.Function:
+        """The state that two states join to, the one that comes first being the first."""
+        others = tuple(Var(f"{s.name}_b", s.type) for s in self.states)
+        parameters = (*(s.var for s in self.states), *others)
+        body = (*self.merge(others), _return(tuple(s.var for s in self.states)))
+        return self._function(name, parameters, body)
+
+    def result_function(self, name: str) -> ir.Function:
+        """The result of a state."""
+        statements, numbers = self.finish()
+        parameters = tuple(s.var for s in self.states)
+        return self._function(name, parameters, (*statements, _return(numbers)))
+
+    def _function(
+        self, name: str, parameters: tuple[Var, ...], body: tuple[Stmt, ...]
+    ) -> ir.Function:
+        own = {p.name for p in parameters}
+        types: dict[str, Scalar | ViewTy] = {n: t for n, t in self.locals().items() if n not in own}
+        last = body[-1]
+        assert isinstance(last, ir.Return) and last.value is not None
+        numbers = last.value if isinstance(last.value, tuple) else (last.value,)
+        kinds = tuple(e.type for e in numbers)
+        result = kinds[0] if len(kinds) == 1 else TupleTy(kinds)
+        assert isinstance(result, Scalar | TupleTy)
+        return ir.Function(name, parameters, result, types, body)
 
     def locals(self) -> dict[str, Scalar]:
         """Types of the variables that these statements use."""
-        return {s.name: s.type for s in self.states}
+        found = {s.name: s.type for s in self.states}
+        found |= {f"_m{n}": s.type for n, s in enumerate(self.states)}
+        taken = [t for j in self.joins for t in j.takes]
+        for n, (given, wanted) in enumerate(zip(self.contributions, taken, strict=False)):
+            found |= {f"_v{n}": given, f"_w{n}": wanted}
+        for join in self.joins:
+            found |= join.temporaries()
+        return found
 
-    def _join(self, a: Expr, b: Expr) -> Expr:
-        if self.type.kind == "b":  # of bools: min is "and", max is "or"
-            return Op("bitand" if self.kind == "min" else "bitor", (a, b), self.type)
-        return Op(f"reduce_{self.kind}", (a, b), self.type)
+
+def _return(numbers: tuple[Expr, ...]) -> Stmt:
+    return ir.Return(numbers[0] if len(numbers) == 1 else numbers)
 
 
-def reduction_for(reducer: Reducer, contribution: Scalar) -> Reduction:
-    """The Reduction of a reducer for what a kernel returns.
+# -- making one -------------------------------------------------------------------------------
 
-    Raises
-    ------
-    DTypeError
-        If the reducer has no meaning for that type.
+
+@dataclass(frozen=True)
+class Maker:
+    """Makes the Reduction of a launch.
+
+    Attributes
+    ----------
+    module : ModuleTyper
+        Receives the functions of a user's own reducers.
+    captures : mapping
+        Of the launch, by name.
+    loc : Loc
+        Of the kernel, for faults.
     """
-    if reducer.kind not in ("sum", "prod", "min", "max"):
-        raise DTypeError(
-            f"reducer {reducer.name!r} cannot be compiled; expected es.Sum, es.Prod, es.Min or "
-            f"es.Max."
+
+    module: ModuleTyper
+    captures: Mapping[str, Capture]
+    loc: Loc
+
+    def reduction(self, reducer: Reducer | tuple[Reducer, ...], returned: Type) -> Reduction:
+        """The Reduction of reducers for what a kernel returns.
+
+        Raises
+        ------
+        Fault
+            If they do not fit.
+        """
+        given = strong(returned)
+        contributions = flat_scalars(given)
+        if isinstance(reducer, Reducer):
+            return Reduction((self._join(reducer, 0, given),), contributions)
+        if not isinstance(given, TupleTy) or len(given.items) != len(reducer):
+            raise self._fault(
+                f"this kernel returns {described(given)}, but there are "
+                f"{counted(len(reducer), 'reducer')}",
+                "return a tuple with one contribution for each reducer",
+            )
+        pairs = zip(reducer, given.items, strict=True)
+        joins = tuple(self._join(r, n, t) for n, (r, t) in enumerate(pairs))
+        return Reduction(joins, contributions, several=True)
+
+    def guess(self, reducer: Reducer | tuple[Reducer, ...], rank: int) -> Type:
+        """Type of a scan's prefix where what the kernel returns is not known yet.
+
+        A location is taken for the index, or the tuple of indices.
+        """
+        if isinstance(reducer, tuple):
+            return TupleTy(tuple(self.guess(r, rank) for r in reducer))
+        if reducer.kind == "custom":
+            try:
+                return strong(structure(reducer.identity_for("float64"))[0])
+            except (TypeError, ValueError):
+                return INT64
+        place = INT64 if rank == 1 else TupleTy((INT64,) * rank)
+        if reducer.kind in _LOCATED:
+            if len(_LOCATED[reducer.kind]) > 1:
+                return TupleTy((INT64, INT64, place, place), MinMaxLocScalar._fields)
+            return TupleTy((INT64, place), ValLocScalar._fields)
+        if reducer.kind in _WHERE:
+            if len(_WHERE[reducer.kind]) > 1:
+                return TupleTy((place, place), StdIsPartScalar._fields)
+            return place
+        if reducer.kind == "minmax":
+            return TupleTy((INT64, INT64), ("min_val", "max_val"))
+        return BOOL if reducer.kind in ("land", "lor") else Scalar(str(reducer.dtype or "int64"))
+
+    def array_type(self, reducer: Reducer) -> ViewTy:
+        """Type of what an array reduction joins."""
+        shape = reducer.array_shape
+        assert shape is not None
+        element = FLOAT64
+        if reducer.dtype is not None:
+            element = Scalar(as_dtype(reducer.dtype).name)
+        elif reducer.kind in ("land", "lor"):
+            element = BOOL
+        elif reducer.kind in ("band", "bor"):
+            element = INT64
+        elif reducer.kind == "custom":
+            element = python_type(reducer.identity_for("float64")).strong
+        return ViewTy(element, len(shape), "right", len(shape) - 1, False, shape)
+
+    def array_reduction(self, reducer: Reducer) -> Reduction:
+        """The Reduction of an array."""
+        type = self.array_type(reducer)
+        assert isinstance(type.element, Scalar)
+        join = self._join(reducer, 0, type.element)
+        if len(join.states) != 1 or join.states[0].type != type.element:
+            raise self._fault(
+                f"reducer {reducer.name} joins {type.element} to {described(join.result)}",
+                "the elements of an array are joined to numbers of the same type",
+            )
+        return Reduction((join,), (), array=type)
+
+    def _fault(self, message: str, hint: str) -> Fault:
+        return type_fault(self.loc, message, hint)
+
+    def _join(self, reducer: Reducer, n: int, given: Type) -> Join:
+        name = f"_acc{n}" if n else "_acc"
+        if reducer.kind == "custom":
+            return self._compiled(reducer, n, name, given)
+        try:
+            if reducer.kind in _LOCATED or reducer.kind in _WHERE:
+                return self._located(reducer, name, given)
+            return self._plain(reducer, name, given)
+        except DTypeError as error:
+            raise self._fault(
+                f"this kernel returns {described(given)}: {error}".rstrip("."),
+                "return another type, or give another reducer to parallel_reduce",
+            ) from None
+
+    # -- built-in reducers ----------------------------------------------------------------------
+
+    def _plain(self, reducer: Any, name: str, given: Type) -> Join:
+        if not isinstance(given, Scalar):
+            raise self._fault(
+                f"this kernel returns {described(given)}, but {reducer.name} joins numbers",
+                "return one number, or give a tuple with a reducer for each item",
+            )
+        type = Scalar(reducer.accumulator(given.name))
+        if given.kind == "c" and type.kind != "c" and type != BOOL:
+            raise DTypeError(f"{reducer.name} of complex contributions cannot give {type}.")
+        if reducer.kind == "minmax":
+            least = Plain(f"{name}_min", "min", type, _extreme(reducer, type, 1))
+            greatest = Plain(f"{name}_max", "max", type, _extreme(reducer, type, -1))
+            result = TupleTy((type, type), ("min_val", "max_val"))
+            return Several((least, greatest), result, (0, 1))
+        if reducer.kind not in ("sum", "prod", "min", "max", "land", "lor", "band", "bor"):
+            raise DTypeError(f"reducer {reducer.name!r} cannot be compiled.")
+        if reducer.kind == "sum" and reducer.accuracy == "high" and type.kind in "fc":
+            return Compensated(name, type)
+        return Plain(name, reducer.kind, type, reducer.identity(type.name))
+
+    def _located(self, reducer: Any, name: str, given: Type) -> Join:
+        first = "condition" if reducer.kind in _WHERE else "value"
+        items = given.items if isinstance(given, TupleTy) else ()
+        value, place = items if len(items) == 2 else (None, None)
+        places = flat_scalars(place)
+        nested = isinstance(place, TupleTy) and len(places) != len(place.items)
+        if not isinstance(value, Scalar) or not places or nested:
+            raise self._fault(
+                f"this kernel returns {described(given)}, but {reducer.name} takes a {first} and "
+                f"a location",
+                f"return ({first}, i), or ({first}, (i, j)) for more indices than one",
+            )
+        assert isinstance(place, Scalar | TupleTy)
+        for t in places:
+            if t.kind not in "biuf":
+                raise DTypeError(f"{reducer.name} cannot order locations of {t}.")
+        if reducer.kind in _WHERE:
+            made = tuple(
+                Where(Located(f"{name}_{k}", "lt", None, place, last), condition)
+                for k, (last, condition) in enumerate(_WHERE[reducer.kind])
+            )
+            if len(made) == 1:
+                return made[0]
+            numbers = len(places)
+            both = TupleTy((place, place), ("max_loc_true", "min_loc_false"))
+            return Several(made, both, tuple(range(2 * numbers)))
+        type = Scalar(reducer.accumulator(value.name))
+        _extreme(reducer, type, 1)  # refuses complex numbers
+        found = tuple(
+            Located(f"{name}_{order}", order, type, place, last)
+            for order, last in _LOCATED[reducer.kind]
         )
-    type = Scalar(reducer.accumulator(contribution.name))
-    if contribution.kind == "c" and type.kind != "c":
-        raise DTypeError(f"{reducer.name} of complex contributions cannot give {type}.")
-    identity = Const(np.asarray(reducer.identity(type.name)).item(), type)
-    return Reduction(reducer.kind, type, (State("_acc", type, identity),))
+        if len(found) == 1:
+            return found[0]
+        k = 1 + len(places)
+        result = TupleTy((type, type, place, place), ("min_val", "max_val", "min_loc", "max_loc"))
+        return Several(found, result, (0, k, *range(1, k), *range(k + 1, 2 * k)))
+
+    # -- a user's own ---------------------------------------------------------------------------
+
+    def _compiled(self, reducer: Reducer, n: int, name: str, given: Type) -> Compiled:
+        names = dtype_names(given)
+        try:
+            identity, numbers, fixed = structure(reducer.identity_for(names))
+        except TypeError as error:
+            raise self._fault(f"the identity of {reducer.name} {error}", _IDENTITY_HINT) from None
+        type = self._unified(reducer, given, identity, fixed)
+        if reducer.dtype is not None:
+            type, fixed = self._asked(reducer, type), True
+        for _ in range(8):
+            signature, loc = self._helper(reducer, n, "join", (type, type))
+            if signature.result is None or not same_structure(signature.result, type):
+                got = "nothing" if signature.result is None else described(signature.result)
+                raise type_fault(
+                    loc,
+                    f"join of {reducer.name} returns {got}, expected {described(type)}",
+                    "return the joined value; what join is given are values, which it cannot "
+                    "change in place",
+                ).called(self.loc)
+            wider = type if fixed else self._promoted(reducer, type, strong(signature.result))
+            if wider == type:
+                break
+            type = wider
+        types = flat_scalars(type)
+        pairs = zip(types, numbers, strict=True)
+        states = tuple(
+            State(f"{name}_{k}", t, self._identity(reducer, v, t)) for k, (t, v) in enumerate(pairs)
+        )
+        assert isinstance(type, Scalar | TupleTy)
+        final = None
+        if reducer.has("final"):
+            last, loc = self._helper(reducer, n, "final", (type,))
+            if last.result is None:
+                message = f"final of {reducer.name} returns nothing"
+                raise type_fault(loc, message, "return the result").called(self.loc)
+            result = strong(last.result)
+            assert isinstance(result, Scalar | TupleTy)
+            final = (last.name, result, tuple(t.strong for t in last.results()))
+        join = signature.name
+        if tuple(t.strong for t in signature.results()) != types:
+            join = self._casting(signature, types)
+        return Compiled(states, type, join, final)
+
+    def _asked(self, reducer: Reducer, found: Type) -> Type:
+        """The type that a reducer's `dtype` asks for."""
+        wanted = Scalar(as_dtype(reducer.dtype).name)
+        if not isinstance(found, Scalar):
+            raise self._fault(
+                f"reducer {reducer.name} has a dtype, {wanted}, but joins {described(found)}",
+                "leave out the dtype; the types of tuples, arrays and records are those of the "
+                "identity",
+            )
+        if found.kind == "c" and wanted.kind != "c":
+            raise self._fault(
+                f"reducer {reducer.name} has the dtype {wanted}, but joins {found}",
+                "return a real number, or give the reducer a complex dtype",
+            )
+        return wanted
+
+    def _identity(self, reducer: Reducer, value: Any, type: Scalar) -> ir.Const:
+        try:
+            return constant(value, type)
+        except OverflowError:
+            raise self._fault(
+                f"the identity of {reducer.name} is {value}, which {type}, the type of the "
+                f"contributions, cannot hold",
+                "cast the contributions to a wider type, or give the reducer a dtype",
+            ) from None
+
+    def _casting(self, join: Signature, types: tuple[Scalar, ...]) -> str:
+        """A function that casts what a join returns to the types of the state."""
+        name = self.module.name(f"{join.name}_cast")
+        parameters = tuple(Var(f"a{n}", t) for n, t in enumerate((*types, *types)))
+        given = tuple(t.strong for t in join.results())
+        found = tuple(Var(f"r{n}", t) for n, t in enumerate(given))
+        call = ir.Call(join.name, parameters, given[0])
+        called: Stmt = Assign("r0", call)
+        if len(found) > 1:
+            called = ir.Unpack(tuple(v.name for v in found), call)
+        results = tuple(cast(v, t) for v, t in zip(found, types, strict=True))
+        single = len(results) == 1
+        self.module.functions.append(
+            ir.Function(
+                name, parameters, types[0] if single else TupleTy(types),
+                {v.name: t for v, t in zip(found, given, strict=True)},
+                (called, ir.Return(results[0] if single else results)),
+            )
+        )  # fmt: skip
+        return name
+
+    def _helper(
+        self, reducer: Reducer, n: int, which: str, types: tuple[Type, ...]
+    ) -> tuple[Signature, Loc]:
+        full = f"{n} {which}"
+        scope = self.captures[full].value
+        assert isinstance(scope, Scope)
+        names = Names(scope.fn, frozenset(scope.given), self.captures, {}, f"{full}/")
+        definition = self.module.captured(scope, names, f"{full}/")
+        try:
+            function = definition.lowered(frozenset())
+            pairs = tuple(zip(function.parameters, types, strict=True))
+            signature = self.module.helper(definition, function, pairs, self.loc)
+        except Fault as fault:
+            raise fault.called(self.loc) from None
+        if signature.effects or signature.fails:
+            what = "contains an assert" if signature.fails else "stores into a View or prints"
+            message = f"{which} of {reducer.name} {what}"
+            hint = f"{which} may only compute what it returns"
+            raise type_fault(function.loc, message, hint).called(self.loc)
+        return signature, function.loc
+
+    def _unified(self, reducer: Reducer, given: Type, identity: Type, fixed: bool) -> Type:
+        """Type of the state, from the contribution's and the identity's."""
+        if not same_structure(given, identity):
+            raise self._fault(
+                f"this kernel returns {described(given)}, but the identity of {reducer.name} is "
+                f"{described(strong(identity))}",
+                "return a contribution of the structure that the identity has",
+            )
+        if not fixed:
+            return self._promoted(reducer, given, identity)
+        for a, b in zip(flat_scalars(given), flat_scalars(identity), strict=True):
+            if not np.can_cast(a.name, b.name, "same_kind"):
+                raise self._fault(
+                    f"this kernel returns {a} where the identity of {reducer.name} has {b}",
+                    f"cast it, or make the dtype of the identity hold {a}",
+                )
+        return identity
+
+    def _promoted(self, reducer: Reducer, a: Type, b: Type) -> Type:
+        if isinstance(a, TupleTy) and isinstance(b, TupleTy):
+            pairs = zip(a.items, b.items, strict=True)
+            items = tuple(self._promoted(reducer, x, y) for x, y in pairs)
+            return TupleTy(items, b.names or a.names)
+        assert isinstance(a, Scalar) and isinstance(b, Scalar)
+        try:
+            return promote(a, b).strong
+        except PromotionError as error:
+            raise self._fault(
+                f"{reducer.name} cannot join {a} and {b}: {error}", error.hint
+            ) from None
+
+
+_LOCATED: dict[str, tuple[tuple[str, bool], ...]] = {
+    "minloc": (("lt", False),), "maxloc": (("gt", False),),
+    "minmaxloc": (("lt", False), ("gt", False)),
+    "minmaxfirstlastloc": (("lt", False), ("gt", True)),
+}  # fmt: skip
+_WHERE: dict[str, tuple[tuple[bool, bool], ...]] = {  # (last, of the true ones)
+    "firstloc": ((False, True),), "lastloc": ((True, True),),
+    "stdispartitioned": ((True, True), (False, False)), "stdpartitionpoint": ((False, False),),
+}  # fmt: skip
+_IDENTITY_HINT = "an identity is a number, a tuple, a NumPy array or a record of numbers"
+
+
+def _extreme(reducer: Reducer, type: Scalar, sign: int) -> Any:
+    from execspace.builtin_reducers import extreme
+
+    return extreme(reducer.name, type.name, sign)

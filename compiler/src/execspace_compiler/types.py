@@ -175,9 +175,10 @@ class Compound:
 
 @dataclass(frozen=True, slots=True)
 class TupleTy(Compound):
-    """A tuple."""
+    """A tuple; `names` are those of the fields of a NamedTuple or record."""
 
     items: tuple[Type, ...]
+    names: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"tuple ({', '.join(map(str, self.items))})"

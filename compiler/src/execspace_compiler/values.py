@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TupleValue:
-    """A tuple: its items."""
+    """A tuple: its items, and their names if it is a NamedTuple or record."""
 
     items: tuple[Value, ...]
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +158,7 @@ def type_of(value: Value, loc: Loc) -> Type:
     """Type of a value that a variable can hold or a helper can take."""
     match value:
         case TupleValue():
-            return TupleTy(tuple(type_of(v, loc) for v in value.items))
+            return TupleTy(tuple(type_of(v, loc) for v in value.items), value.names)
         case Obj():
             key = value.value if isinstance(value.value, str) else id(value.value)
             return ObjTy((type(value.value), key), value)
@@ -208,7 +209,7 @@ def rebuild(type: Type, name: str, loc: Loc) -> Value:
     match type:
         case TupleTy():
             items = (rebuild(t, part_name(name, n), loc) for n, t in enumerate(type.items))
-            return TupleValue(tuple(items))
+            return TupleValue(tuple(items), type.names)
         case ObjTy():
             return type.obj
         case AliasTy():
@@ -237,7 +238,7 @@ def as_parameter(type: Type, name: str) -> Type:
     match type:
         case TupleTy():
             items = (as_parameter(t, part_name(name, n)) for n, t in enumerate(type.items))
-            return TupleTy(tuple(items))
+            return TupleTy(tuple(items), type.names)
         case AliasTy():
             return type.base.type
         case FunctionTy() if type.env is not None:

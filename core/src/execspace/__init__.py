@@ -57,6 +57,31 @@ from .atomics import (
     atomic_xor,
     atomic_xor_fetch,
 )
+from .builtin_reducers import (
+    BAnd,
+    BOr,
+    FirstLoc,
+    LAnd,
+    LastLoc,
+    LOr,
+    Max,
+    MaxFirstLoc,
+    MaxLoc,
+    Min,
+    MinFirstLoc,
+    MinLoc,
+    MinMax,
+    MinMaxFirstLastLoc,
+    MinMaxLoc,
+    MinMaxLocScalar,
+    MinMaxScalar,
+    Prod,
+    StdIsPartitioned,
+    StdIsPartScalar,
+    StdPartitionPoint,
+    Sum,
+    ValLocScalar,
+)
 from .copying import deep_copy
 from .dtypes import (
     bool_,
@@ -110,7 +135,8 @@ from .mirrors import (
     realloc,
     resize,
 )
-from .parallel import fence, parallel_for, parallel_reduce
+from .parallel import fence, parallel_for
+from .parallel_reduce import parallel_reduce, parallel_scan
 from .policy import MDRangePolicy, RangePolicy
 from .random import (
     philox4x32,
@@ -121,7 +147,7 @@ from .random import (
     random_uniform,
     random_uniform32,
 )
-from .reducer import Max, Min, Prod, Reducer, Sum
+from .reducer import Reducer
 from .scatterview import ScatterView
 from .searching import lower_bound, searchsorted, upper_bound
 from .selection import SpaceInfo, default_space, space, spaces, use_space
@@ -150,6 +176,8 @@ __all__ = [
     "API_VERSION",
     "HOST",
     "Allocation",
+    "BAnd",
+    "BOr",
     "BackendCompileError",
     "Capabilities",
     "Capture",
@@ -157,6 +185,7 @@ __all__ = [
     "DualView",
     "ExecspaceError",
     "ExecutionSpace",
+    "FirstLoc",
     "HostSort",
     "HostSpace",
     "Kernel",
@@ -164,13 +193,25 @@ __all__ = [
     "KernelError",
     "KernelSyntaxError",
     "KernelTypeError",
+    "LAnd",
+    "LOr",
+    "LastLoc",
     "LaunchError",
     "LaunchSpec",
     "Layout",
     "MDRangePolicy",
     "Max",
+    "MaxFirstLoc",
+    "MaxLoc",
     "MemorySpace",
     "Min",
+    "MinFirstLoc",
+    "MinLoc",
+    "MinMax",
+    "MinMaxFirstLastLoc",
+    "MinMaxLoc",
+    "MinMaxLocScalar",
+    "MinMaxScalar",
     "Plan",
     "PluginError",
     "PluginWarning",
@@ -188,11 +229,15 @@ __all__ = [
     "SpaceError",
     "SpaceInfo",
     "SpaceUnavailableError",
+    "StdIsPartScalar",
+    "StdIsPartitioned",
+    "StdPartitionPoint",
     "Sum",
     "SupportsSort",
     "ToolEntry",
     "UniqueToken",
     "UnknownSpaceError",
+    "ValLocScalar",
     "View",
     "ViewError",
     "ViewIndexError",
@@ -273,6 +318,7 @@ __all__ = [
     "lower_bound",
     "parallel_for",
     "parallel_reduce",
+    "parallel_scan",
     "philox4x32",
     "printf",
     "profiling",

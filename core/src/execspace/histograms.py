@@ -10,12 +10,13 @@ import numpy.typing as npt
 
 from .algorithms import argument, check_apart, choose_space, result
 from .atomics import atomic_add
+from .builtin_reducers import Max, Min
 from .copying import deep_copy
 from .errors import DTypeError, ViewError
 from .language import function
-from .parallel import parallel_for, parallel_reduce
+from .parallel import parallel_for
+from .parallel_reduce import parallel_reduce
 from .policy import RangePolicy
-from .reducer import Max, Min
 from .searching import upper_bound
 from .space import ExecutionSpace
 from .view import View

@@ -1,8 +1,8 @@
-"""parallel_for, parallel_reduce, fence: from the arguments of a call to a compiled plan.
+"""parallel_for and fence: from the arguments of a call to a compiled plan.
 
 The second launch of a kernel with the same types of arguments is: a tuple of type tags, one
 dictionary look-up, the plan. All checking is done when the plan is made; the tags make sure
-that it stays valid. The two launch functions repeat each other's first lines on purpose: a
+that it stays valid. parallel_reduce.py repeats the first lines of parallel_for on purpose: a
 function that both called would cost a fifth of a launch.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from dataclasses import replace
 from enum import Enum
 from types import BuiltinFunctionType
 from typing import Any, NoReturn
@@ -17,19 +18,19 @@ from typing import Any, NoReturn
 import numpy as np
 
 from . import profiling, selection
-from .argtypes import SCALAR_TYPES, ArgType, ViewType, plain_number
+from .argtypes import SCALAR_TYPES, ArgType, plain_number
 from .captures import Scope, defaults, parameters, scope_of, without_views
 from .errors import DTypeError, LaunchError, PolicyError, SpaceAccessError
 from .interop import view_of
 from .kernel import Kernel, kernel_of
 from .policy import MDRangePolicy, Policy, RangePolicy
-from .reducer import Reducer, Sum, as_reducer
+from .reducer import Reducer, reducer_captures
 from .space import ExecutionSpace, LaunchSpec, policy_spec
 from .view import View
 
-_INT_KEY = (policy_spec("range", 1), None)
+INT_KEY = (policy_spec("range", 1), None)
 _current = selection.CURRENT.get
-_scalar_types: dict[Any, ArgType] = dict(SCALAR_TYPES)
+SCALAR_TAGS: dict[Any, ArgType] = dict(SCALAR_TYPES)
 
 
 def parallel_for(
@@ -71,23 +72,23 @@ def parallel_for(
     if type(policy) is int:
         if policy < 0:
             raise PolicyError(f"parallel_for over {policy} indices; expected 0 or more.")
-        policy_key: Any = _INT_KEY
+        policy_key: Any = INT_KEY
         bounds: tuple[int, ...] = (0, policy)
     elif type(policy) is RangePolicy or type(policy) is MDRangePolicy:
         policy_key, bounds = policy.key, policy.bounds
     else:
-        policy_key, bounds = _policy(policy)
+        policy_key, bounds = policy_of(policy)
     if target.statics:
-        given, plain = _as_arguments(target, scope, policy_key, args)
+        given, plain = as_arguments(target, scope, policy_key[0].rank, args)
         return parallel_for(policy, given, *plain, label=label)
     types: list[Any] = [policy_key, _current()]
     for a in args:
         if type(a) is View:
             types.append(a.type)
         else:
-            t = _scalar_types.get(type(a))
+            t = SCALAR_TAGS.get(type(a))
             if t is None:
-                given, plain = _as_arguments(target, scope, policy_key, args)
+                given, plain = as_arguments(target, scope, policy_key[0].rank, args)
                 return parallel_for(policy, given, *plain, label=label)
             types.append(t)
     paths = target.paths
@@ -100,7 +101,7 @@ def parallel_for(
     key = tuple(types)
     plan = target.plans.get(key)
     if plan is None:
-        plan = _prepare("for", policy_key, target, scope, args, None, None)
+        plan = prepare("for", policy_key, target, scope, args)
         target.plans[key] = plan
     if profiling.TOOLS:
         with profiling.kernel_events("parallel_for", label or target.name, plan.space.name):
@@ -109,91 +110,7 @@ def parallel_for(
     try:
         plan.launch(bounds, args)
     except OverflowError as error:
-        _explain_overflow(target, args, error)
-
-
-def parallel_reduce(
-    policy: int | Policy,
-    kernel: Kernel | Scope | Callable[..., Any],
-    /,
-    *args: Any,
-    reducer: Reducer | type[Reducer] | str = Sum,
-    out: View | None = None,
-    label: str | None = None,
-) -> Any:
-    """Join the contributions that a kernel returns for every index of a policy.
-
-    Parameters
-    ----------
-    policy, kernel, *args, label
-        As for `parallel_for`; the kernel returns its contribution.
-    reducer : Reducer, class or name, default Sum
-        How contributions are joined. `Sum` and `Prod` join integers in 64 bits and floats
-        in float64 unless told otherwise (`es.Sum(dtype=es.float32)`).
-    out : View of rank 0, optional
-        Receives the result in its own dtype; then nothing is returned and an asynchronous
-        space does not block.
-
-    Returns
-    -------
-    int, float, bool or complex
-        A Python number; the reducer's identity for an empty range. Blocks. None with `out`.
-
-    Notes
-    -----
-    Deterministic from run to run for a space, its number of threads, a shape and a policy.
-    """
-    if type(kernel) is Kernel:
-        target, scope = kernel, kernel.scope
-    else:
-        target, scope = kernel_of(kernel)
-    if type(policy) is int:
-        if policy < 0:
-            raise PolicyError(f"parallel_reduce over {policy} indices; expected 0 or more.")
-        policy_key: Any = _INT_KEY
-        bounds: tuple[int, ...] = (0, policy)
-    elif type(policy) is RangePolicy or type(policy) is MDRangePolicy:
-        policy_key, bounds = policy.key, policy.bounds
-    else:
-        policy_key, bounds = _policy(policy)
-    if target.statics:
-        given, plain = _as_arguments(target, scope, policy_key, args)
-        return parallel_reduce(policy, given, *plain, reducer=reducer, out=out, label=label)
-    types: list[Any] = [policy_key, _current(), reducer, None if out is None else _out_type(out)]
-    for a in args:
-        if type(a) is View:
-            types.append(a.type)
-        else:
-            t = _scalar_types.get(type(a))
-            if t is None:
-                given, plain = _as_arguments(target, scope, policy_key, args)
-                return parallel_reduce(policy, given, *plain, reducer=reducer, out=out, label=label)
-            types.append(t)
-    paths = target.paths
-    if paths is None:
-        paths = target.scan(scope)
-    if paths:
-        tags, hidden = target.environment(scope)
-        types += tags
-        args += hidden
-    if out is not None:
-        args = (*args, out)
-    key = tuple(types)
-    try:
-        plan = target.plans.get(key)
-    except TypeError:  # only the reducer is not known to be hashable
-        as_reducer(reducer)
-        raise
-    if plan is None:
-        plan = _prepare("reduce", policy_key, target, scope, args, as_reducer(reducer), out)
-        target.plans[key] = plan
-    if profiling.TOOLS:
-        with profiling.kernel_events("parallel_reduce", label or target.name, plan.space.name):
-            return plan.launch(bounds, args)
-    try:
-        return plan.launch(bounds, args)
-    except OverflowError as error:
-        _explain_overflow(target, args, error)
+        explain_overflow(target, args, error)
 
 
 def fence(label: str = "") -> None:
@@ -204,7 +121,8 @@ def fence(label: str = "") -> None:
         space.fence(label)
 
 
-def _explain_overflow(kernel: Kernel, args: tuple[Any, ...], error: OverflowError) -> NoReturn:
+def explain_overflow(kernel: Kernel, args: tuple[Any, ...], error: OverflowError) -> NoReturn:
+    """Say which argument does not fit, if that is what the error is about."""
     for position, a in enumerate(args):
         if type(a) is int and not -(2**63) <= a < 2**63:
             raise LaunchError(
@@ -214,7 +132,8 @@ def _explain_overflow(kernel: Kernel, args: tuple[Any, ...], error: OverflowErro
     raise error
 
 
-def _policy(policy: Any) -> tuple[Any, tuple[int, ...]]:
+def policy_of(policy: Any) -> tuple[Any, tuple[int, ...]]:
+    """Key and bounds of an integer that is no int, such as numpy.int64."""
     try:
         n = operator.index(policy)
     except TypeError:
@@ -225,22 +144,16 @@ def _policy(policy: Any) -> tuple[Any, tuple[int, ...]]:
     return p.key, p.bounds
 
 
-def _out_type(out: Any) -> ViewType:
-    if not isinstance(out, View) or out.rank != 0 or out.is_readonly:
-        raise LaunchError(f"out={out!r}; expected a writable View of rank 0: es.View((), dtype).")
-    return out.type
-
-
-def _as_arguments(
-    kernel: Kernel, scope: Scope, policy_key: Any, args: tuple[Any, ...]
+def as_arguments(
+    kernel: Kernel, scope: Scope, leading: int, args: tuple[Any, ...]
 ) -> tuple[Scope, list[Any]]:
     """Sort out what is neither a View nor a number.
 
-    Arrays are wrapped as Views. Functions, strings, dtypes, None and whatever the kernel marks
-    with es.static become parameters that are given beforehand.
+    The kernel has `leading` parameters before those of the arguments. Arrays are wrapped as
+    Views. Functions, strings, dtypes, None and whatever the kernel marks with es.static become
+    parameters that are given beforehand.
     """
-    rank = policy_key[0].rank
-    names = [n for n in parameters(scope.fn) if n not in scope.given][rank:]
+    names = [n for n in parameters(scope.fn) if n not in scope.given][leading:]
     given = dict(scope.given)
     converted = []
     for position, a in enumerate(args):
@@ -306,33 +219,38 @@ def _static_value(kernel: Kernel, name: str, value: Any) -> Any:
     )
 
 
-def _prepare(
+def prepare(
     pattern: str,
     policy_key: Any,
     kernel: Kernel,
     scope: Scope,
     args: tuple[Any, ...],
-    reducer: Reducer | None,
-    out: View | None,
+    reducer: Reducer | tuple[Reducer, ...] | None = None,
+    out: tuple[View, ...] = (),
 ) -> Any:
-    """Choose the space, check that it reaches every View, and have it compile a plan."""
+    """Choose the space, check that it reaches every View, and have it compile a plan.
+
+    The Views of `out` are the last of `args`.
+    """
     spec_policy, named = policy_key
     views = [a for a in args if isinstance(a, View)]
     space = _choose(named, views, kernel)
-    _check_reach(space, args, kernel)
+    inputs = args[: len(args) - len(out)]
+    _check_reach(space, inputs, out, kernel)
     selection.note(space)
-    inputs = args if out is None else args[:-1]
     hidden = len(kernel.environment(scope)[1])
     explicit = len(inputs) - hidden
+    captures = kernel.capture_list(scope, explicit)
     spec = LaunchSpec(
         pattern=pattern,
         policy=spec_policy,
         arguments=tuple(a.type if isinstance(a, View) else SCALAR_TYPES[type(a)] for a in inputs),
-        captures=kernel.capture_list(scope, explicit),
-        bound=kernel.bound(scope, spec_policy.rank + explicit),
+        captures=captures if reducer is None else (*captures, *reducer_captures(reducer)),
+        bound=(),
         reducer=reducer,
-        out=None if out is None else out.type,
+        out=tuple(v.type for v in out),
     )
+    spec = replace(spec, bound=kernel.bound(scope, spec.leading + explicit))
     source = Kernel(
         without_views(scope.fn), fma=kernel.fma, fastmath=kernel.fastmath, name=kernel.name,
         source=kernel.source,
@@ -358,11 +276,15 @@ def _choose(named: ExecutionSpace | None, views: list[View], kernel: Kernel) -> 
     return default
 
 
-def _check_reach(space: ExecutionSpace, args: tuple[Any, ...], kernel: Kernel) -> None:
-    for position, a in enumerate(args):
-        if isinstance(a, View) and not a.memory_space.reachable_from(space):
+def _check_reach(
+    space: ExecutionSpace, inputs: tuple[Any, ...], out: tuple[View, ...], kernel: Kernel
+) -> None:
+    named = [(f"argument {n}, View", a) for n, a in enumerate(inputs) if isinstance(a, View)]
+    named += [("the result View of out=,", v) for v in out]
+    for what, view in named:
+        if not view.memory_space.reachable_from(space):
             raise SpaceAccessError(
-                f"Kernel '{kernel.name}': argument {position}, View '{a.label}', is in memory "
-                f"space '{a.memory_space.name}', which space '{space.name}' cannot reach. Copy "
-                f"it first: es.create_mirror_view_and_copy('{space.name}', ...)."
+                f"Kernel '{kernel.name}': {what} '{view.label}', is in memory space "
+                f"'{view.memory_space.name}', which space '{space.name}' cannot reach. Copy it "
+                f"first: es.create_mirror_view_and_copy('{space.name}', ...)."
             )

@@ -1,136 +1,326 @@
-"""Reducers: how the contributions of a parallel_reduce are joined into one value.
+"""The contract of reducers: identity, join and final, and how `reducer=` is understood.
 
-The kernel returns its contribution and the reducer joins, so the two cannot disagree.
+The kernel returns its contribution and the reducer joins, so the two cannot disagree. The
+built-in reducers are in builtin_reducers.py; a user's own derive from `Reducer` here. `join`
+and `final` are kernel-language functions, which compilers compile for each space.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+import math
+from types import FunctionType
+from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
-from .dtypes import as_dtype
-from .errors import DTypeError, LaunchError
+from .captures import (
+    Scope,
+    captured_paths,
+    captures_of,
+    constant_tag,
+    environment_tags,
+    parameters,
+)
+from .errors import LaunchError
+from .space import Capture
+from .view import View
 
 
-@dataclass(frozen=True)
 class Reducer:
-    """Base of the built-in reducers.
+    """How contributions are joined; the base of built-in reducers and of a user's own.
 
-    Parameters
-    ----------
-    dtype : dtype-like, optional
-        Type in which contributions are joined, and of the result.
+    A class of one's own has an `identity`, a `join` and, if the result needs a last step, a
+    `final`. `join` and `final` are compiled like helpers of a kernel: what they are given are
+    values, so they return the joined value instead of changing one.
 
     Attributes
     ----------
+    identity : number, tuple, NumPy array or NumPy record
+        Value that joins without effect: the result of an empty range. The value of the
+        reduction has its structure, which is also that of what the kernel returns: a number; a
+        tuple (a NamedTuple names its items for `join`); a small array, for which kernel and
+        `join` return a tuple of its elements; or a record, ``np.zeros((), dtype)[()]``, for
+        which they return a tuple of its fields. It may also be a method that takes the name of
+        the contribution's dtype (of several, a tuple of names) and returns such a value.
+    shape : int, tuple of int or None
+        If given, the reduction is of a small array: the kernel gets a private array after its
+        indices and joins into it; `identity` and `join` are those of one element.
+    dtype : dtype-like or None
+        Type in which numbers are joined; None: that of contribution and identity together.
     kind : str
-        Name by which backends know the join: "sum", "prod", "min" or "max".
+        Name by which compilers know a built-in join; "custom" for a user's own.
+
+    Notes
+    -----
+    ``join(a, b)`` must be associative; it need not be commutative for `parallel_scan`, which
+    joins neighbours only. It may be written with or without ``self``; attributes of ``self``
+    are constants by value, as in kernels that are methods. Kokkos:
+    https://kokkos.org/kokkos-core-wiki/API/core/builtinreducers/ReducerConcept.html
+
+    Examples
+    --------
+    >>> import math
+    >>> import execspace as es
+    >>> class Norm(es.Reducer):
+    ...     identity = 0.0
+    ...     def join(a, b):
+    ...         return a + b
+    ...     def final(a):
+    ...         return math.sqrt(a)
+    >>> es.parallel_reduce(2, lambda i: (3.0 + i) ** 2, reducer=Norm)
+    5.0
     """
 
-    dtype: npt.DTypeLike | None = None
-
-    kind = ""
-
-    def __post_init__(self) -> None:
-        if self.dtype is not None:
-            object.__setattr__(self, "dtype", as_dtype(self.dtype).name)
-
-    def accumulator(self, contribution: str) -> str:
-        """Name of the dtype in which contributions of that dtype are joined."""
-        return str(self.dtype) if self.dtype is not None else contribution
-
-    def identity(self, dtype: str) -> Any:
-        """Value that joins without effect: the result of an empty range."""
-        raise NotImplementedError
+    kind = "custom"
+    identity: Any = None
+    shape: int | tuple[int, ...] | None = None
+    dtype: Any = None
 
     @property
     def name(self) -> str:
         """Name for messages."""
         return type(self).__name__
 
+    @property
+    def array_shape(self) -> tuple[int, ...] | None:
+        """Shape of an array reduction; None for all others."""
+        if self.shape is None:
+            return None
+        return self.shape if isinstance(self.shape, tuple) else (self.shape,)
 
-class _Accumulates(Reducer):
-    def accumulator(self, contribution: str) -> str:
-        """Integers and bools join in 64 bits and floats in float64, unless `dtype` says else.
+    @property
+    def gives_array(self) -> bool:
+        """Whether the result is an array."""
+        return self.shape is not None or self.result_shape is not None
 
-        Narrow sums overflow or lose digits silently; the memory traffic is the same.
+    @property
+    def result_shape(self) -> tuple[int, ...] | None:
+        """Shape of a result that is an array; None for all others."""
+        if self.shape is not None:
+            return self.array_shape
+        like = None if self.has("final") else self.identity
+        return like.shape if isinstance(like, np.ndarray) and like.ndim else None
+
+    def identity_for(self, dtype: Any) -> Any:
+        """The identity for contributions of a dtype, or of a tuple of dtypes (by name)."""
+        return self.identity(dtype) if callable(self.identity) else self.identity
+
+    def as_result(self, value: Any) -> Any:
+        """What the user gets, from the reduction's value as Python numbers and tuples."""
+        like = None if callable(self.identity) or self.has("final") else self.identity
+        if isinstance(like, np.ndarray):
+            if like.ndim:
+                return np.array(flattened(value), like.dtype).reshape(like.shape)
+            like = like[()]
+        if isinstance(like, np.void):
+            return np.array(value, like.dtype)[()]
+        return _named(like, value)
+
+    def has(self, name: str) -> bool:
+        """Whether the user's class defines `join` or `final`."""
+        return callable(getattr(type(self), name, None))
+
+    def scope(self, name: str) -> Scope:
+        """The function `join` or `final`, with `self` given if it takes it.
+
+        Raises
+        ------
+        LaunchError
+            If it is no Python function of the right number of parameters.
         """
-        if self.dtype is not None:
-            return str(self.dtype)
-        kind = np.dtype(contribution).kind
-        return {"b": "int64", "i": "int64", "u": "uint64", "f": "float64"}.get(kind, "complex128")
+        number = 2 if name == "join" else 1
+        given = [c.__dict__[name] for c in type(self).__mro__ if name in c.__dict__]
+        fn = given[0] if given else None
+        fn = fn.__func__ if isinstance(fn, staticmethod) else fn
+        fn = getattr(fn, "fn", fn)  # of a Kernel
+        names = parameters(fn) if isinstance(fn, FunctionType) else ()
+        if not isinstance(fn, FunctionType) or len(names) not in (number, number + 1):
+            form = "join(a, b)" if name == "join" else "final(a)"
+            got = "no such function" if fn is None else f"a {type(fn).__name__}"
+            if isinstance(fn, FunctionType):
+                got = f"{len(names)} parameters"
+            raise LaunchError(f"Reducer '{self.name}': expected a method {form}, got {got}.")
+        return Scope(fn, {names[0]: self} if len(names) > number else {})
 
 
-class Sum(_Accumulates):
-    """Sum of the contributions; 0 for an empty range."""
-
-    kind = "sum"
-
-    def identity(self, dtype: str) -> Any:
-        return np.dtype(dtype).type(0)
-
-
-class Prod(_Accumulates):
-    """Product of the contributions; 1 for an empty range."""
-
-    kind = "prod"
-
-    def identity(self, dtype: str) -> Any:
-        return np.dtype(dtype).type(1)
+def _named(like: Any, value: Any) -> Any:
+    """Nested tuples with the classes that those of the identity have."""
+    if not isinstance(like, tuple) or not isinstance(value, tuple):
+        return value
+    items = [_named(a, v) for a, v in zip(like, value, strict=True)]
+    return type(like)(*items) if hasattr(like, "_fields") else tuple(items)
 
 
-class _Ordered(Reducer):
-    _sign = 1
-
-    def identity(self, dtype: str) -> Any:
-        kind = np.dtype(dtype)
-        if kind.kind == "c":
-            raise DTypeError(f"{self.name} cannot order complex numbers; reduce abs(z) instead.")
-        if kind.kind == "f":
-            return kind.type(self._sign * np.inf)
-        if kind.kind == "b":
-            return np.bool_(self._sign > 0)
-        limits = np.iinfo(kind)
-        return kind.type(limits.max if self._sign > 0 else limits.min)
+def flattened(value: Any) -> list[Any]:
+    """The numbers of nested tuples, in order."""
+    if not isinstance(value, tuple):
+        return [value]
+    return [number for item in value for number in flattened(item)]
 
 
-class Min(_Ordered):
-    """Least contribution; +inf (or the greatest integer) for an empty range.
+# -- what stands in `reducer=` ----------------------------------------------------------------
 
-    A NaN contribution makes the result NaN, as `numpy.min` does.
+_made: dict[type[Reducer], Reducer] = {}
+
+
+def as_reducer(spec: Any) -> Reducer | tuple[Reducer, ...]:
+    """Turn `reducer=` into a reducer: an instance, a class, a plugin's name, or a tuple of them.
+
+    Raises
+    ------
+    LaunchError
+        For anything else, and for a class of one's own that lacks identity or join.
     """
-
-    kind = "min"
-
-
-class Max(_Ordered):
-    """Greatest contribution; -inf (or the least integer) for an empty range.
-
-    A NaN contribution makes the result NaN, as `numpy.max` does.
-    """
-
-    kind = "max"
-    _sign = -1
-
-
-def as_reducer(spec: Any) -> Reducer:
-    """Turn `reducer=` into a reducer: an instance, a class, or the name a plugin gave it."""
+    if isinstance(spec, tuple) and spec:
+        found = tuple(as_reducer(s) for s in spec)
+        for r in found:
+            if isinstance(r, tuple):
+                raise LaunchError(f"reducer={spec!r}: a tuple of reducers cannot hold tuples.")
+            if r.shape is not None:
+                raise LaunchError(
+                    f"reducer={spec!r}: an array reduction, {r.name}(shape=...), stands alone, "
+                    f"because its kernel returns nothing."
+                )
+        return cast("tuple[Reducer, ...]", found)
     if isinstance(spec, Reducer):
-        return spec
-    if isinstance(spec, type) and issubclass(spec, Reducer):
-        return spec()
+        return _checked(spec)
+    if isinstance(spec, type) and issubclass(spec, Reducer) and spec is not Reducer:
+        known = _made.get(spec)
+        if known is None:
+            try:
+                known = _made[spec] = spec()
+            except TypeError as error:
+                raise LaunchError(
+                    f"reducer={spec.__name__} cannot be made without arguments ({error}); pass "
+                    f"an instance."
+                ) from None
+        return _checked(known)
     if isinstance(spec, str):
         from .plugins import registry
 
         entry = registry().reducers.get(spec)
         if entry is not None:
             return entry.reducer
-        known = ", ".join(sorted(registry().reducers)) or "none"
-        raise LaunchError(f"No plugin registers a reducer named {spec!r}; registered: {known}.")
+        names = ", ".join(sorted(registry().reducers)) or "none"
+        raise LaunchError(f"No plugin registers a reducer named {spec!r}; registered: {names}.")
     raise LaunchError(
-        f"reducer={spec!r} is no reducer; expected es.Sum, es.Prod, es.Min, es.Max or an "
-        f"instance of one."
+        f"reducer={spec!r} is no reducer; expected es.Sum, es.Prod, es.Min, es.Max or another "
+        f"reducer of execspace, a class of your own that derives from es.Reducer, an instance "
+        f"of one, or a tuple of reducers."
     )
+
+
+# An array reduction keeps one array for each thread on its stack.
+_LARGEST_ARRAY = 2048
+
+
+def checked_shape(name: str, shape: Any) -> tuple[int, ...]:
+    """The shape of an array reduction as a tuple.
+
+    Raises
+    ------
+    LaunchError
+        If it is none, or the array would be too large for a thread's stack.
+    """
+    extents = shape if isinstance(shape, tuple) else (shape,)
+    valid = all(isinstance(n, int | np.integer) and n > 0 for n in extents)
+    if not valid or not extents or math.prod(map(int, extents)) > _LARGEST_ARRAY:
+        raise LaunchError(
+            f"{name}(shape={shape!r}): expected positive integers, at most {_LARGEST_ARRAY} "
+            f"elements in all. Larger sums are made with es.atomic_add or es.ScatterView."
+        )
+    return tuple(map(int, extents))
+
+
+def _checked(reducer: Reducer) -> Reducer:
+    if reducer.kind != "custom":
+        own = [name for name in ("join", "final") if reducer.has(name)]
+        if own:
+            raise LaunchError(
+                f"Reducer '{reducer.name}' derives from a built-in reducer, whose {own[0]} cannot "
+                f"be replaced; derive it from es.Reducer and give it identity and join."
+            )
+    else:
+        if reducer.identity is None:
+            raise LaunchError(
+                f"Reducer '{reducer.name}' has no identity; give the class the value that joins "
+                f"without effect: identity = 0.0"
+            )
+        if reducer.shape is not None:
+            checked_shape(reducer.name, reducer.shape)
+            if isinstance(reducer.identity, tuple | np.ndarray | np.void):
+                raise LaunchError(
+                    f"Reducer '{reducer.name}' has a shape, so its identity is that of one "
+                    f"element; expected a number, got {reducer.identity!r}."
+                )
+        reducer.scope("join")
+        if reducer.has("final"):
+            reducer.scope("final")
+    return reducer
+
+
+def reducer_key(spec: Any) -> object:
+    """Hashable stand-in for `reducer=` that is equal for reducers that compile to the same code.
+
+    What functions of a user's own reducer capture is read again each time.
+    """
+    if isinstance(spec, tuple):
+        return (tuple, *map(reducer_key, spec))
+    custom = isinstance(spec, Reducer) or (isinstance(spec, type) and issubclass(spec, Reducer))
+    if not custom or spec.kind != "custom":
+        return spec
+    reducer = as_reducer(spec)
+    assert isinstance(reducer, Reducer)
+    key = [type(reducer), _identity_tag(reducer.identity), reducer.shape, str(reducer.dtype)]
+    for _, scope in _functions(reducer):
+        hidden: list[View] = []
+        paths = tuple(captured_paths(scope))
+        tags = environment_tags(scope, paths, hidden, (scope.fn.__code__,))
+        if hidden:
+            raise LaunchError(
+                f"Reducer '{reducer.name}': {scope.fn.__name__} captures View "
+                f"'{hidden[0].label}'; it may use its arguments and constants only."
+            )
+        key += [scope.fn.__code__, *tags]
+    return tuple(key)
+
+
+def _identity_tag(identity: Any) -> object:
+    if isinstance(identity, np.ndarray | np.void):
+        return identity.dtype.str, str(identity.dtype), identity.shape, identity.tobytes()
+    if callable(identity):
+        function, owner = (
+            getattr(identity, "__func__", identity),
+            getattr(identity, "__self__", None),
+        )
+        if not isinstance(function, FunctionType):
+            return constant_tag(identity)
+        names = parameters(function)
+        scope = Scope(function, {names[0]: owner} if owner is not None and names else {})
+        tags = environment_tags(scope, tuple(captured_paths(scope)), [], (function.__code__,))
+        return (function.__code__, *tags)
+    return constant_tag(identity)
+
+
+def _functions(reducer: Reducer) -> list[tuple[str, Scope]]:
+    names = ["join"] + (["final"] if reducer.has("final") else [])
+    return [(name, reducer.scope(name)) for name in names]
+
+
+def reducer_captures(spec: Reducer | tuple[Reducer, ...]) -> tuple[Capture, ...]:
+    """Captures of the join and final functions of a user's own reducers.
+
+    The functions are named "0 join", "0 final", "1 join" and so on by the reducer's place; what
+    they capture themselves is named "0 join/name".
+    """
+    found: list[Capture] = []
+    for n, reducer in enumerate(spec if isinstance(spec, tuple) else (spec,)):
+        if reducer.kind != "custom":
+            continue
+        for name, scope in _functions(reducer):
+            full = f"{n} {name}"
+            bare = Scope(scope.fn, dict.fromkeys(scope.given))
+            found.append(Capture(full, bare, scope.fn.__code__))
+            inner = captures_of(scope, tuple(captured_paths(scope)), 0)
+            found += (Capture(f"{full}/{c.name}", c.value, c.tag) for c in inner)
+    return tuple(found)

@@ -77,14 +77,15 @@ class LaunchSpec:
     Attributes
     ----------
     pattern : str
-        ``"for"`` or ``"reduce"``.
+        ``"for"``, ``"reduce"`` or ``"scan"``.
     policy : PolicySpec
     arguments : tuple of ArgType
         Explicit arguments first, then hidden ones (captured Views).
     captures : tuple of Capture
-    reducer : Reducer or None
-    out : ViewType or None
-        Type of the rank-0 View that receives the result; it is then the last argument.
+        Functions of a user's own reducers are among them, see `reducer.reducer_captures`.
+    reducer : Reducer, tuple of Reducer, or None
+    out : tuple of ViewType
+        Types of the Views that receive the result; they are then the last arguments.
     bound : tuple of str
         Parameters of the kernel that neither an index nor an argument fills: their values, or
         those of their attributes, are among the captures.
@@ -94,9 +95,24 @@ class LaunchSpec:
     policy: PolicySpec
     arguments: tuple[ArgType, ...]
     captures: tuple[Capture, ...] = ()
-    reducer: Reducer | None = None
-    out: ViewType | None = None
+    reducer: Reducer | tuple[Reducer, ...] | None = None
+    out: tuple[ViewType, ...] = ()
     bound: tuple[str, ...] = ()
+
+    @property
+    def array_shape(self) -> tuple[int, ...] | None:
+        """Shape of what an array reduction joins; None for everything else."""
+        return None if isinstance(self.reducer, tuple | None) else self.reducer.array_shape
+
+    @property
+    def leading(self) -> int:
+        """Number of parameters that the kernel has before those of the arguments.
+
+        Its indices; then the array of an array reduction; or the prefix and whether this is
+        the final pass of a scan.
+        """
+        more = 2 if self.pattern == "scan" else 0 if self.array_shape is None else 1
+        return self.policy.rank + more
 
 
 class Plan(Protocol):
@@ -111,9 +127,9 @@ class Plan(Protocol):
         """The hot path, ``launch(bounds, args)``: nothing but packing and launching.
 
         `bounds` are the lower bounds, the upper bounds, and the tile extents if the policy is
-        tiled. `args` are Views and numbers as typed in `LaunchSpec.arguments`, then `out` if
-        there is one. Returns None, or for a reduction without `out` the joined value as a
-        Python number (blocking).
+        tiled. `args` are Views and numbers as typed in `LaunchSpec.arguments`, then those of
+        `out`. Returns None, or for a reduction or scan without `out` (blocking) the joined
+        value: what `Reducer.as_result` makes of it, for several reducers a tuple of such.
         """
 
 

@@ -38,42 +38,15 @@ from .. import cache, ir
 from ..assertions import failure
 from ..diagnostics import Diagnostic, Loc
 from ..fingerprint import fingerprint
-from ..mapping import (
-    PART_STRIDE,
-    chunk_function,
-    cost,
-    finish_function,
-    index_order,
-    items_function,
-    units_function,
-)
+from ..mapping import index_order
 from ..modules import Assertion
 from ..pipeline import Lowered, check_limits, lower_kernel
-from ..printers.numba import VERSION, NumbaPrinter
-from ..printers.python import function_name, identifier, part_of_view
-from ..types import Pointer, Scalar, ViewTy
+from ..printers.numba import VERSION
+from ..results import check_out, result_maker, result_shape, store_result
+from ..types import ViewTy
+from .launch_text import Launcher, launch_module, written_pairs
 from .output import flush_c_output
-from .wide import aligned_call, aligned_views, refuse_wide
-
-# Below this much work, in additions, a range runs on the calling thread: waking a team costs
-# about a microsecond when it is spinning, and far more when it sleeps.
-SERIAL_WORK = 16_000
-
-
-@dataclass(frozen=True, slots=True)
-class Launcher:
-    """How parts of a range are spread over threads.
-
-    Attributes
-    ----------
-    name : str
-        "serial", "libgomp" (a direct call of GOMP_parallel) or "prange" (Numba's own layer).
-    parts : int
-        Parts that a large range is split into; reductions join in the order of parts.
-    """
-
-    name: str
-    parts: int = 1
+from .wide import aligned_call, refuse_wide
 
 
 @dataclass
@@ -110,7 +83,7 @@ class HostPlan:
     @property
     def order(self) -> tuple[int, ...]:
         """Dimensions from the slowest to the fastest."""
-        return index_order(self.lowered.body, self.spec.policy)
+        return index_order(self.lowered.body, self.spec)
 
 
 _lock = threading.Lock()
@@ -167,8 +140,10 @@ def compile_plan(
             lowered = lower_kernel(kernel, spec)
             _refuse_float16(lowered, space)
             refuse_wide(lowered, space)
-            order = index_order(lowered.body, spec.policy)
-            disjoint = not may_overlap and bool(_written_pairs(lowered))
+            if lowered.reduction is not None:
+                check_out(kernel.name, spec, lowered.reduction.result)
+            order = index_order(lowered.body, spec)
+            disjoint = not may_overlap and bool(written_pairs(lowered))
             text = launch_module(lowered, order, launcher, disjoint)
             name = f"execspace_{cache.key(text, *versions)}"
             if not (folder / f"{name}.py").exists():  # Numba's cache goes by its time stamp
@@ -238,166 +213,6 @@ def _module(name: str, path: Path, kernel: Kernel) -> ModuleType:
     return module
 
 
-# -- generated text ---------------------------------------------------------------------------
-
-
-def _written_pairs(lowered: Lowered) -> list[tuple[ir.Var, ir.Var]]:
-    """Pairs of Views of a parallel_for of which one is written: they must not overlap."""
-    if lowered.reduction is not None:
-        return []
-    written = ir.written_views(lowered.body)
-    views = [p for p in lowered.body.parameters if isinstance(p.type, ViewTy)]
-    return [
-        (a, b)
-        for n, a in enumerate(views)
-        for b in views[n + 1 :]
-        if a.name in written or b.name in written
-    ]
-
-
-def _pairs_to_check(lowered: Lowered) -> list[tuple[ir.Var, ir.Var]]:
-    """Those pairs of which nobody has promised, by the trait "restrict", that they do not."""
-    return [
-        (a, b)
-        for a, b in _written_pairs(lowered)
-        if not any(isinstance(v.type, ViewTy) and "restrict" in v.type.traits for v in (a, b))
-    ]
-
-
-def _overlap_check(pairs: list[tuple[ir.Var, ir.Var]]) -> list[str]:
-    """Lines that return False where two Views overlap of which one is written."""
-    out = []
-    for p in dict.fromkeys(v for pair in pairs for v in pair):
-        assert isinstance(p.type, ViewTy)
-        name, size = identifier(p.name), p.type.element.itemsize
-        low, high, address = (part_of_view(name, w) for w in ("lo", "hi", "d"))
-        out.append(f"    {low}, {high} = _r.footprint({address}, {p.type.rank}, {size})")
-    for a, b in ((identifier(a.name), identifier(b.name)) for a, b in pairs):
-        out += [f"    if _{a}_lo < _{b}_hi and _{b}_lo < _{a}_hi:", "        return False"]
-    return out
-
-
-def launch_module(
-    lowered: Lowered, order: tuple[int, ...], launcher: Launcher, disjoint: bool = False
-) -> str:
-    """Text of the module for a launch; a pure function, so goldens need no Numba."""
-    policy, reduction = lowered.spec.policy, lowered.reduction
-    functions = [
-        units_function(policy, order, "_units"),
-        items_function(policy, "_items"),
-        chunk_function(lowered.body, policy, order, reduction, "_chunk"),
-    ]
-    if reduction is not None:
-        functions.append(finish_function(reduction, "_finish"))
-    module = lowered.module(*functions, disjoint=disjoint)
-    printer = NumbaPrinter(module)
-    head = [
-        f'"""Generated by execspace from kernel {lowered.kernel.name!r}."""',
-        "",
-        "import math",
-        "",
-        "import numba",
-        "import numpy as np",
-        "",
-        "from execspace_compiler.host import runtime as _r",
-    ]
-    body = _launch_text(printer, module, lowered, launcher)
-    body += ["", "", f"PRINTS = {lowered.prints}", f"ASSERTIONS = {_assertion_table(lowered)}"]
-    body.append(f"LIMITS = {lowered.limits}")
-    body.append(f"ALIGNED = {aligned_views(lowered)}")
-    return "\n".join(head) + "\n" + printer.text() + "\n\n" + "\n".join(body) + "\n"
-
-
-def _assertion_table(lowered: Lowered) -> str:
-    """The asserts of a kernel as a literal: a later process reports them without lowering."""
-    rows = [
-        (a.loc.file, a.loc.line, a.loc.column, a.loc.end_line, a.loc.end_column, a.message)
-        for a in lowered.assertions
-    ]
-    return repr(rows)
-
-
-def _launch_text(
-    printer: NumbaPrinter, module: ir.Module, lowered: Lowered, launcher: Launcher
-) -> list[str]:
-    chunk, units = module.function("_chunk"), module.function("_units")
-    reduction = lowered.reduction
-    bounds = [p.name for p in units.parameters]
-    rest = chunk.parameters[3 + len(reduction.states) :] if reduction else chunk.parameters[2:]
-    inputs = [_parameter(p) for p in rest]
-    signature = ", ".join(["numba.int64", *(_numba_type(p) for p in rest)])
-    work = cost(lowered.body, lowered.functions)
-    parallel = ", parallel=True" if launcher.name == "prange" else ""
-    out = [
-        f"@numba.njit([({signature},)], cache=True, {printer.options()}{parallel})",
-        f"def launch(_parts, {', '.join(inputs)}):",
-        *(_overlap_check(_pairs_to_check(lowered)) if module.disjoint else []),
-        f"    _total = {function_name('_units')}({', '.join(bounds)})",
-        "    _threads = _parts",
-        "    _parts = abs(_parts)",
-    ]
-    if launcher.name != "serial" and work is not None:
-        few = SERIAL_WORK // max(work, 1)
-        out += [
-            f"    if {function_name('_items')}({', '.join(bounds)}) < {few}:",
-            "        _parts = 1",
-        ]
-    args = list(inputs)
-    if reduction is not None:
-        size = PART_STRIDE * 16
-        out += [f"    _space = _r.workspace(_parts * {size * len(reduction.states)})"]
-        out += [f"    _p{n} = _space + _parts * {size * n}" for n in range(len(reduction.states))]
-        args = [*(f"_p{n}" for n in range(len(reduction.states))), *inputs]
-    out += _spread(launcher, args, reduces=reduction is not None)
-    if reduction is not None:
-        rows = ", ".join(f"_p{n}" for n in range(len(reduction.states)))
-        out.append(f"    return {function_name('_finish')}(_parts, {rows})")
-    elif module.disjoint:
-        out.append("    return True")
-    return out
-
-
-def _spread(launcher: Launcher, args: list[str], reduces: bool) -> list[str]:
-    """Lines that run the chunk for every part."""
-    part = "_part, " if reduces else ""
-    call = f"{function_name('_chunk')}(_first, _last, {part}{', '.join(args)})"
-
-    def each_part(loop: str) -> list[str]:
-        return [
-            f"for _part in {loop}(_parts):",
-            "    _first = _r.truncdiv(_part * _total, _parts)",
-            "    _last = _r.truncdiv((_part + 1) * _total, _parts)",
-            f"    {call}",
-        ]
-
-    if launcher.name == "serial":
-        return ["    " + line for line in each_part("range")]
-    if launcher.name == "prange":
-        team = each_part("numba.prange")
-    else:
-        fork = "fork_reduce" if reduces else "fork_for"
-        chunk = function_name("_chunk")
-        team = [f"_r.{fork}({chunk}, _threads, _parts, _total, ({', '.join(args)},))"]
-    return [
-        # A negative number of parts says that this process must not fork a team.
-        "    if _parts == 1 or _threads < 0:",
-        *("        " + line for line in each_part("range")),
-        "    else:",
-        *("        " + line for line in team),
-    ]
-
-
-def _parameter(p: ir.Var) -> str:
-    name = identifier(p.name)
-    return part_of_view(name, "d") if isinstance(p.type, ViewTy | Pointer) else name
-
-
-def _numba_type(p: ir.Var) -> str:
-    if isinstance(p.type, Scalar):
-        return "numba.boolean" if p.type.name == "bool" else f"numba.{p.type.name}"
-    return "numba.int64"
-
-
 # -- the hot path -----------------------------------------------------------------------------
 
 # Globals of every generated caller. In a forked child `sign` is -1: the team of threads did not
@@ -451,32 +266,43 @@ def _caller(
     types: tuple[ViewType | ScalarType, ...] = spec.arguments
     names = [f"a{n}" for n in range(len(types))]
     passed = [_passed(name, t) for name, t in zip(names, types, strict=True)]
-    if spec.out is not None:
-        names.append("out")
+    names += [f"out{n}" for n in range(len(spec.out))]
     if module.ASSERTIONS:
         names.append("status")
         passed.append("status")
     parts = "1" if launcher.name == "serial" else f"{launcher.parts} * sign"
     lines = [
         "def call(bounds, args, entry=entry, overlapping=overlapping, refuse=refuse, "
-        "limits=limits):",
+        "limits=limits, empty=empty, make=make, store=store):",
         f"    {bounds}, = bounds",
     ]
     if names:
         lines.append(f"    {', '.join(names)}, = args")
     for n, _, low, high in module.LIMITS:
         lines.append(f"    if not {low} <= a{n} <= {high}: refuse(limits, args)")
+    scope: dict[str, Any] = {
+        "entry": entry, "overlapping": overlapping, "refuse": partial(check_limits, kernel),
+        "limits": module.LIMITS, "empty": None, "make": None, "store": None,
+    }  # fmt: skip
+    shape = spec.array_shape
+    if shape is not None:
+        scope["empty"] = partial(np.empty, shape, module.RESULT)
+        lines.append("    array = empty()")
+        passed.append("array.ctypes.data")
     call = f"entry({', '.join([parts, bounds, *passed])})"
+    if shape is not None:
+        lines.append(f"    {call}")
+        call = "array"
     if overlapping is not None:
         lines += [f"    if not {call}:", "        overlapping.launch(bounds, args)"]
-    elif spec.out is None:
-        lines.append(f"    return {call}")
+    elif spec.out:
+        scope["store"] = partial(store_result, kernel)
+        views = "".join(f"out{n}, " for n in range(len(spec.out)))
+        lines.append(f"    store(({views}), {call}, {result_shape(spec)})")
     else:
-        lines.append(f"    out.memory_space.fill(out, {call}, None)")
-    refuse = partial(check_limits, kernel)
-    scope: dict[str, Any] = {
-        "entry": entry, "overlapping": overlapping, "refuse": refuse, "limits": module.LIMITS
-    }  # fmt: skip
+        scope["make"] = None if spec.reducer is None else result_maker(spec, module.RESULT)
+        make = scope["make"] is not None and shape is None
+        lines.append(f"    return make({call})" if make else f"    return {call}")
     exec("\n".join(lines), _caller_globals, scope)
     found: Callable[..., Any] = scope["call"]
     return found

@@ -18,7 +18,8 @@ _NUMPY_NAMES = {
     "acosh": "arccosh", "atanh": "arctanh", "atan2": "arctan2", "abs": "abs", "pow": "power",
     "truncdiv": "floor_divide", "truncmod": "remainder", "floordiv": "floor_divide",
     "mod": "remainder", "lshift": "left_shift", "rshift": "right_shift", "neg": "negative",
-    "invert": "invert",
+    "invert": "invert", "reduce_sum": "add", "reduce_prod": "multiply", "reduce_min": "minimum",
+    "reduce_max": "maximum",
 }  # fmt: skip
 _RUNTIME = {
     "minimum": "minimum", "maximum": "maximum", "fmin": "fmin", "fmax": "fmax",

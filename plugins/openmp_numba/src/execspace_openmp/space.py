@@ -55,7 +55,8 @@ class OpenMPSpace(HostSort):
         return f"{self.runtime}, Numba layer {self.layer}"
 
     def compile(self, kernel: Kernel, spec: LaunchSpec) -> Plan:
-        from execspace_compiler.host.jit import Launcher, compile_plan
+        from execspace_compiler.host.jit import compile_plan
+        from execspace_compiler.host.launch_text import Launcher
 
         return compile_plan(self, kernel, spec, Launcher(self.runtime, self.threads))
 

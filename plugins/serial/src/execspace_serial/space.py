@@ -29,7 +29,8 @@ class SerialSpace(HostSort):
         return HOST
 
     def compile(self, kernel: Kernel, spec: LaunchSpec) -> Plan:
-        from execspace_compiler.host.jit import Launcher, compile_plan
+        from execspace_compiler.host.jit import compile_plan
+        from execspace_compiler.host.launch_text import Launcher
 
         return compile_plan(self, kernel, spec, Launcher("serial"))
 

@@ -1,0 +1,249 @@
+"""parallel_reduce and parallel_scan: joining what a kernel returns for every index of a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from . import profiling, selection
+from .builtin_reducers import Sum
+from .captures import Scope
+from .errors import LaunchError, PolicyError
+from .kernel import Kernel, kernel_of
+from .parallel import (
+    INT_KEY,
+    SCALAR_TAGS,
+    as_arguments,
+    explain_overflow,
+    policy_of,
+    prepare,
+)
+from .policy import MDRangePolicy, Policy, RangePolicy
+from .reducer import Reducer, as_reducer, reducer_key
+from .view import View
+
+_current = selection.CURRENT.get
+
+
+def parallel_reduce(
+    policy: int | Policy,
+    kernel: Kernel | Scope | Callable[..., Any],
+    /,
+    *args: Any,
+    reducer: Reducer | type[Reducer] | str | tuple[Any, ...] = Sum,
+    out: View | tuple[View, ...] | None = None,
+    label: str | None = None,
+) -> Any:
+    """Join the contributions that a kernel returns for every index of a policy.
+
+    Parameters
+    ----------
+    policy, kernel, *args, label
+        As for `parallel_for`; the kernel returns its contribution: a number or whatever the
+        reducer joins. For an array reduction (``es.Sum(shape=4)``) it gets an array after its
+        indices and joins into that instead.
+    reducer : Reducer, class, name, or tuple of them, default Sum
+        How contributions are joined. `Sum` and `Prod` join integers in 64 bits and floats
+        in float64 unless told otherwise (``es.Sum(dtype=es.float32)``). With a tuple of
+        reducers the kernel returns a tuple, with one contribution for each.
+    out : View or tuple of View, optional
+        Receives the result in its own dtype; then nothing is returned and an asynchronous
+        space does not block. A View of rank 0 takes a number, one of a structured dtype as
+        many as it has fields, and a larger View an array; a tuple of Views takes a result of
+        several numbers in their order.
+
+    Returns
+    -------
+    int, float, bool, complex, tuple or numpy.ndarray
+        What the reducer gives; its identity for an empty range. Of several reducers a tuple.
+        Blocks. None with `out`.
+
+    Raises
+    ------
+    KernelSyntaxError, KernelTypeError
+        If the kernel, or the join of a reducer, cannot be compiled, or if what it returns does
+        not fit the reducer; at the first launch with these types.
+    LaunchError, SpaceAccessError, PolicyError
+
+    Notes
+    -----
+    Deterministic from run to run, bit by bit, for a space, its number of threads, a shape and
+    a policy. Kokkos:
+    https://kokkos.org/kokkos-core-wiki/API/core/parallel-dispatch/parallel_reduce.html
+
+    Examples
+    --------
+    >>> import execspace as es
+    >>> es.parallel_reduce(5, lambda i: (i * i, 1), reducer=(es.Max, es.Sum))
+    (16, 5)
+    """
+    return _launch("reduce", policy, kernel, args, reducer, out, label)
+
+
+def parallel_scan(
+    policy: int | Policy,
+    kernel: Kernel | Scope | Callable[..., Any],
+    /,
+    *args: Any,
+    reducer: Reducer | type[Reducer] | str | tuple[Any, ...] = Sum,
+    out: View | tuple[View, ...] | None = None,
+    label: str | None = None,
+) -> Any:
+    """Give a kernel, at every index, what all indices before it contributed.
+
+    Parameters
+    ----------
+    policy : int, RangePolicy or MDRangePolicy
+        Indices of an MDRangePolicy come in rank order: the last one fastest, unless
+        ``iterate="left"``. It cannot be tiled.
+    kernel : Kernel or function
+        Called as ``kernel(i, ..., prefix, final, *args)``. It returns its contribution.
+        `prefix` is what all indices before this one contributed, joined; but only where
+        `final` is true: write results only there. It is called once with `final` true for
+        each index and any number of times with `final` false.
+    *args, label
+        As for `parallel_for`.
+    reducer : Reducer, class, name, or tuple of them, default Sum
+        How contributions are joined; see `parallel_reduce`. Any associative join will do.
+    out : View or tuple of View, optional
+        Receives the total; see `parallel_reduce`.
+
+    Returns
+    -------
+    int, float, bool, complex or tuple
+        The total of all contributions; the identity for an empty range. Blocks. None with
+        `out`.
+
+    Raises
+    ------
+    KernelSyntaxError, KernelTypeError
+        If the kernel cannot be compiled; at the first launch with these types.
+    LaunchError, SpaceAccessError, PolicyError
+
+    Notes
+    -----
+    ``dst[i] = prefix`` makes an exclusive scan, ``dst[i] = prefix + src[i]`` an inclusive one.
+    Deterministic from run to run, as `parallel_reduce` is. Kokkos:
+    https://kokkos.org/kokkos-core-wiki/API/core/parallel-dispatch/parallel_scan.html
+    """
+    return _launch("scan", policy, kernel, args, reducer, out, label)
+
+
+_EVENTS = {"reduce": "parallel_reduce", "scan": "parallel_scan"}
+_SUM_KEY = reducer_key(Sum)
+
+
+def _launch(
+    pattern: str,
+    policy: Any,
+    kernel: Any,
+    args: tuple[Any, ...],
+    reducer: Any,
+    out: Any,
+    label: str | None,
+) -> Any:
+    """Both launches; all but the rare cases is as in `parallel_for`."""
+    if type(kernel) is Kernel:
+        target, scope = kernel, kernel.scope
+    else:
+        target, scope = kernel_of(kernel)
+    if type(policy) is int:
+        if policy < 0:
+            raise PolicyError(f"{_EVENTS[pattern]} over {policy} indices; expected 0 or more.")
+        policy_key: Any = INT_KEY
+        bounds: tuple[int, ...] = (0, policy)
+    elif type(policy) is RangePolicy or type(policy) is MDRangePolicy:
+        policy_key, bounds = policy.key, policy.bounds
+    else:
+        policy_key, bounds = policy_of(policy)
+    if target.statics:
+        given, plain = _arguments(pattern, target, scope, policy_key, reducer, args)
+        return _launch(pattern, policy, given, tuple(plain), reducer, out, label)
+    join_key = _SUM_KEY if reducer is Sum else reducer_key(reducer)
+    views = () if out is None else _views_of(out)
+    types: list[Any] = [
+        pattern, policy_key, _current(), join_key, *[v.type for v in views], len(views)
+    ]  # fmt: skip
+    for a in args:
+        if type(a) is View:
+            types.append(a.type)
+        else:
+            t = SCALAR_TAGS.get(type(a))
+            if t is None:
+                given, plain = _arguments(pattern, target, scope, policy_key, reducer, args)
+                return _launch(pattern, policy, given, tuple(plain), reducer, out, label)
+            types.append(t)
+    paths = target.paths
+    if paths is None:
+        paths = target.scan(scope)
+    if paths:
+        tags, hidden = target.environment(scope)
+        types += tags
+        args += hidden
+    args += views
+    key = tuple(types)
+    try:
+        plan = target.plans.get(key)
+    except TypeError:  # only the reducer is not known to be hashable
+        as_reducer(reducer)
+        raise
+    if plan is None:
+        if pattern == "scan" and policy_key[0].tiled:
+            raise PolicyError(
+                f"Kernel '{target.name}': parallel_scan goes through the indices one after the "
+                f"other, so its policy cannot have a tile; leave out tile=."
+            )
+        if pattern == "scan" and _joins_arrays(reducer):
+            raise LaunchError(
+                f"Kernel '{target.name}': an array reduction, reducer={reducer!r}, cannot be "
+                f"scanned; return a tuple and give a reducer for each item."
+            )
+        join = as_reducer(reducer)
+        _check_ranks(join, views)
+        plan = prepare(pattern, policy_key, target, scope, args, join, views)
+        target.plans[key] = plan
+    if profiling.TOOLS:
+        with profiling.kernel_events(_EVENTS[pattern], label or target.name, plan.space.name):
+            return plan.launch(bounds, args)
+    try:
+        return plan.launch(bounds, args)
+    except OverflowError as error:
+        explain_overflow(target, args, error)
+
+
+def _check_ranks(reducer: Reducer | tuple[Reducer, ...], views: tuple[View, ...]) -> None:
+    if isinstance(reducer, Reducer) and reducer.gives_array:
+        return
+    for v in views:
+        if v.rank:
+            raise LaunchError(
+                f"out=View '{v.label}' has rank {v.rank}; expected a writable View of rank 0: "
+                f"es.View((), dtype)."
+            )
+
+
+def _joins_arrays(reducer: Any) -> bool:
+    found = as_reducer(reducer)
+    return isinstance(found, Reducer) and found.shape is not None
+
+
+def _arguments(
+    pattern: str, kernel: Kernel, scope: Scope, policy_key: Any, reducer: Any, args: tuple[Any, ...]
+) -> tuple[Scope, list[Any]]:
+    leading = policy_key[0].rank
+    if pattern == "scan":
+        leading += 2
+    else:
+        leading += _joins_arrays(reducer)
+    return as_arguments(kernel, scope, leading, args)
+
+
+def _views_of(out: Any) -> tuple[View, ...]:
+    views = out if isinstance(out, tuple) else (out,)
+    for v in views or (None,):
+        if not isinstance(v, View) or v.is_readonly:
+            raise LaunchError(
+                f"out={out!r}; expected a writable View of rank 0: es.View((), dtype), or a tuple "
+                f"of them, or for an array reduction a View of its shape."
+            )
+    return views
