@@ -1,0 +1,436 @@
+"""Reductions and scans of devices, written once for the C family.
+
+A reduction is one kernel: each work-item walks its units, the group joins by a tree in a fixed
+order, and the group that comes last joins the partial results of all groups, in their order.
+A scan is two: the first finds the total of each group's share and turns them into prefixes, the
+second walks the shares again. Results do not depend on which group comes when.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ... import ir
+from ...pipeline import Lowered
+from ...reductions import ARRAY, Reduction
+from ...types import INDEX, Record, Scalar, ViewTy
+from .printer import CPrinter
+
+Kernel = tuple[str, list[str], list[str]]  # name, body, parameters beside the arguments
+SLOT = 16  # bytes of a number of a state or result in memory
+ROWS = 64  # bytes before the partial results: the count of groups that are done
+TILE = 8  # consecutive units of a work-item in one step of a scan
+
+
+class Collectives:
+    """Prints the kernels of one launch; see `Entries` for the parameters."""
+
+    def __init__(
+        self,
+        printer: CPrinter,
+        lowered: Lowered,
+        flat: bool,
+        group: int,
+        outs: tuple[ir.Var, ...],
+    ) -> None:
+        self.printer = printer
+        self.dialect = printer.dialect
+        self.lowered = lowered
+        self.flat = flat
+        self.group = group
+        self.outs = outs
+        self.results = 0
+        self.long = self.dialect.types["int64"]
+
+    @property
+    def reduction(self) -> Reduction:
+        """The reduction of the launch."""
+        assert self.lowered.reduction is not None
+        return self.lowered.reduction
+
+    def kernels(self, passed: list[str]) -> list[Kernel]:
+        """All kernels, in the order in which they are launched."""
+        if self.lowered.reduction is None:
+            return [("es_for", [*self._share(), self._walk("_work", [], passed) + ";"], [])]
+        scratch = [f"{self.dialect.outer}{self.dialect.types['uint8']} *_scratch"]
+        if self.lowered.spec.pattern == "scan":
+            return [
+                ("es_totals", self._totals(passed), scratch),
+                ("es_scan", self._scan(passed), [*scratch, *self._result_parameter()]),
+            ]
+        if self.reduction.array is not None:
+            return [
+                ("es_rows", self._rows(passed), scratch),
+                ("es_join", self._join_rows(), [*scratch, *self._result_parameter()]),
+            ]
+        return [("es_reduce", self._reduce(passed), [*scratch, *self._result_parameter()])]
+
+    # -- shares of work-items ---------------------------------------------------------------------
+
+    def _share(self) -> list[str]:
+        """Statements that find the units of a work-item: `_f0`, `_f1` and `_step`."""
+        d, long = self.dialect, self.long
+        if self.flat:
+            return [
+                f"const {long} _f0 = {d.item_id}, _f1 = _a._units;",
+                f"const {long} _step = {d.groups} * {d.group_size};",
+            ]
+        return [
+            f"const {long} _part = {d.item_id}, _parts = {d.groups} * {d.group_size};",
+            f"const {long} _f0 = _part * _a._units / _parts;",
+            f"const {long} _f1 = (_part + 1) * _a._units / _parts;",
+        ]
+
+    def _walk(
+        self,
+        function: str,
+        states: list[str],
+        passed: list[str],
+        units: tuple[str, str] | None = None,
+    ) -> str:
+        """A call of a work function; `units` are first and last of consecutive ones."""
+        first, last = units or ("_f0", "_f1")
+        step = [("1" if units else "_step")] if self.flat else []
+        args = ", ".join([first, last, *step, *states, *passed])
+        return f"{self.printer.function_name(function)}({args})"
+
+    # -- states -----------------------------------------------------------------------------------
+
+    def _type(self) -> str:
+        return self.printer.result_type(self.printer.functions["_merge"].result)
+
+    def _parts(self, state: str) -> list[str]:
+        """Numbers of a state that is held in a variable."""
+        if len(self.reduction.states) == 1:
+            return [state]
+        return [f"{state}.f{n}" for n in range(len(self.reduction.states))]
+
+    def _identity(self, name: str) -> list[str]:
+        """Statements that declare a state and set it to the identity."""
+        values = [self.printer.const(s.identity) for s in self.reduction.states]
+        pairs = zip(self._parts(name), values, strict=True)
+        return [f"{self._type()} {name};", *(f"{p} = {v};" for p, v in pairs)]
+
+    def _merged(self, a: str, b: str) -> str:
+        args = ", ".join([*self._parts(a), *self._parts(b)])
+        return f"{self.printer.function_name('_merge')}({args})"
+
+    def _row(self, n: int, group: str) -> str:
+        """Number n of a group's partial result in memory."""
+        kind = self.printer.stored(self.reduction.states[n].type)
+        space = self.dialect.outer
+        place = f"_scratch + {ROWS} + (({group}) * {len(self.reduction.states)} + {n}) * {SLOT}"
+        # Other groups write it: no copy of it may be kept.
+        return f"(*(volatile {space}{kind} *)({place}))"
+
+    def _store_row(self, state: str, group: str) -> list[str]:
+        pairs = enumerate(zip(self.reduction.states, self._parts(state), strict=True))
+        lines: list[str] = []
+        for n, (s, part) in pairs:
+            lines += self._store_volatile(n, group, part, s.type)
+        return lines
+
+    def _store_volatile(self, n: int, group: str, value: str, t: Scalar) -> list[str]:
+        if t.kind != "c":
+            return [f"{self._row(n, group)} = {value};"]
+        return [f"{self._row(n, group)}.{p} = {value}.{p};" for p in ("re", "im")]
+
+    def _load_row(self, state: str, group: str) -> list[str]:
+        lines = []
+        for n, (s, part) in enumerate(zip(self.reduction.states, self._parts(state), strict=True)):
+            row = self._row(n, group)
+            if s.type.kind == "c":
+                lines += [f"{part}.{p} = {row}.{p};" for p in ("re", "im")]
+            else:
+                lines.append(f"{part} = {row}{' != 0' if s.type.kind == 'b' else ''};")
+        return lines
+
+    # -- groups -----------------------------------------------------------------------------------
+
+    def _group_array(self) -> list[str]:
+        d = self.dialect
+        if self.group == 1:
+            return []
+        return [
+            f"{d.group}{self._type()} _shared[{self.group}];",
+            f"const int _lid = (int){d.local_id};",
+        ]
+
+    def _group_join(self, state: str) -> list[str]:
+        """Join the states of a group by a tree, neighbours first; item 0 has the result."""
+        if self.group == 1:
+            return []
+        return [
+            f"_shared[_lid] = {state};",
+            f"for (int _w = 1; _w < {self.group}; _w *= 2) {{",
+            f"    {self.dialect.barrier}",
+            f"    if (_lid % (2 * _w) == 0 && _lid + _w < {self.group})",
+            f"        _shared[_lid] = {self._merged('_shared[_lid]', '_shared[_lid + _w]')};",
+            "}",
+            self.dialect.barrier,
+            f"{state} = _shared[0];",
+            self.dialect.barrier,
+        ]
+
+    def _is_last(self) -> list[str]:
+        """Statements that find out whether all other groups are done: `_last`."""
+        d = self.dialect
+        count = d.atomics["add", "int32"].format(
+            p=f"(volatile {d.outer}{d.types['int32']} *)_scratch", v="1"
+        )
+        test = f"{count} == (int)({d.groups}) - 1"
+        if self.group == 1:
+            return [d.fence, f"const int _last = {test};", d.fence]
+        return [
+            f"{d.group}int _last_of_group;",
+            f"if (_lid == 0) {{ {d.fence} _last_of_group = {test}; {d.fence} }}",
+            d.barrier,
+            "const int _last = _last_of_group;",
+        ]
+
+    def _only_first(self, lines: list[str]) -> list[str]:
+        if self.group == 1:
+            return lines
+        return ["if (_lid == 0) {", *("    " + line for line in lines), "}"]
+
+    def _reset_count(self) -> str:
+        kind = self.dialect.types["int32"]
+        return f"*(volatile {self.dialect.outer}{kind} *)_scratch = 0;"
+
+    def _reduce(self, passed: list[str]) -> list[str]:
+        d = self.dialect
+        lines = [*self._group_array(), *self._share(), *self._identity("_start")]
+        call = self._walk("_work", self._parts("_start"), passed)
+        lines += [f"{self._type()} _s = {call};", *self._group_join("_s")]
+        lines += self._only_first(self._store_row("_s", d.group_id))
+        lines += [*self._is_last(), "if (_last) {"]
+        join = [f"const {self.long} _groups = {d.groups};", *self._identity("_t")]
+        first, last = "0", "_groups"
+        if self.group > 1:
+            first = f"_groups * _lid / {self.group}"
+            last = f"_groups * (_lid + 1) / {self.group}"
+        join += [
+            f"for ({self.long} _g = {first}; _g < {last}; ++_g) {{",
+            f"    {self._type()} _other;",
+            *("    " + line for line in self._load_row("_other", "_g")),
+            f"    _t = {self._merged('_t', '_other')};",
+            "}",
+            *self._group_join("_t"),
+            *self._only_first([*self._store_result("_t"), self._reset_count()]),
+        ]
+        return [*lines, *("    " + line for line in join), "}"]
+
+    # -- results ----------------------------------------------------------------------------------
+
+    def _result_parameter(self) -> list[str]:
+        if self.outs:
+            return []
+        return [f"{self.dialect.outer}{self.dialect.types['uint8']} *_result"]
+
+    def _store_result(self, state: str) -> list[str]:
+        """Statements that store the result of a state where the host or the user looks."""
+        function = self.printer.functions["_result"]
+        kind = self.printer.result_type(function.result)
+        args = ", ".join(self._parts(state))
+        call = f"{self.printer.function_name('_result')}({args})"
+        types = _scalars(function)
+        parts = ["_r"] if len(types) == 1 else [f"_r.f{n}" for n in range(len(types))]
+        lines = [f"const {kind} _r = {call};"]
+        if not self.outs:
+            self.results = len(types)
+            for n, (t, part) in enumerate(zip(types, parts, strict=True)):
+                own = self.printer.stored(t)
+                lines.append(f"*({self.dialect.outer}{own} *)(_result + {n * SLOT}) = {part};")
+            return lines
+        rest = iter(zip(types, parts, strict=True))
+        for view in self.outs:
+            lines += self._store_out(view, rest)
+        return lines
+
+    def _store_out(self, view: ir.Var, rest) -> list[str]:  # type: ignore[no-untyped-def]
+        assert isinstance(view.type, ViewTy)
+        t, name = view.type, view.name
+        if isinstance(t.element, Record):
+            lines = []
+            for byte, kind in _numbers(t.element):
+                source, part = next(rest)
+                place = f"({self.dialect.outer}{self.printer.stored(kind)} *)({name} + {byte})"
+                lines.append(f"*{place} = {self.printer.cast(part, source, kind)};")
+            return lines
+        if not t.rank:
+            source, part = next(rest)
+            return [f"{name}[0] = {self.printer.cast(part, source, t.element)};"]
+        lines = []
+        for n, (source, part) in enumerate(list(rest)):  # the elements of an array, in order
+            index = self.printer.offset(view, (ir.integer(n),))
+            lines.append(f"{name}[{index}] = {self.printer.cast(part, source, t.element)};")
+        return lines
+
+    # -- scans ------------------------------------------------------------------------------------
+
+    def _group_share(self) -> list[str]:
+        d = self.dialect
+        return [
+            f"const {self.long} _groups = {d.groups}, _group = {d.group_id};",
+            f"const {self.long} _begin = _group * _a._units / _groups;",
+            f"const {self.long} _end = (_group + 1) * _a._units / _groups;",
+        ]
+
+    def _totals(self, passed: list[str]) -> list[str]:
+        """Total of each group's share; the last group turns them into prefixes."""
+        d = self.dialect
+        lines = [*self._group_array(), *self._group_share(), *self._identity("_carry")]
+        if self.group == 1:
+            call = self._walk("_totals", self._parts("_carry"), passed, ("_begin", "_end"))
+            lines.append(f"_carry = {call};")
+        else:
+            lines += [
+                f"for ({self.long} _base = _begin; _base < _end; _base += {self.group * TILE}) {{",
+                *("    " + line for line in self._tile(passed)),
+                *("    " + line for line in self._group_join("_s")),
+                f"    _carry = {self._merged('_carry', '_s')};",
+                "}",
+            ]
+        lines += self._only_first(self._store_row("_carry", d.group_id))
+        prefixes = [
+            *self._identity("_t"),
+            f"for ({self.long} _g = 0; _g < _groups; ++_g) {{",
+            f"    {self._type()} _own;",
+            *("    " + line for line in self._load_row("_own", "_g")),
+            *("    " + line for line in self._store_row("_t", "_g")),
+            f"    _t = {self._merged('_t', '_own')};",
+            "}",
+            self._reset_count(),
+        ]
+        lines += [*self._is_last(), "if (_last) {"]
+        return [*lines, *("    " + line for line in self._only_first(prefixes)), "}"]
+
+    def _tile(self, passed: list[str]) -> list[str]:
+        """Statements that join a work-item's units of a tile: `_s`, from `_u0` to `_u1`."""
+        call = self._walk("_totals", self._parts("_start"), passed, ("_u0", "_u1"))
+        return [
+            f"const {self.long} _at = _base + _lid * {TILE};",
+            f"const {self.long} _u0 = _at < _end ? _at : _end;",
+            f"const {self.long} _u1 = _at + {TILE} < _end ? _at + {TILE} : _end;",
+            *self._identity("_start"),
+            f"{self._type()} _s = {call};",
+        ]
+
+    def _scan(self, passed: list[str]) -> list[str]:
+        d = self.dialect
+        lines = [*self._group_array(), *self._group_share(), f"{self._type()} _carry;"]
+        lines += self._load_row("_carry", d.group_id)
+        if self.group == 1:
+            call = self._walk("_work", self._parts("_carry"), passed, ("_begin", "_end"))
+            lines.append(f"_carry = {call};")
+        else:
+            call = self._walk("_work", self._parts("_before"), passed, ("_u0", "_u1"))
+            tile = [
+                *self._tile(passed),
+                "_shared[_lid] = _s;",
+                d.barrier,
+                f"for (int _w = 1; _w < {self.group}; _w *= 2) {{",
+                f"    {self._type()} _sum = _shared[_lid];",
+                f"    if (_lid >= _w) _sum = {self._merged('_shared[_lid - _w]', '_sum')};",
+                f"    {d.barrier}",
+                "    _shared[_lid] = _sum;",
+                f"    {d.barrier}",
+                "}",
+                f"{self._type()} _before = _carry;",
+                f"if (_lid > 0) _before = {self._merged('_carry', '_shared[_lid - 1]')};",
+                f"_carry = {self._merged('_carry', f'_shared[{self.group - 1}]')};",
+                d.barrier,
+                f"{call};",
+            ]
+            lines += [
+                f"for ({self.long} _base = _begin; _base < _end; _base += {self.group * TILE}) {{",
+                *("    " + line for line in tile),
+                "}",
+            ]
+        store = self._only_first(self._store_result("_carry"))
+        return [*lines, "if (_group == _groups - 1) {", *("    " + s for s in store), "}"]
+
+    # -- array reductions -------------------------------------------------------------------------
+
+    def _array_place(self, item: str, element: str) -> str:
+        kind = self.printer.stored(self.reduction.states[0].type)
+        size = self._array_size()
+        base = f"({self.dialect.outer}{kind} *)(_scratch + {ROWS})"
+        return f"({base})[({item}) * {size} + {element}]"
+
+    def _array_size(self) -> int:
+        assert self.reduction.array is not None
+        return math.prod(self.reduction.array.shape or ())
+
+    def _rows(self, passed: list[str]) -> list[str]:
+        """Each work-item's own array, stored beside those of the others."""
+        array = self.reduction.array
+        assert array is not None
+        size, name = self._array_size(), self.printer.identifier(ARRAY)
+        identity = self.printer.const(self.reduction.states[0].identity)
+        each = f"for (int _e = 0; _e < {size}; ++_e)"
+        return [
+            *self._share(),
+            f"{self.printer.array(ARRAY, array)};",
+            f"{each} {name}[_e] = {identity};",
+            self._walk("_work", [name], passed) + ";",
+            f"{each} {self._array_place(self.dialect.item_id, '_e')} = {name}[_e];",
+        ]
+
+    def _join_rows(self) -> list[str]:
+        """Each element joined over all work-items, in their order; elements side by side."""
+        d, size = self.dialect, self._array_size()
+        state = self.reduction.states[0]
+        other = self._array_place("_k", "_e")
+        if state.type.kind == "b":
+            other = f"({other} != 0)"
+        lines = [
+            f"for ({self.long} _e = {d.item_id}; _e < {size};",
+            f"     _e += {d.groups} * {d.group_size}) {{",
+            *("    " + line for line in self._identity("_t")),
+            f"    for ({self.long} _k = 0; _k < _a._items; ++_k)",
+            f"        _t = {self._merged('_t', other)};",
+        ]
+        function = self.printer.functions["_result"]
+        (t,) = _scalars(function)
+        call = f"{self.printer.function_name('_result')}(_t)"
+        if not self.outs:
+            own = self.printer.stored(t)
+            lines.append(f"    (({d.outer}{own} *)_result)[_e] = {call};")
+            self.results = size
+            return [*lines, "}"]
+        (view,) = self.outs
+        assert isinstance(view.type, ViewTy) and isinstance(view.type.element, Scalar)
+        shape = self.reduction.array.shape if self.reduction.array is not None else None
+        indices: list[ir.Expr] = []
+        rest = "_e"
+        for n in reversed((shape or ())[1:]):
+            indices.append(ir.Var(f"({rest} % {n})", INDEX))
+            rest = f"({rest} / {n})"
+        indices.append(ir.Var(rest, INDEX))
+        place = self.printer.offset(view, tuple(reversed(indices)))
+        value = self.printer.cast(call, t, view.type.element)
+        return [*lines, f"    {view.name}[{place}] = {value};", "}"]
+
+
+def _scalars(function: ir.Function) -> list[Scalar]:
+    result = function.result
+    items = (result,) if isinstance(result, Scalar) else result.items if result else ()
+    return [t for t in items if isinstance(t, Scalar)]
+
+
+def _numbers(record: Record, start: int = 0) -> list[tuple[int, Scalar]]:
+    """Byte and type of each number of a record."""
+    found: list[tuple[int, Scalar]] = []
+    for _, byte, kind in record.fields:
+        if isinstance(kind, Scalar):
+            found.append((start + byte, kind))
+        elif isinstance(kind, Record):
+            found += _numbers(kind, start + byte)
+        else:
+            size = kind.element.itemsize
+            for n in range(math.prod(kind.shape)):
+                at = start + byte + n * size
+                inner = kind.element
+                found += [(at, inner)] if isinstance(inner, Scalar) else _numbers(inner, at)
+    return found

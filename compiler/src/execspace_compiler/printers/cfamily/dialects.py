@@ -1,0 +1,147 @@
+"""What tells the dialects of the C family apart: tables, no code.
+
+A dialect names types, qualifiers, work-item functions, barriers, fences, atomic steps and
+mathematical functions. All that is made of these is printed the same for every dialect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """A language of the C family.
+
+    Attributes
+    ----------
+    name : str
+    types : mapping
+        NumPy dtype name -> type; booleans in memory are bytes ("uint8").
+    suffixes : mapping
+        NumPy dtype name -> suffix of integer literals.
+    head : str
+        First lines of every file.
+    no_contraction, no_contraction_here : str
+        Forbid multiply-add for a whole file, and at the begin of a function's body.
+    function, kernel : str
+        Before the type of a function, and before the name of a kernel.
+    outer, group : str
+        Address space of pointers to memory of the device, and of arrays of a work-group.
+    restrict, constant : str
+    local_id, group_id, group_size, groups, item_id : str
+        Expressions for the work-item's place.
+    barrier : str
+        Statement: all work-items of the group, memory of the group and of the device.
+    fence : str
+        Statement: what was stored before is seen by others before what is stored after.
+    math : mapping
+        Operation of IR -> function of float64; the one of float32 is `math32` of it.
+    math32 : str
+        Form of a function's name for float32: "{}" or "{}f".
+    bits : mapping
+        Type -> expression form for an integer's bits as a float, and back.
+    atomics : mapping
+        (operation, type) -> form of an expression of `p` and `v` that gives the old value.
+        "compare_exchange" takes `e` and `v`. Of other steps loops are made.
+    printf_long : str
+        Length modifier of 64-bit integers in printf.
+    """
+
+    name: str
+    types: Mapping[str, str]
+    suffixes: Mapping[str, str]
+    head: str
+    no_contraction: str
+    no_contraction_here: str
+    function: str
+    kernel: str
+    outer: str
+    group: str
+    restrict: str
+    constant: str
+    local_id: str
+    group_id: str
+    group_size: str
+    groups: str
+    item_id: str
+    barrier: str
+    fence: str
+    math: Mapping[str, str]
+    math32: str
+    bits: Mapping[str, str]
+    atomics: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    printf_long: str = "l"
+    reserved: frozenset[str] = frozenset()
+
+
+_MATH = {
+    name: name
+    for name in (
+        "sqrt", "cbrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos",
+        "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf",
+        "erfc", "lgamma", "floor", "ceil", "trunc", "rint", "atan2", "hypot", "copysign", "fmod",
+        "pow", "isnan", "isinf", "isfinite",
+    )
+} | {"gamma": "tgamma", "abs": "fabs"}  # fmt: skip
+
+_C_WORDS = frozenset(
+    """auto break case char const continue default do double else enum extern float for goto if
+    inline int long register restrict return short signed sizeof static struct switch typedef union
+    unsigned void volatile while bool true false main half constant global local private kernel
+    generic uniform pipe complex imaginary asm typeof size_t ptrdiff_t intptr_t uintptr_t image1d_t
+    sampler_t event_t uchar ushort uint ulong quad
+    select min max clamp mix step sign dot cross length distance normalize degrees radians
+    smoothstep mad fma mad24 mul24 barrier printf popcount clz rotate upsample hadd rhadd ldexp
+    frexp modf nan nextafter remainder remquo rsqrt sincos sinpi cospi tanpi exp10 maxmag minmag
+    pown powr rootn tgamma lgamma_r ilogb logb fdim fract any all vload vstore prefetch as_double
+    as_float as_long as_int linux unix NAN INFINITY HUGE_VAL NULL""".split()
+) | frozenset(_MATH.values())
+
+_CL_ATOMICS: dict[tuple[str, str], str] = {}
+for _type, _prefix in (("int32", "atomic"), ("uint32", "atomic"), ("int64", "atom"),
+                       ("uint64", "atom")):  # fmt: skip
+    for _op, _word in (("add", "add"), ("sub", "sub"), ("bitand", "and"), ("bitor", "or"),
+                       ("bitxor", "xor"), ("min", "min"), ("max", "max"),
+                       ("exchange", "xchg")):  # fmt: skip
+        _CL_ATOMICS[_op, _type] = f"{_prefix}_{_word}({{p}}, {{v}})"
+    _CL_ATOMICS["compare_exchange", _type] = f"{_prefix}_cmpxchg({{p}}, {{e}}, {{v}})"
+
+OPENCL = Dialect(
+    name="opencl",
+    types={
+        "bool": "bool", "int8": "char", "uint8": "uchar", "int16": "short", "uint16": "ushort",
+        "int32": "int", "uint32": "uint", "int64": "long", "uint64": "ulong", "float16": "half",
+        "float32": "float", "float64": "double",
+    },
+    suffixes={"int64": "L", "uint64": "UL", "uint32": "U"},
+    head="#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"
+    "#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable\n"
+    "#pragma OPENCL EXTENSION cl_khr_int64_extended_atomics : enable\n",
+    no_contraction="#pragma OPENCL FP_CONTRACT OFF\n",
+    no_contraction_here="#pragma OPENCL FP_CONTRACT OFF",
+    function="static inline",
+    kernel="__kernel void",
+    outer="__global ",
+    group="__local ",
+    restrict="restrict",
+    constant="const",
+    local_id="(long)get_local_id(0)",
+    group_id="(long)get_group_id(0)",
+    group_size="(long)get_local_size(0)",
+    groups="(long)get_num_groups(0)",
+    item_id="(long)get_global_id(0)",
+    barrier="barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
+    fence="mem_fence(CLK_GLOBAL_MEM_FENCE);",
+    math=_MATH,
+    math32="{}",
+    bits={
+        "float64": "as_double({}UL)", "float32": "as_float({}U)", "float16": "as_half((ushort){}U)",
+        "from float64": "as_ulong({})", "from float32": "as_uint({})",
+        "to float64": "as_double({})", "to float32": "as_float({})",
+        "from float16": "as_ushort({})", "to float16": "as_half({})",
+    },
+    atomics=_CL_ATOMICS,
+    reserved=_C_WORDS,
+)  # fmt: skip

@@ -1,0 +1,206 @@
+"""Kernels of generated C text: how arguments come in, and which units each work-item does.
+
+All numbers of a launch come as one struct by value, `_a`: bounds, the number of units, where
+each View begins, strides, extents and scalars. Views come as pointers beside it.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from execspace import LaunchSpec
+
+from ... import ir
+from ...pipeline import Lowered
+from ...types import Scalar, ViewTy
+from .collectives import Collectives
+from .printer import CPrinter
+
+_CODES = {"bool": "B", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i",
+          "uint32": "I", "int64": "q", "uint64": "Q", "float16": "e", "float32": "f",
+          "float64": "d", "complex64": "ff", "complex128": "dd"}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A number of the struct: what it is, and of which argument.
+
+    `what` is "bound", "units", "items" (work-items of the first kernel), "first" (index of a
+    View's first element from where its buffer begins), "stride", "extent" or "scalar";
+    `argument` the number of the bound or argument (of `LaunchSpec.arguments`, then `out`);
+    `dimension` that of a stride or extent.
+    """
+
+    name: str
+    type: Scalar
+    what: str
+    argument: int = 0
+    dimension: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a host must know to launch the kernels of a text.
+
+    Attributes
+    ----------
+    fields : tuple of Field
+        In the order of the struct, which has no padding between them.
+    format : str
+        Of Python's `struct`, padded to a multiple of eight bytes.
+    buffers : tuple of int
+        Arguments that are Views, then those of `out`, in the order of the kernels' pointers.
+    kernels : tuple of str
+        To be launched one after the other.
+    states : int
+        Numbers of a reduction's state; 0 for a parallel_for.
+    array : int
+        Elements of an array reduction; 0 for all others.
+    results : int
+        Numbers that are written for the host: each in a slot of 16 bytes.
+    status : bool
+        The kernels take the status that failed assertions are written to.
+    """
+
+    fields: tuple[Field, ...]
+    format: str
+    buffers: tuple[int, ...]
+    kernels: tuple[str, ...]
+    states: int
+    array: int
+    results: int
+    status: bool
+
+
+class Entries:
+    """Prints the kernels of a launch.
+
+    `flat`: a unit is one call of the kernel, and work-items go through them with the stride of
+    the grid; otherwise each work-item does one contiguous part. `group` is the number of
+    work-items of a group in reductions and scans.
+    """
+
+    def __init__(self, lowered: Lowered, outs: tuple[ViewTy, ...], flat: bool, group: int) -> None:
+        self.lowered = lowered
+        self.spec: LaunchSpec = lowered.spec
+        self.outs = tuple(ir.Var(f"_out{n}", t) for n, t in enumerate(outs))
+        self.flat = flat
+        self.group = group
+        self.fields: list[Field] = []
+        self.buffers: list[int] = []
+        self.kernels: list[str] = []
+
+    def arguments(self) -> tuple[ir.Var, ...]:
+        """Parameters of the body that arguments of the launch fill."""
+        rest = self.lowered.body.parameters[self.lowered.leading :]
+        return rest[: len(self.spec.arguments)]
+
+    @property
+    def has_status(self) -> bool:
+        """Whether the body takes a status."""
+        rest = self.lowered.body.parameters[self.lowered.leading :]
+        return len(rest) > len(self.spec.arguments)
+
+    def print(self, printer: CPrinter) -> list[str]:
+        """Lines of the struct and the kernels."""
+        rank = self.spec.policy.rank
+        names = [f"_lo{d}" for d in range(rank)] + [f"_hi{d}" for d in range(rank)]
+        if self.spec.policy.tiled:
+            names += [f"_tile{d}" for d in range(rank)]
+        long = Scalar("int64")
+        self.fields = [Field(n, long, "bound", k) for k, n in enumerate(names)]
+        self.fields.append(Field("_units", long, "units"))
+        if self.spec.array_shape is not None:
+            self.fields.append(Field("_items", long, "items"))
+        pointers: list[str] = []
+        head: list[str] = []
+        passed: list[str] = []
+        inner = printer.functions["_work"]
+        for n, p in enumerate(self.arguments()):
+            passed += self._argument(printer, inner, n, p, pointers, head)
+        for n, p in enumerate(self.outs):
+            self._out(printer, len(self.spec.arguments) + n, p, pointers, head)
+        if self.has_status:
+            passed.append("_status")
+            pointers.append(f"{printer.dialect.outer}{printer.dialect.types['int64']} *_status")
+        self.fields.sort(key=lambda f: -_size(f.type))
+        members = " ".join(f"{printer.stored(f.type)} {f.name};" for f in self.fields)
+        lines = [f"typedef struct {{ {members} }} _args;", ""]
+        bounds = [f"_a.{n}" for n in names]
+        collectives = Collectives(printer, self.lowered, self.flat, self.group, self.outs)
+        kernels = collectives.kernels([*bounds, *passed])
+        for name, body, more in kernels:
+            parameters = ["const _args _a", *pointers, *more]
+            lines.append(f"{printer.dialect.kernel} {name}({', '.join(parameters)}) {{")
+            lines += [f"    {line}" for line in (*head, *body)]
+            lines += ["}", ""]
+            self.kernels.append(name)
+        self.results = collectives.results
+        return lines
+
+    def _argument(
+        self, printer: CPrinter, inner: ir.Function, n: int, p: ir.Var, pointers: list[str],
+        head: list[str],
+    ) -> list[str]:  # fmt: skip
+        if isinstance(p.type, Scalar):
+            name = f"_v{n}"
+            self.fields.append(Field(name, p.type.strong, "scalar", n))
+            return [f"(_a.{name} != 0)" if p.type.name == "bool" else f"_a.{name}"]
+        assert isinstance(p.type, ViewTy)
+        self._view(printer, n, p, pointers, head)
+        passed = []
+        for _, part in printer.components(inner.name, p):
+            if part == printer.identifier(p.name):
+                passed.append(part)
+                continue
+            which, d = part[-2], int(part[-1])
+            what = "stride" if which == "s" else "extent"
+            name = f"_v{n}{which}{d}"
+            self.fields.append(Field(name, Scalar("int64"), what, n, d))
+            passed.append(f"_a.{name}")
+        return passed
+
+    def _out(
+        self, printer: CPrinter, n: int, p: ir.Var, pointers: list[str], head: list[str]
+    ) -> None:
+        assert isinstance(p.type, ViewTy)
+        self._view(printer, n, p, pointers, head)
+        for d in range(p.type.rank):
+            if p.type.stride(d) is None:
+                name = f"_v{n}s{d}"
+                self.fields.append(Field(name, Scalar("int64"), "stride", n, d))
+                head.append(f"const {printer.dialect.types['int64']} _{p.name}_s{d} = _a.{name};")
+
+    def _view(
+        self, printer: CPrinter, n: int, p: ir.Var, pointers: list[str], head: list[str]
+    ) -> None:
+        assert isinstance(p.type, ViewTy)
+        self.buffers.append(n)
+        self.fields.append(Field(f"_v{n}", Scalar("int64"), "first", n))
+        pointers.append(printer.pointer(p.type, f"_b{n}"))
+        own = printer.pointer(p.type, printer.identifier(p.name))
+        head.append(f"{own} = _b{n} + _a._v{n};")
+
+    def entry(self) -> Entry:
+        """The record of what was printed."""
+        reduction = self.lowered.reduction
+        codes = "".join(_CODES[f.type.name] for f in self.fields)
+        size = struct.calcsize("=" + codes)
+        padding = -size % 8
+        array = 0
+        if self.spec.array_shape is not None:
+            array = 1
+            for extent in self.spec.array_shape:
+                array *= extent
+        return Entry(
+            tuple(self.fields), f"={codes}{f'{padding}x' if padding else ''}",
+            tuple(self.buffers), tuple(self.kernels),
+            0 if reduction is None else len(reduction.states), array, self.results,
+            self.has_status,
+        )  # fmt: skip
+
+
+def _size(t: Scalar) -> int:
+    """Alignment of a field: that of the parts of a complex number."""
+    return t.itemsize // 2 if t.kind == "c" else t.itemsize

@@ -1,0 +1,88 @@
+"""Which OpenCL devices there are, and which one a name such as `opencl:0.1` means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyopencl as cl
+
+from execspace import SpaceError, SpaceUnavailableError
+
+
+@dataclass(frozen=True)
+class Found:
+    """A device and its place: number of the platform, number of the device in it."""
+
+    platform: int
+    number: int
+    device: Any
+
+    @property
+    def place(self) -> str:
+        """As users write it after "opencl:"."""
+        return f"{self.platform}.{self.number}"
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether kernels run on the processor that the program runs on."""
+        return bool(self.device.type & cl.device_type.CPU)
+
+    def __str__(self) -> str:
+        return f"{self.place} {self.device.name.strip()} ({self.device.platform.name.strip()})"
+
+
+def all_devices() -> list[Found]:
+    """Every device, platforms without any left out; none where there is no platform."""
+    try:
+        platforms = cl.get_platforms()
+    except cl.Error:  # the loader found no driver
+        return []
+    found = []
+    for p, platform in enumerate(platforms):
+        try:
+            devices = platform.get_devices()
+        except cl.Error:  # a driver whose device is gone
+            continue
+        found += [Found(p, n, d) for n, d in enumerate(devices)]
+    return found
+
+
+def has_float64(device: Any) -> bool:
+    """Whether a device computes in float64."""
+    return bool(device.double_fp_config)
+
+
+def choose(name: str | None) -> Found:
+    """The device that a name means; without one a GPU, else whatever comes first.
+
+    Raises
+    ------
+    SpaceError, SpaceUnavailableError
+    """
+    devices = all_devices()
+    if not devices:
+        raise SpaceUnavailableError(f"Space 'opencl': {NO_DEVICE}")
+    known = ", ".join(map(str, devices))
+    if name is not None:
+        wanted = name if "." in name else f"{name}.0"
+        for found in devices:
+            if found.place == wanted:
+                break
+        else:
+            raise SpaceError(f"Space 'opencl': there is no device '{name}'; there are {known}.")
+    else:
+        gpus = [f for f in devices if f.device.type & cl.device_type.GPU]
+        found = next((f for f in [*gpus, *devices] if has_float64(f.device)), devices[0])
+    if not has_float64(found.device):
+        raise SpaceUnavailableError(
+            f"Space 'opencl': device {found} has no float64 (cl_khr_fp64), which Python's own "
+            f"numbers need; choose another of {known}."
+        )
+    return found
+
+
+NO_DEVICE = (
+    "no OpenCL device was found. Install a driver: on Debian and Ubuntu apt install "
+    "pocl-opencl-icd (CPU), or pip install execspace-opencl[cpu]; GPUs bring their own."
+)

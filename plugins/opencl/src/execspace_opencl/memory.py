@@ -1,0 +1,303 @@
+"""Memory of an OpenCL device: buffers, and the kernel that moves elements between layouts.
+
+A buffer has no address that a program can see. Views get one all the same, from a range that
+nothing else uses: differences of addresses are what is ever needed of them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyopencl as cl
+
+from execspace import HOST, Allocation, ExecutionSpace, MemorySpace, View, profiling
+from execspace.memory import array_over, out_of_memory
+
+if TYPE_CHECKING:
+    from .space import OpenCLSpace
+
+_MOST_RANK = 8
+_ALIGNMENT = 4096
+
+
+class _Addresses:
+    """Hands out ranges of numbers, far from all addresses of the host."""
+
+    def __init__(self) -> None:
+        self._next = 1 << 56
+        self._lock = threading.Lock()
+
+    def take(self, nbytes: int) -> int:
+        with self._lock:
+            start = self._next
+            self._next += -(-(nbytes + 1) // _ALIGNMENT) * _ALIGNMENT
+            return start
+
+
+_addresses = _Addresses()
+
+
+class BufferMemory(MemorySpace):
+    """Buffers of one device."""
+
+    kinds = frozenset(("device",))
+
+    def __init__(self, space: OpenCLSpace) -> None:
+        self.name = space.name
+        self.space = space
+
+    def allocate(self, nbytes: int, label: str, initialize: bool) -> Allocation:
+        size = max(nbytes, 1)
+        try:
+            buffer = cl.Buffer(self.space.context, cl.mem_flags.READ_WRITE, size)
+            if initialize:
+                cl.enqueue_fill_buffer(self.space.queue, buffer, np.uint8(0), 0, size)
+            else:  # drivers find out that there is no memory when it is first used
+                cl.enqueue_migrate_mem_objects(
+                    self.space.queue, [buffer], cl.mem_migration_flags.CONTENT_UNDEFINED
+                )
+        except (cl.MemoryError, cl.RuntimeError, cl.LogicError) as error:
+            raise out_of_memory(label, nbytes, self) from error
+        return Allocation(_addresses.take(size), nbytes, label, self, buffer)
+
+    def copy(self, dst: View, src: View, instance: ExecutionSpace | None) -> None:
+        if not dst.size:
+            return
+        queue = self.space.queue_of(instance)
+        if dst.memory_space is src.memory_space:
+            self._within(dst, src, queue)
+        elif dst.memory_space is self:
+            self._from_host(dst, src, queue)
+        else:
+            self._to_host(dst, src, queue)
+        if instance is None:
+            queue.finish()
+
+    def fill(self, dst: View, value: Any, instance: ExecutionSpace | None) -> None:
+        queue = self.space.queue_of(instance)
+        if dst.size:
+            pattern = np.empty((), dst.dtype)
+            if isinstance(value, int | np.integer) and dst.dtype.kind in "iu":
+                np.empty(1, dst.dtype)[0] = int(value)  # OverflowError where it does not fit
+            pattern[...] = value
+            if dst.span_is_contiguous and dst.mapping is None and dst.dtype.itemsize in _PATTERNS:
+                first = place_of(dst)
+                cl.enqueue_fill_buffer(
+                    queue, dst.allocation.owner, pattern, first, dst.size * dst.dtype.itemsize
+                )
+            else:
+                row = np.empty(1, dst.dtype)
+                row[0] = value
+                source = self._upload(row, queue)
+                self._move(queue, dst, source, 0, (0,) * dst.rank)
+        if instance is None:
+            queue.finish()
+
+    # -- ways of elements -----------------------------------------------------------------------
+
+    def _within(self, dst: View, src: View, queue: Any) -> None:
+        if dst.mapping is not None or src.mapping is not None or dst.dtype != src.dtype:
+            # Conversions and layouts of one's own are the host's: through arrays there.
+            values = np.empty(src.shape, src.dtype)
+            self._read(values, src, queue)
+            self._write(dst, values, queue)
+            return
+        if dst.span_is_contiguous and src.span_is_contiguous and dst.strides == src.strides:
+            cl.enqueue_copy(
+                queue, dst.allocation.owner, src.allocation.owner, src_offset=place_of(src),
+                dst_offset=place_of(dst), byte_count=dst.size * dst.dtype.itemsize,
+            )  # fmt: skip
+            return
+        self._move(queue, dst, src.allocation.owner, place_of(src), src.strides)
+
+    def _from_host(self, dst: View, src: View, queue: Any) -> None:
+        array = _host_elements(src)
+        if _same_block(dst, src):
+            block = array_over(src, src.allocation.owner).T if src.layout == "left" else array
+            cl.enqueue_copy(
+                queue, dst.allocation.owner, np.ascontiguousarray(block),
+                dst_offset=place_of(dst), is_blocking=True,
+            )  # fmt: skip
+            return
+        self._write(dst, array, queue)
+
+    def _to_host(self, dst: View, src: View, queue: Any) -> None:
+        if _same_block(dst, src):
+            row = np.empty(src.size, src.dtype)
+            target = dst.memory_space.host_array(dst)
+            flat = target.T if dst.layout == "left" else target
+            direct = flat.flags.c_contiguous and flat.flags.writeable
+            into = flat.reshape(-1) if direct else row
+            cl.enqueue_copy(
+                queue, into, src.allocation.owner, src_offset=place_of(src), is_blocking=True
+            )
+            if not direct:
+                flat[...] = row.reshape(flat.shape)
+            return
+        values = np.empty(src.shape, src.dtype)
+        self._read(values, src, queue)
+        if dst.mapping is None:
+            dst.memory_space.host_array(dst)[...] = values
+        else:
+            dst.memory_space.host_array(dst)[dst.offsets()] = values
+
+    def _write(self, dst: View, values: npt.NDArray[Any], queue: Any) -> None:
+        """Elements of an array, in their logical order, through a buffer of the device."""
+        profiling.emit("on_staging", self.name, dst.nbytes)
+        converted = np.ascontiguousarray(values, dst.dtype)
+        if dst.mapping is not None:
+            span = np.empty(dst.span, dst.dtype)
+            self._read_span(span, dst, queue)
+            span[dst.offsets()] = converted
+            self._write_span(dst, span, queue)
+            return
+        staged = self._upload(converted, queue)
+        self._move(queue, dst, staged, 0, _row_major(dst.shape))
+
+    def _read(self, values: npt.NDArray[Any], src: View, queue: Any) -> None:
+        """Elements of a View, in their logical order, through a buffer of the device."""
+        profiling.emit("on_staging", self.name, src.nbytes)
+        if src.mapping is not None:
+            span = np.empty(src.span, src.dtype)
+            self._read_span(span, src, queue)
+            values[...] = span[src.offsets()]
+            return
+        if not src.size:
+            return
+        staged = cl.Buffer(self.space.context, cl.mem_flags.READ_WRITE, values.nbytes)
+        self.space.mover(queue).run(
+            staged, 0, _row_major(src.shape), src.allocation.owner, place_of(src), src.strides,
+            src.shape, src.dtype.itemsize,
+        )  # fmt: skip
+        cl.enqueue_copy(queue, values, staged, is_blocking=True)
+
+    def _upload(self, array: npt.NDArray[Any], queue: Any) -> Any:
+        staged = cl.Buffer(self.space.context, cl.mem_flags.READ_WRITE, max(array.nbytes, 1))
+        cl.enqueue_copy(queue, staged, array, is_blocking=True)
+        return staged
+
+    def _read_span(self, span: npt.NDArray[Any], view: View, queue: Any) -> None:
+        cl.enqueue_copy(
+            queue, span, view.allocation.owner, src_offset=place_of(view), is_blocking=True
+        )
+
+    def _write_span(self, view: View, span: npt.NDArray[Any], queue: Any) -> None:
+        cl.enqueue_copy(
+            queue, view.allocation.owner, span, dst_offset=place_of(view), is_blocking=True
+        )
+
+    def _move(
+        self, queue: Any, dst: View, source: Any, first: int, strides: tuple[int, ...]
+    ) -> None:
+        self.space.mover(queue).run(
+            dst.allocation.owner, place_of(dst), dst.strides, source, first, strides, dst.shape,
+            dst.dtype.itemsize,
+        )  # fmt: skip
+
+
+_PATTERNS = (1, 2, 4, 8, 16)
+
+
+def place_of(view: View) -> int:
+    """Byte of a View's first element in the buffer of its allocation."""
+    return view.data_ptr - view.allocation.pointer
+
+
+def _row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+    steps = itertools.accumulate(reversed(shape[1:]), lambda a, b: a * b, initial=1)
+    return tuple(steps)[::-1][-len(shape) :] if shape else ()
+
+
+def _same_block(a: View, b: View) -> bool:
+    """Whether the elements of both lie in one block in the same order."""
+    plain = a.mapping is None and b.mapping is None and a.dtype == b.dtype
+    return bool(
+        plain and a.span_is_contiguous and b.span_is_contiguous and a.strides == b.strides
+        and all(s > 0 for s in a.strides)
+    )  # fmt: skip
+
+
+def _host_elements(view: View) -> npt.NDArray[Any]:
+    array = view.memory_space.host_array(view)
+    return array if view.mapping is None else array[view.offsets()]
+
+
+class Mover:
+    """A kernel that copies elements byte by byte between any two strided arrangements."""
+
+    def __init__(self, context: Any, queue: Any) -> None:
+        self.queue = queue
+        self.kernel = cl.Program(context, _MOVE).build().es_move
+
+    def run(
+        self, dst: Any, dst_first: int, dst_strides: tuple[int, ...], src: Any, src_first: int,
+        src_strides: tuple[int, ...], shape: tuple[int, ...], itemsize: int,
+    ) -> None:  # fmt: skip
+        """Enqueue the copy of an array; strides are in elements, places in bytes."""
+        numbers = np.zeros(3 * _MOST_RANK + 4, np.int64)
+        numbers[: len(shape)] = shape
+        numbers[_MOST_RANK : _MOST_RANK + len(shape)] = dst_strides
+        numbers[2 * _MOST_RANK : 2 * _MOST_RANK + len(shape)] = src_strides
+        numbers[-4:] = len(shape), dst_first, src_first, itemsize
+        self.kernel.set_arg(0, numbers)
+        self.kernel.set_arg(1, dst)
+        self.kernel.set_arg(2, src)
+        count = int(np.prod(shape, dtype=np.int64))
+        self.kernel.set_arg(3, np.int64(count))
+        group = 64
+        size = min(-(-count // group) * group, 1 << 24)
+        cl.enqueue_nd_range_kernel(self.queue, self.kernel, (size,), (group,))
+
+
+_MOVE = f"""
+typedef struct {{
+    long extents[{_MOST_RANK}], to[{_MOST_RANK}], from[{_MOST_RANK}];
+    long rank, dst, src, size;
+}} _arrangement;
+__kernel void es_move(const _arrangement a, __global uchar *dst, __global const uchar *src, long n) {{
+    for (long u = get_global_id(0); u < n; u += get_global_size(0)) {{
+        long rest = u, to = 0, from = 0;
+        for (int d = (int)a.rank - 1; d >= 0; --d) {{
+            const long i = rest % a.extents[d];
+            rest /= a.extents[d];
+            to += i * a.to[d];
+            from += i * a.from[d];
+        }}
+        __global uchar *p = dst + a.dst + to * a.size;
+        __global const uchar *q = src + a.src + from * a.size;
+        for (long k = 0; k < a.size; ++k) p[k] = q[k];
+    }}
+}}
+"""
+
+
+def host_buffer(context: Any, view: View) -> tuple[Any, int]:
+    """A buffer over host memory, for a device that is the host's processor, and the byte of the
+    View's first element in it."""
+    itemsize = view.dtype.itemsize
+    low = high = view.data_ptr
+    if view.mapping is not None:
+        high += (view.span - 1) * itemsize
+    else:
+        for n, s in zip(view.shape, view.strides, strict=True):
+            reach = (n - 1) * s * itemsize
+            low, high = (low + reach, high) if reach < 0 else (low, high + reach)
+    block = np.asarray(_Block(low, high + itemsize - low))
+    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
+    return cl.Buffer(context, flags, hostbuf=block), view.data_ptr - low
+
+
+class _Block:
+    """Bytes at an address, as NumPy takes them."""
+
+    def __init__(self, address: int, nbytes: int) -> None:
+        self.__array_interface__ = {
+            "version": 3, "typestr": "|u1", "shape": (nbytes,), "data": (address, False),
+        }  # fmt: skip
+
+
+__all__ = ["HOST", "BufferMemory", "Mover", "host_buffer", "place_of"]

@@ -1,0 +1,51 @@
+"""What this distribution announces to execspace. Imports nothing heavy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.util import find_spec
+
+from execspace import ExecutionSpace, Probe, SpaceEntry, hookimpl
+
+
+def probe() -> Probe:
+    """Kernels are compiled by the driver of an OpenCL device."""
+    if find_spec("pyopencl") is None:
+        return Probe(False, "pyopencl is not installed; pip install pyopencl")
+    from .runtime import prepare_runtime
+
+    prepare_runtime()
+    try:
+        from .devices import NO_DEVICE, all_devices, has_float64
+    except ImportError as error:  # no loader, or one that does not fit
+        return Probe(False, f"pyopencl cannot be imported ({error}); reinstall it")
+    devices = all_devices()
+    if not devices:
+        return Probe(False, NO_DEVICE)
+    if not any(has_float64(f.device) for f in devices):
+        names = ", ".join(map(str, devices))
+        return Probe(False, f"no device has float64 (cl_khr_fp64): {names}")
+    return Probe(True)
+
+
+def make_opencl(device: str | None) -> ExecutionSpace:
+    """Factory of the `opencl` entry."""
+    from .runtime import prepare_runtime
+
+    prepare_runtime()
+    from .space import OpenCLSpace
+
+    return OpenCLSpace(device)
+
+
+@hookimpl
+def execspace_register_spaces() -> Iterable[SpaceEntry]:
+    """The `opencl` space; devices are named "opencl:PLATFORM.DEVICE"."""
+    yield SpaceEntry(
+        "opencl",
+        factory=make_opencl,
+        api_version=(0, 1),
+        priority=5,
+        probe=probe,
+        summary="a device with an OpenCL driver: GPU or CPU",
+    )

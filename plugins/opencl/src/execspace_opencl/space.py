@@ -1,0 +1,101 @@
+"""The OpenCL space: one device, an in-order queue, and further queues as instances."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import Any
+
+import pyopencl as cl
+
+from execspace import HOST, Capabilities, ExecutionSpace, Kernel, LaunchSpec, MemorySpace, Plan
+
+from .devices import choose
+from .memory import BufferMemory, Mover
+
+
+class OpenCLSpace(ExecutionSpace):
+    """Runs kernels on an OpenCL device.
+
+    Launches are asynchronous where all Views are in memory of the device. On a device that is
+    the host's own processor kernels take host memory as well, without a copy; such a launch
+    returns when it is done, because nobody fences before he reads a NumPy array.
+
+    Attributes
+    ----------
+    flat : bool
+        One call of the kernel for each work-item (GPUs), not a contiguous part (CPUs).
+    group : int
+        Work-items of a group in reductions and scans.
+    """
+
+    def __init__(self, device: str | None = None, parent: OpenCLSpace | None = None) -> None:
+        self._instances: weakref.WeakSet[OpenCLSpace] = weakref.WeakSet()
+        self._lock = threading.Lock()
+        self._movers: dict[int, Mover] = {}
+        if parent is not None:
+            self.name, self.found, self.context = parent.name, parent.found, parent.context
+            self.parent: OpenCLSpace | None = parent
+            self.memory = parent.memory
+        else:
+            self.found = choose(device)
+            self.name = "opencl" if device is None else f"opencl:{device}"
+            self.context = cl.Context([self.found.device])
+            self.parent = None
+            self.memory = BufferMemory(self)
+        self.device = self.found.device
+        self.queue = cl.CommandQueue(self.context, self.device)
+        self.flat = not self.found.is_cpu
+        largest = int(self.device.max_work_group_size)
+        self.group = min(256, 1 << (largest.bit_length() - 1)) if self.flat else 1
+        self.default_layout = "left" if self.flat else "right"
+        self.capabilities = Capabilities(
+            asynchronous=self.flat, float16="cl_khr_fp16" in self.device.extensions
+        )
+
+    @property
+    def memory_space(self) -> MemorySpace:
+        return self.memory if self.flat else HOST
+
+    @property
+    def memory_spaces(self) -> tuple[MemorySpace, ...]:
+        return (self.memory,) if self.flat else (HOST, self.memory)
+
+    @property
+    def concurrency(self) -> int:
+        units = int(self.device.max_compute_units)
+        return units * 2048 if self.flat else units
+
+    @property
+    def units(self) -> int:
+        """Compute units of the device."""
+        return int(self.device.max_compute_units)
+
+    def queue_of(self, instance: ExecutionSpace | None) -> Any:
+        """The queue that work for an instance goes to."""
+        return instance.queue if isinstance(instance, OpenCLSpace) else self.queue
+
+    def mover(self, queue: Any) -> Mover:
+        """The kernel that copies between layouts, for a queue."""
+        key = queue.int_ptr
+        with self._lock:
+            found = self._movers.get(key)
+            if found is None:
+                found = self._movers[key] = Mover(self.context, queue)
+        return found
+
+    def compile(self, kernel: Kernel, spec: LaunchSpec) -> Plan:
+        from .launch import compile_plan
+
+        return compile_plan(self, kernel, spec)
+
+    def fence(self, label: str = "") -> None:
+        for queue in [self, *self._instances]:
+            queue.queue.finish()
+
+    def instance(self) -> OpenCLSpace:
+        """A queue of its own on the same device; Views of the device are shared."""
+        root = self.parent or self
+        made = OpenCLSpace(parent=root)
+        root._instances.add(made)
+        return made
