@@ -15,7 +15,7 @@ from . import ir
 from .ir import Assign, Expr, For, If, Stmt, Var, While, integer, op, var
 from .partials import counters, load_state, reset_state, rows, store_state
 from .reductions import ARRAY, Reduction
-from .types import BOOL, INT64, Scalar, TupleTy, ViewTy
+from .types import BOOL, INDEX, INT64, UINT32, Scalar, TupleTy, ViewTy
 
 
 def index_order(body: ir.Function, spec: LaunchSpec) -> tuple[int, ...]:
@@ -238,33 +238,47 @@ class _Chunk:
         out.append(For("_u", var("_f0"), var("_f1"), integer(1), tuple(walk)))
         return out
 
-    def flat(self) -> list[Stmt]:
-        """The walk of single calls, with the indices of each found by division."""
+    def flat(self, kind: Scalar) -> list[Stmt]:
+        """The walk of single calls, with the indices of each found by division in a type."""
         walk: list[Stmt] = []
-        rest: Expr = var("_u")
+
+        def number(e: Expr) -> Expr:
+            return e if kind == INDEX else ir.Op("cast", (e,), kind)
+
+        def held(name: str, value: Expr) -> Expr:
+            self.locals[name] = kind.strong
+            walk.append(Assign(name, value))
+            return Var(name, kind)
+
+        rest = number(var("_u"))
         inside: Expr | None = None
         fast_first = self.order[::-1]
+        places: dict[int, Expr] = {}
         if self.policy.tiled:  # the place within the tile first, then the tile
             for d in fast_first:
-                walk.append(self.set(f"_in{d}", op("truncmod", rest, var(f"_tile{d}"))))
-                walk.append(self.set("_rest", op("truncdiv", rest, var(f"_tile{d}"))))
-                rest = var("_rest")
+                tile = number(var(f"_tile{d}"))
+                places[d] = held(f"_in{d}", op("truncmod", rest, tile))
+                rest = held(f"_rest{d}", op("truncdiv", rest, tile))
         for d in fast_first:
-            count = var(f"_n{d}")
+            count = Var(f"_n{d}", kind)
             last = d == self.order[0]
             place: Expr = rest if last else op("truncmod", rest, count)
             if self.policy.tiled:
-                place = op("add", op("mul", place, var(f"_tile{d}")), var(f"_in{d}"))
-            walk.append(self.set(f"_i{d}", op("add", var(f"_lo{d}"), place)))
+                place = op("add", op("mul", place, number(var(f"_tile{d}"))), places[d])
+            wide = place if kind == INDEX else ir.Op("cast", (place,), INDEX)
+            index = self.set(f"_i{d}", op("add", var(f"_lo{d}"), wide))
+            walk.append(index)
             if not last:
-                walk.append(self.set("_rest", op("truncdiv", rest, count)))
-                rest = var("_rest")
+                rest = held(f"_after{d}", op("truncdiv", rest, count))
             if self.policy.tiled:
                 test = op("lt", var(f"_i{d}"), var(f"_hi{d}"))
                 inside = test if inside is None else ir.Op("and", (inside, test), BOOL)
         call = self.call()
         walk += call if inside is None else [If(inside, tuple(call))]
-        counts = [self.set(f"_n{d}", _count(self.policy, d)) for d in self.order[1:]]
+        counts: list[Stmt] = [
+            Assign(f"_n{d}", number(_count(self.policy, d))) for d in self.order[1:]
+        ]
+        self.locals |= {f"_n{d}": kind.strong for d in self.order[1:]}
         self.locals["_u"] = INT64
         return [*counts, For("_u", var("_f0"), var("_f1"), var("_step"), tuple(walk))]
 
@@ -312,19 +326,21 @@ def work_function(
     name: str,
     *,
     flat: bool,
+    narrow: bool = False,
     final: bool | None = None,
 ) -> ir.Function:
     """What one work-item of a device does: the units `_f0`, `_f0 + _step` ... below `_f1`.
 
     `flat`: a unit is one call of the kernel, whose indices are found by division; otherwise
-    units are those of `chunk_function`, and `_step` is one. For a reduction the state comes
+    units are those of `chunk_function`, and `_step` is one. `narrow`: 32 bits number all flat
+    units. For a reduction the state comes
     in and is returned; of an array reduction the array comes in.
     """
     chunk = _Chunk(body, leading, policy, order, reduction, final)
     types: dict[str, Scalar | ViewTy] = {}
     head = [var("_f0"), var("_f1")]
     if flat:
-        walk: list[Stmt] = chunk.flat()
+        walk: list[Stmt] = chunk.flat(UINT32 if narrow else INDEX)
         head.append(var("_step"))
     else:
         inner = chunk.tiles() if policy.tiled else chunk.rows()
@@ -343,13 +359,3 @@ def work_function(
         walk.append(ir.Return(states[0] if len(states) == 1 else states))
     parameters = (*head, *states, *_bounds(policy), *chunk.arguments)
     return ir.Function(name, parameters, result, types, tuple(walk))
-
-
-def flat_units_function(policy: PolicySpec, name: str) -> ir.Function:
-    """Number of units of a flat walk: of kernel calls, or of places in all tiles."""
-    if not policy.tiled:
-        return items_function(policy, name)
-    total: Expr = integer(1)
-    for d in range(policy.rank):
-        total = op("mul", total, op("mul", _count(policy, d), var(f"_tile{d}")))
-    return ir.Function(name, tuple(_bounds(policy)), INT64, {}, (ir.Return(total),), entry=True)

@@ -66,7 +66,8 @@ class Scalar:
 _PYTHON = {"int64": "int", "float64": "float", "complex128": "complex"}
 
 BOOL = Scalar("bool")
-INT32, INT64, UINT64 = Scalar("int32"), Scalar("int64"), Scalar("uint64")
+INT32, INT64 = Scalar("int32"), Scalar("int64")
+UINT32, UINT64 = Scalar("uint32"), Scalar("uint64")
 FLOAT32, FLOAT64 = Scalar("float32"), Scalar("float64")
 INDEX = Scalar("int64", INDEX_WEAK)
 PY_INT = Scalar("int64", PYTHON_WEAK)

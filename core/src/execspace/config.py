@@ -39,6 +39,11 @@ _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off", ""}
 
 
+def declare(variable: Variable) -> None:
+    """Add a variable of a plugin to the table."""
+    VARIABLES[variable.name] = variable
+
+
 def get(name: str) -> str | None:
     """Value of `EXECSPACE_<name>`, or its default (None where there is none)."""
     return os.environ.get(f"EXECSPACE_{name}", VARIABLES[name].default)

@@ -141,6 +141,7 @@ class Capabilities:
     float64: bool = True
     float16: bool = False
     complex: bool = True
+    atomic_bytes: int = 16  # the largest number that changes atomically as a whole
 
 
 class ExecutionSpace(ABC):

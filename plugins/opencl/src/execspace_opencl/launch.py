@@ -2,41 +2,28 @@
 
 from __future__ import annotations
 
-import re
-import struct
 import sys
 import time
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import prod
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyopencl as cl
-from execspace_compiler import cache, ir
+
+from execspace import Kernel, LaunchSpec, profiling
 from execspace_compiler.assertions import failure
 from execspace_compiler.devices import DeviceText, device_text
-from execspace_compiler.diagnostics import Diagnostic
-from execspace_compiler.pipeline import check_limits
+from execspace_compiler.mapping import index_order
+from execspace_compiler.pipeline import Lowered, lower_kernel
 from execspace_compiler.printers.cfamily.collectives import ROWS, SLOT
 from execspace_compiler.printers.cfamily.dialects import OPENCL
-from execspace_compiler.printers.cfamily.entries import Field
-from execspace_compiler.results import result_maker
-from execspace_compiler.types import Scalar, ViewTy
+from execspace_compiler.results import check_out, result_maker
 
-from execspace import (
-    HOST,
-    BackendCompileError,
-    Kernel,
-    KernelTypeError,
-    LaunchSpec,
-    View,
-    ViewType,
-    profiling,
-)
-
-from .memory import host_buffer, place_of
+from .build import build, refuse
+from .memory import host_buffer
+from .packing import caller_text
 from .space import OpenCLSpace
 
 _GROUP = 128  # work-items of a group of a parallel_for on a GPU
@@ -51,9 +38,9 @@ class OpenCLPlan:
     space: OpenCLSpace
     kernel: Kernel
     spec: LaunchSpec
-    text: DeviceText
-    program: Any
+    lowered: Lowered
     launch: Callable[[tuple[int, ...], tuple[Any, ...]], Any]
+    text: DeviceText
 
     @property
     def source(self) -> str:
@@ -72,290 +59,196 @@ def compile_plan(space: OpenCLSpace, kernel: Kernel, spec: LaunchSpec) -> OpenCL
         If the driver refuses the generated text: a defect of execspace or of the driver.
     """
     started = time.perf_counter()
-    text = device_text(kernel, spec, OPENCL, flat=space.flat, group=space.group)
-    _refuse(text, space)
-    program = _build(space, text)
-    launch = _Launch(space, kernel, spec, text, program)
+    lowered = lower_kernel(kernel, spec)
+    refuse(lowered, space)
+    if lowered.reduction is not None:
+        check_out(kernel.name, spec, lowered.reduction.result)
+    launch = _Launch(space, lowered)
     if profiling.TOOLS:
         seconds = time.perf_counter() - started
         profiling.emit("on_compile", kernel.name, space.name, seconds, False)
-    return OpenCLPlan(space, kernel, spec, text, program, launch)
+    return OpenCLPlan(space, kernel, spec, lowered, launch.caller(), launch.usual.text)
 
 
-def _refuse(text: DeviceText, space: OpenCLSpace) -> None:
-    """A KernelTypeError for what this device cannot do."""
-    for function in text.lowered.functions:
-        for e in [*function.parameters, *ir.walk_expressions(function.body)]:
-            type = e.type.element if isinstance(e.type, ViewTy) else e.type
-            if "float16" in str(type) and not space.capabilities.float16:
-                loc = e.loc if e.loc.line else function.loc
-                message = f"device {space.found} cannot compute with float16"
-                raise _type_error(text, Diagnostic(loc, message, "use float32"))
-        for s in ir.walk_statements(function.body):
-            if isinstance(s, ir.Atomic) and s.whole and s.type.itemsize == 16:
-                message = f"OpenCL has no atomic step on a whole {s.type}"
-                hint = "use complex64, or atomic_add and atomic_sub, which need no whole number"
-                raise _type_error(text, Diagnostic(s.loc, message, hint))
+class _Program:
+    """Kernels of one text, and the arguments that they have."""
 
-
-def _type_error(text: DeviceText, found: Diagnostic) -> KernelTypeError:
-    return KernelTypeError(f"in kernel '{text.lowered.kernel.name}'\n\n{found}")
-
-
-def _options(space: OpenCLSpace, kernel: Kernel) -> list[str]:
-    options = ["-cl-std=CL1.2"]
-    exact = cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
-    if space.device.single_fp_config & exact:
-        options.append("-cl-fp32-correctly-rounded-divide-sqrt")
-    if kernel.fastmath:
-        options.append("-cl-fast-relaxed-math")
-    return options
-
-
-def _build(space: OpenCLSpace, text: DeviceText) -> Any:
-    """The program, from the cache on disk if it was built before."""
-    folder = cache.folder("opencl")
-    program = cl.Program(space.context, text.source)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what compilers say to a text that they accept
-            built = program.build(_options(space, text.lowered.kernel), cache_dir=str(folder))
-    except cl.RuntimeError as error:
-        raise BackendCompileError(_build_error(space, text, str(error))) from error
-    cache.limit_size(folder)
-    return built
-
-
-_PLACE = re.compile(r"(?:<source>|<program source>|\S*?):(\d+):(\d+): (?:fatal )?error: (.*)")
-
-
-def _build_error(space: OpenCLSpace, text: DeviceText, log: str) -> str:
-    """The driver's complaints, each with the line of the user's source that it stems from."""
-    parts = [f"in kernel '{text.lowered.kernel.name}'"]
-    for line, _, message in _PLACE.findall(log):
-        number = int(line) - 1
-        if not 0 <= number < len(text.lines):
-            continue
-        parts.append(f"{message}\n    {text.lines[number].strip()}")
-        loc = text.locs[number]
-        if loc is not None and loc.line:
-            parts.append(f"{loc}\n{loc.excerpt()}")
-    if len(parts) == 1:
-        parts.append(log)
-    parts.append(
-        f"The driver of device {space.found} refused generated code. This is a defect of execspace "
-        f"or of the driver; please report it."
-    )
-    return "\n".join(parts)
-
-
-class _Launch:
-    """The hot path: pack the numbers, set what changed, enqueue."""
-
-    def __init__(
-        self, space: OpenCLSpace, kernel: Kernel, spec: LaunchSpec, text: DeviceText, program: Any
-    ) -> None:
-        entry = text.entry
-        self.space, self.kernel, self.spec, self.entry = space, kernel, spec, entry
-        self.lowered, self.text = text.lowered, text
-        self.queue = space.queue
-        self.kernels = [getattr(program, name) for name in entry.kernels]
-        self.pack = struct.Struct(entry.format).pack
-        self.values = [_getter(f, spec) for f in entry.fields]
-        self.count = _units(text, space.flat)
-        self.outs = len(spec.out)
-        self.reduces = spec.reducer is not None
+    def __init__(self, space: OpenCLSpace, lowered: Lowered, narrow: bool) -> None:
+        self.text = device_text(lowered, OPENCL, flat=space.flat, group=space.group, narrow=narrow)
+        program = build(space, self.text)
+        self.kernels = [getattr(program, name) for name in self.text.entry.kernels]
         self.last: list[list[Any]] = [[] for _ in self.kernels]
-        self.scratch: Any = None
-        self.result: Any = None
-        self.status = None
-        if entry.status:
-            self.status = np.zeros(2 + spec.policy.rank, np.int64)
-        self.blocking = bool(text.lowered.prints or text.lowered.assertions)
-        self.make = None
-        if self.reduces and spec.array_shape is None:
-            self.make = result_maker(spec, text.result)
-        names = [n for n in _flat_names(text.result)] if self.reduces else []
-        self.dtypes = [np.dtype(n) for n in names]
 
-    def __call__(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
-        check_limits(self.kernel.name, self.lowered.limits, args)
-        space, entry = self.space, self.entry
-        units = self.count(bounds)
-        total, group, items = self._grid(units)
-        buffers, places, on_host = [], {}, self.blocking
-        for n in entry.buffers:
-            view = args[n]
-            if view.memory_space is HOST:
-                if view.size:
-                    buffer, first = host_buffer(space.context, view)
-                else:
-                    buffer, first = self._nothing(), 0
-                on_host = True
-            else:
-                buffer, first = view.allocation.owner, place_of(view)
-            buffers.append(buffer)
-            places[n] = first if view.dtype.fields is not None else first // view.dtype.itemsize
-        numbers: list[Any] = []
-        for get in self.values:
-            value = get(bounds, args, units, items, places)
-            if type(value) is complex:
-                numbers += (value.real, value.imag)
-            else:
-                numbers.append(value)
-        record = np.frombuffer(self.pack(*numbers), np.uint8)
-        status = self._status_buffer()
-        common = [record, *buffers, *([] if status is None else [status])]
-        if not self.reduces:
-            if total:
-                self._enqueue(0, common, total, group)
-        else:
-            self._reduce(common, total, group, items, on_host)
-        if on_host:
-            self._finish(status)
-        if self.reduces and not self.outs:
-            return self._read_result()
-        return None
-
-    def _grid(self, units: int) -> tuple[int, int, int]:
-        """Work-items, work-items of a group, and work-items again for the record."""
-        space = self.space
-        if self.reduces:
-            group = space.group
-            most = space.units * (_GROUPS_PER_UNIT if space.flat else 1)
-            groups = max(1, min(-(-units // group), most))
-            if self.spec.array_shape is not None:
-                groups = max(1, min(groups, space.units))
-            return groups * group, group, groups * group
-        if space.flat:
-            total = min(-(-units // _GROUP) * _GROUP, _MOST_ITEMS)
-            return total, _GROUP, total
-        total = min(units, space.units)
-        return total, 1, total
-
-    def _enqueue(self, n: int, arguments: list[Any], total: int, group: int) -> None:
+    def enqueue(self, queue: Any, n: int, record: bytes, rest: list[Any], size: Any) -> None:
+        """Set the arguments that changed since the last launch, and enqueue."""
         kernel, last = self.kernels[n], self.last[n]
         if not last:
-            last += [None] * len(arguments)
-        for position, value in enumerate(arguments):
+            last += [None] * (1 + len(rest))
+        if record != last[0]:
+            # The public set_arg tries other meanings of bytes first, which takes 20 us.
+            kernel._set_arg_buf(0, record)
+            last[0] = record
+        for position, value in enumerate(rest, 1):
             if last[position] is not value:
                 kernel.set_arg(position, value)
                 last[position] = value
-        cl.enqueue_nd_range_kernel(self.queue, kernel, (total,), (group,))
+        cl.enqueue_nd_range_kernel(queue, kernel, *size)
 
-    def _reduce(
-        self, common: list[Any], total: int, group: int, items: int, on_host: bool
-    ) -> None:
-        if self.scratch is None:
-            self._make_scratch()
-        more = [self.scratch] if self.outs else [self.scratch, self.result]
-        if len(self.kernels) == 1:
-            self._enqueue(0, [*common, *more], total, group)
-            return
-        self._enqueue(0, [*common, self.scratch], total, group)
-        if self.entry.array:
-            size = self.space.group * -(-self.entry.array // self.space.group)
-            self._enqueue(1, [*common, *more], min(size, 65536), self.space.group)
-        else:
-            self._enqueue(1, [*common, *more], total, group)
 
-    def _make_scratch(self) -> None:
-        most = self.space.units * (_GROUPS_PER_UNIT if self.space.flat else 1)
-        size = ROWS + most * max(self.entry.states, 1) * SLOT
-        if self.entry.array:
-            size = ROWS + self.space.units * self.space.group * self.entry.array * SLOT
-        context, flags = self.space.context, cl.mem_flags.READ_WRITE
-        self.scratch = cl.Buffer(context, flags, size)
-        cl.enqueue_fill_buffer(self.queue, self.scratch, np.uint8(0), 0, ROWS)
-        if not self.outs:
-            self.result = cl.Buffer(context, flags, max(self.entry.results, 1) * SLOT)
+class _Launch:
+    """The state of a plan: programs, scratch memory and results."""
 
-    def _read_result(self) -> Any:
-        if self.spec.array_shape is not None:
-            array = np.empty(self.spec.array_shape, self.dtypes[0])
-            cl.enqueue_copy(self.queue, array, self.result, is_blocking=True)
-            return array
-        slots = np.empty(self.entry.results * SLOT, np.uint8)
-        cl.enqueue_copy(self.queue, slots, self.result, is_blocking=True)
-        numbers = tuple(
-            slots[n * SLOT : n * SLOT + t.itemsize].view(t)[0].item()
-            for n, t in enumerate(self.dtypes)
-        )
-        found = numbers[0] if len(numbers) == 1 else numbers
-        return found if self.make is None else self.make(found)
+    def __init__(self, space: OpenCLSpace, lowered: Lowered) -> None:
+        self.space, self.lowered, self.spec = space, lowered, lowered.spec
+        self.name = lowered.kernel.name
+        self.queue = space.queue
+        self.order = index_order(lowered.body, lowered.spec)
+        self.usual = _Program(space, lowered, narrow=space.flat)
+        self.entry = self.usual.text.entry
+        self.reduces = lowered.reduction is not None
+        self.shape = self.spec.array_shape
+        self.scratch: Any = None
+        self.result: Any = None
+        self.make: Callable[[Any], Any] | None = None
+        self.dtypes: list[np.dtype[Any]] = []
+        if lowered.reduction is not None:
+            names = lowered.reduction.result
+            self.dtypes = [np.dtype(n) for n in _flat(names)]
+            if self.shape is None:
+                self.make = result_maker(self.spec, names)
 
-    def _status_buffer(self) -> Any:
-        if self.status is None:
+    @cached_property
+    def wide(self) -> _Program:
+        """For ranges of 2^32 units and more."""
+        return _Program(self.space, self.lowered, narrow=False) if self.space.flat else self.usual
+
+    def caller(self) -> Callable[[tuple[int, ...], tuple[Any, ...]], Any]:
+        """The hot path, with all that is known of the launch written out."""
+        text = caller_text(self.spec, self.entry, self.order, self.space.flat, self.lowered.limits)
+        scope: dict[str, Any] = {"launch": self, **text.scope}
+        exec(text.source, scope)
+        found: Callable[[tuple[int, ...], tuple[Any, ...]], Any] = scope["call"]
+        return found
+
+    def run(self, units: int, record: bytes, buffers: list[Any]) -> Any:
+        """Launch with packed numbers and device buffers."""
+        program = self.usual if units < 1 << 32 else self.wide
+        if not self.reduces:
+            if units:
+                program.enqueue(self.queue, 0, record, buffers, self.sizes(units))
             return None
-        self.status[:] = 0
-        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-        return cl.Buffer(self.space.context, flags, hostbuf=self.status)
+        return self._reduce(program, units, record, buffers)
 
-    def _nothing(self) -> Any:
-        return cl.Buffer(self.space.context, cl.mem_flags.READ_WRITE, 16)
-
-    def _finish(self, status: Any) -> None:
+    def run_watched(self, units: int, record: bytes, buffers: list[Any]) -> Any:
+        """As `run`, for kernels that print or assert: blocks until they are done."""
+        status = None
+        if self.entry.status:
+            table = np.zeros(2 + self.spec.policy.rank, np.int64)
+            flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+            status = cl.Buffer(self.space.context, flags, hostbuf=table)
+            buffers = [*buffers, status]
         if self.lowered.prints:
-            sys.stdout.flush()
+            sys.stdout.flush()  # so that text of Python and of the driver comes in order
+        result = self.run(units, record, buffers)
         self.queue.finish()
         if status is not None:
-            assert self.status is not None
-            cl.enqueue_copy(self.queue, self.status, status, is_blocking=True)
-            if self.status[0]:
-                code, *indices = self.status[1:].tolist()
-                raise failure(self.kernel.name, self.lowered.assertions, code, indices)
+            cl.enqueue_copy(self.queue, table, status, is_blocking=True)
+            if table[0]:
+                code, *indices = table[1:].tolist()
+                raise failure(self.name, self.lowered.assertions, code, indices)
+        return result
+
+    def run_on_host(self, units: int, values: list[int], pack: Any, views: list[Any]) -> Any:
+        """Launch on Views of which some are in host memory; blocks, and gives them back."""
+        buffers, lent = [], []
+        for place, view in views:
+            if not view.memory_space.host_accessible:
+                buffers.append(view.allocation.owner)
+                continue
+            if view.size:
+                buffer, first = host_buffer(self.space.context, view)
+                lent.append(buffer)
+            else:
+                buffer, first = cl.Buffer(self.space.context, cl.mem_flags.READ_WRITE, 16), 0
+            buffers.append(buffer)
+            values[place] = first if view.dtype.fields is not None else first // view.dtype.itemsize
+        run = self.run_watched if self.watched else self.run
+        result = run(units, pack(*values), buffers)
+        for buffer in lent:
+            self._give_back(buffer)
+        self.queue.finish()
+        return result
+
+    @property
+    def watched(self) -> bool:
+        """Whether the kernel prints or asserts."""
+        return self.lowered.prints or bool(self.lowered.assertions)
+
+    def sizes(self, units: int) -> tuple[tuple[int], tuple[int]]:
+        """Work-items in all, and of a group."""
+        space = self.space
+        if self.reduces:
+            most = space.units * (_GROUPS_PER_UNIT if space.flat and self.shape is None else 1)
+            groups = max(1, min(-(-units // space.group), most))
+            return (groups * space.group,), (space.group,)
+        if space.flat:
+            return (min(-(-units // _GROUP) * _GROUP, _MOST_ITEMS),), (_GROUP,)
+        return (min(units, space.units),), (1,)
+
+    def _reduce(self, program: _Program, units: int, record: bytes, buffers: list[Any]) -> Any:
+        if self.scratch is None:
+            self._make_scratch()
+        size = self.sizes(units)
+        rest = [*buffers, self.scratch] if self.spec.out else [*buffers, self.scratch, self.result]
+        if len(program.kernels) == 2:
+            program.enqueue(self.queue, 0, record, [*buffers, self.scratch], size)
+        last = size
+        if self.entry.array:
+            group = self.space.group
+            last = (min(-(-self.entry.array // group) * group, 65536),), (group,)
+        program.enqueue(self.queue, len(program.kernels) - 1, record, rest, last)
+        return None if self.spec.out else self._read_result()
+
+    def _make_scratch(self) -> None:
+        most = self.sizes(1 << 62)[0][0]
+        entry, context = self.entry, self.space.context
+        groups = most if entry.array else most // self.space.group
+        size = ROWS + groups * (entry.array or entry.states) * SLOT
+        self.scratch = cl.Buffer(context, cl.mem_flags.READ_WRITE, size)
+        cl.enqueue_fill_buffer(self.queue, self.scratch, np.uint8(0), 0, ROWS)
+        if not self.spec.out:
+            flags = cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR
+            self.result = cl.Buffer(context, flags, max(entry.results, 1) * SLOT)
+
+    def _read_result(self) -> Any:
+        mapped, _ = cl.enqueue_map_buffer(
+            self.queue, self.result, cl.map_flags.READ, 0, (self.result.size,), np.uint8,
+            is_blocking=True,
+        )  # fmt: skip
+        if self.shape is not None:
+            dtype = self.dtypes[0]
+            found: Any = mapped[: self.entry.array * dtype.itemsize].view(dtype).copy()
+            found = found.reshape(self.shape)
+        else:
+            found = tuple(
+                mapped[n * SLOT : n * SLOT + t.itemsize].view(t)[0].item()
+                for n, t in enumerate(self.dtypes)
+            )
+        mapped.base.release(self.queue)
+        if self.shape is not None:
+            return found
+        number = found[0] if len(found) == 1 else found
+        return number if self.make is None else self.make(number)
+
+    def _give_back(self, buffer: Any) -> None:
+        """Let the host see what kernels wrote into a buffer over its memory."""
+        mapped, _ = cl.enqueue_map_buffer(
+            self.queue, buffer, cl.map_flags.READ, 0, (buffer.size,), np.uint8, is_blocking=False
+        )
+        mapped.base.release(self.queue)
 
 
-def _flat_names(names: Any) -> list[str]:
+def _flat(names: Any) -> list[str]:
     if isinstance(names, tuple):
-        return [n for item in names for n in _flat_names(item)]
+        return [n for item in names for n in _flat(item)]
     return [names]
-
-
-def _units(text: DeviceText, flat: bool) -> Callable[[tuple[int, ...]], int]:
-    """Number of units of a launch from its bounds."""
-    policy = text.lowered.spec.policy
-    rank = policy.rank
-    dims = text.order if flat or policy.tiled else text.order[: min(rank - 1, 2) + 1]
-
-    def count(bounds: tuple[int, ...]) -> int:
-        extents = [max(bounds[rank + d] - bounds[d], 0) for d in range(rank)]
-        if not all(extents):
-            return 0
-        if policy.tiled:
-            tiles = bounds[2 * rank :]
-            numbers = [-(-extents[d] // tiles[d]) for d in range(rank)]
-            return prod(numbers) * (prod(tiles) if flat else 1)
-        return prod(extents[d] for d in dims)
-
-    return count
-
-
-def _getter(field: Field, spec: LaunchSpec) -> Callable[..., Any]:
-    """A function of (bounds, args, units, items, places) that gives a number of the record."""
-    n, d = field.argument, field.dimension
-    match field.what:
-        case "bound":
-            return lambda bounds, args, units, items, places: bounds[n]
-        case "units":
-            return lambda bounds, args, units, items, places: units
-        case "items":
-            return lambda bounds, args, units, items, places: items
-        case "first":
-            return lambda bounds, args, units, items, places: places[n]
-        case "stride":
-            return lambda bounds, args, units, items, places: args[n].strides[d]
-        case "extent":
-            return lambda bounds, args, units, items, places: args[n].shape[d]
-    return _scalar(n, field.type)
-
-
-def _scalar(n: int, type: Scalar) -> Callable[..., Any]:
-    if type.kind == "c":
-        return lambda bounds, args, units, items, places: complex(args[n])
-    if type.kind == "f":
-        return lambda bounds, args, units, items, places: float(args[n])
-    return lambda bounds, args, units, items, places: int(args[n])
-
-
-__all__ = ["OpenCLPlan", "View", "ViewType", "compile_plan"]

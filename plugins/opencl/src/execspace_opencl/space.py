@@ -8,10 +8,29 @@ from typing import Any
 
 import pyopencl as cl
 
-from execspace import HOST, Capabilities, ExecutionSpace, Kernel, LaunchSpec, MemorySpace, Plan
+from execspace import (
+    HOST,
+    Capabilities,
+    ExecutionSpace,
+    Kernel,
+    LaunchSpec,
+    MemorySpace,
+    Plan,
+    SpaceError,
+    config,
+)
 
-from .devices import choose
+from .devices import Found, choose
 from .memory import BufferMemory, Mover
+
+config.declare(
+    config.Variable(
+        "OPENCL_MAPPING",
+        None,
+        "flat or chunked: one call of a kernel for each work-item, or a contiguous part of the "
+        "range; default: flat on GPUs, chunked on CPUs",
+    )
+)
 
 
 class OpenCLSpace(ExecutionSpace):
@@ -45,21 +64,23 @@ class OpenCLSpace(ExecutionSpace):
             self.memory = BufferMemory(self)
         self.device = self.found.device
         self.queue = cl.CommandQueue(self.context, self.device)
-        self.flat = not self.found.is_cpu
+        self.flat = _is_flat(self.found)
         largest = int(self.device.max_work_group_size)
         self.group = min(256, 1 << (largest.bit_length() - 1)) if self.flat else 1
         self.default_layout = "left" if self.flat else "right"
         self.capabilities = Capabilities(
-            asynchronous=self.flat, float16="cl_khr_fp16" in self.device.extensions
+            asynchronous=not self.found.is_cpu,
+            float16="cl_khr_fp16" in self.device.extensions,
+            atomic_bytes=8,
         )
 
     @property
     def memory_space(self) -> MemorySpace:
-        return self.memory if self.flat else HOST
+        return HOST if self.found.is_cpu else self.memory
 
     @property
     def memory_spaces(self) -> tuple[MemorySpace, ...]:
-        return (self.memory,) if self.flat else (HOST, self.memory)
+        return (self.memory, HOST) if self.found.is_cpu else (self.memory,)
 
     @property
     def concurrency(self) -> int:
@@ -99,3 +120,13 @@ class OpenCLSpace(ExecutionSpace):
         made = OpenCLSpace(parent=root)
         root._instances.add(made)
         return made
+
+
+def _is_flat(found: Found) -> bool:
+    """The mapping for a device: EXECSPACE_OPENCL_MAPPING, else by its type."""
+    chosen = config.get("OPENCL_MAPPING")
+    if chosen not in (None, "flat", "chunked"):
+        raise SpaceError(
+            f"EXECSPACE_OPENCL_MAPPING={chosen!r} is no mapping; expected flat or chunked."
+        )
+    return not found.is_cpu if chosen is None else chosen == "flat"

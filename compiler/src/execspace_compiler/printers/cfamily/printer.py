@@ -510,7 +510,10 @@ class CPrinter:
         lines: list[str] = [Line(f"{head}({', '.join(self.parameters(f))}) {{", f.loc)]
         if f.strict:
             lines.append(self.dialect.no_contraction_here)
+        used = _used(f)
         for name, t in f.locals.items():
+            if name not in used:
+                continue
             if isinstance(t, Scalar):
                 zero = self.const(ir.Const(0, t))
                 lines.append(f"    {self.type(t)} {self.identifier(name)} = {zero};")
@@ -537,6 +540,27 @@ class CPrinter:
         structs = [*self.prelude.structs.values(), *self.tuples.values()]
         more = "\n".join([head, *structs, *self.prelude.functions.values(), ""])
         return [*more.split("\n"), *body]
+
+
+def _used(f: ir.Function) -> set[str]:
+    """Variables that a function's body reads or sets."""
+    names: set[str] = set()
+    for s in ir.walk_statements(f.body):
+        match s:
+            case ir.Assign() | ir.For() | ir.Atomic() if s.name is not None:
+                names.add(s.name)
+            case ir.Unpack():
+                names |= set(s.names)
+            case ir.Clear():
+                names.add(s.array.name)
+        if isinstance(s, ir.Store | ir.Atomic):
+            names.add(s.view.name)
+    for e in ir.walk_expressions(f.body):
+        if isinstance(e, ir.Var):
+            names.add(e.name)
+        elif isinstance(e, ir.Load):
+            names.add(e.view.name)
+    return names
 
 
 def array_length(t: ViewTy) -> int:
