@@ -17,15 +17,17 @@ class Case:
 
     make: Callable[[], tuple[Any, tuple[Any, ...]]]
     policy: Any
-    reduce: bool
+    reduce: bool | str
     space: str
     options: dict[str, Any]
 
     def launch(self) -> None:
         kernel, args = self.make()
-        launch = es.parallel_reduce if self.reduce else es.parallel_for
+        launch: Any = es.parallel_reduce if self.reduce else es.parallel_for
+        if self.reduce == "scan":
+            launch = es.parallel_scan
         with es.use_space(self.space):
-            launch(self.policy, kernel, *args, **self.options)
+            launch(self.policy, kernel, *args, **{k: _made(v) for k, v in self.options.items()})
 
 
 CASES: dict[str, Case] = {}

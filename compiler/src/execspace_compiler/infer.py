@@ -79,6 +79,8 @@ class FunctionTyper(AssignmentRules):
         None: a helper, either way but the same on every path.
     rank : int
         How many of the first parameters are indices of the policy.
+    array : bool
+        The kernel of an array reduction, which returns nothing.
     """
 
     def __init__(
@@ -89,8 +91,10 @@ class FunctionTyper(AssignmentRules):
         reporter: Reporter,
         returns: bool | None,
         rank: int = 0,
+        array: bool = False,
     ) -> None:
         self.module = module
+        self.array = array
         self.function = function
         self.reporter = reporter
         self.returns = returns
@@ -391,8 +395,11 @@ class FunctionTyper(AssignmentRules):
                 return
             raise type_fault(
                 s.loc,
-                f"a kernel of parallel_for returns nothing, got {describe(value)}",
-                "store results in a View, or launch it with parallel_reduce",
+                f"a kernel of {'an array reduction' if self.array else 'parallel_for'} returns "
+                f"nothing, got {describe(value)}",
+                "join it into the array, or leave out the shape of the reducer"
+                if self.array
+                else "store results in a View, or launch it with parallel_reduce",
             )
         if nothing:
             self.returns_nothing = True

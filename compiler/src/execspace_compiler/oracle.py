@@ -262,7 +262,10 @@ class OraclePlan:
     source: str
 
     def launch(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
-        """Run the kernel for every index, the last one fastest."""
+        """Run the kernel for every index, the last one fastest.
+
+        With ``iterate="left"`` contributions come with the first one fastest.
+        """
         spec = self.lowered.spec
         rank = spec.policy.rank
         names = _names(self.lowered)
@@ -276,7 +279,7 @@ class OraclePlan:
         if self.lowered.assertions:
             values.append(Status(self.lowered))
         ranges = [range(bounds[d], bounds[rank + d]) for d in range(rank)]
-        if spec.pattern == "scan" and spec.policy.iterate == "left":
+        if spec.pattern != "for" and spec.policy.iterate == "left":
             indices = [i[::-1] for i in itertools.product(*ranges[::-1])]
         else:
             indices = list(itertools.product(*ranges))

@@ -178,7 +178,9 @@ def _typed_reduction(
             prefix = prefix or maker.guess(spec.reducer, rank)
             leading += [prefix, BOOL]
         pairs = tuple(zip(parameters, leading + types, strict=True))
-        typer = FunctionTyper(module, function, pairs, found, returns=not array, rank=rank)
+        typer = FunctionTyper(
+            module, function, pairs, found, returns=not array, rank=rank, array=array
+        )
         body = typer.run()
         try:
             if array:

@@ -233,7 +233,7 @@ class Maker:
             return Reduction((self._join(reducer, 0, given),), contributions)
         if not isinstance(given, TupleTy) or len(given.items) != len(reducer):
             raise self._fault(
-                f"this kernel returns {described(given)}, but there are "
+                f"this kernel returns {described(given)}, but the launch has a tuple of "
                 f"{counted(len(reducer), 'reducer')}",
                 "return a tuple with one contribution for each reducer",
             )
@@ -377,7 +377,8 @@ class Maker:
         try:
             identity, numbers, fixed = structure(reducer.identity_for(names))
         except TypeError as error:
-            raise self._fault(f"the identity of {reducer.name} {error}", _IDENTITY_HINT) from None
+            message = f"the identity of {reducer.name} {error}, expected a number or a tuple"
+            raise self._fault(message, _IDENTITY_HINT) from None
         type = self._unified(reducer, given, identity, fixed)
         if reducer.dtype is not None:
             type, fixed = self._asked(reducer, type), True

@@ -124,8 +124,8 @@ def store_result(
     if shape is not None and view.rank:
         if view.shape != shape:
             raise LaunchError(
-                f"Kernel '{kernel}': the View '{view.label}' of out= has shape {view.shape}, but "
-                f"the result has shape {shape}."
+                f"Kernel '{kernel}': the View '{view.label}' of out= has shape {view.shape}; "
+                f"expected {shape}, the shape of the result."
             )
         if not isinstance(numbers, np.ndarray):
             items = [_as(view.dtype, v) for v in _row(numbers)]

@@ -75,6 +75,7 @@ class Reducer:
     identity: Any = None
     shape: int | tuple[int, ...] | None = None
     dtype: Any = None
+    _default: Reducer
 
     @property
     def name(self) -> str:
@@ -160,8 +161,6 @@ def flattened(value: Any) -> list[Any]:
 
 # -- what stands in `reducer=` ----------------------------------------------------------------
 
-_made: dict[type[Reducer], Reducer] = {}
-
 
 def as_reducer(spec: Any) -> Reducer | tuple[Reducer, ...]:
     """Turn `reducer=` into a reducer: an instance, a class, a plugin's name, or a tuple of them.
@@ -175,20 +174,22 @@ def as_reducer(spec: Any) -> Reducer | tuple[Reducer, ...]:
         found = tuple(as_reducer(s) for s in spec)
         for r in found:
             if isinstance(r, tuple):
-                raise LaunchError(f"reducer={spec!r}: a tuple of reducers cannot hold tuples.")
+                raise LaunchError(
+                    f"reducer={spec!r}: expected a tuple of reducers, which cannot hold tuples."
+                )
             if r.shape is not None:
                 raise LaunchError(
                     f"reducer={spec!r}: an array reduction, {r.name}(shape=...), stands alone, "
-                    f"because its kernel returns nothing."
+                    f"because its kernel returns nothing; pass it as reducer= itself."
                 )
         return cast("tuple[Reducer, ...]", found)
     if isinstance(spec, Reducer):
         return _checked(spec)
     if isinstance(spec, type) and issubclass(spec, Reducer) and spec is not Reducer:
-        known = _made.get(spec)
+        known = spec.__dict__.get("_default")  # no table, which would keep local classes alive
         if known is None:
             try:
-                known = _made[spec] = spec()
+                known = spec._default = spec()
             except TypeError as error:
                 raise LaunchError(
                     f"reducer={spec.__name__} cannot be made without arguments ({error}); pass "
@@ -271,7 +272,10 @@ def reducer_key(spec: Any) -> object:
         return spec
     reducer = as_reducer(spec)
     assert isinstance(reducer, Reducer)
-    key = [type(reducer), _identity_tag(reducer.identity), reducer.shape, str(reducer.dtype)]
+    # Not the class itself: one that a function makes anew at each call is the same reducer.
+    kind = type(reducer)
+    key = [kind.__module__, kind.__qualname__, kind.as_result]
+    key += [_identity_tag(reducer.identity), reducer.shape, str(reducer.dtype)]
     for _, scope in _functions(reducer):
         hidden: list[View] = []
         paths = tuple(captured_paths(scope))
@@ -279,7 +283,7 @@ def reducer_key(spec: Any) -> object:
         if hidden:
             raise LaunchError(
                 f"Reducer '{reducer.name}': {scope.fn.__name__} captures View "
-                f"'{hidden[0].label}'; it may use its arguments and constants only."
+                f"'{hidden[0].label}'; expected arguments and constants only."
             )
         key += [scope.fn.__code__, *tags]
     return tuple(key)
@@ -299,6 +303,8 @@ def _identity_tag(identity: Any) -> object:
         scope = Scope(function, {names[0]: owner} if owner is not None and names else {})
         tags = environment_tags(scope, tuple(captured_paths(scope)), [], (function.__code__,))
         return (function.__code__, *tags)
+    if isinstance(identity, tuple):
+        return (type(identity), *map(_identity_tag, identity))
     return constant_tag(identity)
 
 
