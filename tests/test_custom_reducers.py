@@ -345,6 +345,8 @@ def test_contributions_are_joined_in_the_order_of_indices(space, size, seed, sha
 
 @pytest.mark.parametrize("iterate", ["right", "left"])
 def test_rows_and_columns_are_joined_in_the_order_that_is_asked_for(space, iterate):
+    if not space.capabilities.ordered_reductions:
+        pytest.skip("this space joins in an order of its own, so joins must be commutative")
     shape = (7, 11) if space.name == "oracle" else (150, 170)
     k = np.random.default_rng(2).integers(-9, 10, shape)
     with es.use_space(space):

@@ -170,13 +170,18 @@ def float1(x: Expressions, kind: str, depth: int) -> Typed:
 def float2(x: Expressions, kind: str, depth: int) -> Typed:
     a, b = x.pair("f", depth)
     type = as_float(promote(a.type, b.type))
-    return Typed(f"{x.pick(('np.copysign', 'np.fmod'))}({a.text}, {b.text})", type)
+    if x.pick((True, False)):
+        return Typed(f"np.fmod({a.text}, {b.text})", type)
+    # The sign of a NaN is nowhere promised: one as the second operand becomes a number.
+    return Typed(f"np.copysign({a.text}, np.fmax({b.text}, -1e30))", type)
 
 
 def integer_float2(x: Expressions, kind: str, depth: int) -> Typed:
     a, b = x.pair("i", depth)
     type = as_float(promote(a.type, b.type))
-    return Typed(f"{x.pick(('math.copysign', 'math.fmod'))}({a.text}, {b.text})", type)
+    if x.pick((True, False)):
+        return Typed(f"math.fmod({a.text}, {b.text})", type)
+    return Typed(f"math.copysign({a.text}, np.fmax({b.text}, -1e30))", type)
 
 
 def part(x: Expressions, kind: str, depth: int) -> Typed:

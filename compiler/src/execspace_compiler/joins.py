@@ -218,27 +218,23 @@ class Located(Join):
         )
 
     def join(self, others: tuple[Expr, ...]) -> list[Stmt]:
-        take = Var(f"{self.name}_take", BOOL)
-        chosen = (Select(take, b, s.var, s.type) for s, b in zip(self.states, others, strict=True))
-        return [
-            Assign(take.name, self._better(others)),
-            *(Assign(s.name, c) for s, c in zip(self.states, chosen, strict=True)),
-        ]
-
-    def _better(self, others: tuple[Expr, ...]) -> Expr:
+        # Branches, not selects: most values are worse, and processors foresee that, while a
+        # chain of selects would make each value wait for the one before.
         mine = tuple(s.var for s in self.states)
+        take = tuple(Assign(s.name, b) for s, b in zip(self.states, others, strict=True))
         skip = len(self.values)
         nearer = self._before(others[skip:], mine[skip:])
         if not self.values:
-            return nearer
+            return [ir.If(nearer, take)]
         a, b = mine[0], others[0]
-        equal = _both(_compare("eq", b, a), nearer)
-        better = _either(_compare(self.order, b, a), equal)
-        if not self.values[0].is_float:
-            return better
-        mine_is_number = _compare("eq", a, a)
-        nan = _both(_compare("ne", b, b), _either(mine_is_number, nearer))
-        return _either(better, nan)
+        worse = _compare("gt" if self.order == "lt" else "lt", b, a)
+        equal: Stmt = ir.If(nearer, take)
+        if self.values[0].is_float:
+            mine_is_number = _compare("eq", a, a)
+            nan = _both(_compare("ne", b, b), _either(mine_is_number, nearer))
+            equal = ir.If(_compare("eq", b, a), (equal,), (ir.If(nan, take),))
+        better = ir.If(_compare(self.order, b, a), take, (equal,))
+        return [ir.If(Op("not", (worse,), BOOL), (better,))]
 
     def _before(self, a: tuple[Expr, ...], b: tuple[Expr, ...]) -> Expr:
         """Lexicographic order of locations."""
@@ -247,9 +243,6 @@ class Located(Join):
             same = _both(_compare("eq", x, y), found)
             found = _either(_compare(self.later, x, y), same)
         return found
-
-    def temporaries(self) -> dict[str, Scalar]:
-        return {f"{self.name}_take": BOOL}
 
 
 def _compare(op: str, a: Expr, b: Expr) -> Expr:

@@ -9,6 +9,7 @@ import numpy as np
 
 from execspace import LaunchError, LaunchSpec, Reducer, View, ViewType
 from execspace.dtypes import dtype_of
+from execspace.parallel_reduce import check_shape
 from execspace.reducer import flattened
 
 
@@ -122,11 +123,7 @@ def store_result(
     """
     view = out[0]
     if shape is not None and view.rank:
-        if view.shape != shape:
-            raise LaunchError(
-                f"Kernel '{kernel}': the View '{view.label}' of out= has shape {view.shape}; "
-                f"expected {shape}, the shape of the result."
-            )
+        check_shape(kernel, view, shape)
         if not isinstance(numbers, np.ndarray):
             items = [_as(view.dtype, v) for v in _row(numbers)]
             numbers = np.array(items, view.dtype).reshape(shape)

@@ -199,7 +199,7 @@ def _launch(
                 f"scanned; return a tuple and give a reducer for each item."
             )
         join = as_reducer(reducer)
-        _check_ranks(join, views)
+        _check_shapes(target.name, join, views)
         plan = prepare(pattern, policy_key, target, scope, args, join, views)
         target.plans[key] = plan
     if profiling.TOOLS:
@@ -211,7 +211,12 @@ def _launch(
         explain_overflow(target, args, error)
 
 
-def _check_ranks(reducer: Reducer | tuple[Reducer, ...], views: tuple[View, ...]) -> None:
+def _check_shapes(
+    kernel: str, reducer: Reducer | tuple[Reducer, ...], views: tuple[View, ...]
+) -> None:
+    shape = reducer.result_shape if isinstance(reducer, Reducer) else None
+    if shape is not None and len(views) == 1 and views[0].rank:
+        check_shape(kernel, views[0], shape)
     if isinstance(reducer, Reducer) and reducer.gives_array:
         return
     for v in views:
@@ -220,6 +225,15 @@ def _check_ranks(reducer: Reducer | tuple[Reducer, ...], views: tuple[View, ...]
                 f"out=View '{v.label}' has rank {v.rank}; expected a writable View of rank 0: "
                 f"es.View((), dtype)."
             )
+
+
+def check_shape(kernel: str, view: View, shape: tuple[int, ...]) -> None:
+    """Raise LaunchError for a View of `out=` that has not the shape of the result."""
+    if view.shape != shape:
+        raise LaunchError(
+            f"Kernel '{kernel}': the View '{view.label}' of out= has shape {view.shape}; expected "
+            f"{shape}, the shape of the result."
+        )
 
 
 def _joins_arrays(reducer: Any) -> bool:

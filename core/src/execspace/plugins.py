@@ -132,7 +132,6 @@ def load() -> Registry:
     """Read entry points and load every plugin, each in isolation."""
     from importlib import metadata  # half the time of `import execspace`, if it were up there
 
-    config.warn_unknown()
     registry = Registry()
     manager = pluggy.PluginManager(hookspecs.GROUP)
     manager.add_hookspecs(hookspecs)
@@ -166,6 +165,7 @@ def load() -> Registry:
                 stacklevel=3,
             )
         registry.plugins[point.name] = PluginInfo(point.name, *info, error)
+    config.warn_unknown()  # after plugins have declared variables of their own
     for name in set(wanted or ()) - set(registry.plugins):
         warnings.warn(
             f"EXECSPACE_PLUGINS names '{name}', which is not installed.",

@@ -135,13 +135,27 @@ class Plan(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a space can do beyond the must-haves; tests that need more skip with the reason."""
+    """What a space can do beyond the must-haves; tests that need more skip with the reason.
+
+    Attributes
+    ----------
+    asynchronous : bool
+        Launches return before they are done.
+    float64, float16, complex : bool
+        Kernels compute in these types.
+    atomic_bytes : int
+        Size of the largest number that changes atomically as a whole.
+    ordered_reductions : bool
+        `parallel_reduce` joins contributions in the order of the indices. Where it does not,
+        joins must be commutative. Scans are always in order.
+    """
 
     asynchronous: bool = False
     float64: bool = True
     float16: bool = False
     complex: bool = True
-    atomic_bytes: int = 16  # the largest number that changes atomically as a whole
+    atomic_bytes: int = 16
+    ordered_reductions: bool = True
 
 
 class ExecutionSpace(ABC):

@@ -186,19 +186,31 @@ def _row_bytes(reduction: Reduction) -> int:
     return -(-entries(reduction) * reduction.states[0].type.itemsize // 64) * 64
 
 
+# A total takes a fraction of the time of the scan of as many elements: the first part, which
+# is scanned while the others find their totals, gets this fraction of another part's share.
+_SHARE = 4
+
+
 def _passes(printer: NumbaPrinter, pointers: list[str], inputs: list[str]) -> list[str]:
     """The two passes of a scan that is split into one part more than there are threads.
 
     The first part is done in the first pass already, while the others find their totals; the
-    last one needs no total. So each thread walks two shares of n / (parts + 1) instead of two
-    of n / parts.
+    last one needs no total. So threads do not wait for each other, and walk less than twice.
     """
     args = ", ".join(["_first", "_last", "_part", *pointers, *inputs])
     head = f"@numba.njit({printer.options()}, no_cpython_wrapper=True)"
     rest = ", ".join([*pointers, *inputs])
+    borders = [
+        f"    _shares = _end * {_SHARE} + 1",
+        f"    _last = _r.truncdiv((_part * {_SHARE} + 1) * _size, _shares)",
+        "    _first = 0",
+        "    if _part > 0:",
+        f"        _first = _r.truncdiv(((_part - 1) * {_SHARE} + 1) * _size, _shares)",
+    ]
     return [
         head,
-        f"def {function_name('_first_pass')}(_first, _last, _part, _end, {rest}):",
+        f"def {function_name('_first_pass')}(_from, _to, _part, _end, _size, {rest}):",
+        *borders,
         "    if _part == 0:",
         f"        {function_name('_chunk')}({args})",
         "    elif _part < _end:",
@@ -206,7 +218,8 @@ def _passes(printer: NumbaPrinter, pointers: list[str], inputs: list[str]) -> li
         "",
         "",
         head,
-        f"def {function_name('_second_pass')}(_first, _last, _part, {rest}):",
+        f"def {function_name('_second_pass')}(_from, _to, _part, _end, _size, {rest}):",
+        *borders,
         "    if _part > 0:",
         f"        {function_name('_chunk')}({args})",
         "",
@@ -227,13 +240,15 @@ def _scan(launcher: Launcher, pointers: list[str], inputs: list[str]) -> list[st
     ]
     if launcher.name == "serial":
         return out
+    passed = ["_end", "_size", *pointers, *inputs]
     return [
         *out,
+        "    _size = _total",
         "    _end = _parts",
         "    _parts = _end + 1",
-        *_spread(launcher, "_first_pass", ["_end", *pointers, *inputs], reduces=True),
+        *_spread(launcher, "_first_pass", passed, reduces=True),
         f"    {function_name('_prefixes')}(_end, {rows_})",
-        *_spread(launcher, "_second_pass", [*pointers, *inputs], reduces=True),
+        *_spread(launcher, "_second_pass", passed, reduces=True),
         f"    return {finish}(_end, {rows_})",
     ]
 

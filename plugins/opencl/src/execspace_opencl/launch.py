@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -102,6 +103,7 @@ class _Launch:
         self.space, self.lowered, self.spec = space, lowered, lowered.spec
         self.name = lowered.kernel.name
         self.queue = space.queue
+        self.lock = Lock()  # threads of the host share the kernels' arguments
         self.order = index_order(lowered.body, lowered.spec)
         self.usual = _Program(space, lowered, narrow=space.flat)
         self.entry = self.usual.text.entry
@@ -124,7 +126,15 @@ class _Launch:
 
     def caller(self) -> Callable[[tuple[int, ...], tuple[Any, ...]], Any]:
         """The hot path, with all that is known of the launch written out."""
-        text = caller_text(self.spec, self.entry, self.order, self.space.flat, self.lowered.limits)
+        text = caller_text(
+            self.spec,
+            self.entry,
+            self.order,
+            self.space.flat,
+            self.lowered.limits,
+            self.name,
+            self.watched,
+        )
         scope: dict[str, Any] = {"launch": self, **text.scope}
         exec(text.source, scope)
         found: Callable[[tuple[int, ...], tuple[Any, ...]], Any] = scope["call"]
@@ -133,11 +143,12 @@ class _Launch:
     def run(self, units: int, record: bytes, buffers: list[Any]) -> Any:
         """Launch with packed numbers and device buffers."""
         program = self.usual if units < 1 << 32 else self.wide
-        if not self.reduces:
+        with self.lock:
+            if self.reduces:
+                return self._reduce(program, units, record, buffers)
             if units:
                 program.enqueue(self.queue, 0, record, buffers, self.sizes(units))
             return None
-        return self._reduce(program, units, record, buffers)
 
     def run_watched(self, units: int, record: bytes, buffers: list[Any]) -> Any:
         """As `run`, for kernels that print or assert: blocks until they are done."""

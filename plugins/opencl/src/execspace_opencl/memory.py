@@ -258,7 +258,9 @@ typedef struct {{
     long extents[{_MOST_RANK}], to[{_MOST_RANK}], from[{_MOST_RANK}];
     long rank, dst, src, size;
 }} _arrangement;
-__kernel void es_move(const _arrangement a, __global uchar *dst, __global const uchar *src, long n) {{
+__kernel void es_move(
+    const _arrangement a, __global uchar *dst, __global const uchar *src, long n
+) {{
     for (long u = get_global_id(0); u < n; u += get_global_size(0)) {{
         long rest = u, to = 0, from = 0;
         for (int d = (int)a.rank - 1; d >= 0; --d) {{

@@ -10,8 +10,10 @@ from typing import Any
 
 from execspace import HOST, LaunchSpec, ViewType
 from execspace.dtypes import dtype_of
+from execspace.parallel_reduce import check_shape
 from execspace_compiler.pipeline import check_limits
 from execspace_compiler.printers.cfamily.entries import Entry, Field
+from execspace_compiler.results import result_shape
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,8 @@ def caller_text(
     order: tuple[int, ...],
     flat: bool,
     limits: Sequence[tuple[int, str, int, int]],
+    name: str,
+    watched: bool,
 ) -> Text:
     """The hot path of a launch: bounds and arguments to a packed record and buffers."""
     rank = spec.policy.rank
@@ -40,6 +44,10 @@ def caller_text(
         lines.append(f"    {', '.join(names)}, = args")
     for n, _, low, high in limits:
         lines.append(f"    if not {low} <= a{n} <= {high}: refuse(limits, args)")
+    shape = result_shape(spec)
+    if shape is not None and spec.out and spec.out[0].rank:
+        view = f"a{len(spec.arguments)}"
+        lines.append(f"    if {view}.shape != {shape}: refuse_shape(name, {view}, {shape})")
     lines.append(f"    units = {_units(spec, order, flat)}")
     on_host = [
         n for n in entry.buffers if isinstance(types[n], ViewType) and types[n].memory == HOST.name
@@ -60,12 +68,12 @@ def caller_text(
         lines.append(f"    return launch.run_on_host(units, values, pack, [{views}])")
     else:
         buffers = ", ".join(f"a{n}.allocation.owner" for n in entry.buffers)
-        run = "run_watched if launch.watched else launch.run"
+        run = "run_watched" if watched else "run"
         lines.append(f"    record = pack({', '.join(values)})")
-        lines.append(f"    return (launch.{run})(units, record, [{buffers}])")
+        lines.append(f"    return launch.{run}(units, record, [{buffers}])")
     scope = {
         "pack": struct.Struct(entry.format).pack, "limits": limits,
-        "refuse": partial(check_limits, "kernel"),
+        "refuse": partial(check_limits, name), "name": name, "refuse_shape": check_shape,
     }  # fmt: skip
     return Text("\n".join(lines), scope)
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from importlib.util import find_spec
 
-from execspace import ExecutionSpace, Probe, SpaceEntry, hookimpl
+from execspace import ExecutionSpace, Probe, SpaceEntry, config, hookimpl
+
+config.declare(
+    config.Variable(
+        "OPENCL_MAPPING",
+        None,
+        "flat or chunked: one call of a kernel for each work-item, or a contiguous part of the "
+        "range; default: flat on GPUs, chunked on CPUs",
+    )
+)
 
 
 def probe() -> Probe:

@@ -23,15 +23,6 @@ from execspace import (
 from .devices import Found, choose
 from .memory import BufferMemory, Mover
 
-config.declare(
-    config.Variable(
-        "OPENCL_MAPPING",
-        None,
-        "flat or chunked: one call of a kernel for each work-item, or a contiguous part of the "
-        "range; default: flat on GPUs, chunked on CPUs",
-    )
-)
-
 
 class OpenCLSpace(ExecutionSpace):
     """Runs kernels on an OpenCL device.
@@ -72,6 +63,7 @@ class OpenCLSpace(ExecutionSpace):
             asynchronous=not self.found.is_cpu,
             float16="cl_khr_fp16" in self.device.extensions,
             atomic_bytes=8,
+            ordered_reductions=not self.flat,
         )
 
     @property

@@ -13,6 +13,7 @@ import math
 from ... import ir
 from ...pipeline import Lowered
 from ...reductions import ARRAY, Reduction
+from ...results import result_shape
 from ...types import INDEX, Record, Scalar, ViewTy
 from .printer import CPrinter
 
@@ -261,8 +262,13 @@ class Collectives:
             source, part = next(rest)
             return [f"{name}[0] = {self.printer.cast(part, source, t.element)};"]
         lines = []
+        shape = result_shape(self.lowered.spec) or ()
         for n, (source, part) in enumerate(list(rest)):  # the elements of an array, in order
-            index = self.printer.offset(view, (ir.integer(n),))
+            steps = (math.prod(shape[d + 1 :]) for d in range(len(shape)))
+            indices = tuple(
+                ir.integer(n // step % extent) for step, extent in zip(steps, shape, strict=True)
+            )
+            index = self.printer.offset(view, indices)
             lines.append(f"{name}[{index}] = {self.printer.cast(part, source, t.element)};")
         return lines
 

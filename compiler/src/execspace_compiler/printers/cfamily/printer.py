@@ -45,11 +45,13 @@ class CPrinter:
     # -- names and types ------------------------------------------------------------------------
 
     def identifier(self, name: str) -> str:
-        """A variable's name: ASCII, and none that the language knows."""
+        """A variable's name: ASCII, and none that the language knows.
+
+        A name that is changed gets a begin that neither users' names nor the compiler's have.
+        """
         if not name.isascii():
-            name = "".join(c if c.isascii() else f"_u{ord(c):x}_" for c in name)
-            name = f"u{name}" if name.startswith("_") else name
-        return f"_{name}" if name in self.dialect.reserved else name
+            name = "_u_" + "".join(c if c.isascii() else f"_{ord(c):x}_" for c in name)
+        return f"_u_{name}" if name in self.dialect.reserved else name
 
     def function_name(self, name: str) -> str:
         """Name of a function; no variable and no function of the language has it."""
