@@ -17,6 +17,7 @@ import numpy as np
 
 OURS = "execspace"
 C, C_FROM_PYTHON = "C", "C from Python"
+NUMPY = "NumPy"
 # Whom targets are about, the first of them that took part: rivals that are called from Python in
 # turns with execspace. What the call itself costs has targets of its own (launch.py).
 JUDGED = (C_FROM_PYTHON, C)
@@ -164,7 +165,11 @@ class Effort:
 
 
 def compare(case: Case, effort: Effort) -> Comparison:
-    """Check every contestant, then let them take turns: A B C A B C ..."""
+    """Check every contestant, then let them take turns: A B C A B C ...
+
+    NumPy's turns come after all others': its BLAS has threads of its own, which go on spinning
+    for some 30 ms after their work, so whoever came next would share a core with each.
+    """
     contestants = [*case.contestants]
     for n, contestant in enumerate(case.contestants):
         case.check(contestant)
@@ -176,14 +181,25 @@ def compare(case: Case, effort: Effort) -> Comparison:
     repetitions = max(2, min(1000, math.ceil(effort.seconds_per_turn / guess)))
     seconds: dict[str, list[float]] = {c.name: [] for c in contestants}
     started = perf_counter()
-    for turn in range(effort.turns):
+    alone = [c for c in contestants if c.name == NUMPY]
+    turns = 0
+    while turns < effort.turns:
         for contestant in contestants:
-            contestant.run()  # wakes sleeping threads and brings the data back to the caches
-            seconds[contestant.name].append(contestant.measure(repetitions))
-        if turn >= 4 and perf_counter() - started > effort.max_turns_seconds:
+            if contestant not in alone:
+                _take_turn(contestant, repetitions, seconds)
+        turns += 1
+        if turns >= 5 and perf_counter() - started > effort.max_turns_seconds:
             break
+    for contestant in alone:
+        for _ in range(turns):
+            _take_turn(contestant, repetitions, seconds)
     details = {c.name: c.detail for c in contestants}
     return Comparison(case.group, case.name, case.target, repetitions, seconds, details)
+
+
+def _take_turn(contestant: Contestant, repetitions: int, seconds: dict[str, list[float]]) -> None:
+    contestant.run()  # wakes sleeping threads and brings the data back to the caches
+    seconds[contestant.name].append(contestant.measure(repetitions))
 
 
 def fastest(candidates: Sequence[Contestant]) -> Contestant:

@@ -151,7 +151,7 @@ def test_captured_views_and_results_are_checked_as_well(fake):
     y, out = es.View(3, label="y"), es.View((), label="out")
     with pytest.raises(es.SpaceAccessError, match="View 'y', is in memory space 'host'"):
         es.parallel_reduce(range_on("fake", 3), lambda i: y[i])
-    with pytest.raises(es.SpaceAccessError, match="the result View of out=, 'out', is in memory space 'host'"):
+    with pytest.raises(es.SpaceAccessError, match="View of out=, 'out', is in memory space 'host'"):
         es.parallel_reduce(range_on("fake", 3), lambda i: 1.0, out=out)
     assert fake.launched == 0
 

@@ -238,11 +238,11 @@ def test_assertions_in_reductions(space):
 def test_printf(space, capfd):
     def kernel(i, x, n):
         es.printf("%d: %6.2f 100%% %x\n", i, x[i], n[i])
-        es.printf("%ld|%5u|%-3d|%g\n", n[i], es.uint64(18446744073709551615), i, 1e300)
+        es.printf("%ld|%5u|%-3d|%g\n", n[i], es.uint64(18446744073709551615), i, 1e30)
 
     with es.use_space(space):
         es.parallel_for(1, kernel, np.array([1.5]), np.array([255], np.uint8))
-    assert capfd.readouterr().out == "0:   1.50 100% ff\n255|18446744073709551615|0  |1e+300\n"
+    assert capfd.readouterr().out == "0:   1.50 100% ff\n255|18446744073709551615|0  |1e+30\n"
 
 
 def test_atomic_steps_on_numbers_within_records(space):

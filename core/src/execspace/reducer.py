@@ -52,8 +52,10 @@ class Reducer:
 
     Notes
     -----
-    ``join(a, b)`` must be associative; it need not be commutative for `parallel_scan`, which
-    joins neighbours only. It may be written with or without ``self``; attributes of ``self``
+    ``join(a, b)`` must be associative. It need not be commutative for `parallel_scan`, which
+    joins neighbours only, nor for `parallel_reduce` where
+    ``space.capabilities.ordered_reductions`` says that contributions are joined in the order of
+    indices, as on CPUs. It may be written with or without ``self``; attributes of ``self``
     are constants by value, as in kernels that are methods. Kokkos:
     https://kokkos.org/kokkos-core-wiki/API/core/builtinreducers/ReducerConcept.html
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from execspace import HOST, LaunchSpec, ViewType
+from execspace import HOST, LaunchSpec, ScalarType, ViewType
 from execspace.dtypes import dtype_of
 from execspace.parallel_reduce import check_shape
 from execspace_compiler.pipeline import check_limits
@@ -49,9 +49,7 @@ def caller_text(
         view = f"a{len(spec.arguments)}"
         lines.append(f"    if {view}.shape != {shape}: refuse_shape(name, {view}, {shape})")
     lines.append(f"    units = {_units(spec, order, flat)}")
-    on_host = [
-        n for n in entry.buffers if isinstance(types[n], ViewType) and types[n].memory == HOST.name
-    ]
+    on_host = [n for n in entry.buffers if _is_on_host(types[n])]
     if any(f.what == "items" for f in entry.fields):
         lines.append("    items = launch.sizes(units)[0][0]")
     values = [v for f in entry.fields for v in _value(f, types, on_host)]
@@ -76,6 +74,10 @@ def caller_text(
         "refuse": partial(check_limits, name), "name": name, "refuse_shape": check_shape,
     }  # fmt: skip
     return Text("\n".join(lines), scope)
+
+
+def _is_on_host(type: ViewType | ScalarType) -> bool:
+    return isinstance(type, ViewType) and type.memory == HOST.name
 
 
 def _units(spec: LaunchSpec, order: tuple[int, ...], flat: bool) -> str:

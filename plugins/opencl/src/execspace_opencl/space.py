@@ -43,16 +43,13 @@ class OpenCLSpace(ExecutionSpace):
         self._instances: weakref.WeakSet[OpenCLSpace] = weakref.WeakSet()
         self._lock = threading.Lock()
         self._movers: dict[int, Mover] = {}
+        self.parent = parent
+        self.found: Found = choose(device) if parent is None else parent.found
+        self.name = "opencl" if device is None else f"opencl:{device}"
+        self.context: Any = cl.Context([self.found.device]) if parent is None else parent.context
         if parent is not None:
-            self.name, self.found, self.context = parent.name, parent.found, parent.context
-            self.parent: OpenCLSpace | None = parent
-            self.memory = parent.memory
-        else:
-            self.found = choose(device)
-            self.name = "opencl" if device is None else f"opencl:{device}"
-            self.context = cl.Context([self.found.device])
-            self.parent = None
-            self.memory = BufferMemory(self)
+            self.name = parent.name
+        self.memory: BufferMemory = BufferMemory(self) if parent is None else parent.memory
         self.device = self.found.device
         self.queue = cl.CommandQueue(self.context, self.device)
         self.flat = _is_flat(self.found)
