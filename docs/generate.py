@@ -197,7 +197,8 @@ def ulp() -> str:
 
 
 def environment() -> str:
-    """The environment variables."""
+    """The environment variables, those of the plugins of this repository included."""
+    es.spaces()  # loads the plugins
     rows = []
     for v in config.VARIABLES.values():
         default = f"`{v.default}`" if v.default else "unset" if v.default is None else "empty"

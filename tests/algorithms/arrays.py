@@ -13,6 +13,12 @@ NUMBERS = ("bool", *INTEGERS, *FLOATS)
 SPECIAL = (np.nan, -np.nan, np.inf, -np.inf, -0.0, 0.0, 1.0, -1.5)
 
 
+def sortable(space, array):
+    """Whether a space can sort an array: with a library, or with kernels that compute with it."""
+    library = isinstance(space, es.SupportsSort)
+    return array.dtype != np.float16 or library or space.capabilities.float16
+
+
 class KernelsOnly(es.ExecutionSpace):
     """A space as it is, less its library: what it does it does with kernels."""
 

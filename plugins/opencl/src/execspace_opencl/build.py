@@ -43,7 +43,7 @@ def _type_error(lowered: Lowered, found: Diagnostic) -> KernelTypeError:
 
 
 def _options(space: OpenCLSpace, lowered: Lowered) -> list[str]:
-    options = ["-cl-std=CL1.2"]
+    options = ["-cl-std=CL1.2", "-w"]  # drivers print warnings of generated text otherwise
     exact = cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
     if space.device.single_fp_config & exact:
         options.append("-cl-fp32-correctly-rounded-divide-sqrt")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from execspace import (
     HOST,
+    Capabilities,
     ExecutionSpace,
     HostSort,
     Kernel,
@@ -45,6 +46,7 @@ class OracleSpace(ExecutionSpace):
     """
 
     name = "oracle"
+    capabilities = Capabilities(float16=True)
 
     @property
     def memory_space(self) -> MemorySpace:
