@@ -71,7 +71,7 @@ def build(space: OpenCLSpace, text: DeviceText) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what compilers say to a text that they accept
             built = program.build(_options(space, text.lowered), cache_dir=str(folder))
-    except cl.RuntimeError as error:
+    except cl.Error as error:
         raise BackendCompileError(_build_error(space, text, str(error))) from error
     cache.limit_size(folder)
     return built

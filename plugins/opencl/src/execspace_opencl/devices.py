@@ -50,7 +50,30 @@ def all_devices() -> list[Found]:
 
 def has_float64(device: Any) -> bool:
     """Whether a device computes in float64."""
-    return bool(device.double_fp_config)
+    try:
+        return bool(device.double_fp_config)
+    except cl.Error:  # a driver from before OpenCL 1.2 that does not know the question
+        return False
+
+
+def driver_error(what: str, found: Found, error: Any) -> Exception:
+    """The exception of execspace for one of the driver's at run time."""
+    if error.code in _MEMORY_CODES:
+        return MemoryError(
+            f"{what}: device {found} has not enough memory or other resources ({error}). Drop "
+            f"Views that are no longer needed, or make the launch smaller."
+        )
+    return SpaceError(
+        f"{what}: the driver of device {found} reports an error ({error}). Results of work that "
+        f"was under way are lost; if the device is, the program must be started again."
+    )
+
+
+_MEMORY_CODES = (
+    cl.status_code.MEM_OBJECT_ALLOCATION_FAILURE,
+    cl.status_code.OUT_OF_RESOURCES,
+    cl.status_code.OUT_OF_HOST_MEMORY,
+)
 
 
 def choose(name: str | None) -> Found:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import sys
 import time
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import pyopencl as cl
@@ -23,7 +25,8 @@ from execspace_compiler.printers.cfamily.dialects import OPENCL
 from execspace_compiler.results import check_out, result_maker
 
 from .build import build, refuse
-from .memory import host_buffer
+from .devices import driver_error
+from .memory import Buffer, lend
 from .packing import caller_text
 from .space import OpenCLSpace
 
@@ -74,26 +77,39 @@ def compile_plan(space: OpenCLSpace, kernel: Kernel, spec: LaunchSpec) -> OpenCL
 class _Program:
     """Kernels of one text, and the arguments that they have."""
 
-    def __init__(self, space: OpenCLSpace, lowered: Lowered, narrow: bool) -> None:
-        self.text = device_text(lowered, OPENCL, flat=space.flat, group=space.group, narrow=narrow)
+    def __init__(self, space: OpenCLSpace, lowered: Lowered, group: int, narrow: bool) -> None:
+        self.text = device_text(lowered, OPENCL, flat=space.flat, group=group, narrow=narrow)
         program = build(space, self.text)
         self.kernels = [getattr(program, name) for name in self.text.entry.kernels]
+        self.records: list[bytes | None] = [None for _ in self.kernels]
+        # Weak, for a plan must not keep the memory of Views that the program has dropped.
         self.last: list[list[Any]] = [[] for _ in self.kernels]
+        self.largest = min(_largest_group(k, space) for k in self.kernels)
 
     def enqueue(self, queue: Any, n: int, record: bytes, rest: list[Any], size: Any) -> None:
         """Set the arguments that changed since the last launch, and enqueue."""
         kernel, last = self.kernels[n], self.last[n]
         if not last:
-            last += [None] * (1 + len(rest))
-        if record != last[0]:
+            last += [_never] * len(rest)
+        if record != self.records[n]:
             # The public set_arg tries other meanings of bytes first, which takes 20 us.
             kernel._set_arg_buf(0, record)
-            last[0] = record
-        for position, value in enumerate(rest, 1):
-            if last[position] is not value:
-                kernel.set_arg(position, value)
-                last[position] = value
+            self.records[n] = record
+        for position, value in enumerate(rest):
+            if last[position]() is not value:
+                kernel.set_arg(position + 1, value)
+                last[position] = ref(value)
         cl.enqueue_nd_range_kernel(queue, kernel, *size)
+
+
+def _never() -> None:
+    """Stands for a weak reference to an argument that was never set."""
+
+
+def _largest_group(kernel: Any, space: OpenCLSpace) -> int:
+    """Work-items that a group of this kernel may have: few where it needs many registers."""
+    most = kernel.get_work_group_info(cl.kernel_work_group_info.WORK_GROUP_SIZE, space.device)
+    return int(most)
 
 
 class _Launch:
@@ -105,9 +121,14 @@ class _Launch:
         self.queue = space.queue
         self.lock = Lock()  # threads of the host share the kernels' arguments
         self.order = index_order(lowered.body, lowered.spec)
-        self.usual = _Program(space, lowered, narrow=space.flat)
-        self.entry = self.usual.text.entry
         self.reduces = lowered.reduction is not None
+        self.group = space.group if self.reduces else _GROUP if space.flat else 1
+        self.usual = _Program(space, lowered, self.group, narrow=space.flat)
+        while self.usual.largest < self.group:
+            self.group //= 2
+            if self.reduces:  # their texts depend on it
+                self.usual = _Program(space, lowered, self.group, narrow=space.flat)
+        self.entry = self.usual.text.entry
         self.shape = self.spec.array_shape
         self.scratch: Any = None
         self.result: Any = None
@@ -122,7 +143,9 @@ class _Launch:
     @cached_property
     def wide(self) -> _Program:
         """For ranges of 2^32 units and more."""
-        return _Program(self.space, self.lowered, narrow=False) if self.space.flat else self.usual
+        if not self.space.flat:
+            return self.usual
+        return _Program(self.space, self.lowered, self.group, narrow=False)
 
     def caller(self) -> Callable[[tuple[int, ...], tuple[Any, ...]], Any]:
         """The hot path, with all that is known of the launch written out."""
@@ -142,21 +165,33 @@ class _Launch:
 
     def run(self, units: int, record: bytes, buffers: list[Any]) -> Any:
         """Launch with packed numbers and device buffers."""
-        program = self.usual if units < 1 << 32 else self.wide
-        with self.lock:
-            if self.reduces:
-                return self._reduce(program, units, record, buffers)
-            if units:
-                program.enqueue(self.queue, 0, record, buffers, self.sizes(units))
-            return None
+        try:
+            with self.lock:
+                program = self.usual if units < 1 << 32 else self.wide
+                if self.reduces:
+                    return self._reduce(program, units, record, buffers)
+                if units:
+                    program.enqueue(self.queue, 0, record, buffers, self.sizes(units))
+                return None
+        except cl.Error as error:
+            raise self._failed(error) from error
+
+    def _failed(self, error: cl.Error) -> Exception:
+        return driver_error(f"Kernel '{self.name}'", self.space.found, error)
 
     def run_watched(self, units: int, record: bytes, buffers: list[Any]) -> Any:
         """As `run`, for kernels that print or assert: blocks until they are done."""
+        try:
+            return self._run_watched(units, record, buffers)
+        except cl.Error as error:
+            raise self._failed(error) from error
+
+    def _run_watched(self, units: int, record: bytes, buffers: list[Any]) -> Any:
         status = None
         if self.entry.status:
             table = np.zeros(2 + self.spec.policy.rank, np.int64)
             flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-            status = cl.Buffer(self.space.context, flags, hostbuf=table)
+            status = Buffer(self.space.context, flags, hostbuf=table)
             buffers = [*buffers, status]
         if self.lowered.prints:
             sys.stdout.flush()  # so that text of Python and of the driver comes in order
@@ -171,24 +206,33 @@ class _Launch:
 
     def run_on_host(self, units: int, values: list[int], pack: Any, views: list[Any]) -> Any:
         """Launch on Views of which some are in host memory; blocks, and gives them back."""
-        buffers, lent = [], []
+        try:
+            return self._run_on_host(units, values, pack, views)
+        except cl.Error as error:
+            raise self._failed(error) from error
+        except struct.error as error:
+            raise OverflowError(str(error)) from None
+
+    def _run_on_host(self, units: int, values: list[int], pack: Any, views: list[Any]) -> Any:
+        on_host = [view for _, view in views if view.memory_space.host_accessible and view.size]
+        lent = lend(self.space.context, on_host) if on_host else []
+        given = iter(lent)
+        buffers = []
         for place, view in views:
             if not view.memory_space.host_accessible:
-                buffers.append(view.allocation.owner)
-                continue
-            if view.size:
-                buffer, first = host_buffer(self.space.context, view)
-                lent.append(buffer)
+                buffer = view.allocation.owner
+                first = view.data_ptr - view.allocation.pointer
             else:
-                buffer, first = cl.Buffer(self.space.context, cl.mem_flags.READ_WRITE, 16), 0
+                buffer, first = next(given) if view.size else (self.space.nothing, 0)
             buffers.append(buffer)
             values[place] = first if view.dtype.fields is not None else first // view.dtype.itemsize
         run = self.run_watched if self.watched else self.run
-        result = run(units, pack(*values), buffers)
-        for buffer in lent:
-            self._give_back(buffer)
-        self.queue.finish()
-        return result
+        try:
+            return run(units, pack(*values), buffers)
+        finally:  # what a kernel stored before its assertion failed counts as well
+            for buffer in dict.fromkeys(buffer for buffer, _ in lent):
+                self._give_back(buffer)
+            self.queue.finish()
 
     @property
     def watched(self) -> bool:
@@ -200,10 +244,10 @@ class _Launch:
         space = self.space
         if self.reduces:
             most = space.units * (_GROUPS_PER_UNIT if space.flat and self.shape is None else 1)
-            groups = max(1, min(-(-units // space.group), most))
-            return (groups * space.group,), (space.group,)
+            groups = max(1, min(-(-units // self.group), most))
+            return (groups * self.group,), (self.group,)
         if space.flat:
-            return (min(-(-units // _GROUP) * _GROUP, _MOST_ITEMS),), (_GROUP,)
+            return (min(-(-units // self.group) * self.group, _MOST_ITEMS),), (self.group,)
         return (min(units, space.units),), (1,)
 
     def _reduce(self, program: _Program, units: int, record: bytes, buffers: list[Any]) -> Any:
@@ -215,7 +259,7 @@ class _Launch:
             program.enqueue(self.queue, 0, record, [*buffers, self.scratch], size)
         last = size
         if self.entry.array:
-            group = self.space.group
+            group = self.group
             last = (min(-(-self.entry.array // group) * group, 65536),), (group,)
         program.enqueue(self.queue, len(program.kernels) - 1, record, rest, last)
         return None if self.spec.out else self._read_result()
@@ -223,13 +267,14 @@ class _Launch:
     def _make_scratch(self) -> None:
         most = self.sizes(1 << 62)[0][0]
         entry, context = self.entry, self.space.context
-        groups = most if entry.array else most // self.space.group
+        groups = most if entry.array else most // self.group
         size = ROWS + groups * (entry.array or entry.states) * SLOT
-        self.scratch = cl.Buffer(context, cl.mem_flags.READ_WRITE, size)
-        cl.enqueue_fill_buffer(self.queue, self.scratch, np.uint8(0), 0, ROWS)
+        scratch = Buffer(context, cl.mem_flags.READ_WRITE, size)
+        cl.enqueue_fill_buffer(self.queue, scratch, np.uint8(0), 0, ROWS)
         if not self.spec.out:
             flags = cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR
-            self.result = cl.Buffer(context, flags, max(entry.results, 1) * SLOT)
+            self.result = Buffer(context, flags, max(entry.results, 1) * SLOT)
+        self.scratch = scratch
 
     def _read_result(self) -> Any:
         mapped, _ = cl.enqueue_map_buffer(

@@ -15,7 +15,8 @@ import numpy.typing as npt
 import pyopencl as cl
 
 from execspace import HOST, Allocation, ExecutionSpace, MemorySpace, View, profiling
-from execspace.memory import array_over, out_of_memory
+from execspace.memory import out_of_memory
+from execspace_compiler import cache
 
 if TYPE_CHECKING:
     from .space import OpenCLSpace
@@ -41,6 +42,12 @@ class _Addresses:
 _addresses = _Addresses()
 
 
+class Buffer(cl.Buffer):  # type: ignore[misc]
+    """A buffer that can be remembered without being kept: pyopencl's own has no weak references."""
+
+    __slots__ = ("__weakref__",)
+
+
 class BufferMemory(MemorySpace):
     """Buffers of one device."""
 
@@ -53,14 +60,14 @@ class BufferMemory(MemorySpace):
     def allocate(self, nbytes: int, label: str, initialize: bool) -> Allocation:
         size = max(nbytes, 1)
         try:
-            buffer = cl.Buffer(self.space.context, cl.mem_flags.READ_WRITE, size)
+            buffer = Buffer(self.space.context, cl.mem_flags.READ_WRITE, size)
             if initialize:
                 cl.enqueue_fill_buffer(self.space.queue, buffer, np.uint8(0), 0, size)
             else:  # drivers find out that there is no memory when it is first used
                 cl.enqueue_migrate_mem_objects(
                     self.space.queue, [buffer], cl.mem_migration_flags.CONTENT_UNDEFINED
                 )
-        except (cl.MemoryError, cl.RuntimeError, cl.LogicError) as error:
+        except cl.Error as error:
             raise out_of_memory(label, nbytes, self) from error
         return Allocation(_addresses.take(size), nbytes, label, self, buffer)
 
@@ -85,7 +92,7 @@ class BufferMemory(MemorySpace):
                 np.empty(1, dst.dtype)[0] = int(value)  # OverflowError where it does not fit
             pattern[...] = value
             if dst.span_is_contiguous and dst.mapping is None and dst.dtype.itemsize in _PATTERNS:
-                first = place_of(dst)
+                first = place_of(dst) + lowest(dst) - dst.data_ptr
                 cl.enqueue_fill_buffer(
                     queue, dst.allocation.owner, pattern, first, dst.size * dst.dtype.itemsize
                 )
@@ -106,7 +113,7 @@ class BufferMemory(MemorySpace):
             self._read(values, src, queue)
             self._write(dst, values, queue)
             return
-        if dst.span_is_contiguous and src.span_is_contiguous and dst.strides == src.strides:
+        if _same_block(dst, src):
             cl.enqueue_copy(
                 queue, dst.allocation.owner, src.allocation.owner, src_offset=place_of(src),
                 dst_offset=place_of(dst), byte_count=dst.size * dst.dtype.itemsize,
@@ -115,28 +122,20 @@ class BufferMemory(MemorySpace):
         self._move(queue, dst, src.allocation.owner, place_of(src), src.strides)
 
     def _from_host(self, dst: View, src: View, queue: Any) -> None:
-        array = _host_elements(src)
         if _same_block(dst, src):
-            block = array_over(src, src.allocation.owner).T if src.layout == "left" else array
             cl.enqueue_copy(
-                queue, dst.allocation.owner, np.ascontiguousarray(block),
+                queue, dst.allocation.owner, _bytes_at(src.data_ptr, src.nbytes, True),
                 dst_offset=place_of(dst), is_blocking=True,
             )  # fmt: skip
             return
-        self._write(dst, array, queue)
+        self._write(dst, _host_elements(src), queue)
 
     def _to_host(self, dst: View, src: View, queue: Any) -> None:
         if _same_block(dst, src):
-            row = np.empty(src.size, src.dtype)
-            target = dst.memory_space.host_array(dst)
-            flat = target.T if dst.layout == "left" else target
-            direct = flat.flags.c_contiguous and flat.flags.writeable
-            into = flat.reshape(-1) if direct else row
             cl.enqueue_copy(
-                queue, into, src.allocation.owner, src_offset=place_of(src), is_blocking=True
-            )
-            if not direct:
-                flat[...] = row.reshape(flat.shape)
+                queue, _bytes_at(dst.data_ptr, dst.nbytes, False), src.allocation.owner,
+                src_offset=place_of(src), is_blocking=True,
+            )  # fmt: skip
             return
         values = np.empty(src.shape, src.dtype)
         self._read(values, src, queue)
@@ -166,17 +165,15 @@ class BufferMemory(MemorySpace):
             self._read_span(span, src, queue)
             values[...] = span[src.offsets()]
             return
-        if not src.size:
-            return
-        staged = cl.Buffer(self.space.context, cl.mem_flags.READ_WRITE, values.nbytes)
-        self.space.mover(queue).run(
-            staged, 0, _row_major(src.shape), src.allocation.owner, place_of(src), src.strides,
-            src.shape, src.dtype.itemsize,
+        staged = Buffer(self.space.context, cl.mem_flags.READ_WRITE, values.nbytes)
+        self.space.mover.run(
+            queue, staged, 0, _row_major(src.shape), src.allocation.owner, place_of(src),
+            src.strides, src.shape, src.dtype.itemsize,
         )  # fmt: skip
         cl.enqueue_copy(queue, values, staged, is_blocking=True)
 
     def _upload(self, array: npt.NDArray[Any], queue: Any) -> Any:
-        staged = cl.Buffer(self.space.context, cl.mem_flags.READ_WRITE, max(array.nbytes, 1))
+        staged = Buffer(self.space.context, cl.mem_flags.READ_WRITE, max(array.nbytes, 1))
         cl.enqueue_copy(queue, staged, array, is_blocking=True)
         return staged
 
@@ -193,9 +190,9 @@ class BufferMemory(MemorySpace):
     def _move(
         self, queue: Any, dst: View, source: Any, first: int, strides: tuple[int, ...]
     ) -> None:
-        self.space.mover(queue).run(
-            dst.allocation.owner, place_of(dst), dst.strides, source, first, strides, dst.shape,
-            dst.dtype.itemsize,
+        self.space.mover.run(
+            queue, dst.allocation.owner, place_of(dst), dst.strides, source, first, strides,
+            dst.shape, dst.dtype.itemsize,
         )  # fmt: skip
 
 
@@ -215,10 +212,11 @@ def _row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
 def _same_block(a: View, b: View) -> bool:
     """Whether the elements of both lie in one block in the same order."""
     plain = a.mapping is None and b.mapping is None and a.dtype == b.dtype
-    return bool(
-        plain and a.span_is_contiguous and b.span_is_contiguous and a.strides == b.strides
-        and all(s > 0 for s in a.strides)
-    )  # fmt: skip
+    if not (plain and a.span_is_contiguous and b.span_is_contiguous):
+        return False
+    # Strides that are never walked do not count, nor does an order that both reverse.
+    pairs = zip(a.shape, a.strides, b.strides, strict=True)
+    return all(s == t and s > 0 for n, s, t in pairs if n > 1)
 
 
 def _host_elements(view: View) -> npt.NDArray[Any]:
@@ -229,13 +227,14 @@ def _host_elements(view: View) -> npt.NDArray[Any]:
 class Mover:
     """A kernel that copies elements byte by byte between any two strided arrangements."""
 
-    def __init__(self, context: Any, queue: Any) -> None:
-        self.queue = queue
-        self.kernel = cl.Program(context, _MOVE).build().es_move
+    def __init__(self, context: Any) -> None:
+        folder = str(cache.folder("opencl"))
+        self.kernel = cl.Program(context, _MOVE).build(cache_dir=folder).es_move
+        self.lock = threading.Lock()  # threads of the host share the kernel's arguments
 
     def run(
-        self, dst: Any, dst_first: int, dst_strides: tuple[int, ...], src: Any, src_first: int,
-        src_strides: tuple[int, ...], shape: tuple[int, ...], itemsize: int,
+        self, queue: Any, dst: Any, dst_first: int, dst_strides: tuple[int, ...], src: Any,
+        src_first: int, src_strides: tuple[int, ...], shape: tuple[int, ...], itemsize: int,
     ) -> None:  # fmt: skip
         """Enqueue the copy of an array; strides are in elements, places in bytes."""
         numbers = np.zeros(3 * _MOST_RANK + 4, np.int64)
@@ -243,14 +242,12 @@ class Mover:
         numbers[_MOST_RANK : _MOST_RANK + len(shape)] = dst_strides
         numbers[2 * _MOST_RANK : 2 * _MOST_RANK + len(shape)] = src_strides
         numbers[-4:] = len(shape), dst_first, src_first, itemsize
-        self.kernel.set_arg(0, numbers)
-        self.kernel.set_arg(1, dst)
-        self.kernel.set_arg(2, src)
         count = int(np.prod(shape, dtype=np.int64))
-        self.kernel.set_arg(3, np.int64(count))
         group = 64
         size = min(-(-count // group) * group, 1 << 24)
-        cl.enqueue_nd_range_kernel(self.queue, self.kernel, (size,), (group,))
+        with self.lock:
+            self.kernel.set_args(numbers, dst, src, np.int64(count))
+            cl.enqueue_nd_range_kernel(queue, self.kernel, (size,), (group,))
 
 
 _MOVE = f"""
@@ -277,29 +274,75 @@ __kernel void es_move(
 """
 
 
-def host_buffer(context: Any, view: View) -> tuple[Any, int]:
-    """A buffer over host memory, for a device that is the host's processor, and the byte of the
-    View's first element in it."""
-    itemsize = view.dtype.itemsize
-    low = high = view.data_ptr
+def lend(context: Any, views: list[View]) -> list[tuple[Buffer, int]]:
+    """Buffers over host memory, for a device that is the host's processor.
+
+    For each View its buffer, and the byte of its first element in it. Views that share memory
+    share a buffer: OpenCL leaves open what two buffers over one memory show of each other.
+    Views must not be empty. Nothing is copied where the driver takes host memory as it is.
+    """
+    ends = [_ends(v) for v in views]
+    if len(views) == 1:
+        return [_over(context, *ends[0], views)]
+    found: list[Any] = [None] * len(views)
+    rest = sorted(range(len(views)), key=lambda n: ends[n][0])
+    while rest:
+        low, high = ends[rest[0]]
+        block = []
+        for n in rest:
+            if ends[n][0] >= high:
+                break
+            block.append(n)
+            high = max(high, ends[n][1])
+        rest = rest[len(block) :]
+        # Places count elements, so types whose elements do not line up need buffers of their own.
+        if any((views[n].data_ptr - low) % _unit(views[n]) for n in block):
+            for n in block:
+                found[n] = _over(context, *ends[n], [views[n]])
+            continue
+        buffer, _ = _over(context, low, high, [views[n] for n in block])
+        for n in block:
+            found[n] = buffer, views[n].data_ptr - low
+    return found
+
+
+def _over(context: Any, low: int, high: int, views: list[View]) -> tuple[Buffer, int]:
+    readonly = all(v.is_readonly for v in views)
+    flags = cl.mem_flags.READ_ONLY if readonly else cl.mem_flags.READ_WRITE
+    block = _bytes_at(low, high - low, readonly)
+    buffer = Buffer(context, flags | cl.mem_flags.USE_HOST_PTR, hostbuf=block)
+    return buffer, views[0].data_ptr - low
+
+
+def _unit(view: View) -> int:
+    """Bytes that places in a buffer count."""
+    return 1 if view.dtype.fields is not None else view.dtype.itemsize
+
+
+def lowest(view: View) -> int:
+    """Address of the first byte of a View that is not empty; strides may be negative."""
     if view.mapping is not None:
-        high += (view.span - 1) * itemsize
-    else:
-        for n, s in zip(view.shape, view.strides, strict=True):
-            reach = (n - 1) * s * itemsize
-            low, high = (low + reach, high) if reach < 0 else (low, high + reach)
-    block = np.asarray(_Block(low, high + itemsize - low))
-    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
-    return cl.Buffer(context, flags, hostbuf=block), view.data_ptr - low
+        return view.data_ptr
+    pairs = zip(view.shape, view.strides, strict=True)
+    return view.data_ptr + sum((n - 1) * s for n, s in pairs if s < 0) * view.dtype.itemsize
+
+
+def _ends(view: View) -> tuple[int, int]:
+    low = lowest(view)
+    return low, low + view.span * view.dtype.itemsize
 
 
 class _Block:
     """Bytes at an address, as NumPy takes them."""
 
-    def __init__(self, address: int, nbytes: int) -> None:
+    def __init__(self, address: int, nbytes: int, readonly: bool) -> None:
         self.__array_interface__ = {
-            "version": 3, "typestr": "|u1", "shape": (nbytes,), "data": (address, False),
+            "version": 3, "typestr": "|u1", "shape": (nbytes,), "data": (address, readonly),
         }  # fmt: skip
 
 
-__all__ = ["HOST", "BufferMemory", "Mover", "host_buffer", "place_of"]
+def _bytes_at(address: int, nbytes: int, readonly: bool) -> npt.NDArray[Any]:
+    return np.asarray(_Block(address, nbytes, readonly))
+
+
+__all__ = ["HOST", "Buffer", "BufferMemory", "Mover", "lend", "lowest", "place_of"]

@@ -67,11 +67,13 @@ def caller_text(
     else:
         buffers = ", ".join(f"a{n}.allocation.owner" for n in entry.buffers)
         run = "run_watched" if watched else "run"
-        lines.append(f"    record = pack({', '.join(values)})")
+        lines.append(f"    try: record = pack({', '.join(values)})")
+        lines.append("    except wrong as error: raise OverflowError(str(error)) from None")
         lines.append(f"    return launch.{run}(units, record, [{buffers}])")
     scope = {
         "pack": struct.Struct(entry.format).pack, "limits": limits,
         "refuse": partial(check_limits, name), "name": name, "refuse_shape": check_shape,
+        "wrong": struct.error,
     }  # fmt: skip
     return Text("\n".join(lines), scope)
 

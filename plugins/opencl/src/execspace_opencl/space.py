@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from functools import cached_property
 from typing import Any
 
 import pyopencl as cl
@@ -20,8 +21,8 @@ from execspace import (
     config,
 )
 
-from .devices import Found, choose
-from .memory import BufferMemory, Mover
+from .devices import Found, choose, driver_error
+from .memory import Buffer, BufferMemory, Mover
 
 
 class OpenCLSpace(ExecutionSpace):
@@ -42,7 +43,7 @@ class OpenCLSpace(ExecutionSpace):
     def __init__(self, device: str | None = None, parent: OpenCLSpace | None = None) -> None:
         self._instances: weakref.WeakSet[OpenCLSpace] = weakref.WeakSet()
         self._lock = threading.Lock()
-        self._movers: dict[int, Mover] = {}
+        self._mover: Mover | None = None
         self.parent = parent
         self.found: Found = choose(device) if parent is None else parent.found
         self.name = "opencl" if device is None else f"opencl:{device}"
@@ -85,14 +86,18 @@ class OpenCLSpace(ExecutionSpace):
         """The queue that work for an instance goes to."""
         return instance.queue if isinstance(instance, OpenCLSpace) else self.queue
 
-    def mover(self, queue: Any) -> Mover:
-        """The kernel that copies between layouts, for a queue."""
-        key = queue.int_ptr
+    @property
+    def mover(self) -> Mover:
+        """The kernel that copies between layouts, built when it is first needed."""
         with self._lock:
-            found = self._movers.get(key)
-            if found is None:
-                found = self._movers[key] = Mover(self.context, queue)
-        return found
+            if self._mover is None:
+                self._mover = Mover(self.context)
+            return self._mover
+
+    @cached_property
+    def nothing(self) -> Buffer:
+        """What kernels get for a View without elements."""
+        return Buffer(self.context, cl.mem_flags.READ_WRITE, 16)
 
     def compile(self, kernel: Kernel, spec: LaunchSpec) -> Plan:
         from .launch import compile_plan
@@ -100,14 +105,20 @@ class OpenCLSpace(ExecutionSpace):
         return compile_plan(self, kernel, spec)
 
     def fence(self, label: str = "") -> None:
-        for queue in [self, *self._instances]:
-            queue.queue.finish()
+        with self._lock:
+            spaces = [self, *self._instances]
+        try:
+            for space in spaces:
+                space.queue.finish()
+        except cl.Error as error:
+            raise driver_error("A fence", self.found, error) from error
 
     def instance(self) -> OpenCLSpace:
         """A queue of its own on the same device; Views of the device are shared."""
         root = self.parent or self
         made = OpenCLSpace(parent=root)
-        root._instances.add(made)
+        with root._lock:
+            root._instances.add(made)
         return made
 
 
