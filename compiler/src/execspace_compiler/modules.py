@@ -69,6 +69,10 @@ Typer = Callable[
 ]
 
 
+# Functions that launches add to those of users.
+_LAUNCHERS = ("_chunk", "_units", "_items", "_finish", "_totals", "_work", "_merge", "_result")
+
+
 class ModuleTyper:
     """Collects the functions of one launch; helpers are added as calls reach them."""
 
@@ -82,7 +86,7 @@ class ModuleTyper:
         self._nested: dict[int, Nested] = {}
         self._faults: dict[object, Fault] = {}
         self._active: list[object] = []
-        self._names: set[str] = {"_chunk", "_units", "_items", "_finish"}  # those of launchers
+        self._names: set[str] = set(_LAUNCHERS)
 
     def name(self, wanted: str) -> str:
         """A function name that is not taken yet."""

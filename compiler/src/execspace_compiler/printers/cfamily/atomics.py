@@ -15,8 +15,22 @@ if TYPE_CHECKING:
     from .printer import CPrinter
 
 
+_RELEASES = ("store", "exchange", "compare_exchange")
+_ACQUIRES = ("load", "exchange", "compare_exchange")
+
+
 def atomic_lines(printer: CPrinter, s: ir.Atomic) -> list[str]:
-    """Statements of a step."""
+    """Statements of a step, fenced where it orders what comes before or after it."""
+    lines = _step_lines(printer, s)
+    assert isinstance(s.view.type, ViewTy)
+    if s.view.type.shape is not None:
+        return lines
+    before = [printer.dialect.fence] if s.op in _RELEASES else []
+    after = [printer.dialect.fence] if s.op in _ACQUIRES else []
+    return [*before, *lines, *after]
+
+
+def _step_lines(printer: CPrinter, s: ir.Atomic) -> list[str]:
     assert isinstance(s.view.type, ViewTy)
     space = printer.dialect.outer if s.view.type.shape is None else ""
     if s.byte is not None:
@@ -25,7 +39,8 @@ def atomic_lines(printer: CPrinter, s: ir.Atomic) -> list[str]:
         place = f"{printer.identifier(s.view.name)} + {printer.offset(s.view, s.indices)}"
     values = [printer.expr(v) for v in s.values]
     name = None if s.name is None else printer.identifier(s.name)
-    direct = printer.dialect.atomics.get((s.op, s.type.name))
+    op = "exchange" if s.op == "store" else s.op
+    direct = printer.dialect.atomics.get((op, s.type.name))
     word = _word(s.type)
     lines: list[str] = []
     if not space:  # an array that one work-item has to itself
@@ -55,7 +70,8 @@ def _private(
     lines = [f"{kind} *{p} = {place};", f"const {printer.type(s.type)} {old} = *{p};"]
     new = old
     if s.op == "compare_exchange":
-        lines.append(f"if ({old} == {values[0]}) *{p} = {values[1]};")
+        same = _same_bits(printer, s.type, old, values[0])
+        lines.append(f"if ({same}) *{p} = {values[1]};")
     elif s.op != "load":
         value = printer.temporary("v")
         new = printer.temporary("new")
@@ -66,6 +82,18 @@ def _private(
     if name is not None:
         lines.append(f"{name} = {new if s.fetch == 'new' else old};")
     return ["{ " + " ".join(lines) + " }"]
+
+
+def _same_bits(printer: CPrinter, t: Scalar, a: str, b: str) -> str:
+    """Whether two numbers, given by variables or constants, are the same to the bit."""
+    if t.kind == "c":
+        part = Scalar("float32" if t.name == "complex64" else "float64")
+        pairs = [_same_bits(printer, part, f"{a}.{p}", f"{b}.{p}") for p in ("re", "im")]
+        return f"({' && '.join(pairs)})"
+    if t.is_float:
+        form = printer.dialect.bits[f"from {t.name}"]
+        return f"({form.format(a)} == {form.format(b)})"
+    return f"({a} == {b})"
 
 
 def _step_function(printer: CPrinter, s: ir.Atomic, space: str, word: str) -> str:
@@ -131,7 +159,7 @@ def _bits(printer: CPrinter, t: Scalar, word: str):  # type: ignore[no-untyped-d
             return f"(({bits}){low} | (({bits}){high} << 32))"
 
         def from_bits(w: str) -> str:
-            parts = [back.format(f"({dialect.types['uint32']})({w} {s})") for s in ("", ">> 32")]
+            parts = [back.format(f"({dialect.types['uint32']})({w}{s})") for s in ("", " >> 32")]
             return f"{make}({', '.join(parts)})"
 
         return to_bits, from_bits
@@ -187,7 +215,7 @@ def _narrow_function(printer: CPrinter, s: ir.Atomic, space: str) -> str:
     if s.op == "load":
         outcome = "old"
     elif s.op == "compare_exchange":
-        outcome = "old == expected ? value : old"
+        outcome = f"{_same_bits(printer, t, 'old', 'expected')} ? value : old"
     else:
         outcome = printer.expr(ir.outcome(s.op, ir.Var("old", t), ir.Var("value", t), t))
     result = "new_" if s.fetch == "new" else "old"

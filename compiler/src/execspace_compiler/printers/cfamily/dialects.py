@@ -6,6 +6,7 @@ mathematical functions. All that is made of these is printed the same for every 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -47,6 +48,12 @@ class Dialect:
         "compare_exchange" takes `e` and `v`. Of other steps loops are made.
     printf_long : str
         Length modifier of 64-bit integers in printf.
+    float16_head : str
+        More of these lines for files that compute in float16.
+    reserved : frozenset of str
+        Names that no variable can have: those of the language and of its library.
+    reserved_form : re.Pattern
+        Whole families of such names, macros among them.
     """
 
     name: str
@@ -73,7 +80,9 @@ class Dialect:
     bits: Mapping[str, str]
     atomics: Mapping[tuple[str, str], str] = field(default_factory=dict)
     printf_long: str = "l"
+    float16_head: str = ""
     reserved: frozenset[str] = frozenset()
+    reserved_form: re.Pattern[str] = re.compile("")
 
 
 _MATH = {
@@ -98,6 +107,14 @@ _C_WORDS = frozenset(
     pown powr rootn tgamma lgamma_r ilogb logb fdim fract any all vload vstore prefetch as_double
     as_float as_long as_int linux unix NAN INFINITY HUGE_VAL NULL""".split()
 ) | frozenset(_MATH.values())
+
+# Work-item functions, atomics, conversions, vector types and variants of built-in functions by
+# how they begin; a name in capitals may be a macro.
+_CL_FORM = re.compile(
+    r"(get|atomic|atom|as|convert|native|half|read|write|async|wait|work|sub|cl|clk|cles|memory"
+    r"|mem)_\w*|vload\w*|vstore\w*|image[0-9]d_\w*|[A-Z][A-Z0-9_]+"
+    r"|(bool|u?char|u?short|u?int|u?long|half|float|double|quad)[0-9]+(x[0-9]+)?"
+)
 
 _CL_ATOMICS: dict[tuple[str, str], str] = {}
 for _type, _prefix in (("int32", "atomic"), ("uint32", "atomic"), ("int64", "atom"),
@@ -144,4 +161,6 @@ OPENCL = Dialect(
     },
     atomics=_CL_ATOMICS,
     reserved=_C_WORDS,
+    reserved_form=_CL_FORM,
+    float16_head="#pragma OPENCL EXTENSION cl_khr_fp16 : enable\n",
 )  # fmt: skip

@@ -43,14 +43,14 @@ _SIGNED = {
     }
     $U result = 1, base = ($U)a;
     while (b != 0) {
-        if (b & 1) result = ($U)(result * base);
-        base = ($U)(base * base);
+        if (b & 1) result = ($U)(1U * result * base);
+        base = ($U)(1U * base * base);
         b >>= 1;
     }
     return ($T)result;
 }""",
     "lshift": """$T _lshift_$N($T a, $T b) {
-    return b >= 0 && b < $W ? ($T)(($U)a << ($U)b) : 0;
+    return b >= 0 && b < $W ? ($T)($U)(($U)a * 1U << b) : 0;
 }""",
     "rshift": """$T _rshift_$N($T a, $T b) {
     return b >= 0 && b < $W ? ($T)(a >> b) : (a < 0 ? -1 : 0);
@@ -63,13 +63,13 @@ _UNSIGNED = {
     "pow": """$T _pow_$N($T a, $T b) {
     $T result = 1;
     while (b != 0) {
-        if (b & 1) result = ($T)(result * a);
-        a = ($T)(a * a);
+        if (b & 1) result = ($T)(1U * result * a);
+        a = ($T)(1U * a * a);
         b >>= 1;
     }
     return result;
 }""",
-    "lshift": "$T _lshift_$N($T a, $T b) { return b < $W ? ($T)(a << b) : 0; }",
+    "lshift": "$T _lshift_$N($T a, $T b) { return b < $W ? ($T)(a * 1U << b) : 0; }",
     "rshift": "$T _rshift_$N($T a, $T b) { return b < $W ? ($T)(a >> b) : 0; }",
     "abs": "$T _abs_$N($T a) { return a; }",
 }
@@ -207,6 +207,11 @@ _CALLED = (
     "atan2", "sinh", "cosh", "tanh", "tan", "sin", "cos",
 )  # fmt: skip
 
+# Functions of complex numbers without products that are added; others have a strict variant.
+_NEVER_CONTRACTED = frozenset(
+    ("make", "add", "sub", "neg", "conj", "eq", "ne", "abs", "isnan", "isinf", "isfinite", "log")
+)
+
 
 def complex_type(type: str) -> str:
     """Name of the struct of a complex type."""
@@ -220,6 +225,8 @@ class Prelude:
         self.dialect = dialect
         self.structs: dict[str, str] = {}
         self.functions: dict[str, str] = {}
+        self.float16 = False  # whether the text has this type
+        self.strict = False  # whether what is printed now must not be contracted
 
     def type(self, t: str) -> str:
         """Name of a type in the text; structs of complex numbers are defined where used."""
@@ -228,6 +235,7 @@ class Prelude:
             part = self.dialect.types[_PARTS[t]]
             self.structs.setdefault(name, f"typedef struct {{ {part} re, im; }} {name};")
             return name
+        self.float16 |= t == "float16"
         return self.dialect.types[t]
 
     def math(self, name: str, t: str) -> str:
@@ -239,12 +247,18 @@ class Prelude:
     def use(self, name: str, type: Scalar) -> str:
         """Name of a function of this file, which is then in the text."""
         t = type.name
-        full = f"_{name}_{SHORT[t]}"
+        strict = self.strict and type.kind == "c" and name not in _NEVER_CONTRACTED
+        full = f"_{name}_{SHORT[t]}{'_strict' if strict else ''}"
         if full not in self.functions:
             table: Mapping[str, str] = _ORDERED
             if name not in _ORDERED:
                 table = {"i": _SIGNED, "u": _UNSIGNED, "f": _REAL, "c": _COMPLEX}[type.kind]
             text = self._expanded(table[name], t, type)
+            if strict:
+                text = text.replace(f"_{name}_{SHORT[t]}(", f"{full}(", 1)
+                begin, _, rest = text.partition("{")
+                pragma = self.dialect.no_contraction_here
+                text = f"{begin}{{\n{pragma}\n{rest.removeprefix(chr(10))}"
             self.functions[full] = f"{self.dialect.function} {text}"
         return full
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
+
 from ... import ir
 from ...infer import STATUS
 from ...ops import COMPARISONS
@@ -18,6 +20,7 @@ from ..python import Line, extents_used, part_of_view
 from .atomics import atomic_lines
 from .dialects import Dialect
 from .prelude import SHORT, Prelude
+from .spelling import ascii_name, c_string, used_variables
 
 VERSION = "1"  # part of every cache key; raise it when the text for the same IR changes
 
@@ -50,12 +53,14 @@ class CPrinter:
         A name that is changed gets a begin that neither users' names nor the compiler's have.
         """
         if not name.isascii():
-            name = "_u_" + "".join(c if c.isascii() else f"_{ord(c):x}_" for c in name)
-        return f"_u_{name}" if name in self.dialect.reserved else name
+            return f"_u_{ascii_name(name)}"
+        taken = name in self.dialect.reserved or self.dialect.reserved_form.fullmatch(name)
+        return f"_u_{name}" if taken else name
 
     def function_name(self, name: str) -> str:
         """Name of a function; no variable and no function of the language has it."""
-        return f"_f_{self.identifier(name)}"
+        # No part of a View and no variable ends so; those of the compiler begin with "_".
+        return f"{ascii_name(name)}_f_" if name[0] == "_" else f"_{ascii_name(name)}_f"
 
     def type(self, t: Scalar) -> str:
         """A type as values have it."""
@@ -184,6 +189,8 @@ class CPrinter:
 
     def float_const(self, value: float, t: Scalar) -> str:
         """A floating constant, exact."""
+        with np.errstate(over="ignore"):  # rounded here, once: C goes to float16 by float32
+            value = float(np.dtype(t.name).type(value))
         if math.isnan(value):
             return self.prelude.nan(t.name)
         if math.isinf(value):
@@ -508,11 +515,12 @@ class CPrinter:
 
     def function(self, f: ir.Function) -> list[str]:
         """Lines of a function."""
+        self.prelude.strict = f.strict
         head = f"{self.dialect.function} {self.result_type(f.result)} {self.function_name(f.name)}"
         lines: list[str] = [Line(f"{head}({', '.join(self.parameters(f))}) {{", f.loc)]
         if f.strict:
             lines.append(self.dialect.no_contraction_here)
-        used = _used(f)
+        used = used_variables(f)
         for name, t in f.locals.items():
             if name not in used:
                 continue
@@ -521,14 +529,19 @@ class CPrinter:
                 lines.append(f"    {self.type(t)} {self.identifier(name)} = {zero};")
             else:
                 lines.append(f"    {self.array(name, t)};")
-        return [*lines, *self.block(f.body, 1), "}"]
+        lines += [*self.block(f.body, 1), "}"]
+        self.prelude.strict = False
+        return lines
 
     def array(self, name: str, t: ViewTy) -> str:
         """Declaration of a local array."""
         kind = self.dialect.types["uint8"]
         if isinstance(t.element, Scalar):
             kind = self.stored(t.element)
-        return f"{kind} {self.identifier(name)}[{max(array_length(t), 1)}]"
+        place = f"{self.identifier(name)}[{max(array_length(t), 1)}]"
+        if isinstance(t.element, Scalar):
+            return f"{kind} {place}"
+        return f"{kind} {place} __attribute__((aligned(16)))"  # numbers of any type lie in it
 
     def text(self, entries: Callable[[CPrinter], list[str]]) -> list[str]:
         """Lines of a file: what it needs, the functions, and the kernels that `entries` prints."""
@@ -536,7 +549,7 @@ class CPrinter:
         for f in self.module.functions:
             body += [*self.function(f), ""]
         body += entries(self)
-        head = self.dialect.head
+        head = self.dialect.head + (self.dialect.float16_head if self.prelude.float16 else "")
         if not self.module.fma:
             head += self.dialect.no_contraction
         structs = [*self.prelude.structs.values(), *self.tuples.values()]
@@ -544,37 +557,7 @@ class CPrinter:
         return [*more.split("\n"), *body]
 
 
-def _used(f: ir.Function) -> set[str]:
-    """Variables that a function's body reads or sets."""
-    names: set[str] = set()
-    for s in ir.walk_statements(f.body):
-        match s:
-            case ir.Assign() | ir.For() | ir.Atomic() if s.name is not None:
-                names.add(s.name)
-            case ir.Unpack():
-                names |= set(s.names)
-            case ir.Clear():
-                names.add(s.array.name)
-        if isinstance(s, ir.Store | ir.Atomic):
-            names.add(s.view.name)
-    for e in ir.walk_expressions(f.body):
-        if isinstance(e, ir.Var):
-            names.add(e.name)
-        elif isinstance(e, ir.Load):
-            names.add(e.view.name)
-    return names
-
-
 def array_length(t: ViewTy) -> int:
     """Entries of a local array: its elements, or the bytes of its records."""
     size = math.prod(t.shape or ())
     return size * t.element.itemsize if isinstance(t.element, Record) else size
-
-
-def c_string(text: str) -> str:
-    """A string literal."""
-    out = ""
-    for byte in text.encode():
-        c = chr(byte)
-        out += c if 32 <= byte < 127 and c not in '"\\?' else f"\\{byte:03o}"
-    return f'"{out}"'
