@@ -77,13 +77,17 @@ def build(space: OpenCLSpace, text: DeviceText) -> Any:
     return built
 
 
-_PLACE = re.compile(r"(?:<source>|<program source>|\S*?):(\d+):(\d+): (?:fatal )?error: (.*)")
+# As Clang and most drivers write it, and as PoCL does.
+_PLACE = re.compile(
+    r"^\s*(?:\S*?:(\d+):\d+: (?:fatal )?error: (.*)|error: \S*?:(\d+):\d+: (.*))", re.MULTILINE
+)
 
 
 def _build_error(space: OpenCLSpace, text: DeviceText, log: str) -> str:
     """The driver's complaints, each with the line of the user's source that it stems from."""
     parts = [f"in kernel '{text.lowered.kernel.name}'"]
-    for line, _, message in _PLACE.findall(log):
+    for place in _PLACE.findall(log):
+        line, message = place[:2] if place[0] else place[2:]
         number = int(line) - 1
         if not 0 <= number < len(text.lines):
             continue

@@ -21,7 +21,7 @@ from execspace_compiler.devices import DeviceText, device_text
 from execspace_compiler.mapping import index_order
 from execspace_compiler.pipeline import Lowered, lower_kernel
 from execspace_compiler.printers.cfamily.collectives import ROWS, SLOT
-from execspace_compiler.printers.cfamily.dialects import OPENCL
+from execspace_compiler.printers.cfamily.dialects import OPENCL, OPENCL_NVIDIA
 from execspace_compiler.results import check_out, result_maker
 
 from .build import build, refuse
@@ -78,7 +78,9 @@ class _Program:
     """Kernels of one text, and the arguments that they have."""
 
     def __init__(self, space: OpenCLSpace, lowered: Lowered, group: int, narrow: bool) -> None:
-        self.text = device_text(lowered, OPENCL, flat=space.flat, group=group, narrow=narrow)
+        nvidia = "NVIDIA" in space.device.platform.name
+        dialect = OPENCL_NVIDIA if nvidia else OPENCL
+        self.text = device_text(lowered, dialect, flat=space.flat, group=group, narrow=narrow)
         program = build(space, self.text)
         self.kernels = [getattr(program, name) for name in self.text.entry.kernels]
         self.records: list[bytes | None] = [None for _ in self.kernels]
@@ -247,7 +249,8 @@ class _Launch:
             groups = max(1, min(-(-units // self.group), most))
             return (groups * self.group,), (self.group,)
         if space.flat:
-            return (min(-(-units // self.group) * self.group, _MOST_ITEMS),), (self.group,)
+            items = -(-units // self.group) * self.group
+            return (items if units < 1 << 32 else _MOST_ITEMS,), (self.group,)
         return (min(units, space.units),), (1,)
 
     def _reduce(self, program: _Program, units: int, record: bytes, buffers: list[Any]) -> Any:

@@ -23,8 +23,8 @@ def probe() -> Probe:
         return Probe(False, "pyopencl is not installed; pip install pyopencl")
     from .runtime import prepare_runtime
 
-    prepare_runtime()
     try:
+        prepare_runtime()
         from .devices import NO_DEVICE, all_devices, has_float64
     except ImportError as error:  # no loader, or one that does not fit
         return Probe(False, f"pyopencl cannot be imported ({error}); reinstall it")

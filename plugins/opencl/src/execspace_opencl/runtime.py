@@ -1,31 +1,64 @@
-"""Makes the OpenCL loader see Intel's CPU runtime where it was installed from PyPI.
+"""Prepares the OpenCL loader, before pyopencl uses it for the first time.
 
-Its packages bring a driver but no entry in the system's list of drivers. The loader reads that
-list once, so this must happen before pyopencl is imported.
+It shall see Intel's CPU runtime where that was installed from PyPI: its packages bring a driver but
+no entry in the system's list of drivers. And PoCL shall keep what it compiles where execspace does.
+Loader and drivers read their environment once.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import sys
+import tempfile
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
+from execspace import config
+
 _VENDORS = Path("/etc/OpenCL/vendors")
+_CHOSEN = ("OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH")
 
 
 def prepare_runtime() -> None:
-    """Name Intel's driver to the loader if it is installed and the user named none.
+    """Load pyopencl such that it sees the system's drivers and Intel's from PyPI.
 
-    Drivers of the system stay visible: each is named as well.
+    Does nothing where the program has loaded pyopencl before; what the user says in the
+    environment holds. Raises ImportError where pyopencl cannot be imported.
     """
-    if "pyopencl" in sys.modules or "OCL_ICD_VENDORS" in os.environ:
+    if "pyopencl" in sys.modules:
         return
+    _name_cache()
     driver = intel_driver()
-    if driver is None or "OCL_ICD_FILENAMES" in os.environ:
+    if driver is None or any(name in os.environ for name in _CHOSEN):
         return
-    # The loader reads OCL_ICD_FILENAMES beside the system's folder.
-    os.environ["OCL_ICD_FILENAMES"] = str(driver)
+    # The loader that pyopencl brings knows one folder of drivers, and no list beside it.
+    with tempfile.TemporaryDirectory(prefix="execspace-") as folder:
+        for entry in sorted(_VENDORS.glob("*.icd")):
+            with contextlib.suppress(OSError):
+                shutil.copyfile(entry, Path(folder) / entry.name)
+        # Last, so that numbers of platforms stay what they are without it.
+        Path(folder, "zz-intel.icd").write_text(f"{driver}\n", encoding="utf-8")
+        os.environ["OCL_ICD_VENDORS"] = folder
+        try:
+            import pyopencl as cl
+
+            with contextlib.suppress(cl.Error):
+                cl.get_platforms()
+        finally:  # programs that this one starts find no such folder
+            del os.environ["OCL_ICD_VENDORS"]
+
+
+def _name_cache() -> None:
+    """Tell PoCL, which has a cache of its own, of a folder that the user chose for execspace."""
+    chosen = config.get("CACHE_DIR")
+    if chosen is None or "POCL_CACHE_DIR" in os.environ:
+        return
+    path = Path(chosen).expanduser().resolve() / "pocl"
+    with contextlib.suppress(OSError):  # execspace's own cache warns of that
+        path.mkdir(parents=True, exist_ok=True)
+        os.environ["POCL_CACHE_DIR"] = str(path)
 
 
 def intel_driver() -> Path | None:

@@ -1,0 +1,85 @@
+"""Building: what a driver refuses, what a device cannot do, and the cache on disk."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import execspace as es
+
+cl = pytest.importorskip("pyopencl", reason="pyopencl is not installed")
+
+from execspace_opencl import launch as launching  # noqa: E402
+
+
+def test_what_the_driver_refuses_is_shown_with_the_users_line(opencl, monkeypatch):
+    broken = {**launching.OPENCL.math, "sqrt": "no_such_function"}
+    dialect = dataclasses.replace(launching.OPENCL, math=broken)
+    monkeypatch.setattr(launching, "OPENCL", dialect)
+
+    def root(i, x):
+        y = x[i] + 1
+        x[i] = np.sqrt(y)
+
+    x = es.View(3, space=opencl, memory="device")
+    with pytest.raises(es.BackendCompileError) as refused:
+        es.parallel_for(es.RangePolicy(3, space=opencl), root, x)
+    said = str(refused.value)
+    assert "in kernel 'root'" in said and "no_such_function" in said
+    assert "x[i] = np.sqrt(y)" in said and "test_opencl_build.py" in said
+    assert f"device {opencl.found}" in said
+
+
+def test_whole_complex128_steps_are_refused(opencl):
+    def swap(i, z):
+        es.atomic_exchange(z, 0, 1j)
+
+    z = es.View(1, es.complex128, space=opencl, memory="device")
+    with pytest.raises(es.KernelTypeError, match="no atomic step on a whole complex128"):
+        es.parallel_for(es.RangePolicy(3, space=opencl), swap, z)
+
+
+def test_float16_is_refused_where_the_device_has_none(opencl, monkeypatch):
+    monkeypatch.setattr(
+        opencl, "capabilities", dataclasses.replace(opencl.capabilities, float16=False)
+    )
+
+    def twice(i, x):
+        x[i] = x[i] * 2
+
+    x = es.View(3, es.float16, space=opencl, memory="device")
+    with pytest.raises(es.KernelTypeError, match="cannot compute with float16"):
+        es.parallel_for(es.RangePolicy(3, space=opencl), twice, x)
+
+
+PROGRAM = """
+    import time
+    import execspace as es
+
+    def cube(i, x):
+        x[i] = x[i] ** 3 + es.{name}(0.5)
+
+    space = es.space("{space}")
+    x = es.View(8, space=space, memory="device")
+    started = time.perf_counter()
+    es.parallel_for(es.RangePolicy(8, space=space), cube, x)
+    es.fence()
+    print(time.perf_counter() - started)
+"""
+
+
+def test_a_second_process_finds_what_the_first_one_built(opencl, python, tmp_path, monkeypatch):
+    chosen = tmp_path / "cache"
+    environment = {"EXECSPACE_CACHE_DIR": str(chosen)}
+    monkeypatch.delenv("POCL_CACHE_DIR", raising=False)
+    program = PROGRAM.format(name="float64", space=opencl.name)
+    first = float(python(program, **environment))
+    files = {p for p in Path(chosen).rglob("*") if p.is_file()}
+    assert files, "nothing was stored"
+    second = float(python(program, **environment))
+    assert second < first / 2
+    if "Portable Computing Language" in opencl.device.platform.name:
+        assert any("pocl" in p.parts for p in files)

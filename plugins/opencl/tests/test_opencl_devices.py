@@ -1,0 +1,224 @@
+"""Which device a name means, and what is said where there is none that will do."""
+
+from __future__ import annotations
+
+import os
+from types import SimpleNamespace
+
+import pytest
+
+import execspace as es
+
+pytest.importorskip("pyopencl", reason="pyopencl is not installed")
+
+import pyopencl as cl
+
+from execspace_opencl import devices, runtime
+from execspace_opencl.plugin import probe
+
+CPU, GPU = cl.device_type.CPU, cl.device_type.GPU
+
+
+class Platform:
+    """A platform with devices that exist in this file only."""
+
+    def __init__(self, name, *found):
+        self.name, self.devices = name, list(found)
+        for device in found:
+            device.platform = self
+
+    def get_devices(self):
+        if not self.devices:
+            raise cl.LogicError("clGetDeviceIDs failed", cl.status_code.DEVICE_NOT_FOUND)
+        return self.devices
+
+
+def device(name, type=CPU, float64=True):
+    return SimpleNamespace(name=name, type=type, double_fp_config=63 if float64 else 0)
+
+
+class OldDevice:
+    """Its driver does not know what float64 is."""
+
+    name, type = "old", CPU
+
+    @property
+    def double_fp_config(self):
+        raise cl.LogicError("clGetDeviceInfo failed", cl.status_code.INVALID_VALUE)
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """``machine(platform, ...)``: only these are there."""
+
+    def use(*platforms):
+        monkeypatch.setattr(cl, "get_platforms", lambda: list(platforms))
+
+    return use
+
+
+def test_a_gpu_goes_before_a_cpu_that_comes_first(machine):
+    machine(
+        Platform("A", device("cpu")), Platform("B", device("old", GPU, False), device("g", GPU))
+    )
+    assert devices.choose(None).place == "1.1"
+    assert not devices.choose(None).is_cpu
+
+
+def test_names_are_platform_dot_device(machine):
+    machine(Platform("A", device("a0"), device("a1")), Platform("B", device("b0")))
+    assert devices.choose("0.1").device.name == "a1"
+    assert devices.choose("1").device.name == "b0"  # the first device of a platform
+    assert devices.choose("0.0").is_cpu
+
+
+@pytest.mark.parametrize("name", ["0.7", "5", "gpu", "0.0.0", "-1"])
+def test_an_unknown_device_is_an_error_that_lists_those_there_are(machine, name):
+    machine(Platform("A", device("a0")), Platform("B", device("b0")))
+    with pytest.raises(es.SpaceError, match=r"no device '.*'; there are 0\.0 a0 \(A\), 1\.0 b0"):
+        devices.choose(name)
+
+
+def test_a_platform_without_devices_keeps_its_number(machine):
+    machine(Platform("empty"), Platform("B", device("b0")))
+    assert [f.place for f in devices.all_devices()] == ["1.0"]
+    assert devices.choose(None).place == "1.0"
+
+
+def test_a_loader_without_drivers_means_no_device(monkeypatch):
+    def get_platforms():
+        raise cl.LogicError("clGetPlatformIDs failed", cl.status_code.PLATFORM_NOT_FOUND_KHR)
+
+    monkeypatch.setattr(cl, "get_platforms", get_platforms)
+    assert devices.all_devices() == []
+    with pytest.raises(es.SpaceUnavailableError, match="apt install pocl-opencl-icd"):
+        devices.choose(None)
+    assert "no OpenCL device was found" in probe().reason
+
+
+def test_devices_without_float64_are_passed_over_or_refused(machine):
+    machine(Platform("A", device("small", GPU, False), OldDevice()), Platform("B", device("b0")))
+    assert devices.choose(None).place == "1.0" and probe().usable
+    for name in ("0.0", "0.1"):
+        with pytest.raises(es.SpaceUnavailableError, match=r"has no float64 .*choose another"):
+            devices.choose(name)
+    machine(Platform("A", device("small", GPU, False), OldDevice()))
+    assert not probe().usable
+    assert "no device has float64 (cl_khr_fp64): 0.0 small (A), 0.1 old (A)" in probe().reason
+
+
+def test_out_of_memory_and_other_driver_errors_are_told_apart():
+    found = devices.Found(0, 0, device("d"))
+    found.device.platform = Platform("A", found.device)
+    record = cl._cl._ErrorRecord("", cl.status_code.OUT_OF_RESOURCES, "clX")
+    error = devices.driver_error("Kernel 'k'", found, cl.RuntimeError(record))
+    assert isinstance(error, MemoryError) and "Kernel 'k': device 0.0 d (A)" in str(error)
+    record = cl._cl._ErrorRecord("", cl.status_code.INVALID_COMMAND_QUEUE, "clX")
+    error = devices.driver_error("Kernel 'k'", found, cl.LogicError(record))
+    assert isinstance(error, es.SpaceError) and "INVALID_COMMAND_QUEUE" in str(error)
+
+
+def test_spaces_of_one_name_are_one_object(opencl):
+    assert es.space(opencl.name) is opencl
+    place = es.space(f"opencl:{opencl.found.place}")
+    assert place.found.place == opencl.found.place
+    with pytest.raises(es.SpaceError, match=r"there is no device '99\.0'"):
+        es.space("opencl:99.0")
+
+
+def test_the_mapping_is_chosen_by_the_environment(opencl, monkeypatch):
+    from execspace_opencl.space import OpenCLSpace
+
+    place = opencl.found.place
+    for mapping, flat in (("flat", True), ("chunked", False)):
+        monkeypatch.setenv("EXECSPACE_OPENCL_MAPPING", mapping)
+        space = OpenCLSpace(place)
+        assert space.flat is flat
+        assert space.default_layout == ("left" if flat else "right")
+    monkeypatch.setenv("EXECSPACE_OPENCL_MAPPING", "tiled")
+    with pytest.raises(es.SpaceError, match="'tiled' is no mapping; expected flat or chunked"):
+        OpenCLSpace(place)
+
+
+SPACES = """
+import execspace as es
+row, = [s for s in es.spaces() if s.name == "opencl"]
+print(row.usable, row.reason)
+"""
+
+
+def test_without_drivers_the_space_says_what_to_install(python, tmp_path):
+    folder = tmp_path / "vendors"
+    folder.mkdir()
+    said = python(SPACES, OCL_ICD_VENDORS=str(folder))
+    assert said.startswith("False no OpenCL device was found. Install a driver")
+
+
+def test_without_pyopencl_the_space_says_so(python):
+    hide = """
+import sys
+from importlib.machinery import PathFinder
+
+class Hidden(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name == "pyopencl" else super().find_spec(name, path, target)
+
+sys.meta_path[sys.meta_path.index(PathFinder)] = Hidden
+"""
+    said = python(hide + SPACES)
+    assert said == "False pyopencl is not installed; pip install pyopencl\n"
+
+
+def test_looking_at_spaces_makes_no_context(python):
+    said = python(
+        """
+        import execspace as es
+        import sys
+        assert "pyopencl" not in sys.modules
+        es.spaces()
+        print("execspace_opencl.space" in sys.modules, "numba" in sys.modules)
+        """
+    )
+    assert said == "False False\n"
+
+
+def test_a_driver_from_pypi_is_named_beside_those_of_the_system(monkeypatch, tmp_path):
+    system = tmp_path / "vendors"
+    system.mkdir()
+    (system / "pocl.icd").write_text("libpocl.so.2")
+    seen = {}
+
+    class Loader:
+        """Stands for pyopencl when it is imported for the first time."""
+
+        Error = cl.Error
+
+        @staticmethod
+        def get_platforms():
+            folder = os.environ["OCL_ICD_VENDORS"]
+            for name in sorted(os.listdir(folder)):
+                with open(os.path.join(folder, name)) as entry:
+                    seen[name] = entry.read().strip()
+
+    import builtins
+    import sys
+
+    real = builtins.__import__
+
+    def load(name, *rest):
+        return Loader if name == "pyopencl" else real(name, *rest)
+
+    monkeypatch.delitem(sys.modules, "pyopencl")
+    monkeypatch.setattr(builtins, "__import__", load)
+    monkeypatch.setattr(runtime, "_VENDORS", system)
+    monkeypatch.setattr(runtime, "intel_driver", lambda: "/lib/libintelocl.so")
+    for name in ("OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    runtime.prepare_runtime()
+    assert seen == {"pocl.icd": "libpocl.so.2", "zz-intel.icd": "/lib/libintelocl.so"}
+    assert "OCL_ICD_VENDORS" not in os.environ
+    seen.clear()
+    monkeypatch.setenv("OCL_ICD_VENDORS", str(system))  # what the user chose stays
+    runtime.prepare_runtime()
+    assert not seen
