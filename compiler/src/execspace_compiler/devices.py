@@ -66,7 +66,8 @@ def device_text(
         Work-items of a group in reductions and scans: a power of two.
     narrow : bool
         There are less than 2^32 units, so that 32 bits number them: several times as fast a
-        division on GPUs. Of use where the mapping is flat.
+        division on GPUs. A flat parallel_for then has a work-item for each unit. Of use where
+        the mapping is flat.
     """
     spec = lowered.spec
     reduction = lowered.reduction
@@ -81,7 +82,8 @@ def device_text(
     if scan:
         functions.append(work("_totals", final=False))
     outs = tuple(argument_type(t) for t in spec.out)
-    entries = Entries(lowered, tuple(t for t in outs if isinstance(t, ViewTy)), flat, group)
+    views = tuple(t for t in outs if isinstance(t, ViewTy))
+    entries = Entries(lowered, views, flat, group, once=narrow)
     printer = CPrinter(lowered.module(*functions), dialect)
     lines = tuple(printer.text(entries.print))
     locs = tuple(getattr(line, "loc", None) for line in lines)

@@ -33,6 +33,7 @@ class Collectives:
         flat: bool,
         group: int,
         outs: tuple[ir.Var, ...],
+        once: bool,
     ) -> None:
         self.printer = printer
         self.dialect = printer.dialect
@@ -40,6 +41,7 @@ class Collectives:
         self.flat = flat
         self.group = group
         self.outs = outs
+        self.once = once
         self.results = 0
         self.long = self.dialect.types["int64"]
 
@@ -51,6 +53,10 @@ class Collectives:
 
     def kernels(self, passed: list[str]) -> list[Kernel]:
         """All kernels, in the order in which they are launched."""
+        if self.lowered.reduction is None and self.flat and self.once:
+            call = self._walk("_work", [], passed, ("_unit", "_unit + 1"))
+            unit = f"const {self.long} _unit = {self.dialect.item_id};"
+            return [("es_for", [unit, f"if (_unit < _a._units) {call};"], [])]
         if self.lowered.reduction is None:
             return [("es_for", [*self._share(), self._walk("_work", [], passed) + ";"], [])]
         scratch = [f"{self.dialect.outer}{self.dialect.types['uint8']} *_scratch"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True)
@@ -164,3 +164,7 @@ OPENCL = Dialect(
     reserved_form=_CL_FORM,
     float16_head="#pragma OPENCL EXTENSION cl_khr_fp16 : enable\n",
 )  # fmt: skip
+
+# OpenCL C 1.2 has no fence for a whole device, and NVIDIA's compiler makes one for the group of
+# mem_fence; its inline assembly reaches the instruction.
+OPENCL_NVIDIA = replace(OPENCL, fence='asm volatile("membar.gl;" : : : "memory");')

@@ -78,15 +78,19 @@ class Entries:
 
     `flat`: a unit is one call of the kernel, and work-items go through them with the stride of
     the grid; otherwise each work-item does one contiguous part. `group` is the number of
-    work-items of a group in reductions and scans.
+    work-items of a group in reductions and scans. `once`: there is a work-item for each unit of a
+    flat parallel_for.
     """
 
-    def __init__(self, lowered: Lowered, outs: tuple[ViewTy, ...], flat: bool, group: int) -> None:
+    def __init__(
+        self, lowered: Lowered, outs: tuple[ViewTy, ...], flat: bool, group: int, once: bool
+    ) -> None:
         self.lowered = lowered
         self.spec: LaunchSpec = lowered.spec
         self.outs = tuple(ir.Var(f"_out{n}", t) for n, t in enumerate(outs))
         self.flat = flat
         self.group = group
+        self.once = once
         self.fields: list[Field] = []
         self.buffers: list[int] = []
         self.kernels: list[str] = []
@@ -128,7 +132,9 @@ class Entries:
         members = " ".join(f"{printer.stored(f.type)} {f.name};" for f in self.fields)
         lines = [f"typedef struct {{ {members} }} _args;", ""]
         bounds = [f"_a.{n}" for n in names]
-        collectives = Collectives(printer, self.lowered, self.flat, self.group, self.outs)
+        collectives = Collectives(
+            printer, self.lowered, self.flat, self.group, self.outs, self.once
+        )
         kernels = collectives.kernels([*bounds, *passed])
         for name, body, more in kernels:
             parameters = ["const _args _a", *pointers, *more]
