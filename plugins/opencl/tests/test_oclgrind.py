@@ -21,8 +21,10 @@ pytestmark = pytest.mark.skipif(
     shutil.which("oclgrind") is None, reason="oclgrind is not installed: apt install oclgrind"
 )
 
-# Group size and number of groups are small enough for a simulator; 300 units need several.
-OPTIONS = ("--data-races", "--max-wgsize", "128", "--num-threads", "1", "--compute-units", "2")
+OPTIONS = ("--data-races", "--num-threads", "1", "--max-errors", "1000000")
+# Sixteen groups of 16 work-items, so that 3000 units are two tiles of a scan for each group.
+SMALL = ("--max-wgsize", "16", "--compute-units", "2")
+USUAL = ("--max-wgsize", "128", "--compute-units", "2")  # parallel_for has groups of 128
 
 SETUP = """
     import sys
@@ -31,7 +33,7 @@ SETUP = """
 
     space = es.space("opencl")
     assert "Oclgrind" in str(space.found), space.found
-    n = 300
+    n = 3000
     every = es.RangePolicy(n, space=space)
     x, y = np.arange(n) % 17 / 4, np.zeros(n)
 """
@@ -63,7 +65,7 @@ COLLECTIVES = """
     found = reduce(every, powers, x, reducer=es.Sum(shape=3))
     assert np.allclose(found, [n, x.sum(), (x**2).sum()])
     tiles = es.MDRangePolicy((5, 6, 10), tile=(2, 4, 4), space=space)
-    assert reduce(tiles, lambda i, j, k, x: x[i * 60 + j * 10 + k], x) == x.sum()
+    assert reduce(tiles, lambda i, j, k, x: x[i * 60 + j * 10 + k], x) == x[:300].sum()
     assert es.parallel_scan(every, exclusive, x, y) == x.sum()
     assert (y == np.cumsum(x) - x).all()
 """
@@ -93,13 +95,37 @@ RACY = """
     es.parallel_for(every, shared, y)
 """
 
-NO_BARRIER = """
+# Drops one barrier after the other from the text of a reduction and of a scan. A captured number
+# that is new each time has the kernel compiled anew.
+BARRIERS = """
     import dataclasses
     from execspace_compiler.printers.cfamily.dialects import OPENCL
     from execspace_opencl import launch
 
-    launch.OPENCL = dataclasses.replace(OPENCL, barrier=";")
-    es.parallel_reduce(every, lambda i, x: x[i], x)
+    def reduction(k):
+        return es.parallel_reduce(every, lambda i, x: x[i] * k, x)
+
+    def scan(k):
+        def exclusive(i, prefix, final, x, y):
+            if final:
+                y[i] = prefix * k
+            return x[i]
+
+        return es.parallel_scan(every, exclusive, x, y)
+
+    def without_one(space, text):
+        lines = list(text.lines)
+        places[:] = [n for n, line in enumerate(lines) if OPENCL.barrier in line]
+        lines[places[dropped]] = lines[places[dropped]].replace(OPENCL.barrier, ";")
+        return build(space, dataclasses.replace(text, lines=tuple(lines)))
+
+    build, launch.build = launch.build, without_one
+    for run in (reduction, scan):
+        places, dropped = [0], 0
+        while dropped < len(places):
+            print(f"MARK {run.__name__} {dropped}", file=sys.stderr, flush=True)
+            run(dropped + 0.5)
+            dropped += 1
 """
 
 OUT_OF_BOUNDS = """
@@ -112,24 +138,23 @@ OUT_OF_BOUNDS = """
 
 @pytest.fixture
 def simulate(tmp_path):
-    """``simulate(program, mapping)`` gives all reports of the simulator."""
+    """``simulate(program, mapping, options)`` gives what the simulator reports, and stderr."""
 
-    def run(program, mapping):
+    def run(program, mapping, options):
         path = tmp_path / "program.py"
         path.write_text(textwrap.dedent(SETUP) + textwrap.dedent(program))
-        log = tmp_path / "log"
         environment = {
             **os.environ,
             "EXECSPACE_OPENCL_MAPPING": mapping,
             "EXECSPACE_CACHE_DIR": str(tmp_path / "cache"),
         }
         result = subprocess.run(
-            ["oclgrind", *OPTIONS, "--log", str(log), sys.executable, str(path)],
+            ["oclgrind", *OPTIONS, *options, sys.executable, str(path)],
             env=environment, capture_output=True, text=True, timeout=100, check=False,
         )  # fmt: skip
         assert result.returncode == 0, f"{result.stdout}{result.stderr}"
-        text = log.read_text() if log.exists() else ""
-        return [r for r in re.split(r"\n(?=\S)", text) if r.strip()]
+        found = re.split(r"\n(?=\S)", result.stderr)
+        return [r for r in found if "\n\tKernel:" in r], result.stderr
 
     return run
 
@@ -153,21 +178,40 @@ def _explained(report):
 
 @pytest.mark.parametrize("mapping", ["flat", "chunked"])
 def test_collectives_have_no_races_and_no_stray_accesses(simulate, mapping):
-    assert defects(simulate(COLLECTIVES, mapping)) == []
+    reports, _ = simulate(COLLECTIVES, mapping, SMALL)
+    assert reports  # of groups that exchange partial results: `defects` has something to judge
+    assert defects(reports) == []
 
 
 @pytest.mark.parametrize("mapping", ["flat", "chunked"])
 def test_atomic_steps_have_no_races_and_no_stray_accesses(simulate, mapping):
-    assert defects(simulate(ATOMICS, mapping)) == []
+    reports, _ = simulate(ATOMICS, mapping, USUAL)
+    assert defects(reports) == []
 
 
 @pytest.mark.parametrize(
     ("program", "what"),
     [
         (RACY, "data race at global memory"),
-        (NO_BARRIER, "data race at local memory"),
         (OUT_OF_BOUNDS, "Invalid read of size 8 at global memory"),
     ],
+    ids=["race", "out of bounds"],
 )
 def test_the_simulator_finds_what_is_wrong(simulate, program, what):
-    assert any(what in r for r in defects(simulate(program, "flat")))
+    reports, _ = simulate(program, "flat", USUAL)
+    assert any(what in r for r in defects(reports))
+
+
+def test_each_barrier_is_missed(simulate):
+    """All but three, which other barriers make superfluous."""
+    _, text = simulate(BARRIERS, "flat", SMALL)
+    parts = re.split(r"^MARK (\w+ \d+)$", text, flags=re.MULTILINE)
+    named = zip(parts[1::2], parts[2::2], strict=True)
+    raced = {name: "data race at local memory" in part for name, part in named}
+    assert len(raced) == 15
+    superfluous = {
+        "reduction 2",  # that of the counter follows before the array is written again
+        "reduction 6",  # the last one of the kernel
+        "scan 3",  # only the first work-item of a group asks the counter
+    }
+    assert {name for name, found in raced.items() if not found} == superfluous
