@@ -176,7 +176,7 @@ def test_own_layouts(device):
     es.deep_copy(plain, 3)
     es.deep_copy(blocks, plain)
     assert (fetch(blocks) == 3).all()
-    host = es.View((3, 6), space="serial", layout=Blocks())
+    host = es.View((3, 6), memory=es.HOST, layout=Blocks())
     es.deep_copy(blocks, values)
     es.deep_copy(host, blocks)
     assert (np.array([[host[i, j] for j in range(6)] for i in range(3)]) == values).all()

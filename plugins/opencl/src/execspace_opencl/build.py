@@ -7,18 +7,18 @@ line of the user's source.
 from __future__ import annotations
 
 import re
-import warnings
 from typing import Any
 
 import pyopencl as cl
 
 from execspace import BackendCompileError, KernelTypeError
-from execspace_compiler import cache, ir
+from execspace_compiler import ir
 from execspace_compiler.devices import DeviceText
 from execspace_compiler.diagnostics import Diagnostic
 from execspace_compiler.pipeline import Lowered
 from execspace_compiler.types import ViewTy
 
+from .programs import program
 from .space import OpenCLSpace
 
 
@@ -65,16 +65,11 @@ def build(space: OpenCLSpace, text: DeviceText) -> Any:
     ------
     BackendCompileError
     """
-    folder = cache.folder("opencl")
-    program = cl.Program(space.context, text.source)
+    options = _options(space, text.lowered)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what compilers say to a text that they accept
-            built = program.build(_options(space, text.lowered), cache_dir=str(folder))
+        return program(space.context, space.device, text.source, options)
     except cl.Error as error:
         raise BackendCompileError(_build_error(space, text, str(error))) from error
-    cache.limit_size(folder)
-    return built
 
 
 # As Clang and most drivers write it, and as PoCL does.

@@ -16,7 +16,8 @@ import pyopencl as cl
 
 from execspace import HOST, Allocation, ExecutionSpace, MemorySpace, View, profiling
 from execspace.memory import out_of_memory
-from execspace_compiler import cache
+
+from .programs import program
 
 if TYPE_CHECKING:
     from .space import OpenCLSpace
@@ -228,8 +229,7 @@ class Mover:
     """A kernel that copies elements byte by byte between any two strided arrangements."""
 
     def __init__(self, context: Any) -> None:
-        folder = str(cache.folder("opencl"))
-        self.kernel = cl.Program(context, _MOVE).build(cache_dir=folder).es_move
+        self.kernel = program(context, context.devices[0], _MOVE, []).es_move
         self.lock = threading.Lock()  # threads of the host share the kernel's arguments
 
     def run(
