@@ -127,6 +127,10 @@ def waves(i, z, r):
     r[i] = abs(z[i])
 
 
+def power(i, z):
+    z[i] = z[i] ** (0.5 + 1j)
+
+
 def checked(i, x):
     assert x[i] >= 0, "negative"
     es.printf('100%% of "x[%d]" is %g?\n', i, x[i])
@@ -226,6 +230,7 @@ CASES = {
     "records": (moved, ("PARTICLE[1]",), {}),
     "local": (sorted_pair, ("float64[1]",), {}),
     "complex": (waves, ("complex128[1]", "float64[1]"), {}),
+    "complex.pow": (power, ("complex64[1]",), {}),
     "checked": (checked, ("float64[1]",), {}),
     "tuples": (taken_apart, ("int32[1]",), {}),
     "names": (

@@ -186,7 +186,7 @@ _COMPLEX = {
     "pow": """$T _pow_$N($T a, $T b) {
     if (b.re == 0 && b.im == 0) return {make}(1, 0);
     if (a.re == 0 && a.im == 0) {
-        if (b.im == 0 && b.re > 0) return {make}(0, 0);
+        if (b.re > 0) return {make}(0, 0);
         return {make}($nan, $nan);
     }
     if (b.im == 0 && b.re == $floor(b.re) && b.re > -100 && b.re < 100) {
