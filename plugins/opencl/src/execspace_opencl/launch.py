@@ -15,7 +15,7 @@ from weakref import ref
 import numpy as np
 import pyopencl as cl
 
-from execspace import Kernel, LaunchSpec, profiling
+from execspace import HOST, Kernel, LaunchSpec, profiling
 from execspace_compiler.assertions import failure
 from execspace_compiler.devices import DeviceText, device_text
 from execspace_compiler.mapping import index_order
@@ -216,12 +216,12 @@ class _Launch:
             raise OverflowError(str(error)) from None
 
     def _run_on_host(self, units: int, values: list[int], pack: Any, views: list[Any]) -> Any:
-        on_host = [view for _, view in views if view.memory_space.host_accessible and view.size]
+        on_host = [view for _, view in views if view.memory_space is HOST and view.size]
         lent = lend(self.space.context, on_host) if on_host else []
         given = iter(lent)
         buffers = []
         for place, view in views:
-            if not view.memory_space.host_accessible:
+            if view.memory_space is not HOST:
                 buffer = view.allocation.owner
                 first = view.data_ptr - view.allocation.pointer
             else:

@@ -72,6 +72,9 @@ class BufferMemory(MemorySpace):
             raise out_of_memory(label, nbytes, self) from error
         return Allocation(_addresses.take(size), nbytes, label, self, buffer)
 
+    def reaches(self, other: MemorySpace) -> bool:
+        return other is self or other.host_accessible
+
     def copy(self, dst: View, src: View, instance: ExecutionSpace | None) -> None:
         if not dst.size:
             return

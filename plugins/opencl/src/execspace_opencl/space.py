@@ -23,6 +23,7 @@ from execspace import (
 
 from .devices import Found, choose, driver_error
 from .memory import Buffer, BufferMemory, Mover
+from .svm import SharedMemory, has_svm
 
 
 class OpenCLSpace(ExecutionSpace):
@@ -52,6 +53,8 @@ class OpenCLSpace(ExecutionSpace):
             self.name = parent.name
         self.memory: BufferMemory = BufferMemory(self) if parent is None else parent.memory
         self.device = self.found.device
+        shared = SharedMemory(self) if parent is None and has_svm(self.device) else None
+        self.shared: SharedMemory | None = shared if parent is None else parent.shared
         self.queue = cl.CommandQueue(self.context, self.device)
         self.flat = _is_flat(self.found)
         largest = int(self.device.max_work_group_size)
@@ -70,7 +73,9 @@ class OpenCLSpace(ExecutionSpace):
 
     @property
     def memory_spaces(self) -> tuple[MemorySpace, ...]:
-        return (self.memory, HOST) if self.found.is_cpu else (self.memory,)
+        shared = () if self.shared is None else (self.shared,)
+        host = (HOST,) if self.found.is_cpu else ()
+        return (self.memory, *shared, *host)
 
     @property
     def concurrency(self) -> int:

@@ -1,0 +1,72 @@
+"""Shared virtual memory: one address for host and device, used in turns without a copy."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+
+import execspace as es
+
+
+def double(i, j, source, target):
+    target[i, j] = 2 * source[i, j]
+
+
+@pytest.fixture
+def shared_space(opencl):
+    """A device whose fine-grained shared memory the host may use."""
+    if not any("shared" in m.kinds and m is not es.HOST for m in opencl.memory_spaces):
+        pytest.skip(f"device {opencl.found} has no fine-grained shared virtual memory")
+    return opencl
+
+
+def shared(space, shape, **options):
+    return es.View(shape, label="shared", space=space, memory="shared", **options)
+
+
+def test_host_and_kernels_see_each_other_s_numbers(shared_space):
+    a, b = shared(shared_space, (3, 4)), shared(shared_space, (3, 4), layout="left")
+    assert not np.asarray(a).any()  # new Views are zero
+    np.asarray(a)[...] = np.arange(12).reshape(3, 4)
+    es.parallel_for(es.MDRangePolicy((3, 4), space=shared_space), double, a, b)
+    es.fence()
+    np.testing.assert_array_equal(np.asarray(b), 2 * np.arange(12).reshape(3, 4))
+    assert a[2, 3] == 11
+
+
+def test_parts_and_results(shared_space):
+    a, total = shared(shared_space, (3, 4)), shared(shared_space, ())
+    es.deep_copy(a, 1.0)
+    rows = es.MDRangePolicy((2, 4), space=shared_space)
+    es.parallel_for(rows, double, a[1:, :], a[1:, :])
+    everything = es.MDRangePolicy((3, 4), space=shared_space)
+    es.parallel_reduce(everything, lambda i, j: a[i, j], out=total)
+    es.fence()
+    assert total[()] == 4 + 2 * 8
+
+
+def test_copies_to_and_from_every_other_memory(shared_space):
+    values = np.arange(12.0).reshape(3, 4)
+    a, b = shared(shared_space, (3, 4), layout="left"), shared(shared_space, (3, 4), dtype="f4")
+    buffer, host = es.View((3, 4), space=shared_space, memory="device"), np.zeros((3, 4))
+    es.deep_copy(a, values)
+    es.deep_copy(buffer, a)
+    es.deep_copy(b, buffer)
+    es.deep_copy(host, b)
+    np.testing.assert_array_equal(host, values)
+
+
+def test_kernels_of_host_spaces_reach_it(shared_space):
+    a = shared(shared_space, (3, 4))
+    es.deep_copy(a, 1.0)
+    es.parallel_for(es.MDRangePolicy((3, 4), space="serial"), double, a, a)
+    assert (np.asarray(a) == 2).all()
+
+
+def test_arrays_keep_the_memory(shared_space):
+    array = np.asarray(shared(shared_space, (3, 4)))
+    gc.collect()
+    array[...] = 5  # the View is gone
+    assert array.sum() == 60
