@@ -83,3 +83,34 @@ def test_a_second_process_finds_what_the_first_one_built(opencl, python, tmp_pat
     assert second < first / 2
     if "Portable Computing Language" in opencl.device.platform.name:
         assert any("pocl" in p.parts for p in files)
+
+
+def test_binaries_are_kept_and_broken_ones_built_again(opencl, monkeypatch, tmp_path):
+    """As drivers without a cache of their own need it."""
+    from execspace_opencl import programs
+
+    source = "__kernel void store(__global int *x) { x[get_global_id(0)] = 7; }"
+    monkeypatch.setattr(programs, "has_src_build_cache", lambda device: False)
+    monkeypatch.setenv("EXECSPACE_CACHE_DIR", str(tmp_path))
+    built = []
+    real = programs._build
+    monkeypatch.setattr(programs, "_build", lambda p, options: built.append(p) or real(p, options))
+
+    def run():
+        built.clear()
+        program = programs.program(opencl.context, opencl.device, source, [])
+        x = es.View(4, es.int32, space=opencl, memory="device")
+        program.store(opencl.queue, (4,), None, x.allocation.owner)
+        result = np.zeros(4, np.int32)
+        es.deep_copy(result, x)
+        assert (result == 7).all()
+        return len(built)
+
+    assert run() == 1
+    (path,) = tmp_path.rglob("*.bin")
+    kept = path.read_bytes()
+    assert run() == 1 and path.read_bytes() == kept
+    path.write_bytes(b"no program")
+    run()
+    assert path.read_bytes() != b"no program"
+    assert not list(tmp_path.rglob("*.tmp"))
