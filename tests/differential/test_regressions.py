@@ -192,3 +192,17 @@ def three_operands(i, o, p, x, y, k):
 def test_min_and_max_convert_all_operands_to_the_common_type(space):
     x, y = np.array([-1, 2], np.float32), np.array([-2.0, 3.0])
     both(space, three_operands, (np.float64, np.int64), x, y, np.array([100, -7], np.int8))
+
+
+def zero_to_complex_powers(i, z, w, o):
+    o[i] = z[i] ** w[i]
+
+
+def test_zero_to_a_complex_power(space):
+    """As in Python: zero where the real part of the exponent is positive."""
+    z = np.array([0, 0, 2, 1j])
+    w = np.array([1 + 1j, 2, 2, 2])
+    o = np.zeros(4, np.complex128)
+    with es.use_space(space):
+        es.parallel_for(4, zero_to_complex_powers, z, w, o)
+    np.testing.assert_allclose(o, [0, 0, 4, -1], atol=1e-15)

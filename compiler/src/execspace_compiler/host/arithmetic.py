@@ -274,8 +274,19 @@ def _complex_arithmetic(kind, part):
             im *= two
         return kind(complex(re, im))
 
-    return mul, div, sqrt
+    @inlined
+    def power(a, b):
+        # The C library's makes NaN of 0j ** (1 + 1j); Python and NumPy make it zero.
+        if a.real == zero and a.imag == zero and b.real > zero:
+            return kind(complex(zero, zero))
+        return kind(a**b)
+
+    return mul, div, sqrt, power
 
 
-complex64_mul, complex64_div, complex64_sqrt = _complex_arithmetic(np.complex64, np.float32)
-complex128_mul, complex128_div, complex128_sqrt = _complex_arithmetic(np.complex128, np.float64)
+complex64_mul, complex64_div, complex64_sqrt, complex64_pow = _complex_arithmetic(
+    np.complex64, np.float32
+)
+complex128_mul, complex128_div, complex128_sqrt, complex128_pow = _complex_arithmetic(
+    np.complex128, np.float64
+)

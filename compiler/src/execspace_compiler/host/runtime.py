@@ -23,9 +23,11 @@ from numba.types import (
 from .arithmetic import (
     complex64_div,
     complex64_mul,
+    complex64_pow,
     complex64_sqrt,
     complex128_div,
     complex128_mul,
+    complex128_pow,
     complex128_sqrt,
     float32_floordiv,
     float32_mod,

@@ -24,7 +24,7 @@ from .python import (
     part_of_view,
 )
 
-VERSION = "5"  # part of every cache key; raise it when the text for the same IR changes
+VERSION = "6"  # part of every cache key; raise it when the text for the same IR changes
 
 _NATIVE = frozenset(("int64", "uint64", "float64", "float32", "complex128", "complex64", "bool"))
 
@@ -324,6 +324,8 @@ class NumbaPrinter(PythonPrinter):
             return self._narrowed(f"(~{args[0]})", t)
         if name in ("floordiv", "mod") and t.is_float:
             return f"_r.{t.name}_{name}({args[0]}, {args[1]})"
+        if name == "pow" and t.kind == "c":
+            return f"_r.{t.name}_pow({args[0]}, {args[1]})"
         if name == "pow" and not t.is_integer:
             return self._same(f"({args[0]} ** {args[1]})", t)
         if name in ("floordiv", "mod", "pow", "lshift", "rshift"):

@@ -332,7 +332,10 @@ def lowest(view: View) -> int:
 
 def _ends(view: View) -> tuple[int, int]:
     low = lowest(view)
-    return low, low + view.span * view.dtype.itemsize
+    high = low + view.span * view.dtype.itemsize
+    if _unit(view) < 4:  # atomic steps on bytes and shorts exchange the word that they are in
+        low, high = low - low % 4, high + -high % 4
+    return low, high
 
 
 class _Block:
