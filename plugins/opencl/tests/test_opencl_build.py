@@ -12,13 +12,16 @@ import execspace as es
 
 cl = pytest.importorskip("pyopencl", reason="pyopencl is not installed")
 
+from pyopencl.characterize import has_src_build_cache  # noqa: E402
+
 from execspace_opencl import launch as launching  # noqa: E402
 
 
 def test_what_the_driver_refuses_is_shown_with_the_users_line(opencl, monkeypatch):
-    broken = {**launching.OPENCL.math, "sqrt": "no_such_function"}
+    broken = {**launching.OPENCL.math, "sqrt": "no_such_number +"}
     dialect = dataclasses.replace(launching.OPENCL, math=broken)
-    monkeypatch.setattr(launching, "OPENCL", dialect)
+    for name in ("OPENCL", "OPENCL_NVIDIA"):
+        monkeypatch.setattr(launching, name, dialect)
 
     def root(i, x):
         y = x[i] + 1
@@ -28,7 +31,7 @@ def test_what_the_driver_refuses_is_shown_with_the_users_line(opencl, monkeypatc
     with pytest.raises(es.BackendCompileError) as refused:
         es.parallel_for(es.RangePolicy(3, space=opencl), root, x)
     said = str(refused.value)
-    assert "in kernel 'root'" in said and "no_such_function" in said
+    assert "in kernel 'root'" in said and "no_such_number" in said
     assert "x[i] = np.sqrt(y)" in said and "test_opencl_build.py" in said
     assert f"device {opencl.found}" in said
 
@@ -84,10 +87,13 @@ def test_a_second_process_finds_what_the_first_one_built(opencl, python, tmp_pat
     program = PROGRAM.format(name="float64", space=opencl.name)
     python(program, **environment)
     files = stored(chosen)
+    pocl = "Portable Computing Language" in opencl.device.platform.name
+    if has_src_build_cache(opencl.device) and not pocl:
+        pytest.skip("this driver keeps what it builds in a folder of its own")
     assert files, "nothing was stored"
     python(program, **environment)
     assert stored(chosen) == files  # nothing was built anew
-    if "Portable Computing Language" in opencl.device.platform.name:
+    if pocl:
         assert any("pocl" in p.parts for p in files)
 
 

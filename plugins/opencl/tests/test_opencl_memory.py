@@ -231,7 +231,7 @@ def test_read_only_host_memory_is_a_source(device):
 
 
 def test_tools_are_told_of_each_buffer_on_the_way(device, events):
-    plain, left = device((3, 4)), device((3, 4), layout="left")
+    plain, left = device((3, 4), layout="right"), device((3, 4), layout="left")
     host, small = numbers((3, 4)), np.zeros((3, 4), np.float32)
 
     def staged(target, source):
