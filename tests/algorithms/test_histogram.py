@@ -53,6 +53,10 @@ def test_values_on_edges_fall_where_numpy_has_them(space, n, low, width, extra, 
     except ValueError:  # more bins than numbers: see below
         assume(False)
     x = np.concatenate([near(edges), np.array(extra, edges.dtype)])
+    try:
+        np.histogram(x, n, range)
+    except IndexError:  # NumPy's own, where rounding to float32 moves a number two bins on
+        assume(False)
     assert agree(x, n, range, space=space).sum() >= n
 
 
