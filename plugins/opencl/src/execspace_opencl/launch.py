@@ -18,6 +18,7 @@ import pyopencl as cl
 from execspace import HOST, Kernel, LaunchSpec, profiling
 from execspace_compiler.assertions import failure
 from execspace_compiler.devices import DeviceText, device_text
+from execspace_compiler.ir import written_views
 from execspace_compiler.mapping import index_order
 from execspace_compiler.pipeline import Lowered, lower_kernel
 from execspace_compiler.printers.cfamily.collectives import ROWS, SLOT
@@ -219,22 +220,37 @@ class _Launch:
         on_host = [view for _, view in views if view.memory_space is HOST and view.size]
         lent = lend(self.space.context, on_host) if on_host else []
         given = iter(lent)
-        buffers = []
-        for place, view in views:
+        buffers: list[Any] = []
+        changed: dict[Any, None] = {}
+        for n, (place, view) in enumerate(views):
             if view.memory_space is not HOST:
                 buffer = view.allocation.owner
                 first = view.data_ptr - view.allocation.pointer
             else:
                 buffer, first = next(given) if view.size else (self.space.nothing, 0)
+                if n in self.written and view.size:
+                    changed[buffer] = None
             buffers.append(buffer)
             values[place] = first if view.dtype.fields is not None else first // view.dtype.itemsize
         run = self.run_watched if self.watched else self.run
         try:
             return run(units, pack(*values), buffers)
         finally:  # what a kernel stored before its assertion failed counts as well
-            for buffer in dict.fromkeys(buffer for buffer, _ in lent):
+            for buffer in changed:
                 self._give_back(buffer)
             self.queue.finish()
+
+    @cached_property
+    def written(self) -> frozenset[int]:
+        """Which of the entry's buffers the kernel may store into; those of `out=` are the last."""
+        parameters = self.lowered.body.parameters[self.lowered.leading :]
+        names = written_views(self.lowered.body)
+        inputs = len(self.spec.arguments)
+        return frozenset(
+            n
+            for n, argument in enumerate(self.entry.buffers)
+            if argument >= inputs or parameters[argument].name in names
+        )
 
     @property
     def watched(self) -> bool:
