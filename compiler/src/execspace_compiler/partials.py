@@ -10,8 +10,8 @@ import math
 
 from . import ir
 from .ir import Assign, Expr, For, Stmt, Var, integer, op, var
-from .reductions import ARRAY, Reduction
-from .types import INT64, Pointer, Scalar, TupleTy, ViewTy
+from .reductions import ARRAY, Reduction, returned, returned_type
+from .types import INT64, Pointer, Scalar, ViewTy
 
 PART_STRIDE = 8  # entries between the partial results of two parts: no shared cache line
 
@@ -105,8 +105,10 @@ def finish_function(reduction: Reduction, name: str) -> ir.Function:
     more, numbers = reduction.finish()
     parameters = (var("_parts"), *rows(reduction))
     if reduction.array is None:
-        statements = [*_merge_parts(reduction), *more, _return(numbers)]
-        return ir.Function(name, parameters, _type(numbers), types, tuple(statements), entry=True)
+        statements = [*_merge_parts(reduction), *more, returned(numbers)]
+        return ir.Function(
+            name, parameters, returned_type(numbers), types, tuple(statements), entry=True
+        )
     out = Var("_out", Pointer(numbers[0].type))  # type: ignore[arg-type]
     place = _linear(reduction)
     store = ir.StoreAt(out, place, numbers[0])
@@ -140,9 +142,9 @@ def last_function(reduction: Reduction, name: str) -> ir.Function:
     """The result of a scan, from the entry of its last part."""
     more, numbers = reduction.finish()
     parameters = (var("_part"), *rows(reduction))
-    statements = (*load_state(reduction), *more, _return(numbers))
+    statements = (*load_state(reduction), *more, returned(numbers))
     types: dict[str, Scalar | ViewTy] = {**reduction.locals()}
-    return ir.Function(name, parameters, _type(numbers), types, statements, entry=True)
+    return ir.Function(name, parameters, returned_type(numbers), types, statements, entry=True)
 
 
 def seed_function(reduction: Reduction, name: str) -> ir.Function:
@@ -150,14 +152,3 @@ def seed_function(reduction: Reduction, name: str) -> ir.Function:
     statements = (*reduction.reset(), *store_state(reduction))
     types: dict[str, Scalar | ViewTy] = {**reduction.locals()}
     return ir.Function(name, (var("_part"), *rows(reduction)), None, types, statements, entry=True)
-
-
-def _return(numbers: tuple[Expr, ...]) -> Stmt:
-    return ir.Return(numbers[0] if len(numbers) == 1 else numbers)
-
-
-def _type(numbers: tuple[Expr, ...]) -> Scalar | TupleTy:
-    types = tuple(e.type for e in numbers)
-    found = types[0] if len(types) == 1 else TupleTy(types)
-    assert isinstance(found, Scalar | TupleTy)
-    return found

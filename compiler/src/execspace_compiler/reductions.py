@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from execspace import Capture, DTypeError, Reducer
-from execspace.builtin_reducers import MinMaxLocScalar, StdIsPartScalar, ValLocScalar
+from execspace.builtin_reducers import MinMaxLocScalar, StdIsPartScalar, ValLocScalar, extreme
 from execspace.captures import Scope
 from execspace.dtypes import as_dtype
 
@@ -148,26 +148,26 @@ class Reduction:
         """The state after another contribution, from the state and the contribution."""
         given = [Var(f"_v{n}", t) for n, t in enumerate(self.contributions)]
         parameters = (*(s.var for s in self.states), *given)
-        body = (*self.join_contributions(), _return(tuple(s.var for s in self.states)))
+        body = (*self.join_contributions(), returned(tuple(s.var for s in self.states)))
         return self._function(name, parameters, body)
 
     def prefix_function(self, name: str) -> ir.Function:
         """The value that a state stands for."""
         parameters = tuple(s.var for s in self.states)
-        return self._function(name, parameters, (_return(self.prefix()),))
+        return self._function(name, parameters, (returned(self.prefix()),))
 
     def merge_function(self, name: str) -> ir.Function:
         """The state that two states join to, the one that comes first being the first."""
         others = tuple(Var(f"{s.name}_b", s.type) for s in self.states)
         parameters = (*(s.var for s in self.states), *others)
-        body = (*self.merge(others), _return(tuple(s.var for s in self.states)))
+        body = (*self.merge(others), returned(tuple(s.var for s in self.states)))
         return self._function(name, parameters, body)
 
     def result_function(self, name: str) -> ir.Function:
         """The result of a state."""
         statements, numbers = self.finish()
         parameters = tuple(s.var for s in self.states)
-        return self._function(name, parameters, (*statements, _return(numbers)))
+        return self._function(name, parameters, (*statements, returned(numbers)))
 
     def _function(
         self, name: str, parameters: tuple[Var, ...], body: tuple[Stmt, ...]
@@ -177,10 +177,7 @@ class Reduction:
         last = body[-1]
         assert isinstance(last, ir.Return) and last.value is not None
         numbers = last.value if isinstance(last.value, tuple) else (last.value,)
-        kinds = tuple(e.type for e in numbers)
-        result = kinds[0] if len(kinds) == 1 else TupleTy(kinds)
-        assert isinstance(result, Scalar | TupleTy)
-        return ir.Function(name, parameters, result, types, body)
+        return ir.Function(name, parameters, returned_type(numbers), types, body)
 
     def locals(self) -> dict[str, Scalar]:
         """Types of the variables that these statements use."""
@@ -194,8 +191,17 @@ class Reduction:
         return found
 
 
-def _return(numbers: tuple[Expr, ...]) -> Stmt:
+def returned(numbers: tuple[Expr, ...]) -> Stmt:
+    """A statement that returns numbers."""
     return ir.Return(numbers[0] if len(numbers) == 1 else numbers)
+
+
+def returned_type(numbers: tuple[Expr, ...]) -> Scalar | TupleTy:
+    """Type of a function that returns numbers."""
+    types = tuple(e.type for e in numbers)
+    found = types[0] if len(types) == 1 else TupleTy(types)
+    assert isinstance(found, Scalar | TupleTy)
+    return found
 
 
 # -- making one -------------------------------------------------------------------------------
@@ -529,6 +535,4 @@ _IDENTITY_HINT = "an identity is a number, a tuple, a NumPy array or a record of
 
 
 def _extreme(reducer: Reducer, type: Scalar, sign: int) -> Any:
-    from execspace.builtin_reducers import extreme
-
     return extreme(reducer.name, type.name, sign)

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from . import selection
+from .copying import share_elements
 from .errors import DTypeError, SpaceAccessError, ViewError, ViewIndexError
 from .interop import view_of
-from .memory import ArrayInterface
+from .parallel import implied_space
 from .space import ExecutionSpace
 from .view import View
 
@@ -107,7 +108,7 @@ def choose_space(
     SpaceAccessError
         If it cannot reach one of the Views.
     """
-    space = selection.resolve(spec) if spec is not None else _implied(views)
+    space = selection.resolve(spec) if spec is not None else implied_space(views)
     for view in views:
         if not view.memory_space.reachable_from(space):
             raise SpaceAccessError(
@@ -119,36 +120,13 @@ def choose_space(
     return space
 
 
-def _implied(views: Sequence[View]) -> ExecutionSpace:
-    default = selection.default_space()
-    if selection.CURRENT.get() is not None or _reaches_all(default, views):
-        return default
-    able = {v.space.name: v.space for v in views if v.space and _reaches_all(v.space, views)}
-    return next(iter(able.values())) if len(able) == 1 else default
-
-
-def _reaches_all(space: ExecutionSpace, views: Sequence[View]) -> bool:
-    return all(v.memory_space.reachable_from(space) for v in views)
-
-
 def check_apart(views: Sequence[View], what: str) -> None:
     """Raise ViewError if two of the Views have elements in common."""
     for k, a in enumerate(views):
         for b in views[:k]:
-            if _share_elements(a, b):
+            same_memory = a.memory_space is b.memory_space and a.size and b.size
+            if same_memory and share_elements(a, b):
                 raise ViewError(
                     f"{what}: View '{b.label}' and View '{a.label}' overlap in memory; expected "
                     f"Views that do not. Copy one of them first with es.deep_copy."
                 )
-
-
-def _share_elements(a: View, b: View) -> bool:
-    if a.memory_space is not b.memory_space or not (a.size and b.size):
-        return False
-    # The arrays only describe the memory, which may be out of reach; nothing is read.
-    x, y = (np.asarray(ArrayInterface(view, None)) for view in (a, b))
-    most: Any = 100_000  # the exact answer may take exponential time for odd strides
-    try:
-        return bool(np.shares_memory(x, y, max_work=most))
-    except np.exceptions.TooHardError:
-        return True

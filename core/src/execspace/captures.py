@@ -307,14 +307,14 @@ def _function_tag(scope: Scope, hidden: list[View], seen: tuple[CodeType, ...]) 
     return (
         code,
         *scope.given,
-        *environment_tags(scope, _paths_of(scope), hidden, (*seen, code)),
+        *environment_tags(scope, paths_of(scope), hidden, (*seen, code)),
     )
 
 
 _known_paths: dict[tuple[Any, ...], tuple[CodeType, tuple[tuple[str, ...], ...]]] = {}
 
 
-def _paths_of(scope: Scope) -> tuple[tuple[str, ...], ...]:
+def paths_of(scope: Scope) -> tuple[tuple[str, ...], ...]:
     """Captured names of a helper, found once for its code; the code is kept, so its identity
     is not given to another."""
     code = scope.fn.__code__
@@ -410,7 +410,7 @@ def _collect(
         found.append(Capture(name, bare, constant_tag(value)))
         code = function.fn.__code__
         if code not in seen:
-            inner = _paths_of(function)
+            inner = paths_of(function)
             inner += tuple(p for p in library_paths(function) if p not in inner)
             position = _collect(function, inner, f"{name}/", found, position, (*seen, code))
     return position

@@ -120,7 +120,8 @@ def _extent_of_bytes(view: View) -> tuple[int, int]:
     return start, start + view.span * view.dtype.itemsize
 
 
-def _share_elements(a: View, b: View) -> bool:
+def share_elements(a: View, b: View) -> bool:
+    """Whether two Views of one memory space have elements in common; true where it is unclear."""
     # The arrays only describe the memory, which may be out of reach; nothing is read.
     x, y = (np.asarray(ArrayInterface(view, None)) for view in (a, b))
     most: Any = 100_000  # the exact answer may take exponential time for odd strides
@@ -151,7 +152,7 @@ def _copy(target: View, source: View, instance: ExecutionSpace | None) -> None:
     _check_instance(instance, target, source)
     if target.size and to is from_:
         (a, b), (c, d) = _extent_of_bytes(target), _extent_of_bytes(source)
-        if a < d and c < b and _share_elements(target, source):
+        if a < d and c < b and share_elements(target, source):
             raise ViewError(
                 f"deep_copy: View '{target.label}' and View '{source.label}' overlap in memory; "
                 f"copy through a third View."

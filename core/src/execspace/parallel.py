@@ -9,7 +9,7 @@ function that both called would cost a fifth of a launch.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import Enum
 from types import BuiltinFunctionType
@@ -234,7 +234,7 @@ def prepare(
     """
     spec_policy, named = policy_key
     views = [a for a in args if isinstance(a, View)]
-    space = _choose(named, views, kernel)
+    space = implied_space(views) if named is None else named
     inputs = args[: len(args) - len(out)]
     _check_reach(space, inputs, out, kernel)
     selection.note(space)
@@ -258,22 +258,18 @@ def prepare(
     return space.compile(source, spec)
 
 
-def _choose(named: ExecutionSpace | None, views: list[View], kernel: Kernel) -> ExecutionSpace:
-    if named is not None:
-        return named
+def implied_space(views: Sequence[View]) -> ExecutionSpace:
+    """Where work on Views runs that names no space: the default space if it reaches them all,
+    else the one space of theirs that does."""
     default = selection.default_space()
-    if selection.CURRENT.get() is not None or all(
-        v.memory_space.reachable_from(default) for v in views
-    ):
+    if selection.CURRENT.get() is not None or _reaches_all(default, views):
         return default
-    able = {
-        v.space.name: v.space
-        for v in views
-        if v.space is not None and all(w.memory_space.reachable_from(v.space) for w in views)
-    }
-    if len(able) == 1:
-        return next(iter(able.values()))
-    return default
+    able = {v.space.name: v.space for v in views if v.space and _reaches_all(v.space, views)}
+    return next(iter(able.values())) if len(able) == 1 else default
+
+
+def _reaches_all(space: ExecutionSpace, views: Sequence[View]) -> bool:
+    return all(v.memory_space.reachable_from(space) for v in views)
 
 
 def _check_reach(

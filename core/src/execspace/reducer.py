@@ -15,11 +15,11 @@ import numpy as np
 
 from .captures import (
     Scope,
-    captured_paths,
     captures_of,
     constant_tag,
     environment_tags,
     parameters,
+    paths_of,
 )
 from .errors import LaunchError
 from .space import Capture
@@ -280,7 +280,7 @@ def reducer_key(spec: Any) -> object:
     key += [_identity_tag(reducer.identity), reducer.shape, str(reducer.dtype)]
     for _, scope in _functions(reducer):
         hidden: list[View] = []
-        paths = tuple(captured_paths(scope))
+        paths = paths_of(scope)
         tags = environment_tags(scope, paths, hidden, (scope.fn.__code__,))
         if hidden:
             raise LaunchError(
@@ -303,7 +303,7 @@ def _identity_tag(identity: Any) -> object:
             return constant_tag(identity)
         names = parameters(function)
         scope = Scope(function, {names[0]: owner} if owner is not None and names else {})
-        tags = environment_tags(scope, tuple(captured_paths(scope)), [], (function.__code__,))
+        tags = environment_tags(scope, paths_of(scope), [], (function.__code__,))
         return (function.__code__, *tags)
     if isinstance(identity, tuple):
         return (type(identity), *map(_identity_tag, identity))
@@ -329,6 +329,6 @@ def reducer_captures(spec: Reducer | tuple[Reducer, ...]) -> tuple[Capture, ...]
             full = f"{n} {name}"
             bare = Scope(scope.fn, dict.fromkeys(scope.given))
             found.append(Capture(full, bare, scope.fn.__code__))
-            inner = captures_of(scope, tuple(captured_paths(scope)), 0)
+            inner = captures_of(scope, paths_of(scope), 0)
             found += (Capture(f"{full}/{c.name}", c.value, c.tag) for c in inner)
     return tuple(found)

@@ -16,6 +16,7 @@ import numpy as np
 import pyopencl as cl
 
 from execspace import HOST, Kernel, LaunchSpec, profiling
+from execspace.reducer import flattened
 from execspace_compiler.assertions import failure
 from execspace_compiler.devices import DeviceText, device_text
 from execspace_compiler.ir import written_views
@@ -139,7 +140,7 @@ class _Launch:
         self.dtypes: list[np.dtype[Any]] = []
         if lowered.reduction is not None:
             names = lowered.reduction.result
-            self.dtypes = [np.dtype(n) for n in _flat(names)]
+            self.dtypes = [np.dtype(n) for n in flattened(names)]
             if self.shape is None:
                 self.make = result_maker(self.spec, names)
 
@@ -321,9 +322,3 @@ class _Launch:
             self.queue, buffer, cl.map_flags.READ, 0, (buffer.size,), np.uint8, is_blocking=False
         )
         mapped.base.release(self.queue)
-
-
-def _flat(names: Any) -> list[str]:
-    if isinstance(names, tuple):
-        return [n for item in names for n in _flat(item)]
-    return [names]
