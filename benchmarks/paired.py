@@ -48,16 +48,29 @@ class Contestant:
     detail: str = ""
 
 
-def python_contestant(name: str, call: Callable[[], Any], detail: str = "") -> Contestant:
-    """A contestant that is called from a Python loop."""
+def python_contestant(
+    name: str, call: Callable[[], Any], detail: str = "", fence: Callable[[], None] | None = None
+) -> Contestant:
+    """A contestant that is called from a Python loop.
+
+    `fence` waits for calls that return before they are done, once after all of a turn.
+    """
+
+    def run() -> Any:
+        result = call()
+        if fence is not None:
+            fence()
+        return result
 
     def measure(repetitions: int) -> float:
         started = perf_counter()
         for _ in range(repetitions):
             call()
+        if fence is not None:
+            fence()
         return (perf_counter() - started) / repetitions
 
-    return Contestant(name, call, measure, detail)
+    return Contestant(name, call if fence is None else run, measure, detail)
 
 
 @dataclass
@@ -157,11 +170,17 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Effort:
-    """How long to measure: many short turns, so that some of them are undisturbed."""
+    """How long to measure: many short turns, so that some of them are undisturbed.
+
+    `warmup` is the time in seconds for which a contestant works before its turn counts. Where
+    each has threads of its own, waiting threads of the last one go on spinning for a while and
+    would take the cores from the next.
+    """
 
     turns: int
     seconds_per_turn: float
     max_turns_seconds: float
+    warmup: float = 0.0
 
 
 def compare(case: Case, effort: Effort) -> Comparison:
@@ -186,7 +205,7 @@ def compare(case: Case, effort: Effort) -> Comparison:
     while turns < effort.turns:
         for contestant in contestants:
             if contestant not in alone:
-                _take_turn(contestant, repetitions, seconds)
+                _take_turn(contestant, repetitions, seconds, effort.warmup)
         turns += 1
         if turns >= 5 and perf_counter() - started > effort.max_turns_seconds:
             break
@@ -197,8 +216,13 @@ def compare(case: Case, effort: Effort) -> Comparison:
     return Comparison(case.group, case.name, case.target, repetitions, seconds, details)
 
 
-def _take_turn(contestant: Contestant, repetitions: int, seconds: dict[str, list[float]]) -> None:
+def _take_turn(
+    contestant: Contestant, repetitions: int, seconds: dict[str, list[float]], warmup: float = 0.0
+) -> None:
+    until = perf_counter() + warmup
     contestant.run()  # wakes sleeping threads and brings the data back to the caches
+    while perf_counter() < until:
+        contestant.run()
     seconds[contestant.name].append(contestant.measure(repetitions))
 
 

@@ -39,6 +39,14 @@ def options() -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument("--json", metavar="FILE", type=Path, help="write all results to a file")
     parser.add_argument("--space", default="openmp", help="host space to measure (openmp)")
+    parser.add_argument(
+        "--memory", metavar="KIND", help="kind of memory of the Views, such as 'shared'"
+    )
+    parser.add_argument(
+        "--warmup", metavar="MS", type=float, default=0.0,
+        help="milliseconds of work before each turn (0): threads of the last contestant stop "
+        "spinning, where the next one has threads of its own; turns then last as long",
+    )  # fmt: skip
     parser.add_argument("--threads", type=int, help="threads for everybody (all usable cores)")
     found = parser.parse_args()
     for only in found.only:
@@ -64,14 +72,16 @@ def main() -> int:
 
     import execspace as es
 
-    if not es.space(chosen.space).memory_space.host_accessible:
-        print(f"Space '{chosen.space}' is no host space; these benchmarks compare host code.")
+    if not es.View(1, space=chosen.space, memory=chosen.memory).memory_space.host_accessible:
+        print(f"C cannot reach Views of '{chosen.space}'; these benchmarks compare host code.")
         return 2
     compiler, why_not = find_compiler()
     if compiler is None:
         print(f"Comparisons with C are skipped: {why_not}.")
-    session = Session(chosen.space, chosen.quick, compiler)
-    effort = Effort(31, 4e-4, 2.0) if chosen.quick else Effort(101, 4e-4, 6.0)
+    session = Session(chosen.space, chosen.quick, compiler, chosen.memory)
+    warmup = chosen.warmup / 1000
+    turn = max(4e-4, warmup)
+    effort = Effort(31, turn, 2.0, warmup) if chosen.quick else Effort(101, turn, 6.0, warmup)
     date = datetime.now(UTC).isoformat(timespec="seconds")
     comparisons: list[Comparison] = []
     measured: list[Measurement] = []
@@ -93,7 +103,10 @@ def main() -> int:
     machine = describe(chosen.space, threads, compiler)
     print_report(machine, comparisons, measured)
     if chosen.json is not None:
-        asked: dict[str, Any] = {"quick": chosen.quick, "only": chosen.only}
+        asked: dict[str, Any] = {
+            "quick": chosen.quick, "only": chosen.only, "memory": chosen.memory,
+            "warmup_ms": chosen.warmup,
+        }  # fmt: skip
         write_json(chosen.json, date, machine, asked, comparisons, measured)
     if wrong:
         print(f"WRONG RESULTS: {'; '.join(wrong)}")

@@ -14,7 +14,7 @@ import numba
 import numpy as np
 from c_loops import Function
 from numba import prange
-from paired import OURS, Case, Contestant, array_check, fastest, python_contestant
+from paired import Case, Contestant, array_check, fastest, python_contestant
 from session import Session
 
 import execspace as es
@@ -58,7 +58,7 @@ def _case(session: Session, kind: str, in_cache: bool) -> Case:
     b[...] = np.floor(b * 1024) / 1024  # their sums are exact, in whatever order
     policy = es.RangePolicy(0, n, space=session.space)
     ours = partial(es.parallel_scan, policy, KERNELS[kind], *views)
-    contestants = [python_contestant(OURS, ours)]
+    contestants = [session.ours(ours)]
     if session.compiler is not None:
         contestants.append(_c_scan(session, kind, [a, b]))
     contestants.append(_numba_scan(kind, a, b))

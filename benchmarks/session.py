@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from c_loops import Compiler
+from paired import OURS, Contestant, python_contestant
 
 import execspace as es
 
@@ -24,11 +25,19 @@ class Session:
         Smaller arrays and fewer turns.
     compiler : Compiler or None
         None skips the comparisons with C.
+    memory : str or None
+        Kind of memory of the Views, which the host must reach; None takes the space's default.
     """
 
     space: str
     quick: bool
     compiler: Compiler | None
+    memory: str | None = None
+
+    def ours(self, call: Callable[[], Any]) -> Contestant:
+        """execspace as a contestant: launches one after the other, then a fence."""
+        space = es.space(self.space)
+        return python_contestant(OURS, call, fence=space.fence)
 
     def views(
         self, count: int, shape: Sequence[int], layout: str = "right", dtype: Any = es.float64
@@ -37,7 +46,10 @@ class Session:
         rng = np.random.default_rng(1)
         made = []
         for n in range(count):
-            view = es.View(tuple(shape), dtype, label=f"v{n}", space=self.space, layout=layout)
+            view = es.View(
+                tuple(shape), dtype, label=f"v{n}", space=self.space, memory=self.memory,
+                layout=layout,
+            )  # fmt: skip
             np.asarray(view)[...] = rng.random(tuple(shape))
             made.append(view)
         return made

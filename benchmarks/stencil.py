@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from c_loops import Function, collapses, contiguous_index, loop_order, nest
 from numba_loops import prange_function
-from paired import OURS, Case, Contestant, array_check, fastest, python_contestant
+from paired import Case, Contestant, array_check, fastest, python_contestant
 from session import Session
 
 import execspace as es
@@ -72,7 +72,7 @@ def _case(session: Session, rank: int, layout: str, in_cache: bool) -> Case:
     a, b = arrays
     policy = es.MDRangePolicy((1,) * rank, [n - 1 for n in shape], space=session.space)
     ours = partial(es.parallel_for, policy, KERNELS[rank], S, *views)
-    contestants = [python_contestant(OURS, ours)]
+    contestants = [session.ours(ours)]
     if session.compiler is not None:
         contestants.append(_c_heat(session, layout, arrays))
     at = [

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from c_loops import Function, collapses, contiguous_index, loop_order, nest
 from numba_loops import prange_function
-from paired import OURS, Case, Contestant, array_check, fastest, python_contestant
+from paired import Case, Contestant, array_check, fastest, python_contestant
 from session import Session
 
 import execspace as es
@@ -79,7 +79,7 @@ def _case(session: Session, rank: int, layout: str, in_cache: bool) -> Case:
     a, b, c = arrays
     policy = es.MDRangePolicy((0,) * rank, shape, space=session.space)
     ours = partial(es.parallel_for, policy, KERNELS[rank - 1], S, *views)
-    contestants = [python_contestant(OURS, ours)]
+    contestants = [session.ours(ours)]
     if session.compiler is not None:
         contestants.append(_c_triad(session, layout, arrays))
     order = loop_order(rank, layout)

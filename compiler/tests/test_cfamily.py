@@ -181,7 +181,7 @@ def typed(a):
 
 def text(
     kernel, *arguments, rank=1, pattern="for", reducer=None, tiled=False, flat=True, group=8,
-    narrow=False, **options,
+    narrow=False, disjoint=False, **options,
 ):  # fmt: skip
     """Text of a launch: a pure function of the kernel, the types and the mapping."""
     given = None if reducer is None else as_reducer(reducer)
@@ -190,7 +190,9 @@ def text(
     captures = () if given is None else reducer_captures(given)
     spec = LaunchSpec(pattern, policy, types, reducer=given, captures=captures)
     lowered = lower_kernel(es.Kernel(kernel, **options), spec)
-    return device_text(lowered, OPENCL, flat=flat, group=group, narrow=narrow)
+    return device_text(
+        lowered, OPENCL, flat=flat, group=group, narrow=narrow, disjoint=disjoint
+    )
 
 
 F3, L3 = ("float64[3]",) * 2, ("float64[3,left]",) * 2
@@ -205,6 +207,7 @@ CASES = {
     "stencil.left.chunked": (stencil, L3, {"rank": 3, **CHUNKED}),
     "stencil.tiled": (stencil, F3, {"rank": 3, "tiled": True, "narrow": True}),
     "stencil.tiled.chunked": (stencil, F3, {"rank": 3, "tiled": True, **CHUNKED}),
+    "stencil.disjoint": (stencil, F3, {"rank": 3, "disjoint": True, **CHUNKED}),
     "sum.flat": (total, ("float32[1]",), {**REDUCE, "reducer": es.Sum}),
     "sum.chunked": (total, ("int32[1]",), {**REDUCE, "reducer": es.Sum, **CHUNKED}),
     "sum.compensated": (

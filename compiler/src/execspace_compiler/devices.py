@@ -51,7 +51,13 @@ class DeviceText:
 
 
 def device_text(
-    lowered: Lowered, dialect: Dialect, *, flat: bool, group: int, narrow: bool = False
+    lowered: Lowered,
+    dialect: Dialect,
+    *,
+    flat: bool,
+    group: int,
+    narrow: bool = False,
+    disjoint: bool = False,
 ) -> DeviceText:
     """The text of a lowered kernel in a dialect.
 
@@ -68,6 +74,8 @@ def device_text(
         There are less than 2^32 units, so that 32 bits number them: several times as fast a
         division on GPUs. A flat parallel_for then has a work-item for each unit. Of use where
         the mapping is flat.
+    disjoint : bool
+        No two Views of which one is written overlap in memory; see `overlap.pairs_to_check`.
     """
     spec = lowered.spec
     reduction = lowered.reduction
@@ -84,7 +92,7 @@ def device_text(
     outs = tuple(argument_type(t) for t in spec.out)
     views = tuple(t for t in outs if isinstance(t, ViewTy))
     entries = Entries(lowered, views, flat, group, once=narrow)
-    printer = CPrinter(lowered.module(*functions), dialect)
+    printer = CPrinter(lowered.module(*functions, disjoint=disjoint), dialect)
     lines = tuple(printer.text(entries.print))
     locs = tuple(getattr(line, "loc", None) for line in lines)
     return DeviceText(lines, locs, entries.entry(), lowered, order)

@@ -114,10 +114,26 @@ def _check_instance(instance: ExecutionSpace | None, target: View, source: View)
     note(instance)
 
 
-def _extent_of_bytes(view: View) -> tuple[int, int]:
-    low = sum((n - 1) * s for n, s in zip(view.shape, view.strides, strict=True) if s < 0)
+def extent_of_bytes(view: View) -> tuple[int, int]:
+    """Addresses of a View's first byte and of the one past its last; it must not be empty."""
+    low = 0
+    if view.mapping is None:
+        low = sum((n - 1) * s for n, s in zip(view.shape, view.strides, strict=True) if s < 0)
     start = view.data_ptr + low * view.dtype.itemsize
     return start, start + view.span * view.dtype.itemsize
+
+
+def may_overlap(a: View, b: View) -> bool:
+    """Whether the bytes between the ends of two Views meet; they may lie between each other."""
+    x, y = a.allocation, b.allocation
+    if x is not y and (
+        x.pointer + x.nbytes <= y.pointer or y.pointer + y.nbytes <= x.pointer
+    ):  # most Views are not parts of one array, and this is cheaper to find out
+        return False
+    if not (a.size and b.size):
+        return False
+    (low, high), (first, last) = extent_of_bytes(a), extent_of_bytes(b)
+    return low < last and first < high
 
 
 def share_elements(a: View, b: View) -> bool:
@@ -151,7 +167,7 @@ def _copy(target: View, source: View, instance: ExecutionSpace | None) -> None:
         )
     _check_instance(instance, target, source)
     if target.size and to is from_:
-        (a, b), (c, d) = _extent_of_bytes(target), _extent_of_bytes(source)
+        (a, b), (c, d) = extent_of_bytes(target), extent_of_bytes(source)
         if a < d and c < b and share_elements(target, source):
             raise ViewError(
                 f"deep_copy: View '{target.label}' and View '{source.label}' overlap in memory; "

@@ -132,6 +132,28 @@ def test_sub_views_begin_inside_of_their_buffer(opencl):
     assert (fetch(y) == expected).all()
 
 
+def test_views_that_overlap_have_a_program_of_their_own(opencl, programs):
+    """The usual one is compiled as if no store changed another View."""
+
+    @es.kernel
+    def shift(i, x, y):
+        y[i] = x[i] + 1
+
+    x, y = buffer(opencl, 20, 1.0), buffer(opencl, 20, 1.0)
+    policy = on(opencl, 10)
+    es.parallel_for(policy, shift, x[:10], y[:10])
+    es.parallel_for(policy, shift, x[:10], x[10:])  # halves of one View are apart
+    assert [p.text.source.count(" restrict ") for p in programs] == [2]
+    es.parallel_for(policy, shift, x[:10], x[:10])
+    es.parallel_for(policy, shift, x[:20:2], x[1::2])  # between each other
+    assert [p.text.source.count(" restrict ") for p in programs] == [2, 0]
+    expected = np.ones(20)
+    expected[10:] = 2
+    expected[:10] = 2
+    expected[1::2] = expected[::2] + 1
+    assert (fetch(x) == expected).all() and (fetch(y)[:10] == 2).all()
+
+
 def test_host_memory_is_used_in_place(opencl):
     if not opencl.found.is_cpu:
         pytest.skip("host memory is out of the reach of a GPU")

@@ -40,11 +40,12 @@ from ..diagnostics import Diagnostic, Loc
 from ..fingerprint import fingerprint
 from ..mapping import index_order
 from ..modules import Assertion
+from ..overlap import written_pairs
 from ..pipeline import Lowered, check_limits, lower_kernel
 from ..printers.numba import VERSION
 from ..results import check_out, result_maker, result_shape, store_result
 from ..types import ViewTy
-from .launch_text import Launcher, launch_module, written_pairs
+from .launch_text import Launcher, launch_module
 from .output import flush_c_output
 from .wide import aligned_call, refuse_wide
 

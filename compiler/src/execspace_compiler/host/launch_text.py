@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from .. import ir
 from ..cost import cost
 from ..mapping import chunk_function, items_function, units_function
+from ..overlap import pairs_to_check
 from ..partials import (
     PART_STRIDE,
     entries,
@@ -45,29 +46,6 @@ class Launcher:
 
     name: str
     parts: int = 1
-
-
-def written_pairs(lowered: Lowered) -> list[tuple[ir.Var, ir.Var]]:
-    """Pairs of Views of a parallel_for of which one is written: they must not overlap."""
-    if lowered.reduction is not None:
-        return []
-    written = ir.written_views(lowered.body)
-    views = [p for p in lowered.body.parameters if isinstance(p.type, ViewTy)]
-    return [
-        (a, b)
-        for n, a in enumerate(views)
-        for b in views[n + 1 :]
-        if a.name in written or b.name in written
-    ]
-
-
-def _pairs_to_check(lowered: Lowered) -> list[tuple[ir.Var, ir.Var]]:
-    """Those pairs of which nobody has promised, by the trait "restrict", that they do not."""
-    return [
-        (a, b)
-        for a, b in written_pairs(lowered)
-        if not any(isinstance(v.type, ViewTy) and "restrict" in v.type.traits for v in (a, b))
-    ]
 
 
 def _overlap_check(pairs: list[tuple[ir.Var, ir.Var]]) -> list[str]:
@@ -152,7 +130,7 @@ def _launch_text(
         *(_passes(printer, pointers, inputs) if scan else []),
         f"@numba.njit([({signature},)], cache=True, {printer.options()}{parallel})",
         f"def launch(_parts, {', '.join(taken)}):",
-        *(_overlap_check(_pairs_to_check(lowered)) if module.disjoint else []),
+        *(_overlap_check(pairs_to_check(lowered)) if module.disjoint else []),
         f"    _total = {function_name('_units')}({', '.join(bounds)})",
         "    _threads = _parts",
         "    _parts = abs(_parts)",

@@ -21,6 +21,7 @@ from execspace_compiler.assertions import failure
 from execspace_compiler.devices import DeviceText, device_text
 from execspace_compiler.ir import written_views
 from execspace_compiler.mapping import index_order
+from execspace_compiler.overlap import pairs_to_check, written_pairs
 from execspace_compiler.pipeline import Lowered, lower_kernel
 from execspace_compiler.printers.cfamily.collectives import ROWS, SLOT
 from execspace_compiler.printers.cfamily.dialects import OPENCL, OPENCL_NVIDIA
@@ -79,10 +80,14 @@ def compile_plan(space: OpenCLSpace, kernel: Kernel, spec: LaunchSpec) -> OpenCL
 class _Program:
     """Kernels of one text, and the arguments that they have."""
 
-    def __init__(self, space: OpenCLSpace, lowered: Lowered, group: int, narrow: bool) -> None:
+    def __init__(
+        self, space: OpenCLSpace, lowered: Lowered, group: int, narrow: bool, disjoint: bool
+    ) -> None:
         nvidia = "NVIDIA" in space.device.platform.name
         dialect = OPENCL_NVIDIA if nvidia else OPENCL
-        self.text = device_text(lowered, dialect, flat=space.flat, group=group, narrow=narrow)
+        self.text = device_text(
+            lowered, dialect, flat=space.flat, group=group, narrow=narrow, disjoint=disjoint
+        )
         program = build(space, self.text)
         self.kernels = [getattr(program, name) for name in self.text.entry.kernels]
         self.records: list[bytes | None] = [None for _ in self.kernels]
@@ -127,11 +132,15 @@ class _Launch:
         self.order = index_order(lowered.body, lowered.spec)
         self.reduces = lowered.reduction is not None
         self.group = space.group if self.reduces else _GROUP if space.flat else 1
-        self.usual = _Program(space, lowered, self.group, narrow=space.flat)
+        self.pairs = pairs_to_check(lowered)
+        self.disjoint = bool(written_pairs(lowered))
+        self.programs: dict[tuple[bool, bool], _Program] = {}
+        self.usual = self.program(space.flat, self.disjoint)
         while self.usual.largest < self.group:
             self.group //= 2
             if self.reduces:  # their texts depend on it
-                self.usual = _Program(space, lowered, self.group, narrow=space.flat)
+                self.programs.clear()
+                self.usual = self.program(space.flat, self.disjoint)
         self.entry = self.usual.text.entry
         self.shape = self.spec.array_shape
         self.scratch: Any = None
@@ -144,22 +153,23 @@ class _Launch:
             if self.shape is None:
                 self.make = result_maker(self.spec, names)
 
-    @cached_property
-    def wide(self) -> _Program:
-        """For ranges of 2^32 units and more."""
-        if not self.space.flat:
-            return self.usual
-        return _Program(self.space, self.lowered, self.group, narrow=False)
+    def program(self, narrow: bool, disjoint: bool) -> _Program:
+        """The kernels for ranges of less than 2^32 units, and for Views that do not overlap."""
+        found = self.programs.get((narrow, disjoint))
+        if found is None:
+            found = _Program(self.space, self.lowered, self.group, narrow, disjoint)
+            self.programs[narrow, disjoint] = found
+        return found
 
     def caller(self) -> Callable[[tuple[int, ...], tuple[Any, ...]], Any]:
         """The hot path, with all that is known of the launch written out."""
+        arguments = self.lowered.body.parameters[self.lowered.leading :]
         text = caller_text(
-            self.spec,
+            self.lowered,
             self.entry,
             self.order,
-            self.space.flat,
-            self.lowered.limits,
-            self.name,
+            self.space,
+            [(arguments.index(a), arguments.index(b)) for a, b in self.pairs],
             self.watched,
         )
         scope: dict[str, Any] = {"launch": self, **text.scope}
@@ -167,11 +177,14 @@ class _Launch:
         found: Callable[[tuple[int, ...], tuple[Any, ...]], Any] = scope["call"]
         return found
 
-    def run(self, units: int, record: bytes, buffers: list[Any]) -> Any:
+    def run(self, units: int, record: bytes, buffers: list[Any], overlap: bool) -> Any:
         """Launch with packed numbers and device buffers."""
         try:
             with self.lock:
-                program = self.usual if units < 1 << 32 else self.wide
+                program = self.usual
+                if overlap or units >= 1 << 32:
+                    narrow = self.space.flat and units < 1 << 32
+                    program = self.program(narrow, self.disjoint and not overlap)
                 if self.reduces:
                     return self._reduce(program, units, record, buffers)
                 if units:
@@ -183,14 +196,21 @@ class _Launch:
     def _failed(self, error: cl.Error) -> Exception:
         return driver_error(f"Kernel '{self.name}'", self.space.found, error)
 
-    def run_watched(self, units: int, record: bytes, buffers: list[Any]) -> Any:
+    def run_watched(self, units: int, record: bytes, buffers: list[Any], overlap: bool) -> Any:
         """As `run`, for kernels that print or assert: blocks until they are done."""
         try:
-            return self._run_watched(units, record, buffers)
+            return self._run_watched(units, record, buffers, overlap)
         except cl.Error as error:
             raise self._failed(error) from error
 
-    def _run_watched(self, units: int, record: bytes, buffers: list[Any]) -> Any:
+    def run_blocking(self, units: int, record: bytes, buffers: list[Any], overlap: bool) -> Any:
+        """As `run`, for kernels that take memory of the host by its address."""
+        try:
+            return self.run(units, record, buffers, overlap)
+        finally:
+            self.queue.finish()
+
+    def _run_watched(self, units: int, record: bytes, buffers: list[Any], overlap: bool) -> Any:
         status = None
         if self.entry.status:
             table = np.zeros(2 + self.spec.policy.rank, np.int64)
@@ -199,7 +219,7 @@ class _Launch:
             buffers = [*buffers, status]
         if self.lowered.prints:
             sys.stdout.flush()  # so that text of Python and of the driver comes in order
-        result = self.run(units, record, buffers)
+        result = self.run(units, record, buffers, overlap)
         self.queue.finish()
         if status is not None:
             cl.enqueue_copy(self.queue, table, status, is_blocking=True)
@@ -208,16 +228,20 @@ class _Launch:
                 raise failure(self.name, self.lowered.assertions, code, indices)
         return result
 
-    def run_on_host(self, units: int, values: list[int], pack: Any, views: list[Any]) -> Any:
-        """Launch on Views of which some are in host memory; blocks, and gives them back."""
+    def run_on_host(
+        self, units: int, values: list[int], pack: Any, views: list[Any], overlap: bool
+    ) -> Any:
+        """Launch on Views of which some are lent by the host; blocks, and gives them back."""
         try:
-            return self._run_on_host(units, values, pack, views)
+            return self._run_on_host(units, values, pack, views, overlap)
         except cl.Error as error:
             raise self._failed(error) from error
         except struct.error as error:
             raise OverflowError(str(error)) from None
 
-    def _run_on_host(self, units: int, values: list[int], pack: Any, views: list[Any]) -> Any:
+    def _run_on_host(
+        self, units: int, values: list[int], pack: Any, views: list[Any], overlap: bool
+    ) -> Any:
         on_host = [view for _, view in views if view.memory_space is HOST and view.size]
         lent = lend(self.space.context, on_host) if on_host else []
         given = iter(lent)
@@ -235,7 +259,7 @@ class _Launch:
             values[place] = first if view.dtype.fields is not None else first // view.dtype.itemsize
         run = self.run_watched if self.watched else self.run
         try:
-            return run(units, pack(*values), buffers)
+            return run(units, pack(*values), buffers, overlap)
         finally:  # what a kernel stored before its assertion failed counts as well
             for buffer in changed:
                 self._give_back(buffer)

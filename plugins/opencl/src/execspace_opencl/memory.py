@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyopencl as cl
 
 from execspace import HOST, Allocation, ExecutionSpace, MemorySpace, View, profiling
+from execspace.copying import extent_of_bytes
 from execspace.memory import out_of_memory
 
 from .programs import program
@@ -22,6 +23,7 @@ from .programs import program
 if TYPE_CHECKING:
     from .space import OpenCLSpace
 
+WORD = 4  # atomic steps on bytes and shorts exchange the word that they are in
 _MOST_RANK = 8
 _ALIGNMENT = 4096
 
@@ -40,7 +42,7 @@ class _Addresses:
             return start
 
 
-_addresses = _Addresses()
+_handed_out = _Addresses()
 
 
 class Buffer(cl.Buffer):  # type: ignore[misc]
@@ -70,7 +72,7 @@ class BufferMemory(MemorySpace):
                 )
         except cl.Error as error:
             raise out_of_memory(label, nbytes, self) from error
-        return Allocation(_addresses.take(size), nbytes, label, self, buffer)
+        return Allocation(_handed_out.take(size), nbytes, label, self, buffer)
 
     def reaches(self, other: MemorySpace) -> bool:
         return other is self or other.host_accessible
@@ -96,7 +98,7 @@ class BufferMemory(MemorySpace):
                 np.empty(1, dst.dtype)[0] = int(value)  # OverflowError where it does not fit
             pattern[...] = value
             if dst.span_is_contiguous and dst.mapping is None and dst.dtype.itemsize in _PATTERNS:
-                first = place_of(dst) + lowest(dst) - dst.data_ptr
+                first = place_of(dst) + extent_of_bytes(dst)[0] - dst.data_ptr
                 cl.enqueue_fill_buffer(
                     queue, dst.allocation.owner, pattern, first, dst.size * dst.dtype.itemsize
                 )
@@ -277,6 +279,27 @@ __kernel void es_move(
 """
 
 
+class _Address(cl.SVM):  # type: ignore[misc]
+    """An address of the host as kernels take it; can be remembered without being kept."""
+
+    __slots__ = ("__weakref__",)
+
+
+class _HostAddresses(dict[int, _Address]):
+    """Arguments for addresses of the host, made once each: what is there does not matter."""
+
+    most = 4096
+
+    def __missing__(self, address: int) -> _Address:
+        if len(self) >= self.most:
+            self.clear()
+        made = self[address] = _Address(_bytes_at(address, 1, False))
+        return made
+
+
+addresses = _HostAddresses()
+
+
 def lend(context: Any, views: list[View]) -> list[tuple[Buffer, int]]:
     """Buffers over host memory, for a device that is the host's processor.
 
@@ -322,19 +345,10 @@ def _unit(view: View) -> int:
     return 1 if view.dtype.fields is not None else view.dtype.itemsize
 
 
-def lowest(view: View) -> int:
-    """Address of the first byte of a View that is not empty; strides may be negative."""
-    if view.mapping is not None:
-        return view.data_ptr
-    pairs = zip(view.shape, view.strides, strict=True)
-    return view.data_ptr + sum((n - 1) * s for n, s in pairs if s < 0) * view.dtype.itemsize
-
-
 def _ends(view: View) -> tuple[int, int]:
-    low = lowest(view)
-    high = low + view.span * view.dtype.itemsize
-    if _unit(view) < 4:  # atomic steps on bytes and shorts exchange the word that they are in
-        low, high = low - low % 4, high + -high % 4
+    low, high = extent_of_bytes(view)
+    if _unit(view) < WORD:
+        low, high = low - low % WORD, high + -high % WORD
     return low, high
 
 
@@ -351,4 +365,4 @@ def _bytes_at(address: int, nbytes: int, readonly: bool) -> npt.NDArray[Any]:
     return np.asarray(_Block(address, nbytes, readonly))
 
 
-__all__ = ["HOST", "Buffer", "BufferMemory", "Mover", "lend", "lowest", "place_of"]
+__all__ = ["HOST", "WORD", "Buffer", "BufferMemory", "Mover", "addresses", "lend", "place_of"]

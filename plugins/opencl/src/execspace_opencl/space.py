@@ -23,7 +23,7 @@ from execspace import (
 
 from .devices import Found, choose, driver_error
 from .memory import Buffer, BufferMemory, Mover
-from .svm import SharedMemory, has_svm
+from .svm import SharedMemory, has_svm, has_system_svm
 
 
 class OpenCLSpace(ExecutionSpace):
@@ -39,6 +39,8 @@ class OpenCLSpace(ExecutionSpace):
         One call of the kernel for each work-item (GPUs), not a contiguous part (CPUs).
     group : int
         Work-items of a group in reductions and scans.
+    takes_addresses : bool
+        Kernels take memory of the host by its address, whoever allocated it.
     """
 
     def __init__(self, device: str | None = None, parent: OpenCLSpace | None = None) -> None:
@@ -55,6 +57,7 @@ class OpenCLSpace(ExecutionSpace):
         self.device = self.found.device
         shared = SharedMemory(self) if parent is None and has_svm(self.device) else None
         self.shared: SharedMemory | None = shared if parent is None else parent.shared
+        self.takes_addresses = self.found.is_cpu and has_system_svm(self.device)
         self.queue = cl.CommandQueue(self.context, self.device)
         self.flat = _is_flat(self.found)
         largest = int(self.device.max_work_group_size)

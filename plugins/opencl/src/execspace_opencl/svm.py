@@ -23,8 +23,17 @@ _ALIGNMENT = 64
 
 def has_svm(device: Any) -> bool:
     """Whether host and device may use the same allocation without mapping it."""
+    return _has(device, cl.device_svm_capabilities.FINE_GRAIN_BUFFER)
+
+
+def has_system_svm(device: Any) -> bool:
+    """Whether kernels may use any memory of the host, whoever allocated it, by its address."""
+    return _has(device, cl.device_svm_capabilities.FINE_GRAIN_SYSTEM)
+
+
+def _has(device: Any, ability: int) -> bool:
     try:
-        return bool(device.svm_capabilities & cl.device_svm_capabilities.FINE_GRAIN_BUFFER)
+        return bool(device.svm_capabilities & ability)
     except (cl.Error, AttributeError):  # a device of OpenCL 1
         return False
 

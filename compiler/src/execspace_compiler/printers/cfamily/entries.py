@@ -184,7 +184,8 @@ class Entries:
         assert isinstance(p.type, ViewTy)
         self.buffers.append(n)
         self.fields.append(Field(f"_v{n}", Scalar("int64"), "first", n))
-        pointers.append(printer.pointer(p.type, f"_b{n}"))
+        alone = f"{printer.dialect.restrict} " if printer.module.disjoint else ""
+        pointers.append(printer.pointer(p.type, f"{alone}_b{n}"))
         own = printer.pointer(p.type, printer.identifier(p.name))
         head.append(f"{own} = _b{n} + _a._v{n};")
 
