@@ -190,9 +190,7 @@ def text(
     captures = () if given is None else reducer_captures(given)
     spec = LaunchSpec(pattern, policy, types, reducer=given, captures=captures)
     lowered = lower_kernel(es.Kernel(kernel, **options), spec)
-    return device_text(
-        lowered, OPENCL, flat=flat, group=group, narrow=narrow, disjoint=disjoint
-    )
+    return device_text(lowered, OPENCL, flat=flat, group=group, narrow=narrow, disjoint=disjoint)
 
 
 F3, L3 = ("float64[3]",) * 2, ("float64[3,left]",) * 2

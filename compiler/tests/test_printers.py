@@ -13,6 +13,7 @@ import pytest
 from execspace import Kernel, LaunchSpec, ViewType
 from execspace.space import policy_spec
 from execspace_compiler import lower_kernel
+from execspace_compiler.host.fork import Fork
 from execspace_compiler.host.launch_text import Launcher, launch_module
 from execspace_compiler.mapping import index_order
 from execspace_compiler.printers.oracle import OraclePrinter
@@ -66,13 +67,14 @@ def check(name, text):
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("launcher", ["serial", "libgomp", "prange"])
+@pytest.mark.parametrize("launcher", ["serial", "libgomp", "prange", "fork"])
 def test_numba_text(lower, case, launcher):
     kernel, arguments, options = CASES[case]
     lowered = lower(kernel, *arguments, **options)
     order = index_order(lowered.body, lowered.spec)
     disjoint = case != "norm"
-    text = launch_module(lowered, order, Launcher(launcher, 4), disjoint)
+    threads = Launcher(launcher, 4, Fork(map) if launcher == "fork" else None)
+    text = launch_module(lowered, order, threads, disjoint)
     compile(text, case, "exec")
     check(f"{case}.{launcher}.py.txt", text)
 
