@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from ctypes import addressof
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -45,6 +46,7 @@ from ..pipeline import Lowered, check_limits, lower_kernel
 from ..printers.numba import VERSION
 from ..results import check_out, result_maker, result_shape, store_result
 from ..types import ViewTy
+from .fork import checked_call
 from .launch_text import Launcher, launch_module
 from .output import flush_c_output
 from .wide import aligned_call, refuse_wide
@@ -161,6 +163,8 @@ def compile_plan(
     from_disk = bool(launch.stats.cache_hits)
     overlapping = _Overlapping(space, kernel, spec, launcher) if disjoint else None
     call = _caller(kernel.name, spec, entry, launcher, overlapping, module)
+    if launcher.fork is not None:
+        call = checked_call(call, kernel.name, launcher.fork)
     if module.ALIGNED:
         call = aligned_call(call, kernel.name, module.ALIGNED)
     if module.PRINTS or module.ASSERTIONS:
@@ -272,9 +276,11 @@ def _caller(
         names.append("status")
         passed.append("status")
     parts = "1" if launcher.name == "serial" else f"{launcher.parts} * sign"
+    if launcher.fork is not None:
+        parts += ", addressof(table())"
     lines = [
         "def call(bounds, args, entry=entry, overlapping=overlapping, refuse=refuse, "
-        "limits=limits, empty=empty, make=make, store=store):",
+        "limits=limits, empty=empty, make=make, store=store, table=table, addressof=addressof):",
         f"    {bounds}, = bounds",
     ]
     if names:
@@ -284,6 +290,7 @@ def _caller(
     scope: dict[str, Any] = {
         "entry": entry, "overlapping": overlapping, "refuse": partial(check_limits, kernel),
         "limits": module.LIMITS, "empty": None, "make": None, "store": None,
+        "table": launcher.fork and launcher.fork.table, "addressof": addressof,
     }  # fmt: skip
     shape = spec.array_shape
     if shape is not None:

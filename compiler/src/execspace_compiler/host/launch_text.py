@@ -6,7 +6,8 @@ calling thread or on a team. A pure function of IR, so goldens need no Numba.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from .. import ir
 from ..cost import cost
@@ -27,6 +28,9 @@ from ..reductions import Reduction
 from ..types import Pointer, Scalar, ViewTy
 from .wide import aligned_views
 
+if TYPE_CHECKING:
+    from .fork import Fork
+
 # Below this much work, in additions, a range runs on the calling thread: waking a team costs
 # about a microsecond when it is spinning, and far more when it sleeps.
 SERIAL_WORK = 16_000
@@ -39,13 +43,33 @@ class Launcher:
     Attributes
     ----------
     name : str
-        "serial", "libgomp" (a direct call of GOMP_parallel) or "prange" (Numba's own layer).
+        "serial", "libgomp" (a direct call of GOMP_parallel), "prange" (Numba's own layer) or
+        "fork" (threads that the space brings itself).
     parts : int
         Parts that a large range is split into; reductions join in the order of parts.
+    fork : Fork or None
+        Of "fork": what runs the parts.
+    serial_work : int
+        Ranges of less work, in additions, run on the calling thread.
     """
 
     name: str
     parts: int = 1
+    fork: Fork | None = field(default=None, repr=False)  # no part of the text, so of no cache key
+    serial_work: int = SERIAL_WORK
+
+    def __post_init__(self) -> None:
+        if self.name not in ("serial", "libgomp", "prange", "fork"):
+            raise ValueError(
+                f"Launcher({self.name!r}): expected 'serial', 'libgomp', 'prange' or 'fork'."
+            )
+        if self.parts < 1:
+            raise ValueError(f"Launcher: parts={self.parts}; expected a positive number.")
+        if (self.name == "fork") != (self.fork is not None):
+            raise ValueError(
+                f"Launcher({self.name!r}, fork={self.fork!r}): 'fork', and no other, takes the "
+                f"Fork that runs its parts."
+            )
 
 
 def _overlap_check(pairs: list[tuple[ir.Var, ir.Var]]) -> list[str]:
@@ -123,6 +147,9 @@ def _launch_text(
     if reduction is not None and reduction.array is not None:
         taken.append("_out")
         kinds.append("numba.int64")
+    if launcher.name == "fork":
+        taken.insert(0, "_fork")
+        kinds.insert(0, "numba.int64")
     signature = ", ".join(["numba.int64", *kinds])
     work = cost(lowered.body, lowered.functions)
     parallel = ", parallel=True" if launcher.name == "prange" else ""
@@ -136,7 +163,7 @@ def _launch_text(
         "    _parts = abs(_parts)",
     ]
     if launcher.name != "serial" and work is not None:
-        few = SERIAL_WORK // max(work, 1)
+        few = launcher.serial_work // max(work, 1)
         out += [
             f"    if {function_name('_items')}({', '.join(bounds)}) < {few}:",
             "        _parts = 1",
@@ -249,6 +276,9 @@ def _spread(launcher: Launcher, chunk: str, args: list[str], reduces: bool = Fal
         return ["    " + line for line in each_part("range")]
     if launcher.name == "prange":
         team = each_part("numba.prange")
+    elif launcher.name == "fork":
+        call_ = "call_reduce" if reduces else "call_for"
+        team = [f"_r.{call_}({name}, _fork, _parts, _total, ({', '.join(args)},))"]
     else:
         fork = "fork_reduce" if reduces else "fork_for"
         team = [f"_r.{fork}({name}, _threads, _parts, _total, ({', '.join(args)},))"]

@@ -78,4 +78,13 @@ from .memory import (
     workspace,
 )
 from .messages import fail, printf
-from .teams import fork_for, fork_reduce, reduce_max, reduce_min, reduce_prod, reduce_sum
+from .teams import (
+    call_for,
+    call_reduce,
+    fork_for,
+    fork_reduce,
+    reduce_max,
+    reduce_min,
+    reduce_prod,
+    reduce_sum,
+)

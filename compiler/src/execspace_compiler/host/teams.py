@@ -60,9 +60,9 @@ reduce_min, reduce_max = _extreme("minimum", "<"), _extreme("maximum", ">")
 # -- fork and join ----------------------------------------------------------------------------
 
 
-def _fork(reduces):
+def _fork(reduces, outline):
     @intrinsic
-    def function(typingctx, chunk, threads, parts, total, args):
+    def function(typingctx, chunk, team, parts, total, args):
         """Call chunk(first, last, [part,] *args) for each part, on a team of threads."""
         kinds = tuple(args.types)
         head = (types.int64,) * (3 if reduces else 2)
@@ -74,13 +74,18 @@ def _fork(reduces):
             compiled = chunk.dispatcher.get_compile_result(chunk_signature)
             context.add_linking_libs([compiled.library])
 
-            def call_chunk(b, first, last, part, values):
+            def call_chunk(b, part, n_parts, n_units, *values):
+                first = b.sdiv(b.mul(part, n_units), n_parts)
+                after = b.add(part, llvm.Constant(_I64, 1))
+                last = b.sdiv(b.mul(after, n_units), n_parts)
                 numbers = [first, last, part] if reduces else [first, last]
                 context.call_internal_no_propagate(
                     b, compiled.fndesc, chunk_signature, [*numbers, *values]
                 )
 
-            _outline(context, builder, team, n_parts, n_units, packed, args, call_chunk)
+            fields = [n_parts, n_units, *cgutils.unpack_tuple(builder, packed)]
+            layout = [_I64, _I64, *(context.get_value_type(t) for t in kinds)]
+            outline(builder, team, llvm.LiteralStructType(layout), fields, call_chunk)
             return context.get_dummy_value()
 
         return signature, codegen
@@ -88,42 +93,62 @@ def _fork(reduces):
     return function
 
 
-def _outline(context, builder, team, parts, total, packed, args, call_chunk):
-    """Emit GOMP_parallel over a function that runs every team-th part."""
-    module = builder.module
-    kinds = tuple(args.types)
-    layout = llvm.LiteralStructType([_I64, _I64, *(context.get_value_type(t) for t in kinds)])
+def _shared(builder, layout, fields):
+    """A record on the stack of the launch, which all threads read."""
     shared = cgutils.alloca_once(builder, layout)
     record = llvm.Constant(layout, llvm.Undefined)
-    fields = [parts, total, *cgutils.unpack_tuple(builder, packed)]
     for n, value in enumerate(fields):
         record = builder.insert_value(record, value, n)
     builder.store(record, shared)
+    return builder.bitcast(shared, _I8P)
 
-    outlined = llvm.Function(
-        module, llvm.FunctionType(llvm.VoidType(), [_I8P]), module.get_unique_name("team_member")
-    )
-    outlined.linkage = "internal"
-    b = llvm.IRBuilder(outlined.append_basic_block("entry"))
-    inner = b.load(b.bitcast(outlined.args[0], layout.as_pointer()))
-    n_parts, n_units, *values = (b.extract_value(inner, n) for n in range(len(fields)))
+
+def _outlined(builder, layout, more):
+    """A function of the shared record and `more`, a builder of its body, and the fields."""
+    kind = llvm.FunctionType(llvm.VoidType(), [_I8P, *more])
+    module = builder.module
+    function = llvm.Function(module, kind, module.get_unique_name("team_member"))
+    function.linkage = "internal"
+    b = llvm.IRBuilder(function.append_basic_block("entry"))
+    record = b.load(b.bitcast(function.args[0], layout.as_pointer()))
+    return function, b, [b.extract_value(record, n) for n in range(len(layout.elements))]
+
+
+def _on_openmp(builder, threads, layout, fields, call_chunk):
+    """Emit GOMP_parallel over a function that runs every threads-th part."""
+    shared = _shared(builder, layout, fields)
+    outlined, b, values = _outlined(builder, layout, [])
     number = llvm.FunctionType(_I32, [])
     ask = [
-        cgutils.get_or_insert_function(module, number, name)
+        cgutils.get_or_insert_function(builder.module, number, name)
         for name in ("omp_get_thread_num", "omp_get_num_threads")
     ]
     member, members = (b.sext(b.call(f, []), _I64) for f in ask)
     # The runtime may grant fewer threads than asked for; every part is run all the same.
-    with cgutils.for_range_slice(b, member, n_parts, members) as (part, _):
-        first = b.sdiv(b.mul(part, n_units), n_parts)
-        after = b.add(part, llvm.Constant(_I64, 1))
-        call_chunk(b, first, b.sdiv(b.mul(after, n_units), n_parts), part, values)
+    with cgutils.for_range_slice(b, member, values[0], members) as (part, _):
+        call_chunk(b, part, *values)
     b.ret_void()
 
     kind = llvm.FunctionType(llvm.VoidType(), [outlined.type, _I8P, _I32, _I32])
-    parallel = cgutils.get_or_insert_function(module, kind, "GOMP_parallel")
-    arguments = [outlined, builder.bitcast(shared, _I8P), builder.trunc(team, _I32)]
+    parallel = cgutils.get_or_insert_function(builder.module, kind, "GOMP_parallel")
+    arguments = [outlined, shared, builder.trunc(threads, _I32)]
     builder.call(parallel, [*arguments, llvm.Constant(_I32, 0)])
 
 
-fork_for, fork_reduce = _fork(reduces=False), _fork(reduces=True)
+def _on_fork(builder, table, layout, fields, call_chunk):
+    """Emit a call of the C function in a `fork.Fork`'s table, with a function that runs a part."""
+    shared = _shared(builder, layout, fields)
+    outlined, b, values = _outlined(builder, layout, [_I64])
+    call_chunk(b, outlined.args[1], *values)
+    b.ret_void()
+
+    words = builder.inttoptr(table, _I64.as_pointer())
+    pending = builder.gep(words, [llvm.Constant(_I64, 1)])
+    builder.store(builder.add(builder.load(pending), llvm.Constant(_I64, 1)), pending)
+    kind = llvm.FunctionType(llvm.VoidType(), [outlined.type, _I8P, _I64, _I8P])
+    fork = builder.inttoptr(builder.load(words), kind.as_pointer())
+    builder.call(fork, [outlined, shared, fields[0], builder.bitcast(words, _I8P)])
+
+
+fork_for, fork_reduce = (_fork(reduces, _on_openmp) for reduces in (False, True))
+call_for, call_reduce = (_fork(reduces, _on_fork) for reduces in (False, True))

@@ -1,0 +1,140 @@
+"""Parts of a launch on threads that a space brings itself.
+
+Compiled code calls a C function with the parts of a range; here that function is a Python
+function of the space, which hands the parts to a thread pool, a scheduler, or whatever it has.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from execspace import LaunchError
+
+_PART = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
+_FORK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
+
+
+class Fork:
+    """Runs the parts of launches through a Python function, for ``Launcher("fork", ...)``.
+
+    Parameters
+    ----------
+    run : callable
+        ``run(part, parts)`` calls ``part(n)`` once for each `n` in ``range(parts)``, in any order
+        and on any threads, and returns when all of these calls have returned. ``part(n)`` blocks
+        until the part is done, and holds no lock of the interpreter meanwhile. One launch may
+        call `run` several times (a scan has two passes), and several threads may launch at the
+        same time.
+
+    Notes
+    -----
+    What `run` raises, the launch raises; parts that have not begun are then left out, and those
+    under way are waited for, because they use the memory of the launch. A `run` that returns
+    before all parts were called makes the launch raise LaunchError.
+    """
+
+    def __init__(self, run: Callable[[Callable[[int], None], int], None]) -> None:
+        if not callable(run):
+            raise TypeError(f"Fork({run!r}): expected a function run(part, parts).")
+        self.run = run
+        self._callback = _FORK(self._called)
+        self._local = threading.local()
+
+    def table(self) -> Any:
+        """Two int64 of the calling thread, for compiled code: the address of the C function
+
+        ``void fork(void (*part)(void *, int64_t), void *data, int64_t parts, void *table)``, and
+        the number of its calls that have not ended well.
+        """
+        found = getattr(self._local, "table", None)
+        if found is None:
+            address = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
+            found = self._local.table = (ctypes.c_int64 * 2)(address, 0)
+        return found
+
+    def failure(self, kernel: str) -> BaseException:
+        """What the launch that has just ended on this thread must raise."""
+        self.table()[1] = 0
+        found, self._local.failure = getattr(self._local, "failure", None), None
+        if found is None:  # Python could not even begin to call `run`
+            found = LaunchError(f"Kernel '{kernel}': the launch was interrupted.")
+        assert isinstance(found, BaseException)
+        return found
+
+    def _called(self, function: int, data: int, parts: int, table: int) -> None:
+        state = (ctypes.c_int64 * 2).from_address(table)
+        if state[1] > 1:
+            return  # an earlier pass of this launch failed
+        team = _Team(_PART(function), data, parts)
+        failure: BaseException | None = None
+        try:
+            self.run(team.part, parts)
+        except BaseException as error:
+            failure = error
+        while not team.ended:
+            try:
+                team.end()
+            except BaseException as error:
+                failure = error
+        if failure is None and team.waiting:
+            failure = LaunchError(
+                f"the space ran {parts - len(team.waiting)} of the {parts} parts of a launch; "
+                f"expected its run(part, parts) to call part(n) for each n in range(parts)."
+            )
+        if failure is None:
+            state[1] = 0
+        else:
+            self._local.failure = failure
+
+
+class _Team:
+    """The parts of one pass: which have not begun, and how many are under way."""
+
+    def __init__(self, call: Callable[[int, int], None], data: int, parts: int) -> None:
+        self.call = call
+        self.data = data
+        self.waiting = set(range(parts))
+        self.under_way = 0
+        self.over = self.ended = False
+        self.changed = threading.Condition()
+
+    def part(self, n: int) -> None:
+        with self.changed:
+            if self.over:
+                return  # the launch was given up, and its memory with it
+            if n not in self.waiting:
+                raise LaunchError(
+                    f"part({n!r}) was called twice, or there is no such part; expected one call "
+                    f"for each n in range(parts)."
+                )
+            self.waiting.remove(n)
+            self.under_way += 1
+        try:
+            self.call(self.data, n)
+        finally:
+            with self.changed:
+                self.under_way -= 1
+                self.changed.notify_all()
+
+    def end(self) -> None:
+        """Let no more parts begin, and wait for those under way."""
+        with self.changed:
+            self.over = True
+            while self.under_way:
+                self.changed.wait()
+            self.ended = True
+
+
+def checked_call(call: Callable[..., Any], kernel: str, fork: Fork) -> Callable[..., Any]:
+    """A launch that raises where its threads did not run all of it."""
+
+    def launch(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
+        result = call(bounds, args)
+        if fork.table()[1]:
+            raise fork.failure(kernel)
+        return result
+
+    return launch

@@ -1,0 +1,215 @@
+"""Threads that a space brings itself: `execspace_compiler.host.fork.Fork`, as a plugin uses it."""
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import execspace as es
+from execspace_compiler.host.fork import Fork
+from execspace_compiler.host.jit import compile_plan
+from execspace_compiler.host.launch_text import Launcher
+
+N = 100_003
+
+
+class PoolSpace(es.HostSort):
+    """A space whose parts run through a function that a test chooses."""
+
+    name = "pool"
+    memory_space = es.HOST
+
+    def __init__(self, run, parts=4):
+        self.launcher = Launcher("fork", parts, Fork(run))
+
+    def compile(self, kernel, spec):
+        return compile_plan(self, kernel, spec, self.launcher)
+
+    def fence(self, label=""):
+        pass
+
+
+@pytest.fixture(scope="module")
+def executor():
+    with ThreadPoolExecutor(4) as made:
+        yield made
+
+
+@pytest.fixture
+def pool(executor):
+    return PoolSpace(lambda part, parts: list(executor.map(part, range(parts))))
+
+
+@es.kernel
+def square(i, x, y):
+    y[i] = x[i] * x[i]
+
+
+@es.kernel
+def running(i, prefix, final, x, y):
+    if final:
+        y[i] = prefix
+    return x[i]
+
+
+@es.kernel
+def element(i, x):
+    return x[i]
+
+
+def test_for_reduce_and_scan_on_a_thread_pool(pool):
+    x, y = np.arange(N, dtype=np.int64), np.zeros(N, np.int64)
+    policy = es.RangePolicy(N, space=pool)
+    es.parallel_for(policy, square, x, y)
+    assert np.array_equal(y, x * x)
+    assert es.parallel_reduce(policy, element, x) == x.sum()
+    assert es.parallel_scan(policy, running, x, y) == x.sum()
+    assert np.array_equal(y, np.cumsum(x) - x)
+
+
+def test_views_that_overlap(pool):
+    x = np.arange(N, dtype=np.int64)
+    es.parallel_for(es.RangePolicy(N, space=pool), square, x, x)
+    assert np.array_equal(x, np.arange(N) ** 2)
+
+
+def test_results_do_not_depend_on_the_order_of_parts(pool):
+    x = np.random.default_rng(1).random(N)
+    backwards = PoolSpace(lambda part, parts: [part(n) for n in reversed(range(parts))])
+    a, b = (es.parallel_reduce(es.RangePolicy(N, space=s), element, x) for s in (pool, backwards))
+    assert a == b
+
+
+def test_parts_run_on_several_threads_at_once():
+    barrier = threading.Barrier(4)
+    names = []
+
+    def run(part, parts):
+        def work(n):
+            barrier.wait(20)  # passes only if all four are under way
+            part(n)
+            names.append(threading.current_thread().name)
+
+        threads = [threading.Thread(target=work, args=(n,)) for n in range(parts)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+
+    x, y = np.ones(N, np.int64), np.zeros(N, np.int64)
+    es.parallel_for(es.RangePolicy(N, space=PoolSpace(run)), square, x, y)
+    assert len(set(names)) == 4
+    assert y.all()
+
+
+def test_a_small_range_stays_on_the_calling_thread():
+    space = PoolSpace(lambda part, parts: pytest.fail("asked for threads"))
+    x, y = np.arange(3), np.zeros(3, int)
+    es.parallel_for(es.RangePolicy(3, space=space), square, x, y)
+    assert y.tolist() == [0, 1, 4]
+
+
+def test_what_run_raises_is_raised_by_the_launch_and_the_next_one_works(executor):
+    healthy = False
+
+    def run(part, parts):
+        part(0)
+        if not healthy:
+            raise OSError("no thread can be started")
+        for n in range(1, parts):
+            part(n)
+
+    policy = es.RangePolicy(N, space=PoolSpace(run))
+    x, y = np.ones(N, np.int64), np.zeros(N, np.int64)
+    with pytest.raises(OSError, match="no thread can be started"):
+        es.parallel_scan(policy, running, x, y)
+    healthy = True
+    assert es.parallel_scan(policy, running, x, y) == N
+
+
+def test_a_run_that_leaves_out_a_part_is_an_error():
+    space = PoolSpace(lambda part, parts: [part(n) for n in range(1, parts)])
+    x = np.ones(N)
+    with pytest.raises(es.LaunchError, match="ran 3 of the 4 parts"):
+        es.parallel_reduce(es.RangePolicy(N, space=space), element, x)
+
+
+def test_a_part_that_is_run_twice_is_an_error():
+    space = PoolSpace(lambda part, parts: [part(0), part(0)])
+    with pytest.raises(es.LaunchError, match=r"part\(0\) was called twice"):
+        es.parallel_reduce(es.RangePolicy(N, space=space), element, np.ones(N))
+
+
+def test_a_part_that_begins_after_its_launch_was_given_up_does_nothing():
+    kept = []
+
+    def run(part, parts):
+        kept.append(part)
+        raise KeyboardInterrupt
+
+    y = np.zeros(N, np.int64)
+    with pytest.raises(KeyboardInterrupt):
+        es.parallel_for(es.RangePolicy(N, space=PoolSpace(run)), square, np.ones(N, np.int64), y)
+    kept[0](2)  # the memory of its launch is gone
+    assert not y.any()
+
+
+@es.kernel
+def slow(i, y):
+    k = 1
+    while k < 100_000:
+        k += 1 + (k + i) % 2
+    y[i] = k
+
+
+def test_a_launch_that_fails_waits_for_the_parts_under_way():
+    n = 4000
+    y = np.zeros(n, np.int64)
+    threads = []
+
+    def run(part, parts):
+        threads.append(threading.Thread(target=part, args=(1,)))
+        threads[0].start()
+        while not y[n // 4]:  # part 1 of 4 has begun
+            time.sleep(0.001)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        es.parallel_for(es.RangePolicy(n, space=PoolSpace(run)), slow, y)
+    assert y[n // 4 : n // 2].all()
+    assert not y[: n // 4].any()
+    threads[0].join()
+
+
+def test_threads_may_launch_at_the_same_time(pool):
+    x = np.arange(N, dtype=np.int64)
+    policy = es.RangePolicy(N, space=pool)
+    results = []
+
+    def work(k):
+        results.append([es.parallel_reduce(policy, element, x * k) for _ in range(10)])
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(1, 4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert sorted(r[0] for r in results) == [int(x.sum()) * k for k in (1, 2, 3)]
+    assert all(len(set(r)) == 1 for r in results)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [("threads",), ("serial", 0), ("fork", 2), ("serial", 1, Fork(print))],
+    ids=["unknown", "no parts", "no fork", "fork of none"],
+)
+def test_a_launcher_that_makes_no_sense_is_refused(given):
+    with pytest.raises(ValueError, match="Launcher"):
+        Launcher(*given)
+
+
+def test_a_fork_takes_a_function():
+    with pytest.raises(TypeError, match="expected a function"):
+        Fork(3)
