@@ -185,7 +185,7 @@ def ulp() -> str:
     """Bounds of the errors of mathematical functions, as the differential tests check them."""
     sys.path.insert(0, str(DOCS.parent / "tests"))
     try:
-        from differential.ulp import COMPLEX, REAL
+        from execspace_testing.suite.differential.ulp import COMPLEX, REAL
     finally:
         sys.path.pop(0)
     rows = []

@@ -126,8 +126,8 @@ BROKEN = {
     ),
     "takes a name that is taken": (
         entry("serial"),
-        "plugin 'vendor' registers the name 'serial', which another plugin already holds; "
-        "uninstall one of them or restrict EXECSPACE_PLUGINS",
+        "plugin 'vendor' registers the name 'serial', which plugin 'serial' (execspace-serial "
+        "0.1.0) already holds; uninstall one of them or restrict EXECSPACE_PLUGINS",
     ),
     "was written for another major version": (
         entry(api_version=(9, 0)),

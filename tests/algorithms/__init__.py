@@ -1,1 +1,0 @@
-"""Sorting, searching and histograms against NumPy, on every space."""

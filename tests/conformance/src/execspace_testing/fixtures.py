@@ -1,0 +1,75 @@
+"""What the suite's tests share: the `space` fixture, and a check that nothing leaks.
+
+The suite loads this plugin. A test folder of one's own gets it with ``-p execspace_testing.fixtures``.
+"""
+
+from __future__ import annotations
+
+import gc
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import execspace as es
+
+_SETTINGS = ("DEFAULT", "PLUGINS", "STRICT", "TOOLS", "OPENMP_RUNTIME")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Kernels are compiled into a folder of this run, and settings of the user do not count."""
+    config.addinivalue_line("markers", "slow: takes many seconds; leave out with -m 'not slow'")
+    environment = pytest.MonkeyPatch()
+    config.add_cleanup(environment.undo)
+    cache = tempfile.TemporaryDirectory(prefix="execspace-tests-", ignore_cleanup_errors=True)
+    config.add_cleanup(cache.cleanup)
+    environment.setenv("EXECSPACE_CACHE_DIR", cache.name)
+    # Tests run side by side: a team that waits should not keep a core from the others.
+    environment.setenv("OMP_WAIT_POLICY", "passive")
+    for name in _SETTINGS:
+        environment.delenv(f"EXECSPACE_{name}", raising=False)
+
+
+def spaces_under_test(config: pytest.Config) -> list[str]:
+    """Those named with `--space`, else every usable space and the oracle."""
+    named = config.getoption("--space")
+    if named:
+        return [name for text in named for name in text.split(",")]
+    rows = es.spaces()
+    usable = [row.name for row in rows if row.usable and row.priority >= 0]
+    return [*usable, *(row.name for row in rows if row.name == "oracle")]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run each test that takes `space` on every space under test."""
+    if "space" in metafunc.fixturenames:
+        metafunc.parametrize("space", spaces_under_test(metafunc.config), indirect=True)
+
+
+@pytest.fixture
+def space(request: pytest.FixtureRequest) -> es.ExecutionSpace:
+    """The execution space under test."""
+    return es.space(request.param)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: Any, call: Any) -> Any:
+    """Remember whether the test failed, for the check of leaks."""
+    report = yield
+    item.failed = getattr(item, "failed", False) or report.failed
+    return report
+
+
+@pytest.fixture(autouse=True)
+def no_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test that passes leaves no allocation that was not there before."""
+    before = Counter(es.live_allocations())
+    yield
+    leaked = Counter(es.live_allocations()) - before
+    if leaked and not getattr(request.node, "failed", False):  # tracebacks keep Views alive
+        es.fence()
+        gc.collect()
+        leaked = Counter(es.live_allocations()) - before
+        assert not leaked, f"leaked: {', '.join(label or 'unnamed' for _, _, label in leaked)}"

@@ -1,0 +1,92 @@
+"""Counts what came of the tests of each level, and prints it for each space."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from .levels import Level
+
+
+@dataclass
+class Tally:
+    """What the tests of one level on one space came to."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    skips: Counter[str] = field(default_factory=Counter)
+    expected: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def passes(self) -> bool:
+        """Something was tested, and nothing failed that was not expected to."""
+        return self.counts["passed"] > 0 and not self.counts["failed"]
+
+
+@dataclass
+class Report:
+    """The tallies of all spaces and levels."""
+
+    tallies: dict[str, dict[int, Tally]] = field(default_factory=dict)
+
+    def add(self, space: str, level: int, report: pytest.TestReport) -> None:
+        """Count one report of a test's setup, call or teardown."""
+        tally = self.tallies.setdefault(space, {}).setdefault(level, Tally())
+        if report.failed:
+            tally.counts["failed"] += 1
+        elif report.skipped and hasattr(report, "wasxfail"):
+            tally.counts["expected"] += 1
+            tally.expected[str(report.wasxfail).removeprefix("reason: ")] += 1
+        elif report.skipped:
+            tally.counts["skipped"] += 1
+            reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
+            tally.skips[reason.removeprefix("Skipped: ")] += 1
+        elif report.when == "call":
+            tally.counts["passed"] += 1
+
+    def print(self, terminal: pytest.TerminalReporter, levels: Sequence[Level]) -> None:
+        """A table and a verdict for each space; tests without a space count for every one."""
+        shared = self.tallies.pop("", {})
+        for space, tallies in sorted(self.tallies.items()):
+            for number, tally in shared.items():
+                tallies.setdefault(number, Tally()).counts += tally.counts
+            _print_space(terminal, space, tallies, levels)
+        if not self.tallies and shared:
+            _print_space(terminal, "none", shared, levels)
+
+
+def _print_space(
+    terminal: pytest.TerminalReporter,
+    space: str,
+    tallies: dict[int, Tally],
+    levels: Sequence[Level],
+) -> None:
+    terminal.section(f"conformance of space '{space}'", sep="=")
+    nothing = Tally()
+    passed = 0
+    for level in levels:
+        tally = tallies.get(level.number, nothing)
+        if tally.passes and passed == level.number - 1:
+            passed = level.number
+        counts = ", ".join(f"{n} {what}" for what, n in sorted(tally.counts.items()) if n)
+        verdict = "pass" if tally.passes else "FAIL" if tally.counts["failed"] else "none"
+        title = f"{level.folder}: {level.title}"
+        markup = {"green": tally.passes, "red": verdict == "FAIL"}
+        terminal.write_line(
+            f"{level.number:>3}  {verdict}  {title:<66} {counts or 'not run'}", **markup
+        )
+    for level in levels:
+        tally = tallies.get(level.number, nothing)
+        for reason, count in tally.skips.items():
+            terminal.write_line(f"     level {level.number}, {count} skipped: {reason}")
+        for reason, count in tally.expected.items():
+            terminal.write_line(f"     level {level.number}, {count} expected to fail: {reason}")
+    whole = passed == len(levels)
+    terminal.write_line(
+        f"Space '{space}' passes level {passed} of {len(levels)}.",
+        bold=True,
+        green=whole,
+        red=not whole,
+    )

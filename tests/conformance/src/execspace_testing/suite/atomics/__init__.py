@@ -1,0 +1,1 @@
+"""Level: atomic steps, and what is built on them."""

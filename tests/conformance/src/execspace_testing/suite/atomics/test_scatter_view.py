@@ -1,0 +1,162 @@
+"""ScatterView: every op by every strategy, and the exercise of Kokkos' tutorial."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import execspace as es
+from execspace_testing import staged
+
+
+def strategies(space):
+    one_buffer = "plain" if space.concurrency == 1 else "atomic"
+    return dict.fromkeys((one_buffer, "atomic", "duplicated"))
+
+
+class Scatter:
+    """One kernel for all strategies: the first index of the copies is the one acquired."""
+
+    def __init__(self, view, **options):
+        self.scatter = es.ScatterView(view, **options)
+        self.copies = self.scatter.copies()
+
+    def count(self, i, bins):
+        mine = self.scatter.acquire(i)
+        for k in range(3):
+            self.copies[mine, (i + k) % bins] += 1
+        self.scatter.release(mine)
+
+
+def test_exercise_every_element_gets_every_contribution(space):
+    """N elements get M contributions each, from indices that are next to each other in time."""
+    n, m = (1000, 300) if space.name != "oracle" else (10, 30)
+    for strategy in strategies(space):
+        A = es.View(n, es.float64, label="A", space=space)
+        work = Scatter(A, strategy=strategy, space=space)
+        staged.parallel_for(es.RangePolicy(n * m // 3, space=space), work.count, n)
+        assert not np.asarray(A).any()  # until they are contributed
+        work.scatter.contribute(A)
+        es.fence()
+        assert np.asarray(A).sum() == n * m
+        assert (np.asarray(A) == m).all()
+
+
+def products(i, a, x):
+    a[i % 2, i % 3] *= x[i]
+
+
+def lesser(i, a, x):
+    es.atomic_min(a, (i % 2, i % 3), x[i])
+
+
+def greater(i, a, x):
+    es.atomic_max(a, (i % 2, i % 3), x[i])
+
+
+@pytest.mark.parametrize(
+    ("op", "kernel", "join", "layout"),
+    [
+        ("prod", products, np.multiply, "right"),
+        ("min", lesser, np.minimum, "left"),
+        ("max", greater, np.maximum, "right"),
+    ],
+)
+def test_products_minima_and_maxima(space, op, kernel, join, layout):
+    x = np.random.default_rng(5).permutation(60) - 30.0
+    if op == "prod":
+        x = np.where(x > 0, 2.0, 0.5)  # every product of these is exact
+    A = es.View((2, 3), es.float64, label="A", layout=layout, space=space)
+    es.deep_copy(A, 4.0)
+    expected = np.full((2, 3), 4.0)
+    for i, value in enumerate(x):
+        expected[i % 2, i % 3] = join(expected[i % 2, i % 3], value)
+    scatter = es.ScatterView(A, op=op, space=space)
+    staged.parallel_for(es.RangePolicy(60, space=space), kernel, scatter.access(), x)
+    scatter.contribute(A)
+    es.fence()
+    np.testing.assert_array_equal(A, expected)
+
+
+@pytest.mark.parametrize("dtype", ["int16", "uint8", "float32"])
+@pytest.mark.parametrize("op", ["min", "max"])
+def test_what_nobody_contributed_to_stays(op, dtype):
+    A = es.View(3, dtype, space="serial")
+    es.deep_copy(A, 7)
+    for strategy in ("plain", "atomic", "duplicated"):
+        es.ScatterView(A, op=op, strategy=strategy, space="serial").contribute(A)
+        assert np.asarray(A).tolist() == [7, 7, 7]
+
+
+@pytest.mark.parametrize("layout", ["right", "left"])
+def test_copies_of_two_dimensions(space, layout):
+    A = es.View((3, 5), es.int64, label="A", layout=layout, space=space)
+    scatter = es.ScatterView(A, strategy="duplicated", space=space)
+    copies = scatter.copies()
+    assert copies.shape == (space.concurrency, 3, 5)
+
+    def kernel(i, j, copies, scatter=scatter):
+        mine = scatter.acquire(i + j)
+        copies[mine, i % 3, j % 5] += i
+        scatter.release(mine)
+
+    staged.parallel_for(es.MDRangePolicy((30, 20), space=space), kernel, copies)
+    scatter.contribute(A)
+    scatter.contribute(A)  # contributions are kept, until they are reset
+    es.fence()
+    expected = [[2 * 4 * sum(range(i, 30, 3))] * 5 for i in range(3)]
+    assert np.asarray(A).tolist() == expected
+    scatter.reset()
+    scatter.contribute(A)
+    es.fence()
+    assert np.asarray(A).tolist() == expected
+
+
+def test_resize_realloc_and_reset_except():
+    A = es.View((2, 2), es.int64, label="A", space="serial")
+    policy = es.MDRangePolicy((2, 2), space="serial")
+
+    def fill(i, j, copies):
+        copies[0, i, j] += 1 + i
+
+    for strategy in ("plain", "duplicated"):
+        scatter = es.ScatterView(A, strategy=strategy, space="serial")
+        staged.parallel_for(policy, fill, scatter.copies())
+        scatter.resize((3, 1))
+        B = es.View((3, 1), es.int64, space="serial")
+        scatter.contribute(B)
+        assert np.asarray(B).tolist() == [[1], [2], [0]]
+        scatter.reset_except(scatter.copies())
+        scatter.contribute(B)
+        assert np.asarray(B).tolist() == [[2], [4], [0]]
+        scatter.reset_except(B)
+        scatter.contribute(B)
+        assert np.asarray(B).tolist() == [[2], [4], [0]]
+        staged.parallel_for(policy, fill, es.ScatterView(A, space="serial").copies())
+        scatter.realloc((2, 2))
+        es.deep_copy(A, 5)
+        scatter.contribute(A)
+        assert (np.asarray(A) == 5).all()
+        with pytest.raises(es.ViewError, match=r"shape .* has rank 1; expected 2"):
+            scatter.resize(4)
+
+
+def test_what_is_refused():
+    A = es.View(4, es.complex128, label="A", space="serial")
+    with pytest.raises(es.ViewError, match="op 'mean' does not exist; expected 'sum'"):
+        es.ScatterView(A, op="mean", space="serial")
+    with pytest.raises(es.ViewError, match="op 'min' is not defined for complex128"):
+        es.ScatterView(A, op="min", space="serial")
+    with pytest.raises(es.ViewError, match=r"strategy 'fast' does not exist .* expected 'plain'"):
+        es.ScatterView(A, strategy="fast", space="serial")
+    with pytest.raises(es.ViewError, match=r"access\(\) of 1 copies .* Pass copies\(\)"):
+        es.ScatterView(A, strategy="duplicated", space="serial").access()
+
+
+def test_plain_steps_are_refused_where_threads_would_lose_them():
+    threads = es.space("openmp")
+    if threads.concurrency == 1:
+        pytest.skip("one processor only: EXECSPACE_NUM_THREADS=2 makes two threads")
+    A = es.View(4, label="A", space=threads)
+    with pytest.raises(es.ViewError, match="strategy 'plain' loses contributions on space"):
+        es.ScatterView(A, strategy="plain", space=threads)

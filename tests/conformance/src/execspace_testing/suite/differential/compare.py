@@ -1,0 +1,78 @@
+"""Run a generated program on a space or as plain Python, and compare results bit by bit."""
+
+from __future__ import annotations
+
+import hashlib
+import linecache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import execspace as es
+from execspace_testing import staged
+
+from .generate import Program
+from .values import COUNT, input_array
+
+Results = dict[str, npt.NDArray[Any]]
+
+
+def load(source: str) -> dict[str, Any]:
+    """Run a module's source so that the compiler finds it again."""
+    file = f"<differential {hashlib.sha256(source.encode()).hexdigest()[:16]}>"
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    scope: dict[str, Any] = {"__name__": "generated"}
+    exec(compile(source, file, "exec"), scope)
+    return scope
+
+
+def arguments(program: Program) -> tuple[list[npt.NDArray[Any]], Results]:
+    """Inputs, and outputs that are zero."""
+    inputs = [np.zeros(COUNT), *map(input_array, program.inputs)]
+    outputs = {name: np.zeros((rows, COUNT), name) for name, rows in program.outputs.items()}
+    return inputs, outputs
+
+
+def run(program: Program, space: str) -> Results:
+    """Results on an execution space."""
+    inputs, outputs = arguments(program)
+    kernel = es.kernel(fma=False)(load(program.source)["program"])
+    staged.parallel_for(es.RangePolicy(COUNT, space=space), kernel, *inputs, *outputs.values())
+    es.fence()
+    return outputs
+
+
+def run_plain(program: Program) -> Results:
+    """Results of CPython with NumPy scalars."""
+    inputs, outputs = arguments(program)
+    function = load(program.source)["program"]
+    with np.errstate(all="ignore"):
+        for i in range(COUNT):
+            function(i, *inputs, *outputs.values())
+    return outputs
+
+
+def same(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Where two arrays have the same bits; any NaN is the same as any other."""
+    if a.dtype.kind == "c":
+        return same(a.real, b.real) & same(a.imag, b.imag)
+    if a.dtype.kind != "f":
+        return a == b
+    return ((a == b) & (np.signbit(a) == np.signbit(b))) | (np.isnan(a) & np.isnan(b))
+
+
+def check(program: Program, first: str, second: str, a: Results, b: Results) -> None:
+    """Fail at the first difference, with all that is needed to understand it."""
+    for name in program.outputs:
+        equal = same(a[name], b[name])
+        if equal.all():
+            continue
+        row, i = (int(k) for k in np.argwhere(~equal)[0])
+        arrays = {name: input_array(name) for name in program.inputs}
+        here = "\n".join(f"    {key}[{i}] = {array[i]!r}" for key, array in arrays.items())
+        raise AssertionError(
+            f"o_{name}[{row}, {i}] is {a[name][row, i]!r} on {first} and "
+            f"{b[name][row, i]!r} on {second}; {int((~equal).sum())} of {equal.size} differ\n"
+            f"inputs at {i}:\n{here}\n{program.source}"
+        )

@@ -1,0 +1,1 @@
+"""Level: the kernel language."""

@@ -1,0 +1,1 @@
+"""Level: algorithms that are launches of kernels."""

@@ -1,0 +1,1 @@
+"""Level: allocate, fill and copy Views."""

@@ -1,0 +1,1 @@
+"""Level: parallel_for over ranges."""

@@ -1,1 +1,0 @@
-"""Differential tests: random kernels, whose results must not depend on where they run."""
