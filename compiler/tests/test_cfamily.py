@@ -5,9 +5,11 @@ To accept a change of the generated text, run with UPDATE_GOLDEN=1 and read the 
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -181,7 +183,7 @@ def typed(a):
 
 def text(
     kernel, *arguments, rank=1, pattern="for", reducer=None, tiled=False, flat=True, group=8,
-    narrow=False, disjoint=False, **options,
+    narrow=False, disjoint=False, dialect=OPENCL, **options,
 ):  # fmt: skip
     """Text of a launch: a pure function of the kernel, the types and the mapping."""
     given = None if reducer is None else as_reducer(reducer)
@@ -190,7 +192,7 @@ def text(
     captures = () if given is None else reducer_captures(given)
     spec = LaunchSpec(pattern, policy, types, reducer=given, captures=captures)
     lowered = lower_kernel(es.Kernel(kernel, **options), spec)
-    return device_text(lowered, OPENCL, flat=flat, group=group, narrow=narrow, disjoint=disjoint)
+    return device_text(lowered, dialect, flat=flat, group=group, narrow=narrow, disjoint=disjoint)
 
 
 F3, L3 = ("float64[3]",) * 2, ("float64[3,left]",) * 2
@@ -281,6 +283,28 @@ def build():
             return cl.Program(context, source).build(["-cl-std=CL1.2"], cache_dir=False)
 
     return run
+
+
+def loaded(i, x, y):
+    y[i] = es.atomic_load(x, i)
+    es.atomic_add(x, i, 1)
+
+
+def test_a_dialect_without_address_spaces_has_atomic_steps_of_its_own():
+    steps = {("load", "int32"): "LOAD({p})", ("add", "int32"): "ADD({p}, {v})"}
+    plain = replace(OPENCL, outer="", atomics={**OPENCL.atomics, **steps})
+    source = text(loaded, "int32[1]", "int32[1]", dialect=plain).source
+    assert "LOAD((volatile int *)(x + i))" in source
+    assert "ADD((volatile int *)(x + i), 1)" in source
+
+
+def halved_root(i, x):
+    x[i] = math.sqrt(x[i]) + x[i]
+
+
+def test_functions_of_float16_are_rounded_where_a_dialect_has_them_in_wider_types_only():
+    source = text(halved_root, "float16[1]").source
+    assert "x[i] = (half)((half)sqrt(x[i]) + x[i]);" in source
 
 
 @pytest.mark.parametrize("case", CASES)

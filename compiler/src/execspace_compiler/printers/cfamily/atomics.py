@@ -43,11 +43,11 @@ def _step_lines(printer: CPrinter, s: ir.Atomic) -> list[str]:
     direct = printer.dialect.atomics.get((op, s.type.name))
     word = _word(s.type)
     lines: list[str] = []
-    if not space:  # an array that one work-item has to itself
+    if s.view.type.shape is not None:  # an array that one work-item has to itself
         return _private(printer, s, place, values, name)
     if direct is not None and s.op != "compare_exchange" and (name is None or s.fetch == "old"):
         kind = printer.stored(s.type)
-        call = direct.format(p=f"(volatile {space}{kind} *)({place})", v=values[0])
+        call = direct.format(p=f"(volatile {space}{kind} *)({place})", v=(values or [""])[0])
         return [f"{call};" if name is None else f"{name} = {call};"]
     if word is None:
         return _parts(printer, s, place, values, name, space)

@@ -302,7 +302,7 @@ class CPrinter:
             if not operand.is_float:
                 return "true" if name == "isfinite" else "false"
             return f"({self.prelude.math(name, operand.name)}({args[0]}) != 0)"
-        return f"{self.prelude.math(name, t.name)}({', '.join(args)})"
+        return self.rounded(f"{self.prelude.math(name, t.name)}({', '.join(args)})", t)
 
     def rounded(self, text: str, t: Scalar) -> str:
         """A result in the precision of its type."""

@@ -1,0 +1,83 @@
+"""The C space: host memory, and a range split into one part for each thread of the host."""
+
+from __future__ import annotations
+
+import os
+
+from execspace import (
+    HOST,
+    Capabilities,
+    HostSort,
+    Kernel,
+    LaunchSpec,
+    MemorySpace,
+    Plan,
+    config,
+)
+
+from .toolchain import Toolchain
+
+
+class CSpace(HostSort):
+    """Runs kernels on all cores; a launch returns when every thread is done.
+
+    Views are host memory, so NumPy arrays are used as they are. After a fork the child runs
+    everything on one thread, because OpenMP's team stays with the parent; the parts, and so the
+    results of reductions, are the same.
+
+    Attributes
+    ----------
+    toolchain : Toolchain
+    threads : int
+    has_team : bool
+        Whether this process may start a team of threads.
+    """
+
+    name = "c"
+    has_team = True
+
+    def __init__(self) -> None:
+        self.toolchain = Toolchain.find(self.name)
+        self.threads = _thread_count()
+        self.capabilities = Capabilities(float16=self.toolchain.has_float16, atomic_bytes=8)
+
+    @property
+    def memory_space(self) -> MemorySpace:
+        return HOST
+
+    @property
+    def concurrency(self) -> int:
+        return self.threads
+
+    def threading_runtime(self) -> str:
+        """Whose OpenMP runs the threads."""
+        return f"OpenMP of {self.toolchain.name}"
+
+    def compile(self, kernel: Kernel, spec: LaunchSpec) -> Plan:
+        from .launch import compile_plan
+
+        return compile_plan(self, kernel, spec)
+
+    def fence(self, label: str = "") -> None:
+        """Launches return when they are done, so there is nothing to wait for."""
+
+
+def _thread_count() -> int:
+    """Threads to use: EXECSPACE_NUM_THREADS, else OMP_NUM_THREADS, else the usable cores."""
+    number = config.get_int("NUM_THREADS")
+    if number is not None:
+        return number
+    openmp = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    if openmp.isdigit() and int(openmp) > 0:
+        return int(openmp)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _forbid_teams() -> None:
+    CSpace.has_team = False
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forbid_teams)

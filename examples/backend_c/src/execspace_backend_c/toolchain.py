@@ -1,0 +1,141 @@
+"""The C compiler of the system: which one, what it can do, and shared libraries made by it.
+
+Libraries are kept in execspace's cache on disk. Their names depend on the text, the options and
+all that the compiler predefines, which says its version and the processor's instructions.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from execspace import SpaceUnavailableError
+from execspace_compiler import cache
+
+# Integers wrap; memory has the type that it is accessed with; square roots set no errno, and
+# nobody looks at the flags of floating-point exceptions. C11 rounds float16 at each operation.
+BASE = ("-std=c11", "-O3", "-march=native", "-fopenmp", "-fwrapv", "-fno-strict-aliasing",
+        "-fno-math-errno", "-fno-trapping-math", "-w")  # fmt: skip
+
+# Not -ffast-math: with it some compilers link code that makes the whole process flush subnormal
+# numbers to zero as soon as the library is loaded.
+FAST = ("-fassociative-math", "-freciprocal-math", "-fno-signed-zeros", "-ffinite-math-only")
+
+
+class CompileError(Exception):
+    """The compiler refused a text; holds what it printed."""
+
+
+def find_command() -> list[str] | str:
+    """The compiler's command line, or the reason why there is none."""
+    chosen = os.environ.get("CC", "").strip()
+    command = shlex.split(chosen) if chosen else ["cc"]
+    if shutil.which(command[0]) is not None:
+        return command
+    if chosen:
+        return f"the C compiler CC={chosen!r} is not there; install it, or set CC to another one"
+    return "no C compiler (cc); on Debian and Ubuntu: apt install gcc, or set CC"
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """A C compiler that was asked what it is.
+
+    Attributes
+    ----------
+    command : tuple of str
+    macros : str
+        All that it predefines for this processor.
+    """
+
+    command: tuple[str, ...]
+    macros: str
+
+    @classmethod
+    def find(cls, space: str) -> Toolchain:
+        """Ask the compiler of `find_command`; blocks while it runs.
+
+        Raises
+        ------
+        SpaceUnavailableError
+            If there is none, or if it does not take the options.
+        """
+        command = find_command()
+        if isinstance(command, str):
+            raise SpaceUnavailableError(f"Space '{space}': {command}.")
+        done = _run([*command, *BASE, "-dM", "-E", "-x", "c", "-"], "")
+        if done.returncode:
+            raise SpaceUnavailableError(
+                f"Space '{space}': {shlex.join(command)} does not take the options "
+                f"{' '.join(BASE)}: {done.stderr.strip()}. Set CC to GCC, or to "
+                f"a Clang with OpenMP."
+            )
+        return cls(tuple(command), done.stdout)
+
+    def _macro(self, name: str) -> str:
+        for line in self.macros.splitlines():
+            if line.startswith(f"#define {name} "):
+                return line.split(maxsplit=2)[2].strip('"')
+        return ""
+
+    @property
+    def name(self) -> str:
+        """Name and version."""
+        return f"{self.command[0]} {self._macro('__VERSION__')}"
+
+    @property
+    def has_float16(self) -> bool:
+        """Whether the compiler has the type _Float16."""
+        return bool(self._macro("__FLT16_MANT_DIG__"))
+
+    def library(self, source: str, options: tuple[str, ...]) -> tuple[ctypes.CDLL, bool]:
+        """A shared library of a text, and whether it was compiled before; blocks.
+
+        Raises
+        ------
+        CompileError
+        """
+        folder = cache.folder("backend_c")
+        options = (*BASE, *options)
+        path = folder / f"{cache.key(source, *self.command, *options, self.macros)}.so"
+        with contextlib.suppress(OSError):  # not there, or damaged
+            return ctypes.CDLL(str(path)), True
+        self._compile(source, options, path)
+        cache.limit_size(folder)
+        return ctypes.CDLL(str(path)), False
+
+    def _compile(self, source: str, options: tuple[str, ...], path: Path) -> None:
+        """Compile to a file that others see as a whole or not at all."""
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
+        os.close(handle)
+        try:
+            output = ["-shared", "-fPIC", "-x", "c", "-", "-o", name, "-lm"]
+            done = _run([*self.command, *options, *output], source)
+            if done.returncode:
+                raise CompileError(done.stderr)
+            os.replace(name, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(name)
+            raise
+
+
+def _run(command: list[str], text: str) -> Any:
+    return subprocess.run(
+        command,
+        input=text,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+        env={**os.environ, "LC_ALL": "C"},  # messages are searched for "error:"
+        check=False,
+    )
