@@ -93,10 +93,12 @@ def test_helpers_capture_views_and_constants(space, monkeypatch):
     def kernel(i, out):
         out[i] = twice_from_table(i)
 
-    np.testing.assert_array_equal(ran(space, kernel), TABLE[I % 3] * 6)
-    monkeypatch.setitem(globals(), "TABLE", TABLE + 1)
+    table = TABLE
+    monkeypatch.setitem(globals(), "TABLE", staged.place(space, table))
+    np.testing.assert_array_equal(ran(space, kernel), table[I % 3] * 6)
+    monkeypatch.setitem(globals(), "TABLE", staged.place(space, table + 1))
     monkeypatch.setitem(globals(), "WEIGHT", 1)
-    np.testing.assert_array_equal(ran(space, kernel), TABLE[I % 3] * 2)
+    np.testing.assert_array_equal(ran(space, kernel), (table + 1)[I % 3] * 2)
 
 
 def count_and_add(counter, k):
@@ -199,7 +201,8 @@ def axpy(i, out, a, x, *, shift=0.0):
 def test_partial_gives_parameters(space):
     x = I * 1.0
     np.testing.assert_array_equal(ran(space, partial(axpy, a=3.0), x), 3 * I)
-    np.testing.assert_array_equal(ran(space, partial(axpy, a=2.0, x=x, shift=1.0)), 2 * I + 1)
+    given = partial(axpy, a=2.0, x=staged.place(space, x), shift=1.0)
+    np.testing.assert_array_equal(ran(space, given), 2 * I + 1)
     np.testing.assert_array_equal(ran(space, partial(lambda s, i, out: axpy_one(s, i, out), 4.0)),
                                   4 * I)  # fmt: skip
 
@@ -243,13 +246,14 @@ class Heat:
 
 
 def test_methods_are_kernels(space):
-    heat = Heat(np.array([0.0, 0.0, 8.0, 0.0, 0.0]), np.zeros(5), 0.25)
+    start = np.array([0.0, 0.0, 8.0, 0.0, 0.0])
+    heat = Heat(staged.place(space, start), staged.place(space, np.zeros(5)), 0.25)
     with es.use_space(space):
         staged.parallel_for(3, heat.step)
-        np.testing.assert_array_equal(heat.new, [0, 2, 4, 2, 0])
+        np.testing.assert_array_equal(staged.fetch(heat.new), [0, 2, 4, 2, 0])
         heat.T, heat.new, heat.k = heat.new, heat.T, 0.5  # read again at each launch
         staged.parallel_for(3, heat.step)
-        np.testing.assert_array_equal(heat.new, [0, 2, 2, 2, 0])
+        np.testing.assert_array_equal(staged.fetch(heat.new), [0, 2, 2, 2, 0])
         assert staged.parallel_reduce(heat.size, heat.total) == 8.0
 
 
@@ -264,10 +268,10 @@ class Operator:
 
 
 def test_an_object_that_can_be_called_is_a_kernel(space):
-    y = np.zeros(N)
+    y = staged.place(space, np.zeros(N))
     with es.use_space(space):
         staged.parallel_for(N, Operator(y))
-    np.testing.assert_array_equal(y, I * I)
+    np.testing.assert_array_equal(staged.fetch(y), I * I)
 
 
 def test_views_of_a_functor_are_not_kept_alive(space):
@@ -316,15 +320,15 @@ def test_a_static_extent_shapes_a_local_array(space):
 
 
 @pytest.mark.parametrize("make", [list, dict, lambda: (1, [2]), lambda: es.View(1)])
-def test_what_cannot_be_static(make):
+def test_what_cannot_be_static(space, make):
     value = make()
     with pytest.raises(es.LaunchError, match="static parameter 'isign' is of type"):
-        staged.parallel_for(1, dslash, np.zeros(1), np.zeros(1), value)
+        ran(space, dslash, I * 1.0, value)
 
 
-def test_a_static_parameter_needs_a_value():
+def test_a_static_parameter_needs_a_value(space):
     with pytest.raises(es.LaunchError, match="the static parameter 'isign' gets no value"):
-        staged.parallel_for(1, dslash, np.zeros(1), np.zeros(1))
+        ran(space, dslash, I * 1.0)
 
 
 def test_parameters_that_are_given_may_be_assigned(space):

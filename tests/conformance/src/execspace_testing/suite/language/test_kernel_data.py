@@ -7,6 +7,7 @@ import pytest
 
 import execspace as es
 from execspace_testing import staged
+from execspace_testing.sizes import needs_atomic, needs_dtype
 
 SLICES = [
     (None, None, 1), (1, None, 1), (None, -1, 1), (2, 5, 1), (-3, -1, 1), (5, 2, 1), (0, 100, 1),
@@ -99,14 +100,6 @@ def test_subviews_are_passed_to_helpers(space):
     assert (C[:, 0] != -1).all()
 
 
-def test_the_oracle_checks_subviews_against_their_own_extents():
-    def kernel(i, x):
-        x[1:3][2] = 1.0
-
-    with es.use_space("oracle"), pytest.raises(es.ViewIndexError, match="index 2 is out of bounds"):
-        staged.parallel_for(1, kernel, np.zeros(8))
-
-
 # -- local arrays -------------------------------------------------------------------------------
 
 
@@ -119,20 +112,22 @@ def rotate(m, c, s):
 
 
 def test_local_arrays_are_private_and_zeroed(space):
-    def kernel(i, out):
+    def kernel(i, out, has_complex: es.static):
         for _ in range(2):
             m = es.local((2, 2))
             m[0, 0] += 1.0  # zero again in the second round
             m[1, 1] += i
         rotate(m, 0.0, 1.0)
-        z = es.local(3, es.complex64)
-        z[1] = 2j
-        out[i] = m[0, 0] + 10 * m[0, 1] + 100 * m[1, 0] + 1000 * m[1, 1] + (z[1] * z[1]).real
+        z = es.local(3, es.complex64 if has_complex else es.float32)
+        z[1] = 2j if has_complex else 2
+        square = z[1] * z[1]
+        out[i] = m[0, 0] + 10 * m[0, 1] + 100 * m[1, 0] + 1000 * m[1, 1] + square.real
 
     out = np.zeros(4)
     with es.use_space(space):
-        staged.parallel_for(4, kernel, out)
-    np.testing.assert_array_equal(out, [-10 * i + 100 - 4 for i in range(4)])
+        staged.parallel_for(4, kernel, out, space.capabilities.complex)
+    square = -4 if space.capabilities.complex else 4
+    np.testing.assert_array_equal(out, [-10 * i + 100 + square for i in range(4)])
 
 
 # -- records ------------------------------------------------------------------------------------
@@ -145,6 +140,7 @@ ALIGNED = np.dtype([("a", "i1"), ("b", "f8"), ("c", "u2")], align=True)
 
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_fields_of_records(space, order):
+    needs_dtype(space, np.complex64)
     p = np.zeros((3, 2), PARTICLE, order=order)
     p["x"] = np.arange(6).reshape(3, 2)
 
@@ -189,14 +185,6 @@ def test_records_are_copied_and_passed(space):
     np.testing.assert_array_equal(dst["a"], back["a"])
     np.testing.assert_array_equal(dst["c"], 7)
     np.testing.assert_array_equal(dst["b"], 0.5 * back["b"] ** 2 + back["a"])
-
-
-def test_records_on_the_host():
-    A = es.View(3, PARTICLE, label="particles")
-    A[1].x = 2.5
-    assert A[1].x == 2.5
-    assert A[1:].shape == (2,)
-    assert np.asarray(A)["x"].tolist() == [0, 2.5, 0]
 
 
 # -- messages to the host -----------------------------------------------------------------------
@@ -247,6 +235,7 @@ def test_printf(space, capfd):
 
 
 def test_atomic_steps_on_numbers_within_records(space):
+    needs_atomic(space, 8)
     record = np.dtype([("n", "i4"), ("x", "f8"), ("v", "f4", (3,))], align=True)
     p = es.View(2, record, label="p", space=space)
     at = np.array([2, 0, 1])
@@ -258,7 +247,7 @@ def test_atomic_steps_on_numbers_within_records(space):
         p[0].n -= 1
 
     staged.parallel_for(es.RangePolicy(600, space=space), step, p.with_traits("atomic"), at)
-    es.fence()
-    assert np.asarray(p)["x"].tolist() == [300, 300]
-    assert np.asarray(p)["v"].tolist() == [[100, 700, 100]] * 2
-    assert p[0].n == -600
+    found = staged.fetch(p)
+    assert found["x"].tolist() == [300, 300]
+    assert found["v"].tolist() == [[100, 700, 100]] * 2
+    assert found["n"].tolist() == [-600, 0]

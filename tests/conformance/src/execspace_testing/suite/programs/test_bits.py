@@ -165,6 +165,8 @@ INITIAL_STATE = fractional_bits(8, 2)
 
 
 def test_sha256_agrees_with_hashlib(space):
+    constants, initial = (staged.place(space, a) for a in (ROUND_CONSTANTS, INITIAL_STATE))
+
     def rotr(x, n):
         return x >> n | x << (32 - n)
 
@@ -183,10 +185,10 @@ def test_sha256_agrees_with_hashlib(space):
             w[t] = w[t - 16] + s0 + w[t - 7] + s1
         s = es.local(8, es.uint32)
         for k in range(8):
-            s[k] = INITIAL_STATE[k]
+            s[k] = initial[k]
         for t in range(64):
             sum1 = rotr(s[4], 6) ^ rotr(s[4], 11) ^ rotr(s[4], 25)
-            t1 = s[7] + sum1 + choose(s[4], s[5], s[6]) + ROUND_CONSTANTS[t] + w[t]
+            t1 = s[7] + sum1 + choose(s[4], s[5], s[6]) + constants[t] + w[t]
             sum0 = rotr(s[0], 2) ^ rotr(s[0], 13) ^ rotr(s[0], 22)
             t2 = sum0 + majority(s[0], s[1], s[2])
             for k in range(7, 0, -1):
@@ -194,7 +196,7 @@ def test_sha256_agrees_with_hashlib(space):
             s[4] += t1
             s[0] = t1 + t2
         for k in range(8):
-            digests[m, k] = INITIAL_STATE[k] + s[k]
+            digests[m, k] = initial[k] + s[k]
 
     texts = [b"", b"abc", b"x" * 55]
     blocks = np.zeros((3, 64), np.uint8)

@@ -15,6 +15,7 @@ import pytest
 
 import execspace as es
 from execspace_testing import staged
+from execspace_testing.sizes import needs_dtype
 
 
 # Simpson's rule as a reduction; the factory closes over the integrand.
@@ -186,6 +187,7 @@ def butterfly(i, half, x):
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.complex128, 1e-13), (np.complex64, 3e-6)])
 def test_fast_fourier_transform_agrees_with_numpy(space, dtype, tolerance):
+    needs_dtype(space, dtype)
     bits, n = 6, 64
     rng = np.random.default_rng(2)
     x = (rng.normal(size=n) + 1j * rng.normal(size=n)).astype(dtype)
@@ -199,14 +201,16 @@ def test_fast_fourier_transform_agrees_with_numpy(space, dtype, tolerance):
 
 # One coefficient of a discrete Fourier transform as a complex reduction.
 def test_one_fourier_coefficient_as_a_complex_reduction(space):
-    x, frequency = np.random.default_rng(3).normal(size=50), 7
+    needs_dtype(space, np.complex128)
+    values, frequency = np.random.default_rng(3).normal(size=50), 7
+    x = staged.place(space, values)
 
     def term(k):
         return x[k] * np.exp(-2j * math.pi * frequency * k / 50)
 
     with es.use_space(space):
         found = staged.parallel_reduce(50, term)
-    assert found == pytest.approx(np.fft.fft(x)[frequency], abs=1e-12)
+    assert found == pytest.approx(np.fft.fft(values)[frequency], abs=1e-12)
 
 
 # Sampling pi with a generator that is a function of the counter: integers to uniform floats.

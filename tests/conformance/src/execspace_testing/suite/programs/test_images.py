@@ -15,6 +15,7 @@ import pytest
 
 import execspace as es
 from execspace_testing import staged
+from execspace_testing.sizes import needs_dtype
 
 IMAGE = np.random.default_rng(1).integers(0, 256, (14, 17), dtype=np.uint8)
 
@@ -197,6 +198,7 @@ def mandelbrot(i, j, x0, y0, step, counts):
 
 
 def test_mandelbrot_escape_times_agree_with_whole_array_iteration(space):
+    needs_dtype(space, np.complex128)
     nx, ny, step = 15, 11, 0.1875  # powers of two, so that all the points are exact
     counts = np.zeros((nx, ny), np.uint16)
     with es.use_space(space):
@@ -230,6 +232,7 @@ def newton_basin(i, j, step, basin):
 
 
 def test_newton_basins_have_the_symmetry_of_conjugation(space):
+    needs_dtype(space, np.complex128)
     n = 10
     basin = np.full((n, n), 7, np.int8)
     with es.use_space(space):

@@ -13,6 +13,7 @@ import pytest
 
 import execspace as es
 from execspace_testing import staged
+from execspace_testing.sizes import needs_dtype
 
 
 def spd_batch(count, n, seed):
@@ -161,6 +162,7 @@ def su3_multiply(site, a, b, c):
 
 @pytest.mark.parametrize(("dtype", "rtol"), [(np.complex128, 1e-14), (np.complex64, 1e-6)])
 def test_products_of_su3_matrices_stay_in_the_group(space, dtype, rtol):
+    needs_dtype(space, dtype)
     a, b = random_su3(2, 8, seed=6).astype(dtype)
     c = np.zeros_like(a)
     with es.use_space(space):
