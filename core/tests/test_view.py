@@ -163,6 +163,16 @@ def test_a_vector_iterates_over_its_elements():
         iter(es.View((2, 2)))
 
 
+def test_extents_labels_and_pointers():
+    n = 7
+    a = es.View((n, es.static(5)), label="A")
+    assert a.extent(0) == n
+    assert a.extent(1) == a.static_extent(1) == 5
+    assert a.static_extent(0) == 0  # known at run time only
+    assert a.data_ptr != 0
+    assert a.label == "A"
+
+
 # -- lifetime -----------------------------------------------------------------------------------
 
 
@@ -199,6 +209,21 @@ def test_a_wrapped_array_is_no_allocation_of_ours():
     A = es.view_of(np.zeros(3))
     assert es.live_allocations() == before
     assert A.use_count == 1
+
+
+def test_assignment_is_shallow():
+    """A question of the Kokkos lectures: three names write one element; the last one counts."""
+    a = es.View((4, es.static(5)), label="a")
+    b = es.View((6, es.static(5)), label="b")
+    a = b
+    c = b[:, :]
+    a[0, 2] = 1
+    b[0, 2] = 2
+    c[0, 2] = 3
+    assert f"{a[0, 2]}" == "3.0"
+    assert a.label == c.label == "b"
+    assert [label for _, _, label in es.live_allocations()] == ["b"]  # that of a was freed
+    assert b.use_count == 2
 
 
 # -- host access --------------------------------------------------------------------------------

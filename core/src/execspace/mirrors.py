@@ -135,8 +135,11 @@ def resize(view: View, shape: int | static | Sequence[int | static]) -> None:
     if view.mapping is None:
         deep_copy(fresh[common], view[common])
     else:
-        fence("resize")
-        fresh[common] = view._array()[view.offsets()[common]]
+        # There are no subviews of a mapped View, and the host may not reach it.
+        before, after = np.empty(view.shape, view.dtype), np.zeros(fresh.shape, view.dtype)
+        deep_copy(before, view)
+        after[common] = before[common]
+        deep_copy(fresh, after)
     _take_over(view, fresh)
 
 
