@@ -40,6 +40,18 @@ def test_the_files_used_longest_ago_go_first(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ["new"]
 
 
+def test_folders_are_tagged_and_keep_their_tag(tmp_path, monkeypatch):
+    monkeypatch.setenv("EXECSPACE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("EXECSPACE_CACHE_SIZE", "1")
+    (tmp_path / "other").mkdir()
+    folder = cache.folder("numba")
+    assert cache.is_tagged(folder) and not cache.is_tagged(tmp_path / "other")
+    (folder / "large").write_bytes(bytes(2**21))
+    os.utime(folder / cache.TAG, (1, 1))
+    cache.limit_size(folder)
+    assert os.listdir(folder) == [cache.TAG]
+
+
 def test_a_folder_that_cannot_be_written_is_replaced_with_a_warning(tmp_path, monkeypatch):
     occupied = tmp_path / "file"
     occupied.write_text("not a folder")

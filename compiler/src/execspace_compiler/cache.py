@@ -19,6 +19,12 @@ import platformdirs
 
 from execspace import config
 
+# Marks a folder of ours; programs that make backups know it: https://bford.info/cachedir/
+TAG = "CACHEDIR.TAG"
+_TAG_TEXT = """Signature: 8a477f597d28d172789f06886806bc55
+# Kernels compiled by execspace; may be deleted at any time, for example by execspace cache clear.
+"""
+
 
 def key(*parts: str) -> str:
     """Name of an entry: a digest of all that it depends on."""
@@ -33,18 +39,33 @@ def key(*parts: str) -> str:
 def folder(kind: str) -> Path:
     """Folder for entries of one kind, made if need be.
 
-    EXECSPACE_CACHE_DIR, else the user's cache folder. If that cannot be written a temporary
-    folder is used, with one warning: nothing then lasts beyond the process.
+    It is in `location()`. If that cannot be written a temporary folder is used, with one
+    warning: nothing then lasts beyond the process.
     """
-    chosen = config.get("CACHE_DIR") or platformdirs.user_cache_dir("execspace", appauthor=False)
-    path = _writable(chosen) / kind
+    path = _writable(str(location())) / kind
     path.mkdir(parents=True, exist_ok=True)
+    if not (path / TAG).exists():
+        write(path / TAG, _TAG_TEXT)
     return path
+
+
+def location() -> Path:
+    """The folder of the cache, which need not be there: EXECSPACE_CACHE_DIR, or the user's."""
+    chosen = config.get("CACHE_DIR") or platformdirs.user_cache_dir("execspace", appauthor=False)
+    return Path(chosen).expanduser()
+
+
+def is_tagged(path: Path) -> bool:
+    """Whether `folder` made that folder; nothing else may be deleted."""
+    try:
+        return (path / TAG).read_text(encoding="utf-8") == _TAG_TEXT
+    except (OSError, UnicodeDecodeError):
+        return False
 
 
 @cache
 def _writable(chosen: str) -> Path:
-    path = Path(chosen).expanduser()
+    path = Path(chosen)
     try:
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):
@@ -78,7 +99,7 @@ def limit_size(root: Path) -> None:
     files = []
     for path in root.rglob("*"):
         with contextlib.suppress(OSError):
-            if path.is_file():
+            if path.is_file() and path.name != TAG:
                 status = path.stat()
                 files.append((max(status.st_atime, status.st_mtime), status.st_size, path))
     total = sum(size for _, size, _ in files)

@@ -6,6 +6,7 @@ Values are read when they are needed, not at import, so a program may set them f
 from __future__ import annotations
 
 import os
+import threading
 import warnings
 from dataclasses import dataclass
 
@@ -26,6 +27,9 @@ VARIABLES = {
         Variable("PLUGINS", None, "comma list of plugins to load; empty loads none"),
         Variable("STRICT", "0", "1: a plugin that fails to load raises instead of warning"),
         Variable("TOOLS", "", "comma list of profiling tools to attach at the first launch"),
+        Variable(
+            "PROBE_TIMEOUT", "10", "seconds that a space has to say whether it can be used here"
+        ),
         Variable("NUM_THREADS", None, "threads of host-parallel spaces; default: usable cores"),
         Variable("CACHE_DIR", None, "folder of compiled kernels; default: the user's cache folder"),
         Variable("CACHE_SIZE", "1024", "size limit of that folder in MiB; oldest kernels go first"),
@@ -35,8 +39,8 @@ VARIABLES = {
     )
 }
 
-_TRUE = {"1", "true", "yes", "on"}
-_FALSE = {"0", "false", "no", "off", ""}
+TRUE = {"1", "true", "yes", "on"}
+FALSE = {"0", "false", "no", "off", ""}
 
 
 def declare(variable: Variable) -> None:
@@ -52,9 +56,9 @@ def get(name: str) -> str | None:
 def get_bool(name: str) -> bool:
     """Value of a switch; ValueError if it is neither 1/true/yes/on nor 0/false/no/off."""
     value = (get(name) or "").strip().lower()
-    if value not in _TRUE | _FALSE:
+    if value not in TRUE | FALSE:
         raise ValueError(f"EXECSPACE_{name}={value!r} is not a switch; expected 1 or 0.")
-    return value in _TRUE
+    return value in TRUE
 
 
 def get_int(name: str) -> int | None:
@@ -69,6 +73,18 @@ def get_int(name: str) -> int | None:
     if number < 1:
         raise ValueError(f"EXECSPACE_{name}={value!r} is not a whole number of 1 or more.")
     return number
+
+
+def get_seconds(name: str) -> float:
+    """Value of a time in seconds, more than 0; ValueError otherwise."""
+    value = get(name) or ""
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= threading.TIMEOUT_MAX:
+        raise ValueError(f"EXECSPACE_{name}={value!r} is not a number of seconds above 0.")
+    return seconds
 
 
 def get_list(name: str) -> list[str] | None:

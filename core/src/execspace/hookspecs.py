@@ -15,11 +15,22 @@ from collections.abc import Iterable
 
 import pluggy
 
-from .space import ReducerEntry, SpaceEntry, ToolEntry
+from .space import HealthCheck, ReducerEntry, SpaceEntry, ToolEntry
 
 GROUP = "execspace"
 hookspec = pluggy.HookspecMarker(GROUP)
 hookimpl = pluggy.HookimplMarker(GROUP)
+
+
+def deprecated(what: str, *, since: str, until: str, instead: str) -> DeprecationWarning:
+    """The warning for a hook or an argument of one that is to go.
+
+    Given to `hookspec` as ``warn_on_impl=``, or in ``warn_on_impl_args=`` for an argument. A
+    plugin that implements it still works, with one warning that names the plugin.
+    """
+    return DeprecationWarning(
+        f"{what} is deprecated since plugin API {since} and goes in {until}; {instead}"
+    )
 
 
 @hookspec
@@ -62,4 +73,17 @@ def execspace_register_tools() -> Iterable[ToolEntry]:  # type: ignore[empty-bod
     >>> @es.hookimpl
     ... def execspace_register_tools():
     ...     yield es.ToolEntry("counter", Counter)
+    """
+
+
+@hookspec
+def execspace_health_checks() -> Iterable[HealthCheck]:  # type: ignore[empty-body]
+    """Announce further rows of `execspace doctor`, which calls them; nothing else does.
+
+    Examples
+    --------
+    >>> import execspace as es
+    >>> @es.hookimpl
+    ... def execspace_health_checks():
+    ...     yield es.HealthCheck("driver", lambda: es.Probe(True, "version 535"))
     """

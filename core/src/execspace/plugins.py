@@ -10,27 +10,43 @@ from __future__ import annotations
 import operator
 import threading
 import warnings
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pluggy
 
-from . import config, hookspecs, profiling
+from . import config, hookspecs, probing, profiling
 from .errors import PluginError, PluginWarning
-from .space import API_VERSION, Probe, ReducerEntry, SpaceEntry, ToolEntry
+from .probing import described, probe
+from .space import API_VERSION, HealthCheck, ReducerEntry, SpaceEntry, ToolEntry
 
 if TYPE_CHECKING:
     from importlib import metadata
 
 
+__all__ = ["PluginInfo", "Registry", "forget", "load", "probe", "registry"]
+
+
 @dataclass(frozen=True, slots=True)
 class PluginInfo:
-    """An entry point and what became of it; `error` is None if it was loaded."""
+    """An entry point and what became of it; `error` is None if it was loaded.
+
+    `spaces`, `reducers`, `tools` and `checks` are the names that it registered.
+    """
 
     name: str
     distribution: str
     version: str
     error: BaseException | None = None
+    module: str = ""
+    spaces: tuple[str, ...] = ()
+    reducers: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"'{self.name}' ({self.distribution} {self.version})"
 
 
 @dataclass
@@ -41,36 +57,102 @@ class Registry:
     spaces: dict[str, SpaceEntry] = field(default_factory=dict)
     reducers: dict[str, ReducerEntry] = field(default_factory=dict)
     tools: dict[str, ToolEntry] = field(default_factory=dict)
+    checks: dict[str, HealthCheck] = field(default_factory=dict)
 
-    def add(self, plugin: str, entry: Any) -> None:
-        """File one record under its name; PluginError if it is malformed or taken."""
-        table: dict[str, Any]
-        if isinstance(entry, SpaceEntry):
-            table = self.spaces
-            _check_version(plugin, entry)
-        elif isinstance(entry, ReducerEntry):
-            table = self.reducers
-        else:
-            table = self.tools
-        if entry.name in table:
-            raise PluginError(
-                f"plugin '{plugin}' registers the name '{entry.name}', which another plugin "
-                f"already holds; uninstall one of them or restrict EXECSPACE_PLUGINS."
-            )
-        table[entry.name] = entry
+    def owner(self, kind: str, name: str) -> PluginInfo:
+        """The plugin that registered a name of "spaces", "reducers", "tools" or "checks"."""
+        return next(p for p in self.plugins.values() if name in getattr(p, kind))
+
+    def add(self, info: PluginInfo, entries: list[Any]) -> None:
+        """File the records of a plugin, all or none: half a plugin is worse than none.
+
+        Raises
+        ------
+        PluginError
+            If a record is malformed, or its name is taken.
+        """
+        new: dict[str, dict[str, Any]] = {kind: {} for kind in _KINDS.values()}
+        for entry in entries:
+            kind = next(kind for type_, kind in _KINDS.items() if isinstance(entry, type_))
+            _check_fields(info.name, entry)
+            if entry.name in new[kind]:
+                raise PluginError(
+                    f"plugin '{info.name}' registers the name '{entry.name}' twice; "
+                    f"give each of its {kind} a name of its own."
+                )
+            if entry.name in getattr(self, kind):
+                raise PluginError(
+                    f"plugin '{info.name}' registers the name '{entry.name}', which plugin "
+                    f"{self.owner(kind, entry.name)} already holds; uninstall one of them or "
+                    f"restrict EXECSPACE_PLUGINS."
+                )
+            new[kind][entry.name] = entry
+        for kind, table in new.items():
+            getattr(self, kind).update(table)
+        names = {kind: tuple(table) for kind, table in new.items()}
+        self.plugins[info.name] = replace(
+            info,
+            spaces=names["spaces"],
+            reducers=names["reducers"],
+            tools=names["tools"],
+            checks=names["checks"],
+        )
 
 
 _HOOKS: dict[str, type] = {
     "execspace_register_spaces": SpaceEntry,
     "execspace_register_reducers": ReducerEntry,
     "execspace_register_tools": ToolEntry,
+    "execspace_health_checks": HealthCheck,
 }
+_KINDS: dict[type, str] = {
+    SpaceEntry: "spaces",
+    ReducerEntry: "reducers",
+    ToolEntry: "tools",
+    HealthCheck: "checks",
+}
+# What hooks are offered, by the name of the parameter; a plugin takes as many as it wants.
+_OFFERED: dict[str, Any] = {}
+
+
+def _check_fields(plugin: str, entry: Any) -> None:
+    """Raise PluginError for a field that would only fail later, and then in another's code."""
+    kind = type(entry).__name__
+    name = entry.name
+    separators = "" if isinstance(entry, HealthCheck) else ":, \t\n"
+    if not isinstance(name, str) or not name.strip() or set(name) & set(separators):
+        rule = " without blanks, colons and commas" if separators else ""
+        raise PluginError(
+            f"plugin '{plugin}' has a {kind} with name {name!r}; expected a string{rule}."
+        )
+    expected: dict[str, tuple[Any, str]] = {"summary": (str, "a string")}
+    if isinstance(entry, SpaceEntry):
+        expected |= {
+            "factory": (Callable, "a function of a device that makes the space"),
+            "priority": (int, "an integer"),
+            "probe": (Callable, "a function that returns an execspace.Probe"),
+        }
+        _check_version(plugin, entry)
+    elif isinstance(entry, ReducerEntry):
+        from .reducer import Reducer  # which imports this module
+
+        expected["reducer"] = (Reducer, "an instance of an execspace.Reducer")
+    elif isinstance(entry, ToolEntry):
+        expected["factory"] = (Callable, "a function that makes the tool")
+    else:
+        expected = {"check": (Callable, "a function that returns an execspace.Probe")}
+    for field_, (type_, text) in expected.items():
+        value = getattr(entry, field_)
+        if not isinstance(value, type_):
+            raise PluginError(
+                f"{kind} '{name}' of plugin '{plugin}' has {field_} {value!r}; expected {text}."
+            )
 
 
 def _check_version(plugin: str, entry: SpaceEntry) -> None:
     try:
         major, minor = (operator.index(part) for part in entry.api_version)
-    except (TypeError, ValueError):
+    except Exception:
         raise PluginError(
             f"space '{entry.name}' of plugin '{plugin}' has api_version "
             f"{entry.api_version!r}; expected a pair of integers."
@@ -85,29 +167,53 @@ def _check_version(plugin: str, entry: SpaceEntry) -> None:
 
 
 def _load_one(
-    manager: pluggy.PluginManager, point: metadata.EntryPoint, registry: Registry
-) -> None:
+    manager: pluggy.PluginManager, point: metadata.EntryPoint, info: PluginInfo, registry: Registry
+) -> list[warnings.WarningMessage]:
+    """Load a plugin into the registry; returns what pluggy said of deprecated hooks."""
+    if info.name in registry.plugins:
+        raise PluginError(
+            f"two plugins are named '{info.name}'; uninstall one of their distributions"
+        )
     plugin = point.load()
-    manager.register(plugin, name=point.name)
+    with warnings.catch_warnings(record=True) as deprecations:
+        warnings.simplefilter("always")
+        manager.register(plugin, name=point.name)
     try:
         manager.check_pending()
         callers = manager.get_hookcallers(plugin) or []
+        # Without a specification: optional hooks, which another version of execspace knows.
+        callers = [caller for caller in callers if caller.has_spec()]
         entries = []
         for caller in callers:
             implementation = next(i for i in caller.get_hookimpls() if i.plugin is plugin)
-            entries += _records(point.name, caller.name, implementation.function())
+            offered = [_OFFERED[name] for name in implementation.argnames]
+            entries += _records(point.name, caller.name, implementation.function(*offered))
         if not callers:
             raise PluginError(
                 f"plugin '{point.name}' implements no hook of execspace; expected a module with "
                 f"an @execspace.hookimpl function such as execspace_register_spaces."
             )
-        trial = Registry({}, dict(registry.spaces), dict(registry.reducers), dict(registry.tools))
-        for entry in entries:  # all or nothing: half a plugin is worse than none
-            trial.add(point.name, entry)
+        registry.add(info, entries)
     except BaseException:
         manager.unregister(plugin)
         raise
-    registry.spaces, registry.reducers, registry.tools = trial.spaces, trial.reducers, trial.tools
+    return deprecations
+
+
+def _warn_deprecated(info: PluginInfo, deprecations: list[warnings.WarningMessage]) -> None:
+    """Pass on pluggy's warnings with the plugin's name, at the plugin's function.
+
+    They count as of `__main__`: Python shows a DeprecationWarning of no other module unasked,
+    and nobody would learn that the next version leaves the plugin out.
+    """
+    for warning in deprecations:
+        warnings.warn_explicit(
+            f"execspace plugin {info}: {warning.message}.",
+            warning.category,
+            warning.filename,
+            warning.lineno,
+            module="__main__",
+        )
 
 
 def _records(plugin: str, hook: str, result: Any) -> list[Any]:
@@ -128,8 +234,18 @@ def _records(plugin: str, hook: str, result: Any) -> list[Any]:
     return records
 
 
-def load() -> Registry:
-    """Read entry points and load every plugin, each in isolation."""
+def load(begin: Callable[[str], None] = lambda name: None) -> Registry:
+    """Read entry points and load every plugin, each in isolation.
+
+    `begin` is called with the name of each plugin before it is imported.
+
+    Raises
+    ------
+    PluginError
+        If a plugin fails and EXECSPACE_STRICT=1.
+    KeyboardInterrupt
+        The user's, also while a plugin is imported. No other exception of a plugin gets out.
+    """
     from importlib import metadata  # half the time of `import execspace`, if it were up there
 
     registry = Registry()
@@ -141,30 +257,30 @@ def load() -> Registry:
         if wanted is not None and point.name not in wanted:
             continue
         dist = point.dist
-        info = (dist.name, dist.version) if dist is not None else ("unknown", "")
-        error: BaseException | None = None
+        origin = (dist.name, dist.version) if dist is not None else ("unknown", "")
+        info = PluginInfo(point.name, *origin, module=point.value)
+        begin(point.name)
         try:
-            if point.name in registry.plugins:
-                raise PluginError(
-                    f"two plugins are named '{point.name}'; uninstall one of their distributions"
-                )
-            _load_one(manager, point, registry)
-        # Whatever a third party does must not stop the program.
-        except (Exception, SystemExit) as failure:
+            deprecations = _load_one(manager, point, info, registry)
+        except KeyboardInterrupt:
+            raise
+        # Whatever else a third party does must not stop the program, sys.exit() included.
+        except BaseException as failure:
             if strict:
                 raise PluginError(
-                    f"Plugin '{point.name}' ({info[0]} {info[1]}) failed to load: "
-                    f"{type(failure).__name__}: {failure}"
+                    f"Plugin {info} failed to load: {described(failure)}"
                 ) from failure
-            error = failure
+            taken = point.name in registry.plugins
+            key = f"{point.name} ({origin[0]})" if taken else point.name
+            registry.plugins[key] = replace(info, error=failure)
             warnings.warn(
-                f"execspace plugin '{point.name}' ({info[0]} {info[1]}) failed to load and is "
-                f"left out: {type(failure).__name__}: {failure}. Set EXECSPACE_STRICT=1 for the "
-                f"traceback.",
+                f"execspace plugin {info} failed to load and is left out: "
+                f"{described(failure).rstrip('.')}. Set EXECSPACE_STRICT=1 for the traceback.",
                 PluginWarning,
                 stacklevel=3,
             )
-        registry.plugins[point.name] = PluginInfo(point.name, *info, error)
+        else:
+            _warn_deprecated(info, deprecations)
     config.warn_unknown()  # after plugins have declared variables of their own
     for name in set(wanted or ()) - set(registry.plugins):
         warnings.warn(
@@ -173,17 +289,6 @@ def load() -> Registry:
             stacklevel=3,
         )
     return registry
-
-
-def probe(entry: SpaceEntry) -> Probe:
-    """Ask a space whether it is usable; a probe that raises counts as "not usable"."""
-    try:
-        answer = entry.probe()
-    except Exception as failure:
-        return Probe(False, f"its probe raised {type(failure).__name__}: {failure}")
-    if not isinstance(answer, Probe):
-        return Probe(False, f"its probe returned {answer!r}, expected execspace.Probe")
-    return answer
 
 
 _lock = threading.RLock()
@@ -227,5 +332,6 @@ def forget() -> None:
     global _registry
     with _lock:
         _registry = None
+        probing.forget()
         while _attached:
             profiling.detach(_attached.pop())

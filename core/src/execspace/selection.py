@@ -18,6 +18,7 @@ from weakref import WeakSet
 from . import config, plugins
 from .errors import PluginWarning, SpaceError, SpaceUnavailableError, UnknownSpaceError
 from .memory import HOST, MemorySpace
+from .probing import described
 from .space import ExecutionSpace, Probe
 
 # Read directly by the launch path: the space of the innermost `use_space`, or None.
@@ -58,7 +59,7 @@ def spaces() -> list[SpaceInfo]:
         )
     rows.sort(key=lambda row: (-row.priority, row.name))
     rows += [
-        SpaceInfo(p.name, False, f"plugin failed to load: {p.error}", 0, p.distribution)
+        SpaceInfo(p.name, False, f"plugin failed to load: {described(p.error)}", 0, p.distribution)
         for p in found.plugins.values()
         if p.error is not None
     ]
@@ -95,8 +96,10 @@ def space(name: str) -> ExecutionSpace:
             except SpaceError as failure:
                 _failures[name] = str(failure)
                 raise
-            except Exception as failure:
-                cause = f"{type(failure).__name__}: {failure}".rstrip(".")
+            except KeyboardInterrupt:
+                raise
+            except BaseException as failure:  # sys.exit() in a factory ends no program
+                cause = described(failure).rstrip(".")
                 _failures[name] = cause
                 raise SpaceUnavailableError(
                     f"Space '{name}' failed to start: {cause}. "
@@ -116,7 +119,7 @@ def _unknown(name: str, found: plugins.Registry) -> UnknownSpaceError:
     if broken is not None and broken.error is not None:
         return UnknownSpaceError(
             f"Space '{name}' is not available: its plugin ({broken.distribution} "
-            f"{broken.version}) failed to load: {type(broken.error).__name__}: {broken.error}"
+            f"{broken.version}) failed to load: {described(broken.error)}"
         )
     known = ", ".join(f"'{n}'" for n in sorted(found.spaces)) or "none"
     close = get_close_matches(name, found.spaces, n=1)

@@ -242,10 +242,21 @@ class SupportsSort(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Answer of a cheap look at the machine: usable, or why not and what to do."""
+    """Answer of a cheap look at the machine: usable, or why not and what to do.
+
+    Attributes
+    ----------
+    usable : bool
+    reason : str
+        Why not, and what to do. Of a usable space it may say what is worth knowing.
+    device : str
+        What kernels would run on, in words: "host", "NVIDIA H200". Empty if only starting the
+        space can tell.
+    """
 
     usable: bool
     reason: str = ""
+    device: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +275,8 @@ class SpaceEntry:
     priority : int
         The usable space of highest priority is the default. Negative: never chosen unasked.
     probe : callable
-        ``probe() -> Probe``; cheap, imports nothing heavy, never raises.
+        ``probe() -> Probe``; cheap, imports nothing heavy, never raises. May be called from any
+        thread and more than once; EXECSPACE_PROBE_TIMEOUT limits its time.
     summary : str
         One line for `es.spaces()`.
     """
@@ -293,3 +305,20 @@ class ToolEntry:
     name: str
     factory: Callable[[], Any]
     summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HealthCheck:
+    """A further row of `execspace doctor`.
+
+    Attributes
+    ----------
+    name : str
+        What is checked, in a few words: "CUDA driver".
+    check : callable
+        ``check() -> Probe``: `usable` says whether all is well, `reason` what was found, or what
+        to do. It runs in a process of its own with a time limit, and may import what it needs.
+    """
+
+    name: str
+    check: Callable[[], Probe]

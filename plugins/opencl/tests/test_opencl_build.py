@@ -75,8 +75,8 @@ PROGRAM = """
 
 
 def stored(folder):
-    """Files of a cache; PoCL leaves temporary ones beside them."""
-    files = (p for p in Path(folder).rglob("*") if p.is_file())
+    """Files of a cache but its tag; PoCL leaves temporary ones beside them."""
+    files = (p for p in Path(folder).rglob("*") if p.is_file() and p.name != "CACHEDIR.TAG")
     return {p for p in files if not p.name.startswith("tempfile")}
 
 

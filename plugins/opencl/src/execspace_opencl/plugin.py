@@ -25,7 +25,7 @@ def probe() -> Probe:
 
     try:
         prepare_runtime()
-        from .devices import NO_DEVICE, all_devices, has_float64
+        from .devices import NO_DEVICE, all_devices, choose, has_float64
     except ImportError as error:  # no loader, or one that does not fit
         return Probe(False, f"pyopencl cannot be imported ({error}); reinstall it")
     devices = all_devices()
@@ -34,7 +34,7 @@ def probe() -> Probe:
     if not any(has_float64(f.device) for f in devices):
         names = ", ".join(map(str, devices))
         return Probe(False, f"no device has float64 (cl_khr_fp64): {names}")
-    return Probe(True)
+    return Probe(True, device=str(choose(None)))
 
 
 def make_opencl(device: str | None) -> ExecutionSpace:

@@ -25,7 +25,7 @@ def probe() -> Probe:
             "no OpenMP runtime was found (libgomp.so.1); on Debian and Ubuntu: "
             "apt install libgomp1, on Fedora: dnf install libgomp",
         )
-    return Probe(True)
+    return Probe(True, device="host")
 
 
 @hookimpl

@@ -14,7 +14,7 @@ def probe() -> Probe:
     """Serial kernels are compiled by Numba."""
     if find_spec("numba") is None:
         return Probe(False, "Numba is not installed; pip install numba")
-    return Probe(True)
+    return Probe(True, device="host")
 
 
 @hookimpl
@@ -33,5 +33,6 @@ def execspace_register_spaces() -> Iterable[SpaceEntry]:
         factory=make_oracle,
         api_version=(0, 1),
         priority=-1,
+        probe=lambda: Probe(True, device="host"),
         summary="plain Python with NumPy scalars and bounds checks; slow, for debugging",
     )

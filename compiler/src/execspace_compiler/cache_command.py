@@ -1,0 +1,200 @@
+"""``execspace cache``: show the folder of compiled kernels, or delete what is in it.
+
+Announced to the command line through the entry-point group ``execspace.commands``. Only folders
+that the cache has marked as its own are touched, whatever EXECSPACE_CACHE_DIR says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import time
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from execspace import config
+from execspace.cli.console import table, write, write_json
+
+from . import cache
+
+HELP = """Show the folder of compiled kernels by kind, or delete what is in it.
+
+Kernels that are deleted are compiled again when they are needed; programs that run meanwhile
+are not disturbed."""
+_ACTIONS = {
+    "show": "size and age of what is kept, by kind (numba, opencl, ...); the default",
+    "clear": "delete it, without a question",
+    "path": "print the folder",
+}
+_UNFINISHED = 3600.0  # seconds after which a file that is being written has been given up
+
+
+@dataclass
+class Kind:
+    """The files of one kind of entry, for instance "numba"."""
+
+    name: str
+    folder: Path
+    files: list[Path] = field(default_factory=list)
+    nbytes: int = 0
+    oldest: float | None = None
+    newest: float | None = None
+
+    def record(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "kind": self.name,
+            "files": len(self.files),
+            "bytes": self.nbytes,
+            "oldest_use": _iso(self.oldest),
+            "newest_use": _iso(self.newest),
+        }
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    text = "print one JSON document instead"
+    parser.add_argument("--json", action="store_true", help=text)
+    actions = parser.add_subparsers(dest="action", metavar="ACTION")
+    for name, about in _ACTIONS.items():
+        action = actions.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
+        action.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help=text)
+        if name == "clear":
+            action.add_argument(
+                "--kind",
+                action="append",
+                metavar="K",
+                help="only this kind of entry, such as numba; may be given more than once",
+            )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do what is asked; returns the exit code."""
+    root = cache.location()
+    as_json = arguments.json
+    if arguments.action == "path":
+        write_json({"folder": str(root)}) if as_json else write(str(root))
+        return 0
+    kinds, foreign = _kinds(root)
+    if arguments.action == "clear":
+        return _clear(root, kinds, arguments.kind, as_json)
+    limit = (config.get_int("CACHE_SIZE") or 1024) * 2**20
+    if as_json:
+        write_json(
+            {
+                "folder": str(root),
+                "limit_bytes": limit,
+                "kinds": [kind.record() for kind in kinds],
+                "not_ours": foreign,
+            }
+        )
+        return 0
+    write(f"folder: {root}" + ("" if root.is_dir() else " (not there yet)"))
+    write(f"limit of each kind: {_size(limit)} (EXECSPACE_CACHE_SIZE)")
+    if kinds:
+        write()
+        headers = ["kind", "files", "size", "oldest use", "newest use"]
+        table(headers, [_row(kind) for kind in kinds])
+    if foreign:
+        write(f"not made by this version, left alone: {', '.join(foreign)}")
+    return 0
+
+
+def _row(kind: Kind) -> list[str]:
+    ages = [_iso(kind.oldest) or "", _iso(kind.newest) or ""]
+    return [kind.name, str(len(kind.files)), _size(kind.nbytes), *ages]
+
+
+def _kinds(root: Path) -> tuple[list[Kind], list[str]]:
+    """What the cache holds, and folders next to it that it has not made."""
+    kinds, foreign = [], []
+    for folder in sorted(root.iterdir()) if root.is_dir() else []:
+        if not folder.is_dir() or folder.is_symlink():
+            continue
+        if cache.is_tagged(folder):
+            kinds.append(_look(folder))
+        else:
+            foreign.append(folder.name)
+    return kinds, foreign
+
+
+def _look(folder: Path) -> Kind:
+    kind = Kind(folder.name, folder)
+    for path in folder.rglob("*"):
+        with contextlib.suppress(OSError):  # deleted meanwhile
+            if path.name == cache.TAG or not (path.is_file() or path.is_symlink()):
+                continue
+            status = path.lstat()
+            used = max(status.st_atime, status.st_mtime)
+            kind.files.append(path)
+            kind.nbytes += status.st_size
+            kind.oldest = used if kind.oldest is None else min(used, kind.oldest)
+            kind.newest = used if kind.newest is None else max(used, kind.newest)
+    return kind
+
+
+def _clear(root: Path, kinds: list[Kind], names: list[str] | None, as_json: bool) -> int:
+    known = [kind.name for kind in kinds]
+    for name in names or []:
+        if name not in known:
+            raise ValueError(
+                f"The cache {root} has no entries of kind '{name}'; kinds: "
+                f"{', '.join(known) or 'none'}."
+            )
+    rows: list[dict[str, Any]] = []
+    failures: list[str] = []
+    for kind in kinds:
+        if names is None or kind.name in names:
+            deleted, nbytes, failed = _delete(kind)
+            rows.append({"kind": kind.name, "files": deleted, "bytes": nbytes})
+            failures += failed
+    if as_json:
+        write_json({"folder": str(root), "deleted": rows, "failures": failures})
+    else:
+        for row in rows:
+            write(f"{row['kind']}: {row['files']} files deleted, {_size(row['bytes'])}")
+        if not rows:
+            write(f"nothing to delete in {root}")
+        for text in failures:
+            write(f"not deleted: {text}")
+    return 1 if failures else 0
+
+
+def _delete(kind: Kind) -> tuple[int, int, list[str]]:
+    """Number and bytes of the files deleted, and what could not be."""
+    deleted, nbytes, failures = 0, 0, []
+    for path in kind.files:
+        try:
+            status = path.lstat()
+            if path.name.endswith(".tmp") and time.time() - status.st_mtime < _UNFINISHED:
+                continue  # a program is writing it
+            path.unlink()
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            failures.append(str(error))
+            continue
+        deleted += 1
+        nbytes += status.st_size
+    # Numba expects the folder in which it stores to stay.
+    for folder in sorted((p for p in kind.folder.rglob("*") if p.is_dir()), reverse=True):
+        if folder.name != "__pycache__" and not folder.is_symlink():
+            with contextlib.suppress(OSError):  # not empty
+                folder.rmdir()
+    return deleted, nbytes, failures
+
+
+def _size(nbytes: int) -> str:
+    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if nbytes >= size:
+            return f"{nbytes / size:.1f} {unit}"
+    return f"{nbytes} bytes"
+
+
+def _iso(moment: float | None) -> str | None:
+    """A time as ISO 8601, of the local zone."""
+    if moment is None:
+        return None
+    return datetime.fromtimestamp(moment).astimezone().isoformat(timespec="seconds")

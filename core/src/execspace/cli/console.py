@@ -1,0 +1,86 @@
+"""What commands print: lines, tables and times. The only file of the command line that prints.
+
+On a terminal, tables are rich's if that is installed; elsewhere they are plain aligned text,
+which never breaks a cell, so that other programs can read it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+
+def write(text: str = "") -> None:
+    """Print a line, at once: reports come while work goes on."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def complain(text: str) -> None:
+    """Print an error of the command line to standard error."""
+    sys.stderr.write(f"execspace: {text}\n")
+
+
+def write_json(document: Any) -> None:
+    """Print one JSON document, in ASCII: no terminal's encoding can spoil it."""
+    write(json.dumps(document, indent=2))
+
+
+def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print rows below their headers; what is "" in all rows is left out."""
+    kept = [c for c in range(len(headers)) if any(row[c] for row in rows)]
+    heads = [headers[c] for c in kept]
+    cells = [[row[c] for c in kept] for row in rows]
+    if sys.stdout.isatty() and importlib.util.find_spec("rich") is not None:
+        _rich(heads, cells)
+    else:
+        _plain(heads, cells)
+
+
+def _rich(heads: list[str], cells: list[list[str]]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table(*heads, box=box.SIMPLE_HEAD, pad_edge=False)
+    for row in cells:
+        made.add_row(*map(Text, row))  # not markup: a reason may contain brackets
+    Console(file=sys.stdout).print(made)
+
+
+def _plain(heads: list[str], cells: list[list[str]]) -> None:
+    lines = [heads, *([one_line(cell) for cell in row] for row in cells)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        padded = (f"{cell:{width}}" for cell, width in zip(line, widths, strict=True))
+        write("  ".join(padded).rstrip())
+
+
+def one_line(text: str) -> str:
+    """A text with its line ends made blanks."""
+    return " ".join(text.split())
+
+
+def seconds(value: float) -> str:
+    """A time in the unit that suits it.
+
+    Examples
+    --------
+    >>> seconds(0.0000012), seconds(0.0213), seconds(4.5)
+    ('1.2 us', '21 ms', '4.5 s')
+    """
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if value >= size:
+            return (
+                f"{value / size:.2g} {unit}" if value < 100 * size else f"{value / size:.0f} {unit}"
+            )
+    return f"{value * 1e6:.2g} us" if value < 1e-4 else f"{value * 1e6:.0f} us"
+
+
+def version(pair: Sequence[int]) -> str:
+    """(0, 1) as "0.1"."""
+    return ".".join(map(str, pair))

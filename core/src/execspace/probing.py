@@ -1,0 +1,93 @@
+"""Asking a space whether it can be used here, with a time limit.
+
+A probe runs on a daemon thread, because nothing else gets a hanging driver's call off the
+program's back. One that has not answered in time counts as "not usable"; its thread is left
+behind, and if it answers later, later questions get that answer. "Usable" is remembered;
+a space that was not usable is asked again, because its user may have done what it said.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from . import config
+from .space import Probe, SpaceEntry
+
+
+def described(failure: BaseException) -> str:
+    """Type and text of an exception, on which a third party's `__str__` may fail, too."""
+    try:
+        text = str(failure)
+    except Exception:
+        text = "(its text cannot be had: __str__ raised)"
+    name = type(failure).__name__
+    return f"{name}: {text}" if text else name
+
+
+class _Question:
+    """One call of a probe."""
+
+    def __init__(self, entry: SpaceEntry) -> None:
+        self.entry = entry
+        self.began = time.monotonic()
+        self.answered = threading.Event()
+        self.answer = Probe(False)
+
+    def ask(self) -> None:
+        try:
+            answer = self.entry.probe()
+            if isinstance(answer, Probe):
+                self.answer = answer
+            else:
+                self.answer = Probe(
+                    False, f"its probe returned {answer!r}, expected execspace.Probe"
+                )
+        except BaseException as failure:  # also SystemExit: nobody else is on this thread
+            self.answer = Probe(False, f"its probe raised {described(failure)}")
+        self.answered.set()
+
+
+# By name of the space: probes that said "usable", and those that did not answer in time.
+_kept: dict[str, _Question] = {}
+
+
+def probe(entry: SpaceEntry) -> Probe:
+    """Ask a space whether it is usable; blocks for EXECSPACE_PROBE_TIMEOUT seconds at most.
+
+    Never raises for what the probe does: one that raises, returns something else or does not
+    answer in time is "not usable", and the reason says so. After a time-out the same call is
+    waited for, not started again. Where no thread can be started, as when the interpreter
+    shuts down, the probe runs without a limit.
+
+    Raises
+    ------
+    ValueError
+        If EXECSPACE_PROBE_TIMEOUT is not a number of seconds.
+    """
+    limit = config.get_seconds("PROBE_TIMEOUT")
+    question = _kept.get(entry.name)
+    if question is None or question.entry is not entry:
+        question = _Question(entry)
+        thread = threading.Thread(target=question.ask, name=f"probe of {entry.name}", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            question.ask()
+    left = question.began + limit - time.monotonic()
+    answered = question.answered.wait(max(left, 0.0))
+    if answered and not question.answer.usable:
+        _kept.pop(entry.name, None)
+    else:
+        _kept[entry.name] = question
+    if answered:
+        return question.answer
+    return Probe(
+        False,
+        f"its probe did not answer within {limit:g} s; EXECSPACE_PROBE_TIMEOUT sets the limit",
+    )
+
+
+def forget() -> None:
+    """Ask every space anew."""
+    _kept.clear()

@@ -1,0 +1,173 @@
+"""The public API as text: names, signatures, fields and methods, one a line.
+
+`tests/test_versioning.py` compares it with docs/api-surface.txt.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import importlib
+import inspect
+import re
+from types import ModuleType
+from typing import Any
+
+import execspace as es
+from execspace import hookspecs
+from execspace.cli import console
+
+# What plugins may use of the compiler; docs/plugins.md describes how.
+COMPILER = {
+    "assertions": ["failure"],
+    "cache": ["folder", "is_tagged", "key", "limit_size", "location", "write"],
+    "devices": ["DeviceText", "device_text"],
+    "diagnostics": ["Diagnostic"],
+    "host.jit": ["compile_plan", "forbid_teams"],
+    "host.launch_text": ["Launcher"],
+    "ir": ["walk_expressions", "written_views"],
+    "mapping": ["chunk_function", "index_order"],
+    "oracle": ["interpret"],
+    "overlap": ["pairs_to_check", "written_pairs"],
+    "partials": [
+        "counters",
+        "entries",
+        "finish_function",
+        "last_function",
+        "load_state",
+        "prefix_function",
+        "reset_state",
+        "rows",
+        "seed_function",
+        "store_state",
+    ],
+    "pipeline": ["Lowered", "check_limits", "lower_kernel"],
+    "printers.cfamily.collectives": ["ROWS", "SLOT"],
+    "printers.cfamily.dialects": ["Dialect", "OPENCL", "OPENCL_NVIDIA"],
+    "printers.cfamily.entries": ["Entry", "Field"],
+    "results": ["check_out", "result_maker", "result_shape", "store_result"],
+    "types": ["ViewTy"],
+}
+
+
+class _Raw:
+    """An annotation that is shown as it was written."""
+
+    def __init__(self, text: Any) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text if isinstance(self.text, str) else inspect.formatannotation(self.text)
+
+
+def _value(value: Any) -> str:
+    """A default, without what changes from run to run."""
+    if inspect.isfunction(value):
+        return "<function>"
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
+
+
+class _Default:
+    def __init__(self, value: Any) -> None:
+        self.text = _value(value)
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def signature(function: Any) -> str:
+    """Parameters and result of a function, with annotations as they were written."""
+    empty = inspect.Parameter.empty
+    made = inspect.signature(function)
+    parameters = [
+        p.replace(
+            annotation=empty if p.annotation is empty else _Raw(p.annotation),
+            default=empty if p.default is empty else _Default(p.default),
+        )
+        for p in made.parameters.values()
+    ]
+    result = made.return_annotation
+    result = result if result is inspect.Signature.empty else _Raw(result)
+    return str(made.replace(parameters=parameters, return_annotation=result))
+
+
+def _members(cls: type) -> dict[str, Any]:
+    """Public members of a class and of those of its bases that are not public themselves."""
+    found: dict[str, Any] = {}
+    for base in cls.__mro__:
+        public = base is not cls and getattr(es, base.__name__, None) is base
+        if public or not base.__module__.startswith("execspace"):
+            continue
+        annotations = inspect.get_annotations(base)
+        for name in [*annotations, *vars(base)]:
+            if not name.startswith("_") or name in ("__init__", "__call__"):
+                found.setdefault(name, vars(base).get(name))
+    return found
+
+
+def describe_class(name: str, cls: type) -> list[str]:
+    """A class with its bases, its fields and its methods."""
+    bases = ", ".join(base.__name__ for base in cls.__bases__ if base is not object)
+    kind = "record " if dataclasses.is_dataclass(cls) else "class "
+    lines = [f"{kind}{name}({bases})"]
+    fields: dict[str, str] = {}
+    if dataclasses.is_dataclass(cls):
+        for field in dataclasses.fields(cls):
+            optional = field.default is not dataclasses.MISSING
+            default = f" = {_value(field.default)}" if optional else ""
+            if field.default_factory is not dataclasses.MISSING:
+                default = " = ..."
+            fields[field.name] = f"{_Raw(field.type)!r}{default}"
+        lines += [f"    {field}: {text}" for field, text in fields.items()]
+    for member, value in sorted(_members(cls).items()):
+        if member in fields or (fields and member == "__init__"):
+            continue
+        plain = value.__func__ if isinstance(value, staticmethod | classmethod) else value
+        abstract = "abstract " if getattr(value, "__isabstractmethod__", False) else ""
+        if isinstance(plain, property | functools.cached_property):
+            lines.append(f"    {abstract}{member} (property)")
+        elif inspect.isfunction(plain):
+            lines.append(f"    {abstract}{member}{signature(plain)}")
+        else:
+            lines.append(f"    {member}")
+    return lines
+
+
+def describe(name: str, value: Any) -> list[str]:
+    """A public name."""
+    if isinstance(value, ModuleType):
+        lines = [f"module {name}"]
+        own = [n for n, v in vars(value).items() if getattr(v, "__module__", "") == value.__name__]
+        for member in sorted(n for n in own if not n.startswith("_")):
+            lines += [f"    {line}" for line in describe(member, getattr(value, member))]
+        return lines
+    if inspect.isclass(value):
+        if not value.__module__.startswith("execspace"):
+            return [f"{name} = {value.__module__}.{value.__qualname__}"]
+        return describe_class(name, value)
+    if callable(value) and hasattr(value, "__name__"):
+        return [f"{name}{signature(value)}"]
+    if isinstance(value, tuple):
+        return [f"{name} = {value}"]
+    return [f"{name}: {type(value).__name__}"]
+
+
+def surface() -> str:
+    """All of it."""
+    lines = ["# Written by UPDATE_API=1 python -m pytest tests/test_versioning.py", "", "execspace"]
+    for name in sorted(es.__all__):
+        lines += [f"    {line}" for line in describe(name, getattr(es, name))]
+    lines += ["", "hooks of execspace"]
+    hooks = {n: h for n, h in vars(hookspecs).items() if n.startswith("execspace_")}
+    for name, hook in sorted(hooks.items()):
+        lines.append(f"    {name}{signature(hook)}")
+    lines.append(f"    {describe('deprecated', hookspecs.deprecated)[0]}")
+    lines += ["", "execspace.cli.console"]
+    for name in ("table", "write", "write_json"):
+        lines += [f"    {line}" for line in describe(name, getattr(console, name))]
+    for module, names in COMPILER.items():
+        lines += ["", f"execspace_compiler.{module}"]
+        loaded = importlib.import_module(f"execspace_compiler.{module}")
+        for name in names:
+            lines += [f"    {line}" for line in describe(name, getattr(loaded, name))]
+    return "\n".join(lines) + "\n"

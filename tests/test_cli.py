@@ -1,0 +1,449 @@
+"""The command line `execspace`: its commands, their JSON, and commands of other distributions."""
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+import execspace as es
+from execspace import cli, config
+from execspace.cli import console
+from execspace_compiler import cache
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def execspace():
+    """Run the command line in a process of its own."""
+
+    def run(*arguments, **settings):
+        return subprocess.run(
+            [sys.executable, "-m", "execspace", *arguments],
+            env={**os.environ, **settings},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    return run
+
+
+@pytest.fixture
+def command(tmp_path, monkeypatch):
+    """Install a distribution with a command, for the length of a test."""
+    modules = []
+
+    def install(name, source, distribution="greetings"):
+        folder = tmp_path / distribution
+        info = folder / f"{distribution}-1.2.dist-info"
+        info.mkdir(parents=True)
+        module = f"{distribution}_{name}"
+        (info / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.2\n"
+        )
+        (info / "entry_points.txt").write_text(f"[execspace.commands]\n{name} = {module}\n")
+        (folder / f"{module}.py").write_text(textwrap.dedent(source))
+        monkeypatch.syspath_prepend(folder)
+        modules.append(module)
+
+    yield install
+    for module in modules:
+        sys.modules.pop(module, None)
+
+
+GREET = '''
+HELP = """Say hello to a space.
+
+And nothing else."""
+
+
+def configure(parser):
+    parser.add_argument("space")
+    parser.add_argument("--code", type=int, default=0)
+
+
+def run(arguments):
+    print("Hello,", arguments.space)
+    return arguments.code
+'''
+
+
+# -- finding commands -----------------------------------------------------------------------------
+
+
+def test_help_lists_every_command(capsys):
+    assert cli.main(["--help"]) == 0
+    text = capsys.readouterr().out
+    for name in ("info", "plugins", "doctor", "cache", "new-backend"):
+        assert re.search(rf"^  {name} +\w", text, re.MULTILINE)
+
+
+def test_without_a_command_the_help_is_shown_and_the_exit_code_is_2(capsys):
+    assert cli.main([]) == 2
+    assert "commands:\n  info" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["info", "plugins", "doctor", "cache"])
+def test_every_command_has_help(capsys, name):
+    with pytest.raises(SystemExit) as end:
+        cli.main([name, "--help"])
+    assert end.value.code == 0
+    text = capsys.readouterr().out
+    assert text.startswith(f"usage: execspace {name} ")
+    assert "--json" in text
+
+
+def test_version(execspace):
+    result = execspace("--version")
+    assert (result.returncode, result.stdout) == (0, f"execspace {es.__version__}\n")
+
+
+def test_the_script_is_installed():
+    script = Path(sys.executable).with_name("execspace")
+    result = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
+    assert result.stdout == f"execspace {es.__version__}\n"
+
+
+def test_importing_execspace_loads_no_command_line(python):
+    program = """
+        import sys
+        import execspace as es
+        es.spaces()
+        assert not {"execspace.cli", "rich"} & set(sys.modules)
+    """
+    python(program)
+
+
+def test_a_word_that_is_no_command(capsys):
+    assert cli.main(["docter"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("execspace: 'docter' is no command; commands: cache, doctor, info,")
+    assert error.endswith("Did you mean 'doctor'?\n")
+
+
+def test_a_command_whose_distribution_is_missing_says_what_to_install(capsys, monkeypatch):
+    monkeypatch.setattr(cli, "_points", dict)
+    assert cli.main(["new-backend", "mine"]) == 2
+    assert capsys.readouterr().err == (
+        "execspace: Command 'new-backend' is in the distribution execspace-testing, which is not "
+        "installed; pip install execspace-testing.\n"
+    )
+    assert cli.main(["--help"]) == 0
+    assert "(pip install execspace-compiler)" in capsys.readouterr().out
+
+
+def test_commands_of_other_distributions(command, capsys):
+    command("greet", GREET)
+    assert cli.main(["greet", "openmp"]) == 0
+    assert capsys.readouterr().out == "Hello, openmp\n"
+    assert cli.main(["greet", "openmp", "--code", "5"]) == 5
+    capsys.readouterr()
+    assert cli.main(["--help"]) == 0
+    assert re.search(r"^  greet +Say hello to a space\.$", capsys.readouterr().out, re.MULTILINE)
+    with pytest.raises(SystemExit):
+        cli.main(["greet", "--help"])
+    assert "And nothing else." in capsys.readouterr().out
+
+
+BROKEN = {
+    "raises": ("raise RuntimeError('half done')", "RuntimeError: half done. Reinstall or"),
+    "exits": ("import sys; sys.exit(0)", "SystemExit: 0. Reinstall or uninstall"),
+    "has no parts": ("def run(arguments): return 0", "greetings_greet has no configure, HELP; exp"),
+    "returns nothing": (
+        GREET.replace("return arguments.code", "return None"), "'greet' returned None; expected an",
+    ),
+    "meets an expected error": (
+        GREET.replace("print(", "raise OSError("), "Hello,",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_broken_command_is_a_message_and_in_nobodys_way(command, capsys, case):
+    source, reason = BROKEN[case]
+    command("greet", source)
+    assert cli.main(["greet", "openmp"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("execspace: ") and reason in error
+    assert "Traceback" not in error
+    assert cli.main(["--help"]) == 0
+    assert "  doctor" in capsys.readouterr().out
+    assert cli.main(["cache", "path"]) == 0
+
+
+def test_strict_shows_the_traceback_of_a_failure(command, capsys, monkeypatch):
+    monkeypatch.setenv("EXECSPACE_STRICT", "1")
+    command("greet", "raise RuntimeError('half installed')")
+    assert cli.main(["greet"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_two_distributions_with_one_command(command, capsys):
+    command("greet", GREET)
+    command("greet", GREET, distribution="salutations")
+    assert cli.main(["greet", "openmp"]) == 1
+    error = capsys.readouterr().err
+    assert "'greet' comes from" in error
+    assert "greetings 1.2" in error and "salutations 1.2" in error
+
+
+# -- info and plugins -----------------------------------------------------------------------------
+
+
+def test_info_as_json(execspace):
+    result = execspace("info", "--json", EXECSPACE_DEFAULT="nosuch,serial", EXECSPACE_TOOLS="gone")
+    assert (result.returncode, result.stderr) == (0, "")
+    report = json.loads(result.stdout)
+    assert report["execspace"] == es.__version__
+    assert tuple(report["api_version"]) == es.API_VERSION
+    assert report["default_space"] == {
+        "name": "serial",
+        "why": "EXECSPACE_DEFAULT=nosuch,serial; not usable: nosuch",
+    }
+    spaces = {space["name"]: space for space in report["spaces"]}
+    serial = spaces["serial"]
+    assert serial["usable"] and serial["device"] == "host" and serial["priority"] == 0
+    assert serial["distribution"] == "execspace-serial" and serial["plugin"] == "serial"
+    assert [s["name"] for s in report["spaces"]] == [s.name for s in es.spaces()]
+    settings = {setting["name"]: setting for setting in report["settings"]}
+    assert set(settings) >= {f"EXECSPACE_{name}" for name in config.VARIABLES}
+    assert settings["EXECSPACE_DEFAULT"]["value"] == "nosuch,serial"
+    assert settings["EXECSPACE_DEFAULT"]["set"] and not settings["EXECSPACE_CACHE_SIZE"]["set"]
+    assert any("EXECSPACE_TOOLS names 'gone'" in text for text in report["warnings"])
+    documented(report)
+
+
+def documented(report):
+    """Every key of a report stands in docs/cli.md."""
+    text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    words = set(re.findall(r"`(\w+)`", text))
+
+    def check(part):
+        if isinstance(part, dict):
+            for key, value in part.items():
+                assert key in words or key in ("parallel_for", "parallel_reduce", "parallel_scan")
+                check(value)
+        elif isinstance(part, list):
+            for value in part:
+                check(value)
+
+    check(report)
+
+
+def test_info_as_text_tells_of_spelling_errors(execspace):
+    result = execspace("info", EXECSPACE_DEFUALT="serial")
+    assert result.returncode == 0
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith(f"execspace {es.__version__}, plugin API 0.1, ")
+    row = next(line for line in lines if line.startswith("serial "))
+    assert row.split() == ["serial", "yes", "host", "execspace-serial", "0.1.0", "0.1", "0"]
+    assert any(re.match("default space: openmp, because of the highest p", line) for line in lines)
+    assert any(re.match("warning: .* EXECSPACE_DEFUALT is not read", line) for line in lines)
+
+
+def test_a_setting_that_is_wrong_is_a_message(execspace):
+    result = execspace("info", EXECSPACE_PROBE_TIMEOUT="soon")
+    assert result.returncode == 1
+    assert result.stderr == (
+        "execspace: EXECSPACE_PROBE_TIMEOUT='soon' is not a number of seconds above 0.\n"
+    )
+
+
+def test_plugins(execspace):
+    result = execspace("plugins", "--json", EXECSPACE_PLUGINS="serial,ghost")
+    report = json.loads(result.stdout)
+    (plugin,) = report["plugins"]
+    assert plugin == {
+        "name": "serial",
+        "distribution": "execspace-serial",
+        "version": "0.1.0",
+        "module": "execspace_serial.plugin",
+        "api_versions": [[0, 1]],
+        "spaces": ["serial", "oracle"],
+        "reducers": [],
+        "tools": [],
+        "health_checks": [],
+        "error": None,
+    }
+    assert any("'ghost', which is not installed" in text for text in report["warnings"])
+    documented(report)
+    text = execspace("plugins", EXECSPACE_PLUGINS="").stdout
+    assert "No plugin is loaded" in text
+
+
+# -- doctor ---------------------------------------------------------------------------------------
+
+
+def test_doctor_on_the_spaces_of_this_repository(execspace):
+    result = execspace("doctor", "--json", "serial", "oracle")
+    assert result.returncode == 0, result.stdout
+    report = json.loads(result.stdout)
+    assert report["ok"]
+    assert [space["name"] for space in report["spaces"]] == ["serial", "oracle"]
+    for space in report["spaces"]:
+        assert space["status"] == "ok" and space["memory"] == "host"
+        assert space["select"] == f"EXECSPACE_DEFAULT={space['name']}"
+        assert {p["status"] for p in space["patterns"].values()} == {"ok"}
+    documented(report)
+
+
+CHECKS = """
+import os
+import execspace as es
+
+@es.hookimpl
+def execspace_health_checks():
+    yield es.HealthCheck("driver", lambda: es.Probe(True, "version 535"))
+    yield es.HealthCheck("trace folder", lambda: es.Probe(False, "is full; empty it"))
+    yield es.HealthCheck("licence", lambda: 1 / 0)
+    yield es.HealthCheck("card", os.abort)
+    yield es.HealthCheck("bus", lambda: "fine")
+"""
+
+
+def test_health_checks_are_rows_of_doctor(fake_plugin, tmp_path, execspace):
+    fake_plugin("vendor", CHECKS)
+    settings = {"EXECSPACE_PLUGINS": "vendor", "PYTHONPATH": str(tmp_path / "execspace-vendor")}
+    result = execspace("doctor", **settings)
+    assert result.returncode == 1
+    lines = result.stdout.splitlines()
+    assert "driver (of plugin 'vendor'): ok: version 535" in lines
+    assert "trace folder (of plugin 'vendor'): failed: is full; empty it" in lines
+    assert "licence (of plugin 'vendor'): failed: ZeroDivisionError: division by zero" in lines
+    assert any(re.match(r"card \(of plugin 'vendor'\): failed: died of SIGABRT", x) for x in lines)
+    assert "bus (of plugin 'vendor'): failed: it returned 'fine', expected execspace.Probe" in lines
+    assert lines[-1] == "failed: trace folder, licence, card, bus"
+
+
+@pytest.mark.parametrize("value", ["0", "-3", "soon", "nan"])
+def test_the_time_limit_is_checked(capsys, value):
+    with pytest.raises(SystemExit) as end:
+        cli.main(["doctor", f"--timeout={value}"])
+    assert end.value.code == 2
+    assert f"'{value}' is not a number of seconds above 0" in capsys.readouterr().err
+
+
+# -- cache ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def kept(tmp_path, monkeypatch):
+    """A cache with entries of two kinds, and a folder that somebody else put there."""
+    monkeypatch.setenv("EXECSPACE_CACHE_DIR", str(tmp_path))
+    for kind, age in (("numba", 1000), ("opencl", 50)):
+        folder = cache.folder(kind)
+        (folder / "__pycache__").mkdir()
+        for path in (folder / "first", folder / "__pycache__" / "second"):
+            path.write_bytes(bytes(2048))
+            os.utime(path, (1.5e9 - age, 1.5e9 - age))
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "cat.png").write_bytes(bytes(100))
+    return tmp_path
+
+
+def test_cache_show(kept, capsys):
+    assert cli.main(["cache", "show", "--json"]) == 0
+    text = capsys.readouterr().out
+    report = json.loads(text)
+    assert report["folder"] == str(kept) and report["limit_bytes"] == 2**30
+    assert [kind["kind"] for kind in report["kinds"]] == ["numba", "opencl"]
+    assert all(kind["files"] == 2 and kind["bytes"] == 4096 for kind in report["kinds"])
+    assert report["kinds"][0]["oldest_use"] < report["kinds"][1]["oldest_use"]
+    assert report["not_ours"] == ["photos"]
+    documented(report)
+    assert cli.main(["cache", "--json"]) == 0
+    assert capsys.readouterr().out == text
+    assert cli.main(["cache"]) == 0
+    text = capsys.readouterr().out
+    assert re.search(r"^numba   2      4\.0 KiB  2017-", text, re.MULTILINE)
+    assert "left alone: photos" in text
+
+
+def test_cache_clear_deletes_one_kind_or_all_and_nothing_else(kept, capsys):
+    assert cli.main(["cache", "clear", "--kind", "numba"]) == 0
+    assert capsys.readouterr().out == "numba: 2 files deleted, 4.0 KiB\n"
+    assert not (kept / "numba" / "first").exists()
+    assert (kept / "opencl" / "first").exists()
+    assert cli.main(["cache", "clear", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert [(row["kind"], row["files"]) for row in report["deleted"]] == [
+        ("numba", 0),
+        ("opencl", 2),
+    ]
+    documented(report)
+    assert (kept / "photos" / "cat.png").exists()
+    left = {path.name for path in kept.rglob("*") if path.is_file()}
+    assert left == {cache.TAG, "cat.png"}
+
+
+def test_cache_clear_leaves_what_is_being_written(kept, capsys):
+    for name, age in ((".new.tmp", 0), (".old.tmp", 7200)):
+        path = kept / "numba" / name
+        path.write_text("half")
+        os.utime(path, (time.time() - age,) * 2)
+    assert cli.main(["cache", "clear"]) == 0
+    assert (kept / "numba" / ".new.tmp").exists()
+    assert not (kept / "numba" / ".old.tmp").exists()
+
+
+def test_cache_clear_of_a_kind_that_is_not_there(kept, capsys):
+    assert cli.main(["cache", "clear", "--kind", "nubma"]) == 1
+    assert capsys.readouterr().err.endswith("no entries of kind 'nubma'; kinds: numba, opencl.\n")
+
+
+def test_cache_path_makes_no_folder(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("EXECSPACE_CACHE_DIR", str(tmp_path / "new"))
+    assert cli.main(["cache", "path"]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'new'}\n"
+    assert cli.main(["cache", "show"]) == 0
+    assert "(not there yet)" in capsys.readouterr().out
+    assert cli.main(["cache", "clear"]) == 0
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_program_goes_on_when_its_cache_is_cleared(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("EXECSPACE_CACHE_DIR", str(tmp_path))
+    policy = es.RangePolicy(5, space="serial")
+    assert es.parallel_reduce(policy, lambda i: 3 * i) == 30
+    assert cli.main(["cache", "clear"]) == 0
+    assert es.parallel_reduce(policy, lambda i: 4 * i) == 40
+    assert re.match(r"numba: [1-9]", capsys.readouterr().out)
+
+
+# -- printing -------------------------------------------------------------------------------------
+
+
+def test_tables_leave_out_empty_columns_and_break_no_cell(capsys):
+    console.table(["space", "device", "reason"], [["a", "", "one\ntwo"], ["longer", "", ""]])
+    assert capsys.readouterr().out == "space   reason\na       one two\nlonger\n"
+
+
+def test_tables_on_a_terminal_are_richs(monkeypatch):
+    pytest.importorskip("rich", reason="rich is not installed")
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    console.table(["space"], [["[bold]x"]])
+    assert "[bold]x" in terminal.getvalue()
+    assert "─" in terminal.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(2e-6, "2 us"), (0.00123, "1.2 ms"), (0.25, "250 ms"), (3.04, "3 s"), (120.0, "120 s")],
+)
+def test_times(value, text):
+    assert console.seconds(value) == text
