@@ -298,6 +298,18 @@ def test_a_dialect_without_address_spaces_has_atomic_steps_of_its_own():
     assert "ADD((volatile int *)(x + i), 1)" in source
 
 
+def test_a_dialect_may_have_a_pragma_for_sums():
+    pragma = replace(OPENCL, vector_join="#pragma joins {sign} {name} {own}")
+    options = {**REDUCE, **CHUNKED, "dialect": pragma}
+    source = text(total, "float32[1]", reducer=es.Sum, **options).source
+    assert re.search(r"#pragma joins \+ _acc _i0\n +for \(.*\n.*\n +_acc = \(_acc \+ ", source)
+    for dtype, reducer in (("int32", es.Sum), ("complex64", es.Sum), ("float32", es.Max)):
+        assert "#pragma joins" not in text(total, f"{dtype}[1]", reducer=reducer, **options).source
+    assert "#pragma joins" not in text(
+        total, "float64[1]", reducer=es.Sum(accuracy="high"), **options
+    ).source  # fmt: skip
+
+
 def halved_root(i, x):
     x[i] = math.sqrt(x[i]) + x[i]
 

@@ -96,6 +96,7 @@ C = Dialect(
     },
     atomics=_ATOMICS,
     printf_long="l",
+    vector_join="#pragma omp simd reduction({sign}: {name}) private({own})",
     float16_head=_bits("16", "_Float16", "unsigned short"),
     reserved=_WORDS,
     reserved_form=re.compile(r"__\w*|_[A-Z]\w*|_(as|swap|run)_?\w*"),

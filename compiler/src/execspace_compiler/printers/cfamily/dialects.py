@@ -48,6 +48,9 @@ class Dialect:
         "compare_exchange" takes `e` and `v`. Of other steps loops are made.
     printf_long : str
         Length modifier of 64-bit integers in printf.
+    vector_join : str
+        Line before a loop that only joins a float sum or product, which lets the compiler join in
+        another order: form of `sign`, `name` of the sum, and `own`, the loop's variable.
     float16_head : str
         More of these lines for files that compute in float16.
     reserved : frozenset of str
@@ -80,6 +83,7 @@ class Dialect:
     bits: Mapping[str, str]
     atomics: Mapping[tuple[str, str], str] = field(default_factory=dict)
     printf_long: str = "l"
+    vector_join: str = ""
     float16_head: str = ""
     reserved: frozenset[str] = frozenset()
     reserved_form: re.Pattern[str] = re.compile("")

@@ -20,7 +20,7 @@ from ..python import Line, extents_used, part_of_view
 from .atomics import atomic_lines
 from .dialects import Dialect
 from .prelude import SHORT, Prelude
-from .spelling import ascii_name, c_string, used_variables
+from .spelling import ascii_name, c_string, joined_variable, used_variables
 
 VERSION = "1"  # part of every cache key; raise it when the text for the same IR changes
 
@@ -489,8 +489,16 @@ class CPrinter:
             test = f"{step} > 0 ? {count} < {stop} : {step} < 0 && {count} > {stop}"
             advance = step
         start = self.expr(s.start)
+        joined = joined_variable(s, self.module.functions) if self.dialect.vector_join else None
+        lead = []
+        if joined is not None:
+            sign, variable = joined
+            lead = [
+                self.dialect.vector_join.format(sign=sign, name=self.identifier(variable), own=name)
+            ]
         return [
             Line(f"{pad}{{ {before}", s.loc),
+            *lead,
             f"{pad}for ({long} {count} = {start}; {test}; {count} += {advance}) {{",
             f"{pad}    {name} = {count};",
             *self.block(s.body, depth + 1),

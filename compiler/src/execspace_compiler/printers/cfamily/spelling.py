@@ -1,11 +1,15 @@
-"""Spelling of names and strings in C text, and which variables a function needs at all.
+"""Spelling of names and strings in C text, which variables a function needs at all, and which
+loops are sums.
 
 Free of any dialect: these rules are C's own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ... import ir
+from ...types import INT64, Scalar
 
 
 def ascii_name(name: str) -> str:
@@ -43,3 +47,25 @@ def used_variables(f: ir.Function) -> set[str]:
         elif isinstance(e, ir.Load):
             names.add(e.view.name)
     return names
+
+
+_SIGNS = {"reduce_sum": "+", "reduce_prod": "*"}
+
+
+def joined_variable(s: ir.For, functions: Iterable[ir.Function]) -> tuple[str, str] | None:
+    """Sign and variable of a loop that does nothing but join float sums or products into it.
+
+    Such a join may be made in any order, so compilers may hold several values of it. None where
+    `functions`, those of the module, have variables that are not plain numbers: iterations that
+    run at once would need arrays of them.
+    """
+    match s.body:
+        case (ir.Assign(name, ir.Op(op, _, Scalar() as type)),) if op in _SIGNS:
+            if type.name in ("float32", "float64") and all(map(_has_plain_numbers, functions)):
+                return _SIGNS[op], name
+    return None
+
+
+def _has_plain_numbers(f: ir.Function) -> bool:
+    types = [*f.locals.values(), f.result or INT64]
+    return all(isinstance(t, Scalar) and t.kind != "c" for t in types)
