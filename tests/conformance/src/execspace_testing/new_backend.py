@@ -6,8 +6,10 @@ The package comes from a copier template, the folder ``template`` beside this fi
 from __future__ import annotations
 
 import argparse
+import contextlib
 import re
 import sys
+from importlib import metadata
 from pathlib import Path
 
 HELP = "write a complete package with a new execution space, with tests and README"
@@ -42,7 +44,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--output",
         metavar="DIR",
         type=Path,
-        help="folder to make; it must not exist, or be empty (default: execspace-NAME)",
+        help="folder to make; it must not exist, or be empty (default: the distribution's name)",
+    )
+    parser.add_argument(
+        "--distribution", metavar="NAME", help="name for pip install (default: execspace-NAME)"
     )
     parser.add_argument("--author", metavar="TEXT", help="who holds the copyright")
     parser.add_argument("--description", metavar="TEXT", help="one line on the space")
@@ -53,17 +58,36 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the package, and say what to do next. Returns the exit code."""
     name = arguments.name
     answers = {"name": name, "kind": arguments.kind}
-    for question in ("author", "description", "license"):
+    for question in ("distribution", "author", "description", "license"):
         if getattr(arguments, question) is not None:
             answers[question] = getattr(arguments, question)
-    folder = arguments.output or Path("execspace-" + name.replace("_", "-"))
+    distribution = arguments.distribution or "execspace-" + name.replace("_", "-")
+    folder = arguments.output or Path(distribution)
     try:
+        _refuse_taken(name, distribution)
         files = new_backend(folder, **answers)
-    except (ValueError, FileExistsError, ImportError) as error:
+    except (ValueError, OSError, ImportError) as error:
         print(f"execspace new-backend: {error}", file=sys.stderr)
         return 1
     print(_made(folder, name, files))
     return 0
+
+
+def _refuse_taken(name: str, distribution: str) -> None:
+    """ValueError if an installed package has one of the names already."""
+    import execspace
+
+    if name in {row.name for row in execspace.spaces()}:
+        raise ValueError(
+            f"there is a space '{name}' already, and of two plugins with one name only the first "
+            f"is loaded. Choose another name, or uninstall that one."
+        )
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        version = metadata.version(distribution)
+        raise ValueError(
+            f"a distribution {distribution} {version} is installed already, which the new package "
+            f"would replace. Choose another name, or one for the package with --distribution."
+        )
 
 
 def new_backend(folder: Path, *, name: str, kind: str = "threads", **answers: str) -> list[Path]:

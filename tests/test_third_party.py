@@ -1,0 +1,324 @@
+"""A backend by somebody else: written by `execspace new-backend`, built, installed, used, removed.
+
+The environment of these tests has wheels of this repository and third-party packages only. The
+packages of the checkout, which are installed in place, are not visible in it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import execspace as es
+from execspace_testing import new_backend as command
+from execspace_testing.new_backend import new_backend
+
+ROOT = Path(__file__).parents[1]
+MEMBERS = ["core", "compiler", "plugins/serial", "tests/conformance"]
+SPACES = {"threads": "mistral", "c": "sea_breeze"}
+KINDS = [
+    "threads",
+    pytest.param(
+        "c", marks=pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+    ),
+]
+
+
+def parsed(*argv: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    command.configure(parser)
+    return parser.parse_args(argv)
+
+
+def texts(folder: Path) -> dict[str, str]:
+    """What is in the files of a folder, by their paths."""
+    return {
+        file.relative_to(folder).as_posix(): file.read_text(encoding="utf-8")
+        for file in folder.rglob("*")
+        if file.is_file()
+    }
+
+
+# -- what the command writes ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["threads", "c"])
+def test_the_command_says_what_it_made_and_what_to_do_next(kind, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert command.run(parsed("sea_breeze", "--kind", kind)) == 0
+    folder = tmp_path / "execspace-sea-breeze"
+    printed = capsys.readouterr().out
+    for file in texts(folder):
+        assert f"  {file}\n" in printed
+    assert 'pip install -e ".[test]"' in printed
+    assert "EXECSPACE_DEFAULT=sea_breeze" in printed
+    about = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    assert about["name"] == "execspace-sea-breeze"
+    assert about["entry-points"]["execspace"] == {"sea_breeze": "execspace_sea_breeze.plugin"}
+    assert "class SeaBreezeSpace(" in (folder / "src/execspace_sea_breeze/space.py").read_text()
+    assert {"LICENSE", "README.md", ".gitignore", ".github/workflows/ci.yml"} <= set(texts(folder))
+    assert (folder / "src/execspace_sea_breeze/py.typed").exists()
+    assert not [name for name in texts(folder) if "{" in name or name.endswith(".jinja")]
+
+
+def test_answers_may_have_any_characters(tmp_path):
+    folder = tmp_path / "made"
+    text = 'Sums, "really" fast: 100 % of \\peak, für alle'
+    new_backend(folder, name="foehn", description=text, author='A. "B" Ç', license="MIT")
+    about = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert about["description"] == text
+    assert about["license"] == "MIT"
+    licence = (folder / "LICENSE").read_text(encoding="utf-8")
+    assert licence.startswith("MIT License")
+    assert 'A. "B" Ç' in licence
+
+
+@pytest.mark.parametrize("name", ["Mistral", "3d", "my-gpu", "a__b", "_a", "a_", "a:1", "", "ä"])
+def test_a_bad_name_is_refused_with_a_better_one(name, tmp_path):
+    with pytest.raises(ValueError, match="cannot be the name of a space; expected lower-case"):
+        new_backend(tmp_path / "made", name=name)
+    assert not (tmp_path / "made").exists()
+    assert command._NAME.fullmatch(command._proposed(name))
+
+
+@pytest.mark.parametrize("answers", [{"distribution": "No Name"}, {"license": "other"}])
+def test_a_bad_answer_is_refused(answers, tmp_path):
+    with pytest.raises(ValueError, match="the template refused"):
+        new_backend(tmp_path / "made", name="mistral", **answers)
+
+
+def test_an_unknown_kind_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="kind 'fortran' is not known; expected threads or c"):
+        new_backend(tmp_path / "made", name="mistral", kind="fortran")
+
+
+def test_nothing_is_overwritten(tmp_path, capsys):
+    (tmp_path / "notes.txt").write_text("mine")
+    assert command.run(parsed("mistral", "--output", str(tmp_path))) == 1
+    assert "exists already, and nothing is overwritten" in capsys.readouterr().err
+    assert texts(tmp_path) == {"notes.txt": "mine"}
+
+
+def test_names_that_are_taken_are_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert command.run(parsed("serial")) == 1
+    assert "there is a space 'serial' already" in capsys.readouterr().err
+    assert command.run(parsed("testing")) == 1  # it would be called execspace-testing
+    assert "a distribution execspace-testing 0" in capsys.readouterr().err
+    assert not texts(tmp_path)
+    assert command.run(parsed("testing", "--distribution", "mistral-testing")) == 0
+    assert (tmp_path / "mistral-testing/src/mistral_testing/plugin.py").exists()
+
+
+def test_without_copier_it_says_what_to_install(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "copier", None)
+    assert command.run(parsed("mistral", "--output", str(tmp_path / "made"))) == 1
+    assert 'pip install "execspace-testing[template]"' in capsys.readouterr().err
+    assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize("name", ["execution", "memory"])
+def test_the_class_of_a_space_hides_no_name_of_execspace(name, tmp_path):
+    new_backend(tmp_path / "made", name=name)
+    text = (tmp_path / f"made/src/execspace_{name}/space.py").read_text()
+    assert "(HostSort):" in text
+    assert f"class {name.title()}Space" not in text
+
+
+@pytest.mark.parametrize("kind", ["threads", "c"])
+def test_what_is_written_is_formatted_and_without_faults(kind, tmp_path):
+    folder = tmp_path / "made"
+    new_backend(folder, name=SPACES[kind], kind=kind)
+    for task in (["check"], ["format", "--check"]):
+        ruff = [sys.executable, "-m", "ruff", *task, "--no-cache", "."]
+        done = subprocess.run(ruff, cwd=folder, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("kind", ["threads", "c"])
+def test_what_is_written_is_for_the_contract_of_today(kind, tmp_path):
+    new_backend(tmp_path / "made", name="mistral", kind=kind)
+    tree = ast.parse((tmp_path / "made/src/execspace_mistral/plugin.py").read_text())
+    versions = [k.value for k in ast.walk(tree) if getattr(k, "arg", "") == "api_version"]
+    assert [ast.literal_eval(v) for v in versions] == [es.API_VERSION]
+
+
+def test_the_variant_in_c_is_the_example(tmp_path):
+    spec = importlib.util.spec_from_file_location("sync", ROOT / "templates" / "from_example.py")
+    sync = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(sync)
+    new_backend(tmp_path / "made", **sync.ANSWERS)
+    made = texts(tmp_path / "made")
+    compared = {f.as_posix() for f in sync.files()}
+    code = {f for f in made if f.endswith((".py", ".toml"))}
+    assert code == compared, "run python templates/from_example.py"
+    for file in sorted(compared):
+        example = (sync.EXAMPLE / file).read_text(encoding="utf-8")
+        assert made[file] == example, f"{file}: run python templates/from_example.py"
+
+
+# -- from wheels to a running program ---------------------------------------------------------
+
+
+def run(*argv: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a program without settings of the caller."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("EXECSPACE_", "PYTHON"))}
+    cache = os.environ["EXECSPACE_CACHE_DIR"]
+    return subprocess.run(
+        [str(a) for a in argv],
+        cwd=cwd,
+        env={**kept, "EXECSPACE_CACHE_DIR": cache, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def done(*argv: str | Path, cwd: Path, **environment: str) -> str:
+    """What a program printed; fails if it does."""
+    result = run(*argv, cwd=cwd, **environment)
+    assert result.returncode == 0, f"exit {result.returncode}\n{result.stdout}{result.stderr}"
+    return result.stdout
+
+
+PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+ALONE = ["--no-index", "--no-deps", "--quiet"]
+
+
+def build(folder: Path, *projects: str | Path) -> None:
+    done(*PIP, "wheel", *ALONE, "--no-build-isolation", "-w", folder, *projects, cwd=ROOT)
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory):
+    """Wheels of this repository."""
+    folder = tmp_path_factory.mktemp("wheels")
+    build(folder, *(ROOT / member for member in MEMBERS))
+    return folder
+
+
+class Environment:
+    """A virtual environment that shares third-party packages with the one that runs the tests."""
+
+    def __init__(self, folder: Path) -> None:
+        venv.EnvBuilder(symlinks=True, with_pip=False).create(folder / "venv")
+        scripts = "Scripts" if os.name == "nt" else "bin"
+        self.scripts = folder / "venv" / scripts
+        self.python = self.scripts / "python"
+        shared = folder / "third-party"
+        shared.mkdir()
+        for place in {Path(p) for p in sys.path if Path(p).name == "site-packages"}:
+            for entry in place.iterdir():
+                ours = "execspace" in entry.name or entry.suffix == ".pth"
+                if not ours and not (shared / entry.name).exists():
+                    (shared / entry.name).symlink_to(entry)
+        self.site = Path(
+            done(
+                self.python, "-c", "import site; print(site.getsitepackages()[0])", cwd=folder
+            ).strip()
+        )
+        (self.site / "third-party.pth").write_text(f"{shared}\n")
+
+    def pip(self, *argv: str | Path) -> None:
+        done(*PIP, "--python", self.python, *argv, cwd=self.site)
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory, wheels):
+    """An environment in which the wheels of this repository are installed."""
+    made = Environment(tmp_path_factory.mktemp("environment"))
+    made.pip("install", *ALONE, *wheels.glob("*.whl"))
+    return made
+
+
+def test_the_environment_has_the_wheels_only(environment, tmp_path):
+    names = ["execspace", "execspace_compiler", "execspace_serial", "execspace_testing"]
+    program = f"""
+import importlib
+from importlib import metadata
+for name in {names}:
+    print(importlib.import_module(name).__file__)
+print(*sorted(d.name for d in metadata.distributions() if "execspace" in d.name))
+"""
+    *files, found = done(environment.python, "-c", program, cwd=tmp_path).splitlines()
+    assert len(files) == 4
+    assert all(Path(file).is_relative_to(environment.site) for file in files)
+    assert found.split() == [name.replace("_", "-") for name in names]
+
+
+def test_nothing_of_ours_names_the_third_parties(wheels):
+    names = [*SPACES.values(), "sea-breeze", "SeaBreeze", "backend_c", "backend-c"]
+    for wheel in wheels.glob("*.whl"):
+        archive = zipfile.ZipFile(wheel)
+        for file in archive.namelist():
+            content = file.encode() + archive.read(file)
+            assert not [name for name in names if name.encode() in content], file
+
+
+PROGRAM = """
+import numpy as np
+import execspace as es
+
+
+@es.kernel
+def axpy(i, a, x, y):
+    y[i] += a * x[i]
+
+
+n = 1_000_000
+x, y = es.View(n, es.float64, label="x"), np.ones(n)
+es.deep_copy(x, np.arange(n))
+es.parallel_for(n, axpy, 2.0, x, y)
+es.fence()
+print(es.default_space().name, y[3], es.parallel_reduce(n, lambda i: x[i]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_new_backend_from_its_making_to_its_end(kind, environment, tmp_path):
+    name = SPACES[kind]
+    distribution = f"execspace-{name.replace('_', '-')}"
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    suite = [environment.python, "-m", "pytest", "--pyargs", "execspace_testing.suite"]
+    suite += ["-p", "no:cacheprovider", "--space", name]
+
+    # The command writes a package, a wheel is built of it, and pip installs that.
+    execspace = environment.scripts / "execspace"
+    printed = done(execspace, "new-backend", name, "--kind", kind, cwd=tmp_path)
+    assert f"Made {distribution} with the space '{name}'" in printed
+    build(tmp_path / "dist", tmp_path / distribution)
+    environment.pip("install", *ALONE, *(tmp_path / "dist").glob("*.whl"))
+
+    # The space is there, and one setting selects it.
+    printed = done(environment.python, program, cwd=empty, EXECSPACE_DEFAULT=name)
+    assert printed.split() == [name, "7.0", "499999500000.0"]
+
+    # It passes the kit's first level, from a folder that has nothing to do with it, and its tests.
+    printed = done(*suite, "--level", "1", cwd=empty)
+    assert f"'{name}' passes level 1 of" in printed
+    own = ["-m", "pytest", "-p", "no:cacheprovider", "tests/test_space.py"]
+    done(environment.python, *own, cwd=tmp_path / distribution)
+
+    # Without the package there is no such space, and the message says where spaces come from.
+    environment.pip("uninstall", "--yes", "--quiet", distribution)
+    result = run(environment.python, program, cwd=empty, EXECSPACE_DEFAULT=name)
+    assert result.returncode == 1
+    assert f"EXECSPACE_DEFAULT={name}: Space '{name}' is not installed" in result.stderr
+    listed = "import execspace as es; print(*(s.name for s in es.spaces()))"
+    assert done(environment.python, "-c", listed, cwd=empty).split() == ["serial", "oracle"]
