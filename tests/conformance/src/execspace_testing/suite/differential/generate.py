@@ -419,11 +419,12 @@ def helper_call(x: Expressions, kind: str, depth: int) -> Typed:
 Expressions.constructs.append(Construct(helper_call, "bif"))
 
 
-def build(rng: Random, plain: bool, statements: int = 14) -> Program:
+def build(rng: Random, plain: bool, statements: int = 14, has_complex: bool = True) -> Program:
     """A random program."""
     pool = [list(INTEGERS), list(FLOATS), list(COMPLEX)]
     chosen = ["bool"]
-    for group, count in zip(pool, (3, 1 + rng.randrange(2), rng.randrange(2)), strict=True):
+    counts = (3, 1 + rng.randrange(2), rng.randrange(2) if has_complex else 0)
+    for group, count in zip(pool, counts, strict=True):
         for _ in range(count):
             chosen.append(group.pop(rng.randrange(len(group))))
     b = Builder(rng, plain, tuple(chosen))
@@ -452,10 +453,11 @@ def _finished(b: Builder) -> Program:
 
 
 @st.composite
-def programs(draw: st.DrawFn, plain: bool | None = None) -> Program:
-    """Programs; plain ones, others, or (None) both."""
+def programs(draw: st.DrawFn, plain: bool | None = None, has_complex: bool = True) -> Program:
+    """Programs; plain ones, others, or (None) both; without complex numbers if asked."""
     rng = draw(st.randoms(note_method_calls=False, use_true_random=False))
-    return build(rng, draw(st.booleans()) if plain is None else plain)
+    draws_plain = draw(st.booleans()) if plain is None else plain
+    return build(rng, draws_plain, has_complex=has_complex)
 
 
 __all__ = ["COUNT", "Program", "Types", "build", "programs"]

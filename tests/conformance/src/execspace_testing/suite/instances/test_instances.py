@@ -42,9 +42,17 @@ def on(queue, n=N):
     return es.RangePolicy(n, space=queue)
 
 
-def long(space):
-    """Rounds of `grind` that take some milliseconds: long for a launch that is not waited for."""
-    return fitting(space, 100_000, 100)
+def keep_busy(queue, x):
+    """A long launch and many short ones, for some milliseconds; `x` is `BUSY` when they are done.
+
+    They show who does not wait. Where a launch keeps Python from running, only the many do.
+    """
+    es.parallel_for(on(queue), grind, x, fitting(queue, 100_000, 100))
+    for _ in range(40):
+        es.parallel_for(on(queue), step, x, 1.0, 1.0)
+
+
+BUSY = 42.0
 
 
 def seen_from_outside(space, view):
@@ -80,8 +88,8 @@ def test_an_instance_is_the_default_space_where_it_is_used(space):
 
 def test_launches_on_an_instance_are_in_order(space):
     queue, x = space.instance(), es.View(N, space=space)
-    es.parallel_for(on(queue), grind, x, long(space))
-    expected = 2.0
+    keep_busy(queue, x)
+    expected = BUSY
     for k in range(30):
         es.parallel_for(on(queue), step, x, -0.5, k)
         expected = -0.5 * expected + k
@@ -94,7 +102,7 @@ def test_copies_with_an_instance_are_in_order(space):
     queue = space.instance()
     x, y, host = es.View(N, space=space), es.View((N, 3), space=space), np.zeros(N)
     start = np.arange(float(N))
-    es.parallel_for(on(queue), grind, x, long(space))  # whose result the next copy replaces
+    keep_busy(queue, x)  # whose result the next copy replaces
     es.deep_copy(x, start, instance=queue)
     es.parallel_for(on(queue), step, x, 2.0, 1.0)
     es.deep_copy(y, -1.0, instance=queue)
@@ -113,7 +121,7 @@ def test_a_fence_waits_for_all_instances(space, fence):
     queues = [space, space.instance(), space.instance()]
     views = [es.View(N, space=space) for _ in queues]
     for queue, x in zip(queues, views, strict=True):
-        es.parallel_for(on(queue), grind, x, long(space))
+        keep_busy(queue, x)
     if fence == "of the space":
         space.fence()
     elif fence == "of all spaces":
@@ -121,7 +129,7 @@ def test_a_fence_waits_for_all_instances(space, fence):
     else:  # without an instance it waits for everything
         es.deep_copy(es.View(1, space=space), 1.0)
     for x in views:
-        assert (seen_from_outside(space, x) == 2).all()
+        assert (seen_from_outside(space, x) == BUSY).all()
 
 
 def test_instances_work_side_by_side(space):
@@ -141,8 +149,8 @@ def test_instances_work_side_by_side(space):
 def test_a_fence_between_instances_orders_them(space):
     first, second = space.instance(), space.instance()
     x = es.View(N, space=space)
-    expected = 2.0
-    es.parallel_for(on(first), grind, x, long(space))
+    expected = BUSY
+    keep_busy(first, x)
     for k in range(6):
         (first, second)[k % 2].fence()
         es.parallel_for(on((second, first)[k % 2]), step, x, 3.0, k)
@@ -160,8 +168,9 @@ def test_reductions_on_an_instance_see_what_it_did_before(space):
     def term(i, x):
         return x[i]
 
-    es.parallel_for(on(queue), grind, x, long(space))
-    assert es.parallel_reduce(on(queue), term, x) == 2 * N  # blocks: it is a number
+    assert es.parallel_reduce(on(queue), term, x) == 0  # compiled, so that the next is at once
+    keep_busy(queue, x)
+    assert es.parallel_reduce(on(queue), term, x) == BUSY * N  # blocks: it is a number
     total = es.View((), space=space)
     es.parallel_for(on(queue), step, x, 0.0, 3.0)
     es.parallel_reduce(on(queue), term, x, out=total)  # does not
@@ -180,10 +189,11 @@ def test_scans_on_an_instance_see_what_it_did_before(space):
             y[i] = prefix
         return x[i]
 
-    es.parallel_for(on(queue), grind, x, long(space))
-    assert es.parallel_scan(on(queue), running, x, y) == 2 * N
+    assert es.parallel_scan(on(queue), running, x, y) == 0
+    keep_busy(queue, x)
+    assert es.parallel_scan(on(queue), running, x, y) == BUSY * N
     queue.fence()
-    np.testing.assert_array_equal(seen_from_outside(space, y), 2.0 * np.arange(N))
+    np.testing.assert_array_equal(seen_from_outside(space, y), BUSY * np.arange(N))
 
 
 def test_a_failed_assertion_is_raised_at_the_fence_at_the_latest(space):
@@ -241,10 +251,10 @@ def test_captured_views_and_results_may_be_dropped_too(space):
 
 def test_an_instance_may_be_dropped_while_it_works(space):
     x = es.View(N, space=space)
-    es.parallel_for(on(space.instance()), grind, x, long(space))
+    keep_busy(space.instance(), x)
     gc.collect()
     space.fence()
-    assert (seen_from_outside(space, x) == 2).all()
+    assert (seen_from_outside(space, x) == BUSY).all()
 
 
 # -- threads of Python --------------------------------------------------------------------------
