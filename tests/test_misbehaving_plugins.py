@@ -60,13 +60,20 @@ def probe():
 
 @es.hookimpl
 def execspace_register_spaces():
-    yield es.SpaceEntry("{name}", start, api_version=(0, 1), probe=probe, priority=7)
+    yield es.SpaceEntry("{name}", start, api_version=(0, 1), probe=probe, priority={priority})
 """
 
 
 def vendor(name="vendor", **code):
     """Source of a plugin with a space; `launch`, `compile`, `start` and `probe` are statements."""
-    parts = {"launch": "pass", "compile": "pass", "start": "pass", "probe": "pass", **code}
+    parts = {
+        "priority": 7,
+        "launch": "pass",
+        "compile": "pass",
+        "start": "pass",
+        "probe": "pass",
+        **code,
+    }
     return SPACE.format(name=name, **parts)
 
 
@@ -104,6 +111,14 @@ def test_whatever_an_import_raises_the_program_goes_on(fake_plugin, source, reas
     assert reason in row().reason and not row().usable
     with pytest.raises(es.UnknownSpaceError, match=re.escape(reason)):
         es.space("vendor")
+
+
+def test_an_entry_point_that_names_no_module(fake_plugin, tmp_path):
+    fake_plugin("vendor", "")
+    info = tmp_path / "execspace-vendor" / "execspace_vendor-1.0.dist-info"
+    (info / "entry_points.txt").write_text("[execspace]\nvendor = our plugin\n")
+    with pytest.warns(es.PluginWarning, match="has the value 'our plugin'; expected a module such"):
+        assert not row().usable
 
 
 def test_the_users_ctrl_c_ends_the_program_also_while_a_plugin_is_imported(fake_plugin):
@@ -185,7 +200,7 @@ def test_who_takes_a_name_is_told_who_holds_it(fake_plugin):
 
 def test_a_probe_that_hangs_is_not_waited_for_long_and_only_once(fake_plugin, monkeypatch):
     monkeypatch.setenv("EXECSPACE_PROBE_TIMEOUT", "0.3")
-    fake_plugin("vendor", vendor(probe="time.sleep(60)"))
+    fake_plugin("vendor", vendor(probe="time.sleep(60)", priority=99))
     begun = time.monotonic()
     answer = row()
     assert 0.3 <= time.monotonic() - begun < 20
@@ -197,9 +212,17 @@ def test_a_probe_that_hangs_is_not_waited_for_long_and_only_once(fake_plugin, mo
     begun = time.monotonic()
     assert plugins.probe(entry).reason == answer.reason
     assert time.monotonic() - begun < 0.2  # it has had its time
-    assert es.default_space().name == "openmp"
+    with pytest.warns(es.PluginWarning, match="'vendor' is passed over: its probe did not ans"):
+        assert es.default_space().name == "openmp"
     with pytest.raises(es.SpaceUnavailableError, match=r"'vendor' is not usable: its probe did n"):
         es.space("vendor")
+
+
+def test_a_default_does_not_wait_for_probes_of_worse_spaces(fake_plugin):
+    fake_plugin("vendor", "asked = []\n" + vendor(probe="asked.append(1)"))
+    assert es.default_space().name == "openmp"
+    assert sys.modules["execspace_vendor_plugin"].asked == []
+    assert row().usable
 
 
 def test_a_probe_that_answers_late_is_believed_then(fake_plugin, monkeypatch):
@@ -305,7 +328,10 @@ USED = {
         "parallel_for: did not end within 6 s in launch, ",
     ),
     "exits": (vendor("exits", start="os._exit(3)"), "start: ended with exit code 3"),
-    "leaves": (vendor("leaves", start="sys.exit('bye')"), "start: Space 'leaves' failed to start: SystemExit: bye."),
+    "leaves": (
+        vendor("leaves", start="sys.exit('bye')"),
+        "start: Space 'leaves' failed to start: SystemExit: bye.",
+    ),
     "raises": (
         vendor("raises", start="raise OSError('no licence')"),
         "start: Space 'raises' failed to start: OSError: no licence.",
@@ -375,6 +401,7 @@ def test_what_is_named_must_work(execspace):
     }
     result = execspace(sources, "doctor")
     assert result.returncode == 0, result.stdout  # nothing that could be used fails
+    assert result.stdout.endswith("nothing failed, but there is no space that can be used\n")
     result = execspace({}, "doctor", "absent", "broken", "ghost:1")
     assert result.returncode == 1
     lines = result.stdout.splitlines()

@@ -174,6 +174,11 @@ def _load_one(
         raise PluginError(
             f"two plugins are named '{info.name}'; uninstall one of their distributions"
         )
+    if point.pattern.match(point.value) is None:
+        raise PluginError(
+            f"the entry point '{info.name}' has the value {point.value!r}; expected a module such "
+            f"as 'execspace_{info.name}.plugin'."
+        )
     plugin = point.load()
     with warnings.catch_warnings(record=True) as deprecations:
         warnings.simplefilter("always")
@@ -257,7 +262,8 @@ def load(begin: Callable[[str], None] = lambda name: None) -> Registry:
         if wanted is not None and point.name not in wanted:
             continue
         dist = point.dist
-        origin = (dist.name, dist.version) if dist is not None else ("unknown", "")
+        # Without a file METADATA, name and version are None whatever their types say.
+        origin = ("unknown", "") if dist is None else (dist.name or "unknown", dist.version or "")
         info = PluginInfo(point.name, *origin, module=point.value)
         begin(point.name)
         try:

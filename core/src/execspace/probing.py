@@ -88,6 +88,12 @@ def probe(entry: SpaceEntry) -> Probe:
     )
 
 
+def is_late(name: str) -> bool:
+    """Whether the probe of the space of that name has not answered in time, nor since."""
+    question = _kept.get(name)
+    return question is not None and not question.answered.is_set()
+
+
 def forget() -> None:
     """Ask every space anew."""
     _kept.clear()

@@ -18,7 +18,7 @@ from weakref import WeakSet
 from . import config, plugins
 from .errors import PluginWarning, SpaceError, SpaceUnavailableError, UnknownSpaceError
 from .memory import HOST, MemorySpace
-from .probing import described
+from .probing import described, is_late
 from .space import ExecutionSpace, Probe
 
 # Read directly by the launch path: the space of the innermost `use_space`, or None.
@@ -48,22 +48,21 @@ def spaces() -> list[SpaceInfo]:
 
     Also lists plugins that failed to load. Probes each space; starts none.
     """
+    return list(_rows())
+
+
+def _rows() -> Iterator[SpaceInfo]:
+    """The rows of `spaces()`, each space probed when its row is asked for."""
     found = plugins.registry()
-    rows = []
-    for entry in found.spaces.values():
+    for entry in sorted(found.spaces.values(), key=lambda e: (-e.priority, e.name)):
         answer = plugins.probe(entry)
         if answer.usable and entry.name in _failures:
             answer = Probe(False, f"it failed to start: {_failures[entry.name]}")
-        rows.append(
-            SpaceInfo(entry.name, answer.usable, answer.reason, entry.priority, entry.summary)
-        )
-    rows.sort(key=lambda row: (-row.priority, row.name))
-    rows += [
-        SpaceInfo(p.name, False, f"plugin failed to load: {described(p.error)}", 0, p.distribution)
-        for p in found.plugins.values()
-        if p.error is not None
-    ]
-    return rows
+        yield SpaceInfo(entry.name, answer.usable, answer.reason, entry.priority, entry.summary)
+    for p in found.plugins.values():
+        if p.error is not None:
+            reason = f"plugin failed to load: {described(p.error)}"
+            yield SpaceInfo(p.name, False, reason, 0, p.distribution)
 
 
 def space(name: str) -> ExecutionSpace:
@@ -179,7 +178,7 @@ def _from_environment() -> ExecutionSpace | None:
 
 def _by_priority() -> ExecutionSpace:
     reasons = []
-    for row in spaces():
+    for row in _rows():  # probes none that is worse than the one it takes
         if row.usable and row.priority >= 0:
             try:
                 return space(row.name)
@@ -190,6 +189,13 @@ def _by_priority() -> ExecutionSpace:
                 )
         elif not row.usable:
             reasons.append(f"'{row.name}': {row.reason}")
+            if is_late(row.name):  # or nobody would know what the time was spent on
+                warnings.warn(
+                    f"Space '{row.name}' is passed over: {row.reason}, and EXECSPACE_PLUGINS "
+                    f"leaves its plugin out.",
+                    PluginWarning,
+                    stacklevel=4,
+                )
     why = "; ".join(reasons) or "no plugin is installed"
     raise SpaceUnavailableError(
         f"No execution space is usable ({why}). Install one: pip install execspace-serial."

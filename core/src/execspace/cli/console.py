@@ -30,7 +30,9 @@ def write_json(document: Any) -> None:
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print rows below their headers; what is "" in all rows is left out."""
+    """Print rows below their headers; a column that is "" in all rows is left out."""
+    if not rows:
+        return
     kept = [c for c in range(len(headers)) if any(row[c] for row in rows)]
     heads = [headers[c] for c in kept]
     cells = [[row[c] for c in kept] for row in rows]
@@ -46,7 +48,9 @@ def _rich(heads: list[str], cells: list[list[str]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    made = Table(*heads, box=box.SIMPLE_HEAD, pad_edge=False)
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for head in heads:
+        made.add_column(head, overflow="fold")  # never cut: names are copied from here
     for row in cells:
         made.add_row(*map(Text, row))  # not markup: a reason may contain brackets
     Console(file=sys.stdout).print(made)

@@ -73,7 +73,12 @@ def run(arguments: argparse.Namespace) -> int:
     chosen = default_space(found)
     say()
     say(f"default space: {chosen['name'] or 'none'}; {chosen['why']}")
-    say(f"failed: {', '.join(bad)}" if bad else "all is well")
+    if bad:
+        say(f"failed: {', '.join(bad)}")
+    elif any(row["status"] == "ok" for row in spaces):
+        say("all is well")
+    else:
+        say("nothing failed, but there is no space that can be used")
     if arguments.json:
         write_json(
             {

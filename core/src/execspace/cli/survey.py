@@ -92,7 +92,11 @@ def look(timeout: float) -> Survey:
         plugin, space = outcome.last("loading", "plugin"), outcome.last("probing", "space")
         raised = outcome.last("raised", "reason")
         if raised is not None or (plugin in blamed) or (space in unprobed) or plugin is None:
-            raise SurveyError(raised or f"The process that loads the plugins {outcome.death}.")
+            raise SurveyError(
+                raised
+                or f"The process that loads the plugins {outcome.death}, no plugin is to blame; "
+                f"--timeout gives it more time, EXECSPACE_PLUGINS= loads none."
+            )
         if outcome.of("loaded") and space is not None:
             unprobed[space] = f"its probe {outcome.death}"
         else:
