@@ -65,11 +65,12 @@ class BufferMemory(MemorySpace):
         try:
             buffer = Buffer(self.space.context, cl.mem_flags.READ_WRITE, size)
             if initialize:
-                cl.enqueue_fill_buffer(self.space.queue, buffer, np.uint8(0), 0, size)
+                done = cl.enqueue_fill_buffer(self.space.queue, buffer, np.uint8(0), 0, size)
             else:  # drivers find out that there is no memory when it is first used
-                cl.enqueue_migrate_mem_objects(
+                done = cl.enqueue_migrate_mem_objects(
                     self.space.queue, [buffer], cl.mem_migration_flags.CONTENT_UNDEFINED
                 )
+            done.wait()  # an instance has a queue of its own, which would not wait for this one
         except cl.Error as error:
             raise out_of_memory(label, nbytes, self) from error
         return Allocation(_handed_out.take(size), nbytes, label, self, buffer)
