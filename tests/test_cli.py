@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -243,9 +244,11 @@ def test_info_as_text_tells_of_spelling_errors(execspace):
     result = execspace("info", EXECSPACE_DEFUALT="serial")
     assert result.returncode == 0
     lines = result.stdout.splitlines()
-    assert lines[0].startswith(f"execspace {es.__version__}, plugin API 0.1, ")
+    api = console.version(es.API_VERSION)
+    assert lines[0].startswith(f"execspace {es.__version__}, plugin API {api}, ")
     row = next(line for line in lines if line.startswith("serial "))
-    assert row.split() == ["serial", "yes", "host", "execspace-serial", "0.1.0", "0.1", "0"]
+    version = metadata.version("execspace-serial")
+    assert row.split() == ["serial", "yes", "host", "execspace-serial", version, "0.1", "0"]
     assert any(re.match("default space: openmp, because of the highest p", line) for line in lines)
     assert any(re.match("warning: .* EXECSPACE_DEFUALT is not read", line) for line in lines)
 
@@ -265,7 +268,7 @@ def test_plugins(execspace):
     assert plugin == {
         "name": "serial",
         "distribution": "execspace-serial",
-        "version": "0.1.0",
+        "version": metadata.version("execspace-serial"),
         "module": "execspace_serial.plugin",
         "api_versions": [[0, 1]],
         "spaces": ["serial", "oracle"],
