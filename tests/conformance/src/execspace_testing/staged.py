@@ -32,17 +32,40 @@ def reaches_host(space: es.ExecutionSpace) -> bool:
 
 
 def place(space: es.ExecutionSpace, array: Any, label: str = "") -> Any:
-    """The values of an array in the memory of a space, as a View with the array's layout.
+    """The values of an array in the memory of a space, as a View with the array's strides.
 
     On a space whose kernels reach host memory this is the array itself.
     """
     array = np.asarray(array)
     if reaches_host(space):
         return array
-    layout = "left" if array.flags.f_contiguous and not array.flags.c_contiguous else "right"
-    view = es.View(array.shape, array.dtype, space=space, layout=layout, label=label)
+    view = _like(space, array, label)
     es.deep_copy(view, array)
-    return view
+    return view if array.flags.writeable else view.readonly()
+
+
+def view_on(space: es.ExecutionSpace, values: Any, label: str = "", dtype: Any = None) -> es.View:
+    """A View in the space's own memory with the values of an array, on every space."""
+    array = np.asarray(values, dtype)
+    made = es.View(array.shape, array.dtype, space=space, label=label)
+    es.deep_copy(made, array)
+    return made
+
+
+def _like(space: es.ExecutionSpace, array: Array, label: str) -> es.View:
+    def made(layout: Any) -> es.View:
+        return es.View(array.shape, array.dtype, space=space, layout=layout, label=label)
+
+    size = array.itemsize
+    steps = [s for n, s in zip(array.shape, array.strides, strict=True) if n > 1]
+    if array.flags.c_contiguous or 0 in steps or any(s % size for s in steps):
+        return made("right")
+    if array.flags.f_contiguous:
+        return made("left")
+    # What has gaps or runs backwards does so on the device as well.
+    whole = made(tuple(max(abs(s) // size, 1) for s in array.strides))
+    part: es.View = whole[tuple(slice(None, None, -1 if s < 0 else 1) for s in array.strides)]
+    return part
 
 
 def fetch(data: Any) -> Array:
@@ -57,8 +80,8 @@ def fetch(data: Any) -> Array:
 
 def _space_of(args: tuple[Any, ...], options: dict[str, Any]) -> es.ExecutionSpace:
     given = options.get("space")
-    if given is None and args:
-        given = getattr(args[0], "space", None)
+    if given is None and args and isinstance(args[0], es.RangePolicy | es.MDRangePolicy):
+        given = args[0].space
     if given is None:
         return es.default_space()
     return es.space(given) if isinstance(given, str) else given
@@ -95,3 +118,7 @@ parallel_for = _staged(es.parallel_for)
 parallel_reduce = _staged(es.parallel_reduce)
 parallel_scan = _staged(es.parallel_scan)
 sort = _staged(es.sort)
+argsort = _staged(es.argsort)
+sort_by_key = _staged(es.sort_by_key)
+searchsorted = _staged(es.searchsorted)
+fill_random = _staged(es.fill_random)

@@ -1,7 +1,6 @@
 """Reducers of one's own: identity, join and final over numbers, tuples, arrays and records.
 
-A join need not be commutative: both patterns join neighbours, in the order of the indices, where
-the host runs them.
+A join need not be commutative where the space says that it joins in the order of the indices.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from hypothesis import strategies as st
 
 import execspace as es
 from execspace_testing import staged
+from execspace_testing.sizes import fitting, interpreted, needs_order
 
 HYPOTHESIS = {
     "max_examples": 15,
@@ -26,11 +26,6 @@ HYPOTHESIS = {
     "derandomize": True,
     "suppress_health_check": [HealthCheck.function_scoped_fixture],
 }
-
-
-def fitting(space, size, most=300):
-    """A size that the oracle, which is slow, can do."""
-    return min(size, most) if space.name == "oracle" else size
 
 
 # -- numbers ------------------------------------------------------------------------------------
@@ -98,7 +93,7 @@ class From(es.Reducer):
 
 def test_an_identity_may_be_a_method(space):
     """What the method reads of `self` is read anew, too."""
-    k = np.arange(4, dtype=np.int16)
+    k = staged.place(space, np.arange(4, dtype=np.int16))
     with es.use_space(space):
         assert staged.parallel_reduce(4, lambda i: k[i], reducer=From(-3)) == 3
         assert staged.parallel_reduce(0, lambda i: k[i], reducer=From(-3)) == -3
@@ -131,8 +126,9 @@ Parity.join = lambda a, b: a ^ b
 def test_a_join_may_be_a_lambda(space):
     n = fitting(space, 30_001)
     x = np.random.default_rng(1).random(n) < 0.5
+    mask = staged.place(space, x)
     with es.use_space(space):
-        assert staged.parallel_reduce(n, lambda i: x[i], reducer=Parity) is bool(x.sum() % 2)
+        assert staged.parallel_reduce(n, lambda i: mask[i], reducer=Parity) is bool(x.sum() % 2)
 
 
 # -- tuples -------------------------------------------------------------------------------------
@@ -167,13 +163,17 @@ class Sample(Variance):
     final = None
 
 
+def one(i, x):
+    return 1, x[i], 0.0
+
+
 def test_mean_and_variance_in_one_pass(space):
     n = fitting(space, 30_000)
     x = 1e6 + np.random.default_rng(3).normal(size=n)
     with es.use_space(space):
-        mean, variance = staged.parallel_reduce(n, lambda i: (1, x[i], 0.0), reducer=Variance)
-        moments = staged.parallel_reduce(n, lambda i: (1, x[i], 0.0), reducer=Sample)
-        assert staged.parallel_reduce(0, lambda i: (1, x[i], 0.0), reducer=Variance) == (0.0, 0.0)
+        mean, variance = staged.parallel_reduce(n, one, x, reducer=Variance)
+        moments = staged.parallel_reduce(n, one, x, reducer=Sample)
+        assert staged.parallel_reduce(0, one, x, reducer=Variance) == (0.0, 0.0)
     assert math.isclose(mean, x.mean(), rel_tol=1e-12)
     assert math.isclose(variance, x.var(), rel_tol=1e-6)
     assert type(moments) is Moments
@@ -192,7 +192,7 @@ class Range(es.Reducer):
 
 
 def test_nested_tuples(space):
-    x = np.array([3.0, -1.0, 2.0])
+    x = staged.place(space, np.array([3.0, -1.0, 2.0]))
     with es.use_space(space):
         found = staged.parallel_reduce(3, lambda i: ((x[i], x[i]), 1), reducer=Range)
     assert found == ((-1.0, 3.0), 3)
@@ -205,7 +205,8 @@ def test_beside_built_in_reducers(space):
     with es.use_space(space):
         (low_high, count), total, moments, parity, place = staged.parallel_reduce(
             n,
-            lambda i: (((x[i], x[i]), 1), i, (1, x[i], 0.0), x[i] > 0, (x[i], i)),
+            lambda i, x: (((x[i], x[i]), 1), i, (1, x[i], 0.0), x[i] > 0, (x[i], i)),
+            x,
             reducer=(Range, es.Sum, Variance, Parity, es.MaxLoc),
         )
     assert (low_high, count) == ((x.min(), x.max()), n)
@@ -238,6 +239,7 @@ def step_matrix(i, k):
 @given(size=st.integers(0, 40_000), seed=st.integers(0, 99))
 def test_matrices_are_multiplied_in_order(space, size, seed):
     """An identity that is an array: the result is an array of its shape and dtype."""
+    needs_order(space)
     size = fitting(space, size, 60)
     k = np.random.default_rng(seed).integers(-5, 6, max(size, 1))
     with es.use_space(space):
@@ -268,7 +270,7 @@ def test_records(space):
     m = np.random.default_rng(6).integers(1, 9, n).astype(float)
     with es.use_space(space):
         body = staged.parallel_reduce(
-            n, lambda i: (m[i], (m[i] * i, -m[i]), np.int32(1)), reducer=CentreOfMass
+            n, lambda i, m: (m[i], (m[i] * i, -m[i]), np.int32(1)), m, reducer=CentreOfMass
         )
     assert body.dtype == BODY
     assert (body["mass"], body["count"]) == (m.sum(), n)
@@ -331,6 +333,7 @@ def ordered(i, k):
     size=st.integers(0, 40_000), seed=st.integers(0, 99), share=st.sampled_from([0.0, 1e-4, 0.5])
 )
 def test_contributions_are_joined_in_the_order_of_indices(space, size, seed, share):
+    needs_order(space)
     size = fitting(space, size, 60)
     rng = np.random.default_rng(seed)
     k = np.where(rng.random(size + 1) < share, rng.integers(-9, 10, size + 1), 0)
@@ -346,14 +349,14 @@ def test_contributions_are_joined_in_the_order_of_indices(space, size, seed, sha
 
 @pytest.mark.parametrize("iterate", ["right", "left"])
 def test_rows_and_columns_are_joined_in_the_order_that_is_asked_for(space, iterate):
-    if not space.capabilities.ordered_reductions:
-        pytest.skip("this space joins in an order of its own, so joins must be commutative")
-    shape = (7, 11) if space.name == "oracle" else (150, 170)
+    needs_order(space)
+    shape = (7, 11) if interpreted(space) else (150, 170)
     k = np.random.default_rng(2).integers(-9, 10, shape)
     with es.use_space(space):
         found = staged.parallel_reduce(
             es.MDRangePolicy(shape, iterate=iterate),
-            lambda i, j: (k[i, j] % 3 + 1, k[i, j]),
+            lambda i, j, k: (k[i, j] % 3 + 1, k[i, j]),
+            k,
             reducer=Affine,
         )
     in_order = k.ravel(order="C" if iterate == "right" else "F").tolist()

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import execspace as es
 from execspace_testing import staged
+from execspace_testing.sizes import fitting, interpreted
 
 HYPOTHESIS = {
     "max_examples": 20,
@@ -22,11 +23,6 @@ HYPOTHESIS = {
     "derandomize": True,
     "suppress_health_check": [HealthCheck.function_scoped_fixture],
 }
-
-
-def fitting(space, size, most=300):
-    """A size that the oracle, which is slow, can do."""
-    return min(size, most) if space.name == "oracle" else size
 
 
 @es.kernel
@@ -79,8 +75,8 @@ def test_sizes(space, size):
 @pytest.mark.slow
 def test_a_hundred_million(space):
     """Where indices of the parts need more than 32 bits in products with their number."""
-    if space.name == "oracle":
-        pytest.skip("the oracle takes hours")
+    if interpreted(space):
+        pytest.skip(f"space '{space.name}' takes hours")
     n = 10**8
     src = np.random.default_rng(1).integers(-9, 10, n, np.int8)
     dst = np.zeros(n, np.int32)
@@ -191,7 +187,7 @@ def count4(i, j, k, l, prefix, final, src, dst):  # noqa: E741
 @given(data=st.data())
 def test_rank_order(space, kernel, rank, iterate, data):
     """The last index fastest, or the first one with iterate="left", whatever the layout."""
-    most = 4 if space.name == "oracle" else {2: 220, 4: 17}[rank]
+    most = 4 if interpreted(space) else {2: 220, 4: 17}[rank]
     shape = [data.draw(st.integers(1, most)) for _ in range(rank)]
     lower = [data.draw(st.integers(0, min(2, n))) for n in shape]
     src = np.asfortranarray(np.random.default_rng(4).integers(-9, 10, shape))
@@ -320,7 +316,7 @@ def test_the_total_is_what_a_reduction_gives(space):
     dst = np.zeros(n)
     with es.use_space(space):
         total = staged.parallel_scan(n, inclusive, x, dst)
-        reduced = staged.parallel_reduce(n, lambda i: x[i])
+        reduced = staged.parallel_reduce(n, lambda i, x: x[i], x)
     bound = 2 * n * 2.0**-53 * np.abs(x).sum()
     assert abs(total - reduced) <= bound
     assert np.abs(dst - np.cumsum(x)).max() <= bound
@@ -379,5 +375,5 @@ def test_the_total_into_a_view(space):
     with es.use_space(space):
         total = es.View((), es.float64, label="total")
         assert staged.parallel_scan(5, exclusive, x, dst, out=total) is None
-        assert total[()] == 10.0
+        assert staged.fetch(total) == 10.0
     assert dst.tolist() == list(itertools.accumulate([0.0, 0.0, 1.0, 2.0, 3.0]))
