@@ -223,6 +223,41 @@ def test_parts_of_views_also_backwards(space, layout):
         np.testing.assert_array_equal(staged.fetch(whole), host)
 
 
+def random_part(rng, counts, extent):
+    """A key that takes so many elements of each dimension, forwards or backwards."""
+    key = []
+    for count in counts:
+        step = int(rng.integers(1, (extent - 1) // count + 1))
+        start = int(rng.integers(0, extent - step * (count - 1)))
+        part = range(start, extent, step)[:count]
+        key.append(slice(start, part[-1] + 1, step))
+        if rng.integers(2):
+            before = part[0] - step
+            key[-1] = slice(part[-1], before if before >= 0 else None, -step)
+    return tuple(key)
+
+
+def test_random_parts_of_two_views(space):
+    """Whatever the strides of both, in either direction, and between element types."""
+    rng = np.random.default_rng(11)
+    extent = 7
+    values = rng.integers(-99, 99, (extent,) * 3, np.int16)
+    for _ in range(25):
+        counts = rng.integers(1, 4, 3)
+        here, there = (random_part(rng, counts, extent) for _ in range(2))
+        layouts = [("right", "left", (100, 2, 14))[k] for k in rng.integers(0, 3, 2)]
+        source = es.View(values.shape, es.int16, layout=layouts[0], space=space)
+        target = es.View(values.shape, es.float32, layout=layouts[1], space=space)
+        es.deep_copy(source, values)
+        es.deep_copy(target[there], source[here])
+        expected = np.zeros(values.shape, np.float32)
+        expected[there] = values[here]
+        np.testing.assert_array_equal(staged.fetch(target), expected, f"{here} to {there}")
+        back = np.zeros(tuple(counts), np.float64)
+        es.deep_copy(back, target[there])
+        np.testing.assert_array_equal(back, values[here])
+
+
 @pytest.mark.parametrize(
     ("source", "target"),
     [("int32", "float64"), ("float64", "float32"), ("bool", "int8"), ("float32", "complex128"),
