@@ -10,6 +10,7 @@ import argparse
 import ast
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -27,12 +28,6 @@ from execspace_testing.new_backend import new_backend
 ROOT = Path(__file__).parents[1]
 MEMBERS = ["core", "compiler", "plugins/serial", "tests/conformance"]
 SPACES = {"threads": "mistral", "c": "sea_breeze"}
-KINDS = [
-    "threads",
-    pytest.param(
-        "c", marks=pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
-    ),
-]
 
 
 def parsed(*argv: str) -> argparse.Namespace:
@@ -286,39 +281,85 @@ print(es.default_space().name, y[3], es.parallel_reduce(n, lambda i: x[i]))
 """
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_new_backend_from_its_making_to_its_end(kind, environment, tmp_path):
-    name = SPACES[kind]
-    distribution = f"execspace-{name.replace('_', '-')}"
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM)
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    suite = [environment.python, "-m", "pytest", "--pyargs", "execspace_testing.suite"]
-    suite += ["-p", "no:cacheprovider", "--space", name]
-
-    # The command writes a package, a wheel is built of it, and pip installs that.
-    execspace = environment.scripts / "execspace"
-    printed = done(execspace, "new-backend", name, "--kind", kind, cwd=tmp_path)
-    assert f"Made {distribution} with the space '{name}'" in printed
-    build(tmp_path / "dist", tmp_path / distribution)
-    environment.pip("install", *ALONE, *(tmp_path / "dist").glob("*.whl"))
-
-    # The space is there, and one setting selects it.
-    printed = done(environment.python, program, cwd=empty, EXECSPACE_DEFAULT=name)
+def check_there(environment: Environment, name: str, program: Path) -> None:
+    """A program uses the space, because one setting says so."""
+    printed = done(environment.python, program, cwd=program.parent, EXECSPACE_DEFAULT=name)
     assert printed.split() == [name, "7.0", "499999500000.0"]
 
-    # It passes the kit's first level, from a folder that has nothing to do with it, and its tests.
-    printed = done(*suite, "--level", "1", cwd=empty)
-    assert f"'{name}' passes level 1 of" in printed
-    own = ["-m", "pytest", "-p", "no:cacheprovider", "tests/test_space.py"]
-    done(environment.python, *own, cwd=tmp_path / distribution)
 
-    # Without the package there is no such space, and the message says where spaces come from.
+def check_gone(environment: Environment, name: str, program: Path) -> None:
+    """Without the package there is no such space, and the message says where spaces come from."""
+    distribution = f"execspace-{name.replace('_', '-')}"
     environment.pip("uninstall", "--yes", "--quiet", distribution)
-    result = run(environment.python, program, cwd=empty, EXECSPACE_DEFAULT=name)
+    result = run(environment.python, program, cwd=program.parent, EXECSPACE_DEFAULT=name)
     assert result.returncode == 1
     assert f"EXECSPACE_DEFAULT={name}: Space '{name}' is not installed" in result.stderr
+    assert f"pip install {distribution}." in result.stderr
     listed = "import execspace as es; print(*(s.name for s in es.spaces()))"
-    assert done(environment.python, "-c", listed, cwd=empty).split() == ["serial", "oracle"]
+    found = done(environment.python, "-c", listed, cwd=program.parent)
+    assert found.split() == ["serial", "oracle"]
+
+
+@pytest.fixture
+def program(tmp_path):
+    """A program in a folder of its own."""
+    path = tmp_path / "elsewhere" / "program.py"
+    path.parent.mkdir()
+    path.write_text(PROGRAM)
+    return path
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_a_new_backend_in_c_from_its_making_to_its_end(environment, tmp_path, program):
+    execspace, name = environment.scripts / "execspace", "sea_breeze"
+    folder = tmp_path / "execspace-sea-breeze"
+    printed = done(execspace, "new-backend", name, "--kind", "c", cwd=tmp_path)
+    assert f"Made execspace-sea-breeze with the space '{name}'" in printed
+    build(tmp_path / "dist", folder)
+    environment.pip("install", *ALONE, *(tmp_path / "dist").glob("*.whl"))
+
+    check_there(environment, name, program)
+    suite = ["--pyargs", "execspace_testing.suite", "--space", name, "--level", "1"]
+    pytest = [environment.python, "-m", "pytest", "-p", "no:cacheprovider"]
+    printed = done(*pytest, *suite, cwd=program.parent)
+    assert f"'{name}' passes level 1 of" in printed
+    done(*pytest, "tests/test_space.py", cwd=folder)
+
+    check_gone(environment, name, program)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+def test_the_tutorial_as_it_is_written(environment, tmp_path, program):
+    """All commands of docs/backend.md after the first block, which installs what is there here."""
+    page = (ROOT / "docs" / "backend.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```console\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    lines = [line for block in blocks[1:] for line in block.splitlines()]
+    lines = [line for line in lines if "--xfail-file" not in line]  # takes minutes: all levels
+    assert {line.split()[0] for line in lines} >= {"execspace", "cd", "pip", "pytest"}
+    # pip and pytest are not installed in this environment, but it can use them.
+    shims = tmp_path / "shims"
+    shims.mkdir()
+    python = environment.python
+    for name, command_line in {
+        "pip": f"{sys.executable} -m pip --disable-pip-version-check --python {python}",
+        "pytest": f"{python} -m pytest",
+    }.items():
+        (shims / name).write_text(f'#!/bin/sh\nexec {command_line} "$@"\n')
+        (shims / name).chmod(0o755)
+    settings = {
+        "PATH": os.pathsep.join([str(shims), str(environment.scripts), os.environ["PATH"]]),
+        "PIP_NO_INDEX": "1",
+        "PIP_NO_DEPS": "1",
+        "PIP_NO_BUILD_ISOLATION": "0",  # pip reads "0" of a no- option as yes
+    }
+    setup = f"cp {program} execspace-mistral/script.py"
+    lines.insert(1 + next(n for n, line in enumerate(lines) if "new-backend" in line), setup)
+    printed = done("bash", "-e", "-c", "\n".join(lines), cwd=tmp_path, **settings)
+    assert "Made execspace-mistral with the space 'mistral'" in printed
+    assert "'mistral' passes level 1 of" in printed
+    assert printed.splitlines()[-1] == "mistral 7.0 499999500000.0"
+
+    check_there(environment, "mistral", program)
+    check_gone(environment, "mistral", program)

@@ -121,11 +121,12 @@ def _unknown(name: str, found: plugins.Registry) -> UnknownSpaceError:
             f"{broken.version}) failed to load: {described(broken.error)}"
         )
     known = ", ".join(f"'{n}'" for n in sorted(found.spaces)) or "none"
-    close = get_close_matches(name, found.spaces, n=1)
+    # A slip of the fingers only: the name of a space that was uninstalled may be similar, too.
+    close = get_close_matches(name, found.spaces, n=1, cutoff=0.75)
     hint = (
         f"Did you mean '{close[0]}'?"
         if close
-        else f"Spaces come from plugins: pip install execspace-{name}."
+        else f"Spaces come from plugins: pip install execspace-{name.replace('_', '-')}."
     )
     return UnknownSpaceError(f"Space '{name}' is not installed; installed spaces: {known}. {hint}")
 
