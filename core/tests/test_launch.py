@@ -47,6 +47,15 @@ def test_types_of_arguments_choose_the_plan(plain):
     assert len(plain.compiled) == 6
 
 
+def test_each_space_has_plans_of_its_own(plain):
+    other = type(plain)("other")
+    kernel = es.kernel(lambda i, x: None)
+    x = es.View(2)
+    for space in (plain, other, plain):
+        es.parallel_for(es.RangePolicy(2, space=space), kernel, x)
+    assert (len(plain.compiled), len(other.compiled), len(kernel.plans)) == (1, 1, 2)
+
+
 @pytest.mark.parametrize(
     ("value", "type"),
     [

@@ -2,71 +2,22 @@
 
 from __future__ import annotations
 
-import platform
-import re
-import sys
-
 import numpy as np
 import pytest
 
 import execspace as es
 from execspace_testing import staged
+from execspace_testing.sizes import needs_atomic, needs_dtype, needs_threads
+
+from .operations import DTYPES, results
 
 # -- results ------------------------------------------------------------------------------------
 
 
-def quotient(a, b):
-    return np.floor_divide(a, b) if a.dtype.kind in "iu" else np.true_divide(a, b)
-
-
-MEANING = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": quotient, "min": np.minimum,
-    "max": np.maximum, "mod": np.remainder, "and": np.bitwise_and, "or": np.bitwise_or,
-    "xor": np.bitwise_xor, "nand": lambda a, b: np.invert(a & b), "lshift": np.left_shift,
-    "rshift": np.right_shift,
-}  # fmt: skip
-OPERATIONS = {
-    "i": tuple(MEANING), "u": tuple(MEANING), "b": ("and", "or", "xor", "nand"),
-    "f": ("add", "sub", "mul", "div", "min", "max", "mod"), "c": ("add", "sub", "mul", "div"),
-}  # fmt: skip
-
-
-def operands(dtype):
-    """Every pair of some numbers of a type, the awkward ones among them."""
-    kind = np.dtype(dtype).kind
-    if kind == "b":
-        numbers = [False, True]
-    elif kind in "iu":
-        limits = np.iinfo(dtype)
-        numbers = [0, 1, 2, 7, 8, 100, limits.max, limits.max - 5, limits.min]
-        numbers += [-1, -7] if kind == "i" else []
-    elif kind == "f":
-        numbers = [0.0, -0.0, 1.5, -2.25, 1e30, np.inf, -np.inf, np.nan]
-    else:
-        numbers = [1, -2, 1j, 2 - 2j, 4 + 8j]  # all products and quotients of these are exact
-    pairs = np.array(numbers, dtype)
-    return np.repeat(pairs, len(pairs)), np.tile(pairs, len(pairs))
-
-
-def every_form(operations, forms):
-    """A kernel with so many forms of each operation: the new value is returned, the old one,
-    nothing."""
-    lines = ["@es.kernel", "def every_form(i, A, returned, x):"]
-    for n, name in enumerate(operations):
-        lines += [
-            f"    returned[{n}, 0, i] = es.atomic_{name}_fetch(A, ({n}, 0, i), x[i])",
-            f"    returned[{n}, 1, i] = es.atomic_fetch_{name}(A, ({n}, 1, i), x[i])",
-            f"    es.atomic_{name}(A, ({n}, 2, i), x[i])",
-        ][:forms]
-    text, names = "\n".join(lines) + "\n", {"es": es}
-    exec(text, names)
-    return names["every_form"]
-
-
 def needs(space, dtype):
-    """Skip where a space has no atomic step on a number of this size."""
-    if np.dtype(dtype).itemsize > space.capabilities.atomic_bytes:
-        pytest.skip(f"{space.name} has no atomic step on a whole {dtype}")
+    """Skip where a space has no numbers of this type, or no atomic step on a whole one."""
+    needs_dtype(space, dtype)
+    needs_atomic(space, np.dtype(dtype).itemsize)
 
 
 def widest_complex(space):
@@ -74,41 +25,12 @@ def widest_complex(space):
     return np.dtype("complex128" if space.capabilities.atomic_bytes >= 16 else "complex64")
 
 
-DTYPES = ["int8", "int32", "int64", "uint32", "uint64", "bool", "float32", "float64",
-          "complex64", "complex128"]  # fmt: skip
-
-
-def results(dtype, launch, forms=3):
-    names = OPERATIONS[np.dtype(dtype).kind]
-    a, x = operands(dtype)
-    A = np.broadcast_to(a, (len(names), 3, len(a))).copy()
-    returned = np.zeros((len(names), 2, len(a)), dtype)
-    launch(len(a), every_form(names, forms), A, returned, x)
-    for n, name in enumerate(names):
-        with np.errstate(all="ignore"):
-            new = MEANING[name](a, x).astype(dtype)
-        for form in range(forms):
-            np.testing.assert_array_equal(A[n, form], new, f"{name} {form}")
-        np.testing.assert_array_equal(returned[n, 0], new, f"{name}_fetch")
-        if forms > 1:
-            np.testing.assert_array_equal(returned[n, 1], a, f"fetch_{name}")
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_operation_and_its_three_forms(space, dtype):
     needs(space, dtype)
     every = ("int32", "bool", "float64", "complex128")
     with es.use_space(space):
-        results(dtype, es.parallel_for, forms=3 if dtype in every else 1)
-
-
-@pytest.mark.parametrize("dtype", ["int16", "uint8", "uint16", *DTYPES])
-def test_on_the_host_they_are_plain_python(dtype):
-    def loop(n, kernel, *args):
-        for i in range(n):
-            kernel(i, *args)
-
-    results(dtype, loop)
+        results(dtype, staged.parallel_for, forms=3 if dtype in every else 1)
 
 
 def exchanges(i, A, out, x):
@@ -181,7 +103,7 @@ def test_python_s_order_of_evaluation(space):
 # -- the atomic trait ---------------------------------------------------------------------------
 
 
-def every_assignment(i, n, f, z):
+def every_assignment(i, n, f):
     n[0] += 3
     n[1] -= 3
     n[2] *= 3
@@ -198,6 +120,9 @@ def every_assignment(i, n, f, z):
     f[3] /= 0.5
     f[4] //= 0.5
     f[5] %= 0.75
+
+
+def every_complex_assignment(i, z, n):
     z[0] += 1j
     z[1] -= 1j
     z[2] *= 1j
@@ -205,104 +130,53 @@ def every_assignment(i, n, f, z):
     z[4] = z[5] + n[0]
 
 
-def test_of_a_view_with_the_trait_every_access_is_atomic(space):
-    def made():
-        return np.full(10, 100), np.full(6, 8.0), np.full(6, 2 + 2j, widest_complex(space))
+def check_trait(space, kernel, *arrays):
+    """A launch with atomic Views of arrays leaves what the kernel called as a function does."""
+    views = [es.view_of(staged.place(space, a.copy())).with_traits("atomic") for a in arrays]
+    kernel(0, *arrays)
+    es.parallel_for(es.RangePolicy(1, space=space), kernel, *views)
+    for view, expected in zip(views, arrays, strict=True):
+        np.testing.assert_array_equal(staged.fetch(view), expected)
 
-    expected, arrays = made(), made()
-    every_assignment(0, *expected)
-    views = [es.view_of(a).with_traits("atomic") for a in arrays]
-    staged.parallel_for(es.RangePolicy(1, space=space), every_assignment, *views)
-    for got, want in zip(arrays, expected, strict=True):
-        np.testing.assert_array_equal(got, want)
+
+def test_of_a_view_with_the_trait_every_access_is_atomic(space):
+    check_trait(space, every_assignment, np.full(10, 100), np.full(6, 8.0))
+
+
+def test_of_a_complex_view_with_the_trait_every_access_is_atomic(space):
+    needs_dtype(space, widest_complex(space))
+    z = np.full(6, 2 + 2j, widest_complex(space))
+    check_trait(space, every_complex_assignment, z, np.full(1, 100))
 
 
 def test_records_hold_numbers_that_change_atomically(space):
     record = np.dtype({"names": ["z", "n", "w"], "formats": [widest_complex(space), "i4", "c8"],
                        "offsets": [0, 16, 24], "itemsize": 32})  # fmt: skip
-    p = es.View(3, record, label="p", space=space)
-    np.asarray(p)["w"] = -1j
+    needs_dtype(space, widest_complex(space))
+    start = np.zeros(3, record)
+    start["w"] = -1j
+    p = staged.view_on(space, start, "p")
 
     def kernel(i, p):
         p[i % 3].z += 1 + 1j
         p[i % 3].w *= 1j
         p[i % 3].n |= es.int32(1 << (i // 3))
 
-    staged.parallel_for(es.RangePolicy(12, space=space), kernel, p.with_traits("atomic"))
-    es.fence()
-    found = np.asarray(p)
+    es.parallel_for(es.RangePolicy(12, space=space), kernel, p.with_traits("atomic"))
+    found = staged.fetch(p)
     assert found["n"].tolist() == [15] * 3
     assert found["w"].tolist() == [-1j] * 3
     assert found["z"].tolist() == [4 + 4j] * 3
-
-
-# -- what the machine is asked for --------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["serial", "openmp"])
-def test_whole_complex_numbers_need_an_aligned_view(name):
-    """16 bytes are exchanged at addresses that are multiples of 16 only."""
-    memory = np.zeros(80, np.uint8)
-    start = -memory.ctypes.data % 16
-    odd, even = (memory[start + k : start + k + 64].view(np.complex128) for k in (8, 0))
-    space = es.RangePolicy(3, space=name)
-
-    def square(i, z):
-        es.atomic_mul(z, 0, 1j)
-
-    def add(i, z):
-        es.atomic_add(z, 0, 1 + 1j)
-
-    def through_a_helper(i, w, z):
-        square(0, z[1:])
-
-    staged.parallel_for(space, add, odd)  # its parts are added one after the other
-    assert odd[0] == 3 + 3j
-    with pytest.raises(es.LaunchError, match=r"View 'z' starts at an address .* multiple of 16"):
-        staged.parallel_for(space, square, odd)
-    with pytest.raises(es.LaunchError, match="View 'z' starts"):
-        staged.parallel_for(space, through_a_helper, odd, odd)
-    assert odd[0] == 3 + 3j
-    even[:2] = 1
-    staged.parallel_for(space, square, even)
-    staged.parallel_for(space, through_a_helper, odd, even)
-    assert even[:2].tolist() == [-1j, -1j]
-
-
-X86 = platform.machine().lower() in ("x86_64", "amd64")
-
-
-@pytest.mark.skipif(not X86, reason="looks at instructions of x86-64")
-@pytest.mark.parametrize(
-    ("step", "dtype", "expected"),
-    [
-        (lambda i, A: es.atomic_add(A, 0, 3), "int64", {"add"}),
-        (lambda i, A: es.atomic_fetch_or(A, 0, 3), "int32", {"or"}),  # unwanted, so not fetched
-        (lambda i, A: es.atomic_store(A, 1, es.atomic_fetch_add(A, 0, 3)), "int64", {"xadd"}),
-        (lambda i, A: es.atomic_mul(A, 0, 2), "complex128", {"cmpxchg16b"}),
-        (lambda i, A: es.atomic_mul(A, 0, 2), "complex64", {"cmpxchg"}),
-    ],
-)
-def test_one_instruction_where_the_machine_has_one(step, dtype, expected):
-    before = set(sys.modules)
-    staged.parallel_for(es.RangePolicy(1, space="serial"), step, np.ones(2, dtype))
-    new = set(sys.modules) - before
-    (module,) = [sys.modules[n] for n in new if re.fullmatch("execspace_[0-9a-f]{40}", n)]
-    (compiled,) = module.launch.overloads.values()
-    found = re.findall(r"lock\s+(cmpxchg16b|[a-z]+?)[bwlq]?\s", compiled.library.get_asm_str())
-    assert set(found) == expected
 
 
 # -- no other thread comes between --------------------------------------------------------------
 
 
 @pytest.fixture
-def threads():
+def threads(space):
     """A space that runs several threads at once."""
-    found = es.space("openmp")
-    if found.concurrency < 2:
-        pytest.skip("one processor only: EXECSPACE_NUM_THREADS=2 makes two threads")
-    return found
+    needs_threads(space)
+    return space
 
 
 MANY = 200_000  # steps of each test; each of the elements gets many of them
@@ -332,6 +206,7 @@ def sums(i, ready, A, step):
 
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if d != "bool"])
 def test_no_contribution_to_a_sum_is_lost(threads, dtype):
+    needs_dtype(threads, dtype)
     number = np.dtype(dtype).type
     A, step = np.zeros(5, dtype), number(1 + 1j if np.dtype(dtype).kind == "c" else 1)
     launch(threads, sums, A, step)
@@ -349,6 +224,7 @@ def powers(i, ready, A, factors):
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
 def test_no_factor_is_lost(threads, dtype):
     """Powers of two that cancel each other: the product is exactly one if all of them are in."""
+    needs(threads, dtype)
     factors = [2j, -0.5j] if "complex" in dtype else [2, 0.5]
     A = np.ones(2, dtype)
     launch(threads, powers, A, np.array(factors, dtype))
@@ -407,6 +283,7 @@ def tickets(i, ready, counters, seen):
 @pytest.mark.parametrize("dtype", ["int32", "uint64", "float32", "float64", "complex128"])
 def test_what_is_fetched_is_fetched_once(threads, dtype):
     """Every thread draws numbers from a counter: each number is drawn exactly once."""
+    needs(threads, dtype)
     seen = np.zeros((2, MANY), np.int32)
     launch(threads, tickets, np.zeros(2, dtype), seen)
     assert (seen == 1).all()
@@ -419,6 +296,7 @@ def pass_on(i, ready, slot, got, ids):
 
 @pytest.mark.parametrize("dtype", ["int32", "float64", "complex64", "complex128"])
 def test_an_exchange_neither_loses_nor_doubles(threads, dtype):
+    needs(threads, dtype)
     slot, got = np.zeros(1, dtype), np.zeros(MANY, dtype)
     ids = np.arange(1, MANY + 1).astype(dtype)
     launch(threads, pass_on, slot, got, ids)
@@ -453,6 +331,7 @@ def no_halves(i, ready, slot, torn):
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 def test_nobody_sees_half_of_a_number(threads, dtype):
+    needs(threads, dtype)
     slot, torn = np.zeros(1, dtype), np.zeros(1, np.int64)
     launch(threads, no_halves, slot, torn)
     assert torn[0] == 0

@@ -1,4 +1,4 @@
-"""Arrays that are hard to order, and spaces that must do without a library of their own."""
+"""Arrays that are hard to order, and the order that they must get."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import execspace as es
+from execspace_testing.sizes import interpreted
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 FLOATS = ("float16", "float32", "float64")
@@ -19,21 +20,9 @@ def sortable(space, array):
     return array.dtype != np.float16 or library or space.capabilities.float16
 
 
-class KernelsOnly(es.ExecutionSpace):
-    """A space as it is, less its library: what it does it does with kernels."""
-
-    def __init__(self, inner):
-        self.inner = inner
-        self.name = inner.name
-        self.memory_space = inner.memory_space
-
-    memory_space = None
-
-    def compile(self, kernel, spec):
-        return self.inner.compile(kernel, spec)
-
-    def fence(self, label=""):
-        self.inner.fence(label)
+def dtypes(space, few=("float64", "uint32")):
+    """All dtypes where no kernel is compiled for each of them, else a few."""
+    return NUMBERS if interpreted(space) or isinstance(space, es.SupportsSort) else few
 
 
 def elements(dtype):
@@ -73,13 +62,3 @@ def order_of(keys, descending=False):
         return (True, 0) if numbers[k] != numbers[k] else (False, numbers[k])
 
     return sorted(range(len(numbers)), key=rank, reverse=descending)
-
-
-def on_device(values, label):
-    view = es.View(values.shape, values.dtype, label=label, space="fake")
-    es.deep_copy(view, values)
-    return view
-
-
-def on_host(view):
-    return np.asarray(es.create_mirror_view_and_copy(es.HOST, view)).tolist()
