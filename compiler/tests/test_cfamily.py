@@ -308,6 +308,8 @@ def test_a_dialect_may_have_a_pragma_for_sums():
     assert "#pragma joins" not in text(
         total, "float64[1]", reducer=es.Sum(accuracy="high"), **options
     ).source  # fmt: skip
+    scan = {**options, "pattern": "scan", "reducer": es.Sum}  # each index needs those before it
+    assert "#pragma joins" not in text(exclusive, *("float64[1]",) * 2, **scan).source
 
 
 def halved_root(i, x):

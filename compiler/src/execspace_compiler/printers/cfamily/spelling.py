@@ -60,8 +60,11 @@ def joined_variable(s: ir.For, functions: Iterable[ir.Function]) -> tuple[str, s
     run at once would need arrays of them.
     """
     match s.body:
-        case (ir.Assign(name, ir.Op(op, _, Scalar() as type)),) if op in _SIGNS:
-            if type.name in ("float32", "float64") and all(map(_has_plain_numbers, functions)):
+        case (ir.Assign(name, ir.Op(op, (_, value), Scalar() as type) as join),) if op in _SIGNS:
+            if _reads(value, name):  # the kernel of a scan sees what was joined before
+                return None
+            plain = type.name in ("float32", "float64") and all(map(_has_plain_numbers, functions))
+            if plain and isinstance(join.args[0], ir.Var) and join.args[0].name == name:
                 return _SIGNS[op], name
     return None
 
@@ -69,3 +72,9 @@ def joined_variable(s: ir.For, functions: Iterable[ir.Function]) -> tuple[str, s
 def _has_plain_numbers(f: ir.Function) -> bool:
     types = [*f.locals.values(), f.result or INT64]
     return all(isinstance(t, Scalar) and t.kind != "c" for t in types)
+
+
+def _reads(e: ir.Expr, name: str) -> bool:
+    if isinstance(e, ir.Var):
+        return e.name == name
+    return any(_reads(a, name) for a in ir.operands(e))
