@@ -386,24 +386,6 @@ def test_the_host_touches_what_it_reaches_and_nothing_else(space):
         assert not staged.fetch(view).any()
 
 
-def test_kernels_take_arrays_of_the_host_where_they_are_or_refuse_them(space):
-    """Nothing is copied unasked."""
-    array = np.zeros(3)
-    policy = es.RangePolicy(3, space=space)
-
-    def count(i, x):
-        x[i] += i + 1
-
-    if staged.reaches_host(space):
-        es.parallel_for(policy, count, array)
-        space.fence()
-        assert array.tolist() == [1, 2, 3]
-    else:
-        with pytest.raises(es.SpaceAccessError, match=f"which space '{space.name}' cannot reach"):
-            es.parallel_for(policy, count, array)
-        assert not array.any()
-
-
 # -- mirrors, DualView, other extents -----------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""The views module of the Kokkos lectures: its questions answered, its exercises ported.
+"""Views in kernels, after the Kokkos lectures: questions answered, exercises ported.
 
 Exercises 02 to 04, subview and dualview have answers that Kokkos publishes: y^T A x = N * M for
 ones, and p = 300, e = 300, h = 600 for the ideal gas.
@@ -254,6 +254,24 @@ def test_a_view_as_an_argument_is_shallow(space):
 
 def test_the_default_layout_makes_the_index_of_the_host_contiguous(space):
     assert es.View((N, M), space=space).layout == space.default_layout
+
+
+def test_kernels_take_arrays_of_the_host_where_they_are_or_refuse_them(space):
+    """Nothing is copied unasked."""
+    array = np.zeros(3)
+    policy = es.RangePolicy(3, space=space)
+
+    def count(i, x):
+        x[i] += i + 1
+
+    if staged.reaches_host(space):
+        es.parallel_for(policy, count, array)
+        space.fence()
+        assert array.tolist() == [1, 2, 3]
+    else:
+        with pytest.raises(es.SpaceAccessError, match=f"which space '{space.name}' cannot reach"):
+            es.parallel_for(policy, count, array)
+        assert not array.any()
 
 
 # -- what kernels make of the properties of Views -----------------------------------------------
