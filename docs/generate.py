@@ -183,11 +183,8 @@ def refused() -> str:
 
 def ulp() -> str:
     """Bounds of the errors of mathematical functions, as the differential tests check them."""
-    sys.path.insert(0, str(DOCS.parent / "tests"))
-    try:
-        from execspace_testing.suite.differential.ulp import COMPLEX, REAL
-    finally:
-        sys.path.pop(0)
+    from execspace_testing.suite.differential.ulp import COMPLEX, REAL
+
     rows = []
     for functions_, types in ((REAL, ""), (COMPLEX, "complex ")):
         for f in functions_.values():

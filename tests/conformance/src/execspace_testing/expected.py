@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from .levels import place_in_suite
+
 
 @dataclass(frozen=True, slots=True)
 class Expected:
@@ -57,7 +59,10 @@ def read_expected(file: str) -> list[Expected]:
 
 def names_of(item: pytest.Item) -> set[str]:
     """Names by which a file may mean a test: with and without its parameters."""
-    _, _, name = item.nodeid.replace("\\", "/").rpartition("suite/")
+    place = place_in_suite(item.path)
+    if place is None:
+        return set()
+    name = f"{place}::{item.nodeid.partition('::')[2]}"
     plain, bracket, parameters = name.partition("[")
     names = {name, plain}
     call = getattr(item, "callspec", None)

@@ -1,6 +1,7 @@
 """What the suite's tests share: the `space` fixture, and a check that nothing leaks.
 
-The suite loads this plugin. A test folder of one's own gets it with ``-p execspace_testing.fixtures``.
+The suite loads this plugin; a test folder of one's own gets it with
+``-p execspace_testing.fixtures``.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ Each level is a folder of the suite. A space passes level N if all levels up to 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +44,18 @@ _TITLES = {
 LEVELS = tuple(Level(n, folder, title) for n, (folder, title) in enumerate(_TITLES.items(), 1))
 
 
-def level_of(nodeid: str) -> Level | None:
-    """The level of a test by its node id; None for tests that are not of the suite."""
-    folders = nodeid.partition("::")[0].replace("\\", "/").split("/")
-    if "suite" not in folders:
+SUITE = Path(__file__).parent / "suite"
+
+
+def place_in_suite(path: Path) -> str | None:
+    """A test file's path below the suite, with slashes; None for files that are not of it."""
+    try:
+        return path.resolve().relative_to(SUITE.resolve()).as_posix()
+    except ValueError:
         return None
-    after = folders[len(folders) - folders[::-1].index("suite") :]
-    return next((level for level in LEVELS if after and level.folder == after[0]), None)
+
+
+def level_of(path: Path) -> Level | None:
+    """The level of a test by its file; None for tests that are not of the suite."""
+    folder = (place_in_suite(path) or "").partition("/")[0]
+    return next((level for level in LEVELS if level.folder == folder), None)

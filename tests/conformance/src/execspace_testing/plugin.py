@@ -53,15 +53,10 @@ _EXPECTED: pytest.StashKey[list[Any]] = pytest.StashKey()
 _REPORT: pytest.StashKey[Report] = pytest.StashKey()
 
 
-def _of_suite(item: pytest.Item) -> bool:
-    module = getattr(item, "module", None)
-    return module is not None and ".suite." in f".{module.__name__}." and _level(item) is not None
-
-
 def _level(item: pytest.Item) -> int | None:
     from .levels import level_of
 
-    found = level_of(item.nodeid)
+    found = level_of(item.path)
     return None if found is None else found.number
 
 
@@ -128,4 +123,4 @@ def pytest_terminal_summary(
         from .levels import LEVELS
 
         most = config.getoption("--level") or len(LEVELS)
-        found.print(terminalreporter, [level for level in LEVELS if level.number <= most])
+        found.print(terminalreporter, LEVELS[:most])

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
 
-from .levels import Level
+from .levels import LEVELS, Level
 
 
 @dataclass
@@ -46,7 +45,7 @@ class Report:
         elif report.when == "call":
             tally.counts["passed"] += 1
 
-    def print(self, terminal: pytest.TerminalReporter, levels: Sequence[Level]) -> None:
+    def print(self, terminal: pytest.TerminalReporter, levels: tuple[Level, ...]) -> None:
         """A table and a verdict for each space; tests without a space count for every one."""
         shared = self.tallies.pop("", {})
         for space, tallies in sorted(self.tallies.items()):
@@ -61,10 +60,11 @@ def _print_space(
     terminal: pytest.TerminalReporter,
     space: str,
     tallies: dict[int, Tally],
-    levels: Sequence[Level],
+    levels: tuple[Level, ...],
 ) -> None:
     terminal.section(f"conformance of space '{space}'", sep="=")
     nothing = Tally()
+    ran = [level for level in levels if level.number in tallies]
     passed = 0
     for level in levels:
         tally = tallies.get(level.number, nothing)
@@ -83,10 +83,12 @@ def _print_space(
             terminal.write_line(f"     level {level.number}, {count} skipped: {reason}")
         for reason, count in tally.expected.items():
             terminal.write_line(f"     level {level.number}, {count} expected to fail: {reason}")
-    whole = passed == len(levels)
-    terminal.write_line(
-        f"Space '{space}' passes level {passed} of {len(levels)}.",
-        bold=True,
-        green=whole,
-        red=not whole,
-    )
+    if ran != list(levels[: len(ran)]):
+        numbers = ", ".join(str(level.number) for level in ran)
+        terminal.write_line(f"Only tests of levels {numbers} were run: no level can be given.")
+        return
+    whole = passed == len(ran)
+    sentence = f"Space '{space}' passes level {passed} of {len(LEVELS)}."
+    if len(ran) < len(LEVELS):
+        sentence += f" Levels beyond {len(ran)} were not run."
+    terminal.write_line(sentence, bold=True, green=whole, red=not whole)

@@ -48,6 +48,12 @@ def bits(result):
     return np.asarray(result).tobytes()
 
 
+def test_the_order_of_additions_shows(space):
+    """Otherwise the tests of this file would show nothing."""
+    x = numbers(sizes(space)[-1]).tolist()
+    assert reduce(add, x) != reduce(add, x[::-1])
+
+
 def check(run):
     first = bits(run())
     assert all(bits(run()) == first for _ in range(RUNS - 1))
@@ -78,9 +84,7 @@ SEVERAL = (es.Sum, es.Prod, es.Sum(accuracy="high"), Mean, es.MinMaxLoc)
 def test_sums_products_and_joins_of_ones_own(space):
     with es.use_space(space):
         for n in sizes(space):
-            x = numbers(n)
-            assert reduce(add, x.tolist()) != reduce(add, x[::-1].tolist())  # the order shows
-            x = staged.place(space, x)
+            x = staged.place(space, numbers(n))
             check(lambda n=n, x=x: staged.parallel_reduce(n, several, x, reducer=SEVERAL))
 
 

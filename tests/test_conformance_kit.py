@@ -1,0 +1,167 @@
+"""The conformance kit itself: what it says of spaces that are right, wrong, leaky or unusual.
+
+The spaces of these tests run kernels as the oracle does, each with a fault of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from execspace_testing.expected import read_expected
+from execspace_testing.levels import LEVELS, SUITE, level_of
+
+SPACE = """
+import execspace as es
+from execspace_serial.space import OracleSpace
+
+class Plan:
+    def __init__(self, space, inner, pattern):
+        self.space, self.inner, self.pattern = space, inner, pattern
+
+    def launch(self, bounds, args):
+        if FAULT == "loses the last index" and self.pattern == "for":
+            half = len(bounds) // 2
+            bounds = (*bounds[:half], *(max(b - 1, a) for a, b in zip(bounds, bounds[half:])))
+        if FAULT == "keeps memory":
+            KEPT.append(es.View(3, label="kept"))
+        return self.inner.launch(bounds, args)
+
+KEPT = []
+
+class Space(OracleSpace):
+    name = NAME
+    capabilities = es.Capabilities(float16=False)
+
+    def compile(self, kernel, spec):
+        return Plan(self, super().compile(kernel, spec), spec.pattern)
+
+@es.hookimpl
+def execspace_register_spaces():
+    yield es.SpaceEntry(NAME, lambda device: Space(), es.API_VERSION, summary=FAULT)
+"""
+
+
+@pytest.fixture
+def kit(fake_plugin, tmp_path, monkeypatch):
+    """Run a part of the suite from an empty folder, on a space with a fault."""
+    empty = tmp_path / "empty"
+    empty.mkdir()
+
+    def run(fault, *arguments, name="mine"):
+        module = fake_plugin(name, f"NAME, FAULT = {name!r}, {fault!r}\n{SPACE}")
+        site = tmp_path / f"execspace-{name}"
+        assert (site / f"{module}.py").exists()
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--pyargs"]
+        done = subprocess.run(
+            [*command, "execspace_testing.suite", "--space", name, *arguments],
+            env={**os.environ, "PYTHONPATH": str(site), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": ""},
+            cwd=empty, capture_output=True, text=True, timeout=300,
+        )  # fmt: skip
+        return done.returncode, done.stdout + done.stderr
+
+    return run
+
+
+FIRST = ("--level", "2", "-m", "not slow", "-k", "test_memory or test_range")
+
+
+def test_a_space_that_is_right(kit):
+    code, text = kit("none", *FIRST)
+    assert code == 0, text
+    assert "conformance of space 'mine'" in text
+    assert f"Space 'mine' passes level 2 of {len(LEVELS)}. Levels beyond 2 were not run." in text
+
+
+def test_a_space_that_loses_an_index(kit):
+    code, text = kit("loses the last index", *FIRST)
+    assert code == 1
+    assert f"Space 'mine' passes level 1 of {len(LEVELS)}." in text
+    assert "  2  FAIL  range_for" in text
+
+
+def test_a_space_that_keeps_memory(kit):
+    code, text = kit("keeps memory", "--level", "2", "-k", "test_range", "-m", "not slow")
+    assert code == 1
+    assert "leaked: kept" in text
+
+
+def test_levels_that_were_not_run_are_not_passed(kit):
+    code, text = kit("none", "-k", "test_factorials")
+    assert code == 0, text
+    assert "Only tests of levels 6 were run: no level can be given." in text
+
+
+def test_skips_say_why(kit):
+    _, text = kit("none", "-k", "float16")
+    assert "skipped" in text and "float16" in text
+
+
+# -- expected failures --------------------------------------------------------------------------
+
+
+def test_expected_failures_have_reasons_and_must_fail(kit, tmp_path):
+    file = tmp_path / "xfail.txt"
+    file.write_text(
+        "# of this backend\nscan/test_scan.py::test_sizes  # rows of any size are lost, issue 12\n"
+    )
+    part = ("-k", "test_sizes or test_factorials", "--xfail-file", str(file))
+    code, text = kit("none", *part)
+    assert code == 1 and "XPASS(strict)" in text  # it works, so the line must go
+    file.write_text("scan/test_scan.py::test_sizes[1000]  # lost\n")
+    code, text = kit("none", *part, name="other")
+    assert code == 1 and text.count("XPASS(strict)") in (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "scan/test_scan.py::test_sizes\n",
+            "line 1: 'scan/test_scan.py::test_sizes' has no reason",
+        ),
+        ("\nscan/test_scan.py  # all of it\n", "line 2: 'scan/test_scan.py' is no test; expected"),
+    ],
+)
+def test_faults_of_the_file_are_told(tmp_path, text, message):
+    file = tmp_path / "xfail.txt"
+    file.write_text(text)
+    with pytest.raises(pytest.UsageError, match="xfail-file") as caught:
+        read_expected(str(file))
+    assert message in str(caught.value)
+
+
+def test_a_missing_file_is_told(tmp_path):
+    with pytest.raises(pytest.UsageError, match="No such file"):
+        read_expected(str(tmp_path / "none.txt"))
+
+
+# -- the plugin in sessions that have nothing to do with it -------------------------------------
+
+
+def test_the_plugin_loads_nothing_of_ours(tmp_path):
+    """pytest loads it in every session of the environment."""
+    (tmp_path / "test_other.py").write_text(
+        "import sys\n"
+        "def test_nothing_was_loaded():\n"
+        "    ours = {n for n in sys.modules if n.partition('.')[0].startswith('execspace')}\n"
+        "    assert ours == {'execspace_testing', 'execspace_testing.plugin'}\n"
+        "    assert 'numpy' not in sys.modules and 'hypothesis' not in sys.modules\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:hypothesispytest"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    assert "conformance" not in done.stdout
+
+
+def test_every_folder_of_the_suite_is_a_level():
+    folders = {path.parent.name for path in SUITE.rglob("test_*.py")}
+    assert folders == {level.folder for level in LEVELS}
+    assert [level.number for level in LEVELS] == list(range(1, len(LEVELS) + 1))
+    assert level_of(SUITE / "scan" / "test_scan.py").folder == "scan"
+    assert level_of(SUITE.parent / "plugin.py") is None
