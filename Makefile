@@ -5,11 +5,12 @@ BIN := $(VENV)/bin
 MEMBERS := -e core -e compiler -e plugins/serial -e plugins/openmp_numba -e plugins/opencl \
 	-e tests/conformance
 
-.PHONY: demo test lint bench interop clean help
+.PHONY: demo test third-party lint bench interop clean help
 
 help:
 	@echo "make demo   run examples/hillslope.py on a real elevation model"
 	@echo "make test   run all tests"
+	@echo "make third-party  the conformance kit on generated backends, in a fresh environment"
 	@echo "make lint   ruff and mypy"
 	@echo "make bench  time execspace against NumPy, Numba and C/OpenMP, in pairs"
 	@echo "make interop  install the libraries whose arrays are tested, such as PyTorch"
@@ -30,6 +31,9 @@ demo: $(VENV)/ready
 
 test: $(VENV)/ready
 	$(BIN)/python -m pytest -n auto
+
+third-party: $(VENV)/ready
+	$(BIN)/python tests/fresh_environment.py
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .

@@ -15,18 +15,16 @@ import shutil
 import subprocess
 import sys
 import tomllib
-import venv
 import zipfile
 from pathlib import Path
 
 import pytest
+from fresh_environment import ALONE, MEMBERS, ROOT, Environment, build, done, run
 
 import execspace as es
 from execspace_testing import new_backend as command
 from execspace_testing.new_backend import new_backend
 
-ROOT = Path(__file__).parents[1]
-MEMBERS = ["core", "compiler", "plugins/serial", "tests/conformance"]
 SPACES = {"threads": "mistral", "c": "sea_breeze"}
 
 
@@ -166,68 +164,12 @@ def test_the_variant_in_c_is_the_example(tmp_path):
 # -- from wheels to a running program ---------------------------------------------------------
 
 
-def run(*argv: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a program without settings of the caller."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("EXECSPACE_", "PYTHON"))}
-    cache = os.environ["EXECSPACE_CACHE_DIR"]
-    return subprocess.run(
-        [str(a) for a in argv],
-        cwd=cwd,
-        env={**kept, "EXECSPACE_CACHE_DIR": cache, **environment},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-
-
-def done(*argv: str | Path, cwd: Path, **environment: str) -> str:
-    """What a program printed; fails if it does."""
-    result = run(*argv, cwd=cwd, **environment)
-    assert result.returncode == 0, f"exit {result.returncode}\n{result.stdout}{result.stderr}"
-    return result.stdout
-
-
-PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
-ALONE = ["--no-index", "--no-deps", "--quiet"]
-
-
-def build(folder: Path, *projects: str | Path) -> None:
-    done(*PIP, "wheel", *ALONE, "--no-build-isolation", "-w", folder, *projects, cwd=ROOT)
-
-
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory):
     """Wheels of this repository."""
     folder = tmp_path_factory.mktemp("wheels")
     build(folder, *(ROOT / member for member in MEMBERS))
     return folder
-
-
-class Environment:
-    """A virtual environment that shares third-party packages with the one that runs the tests."""
-
-    def __init__(self, folder: Path) -> None:
-        venv.EnvBuilder(symlinks=True, with_pip=False).create(folder / "venv")
-        scripts = "Scripts" if os.name == "nt" else "bin"
-        self.scripts = folder / "venv" / scripts
-        self.python = self.scripts / "python"
-        shared = folder / "third-party"
-        shared.mkdir()
-        for place in {Path(p) for p in sys.path if Path(p).name == "site-packages"}:
-            for entry in place.iterdir():
-                ours = "execspace" in entry.name or entry.suffix == ".pth"
-                if not ours and not (shared / entry.name).exists():
-                    (shared / entry.name).symlink_to(entry)
-        self.site = Path(
-            done(
-                self.python, "-c", "import site; print(site.getsitepackages()[0])", cwd=folder
-            ).strip()
-        )
-        (self.site / "third-party.pth").write_text(f"{shared}\n")
-
-    def pip(self, *argv: str | Path) -> None:
-        done(*PIP, "--python", self.python, *argv, cwd=self.site)
 
 
 @pytest.fixture(scope="module")

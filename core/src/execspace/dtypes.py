@@ -5,6 +5,7 @@ They are NumPy's own classes, so `es.float32(x)` is a cast in a kernel and in pl
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -24,10 +25,13 @@ NAMES = (
 )  # fmt: skip
 
 
+_PLAIN = frozenset(np.dtype(name) for name in NAMES)
+
 # Structured dtypes have no name of their own; types of arguments know them by this text.
 _records: dict[str, np.dtype[Any]] = {}
 
 
+@cache  # NumPy works the name out anew each time
 def name_of(dtype: np.dtype[Any]) -> str:
     """Name of a dtype in types of arguments; `dtype_of` gives the dtype back."""
     if dtype.fields is None:
@@ -74,6 +78,8 @@ def as_dtype(spec: npt.DTypeLike) -> np.dtype[Any]:
     DTypeError
         If NumPy does not know the dtype, or it is not one of the element types above.
     """
+    if isinstance(spec, np.dtype) and spec in _PLAIN:
+        return spec
     try:
         dtype = np.dtype(spec)
     except (TypeError, ValueError, SyntaxError):  # NumPy parses strings

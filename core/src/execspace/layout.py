@@ -6,6 +6,7 @@ import operator
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
+from functools import lru_cache
 from math import gcd, prod
 from typing import Any
 
@@ -32,7 +33,8 @@ def _same(shape: Sequence[int], a: Sequence[int], b: Sequence[int]) -> bool:
     return all(n < 2 or p == q for n, p, q in zip(shape, a, b, strict=True))
 
 
-def classify(shape: Sequence[int], strides: Sequence[int], prefer: str = RIGHT) -> str:
+@lru_cache(maxsize=1024)  # arrays are classified at each launch on them
+def classify(shape: tuple[int, ...], strides: tuple[int, ...], prefer: str = RIGHT) -> str:
     """Name the layout that these strides have; `prefer` decides where both fit (rank 0, 1)."""
     fits = [LEFT, RIGHT] if 0 in shape else []
     if _same(shape, strides, right_strides(shape)):

@@ -334,9 +334,10 @@ class View:
             shape.append(count)
             strides.append(s * step)
             fixed.append(known[d] if count == n else None)
-        kind = _layout.classify(shape, strides, prefer=self.layout)
+        extents, steps = tuple(shape), tuple(strides)
+        kind = _layout.classify(extents, steps, prefer=self.layout)
         return View._over(
-            self.allocation, pointer, self.dtype, tuple(shape), tuple(strides), kind,
+            self.allocation, pointer, self.dtype, extents, steps, kind,
             self.is_readonly, self.space, None, _trimmed(fixed), self.traits,
         )  # fmt: skip
 
