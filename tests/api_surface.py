@@ -23,6 +23,7 @@ COMPILER = {
     "cache": ["folder", "is_tagged", "key", "limit_size", "location", "write"],
     "devices": ["DeviceText", "device_text"],
     "diagnostics": ["Diagnostic"],
+    "host.fork": ["Fork"],
     "host.jit": ["compile_plan", "forbid_teams"],
     "host.launch_text": ["Launcher"],
     "ir": ["walk_expressions", "written_views"],
