@@ -70,10 +70,12 @@ def pin_numba_layer(threads: int) -> str:
     import numba
     from numba.np.ufunc import parallel
 
+    # Numba reads its settings again whenever the environment has changed, so they go there.
     os.environ.setdefault("NUMBA_THREADING_LAYER", "omp")
-    numba.config.THREADING_LAYER = "omp"
     if threads > numba.config.NUMBA_NUM_THREADS and not _layer_started():
-        numba.config.NUMBA_NUM_THREADS = threads
+        os.environ["NUMBA_NUM_THREADS"] = str(threads)
+    numba.config.reload_config()
+    numba.config.THREADING_LAYER = "omp"
     try:
         parallel._launch_threads()
     except ValueError as error:
