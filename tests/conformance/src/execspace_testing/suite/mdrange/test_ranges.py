@@ -44,21 +44,32 @@ def marked(lower, upper, shape):
 SHAPE = (5, 4, 3, 4, 3, 5)
 
 
+def visited(space, kernels, shape, layout, **options):
+    """Each index of a block within a View is visited once, and no other."""
+    rank = len(shape)
+    lower, upper = (1,) * rank, tuple(n - (n > 3) for n in shape)
+    with es.use_space(space):
+        o = es.View(shape, layout=layout, label="o")
+        policy = es.MDRangePolicy(lower, upper, **options)
+        staged.parallel_for(policy, kernels[f"mark{rank}"], o)
+        total = staged.parallel_reduce(policy, kernels[f"pick{rank}"], o)
+    np.testing.assert_array_equal(staged.fetch(o), marked(lower, upper, shape))
+    assert total == staged.fetch(o).sum()
+
+
 @pytest.mark.parametrize("rank", range(1, 7))
 @pytest.mark.parametrize("layout", ["left", "right"])
 def test_every_index_is_visited_once(space, kernels, rank, layout):
-    shape = SHAPE[:rank]
-    lower, upper = (1,) * rank, tuple(n - (n > 3) for n in shape)
-    for options in ({}, {"iterate": "left"}, {"iterate": "right"}, {"tile": (2, 3, 1, 2, 2, 3)}):
-        if "tile" in options:
-            options = {"tile": options["tile"][:rank]}
-        with es.use_space(space):
-            o = es.View(shape, layout=layout, label="o")
-            policy = es.MDRangePolicy(lower, upper, **options)
-            staged.parallel_for(policy, kernels[f"mark{rank}"], o)
-            total = staged.parallel_reduce(policy, kernels[f"pick{rank}"], o)
-        np.testing.assert_array_equal(staged.fetch(o), marked(lower, upper, shape))
-        assert total == staged.fetch(o).sum()
+    visited(space, kernels, SHAPE[:rank], layout)
+    visited(space, kernels, SHAPE[:rank], layout, tile=(2, 3, 1, 2, 2, 3)[:rank])
+
+
+@pytest.mark.parametrize("rank", [2, 3, 6])
+@pytest.mark.parametrize("iterate", ["left", "right"])
+def test_any_order_of_the_dimensions(space, kernels, rank, iterate):
+    """Also against the layout of the View."""
+    against = "right" if iterate == "left" else "left"
+    visited(space, kernels, SHAPE[:rank], against, iterate=iterate)
 
 
 @settings(
