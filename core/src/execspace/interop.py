@@ -49,11 +49,7 @@ def view_of(source: Any, *, label: str = "") -> View:
     kind = as_dtype(data.dtype)
     size = kind.itemsize
     address = data.__array_interface__["data"][0]  # a third of the time of data.ctypes.data
-    if (
-        data.dtype != kind
-        or address % kind.alignment
-        or any(s % size for s in data.strides)
-    ):
+    if data.dtype != kind or address % kind.alignment or any(s % size for s in data.strides):
         raise ViewError(
             f"Cannot make a View '{label}' of an array of dtype {data.dtype.str} with strides "
             f"{data.strides}: elements must be aligned and in native byte order. Copy it first."
