@@ -5,12 +5,13 @@ BIN := $(VENV)/bin
 MEMBERS := -e core -e compiler -e plugins/serial -e plugins/openmp_numba -e plugins/opencl \
 	-e tests/conformance
 
-.PHONY: demo test third-party lint bench interop clean help
+.PHONY: demo test test-all third-party lint bench interop clean help
 
 help:
 	@echo "make demo   run examples/hillslope.py on a real elevation model"
-	@echo "make test   run all tests"
+	@echo "make test   run the tests"
 	@echo "make third-party  the conformance kit on generated backends, in a fresh environment"
+	@echo "make test-all  both, with all levels of the kit on spaces that share their compiler"
 	@echo "make lint   ruff and mypy"
 	@echo "make bench  time execspace against NumPy, Numba and C/OpenMP, in pairs"
 	@echo "make interop  install the libraries whose arrays are tested, such as PyTorch"
@@ -32,8 +33,12 @@ demo: $(VENV)/ready
 test: $(VENV)/ready
 	$(BIN)/python -m pytest -n auto
 
-third-party: $(VENV)/ready
+test-all: $(VENV)/ready
+	$(BIN)/python -m pytest -n auto -o execspace_levels=
 	$(BIN)/python tests/fresh_environment.py
+
+third-party: $(VENV)/ready
+	$(BIN)/python tests/fresh_environment.py --levels threads=7
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .

@@ -26,6 +26,9 @@ class Plan:
         if FAULT == "loses the last index" and self.pattern == "for":
             half = len(bounds) // 2
             bounds = (*bounds[:half], *(max(b - 1, a) for a, b in zip(bounds, bounds[half:])))
+        if FAULT == "dies" and self.pattern == "scan":
+            import os
+            os._exit(9)
         if FAULT == "keeps memory":
             KEPT.append(es.View(3, label="kept"))
         return self.inner.launch(bounds, args)
@@ -87,6 +90,14 @@ def test_a_space_that_keeps_memory(kit):
     code, text = kit("keeps memory", "--level", "2", "-k", "test_range", "-m", "not slow")
     assert code == 1
     assert "leaked: kept" in text
+
+
+def test_a_space_that_kills_the_process(kit):
+    """Side by side, the tests of other processes go on, and the level counts as failed."""
+    code, text = kit("dies", "-n", "1", "-k", "test_factorials or test_atomic_add")
+    assert code == 1, text
+    assert "crashed while running" in text
+    assert "  6  FAIL  scan" in text, text
 
 
 def test_levels_that_were_not_run_are_not_passed(kit):

@@ -62,10 +62,12 @@ class BufferMemory(MemorySpace):
 
     def allocate(self, nbytes: int, label: str, initialize: bool) -> Allocation:
         size = max(nbytes, 1)
+        if size > self.space.device.global_mem_size:  # some drivers find out late
+            raise out_of_memory(label, nbytes, self)
         try:
             buffer = Buffer(self.space.context, cl.mem_flags.READ_WRITE, size)
             if initialize:
-                done = cl.enqueue_fill_buffer(self.space.queue, buffer, np.uint8(0), 0, size)
+                done = _fill(self.space.queue, buffer, np.zeros((), np.uint8), 0, size)
             else:  # drivers find out that there is no memory when it is first used
                 done = cl.enqueue_migrate_mem_objects(
                     self.space.queue, [buffer], cl.mem_migration_flags.CONTENT_UNDEFINED
@@ -100,9 +102,9 @@ class BufferMemory(MemorySpace):
             pattern[...] = value
             if dst.span_is_contiguous and dst.mapping is None and dst.dtype.itemsize in _PATTERNS:
                 first = place_of(dst) + extent_of_bytes(dst)[0] - dst.data_ptr
-                cl.enqueue_fill_buffer(
-                    queue, dst.allocation.owner, pattern, first, dst.size * dst.dtype.itemsize
-                )
+                _fill(queue, dst.allocation.owner, pattern, first, dst.size * dst.dtype.itemsize)
+            elif dst.mapping is not None:
+                self._write(dst, np.broadcast_to(pattern, dst.shape), queue)
             else:
                 row = np.empty(1, dst.dtype)
                 row[0] = value
@@ -204,6 +206,23 @@ class BufferMemory(MemorySpace):
 
 
 _PATTERNS = (1, 2, 4, 8, 16)
+_REGION = 1 << 30
+
+
+def _fill(queue: Any, buffer: Any, pattern: npt.NDArray[Any], first: int, nbytes: int) -> Any:
+    """Repeat a pattern over a part of a buffer; the event of its end, for queues are in order.
+
+    NVIDIA's driver hangs or loses the device where places beyond 2 GiB are filled. So large
+    buffers are filled by regions, which begin where any device allows one to begin.
+    """
+    last = first + nbytes
+    if last <= _REGION:
+        return cl.enqueue_fill_buffer(queue, buffer, pattern, first, nbytes)
+    for origin in range(first // _REGION * _REGION, last, _REGION):
+        start, stop = max(first, origin), min(last, origin + _REGION)
+        region = buffer.get_sub_region(origin, stop - origin)
+        done = cl.enqueue_fill_buffer(queue, region, pattern, start - origin, stop - start)
+    return done
 
 
 def place_of(view: View) -> int:

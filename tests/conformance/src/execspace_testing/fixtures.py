@@ -24,9 +24,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: takes many seconds; leave out with -m 'not slow'")
     environment = pytest.MonkeyPatch()
     config.add_cleanup(environment.undo)
-    cache = tempfile.TemporaryDirectory(prefix="execspace-tests-", ignore_cleanup_errors=True)
-    config.add_cleanup(cache.cleanup)
-    environment.setenv("EXECSPACE_CACHE_DIR", cache.name)
+    if not hasattr(config, "workerinput"):  # processes of pytest-xdist take that of the first
+        cache = tempfile.TemporaryDirectory(prefix="execspace-tests-", ignore_cleanup_errors=True)
+        config.add_cleanup(cache.cleanup)
+        environment.setenv("EXECSPACE_CACHE_DIR", cache.name)
     # Tests run side by side: a team that waits should not keep a core from the others.
     environment.setenv("OMP_WAIT_POLICY", "passive")
     for name in _SETTINGS:

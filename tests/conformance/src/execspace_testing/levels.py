@@ -59,3 +59,10 @@ def level_of(path: Path) -> Level | None:
     """The level of a test by its file; None for tests that are not of the suite."""
     folder = (place_in_suite(path) or "").partition("/")[0]
     return next((level for level in LEVELS if level.folder == folder), None)
+
+
+def level_of_name(nodeid: str) -> Level | None:
+    """The level of a test of which only the name is known."""
+    *folders, file = nodeid.partition("::")[0].replace("\\", "/").split("/")
+    found = [p for p in SUITE.rglob(file) if not folders or p.parent.name == folders[-1]]
+    return level_of(found[0]) if len(found) == 1 else None

@@ -33,6 +33,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         help="run the levels of the suite up to this one only",
     )
+    parser.addini(
+        "execspace_levels",
+        "levels up to which a space is tested, as NAME=N: for one that shares its compiler with "
+        "another, which is tested whole",
+        type="args",
+    )
     group.addoption(
         "--xfail-file",
         metavar="FILE",
@@ -63,15 +69,29 @@ def _level(item: pytest.Item) -> int | None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out levels that were not asked for, and mark expected failures."""
     most = config.getoption("--level")
-    if most is not None:
-        kept = [i for i in items if (_level(i) or 0) <= most]
-        config.hook.pytest_deselected(items=[i for i in items if i not in set(kept)])
+    limits = _limits(config)
+    if most is not None or limits:
+        kept, left_out = [], []
+        for item in items:
+            limit = min(most or 999, limits.get(_space_of(item), 999))
+            (kept if (_level(item) or 0) <= limit else left_out).append(item)
+        config.hook.pytest_deselected(items=left_out)
         items[:] = kept
     expected = config.stash.get(_EXPECTED, [])
     if expected:
         from .expected import mark
 
         mark(items, expected)
+
+
+def _limits(config: pytest.Config) -> dict[str, int]:
+    limits = {}
+    for text in config.getini("execspace_levels"):
+        name, _, number = text.partition("=")
+        if not number.isdigit():
+            raise pytest.UsageError(f"execspace_levels: {text!r}; expected NAME=N, as in mine=7")
+        limits[name] = int(number)
+    return limits
 
 
 def _space_of(item: pytest.Item) -> str:
@@ -92,12 +112,22 @@ def pytest_runtest_makereport(item: pytest.Item, call: Any) -> Any:
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Count what the tests of each level came to."""
+    if not _CONFIG:
+        return
     found = dict(report.user_properties)
-    if _LEVEL in found and _CONFIG:
+    space, level = str(found.get(_SPACE, "")), found.get(_LEVEL)
+    if level is None and report.failed:  # a process that died could not note it
+        from .levels import level_of_name
+
+        named = level_of_name(report.nodeid)
+        level = None if named is None else named.number
+        spaces = _CONFIG[-1].getoption("--space") or []
+        space = next((s for s in spaces if s in report.nodeid.partition("[")[2]), "")
+    if level is not None:
         from .report import Report
 
         reports = _CONFIG[-1].stash.setdefault(_REPORT, Report())
-        reports.add(str(found[_SPACE]), int(str(found[_LEVEL])), report)
+        reports.add(space, int(str(level)), report)
 
 
 _CONFIG: list[pytest.Config] = []

@@ -215,19 +215,27 @@ def test_no_contribution_to_a_sum_is_lost(threads, dtype):
     np.testing.assert_array_equal(A, expected)
 
 
+SOME = 2048  # steps of which two change the product, so that no order of them overflows
+
+
 def powers(i, ready, A, factors):
     together(i, ready)
-    es.atomic_mul(A, 0, factors[i % 2])
-    es.atomic_div(A, 1, factors[i % 2])
+    es.atomic_mul(A, 0, factors[i % SOME])
+    es.atomic_div(A, 1, factors[i % SOME])
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
 def test_no_factor_is_lost(threads, dtype):
-    """Powers of two that cancel each other: the product is exactly one if all of them are in."""
+    """Powers of two that cancel each other: the product is exactly one if all of them are in.
+
+    Most factors are one, but such a step too would undo what came in between if it were not atomic.
+    """
     needs(threads, dtype)
-    factors = [2j, -0.5j] if "complex" in dtype else [2, 0.5]
+    factors = np.ones(SOME, dtype)
+    factors[:2] = [2j, -0.5j] if "complex" in dtype else [2, 0.5]
     A = np.ones(2, dtype)
-    launch(threads, powers, A, np.array(factors, dtype))
+    assert MANY // SOME < 120 and MANY % SOME > 1  # 2^120 is a float32
+    launch(threads, powers, A, factors)
     assert A.tolist() == [1, 1]
 
 
