@@ -25,6 +25,12 @@ from execspace_testing import staged
 ACCELERATED = {"datetime": "_datetime", "statistics": "_statistics"}
 
 
+@pytest.fixture(params=["oracle", "default"])
+def where(request):
+    """Two spaces are enough: it is the front end of the compiler that is tested."""
+    return es.space("oracle") if request.param == "oracle" else es.default_space()
+
+
 def load(module):
     """Import a module, in its pure Python form."""
     with warnings.catch_warnings(), mock.patch("faulthandler.enable"):  # numba.tests enables it
@@ -152,34 +158,34 @@ def test_enough_functions_are_installed():
 
 
 @pytest.mark.parametrize("path", NUMBERS)
-def test_functions_of_numbers(space, path):
+def test_functions_of_numbers(where, path):
     f, columns = function(path), [column.copy() for column in NUMBERS[path]]  # some overlap
     expected = np.array(in_python(f, columns))
     out = np.zeros(N, expected.dtype)
-    with es.use_space(space):
+    with es.use_space(where):
         staged.parallel_for(N, NUMBER_OF[len(columns)], out, f, *columns)
     assert len(set(expected.tolist())) > 1
     np.testing.assert_allclose(out, expected, rtol=1e-13, atol=1e-14)
 
 
 @pytest.mark.parametrize("path", TUPLES)
-def test_functions_that_return_tuples(space, path):
+def test_functions_that_return_tuples(where, path):
     f, columns = function(path), TUPLES[path]
     expected = np.array(in_python(f, columns))
     out = np.zeros_like(expected)
-    with es.use_space(space):
+    with es.use_space(where):
         staged.parallel_for(N, TUPLE_OF[len(columns)], out, f, *columns)
     np.testing.assert_allclose(out, expected, rtol=1e-13, atol=1e-14)
 
 
 @pytest.mark.parametrize("path", KERNELS)
-def test_functions_are_kernels_themselves(space, path):
+def test_functions_are_kernels_themselves(where, path):
     f, ranges = function(path), KERNELS[path]
     values = [f(*indices) for indices in itertools.product(*(range(*r) for r in ranges))]
     if len(ranges) == 1:
-        policy = es.RangePolicy(*ranges[0], space=space)
+        policy = es.RangePolicy(*ranges[0], space=where)
     else:
-        policy = es.MDRangePolicy(*zip(*ranges, strict=True), space=space)
+        policy = es.MDRangePolicy(*zip(*ranges, strict=True), space=where)
     total = staged.parallel_reduce(policy, f)
     assert total == pytest.approx(sum(values), rel=1e-14)
     assert 0 < total != len(values)
@@ -188,7 +194,7 @@ def test_functions_are_kernels_themselves(space, path):
 # -- functions of arrays: each index has a row --------------------------------------------------
 
 
-def test_heapq_sorts_rows(space):
+def test_heapq_sorts_rows(where):
     down, up = function("heapq:_siftdown"), function("heapq:_siftup")
 
     def heapsort(i, rows, out):
@@ -203,20 +209,20 @@ def test_heapq_sorts_rows(space):
     rng = np.random.default_rng(20)
     rows = rng.integers(0, 30, (N, 17)).astype(float)
     expected, out = np.sort(rows), np.zeros_like(rows)
-    with es.use_space(space):
+    with es.use_space(where):
         staged.parallel_for(N, heapsort, rows, out)
     np.testing.assert_array_equal(out, expected)
 
 
 @pytest.mark.parametrize("n", [16, 17])
-def test_numbas_median_selects_in_place(space, n):
+def test_numbas_median_selects_in_place(where, n):
     median = function("numba.np.arraymath:_median_inner")
     rng = np.random.default_rng(20)
     rows = rng.integers(0, 30, (N, n)).astype(float)
     in_place, permuted = rows.copy(), rows.copy()
-    out = staged.place(space, np.zeros(N))
+    out = staged.place(where, np.zeros(N))
     expected = [median(row, n) for row in permuted]
-    with es.use_space(space):
+    with es.use_space(where):
         staged.parallel_for(
             N, lambda i, f, x: put(out, i, f(x[i, :], len(x[i, :]))), median, in_place
         )
@@ -226,21 +232,21 @@ def test_numbas_median_selects_in_place(space, n):
     np.testing.assert_array_equal(found, np.median(rows, axis=1))
 
 
-def test_a_search_in_arrays_of_characters(space):
+def test_a_search_in_arrays_of_characters(where):
     f = function("encodings.punycode:selective_find")
     rng = np.random.default_rng(20)
     text = rng.integers(97, 123, 200)
     columns = (rng.integers(97, 123, N), SMALL - 1, MORE - 1)
     expected = [f(text.tolist(), *row) for row in zip(*(c.tolist() for c in columns), strict=True)]
-    out = staged.place(space, np.zeros((N, 2), np.int64))
-    with es.use_space(space):
+    out = staged.place(where, np.zeros((N, 2), np.int64))
+    with es.use_space(where):
         staged.parallel_for(
             N, lambda i, f, t, a, b, c: put_all(out, i, f(t, a[i], b[i], c[i])), f, text, *columns
         )
     np.testing.assert_array_equal(staged.fetch(out), expected)
 
 
-def test_loops_over_rows_and_slices(space):
+def test_loops_over_rows_and_slices(where):
     rank = function("numba.np.linalg:_get_rank_from_singular_values")
     weigh = function("numba.tests.test_indexing:slicing_1d_usecase7")
     rng = np.random.default_rng(20)
@@ -251,20 +257,20 @@ def test_loops_over_rows_and_slices(space):
         out[i, 1] = weigh(rows[i, :], i % 11)
 
     out = np.zeros((N, 2))
-    with es.use_space(space):
+    with es.use_space(where):
         staged.parallel_for(N, kernel, out, rows)
     expected = [(rank(row, 0.3), weigh(row, i % 11)) for i, row in enumerate(rows)]
     np.testing.assert_allclose(out, expected, rtol=1e-14)
 
 
-def test_a_generalised_ufunc_multiplies_matrices(space):
+def test_a_generalised_ufunc_multiplies_matrices(where):
     f = function("numba.tests.npyufunc.test_gufunc:matmulcore")
     rng = np.random.default_rng(20)
     a, b = rng.random((N, 4, 3)), rng.random((N, 3, 5))
     out, expected = np.ones((N, 4, 5)), np.ones((N, 4, 5))
     for matrices in zip(a, b, expected, strict=True):
         f(*matrices)
-    with es.use_space(space):
+    with es.use_space(where):
         staged.parallel_for(
             N, lambda i, f, a, b, c: f(a[i, :, :], b[i, :, :], c[i, :, :]), f, a, b, out
         )

