@@ -136,7 +136,8 @@ def test_expected_failures_have_reasons_and_must_fail(kit, tmp_path):
     assert "level 6, 1 expected to fail: prefixes are lost, issue 12" in text
     file.write_text("range_for/test_range.py::test_an_empty_range_runs_nothing[5]  # one of them\n")
     code, text = kit("none", *part, name="third")
-    assert code == 1 and text.count("XPASS(strict)") == 2  # in the failure and in the summary
+    assert code == 1 and "XPASS(strict)" in text
+    assert "1 failed, 3 passed" in text
 
 
 @pytest.mark.parametrize(
