@@ -38,7 +38,7 @@ test-all: $(VENV)/ready
 	$(BIN)/python tests/fresh_environment.py
 
 third-party: $(VENV)/ready
-	$(BIN)/python tests/fresh_environment.py --levels threads=3
+	$(BIN)/python tests/fresh_environment.py --levels threads=1
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .
