@@ -32,7 +32,7 @@ def run(*argv: str | Path, cwd: Path, **environment: str) -> subprocess.Complete
         env={**kept, **environment},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
 

@@ -23,6 +23,7 @@ from fresh_environment import ALONE, MEMBERS, ROOT, Environment, build, done, ru
 
 import execspace as es
 from execspace_testing import new_backend as command
+from execspace_testing.levels import LEVELS
 from execspace_testing.new_backend import new_backend
 
 SPACES = {"threads": "mistral", "c": "sea_breeze"}
@@ -262,10 +263,10 @@ def test_a_new_backend_in_c_from_its_making_to_its_end(environment, tmp_path, pr
     environment.pip("install", *ALONE, *(tmp_path / "dist").glob("*.whl"))
 
     check_there(environment, name, program)
-    suite = ["--pyargs", "execspace_testing.suite", "--space", name, "--level", "1"]
+    suite = ["--pyargs", "execspace_testing.suite", "--space", name, "-m", "not slow"]
     pytest = [environment.python, "-m", "pytest", "-p", "no:cacheprovider"]
-    printed = done(*pytest, *suite, cwd=program.parent)
-    assert f"'{name}' passes level 1 of" in printed
+    printed = done(*pytest, "-n", "2", *suite, cwd=program.parent)
+    assert f"'{name}' passes level {len(LEVELS)} of {len(LEVELS)}." in printed
     done(*pytest, "tests/test_space.py", cwd=folder)
 
     check_gone(environment, name, program)

@@ -35,8 +35,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addini(
         "execspace_levels",
-        "levels up to which a space is tested, as NAME=N: for one that shares its compiler with "
-        "another, which is tested whole",
+        "levels on which a space is tested, as NAME=7 for the first seven or NAME=1-7,9: for one "
+        "that shares its compiler with another, which is tested whole",
         type="args",
     )
     group.addoption(
@@ -75,8 +75,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if most is not None or limits:
         kept, left_out = [], []
         for item in items:
-            limit = min(most or 999, limits.get(_space_of(item), 999))
-            (kept if (_level(item) or 0) <= limit else left_out).append(item)
+            level, wanted = _level(item) or 0, limits.get(_space_of(item))
+            run = not level or (level <= (most or level) and (wanted is None or level in wanted))
+            (kept if run else left_out).append(item)
         config.hook.pytest_deselected(items=left_out)
         items[:] = kept
     expected = config.stash.get(_EXPECTED, [])
@@ -86,13 +87,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         mark(items, expected)
 
 
-def _limits(config: pytest.Config) -> dict[str, int]:
+def _limits(config: pytest.Config) -> dict[str, set[int]]:
     limits = {}
     for text in config.getini("execspace_levels"):
-        name, _, number = text.partition("=")
-        if not number.isdigit():
-            raise pytest.UsageError(f"execspace_levels: {text!r}; expected NAME=N, as in mine=7")
-        limits[name] = int(number)
+        name, _, levels = text.partition("=")
+        limits[name] = set()
+        for part in (f"1-{levels}" if levels.isdigit() else levels).split(","):
+            first, _, last = part.partition("-")
+            if not (first.isdigit() and (last or first).isdigit()):
+                raise pytest.UsageError(
+                    f"execspace_levels: {text!r}; expected NAME=LEVELS, as in mine=7 or mine=1-7,9"
+                )
+            limits[name] |= set(range(int(first), int(last or first) + 1))
     return limits
 
 
