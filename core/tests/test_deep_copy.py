@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import execspace as es
+from execspace.copying import may_overlap
 
 
 def counted(shape, dtype=es.float64, **options):
@@ -169,3 +170,16 @@ def test_every_copy_is_announced(events):
     es.deep_copy(B, A)
     es.deep_copy(A, 0)
     assert events == [("on_copy", ("B@host", "A@host", 32)), ("on_copy", ("A@host", "number", 16))]
+
+
+def test_whether_views_may_overlap():
+    """Strided parts of an array reach beyond their own number of bytes, to either side."""
+    block = np.arange(24.0)
+    every_second, rest, backwards = (es.view_of(block[k]) for k in np.s_[::2, 14:, 20:8:-1])
+    assert may_overlap(every_second, rest)
+    assert may_overlap(backwards, es.view_of(block[9:11]))
+    assert not may_overlap(es.view_of(block[:14]), rest)
+    assert not may_overlap(es.view_of(block[5:5]), es.view_of(block))
+    A = es.View(10)
+    assert may_overlap(A[:6], A[5:]) and not may_overlap(A[:5], A[5:])
+    assert not may_overlap(A, es.View(10))
