@@ -80,12 +80,13 @@ def _writable(chosen: str) -> Path:
         return fallback
 
 
-def write(path: Path, text: str) -> None:
+def write(path: Path, content: str | bytes) -> None:
     """Write a file so that others see all of it or nothing."""
+    data = content if isinstance(content, bytes) else content.encode()
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
         os.replace(name, path)
     except BaseException:
         with contextlib.suppress(OSError):

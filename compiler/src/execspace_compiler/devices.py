@@ -5,6 +5,7 @@ What the host must know to launch it comes with the text. No device, driver or p
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -43,6 +44,42 @@ class DeviceText:
     def source(self) -> str:
         """The text."""
         return "\n".join(self.lines) + "\n"
+
+    @property
+    def strict(self) -> bool:
+        """Whether a function in it must not be contracted, nor be compiled with fast-math."""
+        reduction = self.lowered.reduction
+        joins = () if reduction is None else reduction.functions
+        return any(f.strict for f in (*self.lowered.functions, *joins))
+
+    def complaint(self, faults: Sequence[tuple[int, str]], log: str, who: str) -> str:
+        """What to tell of a compiler that refused the text.
+
+        Parameters
+        ----------
+        faults : sequence of (int, str)
+            Number of a line of the text, from 1, and what the compiler says of it. They are shown
+            with the line of the user's source that it stems from.
+        log : str
+            All that it said, for faults without a place.
+        who : str
+            The compiler in words.
+        """
+        parts = [f"in kernel '{self.lowered.kernel.name}'"]
+        for line, message in faults:
+            if not 1 <= line <= len(self.lines):
+                continue
+            parts.append(f"{message}\n    {self.lines[line - 1].strip()}")
+            loc = self.locs[line - 1]
+            if loc is not None and loc.line:
+                parts.append(f"{loc}\n{loc.excerpt()}")
+        if len(parts) == 1:
+            parts.append(log)
+        parts.append(
+            f"{who} refused generated code. This is a defect of execspace or of the driver; please "
+            f"report it."
+        )
+        return "\n".join(parts)
 
     @property
     def result(self) -> Any:

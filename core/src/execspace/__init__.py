@@ -102,6 +102,7 @@ from .dtypes import (
 from .dualview import DualView
 from .errors import (
     BackendCompileError,
+    ContextLostError,
     DTypeError,
     ExecspaceError,
     KernelAssertionError,
@@ -165,7 +166,9 @@ from .space import (
     ReducerEntry,
     SpaceEntry,
     SupportsSort,
+    TakesLabels,
     ToolEntry,
+    WrapsArrays,
 )
 from .uniquetoken import UniqueToken
 from .view import ALL, View, subview
@@ -182,6 +185,7 @@ __all__ = [
     "BackendCompileError",
     "Capabilities",
     "Capture",
+    "ContextLostError",
     "DTypeError",
     "DualView",
     "ExecspaceError",
@@ -236,6 +240,7 @@ __all__ = [
     "StdPartitionPoint",
     "Sum",
     "SupportsSort",
+    "TakesLabels",
     "ToolEntry",
     "UniqueToken",
     "UnknownSpaceError",
@@ -244,6 +249,7 @@ __all__ = [
     "ViewError",
     "ViewIndexError",
     "ViewType",
+    "WrapsArrays",
     "argsort",
     "atomic_add",
     "atomic_add_fetch",

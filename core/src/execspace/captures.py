@@ -220,12 +220,22 @@ def follow(scope: Scope | FunctionType, path: tuple[str, ...]) -> tuple[int, Any
 def _has_constants(value: Any) -> bool:
     if isinstance(value, ModuleType):
         return value.__name__.partition(".")[0] not in _FIXED_MODULES
-    known = View | np.ndarray | np.generic | np.dtype | FunctionType | BuiltinFunctionType | Scope
+    known = View | np.generic | np.dtype | FunctionType | BuiltinFunctionType | Scope
     if value is _MISSING or isinstance(value, known | MethodType | partial) or _is_kernel(value):
+        return False
+    if is_array(value):
         return False
     if isinstance(value, tuple | str | int | float | complex):
         return False
     return not (isinstance(value, type) and value.__module__ in ("builtins", "numpy"))
+
+
+def is_array(value: Any) -> bool:
+    """Whether it is an array of some library, that `view_of` may take."""
+    if isinstance(value, np.ndarray):
+        return True
+    kind = type(value)  # not the object: types and modules of libraries have such names, too
+    return hasattr(kind, "__dlpack__") or hasattr(kind, "__cuda_array_interface__")
 
 
 @lru_cache(maxsize=4096)
@@ -361,7 +371,7 @@ def environment_tags(
         if type(value) is View:
             tags.append(value.type)
             hidden.append(value)
-        elif isinstance(value, np.ndarray):
+        elif is_array(value):
             view = view_of(value, label=path[-1])
             tags.append(view.type)
             hidden.append(view)
@@ -398,7 +408,7 @@ def _collect(
     for path in paths:
         value = lookup(scope, path)
         name = prefix + ".".join(path)
-        if isinstance(value, View | np.ndarray):
+        if isinstance(value, View) or is_array(value):
             found.append(Capture(name, None, "view", position))
             position += 1
             continue
@@ -429,7 +439,7 @@ def without_views(fn: FunctionType) -> FunctionType:
             continue
         if isinstance(value, FunctionType):
             value = without_views(value)
-        holds = isinstance(value, View | np.ndarray | MethodType | partial)
+        holds = isinstance(value, View | MethodType | partial) or is_array(value)
         cells.append(CellType() if holds else CellType(value))
     copy = FunctionType(fn.__code__, fn.__globals__, fn.__name__, None, tuple(cells))
     copy.__qualname__ = fn.__qualname__

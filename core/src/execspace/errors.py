@@ -48,6 +48,13 @@ class SpaceAccessError(SpaceError):
     """Memory was used from a space (or the host) that cannot reach it."""
 
 
+class ContextLostError(SpaceError):
+    """A fault of a kernel, such as an illegal address, took all memory and work of a device.
+
+    Raised for each later use of the device, too: the program must be started again.
+    """
+
+
 class PluginError(ExecspaceError):
     """A plugin could not be loaded or broke the plugin contract."""
 

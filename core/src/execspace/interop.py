@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from . import layout as _layout
+from . import plugins, selection
 from .dtypes import as_dtype
 from .errors import ViewError
 from .memory import HOST, Allocation
+from .space import WrapsArrays
 from .view import MAX_RANK, View
 
 
@@ -18,9 +20,10 @@ def view_of(source: Any, *, label: str = "") -> View:
 
     Parameters
     ----------
-    source : View, numpy.ndarray, or an object with DLPack (CPU), ``__array_interface__``
-        or the buffer protocol
-        The View keeps it alive.
+    source : View, numpy.ndarray, or an object with DLPack, ``__array_interface__``,
+        ``__cuda_array_interface__`` or the buffer protocol
+        The View keeps it alive. An array of a device, such as CuPy's, becomes a View in the memory
+        of the space that claims it.
     label : str
 
     Raises
@@ -29,11 +32,16 @@ def view_of(source: Any, *, label: str = "") -> View:
         If `source` is none of these.
     ViewError
         If its elements are not aligned, not in native byte order, or of too high a rank.
+    SpaceUnavailableError
+        If it is an array of a device whose space cannot be used here.
     """
     if isinstance(source, View):
         return source
     data = source
     if not isinstance(data, np.ndarray):
+        where = _claimed(source)
+        if where is not None:
+            return where.view_of(source, label)
         try:
             if hasattr(data, "__array_interface__"):
                 data = np.asarray(data)
@@ -44,7 +52,8 @@ def view_of(source: Any, *, label: str = "") -> View:
         except (TypeError, BufferError, RuntimeError) as error:
             raise TypeError(
                 f"Cannot make a View of {type(source).__name__!r}: {error}. Expected a NumPy "
-                f"array, a CPU DLPack tensor, or an object with the buffer protocol."
+                f"array, a DLPack tensor, or an object with the buffer protocol; arrays of a "
+                f"device need the plugin of a space that runs there."
             ) from None
     kind = as_dtype(data.dtype)
     size = kind.itemsize
@@ -63,3 +72,18 @@ def view_of(source: Any, *, label: str = "") -> View:
     return View._over(
         allocation, allocation.pointer, kind, data.shape, strides, kind_of, readonly, None
     )
+
+
+def _claimed(source: Any) -> WrapsArrays | None:
+    """The space in whose memory an array of another library is, started if need be."""
+    if not hasattr(source, "__dlpack__") and not hasattr(source, "__cuda_array_interface__"):
+        return None
+    entries = sorted(plugins.registry().spaces.values(), key=lambda e: -e.priority)
+    named = [name for entry in entries if (name := entry.claims(source)) is not None]
+    if not named:
+        return None
+    current = selection.CURRENT.get()  # of two spaces on one device, that which is in use
+    name = next((n for n in named if current is not None and n == current.name), named[0])
+    where = selection.space(name)
+    assert isinstance(where, WrapsArrays), f"space '{name}' claims arrays but cannot wrap them"
+    return where

@@ -12,6 +12,7 @@ import operator
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import Enum
+from functools import partial
 from types import BuiltinFunctionType
 from typing import Any, NoReturn
 
@@ -50,9 +51,10 @@ def parallel_for(
     kernel : Kernel or function
         Called as ``kernel(i, ..., *args)`` with one index for each rank of the policy.
     *args : View, array or number
-        NumPy arrays (and CPU DLPack tensors) are used in place, without a copy.
+        Arrays of other libraries are used in place, without a copy: see `view_of`.
     label : str, optional
-        Name in profiles; the kernel's own name if not given.
+        Name in profiles and in errors of asynchronous launches; the kernel's own name if not
+        given.
 
     Raises
     ------
@@ -105,12 +107,21 @@ def parallel_for(
         target.plans[key] = plan
     if profiling.TOOLS:
         with profiling.kernel_events("parallel_for", label or target.name, plan.space.name):
-            plan.launch(bounds, args)
+            launch_as(plan, label or target.name)(bounds, args)
         return None
     try:
-        plan.launch(bounds, args)
+        if label is None:
+            plan.launch(bounds, args)
+        else:
+            launch_as(plan, label)(bounds, args)
     except OverflowError as error:
         explain_overflow(target, args, error)
+
+
+def launch_as(plan: Any, label: str) -> Callable[..., Any]:
+    """The hot path of a plan, told the label of the launch if it wants to know."""
+    labelled = getattr(plan, "launch_as", None)
+    return plan.launch if labelled is None else partial(labelled, label)
 
 
 def fence(label: str = "") -> None:

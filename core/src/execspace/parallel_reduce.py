@@ -15,6 +15,7 @@ from .parallel import (
     SCALAR_TAGS,
     as_arguments,
     explain_overflow,
+    launch_as,
     policy_of,
     prepare,
 )
@@ -204,9 +205,9 @@ def _launch(
         target.plans[key] = plan
     if profiling.TOOLS:
         with profiling.kernel_events(_EVENTS[pattern], label or target.name, plan.space.name):
-            return plan.launch(bounds, args)
+            return launch_as(plan, label or target.name)(bounds, args)
     try:
-        return plan.launch(bounds, args)
+        return (plan.launch if label is None else launch_as(plan, label))(bounds, args)
     except OverflowError as error:
         explain_overflow(target, args, error)
 

@@ -240,6 +240,27 @@ class SupportsSort(Protocol):
         """Row `i` of a View of any rank and dtype becomes what row ``order[i]`` was."""
 
 
+@runtime_checkable
+class WrapsArrays(Protocol):
+    """A space that makes Views of arrays of other libraries in its memory, without a copy."""
+
+    def view_of(self, source: Any, label: str) -> View:
+        """A View of an array that `SpaceEntry.claims` named this space for. It keeps it alive.
+
+        What other libraries do with the array and what this space does must not race: work is
+        ordered after what the array's library has queued, and before what it queues later, or the
+        call blocks. Raises TypeError, ViewError or DTypeError for what cannot be a View.
+        """
+
+
+@runtime_checkable
+class TakesLabels(Protocol):
+    """A plan that wants the label of a launch, such as to name it if it faults later."""
+
+    def launch_as(self, label: str, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
+        """As `Plan.launch`; called in its place where the user gave a label."""
+
+
 @dataclass(frozen=True, slots=True)
 class Probe:
     """Answer of a cheap look at the machine: usable, or why not and what to do.
@@ -279,6 +300,11 @@ class SpaceEntry:
         thread and more than once; EXECSPACE_PROBE_TIMEOUT limits its time.
     summary : str
         One line for `es.spaces()`.
+    claims : callable
+        ``claims(source) -> str | None``: name of the space, as `es.space` takes it, in whose
+        memory an array of another library is; None if it is in none of this entry's. The space
+        must be a `WrapsArrays`. Asked for each array that NumPy does not own, so it should be
+        cheap, and imports nothing that the array's library has not imported.
     """
 
     name: str
@@ -287,6 +313,7 @@ class SpaceEntry:
     priority: int = 0
     probe: Callable[[], Probe] = lambda: Probe(True)
     summary: str = ""
+    claims: Callable[[Any], str | None] = lambda source: None
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,20 +42,15 @@ def _type_error(lowered: Lowered, found: Diagnostic) -> KernelTypeError:
     return KernelTypeError(f"in kernel '{lowered.kernel.name}'\n\n{found}")
 
 
-def _options(space: OpenCLSpace, lowered: Lowered) -> list[str]:
+def _options(space: OpenCLSpace, text: DeviceText) -> list[str]:
     options = ["-cl-std=CL1.2", "-w"]  # drivers print warnings of generated text otherwise
     exact = cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
     if space.device.single_fp_config & exact:
         options.append("-cl-fp32-correctly-rounded-divide-sqrt")
     # The option is for the whole text: it would undo what strict functions promise.
-    strict = any(f.strict for f in (*lowered.functions, *_joins(lowered)))
-    if lowered.kernel.fastmath and not strict:
+    if text.lowered.kernel.fastmath and not text.strict:
         options.append("-cl-fast-relaxed-math")
     return options
-
-
-def _joins(lowered: Lowered) -> tuple[ir.Function, ...]:
-    return () if lowered.reduction is None else lowered.reduction.functions
 
 
 def build(space: OpenCLSpace, text: DeviceText) -> Any:
@@ -65,11 +60,13 @@ def build(space: OpenCLSpace, text: DeviceText) -> Any:
     ------
     BackendCompileError
     """
-    options = _options(space, text.lowered)
+    options = _options(space, text)
     try:
         return program(space.context, space.device, text.source, options)
     except cl.Error as error:
-        raise BackendCompileError(_build_error(space, text, str(error))) from error
+        log = str(error)
+        who = f"The driver of device {space.found}"
+        raise BackendCompileError(text.complaint(_faults(log), log, who)) from error
 
 
 # As Clang and most drivers write it, and as PoCL does.
@@ -78,22 +75,7 @@ _PLACE = re.compile(
 )
 
 
-def _build_error(space: OpenCLSpace, text: DeviceText, log: str) -> str:
-    """The driver's complaints, each with the line of the user's source that it stems from."""
-    parts = [f"in kernel '{text.lowered.kernel.name}'"]
-    for place in _PLACE.findall(log):
-        line, message = place[:2] if place[0] else place[2:]
-        number = int(line) - 1
-        if not 0 <= number < len(text.lines):
-            continue
-        parts.append(f"{message}\n    {text.lines[number].strip()}")
-        loc = text.locs[number]
-        if loc is not None and loc.line:
-            parts.append(f"{loc}\n{loc.excerpt()}")
-    if len(parts) == 1:
-        parts.append(log)
-    parts.append(
-        f"The driver of device {space.found} refused generated code. This is a defect of execspace "
-        f"or of the driver; please report it."
-    )
-    return "\n".join(parts)
+def _faults(log: str) -> list[tuple[int, str]]:
+    """Line and message of each complaint."""
+    found = (place[:2] if place[0] else place[2:] for place in _PLACE.findall(log))
+    return [(int(line), message) for line, message in found]

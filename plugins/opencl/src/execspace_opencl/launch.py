@@ -21,7 +21,7 @@ from execspace_compiler.assertions import failure
 from execspace_compiler.devices import DeviceText, device_text
 from execspace_compiler.ir import written_views
 from execspace_compiler.mapping import index_order
-from execspace_compiler.overlap import pairs_to_check, written_pairs
+from execspace_compiler.overlap import written_pairs
 from execspace_compiler.pipeline import Lowered, lower_kernel
 from execspace_compiler.printers.cfamily.collectives import ROWS, SLOT
 from execspace_compiler.printers.cfamily.dialects import OPENCL, OPENCL_NVIDIA
@@ -132,7 +132,6 @@ class _Launch:
         self.order = index_order(lowered.body, lowered.spec)
         self.reduces = lowered.reduction is not None
         self.group = space.group if self.reduces else _GROUP if space.flat else 1
-        self.pairs = pairs_to_check(lowered)
         self.disjoint = bool(written_pairs(lowered))
         self.programs: dict[tuple[bool, bool], _Program] = {}
         self.usual = self.program(space.flat, self.disjoint)
@@ -163,15 +162,7 @@ class _Launch:
 
     def caller(self) -> Callable[[tuple[int, ...], tuple[Any, ...]], Any]:
         """The hot path, with all that is known of the launch written out."""
-        arguments = self.lowered.body.parameters[self.lowered.leading :]
-        text = caller_text(
-            self.lowered,
-            self.entry,
-            self.order,
-            self.space,
-            [(arguments.index(a), arguments.index(b)) for a, b in self.pairs],
-            self.watched,
-        )
+        text = caller_text(self.lowered, self.entry, self.order, self.space, self.watched)
         scope: dict[str, Any] = {"launch": self, **text.scope}
         exec(text.source, scope)
         found: Callable[[tuple[int, ...], tuple[Any, ...]], Any] = scope["call"]

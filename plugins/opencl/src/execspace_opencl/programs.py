@@ -6,10 +6,7 @@ cache would do for the others, but a process that is killed leaves its lock behi
 
 from __future__ import annotations
 
-import os
-import tempfile
 import warnings
-from pathlib import Path
 from typing import Any
 
 import pyopencl as cl
@@ -33,7 +30,7 @@ def program(context: Any, device: Any, source: str, options: list[str]) -> Any:
         return _build(cl.Program(context, [device], [binary]), options)
     except (OSError, cl.Error):  # not there, or a driver that takes it no more
         built = _build(cl.Program(context, source), options)
-    _write(path, built.get_info(cl.program_info.BINARIES)[0])
+    cache.write(path, built.get_info(cl.program_info.BINARIES)[0])
     cache.limit_size(folder)
     return built
 
@@ -42,10 +39,3 @@ def _build(unbuilt: Any, options: list[str]) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what compilers say to a text that they accept
         return unbuilt.build(options, cache_dir=False)
-
-
-def _write(path: Path, binary: bytes) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
-    with os.fdopen(handle, "wb") as file:
-        file.write(binary)
-    os.replace(name, path)

@@ -27,7 +27,8 @@ class Dialect:
     no_contraction, no_contraction_here : str
         Forbid multiply-add for a whole file, and at the begin of a function's body.
     function, kernel : str
-        Before the type of a function, and before the name of a kernel.
+        Before the type of a function, and before the name of a kernel: a form of `group`, the
+        work-items of a group.
     outer, group : str
         Address space of pointers to memory of the device, and of arrays of a work-group.
     restrict, constant : str
@@ -51,6 +52,9 @@ class Dialect:
     vector_join : str
         Line before a loop that only joins a float sum or product, which lets the compiler join in
         another order: form of `sign`, `name` of the sum, and `own`, the loop's variable.
+    addresses : bool
+        Pointers are addresses, so kernels get that of a View's first element. Otherwise they get
+        the buffer that it lies in, and the place in it.
     float16_head : str
         More of these lines for files that compute in float16.
     reserved : frozenset of str
@@ -84,12 +88,13 @@ class Dialect:
     atomics: Mapping[tuple[str, str], str] = field(default_factory=dict)
     printf_long: str = "l"
     vector_join: str = ""
+    addresses: bool = False
     float16_head: str = ""
     reserved: frozenset[str] = frozenset()
     reserved_form: re.Pattern[str] = re.compile("")
 
 
-_MATH = {
+MATH = {
     name: name
     for name in (
         "sqrt", "cbrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos",
@@ -110,7 +115,7 @@ _C_WORDS = frozenset(
     frexp modf nan nextafter remainder remquo rsqrt sincos sinpi cospi tanpi exp10 maxmag minmag
     pown powr rootn tgamma lgamma_r ilogb logb fdim fract any all vload vstore prefetch as_double
     as_float as_long as_int linux unix NAN INFINITY HUGE_VAL NULL""".split()
-) | frozenset(_MATH.values())
+) | frozenset(MATH.values())
 
 # Work-item functions, atomics, conversions, vector types and variants of built-in functions by
 # how they begin; a name in capitals may be a macro.
@@ -155,7 +160,7 @@ OPENCL = Dialect(
     item_id="(long)get_global_id(0)",
     barrier="barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
     fence="mem_fence(CLK_GLOBAL_MEM_FENCE);",
-    math=_MATH,
+    math=MATH,
     math32="{}",
     bits={
         "float64": "as_double({}UL)", "float32": "as_float({}U)", "float16": "as_half((ushort){}U)",

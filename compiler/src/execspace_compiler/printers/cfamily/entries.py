@@ -138,7 +138,8 @@ class Entries:
         kernels = collectives.kernels([*bounds, *passed])
         for name, body, more in kernels:
             parameters = ["const _args _a", *pointers, *more]
-            lines.append(f"{printer.dialect.kernel} {name}({', '.join(parameters)}) {{")
+            kernel = printer.dialect.kernel.format(group=self.group)
+            lines.append(f"{kernel} {name}({', '.join(parameters)}) {{")
             lines += [f"    {line}" for line in (*head, *body)]
             lines += ["}", ""]
             self.kernels.append(name)
@@ -183,10 +184,13 @@ class Entries:
     ) -> None:
         assert isinstance(p.type, ViewTy)
         self.buffers.append(n)
-        self.fields.append(Field(f"_v{n}", Scalar("int64"), "first", n))
         alone = f"{printer.dialect.restrict} " if printer.module.disjoint else ""
         pointers.append(printer.pointer(p.type, f"{alone}_b{n}"))
         own = printer.pointer(p.type, printer.identifier(p.name))
+        if printer.dialect.addresses:
+            head.append(f"{own} = _b{n};")
+            return
+        self.fields.append(Field(f"_v{n}", Scalar("int64"), "first", n))
         head.append(f"{own} = _b{n} + _a._v{n};")
 
     def entry(self) -> Entry:

@@ -1,0 +1,87 @@
+"""Text of the function that packs the arguments of a launch for a device: what backends share.
+
+A launch costs the host about as much as this function, so all that is known when the kernel is
+compiled is written out: no loop and no test of types at run time. In the text `b0` ... are bounds
+and `a0` ... arguments, those of `out` last.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from execspace import LaunchSpec
+from execspace.copying import may_overlap
+from execspace.parallel_reduce import check_shape
+
+from .overlap import pairs_to_check
+from .pipeline import Lowered, check_limits
+from .printers.cfamily.entries import Field
+from .results import result_shape
+
+
+def head_lines(lowered: Lowered) -> list[str]:
+    """Lines that take bounds and arguments apart and check what must be checked at each launch."""
+    spec = lowered.spec
+    bounds = [f"b{n}" for n in range(spec.policy.rank * (3 if spec.policy.tiled else 2))]
+    names = [f"a{n}" for n in range(len(spec.arguments) + len(spec.out))]
+    lines = [f"    {', '.join(bounds)}, = bounds"]
+    if names:
+        lines.append(f"    {', '.join(names)}, = args")
+    for n, _, low, high in lowered.limits:
+        lines.append(f"    if not {low} <= a{n} <= {high}: refuse(limits, args)")
+    shape = result_shape(spec)
+    if shape is not None and spec.out and spec.out[0].rank:
+        view = f"a{len(spec.arguments)}"
+        lines.append(f"    if {view}.shape != {shape}: refuse_shape(name, {view}, {shape})")
+    return lines
+
+
+def units_text(spec: LaunchSpec, order: Sequence[int], flat: bool) -> str:
+    """Expression of the number of units, from the bounds; nothing where any extent is."""
+    rank = spec.policy.rank
+    extents = [f"(b{rank + d} - b{d})" for d in range(rank)]
+    some = " and ".join(f"b{d} < b{rank + d}" for d in range(rank))
+    if spec.policy.tiled:
+        tiles = [f"b{2 * rank + d}" for d in range(rank)]
+        numbers = [f"-(-{e} // {t})" for e, t in zip(extents, tiles, strict=True)]
+        total = " * ".join([*numbers, *(tiles if flat else [])])
+    else:
+        dims = range(rank) if flat else order[: min(rank - 1, 2) + 1]
+        total = " * ".join(extents[d] for d in dims)
+    return f"{total} if {some} else 0"
+
+
+def overlap_text(lowered: Lowered) -> str:
+    """Expression of whether Views overlap that the usual text takes for disjoint ones."""
+    arguments = lowered.body.parameters[lowered.leading :]
+    pairs = ((arguments.index(a), arguments.index(b)) for a, b in pairs_to_check(lowered))
+    return " or ".join(f"may_overlap(a{n}, a{m})" for n, m in pairs) or "False"
+
+
+def value_texts(field: Field) -> list[str]:
+    """Expressions of a number of the record; two for a complex one. Not of places in buffers."""
+    n, d = field.argument, field.dimension
+    match field.what:
+        case "bound":
+            return [f"b{n}"]
+        case "units" | "items":
+            return [field.what]
+        case "stride":
+            return [f"a{n}.strides[{d}]"]
+        case "extent":
+            return [f"a{n}.shape[{d}]"]
+    if field.type.kind == "c":
+        return [f"complex(a{n}).real", f"complex(a{n}).imag"]
+    return [f"a{n}"]
+
+
+def names_used(lowered: Lowered) -> dict[str, Any]:
+    """What the names in these pieces mean."""
+    name = lowered.kernel.name
+    return {
+        "limits": lowered.limits, "refuse": partial(check_limits, name), "name": name,
+        "refuse_shape": check_shape, "may_overlap": may_overlap, "wrong": struct.error,
+    }  # fmt: skip

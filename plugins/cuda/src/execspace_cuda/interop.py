@@ -1,0 +1,157 @@
+"""Arrays of other libraries on the GPU: Views over them, and streams in order with theirs.
+
+A launch on such a View waits for what the array's library has queued on its current stream, and
+that stream waits for the launch: by events, without blocking the host. Where a library does not say
+which stream it works on, DLPack asks it to be ready, and the launch blocks until it is done.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import cupy
+import numpy as np
+from cupy_backends.cuda.api import runtime
+
+from execspace import Allocation, View, ViewError
+from execspace import layout as _layout
+from execspace.dtypes import as_dtype
+from execspace.view import MAX_RANK
+
+from .claiming import LEGACY, PER_THREAD, device_of, stream_of
+
+if TYPE_CHECKING:
+    from .space import CudaSpace
+
+
+class ForeignArray:
+    """Keeps an array of another library alive, and knows the stream that its library works on."""
+
+    __slots__ = ("__weakref__", "device", "source")
+
+    def __init__(self, source: Any, device: int) -> None:
+        self.source, self.device = source, device
+
+    def stream(self) -> int | None:
+        """The driver's handle of the library's current stream; None if nobody can tell."""
+        found = stream_of(self.source, self.device)
+        return 0 if found == LEGACY else found
+
+    def make_ready(self, stream: int) -> None:
+        """Have a library whose stream is not known order a stream of ours after its work."""
+        give = getattr(self.source, "__dlpack__", None)
+        if give is None:
+            runtime.deviceSynchronize()
+        else:
+            give(stream=stream or LEGACY)
+
+
+def wrap(space: CudaSpace, source: Any, label: str) -> View:
+    """A View over an array in memory of the GPU of `space`.
+
+    Raises
+    ------
+    TypeError, DTypeError, ViewError
+    """
+    try:
+        found = _interface(source)
+        if found is None:
+            with space.current(), space.stream_object:
+                source = cupy.from_dlpack(source)
+            found = source.__cuda_array_interface__
+    except (TypeError, BufferError, RuntimeError, ValueError, AttributeError) as error:
+        raise TypeError(
+            f"Cannot make a View of {type(source).__module__}.{type(source).__name__}: {error}"
+        ) from error
+    address, readonly = found["data"]
+    shape = tuple(found["shape"])
+    raw = np.dtype(found["typestr"])
+    kind = as_dtype(raw)
+    size = kind.itemsize
+    steps = found.get("strides")
+    if steps is None:
+        steps = tuple(
+            size * int(np.prod(shape[d + 1 :], dtype=np.int64)) for d in range(len(shape))
+        )
+    if raw != kind or address % kind.alignment or any(s % size for s in steps):
+        raise ViewError(
+            f"Cannot make a View '{label}' of an array of dtype {raw.str} with strides "
+            f"{tuple(steps)}: elements must be aligned and in native byte order. Copy it first."
+        )
+    if len(shape) > MAX_RANK:
+        raise ViewError(f"View '{label}': rank {len(shape)} exceeds {MAX_RANK}.")
+    strides = tuple(s // size for s in steps)
+    owner = ForeignArray(source, space.number)
+    nbytes = size * math.prod(shape)
+    allocation = Allocation(address, nbytes, label, space.foreign, owner, managed=False)
+    layout = _layout.classify(shape, strides)
+    return View._over(
+        allocation, address, kind, shape, strides, layout, bool(readonly), space.root, None
+    )
+
+
+def _interface(source: Any) -> dict[str, Any] | None:
+    """`__cuda_array_interface__` of an array that has it."""
+    if not hasattr(type(source), "__cuda_array_interface__"):
+        return None
+    found: dict[str, Any] = source.__cuda_array_interface__
+    return found
+
+
+# -- streams --------------------------------------------------------------------------------------
+
+
+def before(space: CudaSpace, views: Iterable[View]) -> list[int] | None:
+    """Order a queue after what the libraries of foreign arrays have queued.
+
+    Returns their streams for `after`: None if one of them is not known.
+    """
+    streams: list[int] = []
+    unknown = False
+    for view in views:
+        owner = view.allocation.owner
+        if not isinstance(owner, ForeignArray):
+            continue
+        stream = owner.stream()
+        if stream is None:
+            owner.make_ready(space.stream)
+            unknown = True
+        elif stream != space.stream and stream not in streams:
+            streams.append(stream)
+            _wait(space.stream, stream)
+    return None if unknown else streams
+
+
+def after(space: CudaSpace, streams: list[int] | None) -> None:
+    """Order the streams of foreign arrays after what was queued; block where one is not known."""
+    if streams is None:
+        runtime.streamSynchronize(space.stream)
+    else:
+        for stream in streams:
+            _wait(stream, space.stream)
+
+
+def _wait(waiting: int, working: int) -> None:
+    """Let a stream wait for what is queued on another one by now."""
+    event = cupy.cuda.Event(disable_timing=True)
+    runtime.eventRecord(event.ptr, working)
+    runtime.streamWaitEvent(waiting, event.ptr)
+
+
+# -- Views as arrays ------------------------------------------------------------------------------
+
+
+def cupy_array(view: View) -> Any:
+    """CuPy array over a View's memory, which it keeps alive; records are rows of bytes."""
+    size, dtype, shape, strides = view.dtype.itemsize, view.dtype, view.shape, view.strides
+    steps = tuple(s * size for s in strides)
+    if dtype.fields is not None:
+        dtype, shape, steps = np.dtype(np.uint8), (*shape, size), (*steps, 1)
+    number = view.memory_space.space.number  # type: ignore[attr-defined]
+    block = cupy.cuda.UnownedMemory(view.data_ptr, max(view.span * size, 1), view, number)
+    return cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(block, 0), strides=steps)
+
+
+__all__ = ["PER_THREAD", "ForeignArray", "after", "before", "cupy_array", "device_of", "wrap"]

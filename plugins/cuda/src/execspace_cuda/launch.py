@@ -1,0 +1,326 @@
+"""Compiles generated CUDA C++ and makes the plan that launches it."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import cupy
+import numpy as np
+from cupy_backends.cuda.api import driver, runtime
+
+from execspace import Kernel, KernelTypeError, LaunchSpec, ViewType, profiling
+from execspace.reducer import flattened
+from execspace_compiler import ir
+from execspace_compiler.assertions import failure
+from execspace_compiler.devices import DeviceText, device_text
+from execspace_compiler.diagnostics import Diagnostic
+from execspace_compiler.overlap import written_pairs
+from execspace_compiler.pipeline import Lowered, lower_kernel
+from execspace_compiler.printers.cfamily.collectives import ROWS, SLOT
+from execspace_compiler.printers.cfamily.cuda import CUDA
+from execspace_compiler.results import check_out, result_maker
+
+from .build import Program
+from .devices import ERRORS, ERRORS_OR_MEMORY, NO_CONTEXT
+from .interop import after, before
+from .memory import bytes_at
+from .packing import BLOCK, Frame, caller_text, names_used, packer, record_size
+from .space import CudaSpace
+
+_GROUP = 256  # threads of a block of reductions and scans
+_BLOCKS_PER_UNIT = 8
+_SHARED = 48 * 1024  # bytes of shared memory that every device has for a block
+_MOST_ITEMS = 1 << 30
+
+
+@dataclass
+class CudaPlan:
+    """A compiled launch; see `execspace.Plan`."""
+
+    space: CudaSpace
+    kernel: Kernel
+    spec: LaunchSpec
+    lowered: Lowered
+    launch: Callable[[tuple[int, ...], tuple[Any, ...]], Any]
+    program: Program
+
+    @property
+    def source(self) -> str:
+        """The generated text."""
+        return self.program.text.source
+
+    @property
+    def figures(self) -> dict[str, dict[str, int]]:
+        """What the driver says of each kernel: registers, local and shared memory, block."""
+        with self.space.current():
+            return self.program.figures()
+
+    def launch_as(self, label: str, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
+        """As `launch`; a report of a fault names the label."""
+        name = self.kernel.name
+        if label == name:
+            return self.launch(bounds, args)
+        self.space.recent.append(f"'{name}' (label '{label}')")
+        return self.launch(bounds, args)
+
+
+def compile_plan(space: CudaSpace, kernel: Kernel, spec: LaunchSpec) -> CudaPlan:
+    """Compile `kernel` for the device.
+
+    Raises
+    ------
+    KernelSyntaxError, KernelTypeError
+        For faults in the kernel.
+    BackendCompileError
+        If NVRTC refuses the generated text: a defect of execspace.
+    """
+    started = time.perf_counter()
+    lowered = lower_kernel(kernel, spec)
+    _refuse(lowered)
+    if lowered.reduction is not None:
+        check_out(kernel.name, spec, lowered.reduction.result)
+    launch = _Launch(space, lowered)
+    if profiling.TOOLS:
+        seconds = time.perf_counter() - started
+        profiling.emit("on_compile", kernel.name, space.name, seconds, launch.usual.from_disk)
+    return CudaPlan(space, kernel, spec, lowered, launch.caller(), launch.usual)
+
+
+def _refuse(lowered: Lowered) -> None:
+    """A KernelTypeError for what no device can do."""
+    for function in lowered.functions:
+        for s in ir.walk_statements(function.body):
+            if isinstance(s, ir.Atomic) and s.whole and s.type.itemsize == 16:
+                found = Diagnostic(
+                    s.loc,
+                    f"CUDA has no atomic step on a whole {s.type}",
+                    "use complex64, or atomic_add and atomic_sub, which need no whole number",
+                )
+                raise KernelTypeError(f"in kernel '{lowered.kernel.name}'\n\n{found}")
+
+
+class _Launch:
+    """The state of a plan: programs, and frames with scratch memory and results."""
+
+    def __init__(self, space: CudaSpace, lowered: Lowered) -> None:
+        self.space, self.lowered, self.spec = space, lowered, lowered.spec
+        self.name = f"'{lowered.kernel.name}'"
+        self.reduces = lowered.reduction is not None
+        self.group = BLOCK
+        if lowered.reduction is not None:
+            state = sum(max(s.type.itemsize, 8) for s in lowered.reduction.states)
+            fitting = _SHARED // max(state, 1) if self.spec.array_shape is None else _GROUP
+            self.group = min(_GROUP, 1 << max(5, int(math.log2(max(fitting, 1)))))
+        self.disjoint = bool(written_pairs(lowered))
+        self.programs: dict[tuple[bool, bool], Program] = {}
+        self.usual = self.program(True, self.disjoint)
+        self.entry = self.usual.text.entry
+        self.watched = lowered.prints or bool(lowered.assertions)
+        self.blocking = space.blocking
+        self.shape = self.spec.array_shape
+        self.make: Callable[[Any], Any] | None = None
+        self.dtypes: list[np.dtype[Any]] = []
+        if lowered.reduction is not None:
+            names = lowered.reduction.result
+            self.dtypes = [np.dtype(n) for n in flattened(names)]
+            if self.shape is None:
+                self.make = result_maker(self.spec, names)
+
+    def program(self, narrow: bool, disjoint: bool) -> Program:
+        """The kernels for ranges of less than 2^32 units, and for Views that do not overlap."""
+        found = self.programs.get((narrow, disjoint))
+        if found is None:
+            text = self.text(narrow, disjoint)
+            shared = self.space.programs  # of all instances
+            key = (text.source, self.lowered.kernel.fma, self.lowered.kernel.fastmath)
+            found = shared.get(key)
+            if found is None:
+                with self.space.current():
+                    try:
+                        found = Program.load(text, self.space.capability)
+                    except ERRORS as error:
+                        what = f"Loading kernel {self.name}"
+                        raise self.space.fault(what, error) from error
+                shared[key] = found
+            self.programs[narrow, disjoint] = found
+        return found
+
+    def text(self, narrow: bool, disjoint: bool) -> DeviceText:
+        """Generated text."""
+        return device_text(
+            self.lowered, CUDA, flat=True, group=self.group, narrow=narrow, disjoint=disjoint
+        )
+
+    def other(self, units: int, overlap: bool) -> Program:
+        """The program for an unusual launch."""
+        return self.program(units < 1 << 32, self.disjoint and not overlap)
+
+    def caller(self) -> Callable[[tuple[int, ...], tuple[Any, ...]], Any]:
+        """The hot path, with all that is known of the launch written out."""
+        space, text = self.space, self.usual.text
+        types = (*self.spec.arguments, *self.spec.out)
+        foreign = [
+            n
+            for n in self.entry.buffers
+            if isinstance(t := types[n], ViewType) and t.memory == space.foreign.name
+        ]
+        watched = self.watched or self.blocking
+        run = "watch" if watched else "reduce" if self.reduces else "launch"
+        source = caller_text(text, run=run, foreign=foreign, instance=space.parent is not None)
+        scope: dict[str, Any] = {
+            **names_used(self.lowered), "launch": self, "frames": [], "usual": self.usual,
+            "make_frame": self.make_frame, "pack": packer(text), "driver": driver.launchKernel,
+            "stream": space.stream, "space": space, "errors": ERRORS, "before": before,
+            "after": after, "recent": space.recent.append, "kernel": self.name,
+        }  # fmt: skip
+        exec(source, scope)
+        found: Callable[[tuple[int, ...], tuple[Any, ...]], Any] = scope["call"]
+        return found if space.alone else self._on_device(found)
+
+    def _on_device(self, call: Any) -> Callable[[tuple[int, ...], tuple[Any, ...]], Any]:
+        """With several devices: launch with ours current, and leave the caller's as it was."""
+        number, get, set_ = self.space.number, runtime.getDevice, runtime.setDevice
+
+        def guarded(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
+            before = get()
+            if before == number:
+                return call(bounds, args)
+            set_(number)
+            try:
+                return call(bounds, args)
+            finally:
+                set_(before)
+
+        return guarded
+
+    # -- frames -----------------------------------------------------------------------------------
+
+    def make_frame(self) -> Frame:
+        """Room for the arguments of a launch, with what it needs beside them."""
+        fixed: list[int] = []
+        kept: list[Any] = []
+        result = None
+        space, entry = self.space, self.entry
+        try:
+            with space.current(), space.stream_object:
+                if self.reduces:
+                    scratch = space.memory.block(self._scratch_size())
+                    runtime.memsetAsync(scratch.ptr, 0, ROWS, space.stream)
+                    kept.append(scratch)
+                    fixed.append(int(scratch.ptr))
+                    if not self.spec.out:
+                        nbytes = max(entry.results, 1) * SLOT
+                        block = cupy.cuda.alloc_pinned_memory(nbytes)
+                        kept.append(block)
+                        fixed.append(int(block.ptr))
+                        result = bytes_at(int(block.ptr), nbytes, block)
+                if entry.status:
+                    size = 8 * (2 + self.spec.policy.rank)
+                    status = space.memory.block(size)
+                    kept.append(status)
+                    # The body takes it among its own pointers, before those of a reduction.
+                    fixed.insert(0, int(status.ptr))
+        except ERRORS_OR_MEMORY as error:
+            raise space.fault(f"Kernel {self.name}", error) from error
+        frame = Frame(record_size(self.usual.text), len(entry.buffers), fixed, tuple(kept))
+        if result is not None:
+            frame.result = [
+                result[n * SLOT : n * SLOT + t.itemsize].view(t) for n, t in enumerate(self.dtypes)
+            ]
+            if self.shape is not None:
+                frame.result = result
+        return frame
+
+    def _scratch_size(self) -> int:
+        entry = self.entry
+        blocks = self.blocks(1 << 62)
+        rows = blocks * self.group if entry.array else blocks
+        return ROWS + rows * (entry.array or entry.states) * SLOT
+
+    def blocks(self, units: int) -> int:
+        """Blocks of a reduction or scan."""
+        most = self.space.units * (_BLOCKS_PER_UNIT if self.shape is None else 1)
+        return max(1, min(-(-units // self.group), most))
+
+    def items(self, units: int) -> int:
+        """Threads of the first kernel of an array reduction."""
+        return self.blocks(units) * self.group
+
+    # -- launches ---------------------------------------------------------------------------------
+
+    def enqueue(self, function: int, blocks: int, group: int, frame: Frame) -> None:
+        """Hand a kernel to the driver."""
+        stream, table = self.space.stream, frame.parameters
+        try:
+            driver.launchKernel(function, blocks, 1, 1, group, 1, 1, 0, stream, table, 0)
+        except ERRORS as error:
+            self._retry(error, function, blocks, group, frame)
+
+    def again(self, error: Any, program: Program, units: int, frame: Frame) -> None:
+        """A parallel_for that the driver did not take."""
+        self._retry(error, program.functions[0], -(-units // BLOCK), BLOCK, frame)
+
+    def _retry(self, error: Any, function: int, blocks: int, group: int, frame: Frame) -> None:
+        """Launch once more if only the calling thread had no context, else raise."""
+        what = f"Kernel {self.name}"
+        if getattr(error, "status", 0) not in NO_CONTEXT:
+            raise self.space.fault(what, error) from error
+        stream, table = self.space.stream, frame.parameters
+        try:
+            runtime.setDevice(self.space.number)
+            driver.launchKernel(function, blocks, 1, 1, group, 1, 1, 0, stream, table, 0)
+        except ERRORS as second:
+            raise self.space.fault(what, second) from second
+
+    def reduce(self, program: Program, units: int, frame: Frame) -> Any:
+        """Launch the kernels of a reduction or scan, and wait for a result that is returned."""
+        blocks = self.blocks(units)
+        *first, last = program.functions
+        for function in first:
+            self.enqueue(function, blocks, self.group, frame)
+        if self.entry.array:
+            blocks = min(-(-self.entry.array // self.group), 256)
+        self.enqueue(last, blocks, self.group, frame)
+        if self.spec.out:
+            return None
+        self.space.synchronize(f"Kernel {self.name}")
+        return self._result(frame)
+
+    def _result(self, frame: Frame) -> Any:
+        if self.shape is not None:
+            dtype = self.dtypes[0]
+            found = frame.result[: self.entry.array * dtype.itemsize].view(dtype)
+            return found.copy().reshape(self.shape)
+        numbers = tuple(slot.item(0) for slot in frame.result)
+        number = numbers[0] if len(numbers) == 1 else numbers
+        return number if self.make is None else self.make(number)
+
+    def watch(self, program: Program, units: int, frame: Frame) -> Any:
+        """A launch that prints or asserts, or that shall be waited for; blocks."""
+        space = self.space
+        status = frame.kept[-1] if self.entry.status else None
+        table = np.zeros(2 + self.spec.policy.rank, np.int64)
+        if status is not None:
+            runtime.memsetAsync(status.ptr, 0, table.nbytes, space.stream)
+        if self.lowered.prints:
+            sys.stdout.flush()  # so that text of Python and of the kernel comes in order
+        result = None
+        if self.reduces:
+            result = self.reduce(program, units, frame)
+        elif units:
+            self.enqueue(program.functions[0], -(-units // BLOCK), BLOCK, frame)
+        space.synchronize(f"Kernel {self.name}")
+        if self.lowered.prints:
+            ctypes.CDLL(None).fflush(None)
+        if status is not None:
+            runtime.memcpy(table.ctypes.data, status.ptr, table.nbytes, 2)
+            if table[0]:
+                code, *indices = table[1:].tolist()
+                raise failure(self.lowered.kernel.name, self.lowered.assertions, code, indices)
+        return result

@@ -1,0 +1,237 @@
+"""Memory of a GPU: of the device, managed, pinned on the host, and that of other libraries' arrays.
+
+Memory of the device comes from a pool that is in order with the default stream: what is freed while
+a kernel still uses it is handed out again only to work that comes after. Instances are not in that
+order and hold the Views of their launches until those are done.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+import cupy
+import numpy as np
+import numpy.typing as npt
+from cupy.cuda.memory import OutOfMemoryError
+from cupy_backends.cuda.api import runtime
+
+from execspace import Allocation, ExecutionSpace, MemorySpace, SpaceError, View, config
+from execspace.memory import array_over, out_of_memory
+
+from .devices import ERRORS_OR_MEMORY
+from .transfers import copy_view, fill_view
+
+if TYPE_CHECKING:
+    from .space import CudaSpace
+
+_POOLS = ("cupy", "async")
+
+
+class CudaMemory(MemorySpace):
+    """What the memories of a GPU have in common."""
+
+    def __init__(self, space: CudaSpace, suffix: str = "") -> None:
+        self.name = f"{space.name}{suffix}"
+        self.space = space
+
+    def reaches(self, other: MemorySpace) -> bool:
+        return other.host_accessible or isinstance(other, CudaMemory)
+
+    def copy(self, dst: View, src: View, instance: ExecutionSpace | None) -> None:
+        copy_view(self.space, dst, src, instance)
+
+    def fill(self, dst: View, value: Any, instance: ExecutionSpace | None) -> None:
+        fill_view(self.space, dst, value, instance)
+
+    def to_dlpack(self, view: View, **options: Any) -> Any:
+        from .interop import cupy_array
+
+        self._require_numbers(view)
+        with self.space.current(), self.space.stream_object:
+            return cupy_array(view).__dlpack__(**options)
+
+    def dlpack_device(self, view: View) -> tuple[int, int]:
+        return (2, self.space.number)
+
+    def cuda_array_interface(self, view: View) -> dict[str, Any] | None:
+        self._require_numbers(view)
+        size = view.dtype.itemsize
+        return {
+            "version": 3,
+            "shape": view.shape,
+            "typestr": view.dtype.str,
+            "strides": tuple(s * size for s in view.strides),
+            "data": (view.data_ptr if view.size else 0, view.is_readonly),
+            "stream": 1,  # the legacy default stream
+        }
+
+    def _require_numbers(self, view: View) -> None:
+        if view.mapping is not None:
+            raise BufferError(f"View '{view.label}' has layout {view.layout!r}, which no array has")
+        if view.dtype.fields is not None:
+            raise BufferError(f"View '{view.label}' holds records, which other libraries do not")
+
+    def _failed(self, label: str, nbytes: int, error: Exception) -> Exception:
+        if isinstance(error, MemoryError) or getattr(error, "status", 0) == 2:
+            return out_of_memory(label, nbytes, self)
+        return self.space.fault(f"View '{label}'", error)
+
+
+class DeviceMemory(CudaMemory):
+    """Memory of the GPU itself, from CuPy's allocator, or from the driver's stream-ordered pool."""
+
+    kinds = frozenset(("device",))
+
+    def __init__(self, space: CudaSpace) -> None:
+        super().__init__(space)
+        chosen = config.get("CUDA_POOL") or "cupy"
+        if chosen not in _POOLS:
+            raise SpaceError(
+                f"EXECSPACE_CUDA_POOL={chosen!r} is no pool; expected {' or '.join(_POOLS)}."
+            )
+        self._own = cupy.cuda.MemoryAsyncPool() if chosen == "async" else None
+
+    def allocate(self, nbytes: int, label: str, initialize: bool) -> Allocation:
+        space, size = self.space, max(nbytes, 1)
+        try:
+            with space.current(), space.stream_object:
+                block = self.block(size)
+                if initialize:
+                    runtime.memsetAsync(block.ptr, 0, size, space.stream)
+                space.note_allocation()
+        except ERRORS_OR_MEMORY as error:
+            raise self._failed(label, nbytes, error) from error
+        return Allocation(int(block.ptr), nbytes, label, self, block)
+
+    def block(self, size: int) -> Any:
+        """Bytes from the pool, in order with the current stream of CuPy."""
+        take = cupy.cuda.alloc if self._own is None else self._own.malloc
+        try:
+            return take(size)
+        except OutOfMemoryError:
+            self.space.release_held()  # Views that instances are done with
+            cupy.get_default_memory_pool().free_all_blocks()
+            return take(size)
+
+
+class ForeignMemory(CudaMemory):
+    """Memory of arrays of other libraries; their streams are in order with every launch."""
+
+    kinds = frozenset[str]()
+
+    def __init__(self, space: CudaSpace) -> None:
+        super().__init__(space, " (array)")
+
+    def allocate(self, nbytes: int, label: str, initialize: bool) -> Allocation:
+        raise SpaceError(
+            f"View '{label}': memory '{self.name}' belongs to other libraries; allocate in "
+            f"'{self.space.memory.name}'."
+        )
+
+    def reachable_from(self, space: ExecutionSpace) -> bool:
+        return getattr(space, "foreign", None) is self
+
+
+class ManagedMemory(CudaMemory):
+    """One address for host and device, moved page by page to where it is used."""
+
+    kinds = frozenset(("shared",))
+    host_accessible = True
+
+    def __init__(self, space: CudaSpace) -> None:
+        super().__init__(space, " managed")
+
+    def allocate(self, nbytes: int, label: str, initialize: bool) -> Allocation:
+        space, size = self.space, max(nbytes, 1)
+        try:
+            with space.current():
+                block = cupy.cuda.malloc_managed(size)
+                if initialize:
+                    runtime.memsetAsync(block.ptr, 0, size, space.stream)
+                    runtime.streamSynchronize(space.stream)  # the host may look at once
+        except ERRORS_OR_MEMORY as error:
+            raise self._failed(label, nbytes, error) from error
+        return Allocation(int(block.ptr), nbytes, label, self, block)
+
+    def host_array(self, view: View) -> npt.NDArray[Any]:
+        return array_over(view, view.allocation.owner)
+
+    def dlpack_device(self, view: View) -> tuple[int, int]:
+        return (13, self.space.number)
+
+
+class _Pinned:
+    """A block of pinned memory, freed when no stream uses it any more.
+
+    A pool would hand it out again at once, and the host might write into it too early.
+    """
+
+    def __init__(self, space: CudaSpace, size: int) -> None:
+        self.space = space
+        self.block = cupy.cuda.PinnedMemory(size)
+        self.ptr = int(self.block.ptr)
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):  # the context is lost, or the interpreter ends
+            runtime.streamSynchronize(self.space.stream)
+
+
+class PinnedMemory(CudaMemory):
+    """Memory of the host that the GPU reaches fast, and kernels by its address."""
+
+    kinds = frozenset(("pinned",))
+    host_accessible = True
+
+    def __init__(self, space: CudaSpace) -> None:
+        super().__init__(space, " pinned")
+
+    def allocate(self, nbytes: int, label: str, initialize: bool) -> Allocation:
+        size = max(nbytes, 1)
+        try:
+            with self.space.current():
+                block = _Pinned(self.space, size)
+        except ERRORS_OR_MEMORY as error:
+            raise self._failed(label, nbytes, error) from error
+        if initialize:
+            bytes_at(block.ptr, size, block)[...] = 0
+        return Allocation(block.ptr, nbytes, label, self, block)
+
+    def host_array(self, view: View) -> npt.NDArray[Any]:
+        return array_over(view, view.allocation.owner)
+
+    def to_dlpack(self, view: View, **options: Any) -> Any:
+        return np.asarray(view).__dlpack__(**{k: v for k, v in options.items() if k != "stream"})
+
+    def dlpack_device(self, view: View) -> tuple[int, int]:
+        return (1, 0)
+
+
+class StagingMemory(PinnedMemory):
+    """Pinned memory of short use, from CuPy's pool; whoever takes it holds it until streams are
+    done with it."""
+
+    kinds = frozenset[str]()
+
+    def allocate(self, nbytes: int, label: str, initialize: bool) -> Allocation:
+        try:
+            with self.space.current():
+                block = cupy.cuda.alloc_pinned_memory(max(nbytes, 1))
+        except ERRORS_OR_MEMORY as error:
+            raise self._failed(label, nbytes, error) from error
+        return Allocation(int(block.ptr), nbytes, label, self, block)
+
+
+class _Bytes:
+    """Bytes at an address, as NumPy takes them."""
+
+    def __init__(self, address: int, nbytes: int, owner: Any) -> None:
+        self.owner = owner
+        self.__array_interface__ = {
+            "version": 3, "typestr": "|u1", "shape": (nbytes,), "data": (address, False),
+        }  # fmt: skip
+
+
+def bytes_at(address: int, nbytes: int, owner: Any) -> npt.NDArray[np.uint8]:
+    """Array over memory of the host, which keeps `owner` alive."""
+    return np.asarray(_Bytes(address, nbytes, owner))

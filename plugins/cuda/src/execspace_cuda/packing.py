@@ -1,0 +1,120 @@
+"""Text of the function that packs the arguments of a launch and hands it to the driver.
+
+Kernels take one struct of numbers and then the addresses of Views. All lie in one buffer, which the
+driver copies when it is called, so a buffer serves one launch after the other.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from array import array
+from collections.abc import Sequence
+from typing import Any
+
+from execspace_compiler.devices import DeviceText
+from execspace_compiler.packing import (
+    head_lines,
+    names_used,
+    overlap_text,
+    units_text,
+    value_texts,
+)
+
+BLOCK = 128  # threads of a block of a parallel_for
+
+
+class Frame:
+    """A buffer for the arguments of a launch, and the addresses in it that the driver wants.
+
+    Attributes
+    ----------
+    buffer : bytearray
+    parameters : int
+        Address of the table of addresses.
+    kept : tuple
+        What must live as long: memory that is always given, behind what is packed anew.
+    """
+
+    __slots__ = ("_owners", "buffer", "kept", "parameters", "result")
+
+    def __init__(self, record: int, pointers: int, fixed: Sequence[int], kept: Any = ()) -> None:
+        self.kept = kept
+        self.result: Any = None
+        count = pointers + len(fixed)
+        self.buffer = bytearray(record + 8 * count)
+        struct.pack_into(f"={len(fixed)}Q", self.buffer, record + 8 * pointers, *fixed)
+        view = (ctypes.c_char * len(self.buffer)).from_buffer(self.buffer)
+        start = ctypes.addressof(view)
+        places = array("Q", [start, *(start + record + 8 * n for n in range(count))])
+        self.parameters = places.buffer_info()[0]
+        self._owners = view, places
+
+
+def record_size(text: DeviceText) -> int:
+    """Bytes of the struct of numbers."""
+    return struct.calcsize(text.entry.format)
+
+
+def caller_text(text: DeviceText, *, run: str, foreign: Sequence[int], instance: bool) -> str:
+    """The function `call(bounds, args)`.
+
+    Parameters
+    ----------
+    text : DeviceText
+        The usual text of the launch.
+    run : {"launch", "reduce", "watch"}
+        What is done with the packed frame.
+    foreign : sequence of int
+        Arguments that are arrays of other libraries.
+    instance : bool
+        The launch goes to a stream of its own.
+    """
+    lowered, entry = text.lowered, text.entry
+    values = [v for f in entry.fields for v in value_texts(f)]
+    pointers = [f"a{n}.data_ptr" for n in entry.buffers]
+    lines = ["def call(bounds, args):", *head_lines(lowered)]
+    lines.append(f"    units = {units_text(lowered.spec, text.order, True)}")
+    if any(f.what == "items" for f in entry.fields):
+        lines.append("    items = launch.items(units)")
+    if run == "launch":
+        lines.append("    if not units: return None")
+    overlap = overlap_text(lowered)
+    most = f"{1 << 32}"
+    lines += [
+        "    frame = frames.pop() if frames else make_frame()",
+        f"    try: pack(frame.buffer, 0, {', '.join([*values, *pointers])})",
+        "    except wrong as error: raise OverflowError(str(error)) from None",
+    ]
+    if instance:
+        lines.append("    space.await_allocations()")
+    if foreign:
+        lines.append(f"    streams = before(space, ({', '.join(f'a{n}' for n in foreign)},))")
+    lines.append("    recent(kernel)")
+    usual = f"units < {most}" if overlap == "False" else f"units < {most} and not ({overlap})"
+    lines.append(f"    program = usual if {usual} else launch.other(units, {overlap})")
+    if run == "launch":
+        size = f"(units + {BLOCK - 1}) // {BLOCK}, 1, 1, {BLOCK}, 1, 1, 0"
+        lines += [
+            f"    try: driver(program.functions[0], {size}, stream, frame.parameters, 0)",
+            "    except errors as error: launch.again(error, program, units, frame)",
+            "    result = None",
+        ]
+    else:
+        lines.append(f"    result = launch.{run}(program, units, frame)")
+    lines.append("    frames.append(frame)")
+    if foreign:
+        lines.append("    after(space, streams)")
+    if instance:
+        lines.append("    space.hold(args)")
+    lines.append("    return result")
+    return "\n".join(lines)
+
+
+def packer(text: DeviceText) -> Any:
+    """Packs numbers and addresses into a buffer, from a place on."""
+    entry = text.entry
+    return struct.Struct(f"{entry.format}{len(entry.buffers)}Q").pack_into
+
+
+__all__ = ["Frame", "caller_text", "names_used", "packer", "record_size"]

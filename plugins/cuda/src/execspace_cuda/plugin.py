@@ -1,0 +1,63 @@
+"""What this distribution announces to execspace. Imports nothing heavy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from execspace import ExecutionSpace, HealthCheck, SpaceEntry, config, hookimpl
+
+from .probing import check_compiler, probe
+
+config.declare(
+    config.Variable(
+        "CUDA_POOL",
+        "cupy",
+        "where Views on GPUs get memory: cupy (the allocator that CuPy uses), or async (the "
+        "driver's stream-ordered pool)",
+    )
+)
+config.declare(
+    config.Variable(
+        "CUDA_BLOCKING",
+        "0",
+        "1: wait for each kernel on a GPU, so that a fault is reported where it was launched",
+    )
+)
+
+
+def make_cuda(device: str | None) -> ExecutionSpace:
+    """Factory of the `cuda` entry."""
+    from .space import space_of
+
+    return space_of(device)
+
+
+def claims(source: Any) -> str | None:
+    """Name of the space for an array that is in memory of a GPU: "cuda" or "cuda:1"."""
+    if not hasattr(source, "__cuda_array_interface__") and not hasattr(source, "__dlpack_device__"):
+        return None
+    from .claiming import device_of
+
+    device = device_of(source)
+    return None if device is None else "cuda" if device == 0 else f"cuda:{device}"
+
+
+@hookimpl
+def execspace_register_spaces() -> Iterable[SpaceEntry]:
+    """The `cuda` space; "cuda:1" is the second device that CUDA shows."""
+    yield SpaceEntry(
+        "cuda",
+        factory=make_cuda,
+        api_version=(0, 1),
+        priority=30,
+        probe=probe,
+        summary="an NVIDIA GPU",
+        claims=claims,
+    )
+
+
+@hookimpl
+def execspace_health_checks() -> Iterable[HealthCheck]:
+    """Whether kernels can be compiled, which needs no device."""
+    yield HealthCheck("CUDA compiler (NVRTC)", check_compiler)

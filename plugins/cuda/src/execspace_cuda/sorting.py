@@ -1,0 +1,60 @@
+"""Sorting on a GPU: CuPy's sorts, which are those of CUB and Thrust."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import cupy
+
+from execspace import View
+
+from .devices import ERRORS
+from .interop import after, before, cupy_array
+
+if TYPE_CHECKING:
+    from .space import CudaSpace
+
+
+class Sorts:
+    """The methods of `execspace.SupportsSort`; each is in order with the stream of the space."""
+
+    def sort(self, view: View, descending: bool) -> None:
+        with _queued(self, view):
+            array = cupy_array(view)
+            if descending:
+                array[...] = cupy.sort(array)[::-1]
+            elif array.flags.c_contiguous:
+                array.sort()
+            else:
+                array[...] = cupy.sort(array)
+
+    def argsort(self, keys: View, descending: bool, out: View) -> None:
+        with _queued(self, keys, out):
+            array, order = cupy_array(keys), cupy_array(out)
+            if descending:  # the places of equal keys shall ascend all the same
+                order[...] = (keys.size - 1) - cupy.argsort(array[::-1])[::-1]
+            else:
+                order[...] = cupy.argsort(array)
+
+    def permute(self, view: View, order: View) -> None:
+        with _queued(self, view, order):
+            array = cupy_array(view)
+            array[...] = array[cupy_array(order)]
+
+
+@contextmanager
+def _queued(space: Any, *views: View) -> Iterator[None]:
+    """CuPy works on the stream of the space within the block."""
+    own: CudaSpace = space
+    try:
+        with own.current(), own.stream_object:
+            if own.parent is not None:
+                own.await_allocations()
+                own.hold(views)
+            streams = before(own, views)
+            yield
+            after(own, streams)
+    except ERRORS as error:
+        raise own.fault("Sorting", error) from error

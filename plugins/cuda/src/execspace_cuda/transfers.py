@@ -1,0 +1,277 @@
+"""deep_copy on a GPU: blocks of bytes by the copy engines, all other arrangements by kernels.
+
+Elements that lie in another order or have another dtype are moved by a kernel on the device. If the
+host has them, they go through pinned memory, part by part, and that is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from cupy_backends.cuda.api import runtime
+
+import execspace as es
+from execspace import ExecutionSpace, View, profiling
+from execspace.copying import extent_of_bytes
+
+from .devices import ERRORS
+
+if TYPE_CHECKING:
+    from .space import CudaSpace
+
+_DEFAULT = 4  # cudaMemcpyDefault: the driver sees by the addresses where each is
+_PART = 1 << 26  # bytes of pinned memory that a rearranged copy takes at a time
+
+
+@dataclass
+class _Queue:
+    """Where a copy is queued, and what must live until it is done."""
+
+    space: CudaSpace
+    kept: list[Any] = field(default_factory=list)
+
+    def scratch(self, shape: tuple[int, ...], dtype: Any) -> View:
+        """A View of the device for the time of the copy."""
+        own = self.space
+        made = View(shape, dtype, memory=own.memory, space=own, layout="right", initialize=False)
+        if own.parent is not None:
+            own.await_allocations()
+        self.kept.append(made)
+        return made
+
+    def pinned(self, shape: tuple[int, ...], dtype: Any) -> View:
+        """A View of pinned memory for the time of the copy."""
+        made = View(shape, dtype, memory=self.space.staging, layout="right", initialize=False)
+        self.kept.append(made)
+        return made
+
+
+def copy_view(space: CudaSpace, dst: View, src: View, instance: ExecutionSpace | None) -> None:
+    """Copy between two Views of which at least one is in memory of the GPU of `space`."""
+    if not dst.size:
+        return
+    with _queued(space, instance, (dst, src)) as queue:
+        a, b = _device(dst), _device(src)
+        if a is not None and b is not None and a.number != b.number:
+            a = None if dst.memory_space.host_accessible else a
+            b = None if src.memory_space.host_accessible else b
+            if a is not None and b is not None:
+                _between_devices(queue, dst, src, a, b)
+                return
+        if _same_block(dst, src):
+            _copy_block(queue.space, dst, src)
+        elif a is not None and b is not None:
+            _move(queue.space, dst, src)
+        elif a is not None:
+            _from_host(queue, dst, src)
+        else:
+            _to_host(queue, dst, src)
+
+
+def fill_view(space: CudaSpace, dst: View, value: Any, instance: ExecutionSpace | None) -> None:
+    """Set every element."""
+    if not dst.size:
+        return
+    pattern = np.empty(1, dst.dtype)
+    pattern[0] = int(value) if isinstance(value, int) and dst.dtype.kind in "iu" else value
+    with _queued(space, instance, (dst,)) as queue:
+        content = pattern.view(np.uint8)
+        if dst.span_is_contiguous and dst.mapping is None and (content == content[0]).all():
+            first, last = extent_of_bytes(dst)
+            runtime.memsetAsync(first, int(content[0]), last - first, queue.space.stream)
+            return
+        one = queue.scratch((1,) * dst.rank, dst.dtype)
+        _copy_block(queue.space, one, es.view_of(pattern.reshape(one.shape)))
+        repeated = View._over(
+            one.allocation, one.data_ptr, one.dtype, dst.shape, (0,) * dst.rank, "stride", True,
+            one.space, None,
+        )  # fmt: skip
+        _move(queue.space, dst, repeated)
+
+
+@contextmanager
+def _queued(
+    space: CudaSpace, instance: ExecutionSpace | None, views: tuple[View, ...]
+) -> Iterator[_Queue]:
+    """The queue that a copy goes to: that of an instance, in order, or the default one, waited for.
+
+    Streams of arrays of other libraries are in order with it.
+    """
+    from .interop import after, before
+    from .space import CudaSpace as Own
+
+    own = instance if isinstance(instance, Own) and instance.number == space.number else None
+    if instance is not None and own is None:
+        instance.fence("deep_copy")  # of another space: this copy comes after its work, and blocks
+    queue = _Queue(own or space.root)
+    try:
+        with queue.space.current():
+            if queue.space.parent is not None:
+                queue.space.await_allocations()
+            streams = before(queue.space, views)
+            yield queue
+            after(queue.space, streams)
+            if own is None:
+                runtime.streamSynchronize(queue.space.stream)
+            else:
+                own.hold(views, queue.kept)
+    except ERRORS as error:
+        raise queue.space.fault("deep_copy", error) from error
+
+
+def _device(view: View) -> CudaSpace | None:
+    """The space of the GPU that can address a View's memory; None for memory of the host."""
+    from .memory import CudaMemory
+
+    memory = view.memory_space
+    return memory.space if isinstance(memory, CudaMemory) else None
+
+
+def _same_block(a: View, b: View) -> bool:
+    """Whether the elements of both lie in one block in the same order."""
+    plain = a.mapping is None and b.mapping is None and a.dtype == b.dtype
+    if not (plain and a.span_is_contiguous and b.span_is_contiguous):
+        return False
+    # Strides that are never walked do not count, nor does an order that both reverse.
+    pairs = zip(a.shape, a.strides, b.strides, strict=True)
+    return all(s == t and s > 0 for n, s, t in pairs if n > 1)
+
+
+def _copy_block(space: CudaSpace, dst: View, src: View) -> None:
+    runtime.memcpyAsync(dst.data_ptr, src.data_ptr, src.nbytes, _DEFAULT, space.stream)
+
+
+def _parts(dst: View, src: View) -> Iterator[tuple[View, View]]:
+    """The copy in parts of at most `_PART` bytes, as far as Views can be parted."""
+    whole = max(dst.nbytes, src.nbytes)
+    if whole <= _PART or not dst.rank or dst.mapping is not None or src.mapping is not None:
+        yield dst, src
+        return
+    rows = dst.shape[0]
+    step = max(1, rows * _PART // whole)
+    rest = (es.ALL,) * (dst.rank - 1)
+    for first in range(0, rows, step):
+        piece = ((first, min(first + step, rows)), *rest)
+        yield es.subview(dst, *piece), es.subview(src, *piece)
+
+
+def _from_host(queue: _Queue, dst: View, src: View) -> None:
+    space = queue.space
+    profiling.emit("on_staging", space.pinned.name, dst.nbytes)
+    for target, source in _parts(dst, src):
+        staged = queue.pinned(source.shape, target.dtype)
+        np.asarray(staged)[...] = _host_elements(source)
+        if _same_block(target, staged):
+            _copy_block(space, target, staged)
+        else:
+            arrived = queue.scratch(staged.shape, staged.dtype)
+            _copy_block(space, arrived, staged)
+            _move(space, target, arrived)
+
+
+def _to_host(queue: _Queue, dst: View, src: View) -> None:
+    space = queue.space
+    profiling.emit("on_staging", space.pinned.name, src.nbytes)
+    for target, source in _parts(dst, src):
+        staged = queue.pinned(source.shape, source.dtype)
+        if _same_block(staged, source):
+            _copy_block(space, staged, source)
+        else:
+            packed = queue.scratch(source.shape, source.dtype)
+            _move(space, packed, source)
+            _copy_block(space, staged, packed)
+        runtime.streamSynchronize(space.stream)
+        host = target.memory_space.host_array(target)
+        host[... if target.mapping is None else target.offsets()] = np.asarray(staged)
+        queue.kept.clear()
+
+
+def _host_elements(view: View) -> Any:
+    array = view.memory_space.host_array(view)
+    return array if view.mapping is None else array[view.offsets()]
+
+
+def _between_devices(queue: _Queue, dst: View, src: View, a: CudaSpace, b: CudaSpace) -> None:
+    """Copy between two GPUs: by the link between them where there is one, else by the driver.
+
+    Blocks, for neither GPU's streams know of those of the other one.
+    """
+    a.root.fence("deep_copy")
+    b.root.fence("deep_copy")
+    if _same_block(dst, src):
+        _peer(queue.space, dst, src, a, b)
+        return
+    profiling.emit("on_staging", a.memory.name, src.nbytes)
+    with b.current():
+        packed = _Queue(b).scratch(src.shape, src.dtype)
+        _move(b, packed, src)
+        runtime.streamSynchronize(b.stream)
+    with a.current():
+        arrived = _Queue(a).scratch(src.shape, src.dtype)
+        _peer(queue.space, arrived, packed, a, b)
+        _move(a, dst, arrived)
+        runtime.streamSynchronize(a.stream)
+
+
+def _peer(space: CudaSpace, dst: View, src: View, a: CudaSpace, b: CudaSpace) -> None:
+    with space.current():
+        runtime.memcpyPeerAsync(
+            dst.data_ptr, a.number, src.data_ptr, b.number, src.nbytes, space.stream
+        )
+        runtime.streamSynchronize(space.stream)
+
+
+# -- kernels that move elements -----------------------------------------------------------------
+
+
+def _move1(i: int, dst: Any, src: Any) -> None:
+    dst[i] = src[i]
+
+
+def _move2(i: int, j: int, dst: Any, src: Any) -> None:
+    dst[i, j] = src[i, j]
+
+
+def _move3(i: int, j: int, k: int, dst: Any, src: Any) -> None:
+    dst[i, j, k] = src[i, j, k]
+
+
+def _move4(i: int, j: int, k: int, p: int, dst: Any, src: Any) -> None:
+    dst[i, j, k, p] = src[i, j, k, p]
+
+
+_MOVES = (_move1, _move2, _move3, _move4)
+
+
+def _move(space: CudaSpace, dst: View, src: View) -> None:
+    """Launch a kernel that assigns each element."""
+    if dst.rank == 0:
+        _move(space, _row(dst), _row(src))
+        return
+    if dst.rank > len(_MOVES):
+        if dst.mapping is not None or src.mapping is not None:
+            raise es.ViewError(
+                f"deep_copy: Views '{dst.label}' and '{src.label}' have rank {dst.rank}, and one "
+                f"has a layout of the user's; on a GPU such Views are copied up to rank "
+                f"{len(_MOVES)}. Copy through the host."
+            )
+        shortest = min(range(dst.rank), key=lambda d: dst.shape[d])
+        for n in range(dst.shape[shortest]):
+            part = tuple(n if d == shortest else es.ALL for d in range(dst.rank))
+            _move(space, es.subview(dst, *part), es.subview(src, *part))
+        return
+    policy: Any = es.RangePolicy(dst.shape[0], space=space)
+    if dst.rank > 1:
+        policy = es.MDRangePolicy((0,) * dst.rank, dst.shape, space=space)
+    es.parallel_for(policy, _MOVES[dst.rank - 1], dst, src, label="deep_copy")
+
+
+def _row(view: View) -> View:
+    return View._over(
+        view.allocation, view.data_ptr, view.dtype, (1,), (1,), "right", view.is_readonly,
+        view.space, None,
+    )  # fmt: skip
