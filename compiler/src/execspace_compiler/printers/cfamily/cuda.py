@@ -26,6 +26,7 @@ struct _half {
     _half(const _half &) = default;
     _half &operator=(const _half &) = default;
     _ES_INLINE _half(const volatile _half &o) : bits(o.bits) {}
+    _ES_INLINE _half &operator=(const volatile _half &o) { bits = o.bits; return *this; }
     _ES_INLINE void operator=(const _half &o) volatile { bits = o.bits; }
     _ES_INLINE _half(float x) { asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x)); }
     template <typename T> _ES_INLINE _half(T x) {
