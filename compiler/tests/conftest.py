@@ -1,8 +1,10 @@
-"""Lowering kernels without a space: what the compiler's own tests share."""
+"""Lowering kernels without a space, and building text: what the compiler's own tests share."""
 
 from __future__ import annotations
 
 import inspect
+import re
+import warnings
 
 import pytest
 
@@ -56,3 +58,75 @@ def line():
         return first + next(n for n, code in enumerate(lines) if text in code)
 
     return find
+
+
+# -- generated text of the C family ---------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def build_opencl():
+    """``build_opencl(source)`` compiles with the first OpenCL device: names of the kernels."""
+    cl = pytest.importorskip("pyopencl", reason="pyopencl is not installed")
+    try:
+        devices = [d for p in cl.get_platforms() for d in p.get_devices() if d.double_fp_config]
+    except cl.Error as error:
+        pytest.skip(f"no OpenCL platform: {error}")
+    if not devices:
+        pytest.skip("no OpenCL device with float64")
+    context = cl.Context(devices[:1])
+
+    def run(source):
+        if "cl_khr_fp16" in source and "cl_khr_fp16" not in devices[0].extensions:
+            pytest.skip(f"device {devices[0].name} has no float16")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what compilers say to a text that they accept
+            program = cl.Program(context, source).build(["-cl-std=CL1.2"], cache_dir=False)
+        return set(program.kernel_names.split(";"))
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def build_cuda():
+    """``build_cuda(source)`` compiles with NVRTC, which needs no GPU: names of the kernels.
+
+    Machine code for compute capabilities 8.0 and 9.0.
+    """
+    reason = "CuPy is not installed: pip install cupy-cuda13x nvidia-cuda-nvrtc"
+    nvrtc = pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason=reason)
+    try:
+        nvrtc.getVersion()
+    except RuntimeError as error:  # raised where CuPy does not find the library
+        pytest.skip(f"NVRTC is not installed: {error}")
+
+    def run(source):
+        found = []
+        for target in ("sm_80", "sm_90"):
+            program = nvrtc.createProgram(source, "kernel.cu", (), ())
+            try:
+                nvrtc.compileProgram(program, (f"-arch={target}", "-std=c++17"))
+                code = nvrtc.getCUBIN(program)
+            except nvrtc.NVRTCError:
+                pytest.fail(f"{target}: {nvrtc.getProgramLog(program)}\n{source}")
+            finally:
+                nvrtc.destroyProgram(program)
+            sections = re.findall(rb"\0\.text\.(\w+)(?=\0)", code)
+            found.append({name.decode() for name in sections})
+        assert found[0] == found[1]
+        return found[0]
+
+    return run
+
+
+@pytest.fixture(params=["opencl", "cuda"])
+def dialect(request):
+    """Every dialect of the C family."""
+    from execspace_compiler.printers.cfamily import cuda, dialects
+
+    return {"opencl": dialects.OPENCL, "cuda": cuda.CUDA}[request.param]
+
+
+@pytest.fixture
+def build(request, dialect):
+    """``build(source)`` compiles text in `dialect`: names of the kernels."""
+    return request.getfixturevalue(f"build_{dialect.name}")
