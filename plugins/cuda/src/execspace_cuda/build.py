@@ -74,7 +74,8 @@ def compile_text(source: str, options: Sequence[str]) -> bytes:
             raise CompileError(nvrtc.getProgramLog(program)) from None
         if any(o.startswith("-arch=sm_") for o in options):
             return bytes(nvrtc.getCUBIN(program))
-        return str(nvrtc.getPTX(program)).encode()
+        found = nvrtc.getPTX(program)  # bytes or text, as the version of CuPy has it
+        return found.encode() if isinstance(found, str) else bytes(found)
     finally:
         nvrtc.destroyProgram(program)
 
