@@ -54,10 +54,13 @@ def units_text(spec: LaunchSpec, order: Sequence[int], flat: bool) -> str:
     return f"{total} if {some} else 0"
 
 
-def overlap_text(lowered: Lowered) -> str:
-    """Expression of whether Views overlap that the usual text takes for disjoint ones."""
+def overlap_text(lowered: Lowered, scans: bool = False) -> str:
+    """Expression of whether Views overlap that the usual text takes for disjoint ones.
+
+    With `scans` that of a parallel_scan takes some, too.
+    """
     arguments = lowered.body.parameters[lowered.leading :]
-    pairs = ((arguments.index(a), arguments.index(b)) for a, b in pairs_to_check(lowered))
+    pairs = ((arguments.index(a), arguments.index(b)) for a, b in pairs_to_check(lowered, scans))
     return " or ".join(f"may_overlap(a{n}, a{m})" for n, m in pairs) or "False"
 
 
@@ -67,7 +70,7 @@ def value_texts(field: Field) -> list[str]:
     match field.what:
         case "bound":
             return [f"b{n}"]
-        case "units" | "items":
+        case "units" | "items" | "tiles" | "epoch":
             return [field.what]
         case "stride":
             return [f"a{n}.strides[{d}]"]

@@ -120,6 +120,7 @@ from .errors import (
     ViewError,
     ViewIndexError,
 )
+from .explaining import Explanation, explain
 from .filling import fill_random
 from .histograms import histogram
 from .hookspecs import hookimpl
@@ -190,6 +191,7 @@ __all__ = [
     "DualView",
     "ExecspaceError",
     "ExecutionSpace",
+    "Explanation",
     "FirstLoc",
     "HealthCheck",
     "HostSort",
@@ -308,6 +310,7 @@ __all__ = [
     "create_mirror_view_and_copy",
     "deep_copy",
     "default_space",
+    "explain",
     "fence",
     "fill_random",
     "float16",

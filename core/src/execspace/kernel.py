@@ -90,6 +90,12 @@ class Kernel:
     def __repr__(self) -> str:
         return f"<kernel '{self.name}'>"
 
+    def explain(self, policy: Any, /, *args: Any, **options: Any) -> Any:
+        """What a launch would run: `execspace.explain` of this kernel."""
+        from .explaining import explain
+
+        return explain(policy, self, *args, **options)
+
     def variant(self, given: tuple[str, ...]) -> Kernel:
         """The same kernel with some parameters given beforehand; plans are kept per variant."""
         if not given:

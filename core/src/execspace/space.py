@@ -116,7 +116,11 @@ class LaunchSpec:
 
 
 class Plan(Protocol):
-    """A kernel compiled for one LaunchSpec."""
+    """A kernel compiled for one LaunchSpec.
+
+    For `explain` it may have `spec`, `source` (the generated text) and `figures` (name of each
+    compiled function -> what is known of it, in numbers).
+    """
 
     @property
     def space(self) -> ExecutionSpace:

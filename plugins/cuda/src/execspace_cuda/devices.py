@@ -106,7 +106,7 @@ class Faults:
                 " EXECSPACE_CUDA_BLOCKING=1 reports a fault at the launch that it stems from."
             )  # fmt: skip
             return ContextLostError(f"{self.lost}{more}")
-        if status == _OUT_OF_MEMORY:
+        if status == _OUT_OF_MEMORY or isinstance(error, MemoryError):
             return MemoryError(
                 f"{what}: {device} has not enough memory ({error}). Drop Views that are no longer "
                 f"needed, or make the launch smaller."
@@ -123,6 +123,8 @@ def _name(number: int) -> str:
 
 def _culprits(launches: list[str]) -> str:
     found = list(dict.fromkeys(launches))
+    labelled = {name.partition(" (")[0] for name in found if " (" in name}
+    found = [name for name in found if name not in labelled]
     if not found:
         return "A fault of work that execspace did not launch"
     if len(found) == 1:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import math
 import sys
 import time
 from collections.abc import Callable
@@ -20,10 +19,11 @@ from execspace_compiler import ir
 from execspace_compiler.assertions import failure
 from execspace_compiler.devices import DeviceText, device_text
 from execspace_compiler.diagnostics import Diagnostic
-from execspace_compiler.overlap import written_pairs
+from execspace_compiler.overlap import reads_after_writing, written_pairs
 from execspace_compiler.pipeline import Lowered, lower_kernel
 from execspace_compiler.printers.cfamily.collectives import ROWS, SLOT
 from execspace_compiler.printers.cfamily.cuda import CUDA
+from execspace_compiler.printers.cfamily.lookback import scratch_bytes
 from execspace_compiler.results import check_out, result_maker
 
 from .build import Program
@@ -115,9 +115,12 @@ class _Launch:
         self.group = BLOCK
         if lowered.reduction is not None:
             state = sum(max(s.type.itemsize, 8) for s in lowered.reduction.states)
-            fitting = _SHARED // max(state, 1) if self.spec.array_shape is None else _GROUP
-            self.group = min(_GROUP, 1 << max(5, int(math.log2(max(fitting, 1)))))
-        self.disjoint = bool(written_pairs(lowered))
+            per_thread = state * (5 if self.spec.pattern == "scan" else 1)
+            fitting = _SHARED // per_thread if self.spec.array_shape is None else _GROUP
+            self.group = min(_GROUP, 1 << max(5, fitting.bit_length() - 1))
+        # Views that overlap make a difference only where a thread reads after it has stored.
+        several = self.spec.pattern == "scan" or reads_after_writing(lowered)
+        self.disjoint = bool(written_pairs(lowered, scans=True)) and several
         self.programs: dict[tuple[bool, bool], Program] = {}
         self.usual = self.program(True, self.disjoint)
         self.entry = self.usual.text.entry
@@ -172,9 +175,16 @@ class _Launch:
         ]
         watched = self.watched or self.blocking
         run = "watch" if watched else "reduce" if self.reduces else "launch"
-        source = caller_text(text, run=run, foreign=foreign, instance=space.parent is not None)
+        source = caller_text(
+            text,
+            run=run,
+            foreign=foreign,
+            instance=space.parent is not None,
+            disjoint=self.disjoint,
+        )
         scope: dict[str, Any] = {
             **names_used(self.lowered), "launch": self, "frames": [], "usual": self.usual,
+            "function": self.usual.functions[0],
             "make_frame": self.make_frame, "pack": packer(text), "driver": driver.launchKernel,
             "stream": space.stream, "space": space, "errors": ERRORS, "before": before,
             "after": after, "recent": space.recent.append, "kernel": self.name,
@@ -210,8 +220,7 @@ class _Launch:
         try:
             with space.current(), space.stream_object:
                 if self.reduces:
-                    scratch = space.memory.block(self._scratch_size())
-                    runtime.memsetAsync(scratch.ptr, 0, ROWS, space.stream)
+                    scratch = self._scratch(ROWS if entry.tile else self._scratch_size())
                     kept.append(scratch)
                     fixed.append(int(scratch.ptr))
                     if not self.spec.out:
@@ -228,7 +237,7 @@ class _Launch:
                     fixed.insert(0, int(status.ptr))
         except ERRORS_OR_MEMORY as error:
             raise space.fault(f"Kernel {self.name}", error) from error
-        frame = Frame(record_size(self.usual.text), len(entry.buffers), fixed, tuple(kept))
+        frame = Frame(record_size(self.usual.text), len(entry.buffers), fixed, kept)
         if result is not None:
             frame.result = [
                 result[n * SLOT : n * SLOT + t.itemsize].view(t) for n, t in enumerate(self.dtypes)
@@ -236,6 +245,29 @@ class _Launch:
             if self.shape is not None:
                 frame.result = result
         return frame
+
+    def _scratch(self, nbytes: int) -> Any:
+        """Memory for partial results; counts and flags in it begin with zero."""
+        block = self.space.memory.block(nbytes)
+        zeros = nbytes if self.entry.tile else ROWS
+        runtime.memsetAsync(block.ptr, 0, zeros, self.space.stream)
+        return block
+
+    def room(self, frame: Frame, units: int) -> tuple[int, int]:
+        """Tiles that the scratch memory of a scan has room for, and the number of the launch."""
+        tiles = self.blocks(units)
+        if tiles > frame.tiles:
+            space = self.space
+            try:
+                with space.current(), space.stream_object:
+                    # What is given back is used by later work of the same stream only.
+                    frame.kept[0] = self._scratch(scratch_bytes(tiles, self.entry.states))
+            except ERRORS_OR_MEMORY as error:
+                raise space.fault(f"Kernel {self.name}", error) from error
+            frame.give(1 if self.entry.status else 0, int(frame.kept[0].ptr))
+            frame.tiles = tiles
+        frame.epoch += 1
+        return frame.tiles, frame.epoch
 
     def _scratch_size(self) -> int:
         entry = self.entry
@@ -245,6 +277,8 @@ class _Launch:
 
     def blocks(self, units: int) -> int:
         """Blocks of a reduction or scan."""
+        if self.entry.tile:
+            return max(1, -(-units // self.entry.tile))
         most = self.space.units * (_BLOCKS_PER_UNIT if self.shape is None else 1)
         return max(1, min(-(-units // self.group), most))
 
@@ -262,9 +296,19 @@ class _Launch:
         except ERRORS as error:
             self._retry(error, function, blocks, group, frame)
 
-    def again(self, error: Any, program: Program, units: int, frame: Frame) -> None:
-        """A parallel_for that the driver did not take."""
-        self._retry(error, program.functions[0], -(-units // BLOCK), BLOCK, frame)
+    def again(self, error: Any, units: int, frame: Frame) -> None:
+        """A usual parallel_for that the driver did not take."""
+        self._retry(error, self.usual.functions[0], -(-units // BLOCK), BLOCK, frame)
+
+    def unusual(self, units: int, frame: Frame, overlap: bool) -> None:
+        """A parallel_for over very many units, or on Views that overlap."""
+        self._for(self.other(units, overlap), units, frame)
+
+    def _for(self, program: Program, units: int, frame: Frame) -> None:
+        blocks = -(-units // BLOCK)
+        if units >= 1 << 32:  # its threads go on with the stride of the grid
+            blocks = _MOST_ITEMS // BLOCK
+        self.enqueue(program.functions[0], blocks, BLOCK, frame)
 
     def _retry(self, error: Any, function: int, blocks: int, group: int, frame: Frame) -> None:
         """Launch once more if only the calling thread had no context, else raise."""
@@ -314,13 +358,19 @@ class _Launch:
         if self.reduces:
             result = self.reduce(program, units, frame)
         elif units:
-            self.enqueue(program.functions[0], -(-units // BLOCK), BLOCK, frame)
+            self._for(program, units, frame)
         space.synchronize(f"Kernel {self.name}")
         if self.lowered.prints:
-            ctypes.CDLL(None).fflush(None)
+            _flush()
         if status is not None:
             runtime.memcpy(table.ctypes.data, status.ptr, table.nbytes, 2)
             if table[0]:
                 code, *indices = table[1:].tolist()
                 raise failure(self.lowered.kernel.name, self.lowered.assertions, code, indices)
         return result
+
+
+def _flush() -> None:
+    """Write out what C's library holds of the text that kernels printed."""
+    library = ctypes.cdll.msvcrt if sys.platform == "win32" else ctypes.CDLL(None)
+    library.fflush(None)

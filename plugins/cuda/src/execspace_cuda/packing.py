@@ -32,15 +32,23 @@ class Frame:
     buffer : bytearray
     parameters : int
         Address of the table of addresses.
-    kept : tuple
+    kept : list
         What must live as long: memory that is always given, behind what is packed anew.
+    result : Any
+        Where the host finds the result of a reduction.
+    tiles : int
+        Of a scan in one pass, that its scratch memory has room for.
+    epoch : int
+        Launches of such a scan with this frame.
     """
 
-    __slots__ = ("_owners", "buffer", "kept", "parameters", "result")
+    __slots__ = ("_fixed", "_owners", "buffer", "epoch", "kept", "parameters", "result", "tiles")
 
-    def __init__(self, record: int, pointers: int, fixed: Sequence[int], kept: Any = ()) -> None:
+    def __init__(self, record: int, pointers: int, fixed: Sequence[int], kept: list[Any]) -> None:
         self.kept = kept
         self.result: Any = None
+        self.tiles = self.epoch = 0
+        self._fixed = record + 8 * pointers
         count = pointers + len(fixed)
         self.buffer = bytearray(record + 8 * count)
         struct.pack_into(f"={len(fixed)}Q", self.buffer, record + 8 * pointers, *fixed)
@@ -50,13 +58,19 @@ class Frame:
         self.parameters = places.buffer_info()[0]
         self._owners = view, places
 
+    def give(self, n: int, address: int) -> None:
+        """Replace an address that is always given."""
+        struct.pack_into("=Q", self.buffer, self._fixed + 8 * n, address)
+
 
 def record_size(text: DeviceText) -> int:
     """Bytes of the struct of numbers."""
     return struct.calcsize(text.entry.format)
 
 
-def caller_text(text: DeviceText, *, run: str, foreign: Sequence[int], instance: bool) -> str:
+def caller_text(
+    text: DeviceText, *, run: str, foreign: Sequence[int], instance: bool, disjoint: bool
+) -> str:
     """The function `call(bounds, args)`.
 
     Parameters
@@ -69,6 +83,8 @@ def caller_text(text: DeviceText, *, run: str, foreign: Sequence[int], instance:
         Arguments that are arrays of other libraries.
     instance : bool
         The launch goes to a stream of its own.
+    disjoint : bool
+        The usual text is for Views that do not overlap.
     """
     lowered, entry = text.lowered, text.entry
     values = [v for f in entry.fields for v in value_texts(f)]
@@ -79,10 +95,10 @@ def caller_text(text: DeviceText, *, run: str, foreign: Sequence[int], instance:
         lines.append("    items = launch.items(units)")
     if run == "launch":
         lines.append("    if not units: return None")
-    overlap = overlap_text(lowered)
-    most = f"{1 << 32}"
+    overlap = overlap_text(lowered, scans=True) if disjoint else "False"
     lines += [
         "    frame = frames.pop() if frames else make_frame()",
+        *["    tiles, epoch = launch.room(frame, units)"] * bool(entry.tile),
         f"    try: pack(frame.buffer, 0, {', '.join([*values, *pointers])})",
         "    except wrong as error: raise OverflowError(str(error)) from None",
     ]
@@ -91,16 +107,18 @@ def caller_text(text: DeviceText, *, run: str, foreign: Sequence[int], instance:
     if foreign:
         lines.append(f"    streams = before(space, ({', '.join(f'a{n}' for n in foreign)},))")
     lines.append("    recent(kernel)")
-    usual = f"units < {most}" if overlap == "False" else f"units < {most} and not ({overlap})"
-    lines.append(f"    program = usual if {usual} else launch.other(units, {overlap})")
+    unusual = f"units >= {1 << 32}" + ("" if overlap == "False" else f" or {overlap}")
     if run == "launch":
         size = f"(units + {BLOCK - 1}) // {BLOCK}, 1, 1, {BLOCK}, 1, 1, 0"
         lines += [
-            f"    try: driver(program.functions[0], {size}, stream, frame.parameters, 0)",
-            "    except errors as error: launch.again(error, program, units, frame)",
+            f"    if {unusual}: launch.unusual(units, frame, {overlap})",
+            "    else:",
+            f"        try: driver(function, {size}, stream, frame.parameters, 0)",
+            "        except errors as error: launch.again(error, units, frame)",
             "    result = None",
         ]
     else:
+        lines.append(f"    program = launch.other(units, {overlap}) if {unusual} else usual")
         lines.append(f"    result = launch.{run}(program, units, frame)")
     lines.append("    frames.append(frame)")
     if foreign:

@@ -39,7 +39,10 @@ def claims(source: Any) -> str | None:
         return None
     from .claiming import device_of
 
-    device = device_of(source)
+    try:
+        device = device_of(source)
+    except Exception:  # an array that cannot say where it is; whoever wraps it tells why
+        return None
     return None if device is None else "cuda" if device == 0 else f"cuda:{device}"
 
 

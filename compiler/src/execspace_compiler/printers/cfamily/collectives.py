@@ -3,7 +3,8 @@
 A reduction is one kernel: each work-item walks its units, the group joins by a tree in a fixed
 order, and the group that comes last joins the partial results of all groups, in their order.
 A scan is two: the first finds the total of each group's share and turns them into prefixes, the
-second walks the shares again. Results do not depend on which group comes when.
+second walks the shares again. Where groups make progress of their own it is one: `lookback.py`.
+Results do not depend on which group comes when.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from ...pipeline import Lowered
 from ...reductions import ARRAY, Reduction
 from ...results import result_shape
 from ...types import INDEX, Record, Scalar, ViewTy
+from .lookback import items_of, scan_lines
 from .printer import CPrinter
 
 Kernel = tuple[str, list[str], list[str]]  # name, body, parameters beside the arguments
@@ -43,6 +45,12 @@ class Collectives:
         self.outs = outs
         self.once = once
         self.results = 0
+        self.tile = 0
+        if lowered.spec.pattern == "scan" and self.dialect.lane_barrier:
+            size = sum(max(s.type.itemsize, 8) for s in self.reduction.states)
+            functions = (lowered.body, *lowered.functions)
+            expressions = sum(len(ir.walk_expressions(f.body)) for f in functions)
+            self.tile = group * items_of(size, group, expressions)
         self.long = self.dialect.types["int64"]
 
     @property
@@ -54,12 +62,15 @@ class Collectives:
     def kernels(self, passed: list[str]) -> list[Kernel]:
         """All kernels, in the order in which they are launched."""
         if self.lowered.reduction is None and self.flat and self.once:
-            call = self._walk("_work", [], passed, ("_unit", "_unit + 1"))
+            call = self.walk("_work", [], passed, ("_unit", "_unit + 1"))
             unit = f"const {self.long} _unit = {self.dialect.item_id};"
             return [("es_for", [unit, f"if (_unit < _a._units) {call};"], [])]
         if self.lowered.reduction is None:
-            return [("es_for", [*self._share(), self._walk("_work", [], passed) + ";"], [])]
+            return [("es_for", [*self._share(), self.walk("_work", [], passed) + ";"], [])]
         scratch = [f"{self.dialect.outer}{self.dialect.types['uint8']} *_scratch"]
+        if self.lowered.spec.pattern == "scan" and self.tile:
+            lines = scan_lines(self, passed, self.tile // self.group)
+            return [("es_scan", lines, [*scratch, *self._result_parameter()])]
         if self.lowered.spec.pattern == "scan":
             return [
                 ("es_totals", self._totals(passed), scratch),
@@ -88,7 +99,7 @@ class Collectives:
             f"const {long} _f1 = (_part + 1) * _a._units / _parts;",
         ]
 
-    def _walk(
+    def walk(
         self,
         function: str,
         states: list[str],
@@ -103,54 +114,64 @@ class Collectives:
 
     # -- states -----------------------------------------------------------------------------------
 
-    def _type(self) -> str:
+    def type(self) -> str:
+        """Type of a state."""
         return self.printer.result_type(self.printer.functions["_merge"].result)
 
-    def _parts(self, state: str) -> list[str]:
+    def parts(self, state: str) -> list[str]:
         """Numbers of a state that is held in a variable."""
         if len(self.reduction.states) == 1:
             return [state]
         return [f"{state}.f{n}" for n in range(len(self.reduction.states))]
 
-    def _identity(self, name: str) -> list[str]:
+    def identity(self, name: str) -> list[str]:
         """Statements that declare a state and set it to the identity."""
         values = [self.printer.const(s.identity) for s in self.reduction.states]
-        pairs = zip(self._parts(name), values, strict=True)
-        return [f"{self._type()} {name};", *(f"{p} = {v};" for p, v in pairs)]
+        pairs = zip(self.parts(name), values, strict=True)
+        return [f"{self.type()} {name};", *(f"{p} = {v};" for p, v in pairs)]
 
-    def _merged(self, a: str, b: str) -> str:
-        args = ", ".join([*self._parts(a), *self._parts(b)])
+    def merged(self, a: str, b: str) -> str:
+        """Expression of two states joined."""
+        args = ", ".join([*self.parts(a), *self.parts(b)])
         return f"{self.printer.function_name('_merge')}({args})"
 
-    def _row(self, n: int, group: str) -> str:
-        """Number n of a group's partial result in memory."""
+    def _row(self, group: str) -> str:
+        """Address of a group's partial result in memory."""
+        return f"_scratch + {ROWS} + ({group}) * {len(self.reduction.states) * SLOT}"
+
+    def _number(self, n: int, row: str) -> str:
+        """Number n of a state in memory."""
         kind = self.printer.stored(self.reduction.states[n].type)
-        space = self.dialect.outer
-        place = f"_scratch + {ROWS} + (({group}) * {len(self.reduction.states)} + {n}) * {SLOT}"
         # Other groups write it: no copy of it may be kept.
-        return f"(*(volatile {space}{kind} *)({place}))"
+        return f"(*(volatile {self.dialect.outer}{kind} *)({row} + {n * SLOT}))"
+
+    def store_at(self, state: str, row: str) -> list[str]:
+        """Statements that store a state at an address that other groups read."""
+        lines: list[str] = []
+        for n, (s, part) in enumerate(zip(self.reduction.states, self.parts(state), strict=True)):
+            place = self._number(n, row)
+            if s.type.kind == "c":
+                lines += [f"{place}.{p} = {part}.{p};" for p in ("re", "im")]
+            else:
+                lines.append(f"{place} = {part};")
+        return lines
+
+    def load_from(self, state: str, row: str) -> list[str]:
+        """Statements that load a state from an address that other groups write."""
+        lines: list[str] = []
+        for n, (s, part) in enumerate(zip(self.reduction.states, self.parts(state), strict=True)):
+            place = self._number(n, row)
+            if s.type.kind == "c":
+                lines += [f"{part}.{p} = {place}.{p};" for p in ("re", "im")]
+            else:
+                lines.append(f"{part} = {place}{' != 0' if s.type.kind == 'b' else ''};")
+        return lines
 
     def _store_row(self, state: str, group: str) -> list[str]:
-        pairs = enumerate(zip(self.reduction.states, self._parts(state), strict=True))
-        lines: list[str] = []
-        for n, (s, part) in pairs:
-            lines += self._store_volatile(n, group, part, s.type)
-        return lines
-
-    def _store_volatile(self, n: int, group: str, value: str, t: Scalar) -> list[str]:
-        if t.kind != "c":
-            return [f"{self._row(n, group)} = {value};"]
-        return [f"{self._row(n, group)}.{p} = {value}.{p};" for p in ("re", "im")]
+        return self.store_at(state, self._row(group))
 
     def _load_row(self, state: str, group: str) -> list[str]:
-        lines = []
-        for n, (s, part) in enumerate(zip(self.reduction.states, self._parts(state), strict=True)):
-            row = self._row(n, group)
-            if s.type.kind == "c":
-                lines += [f"{part}.{p} = {row}.{p};" for p in ("re", "im")]
-            else:
-                lines.append(f"{part} = {row}{' != 0' if s.type.kind == 'b' else ''};")
-        return lines
+        return self.load_from(state, self._row(group))
 
     # -- groups -----------------------------------------------------------------------------------
 
@@ -159,7 +180,7 @@ class Collectives:
         if self.group == 1:
             return []
         return [
-            f"{d.group}{self._type()} _shared[{self.group}];",
+            f"{d.group}{self.type()} _shared[{self.group}];",
             f"const int _lid = (int){d.local_id};",
         ]
 
@@ -172,7 +193,7 @@ class Collectives:
             f"for (int _w = 1; _w < {self.group}; _w *= 2) {{",
             f"    {self.dialect.barrier}",
             f"    if (_lid % (2 * _w) == 0 && _lid + _w < {self.group})",
-            f"        _shared[_lid] = {self._merged('_shared[_lid]', '_shared[_lid + _w]')};",
+            f"        _shared[_lid] = {self.merged('_shared[_lid]', '_shared[_lid + _w]')};",
             "}",
             self.dialect.barrier,
             f"{state} = _shared[0];",
@@ -200,30 +221,31 @@ class Collectives:
             return lines
         return ["if (_lid == 0) {", *("    " + line for line in lines), "}"]
 
-    def _reset_count(self) -> str:
+    def reset_count(self) -> str:
+        """Statement that sets the count of groups to nothing."""
         kind = self.dialect.types["int32"]
         return f"*(volatile {self.dialect.outer}{kind} *)_scratch = 0;"
 
     def _reduce(self, passed: list[str]) -> list[str]:
         d = self.dialect
-        lines = [*self._group_array(), *self._share(), *self._identity("_start")]
-        call = self._walk("_work", self._parts("_start"), passed)
-        lines += [f"{self._type()} _s = {call};", *self._group_join("_s")]
+        lines = [*self._group_array(), *self._share(), *self.identity("_start")]
+        call = self.walk("_work", self.parts("_start"), passed)
+        lines += [f"{self.type()} _s = {call};", *self._group_join("_s")]
         lines += self._only_first(self._store_row("_s", d.group_id))
         lines += [*self._is_last(), "if (_last) {"]
-        join = [f"const {self.long} _groups = {d.groups};", *self._identity("_t")]
+        join = [f"const {self.long} _groups = {d.groups};", *self.identity("_t")]
         first, last = "0", "_groups"
         if self.group > 1:
             first = f"_groups * _lid / {self.group}"
             last = f"_groups * (_lid + 1) / {self.group}"
         join += [
             f"for ({self.long} _g = {first}; _g < {last}; ++_g) {{",
-            f"    {self._type()} _other;",
+            f"    {self.type()} _other;",
             *("    " + line for line in self._load_row("_other", "_g")),
-            f"    _t = {self._merged('_t', '_other')};",
+            f"    _t = {self.merged('_t', '_other')};",
             "}",
             *self._group_join("_t"),
-            *self._only_first([*self._store_result("_t"), self._reset_count()]),
+            *self._only_first([*self.store_result("_t"), self.reset_count()]),
         ]
         return [*lines, *("    " + line for line in join), "}"]
 
@@ -234,11 +256,11 @@ class Collectives:
             return []
         return [f"{self.dialect.outer}{self.dialect.types['uint8']} *_result"]
 
-    def _store_result(self, state: str) -> list[str]:
+    def store_result(self, state: str) -> list[str]:
         """Statements that store the result of a state where the host or the user looks."""
         function = self.printer.functions["_result"]
         kind = self.printer.result_type(function.result)
-        args = ", ".join(self._parts(state))
+        args = ", ".join(self.parts(state))
         call = f"{self.printer.function_name('_result')}({args})"
         types = _scalars(function)
         parts = ["_r"] if len(types) == 1 else [f"_r.f{n}" for n in range(len(types))]
@@ -291,66 +313,66 @@ class Collectives:
     def _totals(self, passed: list[str]) -> list[str]:
         """Total of each group's share; the last group turns them into prefixes."""
         d = self.dialect
-        lines = [*self._group_array(), *self._group_share(), *self._identity("_carry")]
+        lines = [*self._group_array(), *self._group_share(), *self.identity("_carry")]
         if self.group == 1:
-            call = self._walk("_totals", self._parts("_carry"), passed, ("_begin", "_end"))
+            call = self.walk("_totals", self.parts("_carry"), passed, ("_begin", "_end"))
             lines.append(f"_carry = {call};")
         else:
             lines += [
                 f"for ({self.long} _base = _begin; _base < _end; _base += {self.group * TILE}) {{",
                 *("    " + line for line in self._tile(passed)),
                 *("    " + line for line in self._group_join("_s")),
-                f"    _carry = {self._merged('_carry', '_s')};",
+                f"    _carry = {self.merged('_carry', '_s')};",
                 "}",
             ]
         lines += self._only_first(self._store_row("_carry", d.group_id))
         prefixes = [
-            *self._identity("_t"),
+            *self.identity("_t"),
             f"for ({self.long} _g = 0; _g < _groups; ++_g) {{",
-            f"    {self._type()} _own;",
+            f"    {self.type()} _own;",
             *("    " + line for line in self._load_row("_own", "_g")),
             *("    " + line for line in self._store_row("_t", "_g")),
-            f"    _t = {self._merged('_t', '_own')};",
+            f"    _t = {self.merged('_t', '_own')};",
             "}",
-            self._reset_count(),
+            self.reset_count(),
         ]
         lines += [*self._is_last(), "if (_last) {"]
         return [*lines, *("    " + line for line in self._only_first(prefixes)), "}"]
 
     def _tile(self, passed: list[str]) -> list[str]:
         """Statements that join a work-item's units of a tile: `_s`, from `_u0` to `_u1`."""
-        call = self._walk("_totals", self._parts("_start"), passed, ("_u0", "_u1"))
+        call = self.walk("_totals", self.parts("_start"), passed, ("_u0", "_u1"))
         return [
             f"const {self.long} _at = _base + _lid * {TILE};",
             f"const {self.long} _u0 = _at < _end ? _at : _end;",
             f"const {self.long} _u1 = _at + {TILE} < _end ? _at + {TILE} : _end;",
-            *self._identity("_start"),
-            f"{self._type()} _s = {call};",
+            *self.identity("_start"),
+            f"{self.type()} _s = {call};",
         ]
 
     def _scan(self, passed: list[str]) -> list[str]:
         d = self.dialect
-        lines = [*self._group_array(), *self._group_share(), f"{self._type()} _carry;"]
+        lines = [*self._group_array(), *self._group_share(), f"{self.type()} _carry;"]
         lines += self._load_row("_carry", d.group_id)
         if self.group == 1:
-            call = self._walk("_work", self._parts("_carry"), passed, ("_begin", "_end"))
+            call = self.walk("_work", self.parts("_carry"), passed, ("_begin", "_end"))
             lines.append(f"_carry = {call};")
         else:
-            call = self._walk("_work", self._parts("_before"), passed, ("_u0", "_u1"))
+            call = self.walk("_work", self.parts("_before"), passed, ("_u0", "_u1"))
             tile = [
                 *self._tile(passed),
                 "_shared[_lid] = _s;",
                 d.barrier,
                 f"for (int _w = 1; _w < {self.group}; _w *= 2) {{",
-                f"    {self._type()} _sum = _shared[_lid];",
-                f"    if (_lid >= _w) _sum = {self._merged('_shared[_lid - _w]', '_sum')};",
+                f"    {self.type()} _sum = _shared[_lid];",
+                f"    if (_lid >= _w) _sum = {self.merged('_shared[_lid - _w]', '_sum')};",
                 f"    {d.barrier}",
                 "    _shared[_lid] = _sum;",
                 f"    {d.barrier}",
                 "}",
-                f"{self._type()} _before = _carry;",
-                f"if (_lid > 0) _before = {self._merged('_carry', '_shared[_lid - 1]')};",
-                f"_carry = {self._merged('_carry', f'_shared[{self.group - 1}]')};",
+                f"{self.type()} _before = _carry;",
+                f"if (_lid > 0) _before = {self.merged('_carry', '_shared[_lid - 1]')};",
+                f"_carry = {self.merged('_carry', f'_shared[{self.group - 1}]')};",
                 d.barrier,
                 f"{call};",
             ]
@@ -359,7 +381,7 @@ class Collectives:
                 *("    " + line for line in tile),
                 "}",
             ]
-        store = self._only_first(self._store_result("_carry"))
+        store = self._only_first(self.store_result("_carry"))
         return [*lines, "if (_group == _groups - 1) {", *("    " + s for s in store), "}"]
 
     # -- array reductions -------------------------------------------------------------------------
@@ -385,7 +407,7 @@ class Collectives:
             *self._share(),
             f"{self.printer.array(ARRAY, array)};",
             f"{each} {name}[_e] = {identity};",
-            self._walk("_work", [name], passed) + ";",
+            self.walk("_work", [name], passed) + ";",
             f"{each} {self._array_place(self.dialect.item_id, '_e')} = {name}[_e];",
         ]
 
@@ -399,9 +421,9 @@ class Collectives:
         lines = [
             f"for ({self.long} _e = {d.item_id}; _e < {size};",
             f"     _e += {d.groups} * {d.group_size}) {{",
-            *("    " + line for line in self._identity("_t")),
+            *("    " + line for line in self.identity("_t")),
             f"    for ({self.long} _k = 0; _k < _a._items; ++_k)",
-            f"        _t = {self._merged('_t', other)};",
+            f"        _t = {self.merged('_t', other)};",
         ]
         function = self.printer.functions["_result"]
         (t,) = _scalars(function)

@@ -46,7 +46,8 @@ static _ES_INLINE _half _as_half(unsigned short bits) { _half h; h.bits = bits; 
 
 _WORDS = (
     frozenset(
-        """alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t
+        """alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t
+    char16_t
     char32_t class compl concept const consteval constexpr constinit const_cast continue co_await
     co_return co_yield decltype default delete do double dynamic_cast else enum explicit export
     extern false float for friend goto if inline int long mutable namespace new noexcept not not_eq
@@ -124,4 +125,11 @@ CUDA = Dialect(
     reserved=_WORDS,
     reserved_form=_FORM,
     addresses=True,
+    handover='asm volatile("fence.acq_rel.gpu;" : : : "memory");',
+    lane_barrier="__syncwarp();",
+    in_order=True,  # NVIDIA's own CUB relies on it
+    pair_load='asm volatile("ld.volatile.v2.u64 {{%0, %1}}, [%2];" '
+    ': "=l"({a}), "=l"({b}) : "l"({p}) : "memory");',
+    pair_store='asm volatile("st.volatile.v2.u64 [%0], {{%1, %2}};" '
+    ': : "l"({p}), "l"({a}), "l"({b}) : "memory");',
 )  # fmt: skip

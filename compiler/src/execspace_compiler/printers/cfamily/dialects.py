@@ -55,6 +55,16 @@ class Dialect:
     addresses : bool
         Pointers are addresses, so kernels get that of a View's first element. Otherwise they get
         the buffer that it lies in, and the place in it.
+    handover : str
+        Statement: as `fence`, for one who tells and one who is told; `fence` if empty.
+    lane_barrier : str
+        Statement: the first 32 work-items of a group wait for each other, memory of the group.
+        Given only where a group that has begun goes on, whatever other groups wait for.
+    in_order : bool
+        Groups begin in the order of their numbers.
+    pair_load, pair_store : str
+        Statements: read or write two 64-bit integers `a` and `b` at `p` at once; forms. Empty where
+        others might see one without the other.
     float16_head : str
         More of these lines for files that compute in float16.
     reserved : frozenset of str
@@ -89,6 +99,11 @@ class Dialect:
     printf_long: str = "l"
     vector_join: str = ""
     addresses: bool = False
+    handover: str = ""
+    lane_barrier: str = ""
+    in_order: bool = False
+    pair_load: str = ""
+    pair_store: str = ""
     float16_head: str = ""
     reserved: frozenset[str] = frozenset()
     reserved_form: re.Pattern[str] = re.compile("")

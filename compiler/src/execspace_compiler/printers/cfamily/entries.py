@@ -27,7 +27,8 @@ class Field:
     """A number of the struct: what it is, and of which argument.
 
     `what` is "bound", "units", "items" (work-items of the first kernel), "first" (index of a
-    View's first element from where its buffer begins), "stride", "extent" or "scalar";
+    View's first element from where its buffer begins), "stride", "extent" or "scalar"; of a scan in
+    one pass also "tiles" (that the scratch memory has room for) and "epoch" (the launch, from 1).
     `argument` the number of the bound or argument (of `LaunchSpec.arguments`, then `out`);
     `dimension` that of a stride or extent.
     """
@@ -61,6 +62,9 @@ class Entry:
         Numbers that are written for the host: each in a slot of 16 bytes.
     status : bool
         The kernels take the status that failed assertions are written to.
+    tile : int
+        Units of a group in a scan in one pass: it is launched with a group for each tile, and at
+        least one. 0 for all others.
     """
 
     fields: tuple[Field, ...]
@@ -71,6 +75,7 @@ class Entry:
     array: int
     results: int
     status: bool
+    tile: int = 0
 
 
 class Entries:
@@ -117,6 +122,13 @@ class Entries:
         self.fields.append(Field("_units", long, "units"))
         if self.spec.array_shape is not None:
             self.fields.append(Field("_items", long, "items"))
+        collectives = Collectives(
+            printer, self.lowered, self.flat, self.group, self.outs, self.once
+        )
+        self.tile = collectives.tile
+        if self.tile:
+            self.fields.append(Field("_tiles", long, "tiles"))
+            self.fields.append(Field("_epoch", long, "epoch"))
         pointers: list[str] = []
         head: list[str] = []
         passed: list[str] = []
@@ -132,9 +144,6 @@ class Entries:
         members = " ".join(f"{printer.stored(f.type)} {f.name};" for f in self.fields)
         lines = [f"typedef struct {{ {members} }} _args;", ""]
         bounds = [f"_a.{n}" for n in names]
-        collectives = Collectives(
-            printer, self.lowered, self.flat, self.group, self.outs, self.once
-        )
         kernels = collectives.kernels([*bounds, *passed])
         for name, body, more in kernels:
             parameters = ["const _args _a", *pointers, *more]
@@ -208,7 +217,7 @@ class Entries:
             tuple(self.fields), f"={codes}{f'{padding}x' if padding else ''}",
             tuple(self.buffers), tuple(self.kernels),
             0 if reduction is None else len(reduction.states), array, self.results,
-            self.has_status,
+            self.has_status, self.tile,
         )  # fmt: skip
 
 

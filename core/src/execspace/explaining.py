@@ -1,0 +1,118 @@
+"""explain: what a launch would run, without running it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .captures import Scope
+from .errors import LaunchError
+from .kernel import Kernel, kernel_of
+from .parallel import INT_KEY, as_arguments, policy_of, prepare
+from .policy import MDRangePolicy, Policy, RangePolicy
+from .reducer import as_reducer
+from .view import View
+
+_LEADING = {"for": 0, "reduce": 0, "scan": 2}
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What a launch is compiled to; `print` shows it.
+
+    Attributes
+    ----------
+    kernel, space : str
+        Names.
+    pattern : {"for", "reduce", "scan"}
+    arguments : tuple of str
+        Types of the arguments, those of captured Views last.
+    source : str
+        The generated text. Empty if the space generates none.
+    figures : mapping
+        Name of each compiled function -> what the space knows of it: of a GPU's "registers" of a
+        thread, bytes of "local" memory of a thread (spilled registers and private arrays), bytes
+        of "shared" and "constant" memory, most "threads" of a block. Empty where nothing is known.
+    """
+
+    kernel: str
+    space: str
+    pattern: str
+    arguments: tuple[str, ...]
+    source: str
+    figures: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        lines = [f"kernel '{self.kernel}', parallel_{self.pattern} on space '{self.space}'"]
+        lines += [f"  argument {n}: {t}" for n, t in enumerate(self.arguments)]
+        for name, numbers in self.figures.items():
+            told = ", ".join(f"{what} {n}" for what, n in numbers.items())
+            lines.append(f"  {name}: {told}")
+        return "\n".join([*lines, "", self.source.rstrip()])
+
+
+def explain(
+    policy: int | Policy,
+    kernel: Kernel | Scope | Callable[..., Any],
+    /,
+    *args: Any,
+    pattern: str = "for",
+    reducer: Any = None,
+    out: View | tuple[View, ...] | None = None,
+) -> Explanation:
+    """What a launch with these arguments would run; compiles it, and launches nothing.
+
+    Parameters
+    ----------
+    policy, kernel, *args
+        As for `parallel_for`.
+    pattern : {"for", "reduce", "scan"}, default "for"
+    reducer, out
+        As for `parallel_reduce`; default `Sum`. Given a reducer, the pattern "for" means "reduce".
+
+    Returns
+    -------
+    Explanation
+
+    Raises
+    ------
+    KernelSyntaxError, KernelTypeError, LaunchError, SpaceAccessError, PolicyError
+        As the launch would.
+
+    Examples
+    --------
+    >>> import execspace as es
+    >>> A = es.View(8, label="A")
+    >>> found = es.explain(8, lambda i: A[i] * 2, reducer=es.Max)
+    >>> found.pattern, found.arguments
+    ('reduce', ('float64[1,right]@host',))
+    """
+    if pattern not in _LEADING:
+        raise LaunchError(f"explain: pattern={pattern!r}; expected 'for', 'reduce' or 'scan'.")
+    if pattern == "for" and reducer is not None:
+        pattern = "reduce"
+    target, scope = (kernel, kernel.scope) if type(kernel) is Kernel else kernel_of(kernel)
+    if type(policy) is int:
+        key: Any = INT_KEY
+    elif type(policy) is RangePolicy or type(policy) is MDRangePolicy:
+        key = policy.key
+    else:
+        key, _ = policy_of(policy)
+    join = None if pattern == "for" else as_reducer("Sum" if reducer is None else reducer)
+    leading = key[0].rank + _LEADING[pattern]
+    if join is not None and not isinstance(join, tuple) and join.array_shape is not None:
+        leading += 1
+    given, plain = as_arguments(target, scope, leading, args)
+    if given.given != scope.given:
+        target, scope = kernel_of(given)
+    if target.paths is None:
+        target.scan(scope)
+    views = () if out is None else out if isinstance(out, tuple) else (out,)
+    whole = (*plain, *target.environment(scope)[1], *views)
+    plan = prepare(pattern, key, target, scope, whole, join, views)
+    types = tuple(str(t) for t in plan.spec.arguments) if hasattr(plan, "spec") else ()
+    return Explanation(
+        target.name, plan.space.name, pattern, types, getattr(plan, "source", ""),
+        getattr(plan, "figures", {}),
+    )  # fmt: skip
