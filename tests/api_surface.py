@@ -29,7 +29,8 @@ COMPILER = {
     "ir": ["walk_expressions", "written_views"],
     "mapping": ["chunk_function", "index_order"],
     "oracle": ["interpret"],
-    "overlap": ["pairs_to_check", "written_pairs"],
+    "overlap": ["pairs_to_check", "reads_after_writing", "written_pairs"],
+    "packing": ["head_lines", "names_used", "overlap_text", "units_text", "value_texts"],
     "partials": [
         "counters",
         "entries",
@@ -44,8 +45,10 @@ COMPILER = {
     ],
     "pipeline": ["Lowered", "check_limits", "lower_kernel"],
     "printers.cfamily.collectives": ["ROWS", "SLOT"],
+    "printers.cfamily.cuda": ["CUDA"],
     "printers.cfamily.dialects": ["Dialect", "OPENCL", "OPENCL_NVIDIA"],
     "printers.cfamily.entries": ["Entry", "Field"],
+    "printers.cfamily.lookback": ["scratch_bytes"],
     "results": ["check_out", "result_maker", "result_shape", "store_result"],
     "types": ["ViewTy"],
 }

@@ -16,10 +16,14 @@ DISTRIBUTIONS = {
     for path in sorted([*ROOT.glob("*/pyproject.toml"), *ROOT.glob("plugins/*/pyproject.toml")])
 }
 PLUGINS = [name for name, folder in DISTRIBUTIONS.items() if folder.parent.name == "plugins"]
-COMES_WITH = {"numba": {"numba", "llvmlite"}}  # import names, where they differ from the project's
+COMES_WITH = {  # import names, where they differ from the project's
+    "numba": {"numba", "llvmlite"},
+    "cupy-cuda12x": {"cupy", "cupy_backends"},
+    "cupy-cuda13x": {"cupy", "cupy_backends"},
+}
 HEAVY = [
-    "numba", "llvmlite", "cupy", "pyopencl", "execspace_compiler", "execspace_serial",
-    "execspace_openmp",
+    "numba", "llvmlite", "cupy", "cupy_backends", "pyopencl", "execspace_compiler",
+    "execspace_serial", "execspace_openmp", "execspace_opencl", "execspace_cuda",
 ]  # fmt: skip
 
 
@@ -111,7 +115,7 @@ def test_listing_spaces_loads_nothing_heavy(python):
         import execspace as es
         names = [space.name for space in es.spaces()]
         assert {"serial", "openmp", "oracle"} <= set(names), names
-        loaded = {"numba", "llvmlite", "execspace_compiler"} & set(sys.modules)
+        loaded = {"numba", "llvmlite", "cupy", "execspace_compiler"} & set(sys.modules)
         assert not loaded, loaded
     """
     assert python(program) == ""
