@@ -99,8 +99,8 @@ MESSAGES = {
         lambda: es.view_of([1, 2]),
         TypeError,
         "Cannot make a View of 'list': memoryview: a bytes-like object is required, not 'list'. "
-        "Expected a NumPy array, a DLPack tensor, or an object with the buffer protocol; arrays of a "
-        "device need the plugin of a space that runs there.",
+        "Expected a NumPy array, a DLPack tensor, or an object with the buffer protocol; arrays of "
+        "a device need the plugin of a space that runs there.",
     ),
     "big-endian": (
         lambda: es.view_of(np.zeros(2, ">f8"), label="A"),
