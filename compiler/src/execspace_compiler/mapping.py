@@ -69,7 +69,8 @@ def _indices(e: Expr, depends: dict[str, set[int]]) -> set[int]:
     return found
 
 
-def _bounds(policy: PolicySpec) -> list[Var]:
+def bounds_of(policy: PolicySpec) -> list[Var]:
+    """Parameters for the bounds of a range, and for its tile."""
     names = [f"_lo{d}" for d in range(policy.rank)] + [f"_hi{d}" for d in range(policy.rank)]
     if policy.tiled:
         names += [f"_tile{d}" for d in range(policy.rank)]
@@ -89,21 +90,21 @@ def _count(policy: PolicySpec, d: int) -> Expr:
     return op("truncdiv", rounded, var(f"_tile{d}"))
 
 
-def units_function(policy: PolicySpec, order: tuple[int, ...], name: str) -> ir.Function:
+def units_count(policy: PolicySpec, order: tuple[int, ...]) -> Expr:
     """Number of units of a range, from its bounds."""
     split = order if policy.tiled else order[: _depth(policy) + 1]
     total: Expr = _count(policy, split[0])
     for d in split[1:]:
         total = op("mul", total, _count(policy, d))
-    return ir.Function(name, tuple(_bounds(policy)), INT64, {}, (ir.Return(total),), entry=True)
+    return total
 
 
-def items_function(policy: PolicySpec, name: str) -> ir.Function:
+def items_count(policy: PolicySpec) -> Expr:
     """Number of kernel calls of a range, from its bounds."""
     total: Expr = op("sub", var("_hi0"), var("_lo0"))
     for d in range(1, policy.rank):
         total = op("mul", total, op("sub", var(f"_hi{d}"), var(f"_lo{d}")))
-    return ir.Function(name, tuple(_bounds(policy)), INT64, {}, (ir.Return(total),), entry=True)
+    return total
 
 
 class _Chunk:
@@ -310,7 +311,7 @@ def chunk_function(
         types |= reduction.locals()
         if reduction.array is not None:
             types = {**chunk.locals, ARRAY: reduction.array, **counters(reduction)}
-    parameters = (*head, *_bounds(policy), *chunk.arguments)
+    parameters = (*head, *bounds_of(policy), *chunk.arguments)
     return ir.Function(name, parameters, None, types, tuple(statements), entry=True)
 
 
@@ -357,5 +358,5 @@ def work_function(
         kinds = tuple(s.type for s in reduction.states)
         result = kinds[0] if len(kinds) == 1 else TupleTy(kinds)
         walk.append(ir.Return(states[0] if len(states) == 1 else states))
-    parameters = (*head, *states, *_bounds(policy), *chunk.arguments)
+    parameters = (*head, *states, *bounds_of(policy), *chunk.arguments)
     return ir.Function(name, parameters, result, types, tuple(walk))

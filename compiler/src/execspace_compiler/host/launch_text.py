@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from .. import ir
 from ..cost import cost
-from ..mapping import chunk_function, items_function, units_function
+from ..mapping import chunk_function, items_count, units_count
 from ..overlap import pairs_to_check
 from ..partials import (
     PART_STRIDE,
@@ -93,8 +93,6 @@ def launch_module(
     scan = lowered.spec.pattern == "scan"
     walk = (lowered.body, lowered.leading, policy, order, reduction)
     functions = [
-        units_function(policy, order, "_units"),
-        items_function(policy, "_items"),
         chunk_function(*walk, "_chunk", final=True if scan else None),
     ]
     if reduction is not None and scan:
@@ -116,7 +114,7 @@ def launch_module(
         "",
         "from execspace_compiler.host import runtime as _r",
     ]
-    body = _launch_text(printer, module, lowered, launcher)
+    body = _launch_text(printer, module, lowered, order, launcher)
     body += ["", "", f"PRINTS = {lowered.prints}", f"ASSERTIONS = {_assertion_table(lowered)}"]
     body.append(f"LIMITS = {lowered.limits}")
     body.append(f"ALIGNED = {aligned_views(lowered)}")
@@ -135,12 +133,15 @@ def _assertion_table(lowered: Lowered) -> str:
 
 
 def _launch_text(
-    printer: NumbaPrinter, module: ir.Module, lowered: Lowered, launcher: Launcher
+    printer: NumbaPrinter,
+    module: ir.Module,
+    lowered: Lowered,
+    order: tuple[int, ...],
+    launcher: Launcher,
 ) -> list[str]:
-    chunk, units = module.function("_chunk"), module.function("_units")
+    chunk, policy = module.function("_chunk"), lowered.spec.policy
     reduction, scan = lowered.reduction, lowered.spec.pattern == "scan"
     pointers = [] if reduction is None else [f"_p{n}" for n in range(len(reduction.states))]
-    bounds = [p.name for p in units.parameters]
     rest = chunk.parameters[3 + len(pointers) :] if pointers else chunk.parameters[2:]
     inputs = [_parameter(p) for p in rest]
     taken, kinds = list(inputs), [_numba_type(p) for p in rest]
@@ -158,14 +159,14 @@ def _launch_text(
         f"@numba.njit([({signature},)], cache=True, {printer.options()}{parallel})",
         f"def launch(_parts, {', '.join(taken)}):",
         *(_overlap_check(pairs_to_check(lowered)) if module.disjoint else []),
-        f"    _total = {function_name('_units')}({', '.join(bounds)})",
+        f"    _total = {printer.expr(units_count(policy, order))}",
         "    _threads = _parts",
         "    _parts = abs(_parts)",
     ]
     if launcher.name != "serial" and work is not None:
         few = launcher.serial_work // max(work, 1)
         out += [
-            f"    if {function_name('_items')}({', '.join(bounds)}) < {few}:",
+            f"    if {printer.expr(items_count(policy))} < {few}:",
             "        _parts = 1",
         ]
     if reduction is None:
