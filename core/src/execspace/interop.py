@@ -76,7 +76,7 @@ def view_of(source: Any, *, label: str = "") -> View:
 
 def _claimed(source: Any) -> WrapsArrays | None:
     """The space in whose memory an array of another library is, started if need be."""
-    if not hasattr(source, "__dlpack__") and not hasattr(source, "__cuda_array_interface__"):
+    if not any(has_protocol(source, name) for name in ("__dlpack__", "__cuda_array_interface__")):
         return None
     entries = sorted(plugins.registry().spaces.values(), key=lambda e: -e.priority)
     named = [name for entry in entries if (name := entry.claims(source)) is not None]
@@ -87,3 +87,11 @@ def _claimed(source: Any) -> WrapsArrays | None:
     where = selection.space(name)
     assert isinstance(where, WrapsArrays), f"space '{name}' claims arrays but cannot wrap them"
     return where
+
+
+def has_protocol(source: Any, name: str) -> bool:
+    """Whether an object has an attribute such as ``__dlpack__``, without asking for its value.
+
+    Libraries compute such attributes, and may refuse to.
+    """
+    return hasattr(type(source), name) or name in getattr(source, "__dict__", ())

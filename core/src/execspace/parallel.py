@@ -20,7 +20,7 @@ import numpy as np
 
 from . import profiling, selection
 from .argtypes import SCALAR_TYPES, ArgType, plain_number
-from .captures import Scope, defaults, parameters, scope_of, without_views
+from .captures import Scope, defaults, is_array, parameters, scope_of, without_views
 from .errors import DTypeError, LaunchError, PolicyError, SpaceAccessError
 from .interop import view_of
 from .kernel import Kernel, kernel_of
@@ -187,7 +187,11 @@ def as_arguments(
                 converted.append(view_of(a, label=f"argument {position} of {kernel.name}"))
             except DTypeError as error:
                 raise DTypeError(f"Kernel '{kernel.name}': argument {position}: {error}") from None
-            except TypeError:
+            except TypeError as error:
+                if is_array(a):
+                    raise LaunchError(
+                        f"Kernel '{kernel.name}': argument {position}: {error}"
+                    ) from error
                 more = " Make it an array: np.asarray(...)." if isinstance(a, list) else ""
                 raise LaunchError(
                     f"Kernel '{kernel.name}': argument {position} is of type "

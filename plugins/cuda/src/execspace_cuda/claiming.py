@@ -9,6 +9,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from execspace.interop import has_protocol
+
 _DLPACK_CUDA, _DLPACK_CUDA_HOST, _DLPACK_CUDA_MANAGED = 2, 3, 13
 LEGACY, PER_THREAD = (
     1,
@@ -18,11 +20,12 @@ LEGACY, PER_THREAD = (
 
 def device_of(source: Any) -> int | None:
     """Number of the GPU in whose memory an array is; None if it is in none's."""
-    ask = getattr(source, "__dlpack_device__", None)
-    if ask is not None:
-        kind, number = ask()
+    if has_protocol(source, "__dlpack_device__"):
+        kind, number = source.__dlpack_device__()
         if kind in (_DLPACK_CUDA, _DLPACK_CUDA_MANAGED):
             return int(number)
+        return None
+    if not has_protocol(source, "__cuda_array_interface__"):
         return None
     interface = source.__cuda_array_interface__
     from cupy_backends.cuda.api import runtime
@@ -47,8 +50,10 @@ def stream_of(source: Any, device: int) -> int | None:
         return int(module.cuda.get_current_stream(device).ptr)
     if library == "torch" and module is not None:
         return int(module.cuda.current_stream(device).cuda_stream)
-    interface = getattr(source, "__cuda_array_interface__", None)
-    if interface is None or interface.get("version", 0) < 3:
+    if not has_protocol(source, "__cuda_array_interface__"):
+        return None
+    interface = source.__cuda_array_interface__
+    if interface.get("version", 0) < 3:
         return None
     stream = interface.get("stream")
     return LEGACY if stream is None else int(stream)

@@ -7,6 +7,8 @@ each later use says so.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from cupy_backends.cuda.api import driver, runtime
@@ -62,6 +64,20 @@ def name_of(number: int) -> str:
     return str(runtime.getDeviceProperties(number)["name"].decode())
 
 
+@contextmanager
+def on_device(number: int) -> Iterator[None]:
+    """Make a device that of the calling thread for the time of the block."""
+    before = runtime.getDevice()
+    if before == number:
+        yield
+        return
+    runtime.setDevice(number)
+    try:
+        yield
+    finally:
+        runtime.setDevice(before)
+
+
 class Faults:
     """Turns errors of CUDA into exceptions of a device, and remembers the loss of its context.
 
@@ -85,7 +101,8 @@ class Faults:
             What was done when the error came up, in a word or two.
         error : exception of CUDA
         launches : list of str
-            Kernels that were launched since the device was last known to be well.
+            Kernels that were launched since the device was last known to be well; the earliest are
+            left out if there are very many.
         """
         status = int(getattr(error, "status", 0))
         device = f"device cuda:{self.number} ({_name(self.number)})"
@@ -123,8 +140,6 @@ def _name(number: int) -> str:
 
 def _culprits(launches: list[str]) -> str:
     found = list(dict.fromkeys(launches))
-    labelled = {name.partition(" (")[0] for name in found if " (" in name}
-    found = [name for name in found if name not in labelled]
     if not found:
         return "A fault of work that execspace did not launch"
     if len(found) == 1:

@@ -18,9 +18,11 @@ from cupy_backends.cuda.api import runtime
 from execspace import Allocation, View, ViewError
 from execspace import layout as _layout
 from execspace.dtypes import as_dtype
+from execspace.interop import has_protocol
 from execspace.view import MAX_RANK
 
-from .claiming import LEGACY, PER_THREAD, device_of, stream_of
+from .claiming import LEGACY, stream_of
+from .devices import on_device
 
 if TYPE_CHECKING:
     from .space import CudaSpace
@@ -29,10 +31,11 @@ if TYPE_CHECKING:
 class ForeignArray:
     """Keeps an array of another library alive, and knows the stream that its library works on."""
 
-    __slots__ = ("__weakref__", "device", "source")
+    __slots__ = ("__weakref__", "device", "imported", "source")
 
-    def __init__(self, source: Any, device: int) -> None:
+    def __init__(self, source: Any, device: int, imported: Any = None) -> None:
         self.source, self.device = source, device
+        self.imported = imported  # what DLPack made of it, if that was the way
 
     def stream(self) -> int | None:
         """The driver's handle of the library's current stream; None if nobody can tell."""
@@ -55,13 +58,15 @@ def wrap(space: CudaSpace, source: Any, label: str) -> View:
     ------
     TypeError, DTypeError, ViewError
     """
+    imported = None
     try:
+        _refuse_lazy(source)
         found = _interface(source)
         if found is None:
             with space.current(), space.stream_object:
-                source = cupy.from_dlpack(source)
-            found = source.__cuda_array_interface__
-    except (TypeError, BufferError, RuntimeError, ValueError, AttributeError) as error:
+                imported = cupy.from_dlpack(source)
+            found = imported.__cuda_array_interface__
+    except (TypeError, BufferError, RuntimeError, ValueError, LookupError, AttributeError) as error:
         raise TypeError(
             f"Cannot make a View of {type(source).__module__}.{type(source).__name__}: {error}"
         ) from error
@@ -83,7 +88,7 @@ def wrap(space: CudaSpace, source: Any, label: str) -> View:
     if len(shape) > MAX_RANK:
         raise ViewError(f"View '{label}': rank {len(shape)} exceeds {MAX_RANK}.")
     strides = tuple(s // size for s in steps)
-    owner = ForeignArray(source, space.number)
+    owner = ForeignArray(source, space.number, imported)
     nbytes = size * math.prod(shape)
     allocation = Allocation(address, nbytes, label, space.foreign, owner, managed=False)
     layout = _layout.classify(shape, strides)
@@ -92,9 +97,17 @@ def wrap(space: CudaSpace, source: Any, label: str) -> View:
     )
 
 
+def _refuse_lazy(source: Any) -> None:
+    """TypeError for a PyTorch tensor whose memory holds other values than the tensor has."""
+    for bit, advice in (("is_conj", "resolve_conj()"), ("is_neg", "resolve_neg()")):
+        ask = getattr(source, bit, None)
+        if type(source).__module__.partition(".")[0] == "torch" and ask is not None and ask():
+            raise TypeError(f"its values are not those in its memory; call .{advice} first")
+
+
 def _interface(source: Any) -> dict[str, Any] | None:
     """`__cuda_array_interface__` of an array that has it."""
-    if not hasattr(type(source), "__cuda_array_interface__"):
+    if not has_protocol(source, "__cuda_array_interface__"):
         return None
     found: dict[str, Any] = source.__cuda_array_interface__
     return found
@@ -103,12 +116,15 @@ def _interface(source: Any) -> dict[str, Any] | None:
 # -- streams --------------------------------------------------------------------------------------
 
 
-def before(space: CudaSpace, views: Iterable[View]) -> list[int] | None:
+Stream = tuple[int, int]  # the driver's handle, and the number of its device
+
+
+def before(space: CudaSpace, views: Iterable[View]) -> list[Stream] | None:
     """Order a queue after what the libraries of foreign arrays have queued.
 
     Returns their streams for `after`: None if one of them is not known.
     """
-    streams: list[int] = []
+    streams: list[Stream] = []
     unknown = False
     for view in views:
         owner = view.allocation.owner
@@ -118,26 +134,29 @@ def before(space: CudaSpace, views: Iterable[View]) -> list[int] | None:
         if stream is None:
             owner.make_ready(space.stream)
             unknown = True
-        elif stream != space.stream and stream not in streams:
-            streams.append(stream)
-            _wait(space.stream, stream)
+        elif (stream, owner.device) not in streams:
+            if (stream, owner.device) != (space.stream, space.number):
+                streams.append((stream, owner.device))
+                _wait((space.stream, space.number), (stream, owner.device))
     return None if unknown else streams
 
 
-def after(space: CudaSpace, streams: list[int] | None) -> None:
+def after(space: CudaSpace, streams: list[Stream] | None) -> None:
     """Order the streams of foreign arrays after what was queued; block where one is not known."""
     if streams is None:
         runtime.streamSynchronize(space.stream)
     else:
         for stream in streams:
-            _wait(stream, space.stream)
+            _wait(stream, (space.stream, space.number))
 
 
-def _wait(waiting: int, working: int) -> None:
+def _wait(waiting: Stream, working: Stream) -> None:
     """Let a stream wait for what is queued on another one by now."""
-    event = cupy.cuda.Event(disable_timing=True)
-    runtime.eventRecord(event.ptr, working)
-    runtime.streamWaitEvent(waiting, event.ptr)
+    with on_device(working[1]):
+        event = cupy.cuda.Event(disable_timing=True)
+        runtime.eventRecord(event.ptr, working[0])
+    with on_device(waiting[1]):
+        runtime.streamWaitEvent(waiting[0], event.ptr)
 
 
 # -- Views as arrays ------------------------------------------------------------------------------
@@ -152,6 +171,3 @@ def cupy_array(view: View) -> Any:
     number = view.memory_space.space.number  # type: ignore[attr-defined]
     block = cupy.cuda.UnownedMemory(view.data_ptr, max(view.span * size, 1), view, number)
     return cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(block, 0), strides=steps)
-
-
-__all__ = ["PER_THREAD", "ForeignArray", "after", "before", "cupy_array", "device_of", "wrap"]

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import cupy
@@ -26,8 +27,8 @@ from execspace_compiler.printers.cfamily.cuda import CUDA
 from execspace_compiler.printers.cfamily.lookback import scratch_bytes
 from execspace_compiler.results import check_out, result_maker
 
-from .build import Program
-from .devices import ERRORS, ERRORS_OR_MEMORY, NO_CONTEXT
+from .build import Program, options_for
+from .devices import ERRORS, ERRORS_OR_MEMORY, NO_CONTEXT, on_device
 from .interop import after, before
 from .memory import bytes_at
 from .packing import BLOCK, Frame, caller_text, names_used, packer, record_size
@@ -49,6 +50,7 @@ class CudaPlan:
     lowered: Lowered
     launch: Callable[[tuple[int, ...], tuple[Any, ...]], Any]
     program: Program
+    _launcher: _Launch
 
     @property
     def source(self) -> str:
@@ -67,7 +69,11 @@ class CudaPlan:
         if label == name:
             return self.launch(bounds, args)
         self.space.recent.append(f"'{name}' (label '{label}')")
-        return self.launch(bounds, args)
+        return self._unnamed(bounds, args)
+
+    @cached_property
+    def _unnamed(self) -> Callable[[tuple[int, ...], tuple[Any, ...]], Any]:
+        return self._launcher.caller(named=False)
 
 
 def compile_plan(space: CudaSpace, kernel: Kernel, spec: LaunchSpec) -> CudaPlan:
@@ -89,7 +95,7 @@ def compile_plan(space: CudaSpace, kernel: Kernel, spec: LaunchSpec) -> CudaPlan
     if profiling.TOOLS:
         seconds = time.perf_counter() - started
         profiling.emit("on_compile", kernel.name, space.name, seconds, launch.usual.from_disk)
-    return CudaPlan(space, kernel, spec, lowered, launch.caller(), launch.usual)
+    return CudaPlan(space, kernel, spec, lowered, launch.caller(), launch.usual, launch)
 
 
 def _refuse(lowered: Lowered) -> None:
@@ -141,16 +147,14 @@ class _Launch:
         if found is None:
             text = self.text(narrow, disjoint)
             shared = self.space.programs  # of all instances
-            key = (text.source, self.lowered.kernel.fma, self.lowered.kernel.fastmath)
-            found = shared.get(key)
-            if found is None:
-                with self.space.current():
-                    try:
-                        found = Program.load(text, self.space.capability)
-                    except ERRORS as error:
-                        what = f"Loading kernel {self.name}"
-                        raise self.space.fault(what, error) from error
-                shared[key] = found
+            try:
+                key = (text.source, *options_for(text, self.space.capability))
+                found = shared.get(key)
+                if found is None:
+                    with self.space.current():
+                        found = shared[key] = Program.load(text, self.space.capability)
+            except ERRORS as error:
+                raise self.space.fault(f"Loading kernel {self.name}", error) from error
             self.programs[narrow, disjoint] = found
         return found
 
@@ -164,8 +168,11 @@ class _Launch:
         """The program for an unusual launch."""
         return self.program(units < 1 << 32, self.disjoint and not overlap)
 
-    def caller(self) -> Callable[[tuple[int, ...], tuple[Any, ...]], Any]:
-        """The hot path, with all that is known of the launch written out."""
+    def caller(self, named: bool = True) -> Callable[[tuple[int, ...], tuple[Any, ...]], Any]:
+        """The hot path, with all that is known of the launch written out.
+
+        `named`: the kernel is noted among the recent ones, which a report of a fault names.
+        """
         space, text = self.space, self.usual.text
         types = (*self.spec.arguments, *self.spec.out)
         foreign = [
@@ -187,27 +194,37 @@ class _Launch:
             "function": self.usual.functions[0],
             "make_frame": self.make_frame, "pack": packer(text), "driver": driver.launchKernel,
             "stream": space.stream, "space": space, "errors": ERRORS, "before": before,
-            "after": after, "recent": space.recent.append, "kernel": self.name,
+            "after": after, "recent": space.recent.append if named else str, "kernel": self.name,
         }  # fmt: skip
         exec(source, scope)
         found: Callable[[tuple[int, ...], tuple[Any, ...]], Any] = scope["call"]
-        return found if space.alone else self._on_device(found)
+        if not space.alone:
+            return self._guarded(self._on_device(found))
+        plain = space.parent is None and not foreign and run == "launch"
+        return found if plain else self._guarded(found)
+
+    def _guarded(self, call: Any) -> Callable[[tuple[int, ...], tuple[Any, ...]], Any]:
+        """Errors of CUDA in what comes beside the launch itself."""
+
+        def guarded(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
+            try:
+                return call(bounds, args)
+            except ERRORS as error:
+                raise self.space.fault(f"Kernel {self.name}", error) from error
+
+        return guarded
 
     def _on_device(self, call: Any) -> Callable[[tuple[int, ...], tuple[Any, ...]], Any]:
         """With several devices: launch with ours current, and leave the caller's as it was."""
-        number, get, set_ = self.space.number, runtime.getDevice, runtime.setDevice
+        number, get = self.space.number, runtime.getDevice
 
-        def guarded(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
-            before = get()
-            if before == number:
+        def switched(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
+            if get() == number:
                 return call(bounds, args)
-            set_(number)
-            try:
+            with on_device(number):
                 return call(bounds, args)
-            finally:
-                set_(before)
 
-        return guarded
+        return switched
 
     # -- frames -----------------------------------------------------------------------------------
 

@@ -8,12 +8,13 @@ order and hold the Views of their launches until those are done.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import cupy
 import numpy as np
 import numpy.typing as npt
-from cupy.cuda.memory import OutOfMemoryError
 from cupy_backends.cuda.api import runtime
 
 from execspace import Allocation, ExecutionSpace, MemorySpace, SpaceError, View, config
@@ -39,7 +40,7 @@ class CudaMemory(MemorySpace):
         return other.host_accessible or isinstance(other, CudaMemory)
 
     def copy(self, dst: View, src: View, instance: ExecutionSpace | None) -> None:
-        copy_view(self.space, dst, src, instance)
+        copy_view(dst, src, instance)
 
     def fill(self, dst: View, value: Any, instance: ExecutionSpace | None) -> None:
         fill_view(self.space, dst, value, instance)
@@ -48,6 +49,10 @@ class CudaMemory(MemorySpace):
         from .interop import cupy_array
 
         self._require_numbers(view)
+        if view.is_readonly:
+            raise BufferError(
+                f"View '{view.label}' is read-only, which its receiver would not know"
+            )
         with self.space.current(), self.space.stream_object:
             return cupy_array(view).__dlpack__(**options)
 
@@ -71,6 +76,18 @@ class CudaMemory(MemorySpace):
             raise BufferError(f"View '{view.label}' has layout {view.layout!r}, which no array has")
         if view.dtype.fields is not None:
             raise BufferError(f"View '{view.label}' holds records, which other libraries do not")
+
+    def _taken(self, take: Callable[[int], Any], size: int) -> Any:
+        """Memory from where `take` has it; if there is none, free what is done with, and retry."""
+        try:
+            return take(size)
+        except ERRORS_OR_MEMORY as error:
+            if not isinstance(error, MemoryError) and getattr(error, "status", 0) != 2:
+                raise
+            self.space.release_held()  # Views that instances are done with
+            cupy.get_default_memory_pool().free_all_blocks()
+            cupy.get_default_pinned_memory_pool().free_all_blocks()
+            return take(size)
 
     def _failed(self, label: str, nbytes: int, error: Exception) -> Exception:
         if isinstance(error, MemoryError) or getattr(error, "status", 0) == 2:
@@ -106,13 +123,7 @@ class DeviceMemory(CudaMemory):
 
     def block(self, size: int) -> Any:
         """Bytes from the pool, in order with the current stream of CuPy."""
-        take = cupy.cuda.alloc if self._own is None else self._own.malloc
-        try:
-            return take(size)
-        except OutOfMemoryError:
-            self.space.release_held()  # Views that instances are done with
-            cupy.get_default_memory_pool().free_all_blocks()
-            return take(size)
+        return self._taken(cupy.cuda.alloc if self._own is None else self._own.malloc, size)
 
 
 class ForeignMemory(CudaMemory):
@@ -146,7 +157,7 @@ class ManagedMemory(CudaMemory):
         space, size = self.space, max(nbytes, 1)
         try:
             with space.current():
-                block = cupy.cuda.malloc_managed(size)
+                block = self._taken(cupy.cuda.malloc_managed, size)
                 if initialize:
                     runtime.memsetAsync(block.ptr, 0, size, space.stream)
                     runtime.streamSynchronize(space.stream)  # the host may look at once
@@ -158,7 +169,10 @@ class ManagedMemory(CudaMemory):
         return array_over(view, view.allocation.owner)
 
     def dlpack_device(self, view: View) -> tuple[int, int]:
-        return (13, self.space.number)
+        from .interop import cupy_array
+
+        kind, number = cupy_array(view).__dlpack_device__()
+        return int(kind), int(number)
 
 
 class _Pinned:
@@ -173,7 +187,7 @@ class _Pinned:
         self.ptr = int(self.block.ptr)
 
     def __del__(self) -> None:
-        with contextlib.suppress(Exception):  # the context is lost, or the interpreter ends
+        with contextlib.suppress(Exception), self.space.current():  # lost, or at the program's end
             runtime.streamSynchronize(self.space.stream)
 
 
@@ -190,7 +204,7 @@ class PinnedMemory(CudaMemory):
         size = max(nbytes, 1)
         try:
             with self.space.current():
-                block = _Pinned(self.space, size)
+                block = self._taken(partial(_Pinned, self.space), size)
         except ERRORS_OR_MEMORY as error:
             raise self._failed(label, nbytes, error) from error
         if initialize:
@@ -216,7 +230,7 @@ class StagingMemory(PinnedMemory):
     def allocate(self, nbytes: int, label: str, initialize: bool) -> Allocation:
         try:
             with self.space.current():
-                block = cupy.cuda.alloc_pinned_memory(max(nbytes, 1))
+                block = self._taken(cupy.cuda.alloc_pinned_memory, max(nbytes, 1))
         except ERRORS_OR_MEMORY as error:
             raise self._failed(label, nbytes, error) from error
         return Allocation(int(block.ptr), nbytes, label, self, block)

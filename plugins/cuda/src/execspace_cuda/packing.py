@@ -97,7 +97,8 @@ def caller_text(
         lines.append("    if not units: return None")
     overlap = overlap_text(lowered, scans=True) if disjoint else "False"
     lines += [
-        "    frame = frames.pop() if frames else make_frame()",
+        "    try: frame = frames.pop()",
+        "    except IndexError: frame = make_frame()",
         *["    tiles, epoch = launch.room(frame, units)"] * bool(entry.tile),
         f"    try: pack(frame.buffer, 0, {', '.join([*values, *pointers])})",
         "    except wrong as error: raise OverflowError(str(error)) from None",

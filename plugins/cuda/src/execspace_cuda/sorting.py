@@ -52,9 +52,12 @@ def _queued(space: Any, *views: View) -> Iterator[None]:
         with own.current(), own.stream_object:
             if own.parent is not None:
                 own.await_allocations()
-                own.hold(views)
             streams = before(own, views)
-            yield
+            try:
+                yield
+            finally:
+                if own.parent is not None:
+                    own.hold(views)
             after(own, streams)
     except ERRORS as error:
         raise own.fault("Sorting", error) from error

@@ -5,8 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any
 
@@ -25,7 +24,7 @@ from execspace import (
 )
 
 from .build import Program
-from .devices import ERRORS, Faults, name_of, number_of
+from .devices import ERRORS, Faults, name_of, number_of, on_device
 from .memory import DeviceMemory, ForeignMemory, ManagedMemory, PinnedMemory, StagingMemory
 from .sorting import Sorts
 
@@ -67,7 +66,8 @@ class CudaSpace(Sorts, ExecutionSpace):
         self._seen = -1
         if parent is None:
             self._instances: weakref.WeakSet[CudaSpace] = weakref.WeakSet()
-            self._lock = threading.Lock()
+            self._busy: set[CudaSpace] = set()  # instances that hold Views, dropped or not
+            self._lock = threading.RLock()  # reentrant for the garbage collector's sake
             self.faults = Faults(number)
             self.device = cupy.cuda.Device(number)
             self.stream_object: Any = cupy.cuda.Stream.null
@@ -82,6 +82,7 @@ class CudaSpace(Sorts, ExecutionSpace):
             self.staging = StagingMemory(self)
         else:
             self._instances, self._lock = parent._instances, parent._lock
+            self._busy = parent._busy
             self.faults, self.device, self.programs = parent.faults, parent.device, parent.programs
             with self.device:
                 self.stream_object = cupy.cuda.Stream(non_blocking=True)
@@ -133,8 +134,7 @@ class CudaSpace(Sorts, ExecutionSpace):
         return wrap(self, source, label)
 
     def fence(self, label: str = "") -> None:
-        with self._lock:
-            spaces = [self.root, *self._instances] if self.parent is None else [self]
+        spaces = self._everyone() if self.parent is None else [self]
         held = [space.let_go() for space in spaces]
         try:
             with self.current():
@@ -148,29 +148,27 @@ class CudaSpace(Sorts, ExecutionSpace):
 
     def instance(self) -> CudaSpace:
         """A stream of its own on the same device; Views of the device are shared."""
-        made = CudaSpace(self.number, self.root)
+        try:
+            made = CudaSpace(self.number, self.root)
+        except ERRORS as error:
+            raise self.fault("A new instance", error) from error
         with self._lock:
             self._instances.add(made)
         return made
 
     # -- for the parts of this plugin -------------------------------------------------------------
 
-    @contextmanager
-    def current(self) -> Iterator[None]:
-        """Make the device that of the calling thread for the time of the block."""
-        before = runtime.getDevice()
-        runtime.setDevice(self.number)
-        try:
-            yield
-        finally:
-            if before != self.number:
-                runtime.setDevice(before)
+    def current(self) -> AbstractContextManager[None]:
+        """Make the device that of the calling thread for the time of a block."""
+        return on_device(self.number)
+
+    def _everyone(self) -> list[CudaSpace]:
+        with self._lock:
+            return list(dict.fromkeys((self.root, *self._instances, *self._busy)))
 
     def fault(self, what: str, error: Any) -> Exception:
         """The exception for an error of CUDA."""
-        with self._lock:
-            spaces = [self.root, *self._instances]
-        launches = [name for space in spaces for name in list(space.recent)]
+        launches = [name for space in self._everyone() for name in list(space.recent)]
         return self.faults.exception(what, error, launches)
 
     def synchronize(self, what: str) -> None:
@@ -179,47 +177,55 @@ class CudaSpace(Sorts, ExecutionSpace):
             runtime.streamSynchronize(self.stream)
         except ERRORS as error:
             raise self.fault(what, error) from error
+        self.recent.clear()
 
     def await_allocations(self) -> None:
         """Order an instance after the zeros of Views that were allocated since it last looked."""
         root = self.root
         if self._seen != root.allocations:
-            self._seen = root.allocations
-            runtime.streamWaitEvent(self.stream, root.allocated.ptr)
+            with self._lock:
+                seen = root.allocations
+                runtime.streamWaitEvent(self.stream, root.allocated.ptr)
+                self._seen = seen
 
     def note_allocation(self) -> None:
         """Let instances wait for what was queued on the default stream for a new View."""
         root = self.root
-        root.allocated.record(root.stream_object)
-        root.allocations += 1
+        with self._lock:
+            root.allocated.record(root.stream_object)
+            root.allocations += 1
 
     def hold(self, *things: Any) -> None:
         """Keep objects alive until the work that is queued on this instance now is done.
 
         The default stream needs it for memory that is not freed in order with it.
         """
-        held = self._held
-        held.append(things)
-        if len(held) >= _MOST_HELD:
+        with self._lock:
+            held = self._held
+            held.append(things)
+            self._busy.add(self)
+            if len(held) < _MOST_HELD:
+                return
             event = cupy.cuda.Event(disable_timing=True)
             event.record(self.stream_object)
             self._held = []
-            done = self._done
-            done.append((event, held))
-            while done[0][0].done and len(done) > 1:
-                done.popleft()
+            self._done.append((event, held))
+            finished = []
+            while len(self._done) > 1 and self._done[0][0].done:
+                finished.append(self._done.popleft())
+        del finished  # not under the lock: what is freed may run anything
 
     def let_go(self) -> Any:
         """What is held; to be dropped when the stream is done."""
-        held, self._held = self._held, []
-        done, self._done = self._done, deque()
+        with self._lock:
+            held, self._held = self._held, []
+            done, self._done = self._done, deque()
+            self._busy.discard(self)
         return held, done
 
     def release_held(self) -> None:
         """Wait for all instances and let go of what they hold; for want of memory. Blocks."""
-        with self._lock:
-            spaces = [self.root, *self._instances]
-        for space in spaces:
+        for space in self._everyone():
             held = space.let_go()
             runtime.streamSynchronize(space.stream)
             del held

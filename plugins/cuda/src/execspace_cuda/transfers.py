@@ -15,7 +15,7 @@ import numpy as np
 from cupy_backends.cuda.api import runtime
 
 import execspace as es
-from execspace import ExecutionSpace, View, profiling
+from execspace import HOST, ExecutionSpace, View, profiling
 from execspace.copying import extent_of_bytes
 
 from .devices import ERRORS
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _DEFAULT = 4  # cudaMemcpyDefault: the driver sees by the addresses where each is
 _PART = 1 << 26  # bytes of pinned memory that a rearranged copy takes at a time
+_MOST_KEPT = 6  # Views of parts that are under way
 
 
 @dataclass
@@ -37,7 +38,10 @@ class _Queue:
     def scratch(self, shape: tuple[int, ...], dtype: Any) -> View:
         """A View of the device for the time of the copy."""
         own = self.space
-        made = View(shape, dtype, memory=own.memory, space=own, layout="right", initialize=False)
+        made = View(
+            shape, dtype, label="deep_copy", memory=own.memory, space=own, layout="right",
+            initialize=False,
+        )  # fmt: skip
         if own.parent is not None:
             own.await_allocations()
         self.kept.append(made)
@@ -45,24 +49,31 @@ class _Queue:
 
     def pinned(self, shape: tuple[int, ...], dtype: Any) -> View:
         """A View of pinned memory for the time of the copy."""
-        made = View(shape, dtype, memory=self.space.staging, layout="right", initialize=False)
+        made = View(
+            shape, dtype, label="deep_copy", memory=self.space.staging, layout="right",
+            initialize=False,
+        )  # fmt: skip
         self.kept.append(made)
         return made
 
 
-def copy_view(space: CudaSpace, dst: View, src: View, instance: ExecutionSpace | None) -> None:
-    """Copy between two Views of which at least one is in memory of the GPU of `space`."""
+def copy_view(dst: View, src: View, instance: ExecutionSpace | None) -> None:
+    """Copy between two Views of which at least one is in memory of a GPU."""
     if not dst.size:
         return
-    with _queued(space, instance, (dst, src)) as queue:
-        a, b = _device(dst), _device(src)
+    a, b = _owner(dst), _owner(src)
+    if a is not None and b is not None and a.number != b.number:
+        a = None if dst.memory_space.host_accessible else a
+        b = None if src.memory_space.host_accessible else b
+        if a is None and b is None:  # pinned or managed memory of two GPUs, which the host copies
+            for view in (dst, src):
+                view.memory_space.space.root.fence("deep_copy")  # type: ignore[attr-defined]
+            HOST.copy(dst, src, None)
+            return
+    with _queued(a or b, instance, (dst, src)) as queue:  # type: ignore[arg-type]
         if a is not None and b is not None and a.number != b.number:
-            a = None if dst.memory_space.host_accessible else a
-            b = None if src.memory_space.host_accessible else b
-            if a is not None and b is not None:
-                _between_devices(queue, dst, src, a, b)
-                return
-        if _same_block(dst, src):
+            _between_devices(queue, dst, src, a, b)
+        elif _same_block(dst, src):
             _copy_block(queue.space, dst, src)
         elif a is not None and b is not None:
             _move(queue.space, dst, src)
@@ -113,18 +124,20 @@ def _queued(
             if queue.space.parent is not None:
                 queue.space.await_allocations()
             streams = before(queue.space, views)
-            yield queue
+            try:
+                yield queue
+            finally:
+                if own is not None:
+                    own.hold(views, queue.kept)
             after(queue.space, streams)
             if own is None:
                 runtime.streamSynchronize(queue.space.stream)
-            else:
-                own.hold(views, queue.kept)
     except ERRORS as error:
         raise queue.space.fault("deep_copy", error) from error
 
 
-def _device(view: View) -> CudaSpace | None:
-    """The space of the GPU that can address a View's memory; None for memory of the host."""
+def _owner(view: View) -> CudaSpace | None:
+    """The space of the GPU that a View's memory belongs to; None for other memory."""
     from .memory import CudaMemory
 
     memory = view.memory_space
@@ -151,18 +164,23 @@ def _parts(dst: View, src: View) -> Iterator[tuple[View, View]]:
     if whole <= _PART or not dst.rank or dst.mapping is not None or src.mapping is not None:
         yield dst, src
         return
-    rows = dst.shape[0]
+    longest = max(range(dst.rank), key=lambda d: dst.shape[d])
+    rows = dst.shape[longest]
     step = max(1, rows * _PART // whole)
-    rest = (es.ALL,) * (dst.rank - 1)
     for first in range(0, rows, step):
-        piece = ((first, min(first + step, rows)), *rest)
+        piece: list[Any] = [es.ALL] * dst.rank
+        piece[longest] = (first, min(first + step, rows))
         yield es.subview(dst, *piece), es.subview(src, *piece)
 
 
 def _from_host(queue: _Queue, dst: View, src: View) -> None:
     space = queue.space
     profiling.emit("on_staging", space.pinned.name, dst.nbytes)
+    runtime.streamSynchronize(space.stream)  # a copy that is under way may yet write the source
     for target, source in _parts(dst, src):
+        if len(queue.kept) >= _MOST_KEPT:
+            runtime.streamSynchronize(space.stream)
+            queue.kept.clear()
         staged = queue.pinned(source.shape, target.dtype)
         np.asarray(staged)[...] = _host_elements(source)
         if _same_block(target, staged):

@@ -1,0 +1,138 @@
+"""All that shows that a space works on a device, by one command; what came back is a JSON file.
+
+    python tests/on_device.py --space cuda --json benchmarks/results/mine.json
+
+The conformance kit, the tests of the space's plugin, CUDA's checker of memory and races over the
+collective kernels where it is installed, and the benchmarks. Each part has a time limit, and one
+that fails does not keep the others from running. The exit status says whether all went well.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+BENCHMARKS = {"cuda": "cuda_bench.py", "opencl": "opencl.py"}
+PLUGINS = {"cuda": "plugins/cuda/tests", "opencl": "plugins/opencl/tests"}
+PYTEST = ["-m", "pytest", "-q", "-p", "no:cacheprovider"]
+
+
+def parts(space: str, workers: int, scratch: Path) -> dict[str, list[str]]:
+    """Command line of each part."""
+    python = sys.executable
+    base = space.partition(":")[0]
+    parallel = ["-n", str(workers)] if workers > 1 else []
+    kit = ["--pyargs", "execspace_testing.suite", "--space", space]
+    found = {"conformance": [python, *PYTEST, *parallel, *kit]}
+    if base in PLUGINS:
+        found["plugin"] = [python, *PYTEST, *parallel, "-rs", str(ROOT / PLUGINS[base])]
+    kernels = [python, str(ROOT / "tests" / "collective_kernels.py"), "--space", space]
+    found["collective kernels"] = kernels
+    checker = shutil.which("compute-sanitizer")
+    if base == "cuda" and checker is not None:
+        for tool in ("memcheck", "racecheck"):
+            found[f"compute-sanitizer {tool}"] = [
+                checker, "--tool", tool, "--error-exitcode", "9", *kernels,
+            ]  # fmt: skip
+    if base in BENCHMARKS:
+        script = str(ROOT / "benchmarks" / BENCHMARKS[base])
+        found["benchmarks"] = [python, script, "--json", str(scratch / "bench.json")]
+    return found
+
+
+def run(command: list[str], limit: float, folder: Path) -> dict[str, Any]:
+    """Run a part; its outcome."""
+    started = perf_counter()
+    try:
+        done = subprocess.run(
+            command, cwd=folder, timeout=limit, text=True, errors="replace",
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+        )  # fmt: skip
+        status, output = done.returncode, done.stdout
+    except subprocess.TimeoutExpired as late:
+        status, output = None, str(late.stdout or "")
+    kept = [line for line in output.splitlines() if line.strip()]
+    return {
+        "passed": status == 0,
+        "exit_status": status,
+        "seconds": round(perf_counter() - started, 1),
+        "summary": _summary(kept),
+    }
+
+
+def _summary(lines: list[str]) -> list[str]:
+    """What matters of a part's output: levels, faults, and how it ended."""
+    told = re.compile(
+        r"^(FAILED|ERROR|E  |SKIPPED|=+ (ERROR|RACECHECK)|Space '| +\d+ +(pass|fail))"
+        r"|passed|failed|are right"
+    )
+    found = [line for line in lines if told.search(line)]
+    return [line[:200] for line in (found or lines[-8:])[:120]]
+
+
+def commit() -> str | None:
+    """The commit that is checked out, and whether anything was changed since."""
+    try:
+        told = subprocess.run(
+            ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12"],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return told.stdout.strip()
+
+
+def main() -> int:
+    """Run the parts and write the file."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--space", required=True, help="such as cuda or opencl:0.1")
+    parser.add_argument("--json", type=Path, required=True, help="file to write")
+    parser.add_argument("--only", action="append", help="a part by its name; may be repeated")
+    parser.add_argument("--workers", type=int, default=min(12, os.cpu_count() or 1))
+    parser.add_argument("--limit", type=float, default=600.0, help="seconds for each part")
+    parser.add_argument("--commit", default=None, help="if this is no checkout of git")
+    options = parser.parse_args()
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    from machine import describe
+
+    import execspace as es
+
+    row = next((s for s in es.spaces() if s.name == options.space.partition(":")[0]), None)
+    if row is None or not row.usable:
+        parser.error(f"space '{options.space}' cannot be used: {row.reason if row else 'unknown'}")
+    result: dict[str, Any] = {
+        "format": 1,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": options.commit or commit(),
+        "machine": describe(options.space, 1, None),
+        "parts": {},
+    }
+    with tempfile.TemporaryDirectory() as name:
+        scratch = Path(name)
+        for what, command in parts(options.space, options.workers, scratch).items():
+            if options.only and what not in options.only:
+                continue
+            print(f"{what} ...", flush=True)
+            outcome = result["parts"][what] = run(command, options.limit, scratch)
+            print("\n".join(["    " + line for line in outcome["summary"]]), flush=True)
+            print(f"    {'passed' if outcome['passed'] else 'FAILED'}, {outcome['seconds']} s")
+            measured = scratch / "bench.json"
+            if what == "benchmarks" and measured.exists():
+                result["benchmarks"] = json.loads(measured.read_text(encoding="utf-8"))
+            options.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    return int(not all(p["passed"] for p in result["parts"].values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
