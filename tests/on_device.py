@@ -25,7 +25,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 BENCHMARKS = {"cuda": "cuda_bench.py", "opencl": "opencl.py"}
 PLUGINS = {"cuda": "plugins/cuda/tests", "opencl": "plugins/opencl/tests"}
-PYTEST = ["-m", "pytest", "-q", "-p", "no:cacheprovider"]
+# The plugin of benchmarks, where there is one, warns of xdist, and warnings are errors here.
+PYTEST = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:benchmark"]
 
 
 def parts(space: str, workers: int, scratch: Path) -> dict[str, list[str]]:
@@ -36,7 +37,7 @@ def parts(space: str, workers: int, scratch: Path) -> dict[str, list[str]]:
     kit = ["--pyargs", "execspace_testing.suite", "--space", space]
     found = {"conformance": [python, *PYTEST, *parallel, *kit]}
     if base in PLUGINS:
-        found["plugin"] = [python, *PYTEST, *parallel, "-rs", str(ROOT / PLUGINS[base])]
+        found["plugin"] = [python, *PYTEST, *parallel, "-rfEs", str(ROOT / PLUGINS[base])]
     kernels = [python, str(ROOT / "tests" / "collective_kernels.py"), "--space", space]
     found["collective kernels"] = kernels
     checker = shutil.which("compute-sanitizer")
@@ -74,7 +75,7 @@ def run(command: list[str], limit: float, folder: Path) -> dict[str, Any]:
 def _summary(lines: list[str]) -> list[str]:
     """What matters of a part's output: levels, faults, and how it ended."""
     told = re.compile(
-        r"^(FAILED|ERROR|E  |SKIPPED|=+ (ERROR|RACECHECK)|Space '| +\d+ +(pass|fail))"
+        r"^(FAILED|ERROR|SKIPPED|=+ (ERROR|RACECHECK)|Space '| +\d+ +(pass|fail))"
         r"|passed|failed|are right"
     )
     found = [line for line in lines if told.search(line)]

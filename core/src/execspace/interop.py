@@ -9,7 +9,7 @@ import numpy as np
 from . import layout as _layout
 from . import plugins, selection
 from .dtypes import as_dtype
-from .errors import ViewError
+from .errors import PluginError, ViewError
 from .memory import HOST, Allocation
 from .space import WrapsArrays
 from .view import MAX_RANK, View
@@ -85,7 +85,11 @@ def _claimed(source: Any) -> WrapsArrays | None:
     current = selection.CURRENT.get()  # of two spaces on one device, that which is in use
     name = next((n for n in named if current is not None and n == current.name), named[0])
     where = selection.space(name)
-    assert isinstance(where, WrapsArrays), f"space '{name}' claims arrays but cannot wrap them"
+    if not isinstance(where, WrapsArrays):
+        raise PluginError(
+            f"Space '{name}' claims an array of {type(source).__module__}.{type(source).__name__} "
+            f"but has no view_of, see execspace.WrapsArrays; its plugin breaks the contract."
+        )
     return where
 
 

@@ -55,7 +55,8 @@ def test_cupy_arrays_are_used_in_place(cuda, cupy, part, order):
     array = whole[PARTS[part]]
     view = es.view_of(array, label="array")
     assert view.shape == array.shape
-    assert view.strides == tuple(s // 8 for s in array.strides)
+    if array.size:  # strides of an empty array are never walked, and libraries disagree on them
+        assert view.strides == tuple(s // 8 for s in array.strides)
     assert view.dtype == np.float64
     assert view.data_ptr == array.data.ptr or not array.size
     assert not view.is_managed

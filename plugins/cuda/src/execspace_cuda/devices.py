@@ -30,7 +30,7 @@ _FATAL = {
     714: "a corrupted call stack or no room for it",
     715: "an illegal instruction",
     716: "an access to a misaligned address",
-    717: "an access to an address of another kind of memory",
+    717: "an access to an illegal address, of another kind of memory",
     718: "a jump to an illegal address",
     719: "an exception on the device, such as a trap",
     721: "an error of tensor memory or of a launch of several devices",

@@ -68,7 +68,7 @@ class CudaPlan:
         name = self.kernel.name
         if label == name:
             return self.launch(bounds, args)
-        self.space.recent.append(f"'{name}' (label '{label}')")
+        self.space.note(f"'{name}' (label '{label}')")
         return self._unnamed(bounds, args)
 
     @cached_property
@@ -194,7 +194,7 @@ class _Launch:
             "function": self.usual.functions[0],
             "make_frame": self.make_frame, "pack": packer(text), "driver": driver.launchKernel,
             "stream": space.stream, "space": space, "errors": ERRORS, "before": before,
-            "after": after, "recent": space.recent.append if named else str, "kernel": self.name,
+            "after": after, "recent": space.recent if named else {}, "kernel": self.name,
         }  # fmt: skip
         exec(source, scope)
         found: Callable[[tuple[int, ...], tuple[Any, ...]], Any] = scope["call"]

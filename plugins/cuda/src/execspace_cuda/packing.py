@@ -107,7 +107,7 @@ def caller_text(
         lines.append("    space.await_allocations()")
     if foreign:
         lines.append(f"    streams = before(space, ({', '.join(f'a{n}' for n in foreign)},))")
-    lines.append("    recent(kernel)")
+    lines.append("    recent[kernel] = None")
     unusual = f"units >= {1 << 32}" + ("" if overlap == "False" else f" or {overlap}")
     if run == "launch":
         size = f"(units + {BLOCK - 1}) // {BLOCK}, 1, 1, {BLOCK}, 1, 1, 0"

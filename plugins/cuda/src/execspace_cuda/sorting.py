@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import cupy
 
-from execspace import View
+from execspace import SpaceError, View
 
 from .devices import ERRORS
 from .interop import after, before, cupy_array
@@ -49,15 +49,19 @@ def _queued(space: Any, *views: View) -> Iterator[None]:
     """CuPy works on the stream of the space within the block."""
     own: CudaSpace = space
     try:
-        with own.current(), own.stream_object:
+        with own.current():
             if own.parent is not None:
                 own.await_allocations()
-            streams = before(own, views)
+            streams = before(own, views)  # while CuPy's current stream is the user's
             try:
-                yield
+                with own.stream_object:
+                    yield
             finally:
                 if own.parent is not None:
                     own.hold(views)
             after(own, streams)
     except ERRORS as error:
         raise own.fault("Sorting", error) from error
+    except RuntimeError as error:  # Thrust tells of CUDA's errors in words only
+        own.synchronize("Sorting")
+        raise SpaceError(f"Sorting on device {own.description} failed ({error}).") from error

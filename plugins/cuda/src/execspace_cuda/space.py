@@ -29,7 +29,7 @@ from .memory import DeviceMemory, ForeignMemory, ManagedMemory, PinnedMemory, St
 from .sorting import Sorts
 
 _MOST_HELD = 64  # launches of an instance whose Views are held before it is asked what is done
-_MOST_REMEMBERED = 32  # launches that the report of a fault may name
+_MOST_LABELS = 64  # that the report of a fault may name
 
 
 class CudaSpace(Sorts, ExecutionSpace):
@@ -60,7 +60,7 @@ class CudaSpace(Sorts, ExecutionSpace):
         self.number = number
         self.parent = parent
         self.name = "cuda" if number == 0 else f"cuda:{number}"
-        self.recent: deque[str] = deque(maxlen=_MOST_REMEMBERED)
+        self.recent: dict[str, None] = {}  # kernels that were launched since the last fence
         self._held: list[Any] = []
         self._done: deque[tuple[Any, list[Any]]] = deque()
         self._seen = -1
@@ -170,6 +170,12 @@ class CudaSpace(Sorts, ExecutionSpace):
         """The exception for an error of CUDA."""
         launches = [name for space in self._everyone() for name in list(space.recent)]
         return self.faults.exception(what, error, launches)
+
+    def note(self, name: str) -> None:
+        """Remember a launch with a label, of which there may be any number."""
+        self.recent[name] = None
+        while len(self.recent) > _MOST_LABELS:
+            self.recent.pop(next(iter(self.recent)), None)
 
     def synchronize(self, what: str) -> None:
         """Wait for this stream; blocks."""
