@@ -117,6 +117,18 @@ def run(name: str) -> list[str]:
     return wrong
 
 
+def beyond(i, x):
+    x[i + 1_000_000] = 1.0
+
+
+def plant(name: str) -> None:
+    """Write beyond the end of a View, which a checker of memory must find."""
+    space = es.space(name)
+    x = es.View(8, space=space)
+    es.parallel_for(es.RangePolicy(8, space=space), beyond, x)
+    space.fence()
+
+
 def _placed(space: es.ExecutionSpace, values: np.ndarray) -> es.View:
     made = es.View(values.shape, values.dtype, space=space)
     es.deep_copy(made, values)
@@ -132,6 +144,10 @@ def _fetched(view: es.View) -> np.ndarray:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--space", default="cuda")
-    faults = run(parser.parse_args().space)
+    parser.add_argument("--planted", action="store_true", help="run a kernel with a fault instead")
+    options = parser.parse_args()
+    if options.planted:
+        plant(options.space)
+    faults = [] if options.planted else run(options.space)
     print("\n".join(faults) or "all results are right")
     sys.exit(bool(faults))

@@ -26,33 +26,36 @@ ROOT = Path(__file__).resolve().parent.parent
 BENCHMARKS = {"cuda": "cuda_bench.py", "opencl": "opencl.py"}
 PLUGINS = {"cuda": "plugins/cuda/tests", "opencl": "plugins/opencl/tests"}
 # The plugin of benchmarks, where there is one, warns of xdist, and warnings are errors here.
+FAULTY = 9  # exit status of the checker if it finds a fault
 PYTEST = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:benchmark"]
 
 
-def parts(space: str, workers: int, scratch: Path) -> dict[str, list[str]]:
-    """Command line of each part."""
+def parts(space: str, workers: int, scratch: Path) -> dict[str, tuple[list[str], int]]:
+    """Command line of each part, and the exit status that it shall have."""
     python = sys.executable
     base = space.partition(":")[0]
     parallel = ["-n", str(workers)] if workers > 1 else []
     kit = ["--pyargs", "execspace_testing.suite", "--space", space]
-    found = {"conformance": [python, *PYTEST, *parallel, *kit]}
+    found = {"conformance": ([python, *PYTEST, *parallel, *kit], 0)}
     if base in PLUGINS:
-        found["plugin"] = [python, *PYTEST, *parallel, "-rfEs", str(ROOT / PLUGINS[base])]
+        found["plugin"] = [python, *PYTEST, *parallel, "-rfEs", str(ROOT / PLUGINS[base])], 0
     kernels = [python, str(ROOT / "tests" / "collective_kernels.py"), "--space", space]
-    found["collective kernels"] = kernels
+    found["collective kernels"] = kernels, 0
     checker = shutil.which("compute-sanitizer")
     if base == "cuda" and checker is not None:
+        check = [checker, "--error-exitcode", str(FAULTY), "--tool"]
         for tool in ("memcheck", "racecheck"):
-            found[f"compute-sanitizer {tool}"] = [
-                checker, "--tool", tool, "--error-exitcode", "9", *kernels,
-            ]  # fmt: skip
+            found[f"compute-sanitizer {tool}"] = [*check, tool, *kernels], 0
+        # A checker that sees nothing would not see this either.
+        planted = [*check, "memcheck", *kernels, "--planted"]
+        found["compute-sanitizer, planted fault"] = planted, FAULTY
     if base in BENCHMARKS:
         script = str(ROOT / "benchmarks" / BENCHMARKS[base])
-        found["benchmarks"] = [python, script, "--json", str(scratch / "bench.json")]
+        found["benchmarks"] = [python, script, "--json", str(scratch / "bench.json")], 0
     return found
 
 
-def run(command: list[str], limit: float, folder: Path) -> dict[str, Any]:
+def run(command: list[str], expected: int, limit: float, folder: Path) -> dict[str, Any]:
     """Run a part; its outcome."""
     started = perf_counter()
     try:
@@ -65,7 +68,7 @@ def run(command: list[str], limit: float, folder: Path) -> dict[str, Any]:
         status, output = None, str(late.stdout or "")
     kept = [line for line in output.splitlines() if line.strip()]
     return {
-        "passed": status == 0,
+        "passed": status == expected,
         "exit_status": status,
         "seconds": round(perf_counter() - started, 1),
         "summary": _summary(kept),
@@ -121,11 +124,11 @@ def main() -> int:
     }
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
-        for what, command in parts(options.space, options.workers, scratch).items():
+        for what, (command, expected) in parts(options.space, options.workers, scratch).items():
             if options.only and what not in options.only:
                 continue
             print(f"{what} ...", flush=True)
-            outcome = result["parts"][what] = run(command, options.limit, scratch)
+            outcome = result["parts"][what] = run(command, expected, options.limit, scratch)
             print("\n".join(["    " + line for line in outcome["summary"]]), flush=True)
             print(f"    {'passed' if outcome['passed'] else 'FAILED'}, {outcome['seconds']} s")
             measured = scratch / "bench.json"

@@ -65,6 +65,18 @@ def exclusive(i, prefix, final, x, y):
     return x[i]
 
 
+def inclusive(i, prefix, final, x, y):
+    if final:
+        y[i] = prefix + x[i]
+    return x[i]
+
+
+def prefixes(i, prefix, final, x, y):
+    if final:
+        y[i] = prefix[0] - prefix[1]
+    return x[i], 1
+
+
 def atomics(i, n, f, b, z, w, m):
     es.atomic_add(n, 0, 1)
     es.atomic_add(f, 0, 0.5)
@@ -265,6 +277,13 @@ CASES = {
     "custom": (counted, ("float64[1]",), {**REDUCE, "reducer": Mean}),
     "array": (powers, ("float64[1]",), {**REDUCE, "reducer": es.Sum(shape=3)}),
     "scan.flat": (exclusive, ("int64[1]",) * 2, {"pattern": "scan", "reducer": es.Sum}),
+    "scan.given": (
+        inclusive, ("float32[1]",) * 2,
+        {"pattern": "scan", "reducer": es.Sum, "disjoint": True, "narrow": True},
+    ),
+    "scan.several": (
+        prefixes, ("float64[1]",) * 2, {"pattern": "scan", "reducer": (es.Sum, es.Sum)},
+    ),
     "scan.chunked": (
         exclusive, ("int64[1]",) * 2, {"pattern": "scan", "reducer": es.Sum, **CHUNKED},
     ),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from .contributions import given_contribution
 from .diagnostics import Loc
 from .mapping import index_order, work_function
 from .pipeline import Lowered, argument_type
@@ -120,7 +121,15 @@ def device_text(
     scan = spec.pattern == "scan"
     walk = (lowered.body, lowered.leading, spec.policy, order, reduction)
     work = partial(work_function, *walk, flat=flat, narrow=narrow)
+    given = given_contribution(lowered, disjoint) if scan and dialect.lane_barrier else None
     functions = [work("_work", final=True if scan else None)]
+    if given is not None:
+        own = given.parameters[lowered.leading]
+        more = (given, lowered.leading + 1, *walk[2:])
+        functions = [
+            given,
+            work_function(*more, "_work", flat=flat, narrow=narrow, final=True, own=own),
+        ]
     if reduction is not None:
         functions.append(reduction.merge_function("_merge"))
         functions.append(reduction.result_function("_result"))
@@ -128,7 +137,7 @@ def device_text(
         functions.append(work("_totals", final=False))
     outs = tuple(argument_type(t) for t in spec.out)
     views = tuple(t for t in outs if isinstance(t, ViewTy))
-    entries = Entries(lowered, views, flat, group, once=narrow)
+    entries = Entries(lowered, views, flat, group, once=narrow, given=given is not None)
     printer = CPrinter(lowered.module(*functions, disjoint=disjoint), dialect)
     lines = tuple(printer.text(entries.print))
     locs = tuple(getattr(line, "loc", None) for line in lines)

@@ -110,7 +110,8 @@ def items_count(policy: PolicySpec) -> Expr:
 class _Chunk:
     """Builds one chunk function.
 
-    `final` is None but for a scan, whose kernel is told whether the pass is the final one.
+    `final` is None but for a scan, whose kernel is told whether the pass is the final one. `own` is
+    the contribution of the call, of a body that wants it.
     """
 
     def __init__(
@@ -121,7 +122,9 @@ class _Chunk:
         order: tuple[int, ...],
         reduction: Reduction | None,
         final: bool | None,
+        own: Var | None = None,
     ) -> None:
+        self.own = own
         self.body = body
         self.arguments = body.parameters[leading:]
         self.policy = policy
@@ -141,6 +144,7 @@ class _Chunk:
             leading.append(Var(ARRAY, self.reduction.array))
         elif self.reduction is not None and self.final is not None:
             leading += [*self.reduction.prefix(), ir.Const(self.final, BOOL)]
+            leading += [] if self.own is None else [self.own]
         result = self.body.result if isinstance(self.body.result, Scalar) else INT64
         passed = (*leading, *(Var(p.name, p.type) for p in self.arguments))
         value = ir.Call(self.body.name, passed, result)
@@ -329,15 +333,17 @@ def work_function(
     flat: bool,
     narrow: bool = False,
     final: bool | None = None,
+    own: Var | None = None,
 ) -> ir.Function:
     """What one work-item of a device does: the units `_f0`, `_f0 + _step` ... below `_f1`.
 
     `flat`: a unit is one call of the kernel, whose indices are found by division; otherwise
     units are those of `chunk_function`, and `_step` is one. `narrow`: 32 bits number all flat
     units. For a reduction the state comes
-    in and is returned; of an array reduction the array comes in.
+    in and is returned; of an array reduction the array comes in. `own`: the contribution of the
+    call comes in, too.
     """
-    chunk = _Chunk(body, leading, policy, order, reduction, final)
+    chunk = _Chunk(body, leading, policy, order, reduction, final, own)
     types: dict[str, Scalar | ViewTy] = {}
     head = [var("_f0"), var("_f1")]
     if flat:
@@ -353,10 +359,11 @@ def work_function(
         states = (Var(ARRAY, reduction.array),)
     elif reduction is not None:
         states = tuple(s.var for s in reduction.states)
-        own = {s.name for s in states}
-        types |= {n: t for n, t in reduction.locals().items() if n not in own}
+        named = {s.name for s in states}
+        types |= {n: t for n, t in reduction.locals().items() if n not in named}
         kinds = tuple(s.type for s in reduction.states)
         result = kinds[0] if len(kinds) == 1 else TupleTy(kinds)
         walk.append(ir.Return(states[0] if len(states) == 1 else states))
-    parameters = (*head, *states, *bounds_of(policy), *chunk.arguments)
+    given = () if own is None else (own,)
+    parameters = (*head, *states, *given, *bounds_of(policy), *chunk.arguments)
     return ir.Function(name, parameters, result, types, tuple(walk))

@@ -36,7 +36,9 @@ class Collectives:
         group: int,
         outs: tuple[ir.Var, ...],
         once: bool,
+        given: bool,
     ) -> None:
+        self.given = given
         self.printer = printer
         self.dialect = printer.dialect
         self.lowered = lowered

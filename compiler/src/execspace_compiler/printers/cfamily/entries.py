@@ -84,11 +84,17 @@ class Entries:
     `flat`: a unit is one call of the kernel, and work-items go through them with the stride of
     the grid; otherwise each work-item does one contiguous part. `group` is the number of
     work-items of a group in reductions and scans. `once`: there is a work-item for each unit of a
-    flat parallel_for.
+    flat parallel_for. `given`: the final pass of a scan is told its contribution.
     """
 
     def __init__(
-        self, lowered: Lowered, outs: tuple[ViewTy, ...], flat: bool, group: int, once: bool
+        self,
+        lowered: Lowered,
+        outs: tuple[ViewTy, ...],
+        flat: bool,
+        group: int,
+        once: bool,
+        given: bool = False,
     ) -> None:
         self.lowered = lowered
         self.spec: LaunchSpec = lowered.spec
@@ -96,6 +102,7 @@ class Entries:
         self.flat = flat
         self.group = group
         self.once = once
+        self.given = given
         self.fields: list[Field] = []
         self.buffers: list[int] = []
         self.kernels: list[str] = []
@@ -123,7 +130,7 @@ class Entries:
         if self.spec.array_shape is not None:
             self.fields.append(Field("_items", long, "items"))
         collectives = Collectives(
-            printer, self.lowered, self.flat, self.group, self.outs, self.once
+            printer, self.lowered, self.flat, self.group, self.outs, self.once, self.given
         )
         self.tile = collectives.tile
         if self.tile:

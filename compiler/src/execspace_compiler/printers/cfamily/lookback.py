@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...contributions import exact_start
+
 if TYPE_CHECKING:
     from .collectives import Collectives
 
@@ -51,8 +53,9 @@ def scan_lines(c: Collectives, passed: list[str], items: int) -> list[str]:
     d, long, group, kind = c.dialect, c.long, c.group, c.type()
     int32, byte = d.types["int32"], d.types["uint8"]
 
-    def walk(function: str, state: str) -> str:
-        return c.walk(function, c.parts(state), passed, ("_u", "_u + 1"))
+    def walk(function: str, state: str, own: str = "") -> str:
+        states = [*c.parts(state), *([own] if own else [])]
+        return c.walk(function, states, passed, ("_u", "_u + 1"))
 
     # A gap after each work-item's units keeps banks of memory apart.
     own, gap = f"_tile[_lid * {items + 1} + _k]", f"(_k * {group} + _lid) / {items}"
@@ -78,6 +81,7 @@ def scan_lines(c: Collectives, passed: list[str], items: int) -> list[str]:
         # Neighbours read neighbours; then each joins its own units, which lie side by side. All
         # reads of a whole tile are under way at once, for no test lies between them.
         *c.identity("_none"),
+        *_exact(c),
         "if (_whole) {",
         f"    {kind} _read[{items}];",
         *unrolled(f"{{ {unit} _read[_k] = {walk('_totals', '_none')}; }}"),
@@ -106,22 +110,52 @@ def scan_lines(c: Collectives, passed: list[str], items: int) -> list[str]:
         f"const {kind} _first = _prefix;",
         f"{kind} _before = _first;",
         f"if (_lid > 0) _before = {c.merged('_first', '_sums[_from][_lid - 1]')};",
+        *(
+            [
+                f"{kind} _own[{items}];",
+                *(line.strip() for line in unrolled(f"_own[_k] = {striped};")),
+                d.barrier,
+            ]
+            if c.given
+            else []
+        ),
         f"{each} {{",
         f"    const {kind} _s = {own};",
         f"    {own} = _before;",
         f"    _before = {c.merged('_before', '_s')};",
         "}",
         d.barrier,
+        *_final(c, unrolled, each, unit, striped, walk),
+        "if (_group == _groups - 1 && _lid == 0) {",
+        f"    const {kind} _all = {c.merged('_first', '_total')};",
+        *("    " + line for line in c.store_result("_all")),
+        "}",
+    ]
+
+
+def _exact(c: Collectives) -> list[str]:
+    """Statements after which `_none` joined to a contribution is that contribution to the bit."""
+    start = exact_start(c.lowered) if c.given else None
+    if start is None:
+        return []
+    return [f"_none = {c.printer.float_const(start, c.reduction.states[0].type)};"]
+
+
+def _final(c: Collectives, unrolled, each, unit, striped, walk) -> list[str]:  # type: ignore[no-untyped-def]
+    """Statements of the pass with prefixes; stores of neighbours are neighbours, too."""
+    kind = c.type()
+    if c.given:
+        own = c.printer.cast("_own[_k]", c.reduction.states[0].type, c.reduction.contributions[0])
+        call = walk("_work", "_s", own)
+        text = f"{{ {unit} const {kind} _s = {striped}; if (_whole || _u < _a._units) {call}; }}"
+        return [line.strip() for line in unrolled(text)]
+    return [
         "if (_whole) {",
         *unrolled(f"{{ {unit} const {kind} _s = {striped}; {walk('_work', '_s')}; }}"),
         f"}} else {each} {{",
         f"    {unit}",
         f"    const {kind} _s = {striped};",
         f"    if (_u < _a._units) {walk('_work', '_s')};",
-        "}",
-        "if (_group == _groups - 1 && _lid == 0) {",
-        f"    const {kind} _all = {c.merged('_first', '_total')};",
-        *("    " + line for line in c.store_result("_all")),
         "}",
     ]
 

@@ -128,6 +128,42 @@ def test_a_scan_in_place(space):
     np.testing.assert_array_equal(x, expected)
 
 
+@pytest.mark.parametrize("form", ["expression", "variable", "stored before"])
+def test_a_kernel_sees_its_contribution_to_the_bit(space, form):
+    """Spaces may hand a contribution on from one call to the other; zeros keep their signs."""
+
+    def expression(i, prefix, final, src, dst, sign):
+        if final:
+            dst[i] = prefix + src[i]
+            sign[i] = math.copysign(1.0, src[i])
+        return src[i]
+
+    def variable(i, prefix, final, src, dst, sign):
+        value = src[i]
+        if final:
+            dst[i] = prefix + value
+            sign[i] = math.copysign(1.0, value)
+        return value
+
+    def stored_before(i, prefix, final, src, dst, sign):
+        value = src[i]
+        if final:
+            sign[i] = math.copysign(1.0, src[i])
+            src[i] = prefix + value
+            dst[i] = src[i]
+        return value
+
+    kernel = {"expression": expression, "variable": variable}.get(form, stored_before)
+    n = fitting(space, 10_000)
+    values = np.where(np.arange(n) % 3 == 0, -0.0, np.arange(n) % 7 - 3.0)
+    src = values.copy()
+    dst, sign = np.zeros(n), np.zeros(n)
+    total = staged.parallel_scan(es.RangePolicy(n, space=space), kernel, src, dst, sign)
+    assert (sign == np.copysign(1.0, values)).all()
+    assert (dst == values.cumsum()).all()
+    assert total == values.sum()
+
+
 def test_selected_elements_side_by_side(space):
     """What scans are for: each element that is kept finds its place."""
     n = fitting(space, 50_000)
