@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 MEMBERS := -e core -e compiler -e plugins/serial -e plugins/openmp_numba -e plugins/opencl \
 	-e plugins/cuda -e tests/conformance
 
-.PHONY: demo test test-all third-party lint bench interop clean help
+.PHONY: demo test test-all third-party on-device lint bench interop clean help
 
 help:
 	@echo "make demo   run examples/hillslope.py on a real elevation model"
@@ -13,6 +13,7 @@ help:
 	@echo "make third-party  the conformance kit on generated backends, in a fresh environment"
 	@echo "make test-all  both, with all levels of the kit on spaces that share their compiler"
 	@echo "make lint   ruff and mypy"
+	@echo "make on-device SPACE=cuda  kit, plugin's tests, checkers and benchmarks, into one JSON file"
 	@echo "make bench  time execspace against NumPy, Numba and C/OpenMP, in pairs"
 	@echo "make interop  install the libraries whose arrays are tested, such as PyTorch"
 	@echo "make clean  remove the environment"
@@ -47,6 +48,11 @@ lint: $(VENV)/ready
 
 interop: $(VENV)/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-interop.txt
+
+SPACE ?= cuda
+RESULT ?= $(SPACE).json
+on-device: $(VENV)/ready
+	$(BIN)/python tests/on_device.py --space $(SPACE) --json $(RESULT)
 
 bench: $(VENV)/ready
 	$(BIN)/python benchmarks/run.py

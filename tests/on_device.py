@@ -82,7 +82,8 @@ def _summary(lines: list[str]) -> list[str]:
         r"|passed|failed|are right"
     )
     found = [line for line in lines if told.search(line)]
-    return [line[:200] for line in (found or lines[-8:])[:120]]
+    kept = (found or lines[-8:])[:120]
+    return [re.sub(r"\S*/(?=(plugins|tests|core|compiler)/)", "", line)[:200] for line in kept]
 
 
 def commit() -> str | None:
