@@ -236,7 +236,7 @@ GROUPS = {"opencl": 8, "cuda": 128}  # that of CUDA is a number of warps
 
 def text(
     kernel, *arguments, rank=1, pattern="for", reducer=None, tiled=False, flat=True, group=None,
-    narrow=False, disjoint=False, dialect=OPENCL, **options,
+    narrow=False, disjoint=False, small=False, scaled=False, dialect=OPENCL, **options,
 ):  # fmt: skip
     """Text of a launch: a pure function of the kernel, the types and the mapping."""
     group = group or GROUPS[dialect.name]
@@ -246,7 +246,10 @@ def text(
     captures = () if given is None else reducer_captures(given)
     spec = LaunchSpec(pattern, policy, types, reducer=given, captures=captures)
     lowered = lower_kernel(es.Kernel(kernel, **options), spec)
-    return device_text(lowered, dialect, flat=flat, group=group, narrow=narrow, disjoint=disjoint)
+    return device_text(
+        lowered, dialect, flat=flat, group=group, narrow=narrow, disjoint=disjoint, small=small,
+        scaled=scaled,
+    )  # fmt: skip
 
 
 F3, L3 = ("float64[3]",) * 2, ("float64[3,left]",) * 2
@@ -258,6 +261,10 @@ CASES = {
     "axpy.strided": (axpy, (float, "float32[1,stride]", "float32[1]"), {"fma": False}),
     "stencil.flat": (stencil, F3, {"rank": 3}),
     "stencil.left.narrow": (stencil, L3, {"rank": 3, "narrow": True}),
+    "stencil.left.scaled": (
+        stencil, L3, {"rank": 3, "narrow": True, "small": True, "scaled": True},
+    ),
+    "records.small": (moved, ("PARTICLE[1,stride]",), {"small": True}),
     "stencil.left.chunked": (stencil, L3, {"rank": 3, **CHUNKED}),
     "stencil.tiled": (stencil, F3, {"rank": 3, "tiled": True, "narrow": True}),
     "stencil.tiled.chunked": (stencil, F3, {"rank": 3, "tiled": True, **CHUNKED}),

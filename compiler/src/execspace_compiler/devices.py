@@ -12,11 +12,11 @@ from typing import Any
 
 from .contributions import given_contribution
 from .diagnostics import Loc
-from .mapping import index_order, work_function
+from .mapping import index_order, scales_of, work_function
 from .pipeline import Lowered, argument_type
 from .printers.cfamily.dialects import Dialect
 from .printers.cfamily.entries import Entries, Entry
-from .printers.cfamily.printer import CPrinter
+from .printers.cfamily.printer import CPrinter, has_long_offset
 from .types import ViewTy
 
 
@@ -88,6 +88,15 @@ class DeviceText:
         return None if self.lowered.reduction is None else self.lowered.reduction.result
 
 
+def long_offsets(lowered: Lowered) -> list[int]:
+    """Arguments that are Views whose places are sums of products, those of `out` last.
+
+    They gain if the products are of 32 bits.
+    """
+    types = [argument_type(t) for t in (*lowered.spec.arguments, *lowered.spec.out)]
+    return [n for n, t in enumerate(types) if isinstance(t, ViewTy) and has_long_offset(t)]
+
+
 def device_text(
     lowered: Lowered,
     dialect: Dialect,
@@ -96,6 +105,8 @@ def device_text(
     group: int,
     narrow: bool = False,
     disjoint: bool = False,
+    small: bool = False,
+    scaled: bool = False,
 ) -> DeviceText:
     """The text of a lowered kernel in a dialect.
 
@@ -114,13 +125,20 @@ def device_text(
         the mapping is flat.
     disjoint : bool
         No two Views of which one is written overlap in memory; see `overlap.pairs_to_check`.
+    small : bool
+        The places of elements in all Views of `long_offsets` fit into 32 bits, so that they are
+        computed in these.
+    scaled : bool
+        There are less than 2^31 units, and the host gives what replaces divisions by extents, see
+        `mapping.scales_of`. Of use where the mapping is flat and `narrow`, and nothing is tiled.
     """
     spec = lowered.spec
+    scaled = scaled and flat and narrow and not lowered.spec.policy.tiled
     reduction = lowered.reduction
     order = index_order(lowered.body, spec)
     scan = spec.pattern == "scan"
     walk = (lowered.body, lowered.leading, spec.policy, order, reduction)
-    work = partial(work_function, *walk, flat=flat, narrow=narrow)
+    work = partial(work_function, *walk, flat=flat, narrow=narrow, scaled=scaled)
     given = given_contribution(lowered, disjoint) if scan and dialect.lane_barrier else None
     functions = [work("_work", final=True if scan else None)]
     if given is not None:
@@ -128,7 +146,9 @@ def device_text(
         more = (given, lowered.leading + 1, *walk[2:])
         functions = [
             given,
-            work_function(*more, "_work", flat=flat, narrow=narrow, final=True, own=own),
+            work_function(
+                *more, "_work", flat=flat, narrow=narrow, final=True, own=own, scaled=scaled
+            ),
         ]
     if reduction is not None:
         functions.append(reduction.merge_function("_merge"))
@@ -137,8 +157,11 @@ def device_text(
         functions.append(work("_totals", final=False))
     outs = tuple(argument_type(t) for t in spec.out)
     views = tuple(t for t in outs if isinstance(t, ViewTy))
-    entries = Entries(lowered, views, flat, group, once=narrow, given=given is not None)
-    printer = CPrinter(lowered.module(*functions, disjoint=disjoint), dialect)
+    scales = scales_of(order) if scaled else []
+    entries = Entries(
+        lowered, views, flat, group, once=narrow, given=given is not None, scales=scales
+    )
+    printer = CPrinter(lowered.module(*functions, disjoint=disjoint), dialect, small)
     lines = tuple(printer.text(entries.print))
     locs = tuple(getattr(line, "loc", None) for line in lines)
     return DeviceText(lines, locs, entries.entry(), lowered, order)

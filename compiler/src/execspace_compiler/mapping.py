@@ -77,6 +77,24 @@ def bounds_of(policy: PolicySpec) -> list[Var]:
     return [var(name) for name in names]
 
 
+def scales_of(order: tuple[int, ...]) -> list[tuple[int, tuple[str, str]]]:
+    """Dimensions whose extents indices are divided by, and the names of what does it.
+
+    A number below 2^31 is divided by `n` by a multiplication with a factor of 32 bits, of which the
+    upper half is shifted: T. Granlund and P. L. Montgomery, "Division by Invariant Integers using
+    Multiplication", PLDI 1994. `scale` computes factor and shift.
+    """
+    return [(d, (f"_scale{d}", f"_shift{d}")) for d in order[1:]]
+
+
+def scale(n: int) -> tuple[int, int]:
+    """Factor and shift for a divisor from 1 to 2^31 - 1; of 1 they are not used."""
+    if n < 2:
+        return 0, 0
+    bits = 31 + (n - 1).bit_length()
+    return -(-(1 << bits) // n), bits - 32
+
+
 def _depth(policy: PolicySpec) -> int:
     """How many of the slowest dimensions are flattened before the one that is split."""
     return min(policy.rank - 1, 2)
@@ -123,8 +141,10 @@ class _Chunk:
         reduction: Reduction | None,
         final: bool | None,
         own: Var | None = None,
+        scaled: bool = False,
     ) -> None:
         self.own = own
+        self.scaled = scaled
         self.body = body
         self.arguments = body.parameters[leading:]
         self.policy = policy
@@ -267,14 +287,20 @@ class _Chunk:
         for d in fast_first:
             count = Var(f"_n{d}", kind)
             last = d == self.order[0]
-            place: Expr = rest if last else op("truncmod", rest, count)
+            after = rest
+            if self.scaled and not last:
+                factor, shift = (Var(f"_{w}{d}", kind) for w in ("scale", "shift"))
+                after = held(f"_after{d}", ir.Op("scaled", (rest, factor, shift, count), kind))
+                place: Expr = op("sub", rest, op("mul", after, count))
+            else:
+                place = rest if last else op("truncmod", rest, count)
             if self.policy.tiled:
                 place = op("add", op("mul", place, number(var(f"_tile{d}"))), places[d])
             wide = place if kind == INDEX else ir.Op("cast", (place,), INDEX)
             index = self.set(f"_i{d}", op("add", var(f"_lo{d}"), wide))
             walk.append(index)
             if not last:
-                rest = held(f"_after{d}", op("truncdiv", rest, count))
+                rest = after if self.scaled else held(f"_after{d}", op("truncdiv", rest, count))
             if self.policy.tiled:
                 test = op("lt", var(f"_i{d}"), var(f"_hi{d}"))
                 inside = test if inside is None else ir.Op("and", (inside, test), BOOL)
@@ -334,6 +360,7 @@ def work_function(
     narrow: bool = False,
     final: bool | None = None,
     own: Var | None = None,
+    scaled: bool = False,
 ) -> ir.Function:
     """What one work-item of a device does: the units `_f0`, `_f0 + _step` ... below `_f1`.
 
@@ -341,9 +368,9 @@ def work_function(
     units are those of `chunk_function`, and `_step` is one. `narrow`: 32 bits number all flat
     units. For a reduction the state comes
     in and is returned; of an array reduction the array comes in. `own`: the contribution of the
-    call comes in, too.
+    call comes in, too. `scaled`: indices are found by multiplication, see `scales_of`.
     """
-    chunk = _Chunk(body, leading, policy, order, reduction, final, own)
+    chunk = _Chunk(body, leading, policy, order, reduction, final, own, scaled)
     types: dict[str, Scalar | ViewTy] = {}
     head = [var("_f0"), var("_f1")]
     if flat:
@@ -365,5 +392,6 @@ def work_function(
         result = kinds[0] if len(kinds) == 1 else TupleTy(kinds)
         walk.append(ir.Return(states[0] if len(states) == 1 else states))
     given = () if own is None else (own,)
-    parameters = (*head, *states, *given, *bounds_of(policy), *chunk.arguments)
+    scales = [Var(n, UINT32) for _, names in scales_of(order) for n in names] if scaled else []
+    parameters = (*head, *states, *given, *bounds_of(policy), *scales, *chunk.arguments)
     return ir.Function(name, parameters, result, types, tuple(walk))

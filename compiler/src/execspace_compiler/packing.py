@@ -12,13 +12,16 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from execspace import LaunchSpec
+from execspace import LaunchSpec, ViewType
 from execspace.copying import may_overlap
+from execspace.dtypes import dtype_of
 from execspace.parallel_reduce import check_shape
 
+from .devices import long_offsets
+from .mapping import scale
 from .overlap import pairs_to_check
 from .pipeline import Lowered, check_limits
-from .printers.cfamily.entries import Field
+from .printers.cfamily.entries import Entry, Field
 from .results import result_shape
 
 
@@ -64,6 +67,46 @@ def overlap_text(lowered: Lowered, scans: bool = False) -> str:
     return " or ".join(f"may_overlap(a{n}, a{m})" for n, m in pairs) or "False"
 
 
+def large_text(lowered: Lowered) -> str:
+    """Expression of whether places in Views of `devices.long_offsets` may exceed 32 bits."""
+    tests = []
+    types = (*lowered.spec.arguments, *lowered.spec.out)
+    for n in long_offsets(lowered):
+        t = types[n]
+        assert isinstance(t, ViewType)
+        # An allocation is as long as all Views of it reach.
+        tests.append(f"a{n}.allocation.nbytes >= {dtype_of(t.dtype).itemsize << 31}")
+    return " or ".join(tests) or "False"
+
+
+class _Scales(dict[tuple[int, ...], tuple[int, ...]]):
+    """Factor and shift of each of several extents, made once."""
+
+    most = 4096
+
+    def __missing__(self, extents: tuple[int, ...]) -> tuple[int, ...]:
+        if len(self) >= self.most:
+            self.clear()
+        # Of more units than 2^31 another text runs, which does not look at them.
+        fitting = (n if 0 < n < 1 << 31 else 1 for n in extents)
+        made = self[extents] = tuple(x for n in fitting for x in scale(n))
+        return made
+
+
+_scales = _Scales()
+
+
+def scale_lines(entry: Entry, rank: int) -> list[str]:
+    """Lines that look up what replaces divisions by extents, where a text takes that."""
+    dims = [f.dimension for f in entry.fields if f.what == "scale"]
+    if not dims:
+        return []
+    dims = sorted(dims)
+    targets = ", ".join(f"f{d}, s{d}" for d in dims)
+    extents = ", ".join(f"b{rank + d} - b{d}" for d in dims)
+    return [f"    {targets}, = scales[{extents},]"]
+
+
 def value_texts(field: Field) -> list[str]:
     """Expressions of a number of the record; two for a complex one. Not of places in buffers."""
     n, d = field.argument, field.dimension
@@ -72,6 +115,10 @@ def value_texts(field: Field) -> list[str]:
             return [f"b{n}"]
         case "units" | "items" | "tiles" | "epoch":
             return [field.what]
+        case "scale":
+            return [f"f{d}"]
+        case "shift":
+            return [f"s{d}"]
         case "stride":
             return [f"a{n}.strides[{d}]"]
         case "extent":
@@ -87,4 +134,5 @@ def names_used(lowered: Lowered) -> dict[str, Any]:
     return {
         "limits": lowered.limits, "refuse": partial(check_limits, name), "name": name,
         "refuse_shape": check_shape, "may_overlap": may_overlap, "wrong": struct.error,
+        "scales": _scales,
     }  # fmt: skip

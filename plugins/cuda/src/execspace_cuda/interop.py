@@ -89,7 +89,8 @@ def wrap(space: CudaSpace, source: Any, label: str) -> View:
         raise ViewError(f"View '{label}': rank {len(shape)} exceeds {MAX_RANK}.")
     strides = tuple(s // size for s in steps)
     owner = ForeignArray(source, space.number, imported)
-    nbytes = size * math.prod(shape)
+    span = 1 + sum((n - 1) * abs(s) for n, s in zip(shape, strides, strict=True))
+    nbytes = size * span if math.prod(shape) else 0
     allocation = Allocation(address, nbytes, label, space.foreign, owner, managed=False)
     layout = _layout.classify(shape, strides)
     return View._over(

@@ -31,7 +31,7 @@ from .build import Program, options_for
 from .devices import ERRORS, ERRORS_OR_MEMORY, NO_CONTEXT, on_device
 from .interop import after, before
 from .memory import bytes_at
-from .packing import BLOCK, Frame, caller_text, names_used, packer, record_size
+from .packing import BLOCK, MOST_UNITS, Frame, caller_text, names_used, packer, record_size
 from .space import CudaSpace
 
 _GROUP = 256  # threads of a block of reductions and scans
@@ -127,8 +127,8 @@ class _Launch:
         # Views that overlap make a difference only where a thread reads after it has stored.
         several = self.spec.pattern == "scan" or reads_after_writing(lowered)
         self.disjoint = bool(written_pairs(lowered, scans=True)) and several
-        self.programs: dict[tuple[bool, bool], Program] = {}
-        self.usual = self.program(True, self.disjoint)
+        self.programs: dict[tuple[bool, bool, bool], Program] = {}
+        self.usual = self.program(True, self.disjoint, True)
         self.entry = self.usual.text.entry
         self.watched = lowered.prints or bool(lowered.assertions)
         self.blocking = space.blocking
@@ -141,11 +141,11 @@ class _Launch:
             if self.shape is None:
                 self.make = result_maker(self.spec, names)
 
-    def program(self, narrow: bool, disjoint: bool) -> Program:
-        """The kernels for ranges of less than 2^32 units, and for Views that do not overlap."""
-        found = self.programs.get((narrow, disjoint))
+    def program(self, narrow: bool, disjoint: bool, small: bool) -> Program:
+        """The kernels for less than 2^32 units, Views that do not overlap, and small ones."""
+        found = self.programs.get((narrow, disjoint, small))
         if found is None:
-            text = self.text(narrow, disjoint)
+            text = self.text(narrow, disjoint, small)
             shared = self.space.programs  # of all instances
             try:
                 key = (text.source, *options_for(text, self.space.capability))
@@ -155,18 +155,19 @@ class _Launch:
                         found = shared[key] = Program.load(text, self.space.capability)
             except ERRORS as error:
                 raise self.space.fault(f"Loading kernel {self.name}", error) from error
-            self.programs[narrow, disjoint] = found
+            self.programs[narrow, disjoint, small] = found
         return found
 
-    def text(self, narrow: bool, disjoint: bool) -> DeviceText:
+    def text(self, narrow: bool, disjoint: bool, small: bool) -> DeviceText:
         """Generated text."""
         return device_text(
-            self.lowered, CUDA, flat=True, group=self.group, narrow=narrow, disjoint=disjoint
-        )
+            self.lowered, CUDA, flat=True, group=self.group, narrow=narrow, disjoint=disjoint,
+            small=small, scaled=True,
+        )  # fmt: skip
 
-    def other(self, units: int, overlap: bool) -> Program:
+    def other(self, units: int, overlap: bool, large: bool) -> Program:
         """The program for an unusual launch."""
-        return self.program(units < 1 << 32, self.disjoint and not overlap)
+        return self.program(units < MOST_UNITS, self.disjoint and not overlap, not large)
 
     def caller(self, named: bool = True) -> Callable[[tuple[int, ...], tuple[Any, ...]], Any]:
         """The hot path, with all that is known of the launch written out.
@@ -317,13 +318,13 @@ class _Launch:
         """A usual parallel_for that the driver did not take."""
         self._retry(error, self.usual.functions[0], -(-units // BLOCK), BLOCK, frame)
 
-    def unusual(self, units: int, frame: Frame, overlap: bool) -> None:
-        """A parallel_for over very many units, or on Views that overlap."""
-        self._for(self.other(units, overlap), units, frame)
+    def unusual(self, units: int, frame: Frame, overlap: bool, large: bool) -> None:
+        """A parallel_for over very many units, or on Views that overlap or are very large."""
+        self._for(self.other(units, overlap, large), units, frame)
 
     def _for(self, program: Program, units: int, frame: Frame) -> None:
         blocks = -(-units // BLOCK)
-        if units >= 1 << 32:  # its threads go on with the stride of the grid
+        if units >= MOST_UNITS:  # its threads go on with the stride of the grid
             blocks = _MOST_ITEMS // BLOCK
         self.enqueue(program.functions[0], blocks, BLOCK, frame)
 

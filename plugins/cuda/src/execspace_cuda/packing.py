@@ -15,13 +15,16 @@ from typing import Any
 from execspace_compiler.devices import DeviceText
 from execspace_compiler.packing import (
     head_lines,
+    large_text,
     names_used,
     overlap_text,
+    scale_lines,
     units_text,
     value_texts,
 )
 
 BLOCK = 128  # threads of a block of a parallel_for
+MOST_UNITS = 1 << 31  # of the usual text
 
 
 class Frame:
@@ -95,6 +98,7 @@ def caller_text(
         lines.append("    items = launch.items(units)")
     if run == "launch":
         lines.append("    if not units: return None")
+    lines += scale_lines(entry, lowered.spec.policy.rank)
     overlap = overlap_text(lowered, scans=True) if disjoint else "False"
     lines += [
         "    try: frame = frames.pop()",
@@ -108,18 +112,22 @@ def caller_text(
     if foreign:
         lines.append(f"    streams = before(space, ({', '.join(f'a{n}' for n in foreign)},))")
     lines.append("    recent[kernel] = None")
-    unusual = f"units >= {1 << 32}" + ("" if overlap == "False" else f" or {overlap}")
+    large = large_text(lowered)
+    tests = [f"units >= {MOST_UNITS}", *(t for t in (overlap, large) if t != "False")]
+    unusual = " or ".join(tests)
     if run == "launch":
         size = f"(units + {BLOCK - 1}) // {BLOCK}, 1, 1, {BLOCK}, 1, 1, 0"
         lines += [
-            f"    if {unusual}: launch.unusual(units, frame, {overlap})",
+            f"    if {unusual}: launch.unusual(units, frame, {overlap}, {large})",
             "    else:",
             f"        try: driver(function, {size}, stream, frame.parameters, 0)",
             "        except errors as error: launch.again(error, units, frame)",
             "    result = None",
         ]
     else:
-        lines.append(f"    program = launch.other(units, {overlap}) if {unusual} else usual")
+        lines.append(
+            f"    program = launch.other(units, {overlap}, {large}) if {unusual} else usual"
+        )
         lines.append(f"    result = launch.{run}(program, units, frame)")
     lines.append("    frames.append(frame)")
     if foreign:

@@ -7,6 +7,7 @@ each View begins, strides, extents and scalars. Views come as pointers beside it
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from execspace import LaunchSpec
@@ -29,7 +30,8 @@ class Field:
     `what` is "bound", "units", "items" (work-items of the first kernel), "first" (index of a
     View's first element from where its buffer begins), "stride", "extent" or "scalar"; of a scan in
     one pass also "tiles" (that the scratch memory has room for) and "epoch" (the launch, from 1).
-    `argument` the number of the bound or argument (of `LaunchSpec.arguments`, then `out`);
+    "scale" and "shift" are what `mapping.scale` makes of the extent of a dimension.
+    `argument` is the number of the bound or argument (of `LaunchSpec.arguments`, then `out`);
     `dimension` that of a stride or extent.
     """
 
@@ -84,7 +86,8 @@ class Entries:
     `flat`: a unit is one call of the kernel, and work-items go through them with the stride of
     the grid; otherwise each work-item does one contiguous part. `group` is the number of
     work-items of a group in reductions and scans. `once`: there is a work-item for each unit of a
-    flat parallel_for. `given`: the final pass of a scan is told its contribution.
+    flat parallel_for. `given`: the final pass of a scan is told its contribution. `scales`: the
+    host gives what replaces divisions.
     """
 
     def __init__(
@@ -95,6 +98,7 @@ class Entries:
         group: int,
         once: bool,
         given: bool = False,
+        scales: Sequence[tuple[int, tuple[str, str]]] = (),
     ) -> None:
         self.lowered = lowered
         self.spec: LaunchSpec = lowered.spec
@@ -103,6 +107,7 @@ class Entries:
         self.group = group
         self.once = once
         self.given = given
+        self.scales = scales
         self.fields: list[Field] = []
         self.buffers: list[int] = []
         self.kernels: list[str] = []
@@ -126,6 +131,10 @@ class Entries:
             names += [f"_tile{d}" for d in range(rank)]
         long = Scalar("int64")
         self.fields = [Field(n, long, "bound", k) for k, n in enumerate(names)]
+        for d, (factor, shift) in self.scales:
+            self.fields.append(Field(factor, Scalar("uint32"), "scale", dimension=d))
+            self.fields.append(Field(shift, Scalar("uint32"), "shift", dimension=d))
+            names += [factor, shift]
         self.fields.append(Field("_units", long, "units"))
         if self.spec.array_shape is not None:
             self.fields.append(Field("_items", long, "items"))

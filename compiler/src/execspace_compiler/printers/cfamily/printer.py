@@ -36,8 +36,9 @@ _JOINS = {"reduce_sum": "add", "reduce_prod": "mul", "reduce_min": "minimum",
 class CPrinter:
     """Prints the functions of a module in a dialect."""
 
-    def __init__(self, module: ir.Module, dialect: Dialect) -> None:
+    def __init__(self, module: ir.Module, dialect: Dialect, small: bool = False) -> None:
         self.module = module
+        self.small = small  # offsets in Views fit into 32 bits
         self.dialect = dialect
         self.prelude = Prelude(dialect)
         self.functions = {f.name: f for f in module.functions}
@@ -116,19 +117,30 @@ class CPrinter:
         name = self.identifier(view.name)
         if view.type.mapped:
             return self.expr(indices[0])
+        # Unsigned numbers wrap, so what is cut off on the way does not matter to the sum.
+        word = self.dialect.types["uint32"]
+        narrow = self.small and has_long_offset(view.type)
         terms = []
         for d, i in enumerate(indices):
             known = view.type.stride(d)
             stride = part_of_view(name, f"s{d}") if known is None else str(known)
-            terms.append(self.expr(i) if known == 1 else f"{self.expr(i)} * {stride}")
-        return " + ".join(terms) or "0"
+            index = self.expr(i)
+            if narrow:
+                index = f"({word}){index}"
+                stride = f"({word}){stride}" if known is None else f"{stride}U"
+            terms.append(index if known == 1 else f"{index} * {stride}")
+        text = " + ".join(terms) or "0"
+        return f"({self.dialect.types['int32']})({text})" if narrow else text
 
     def field(self, e: ir.Load | ir.Store | ir.Atomic, t: Scalar) -> str:
         """Pointer to a number within a record."""
         assert isinstance(e.view.type, ViewTy) and e.byte is not None
         size = e.view.type.element.itemsize
         name = self.identifier(e.view.name)
-        place = f"{name} + ({self.offset(e.view, e.indices)}) * {size} + {self.expr(e.byte)}"
+        element = f"({self.offset(e.view, e.indices)})"
+        if self.small:
+            element = f"({self.dialect.types['int64']}){element}"
+        place = f"{name} + {element} * {size} + {self.expr(e.byte)}"
         space = self.dialect.outer if e.view.type.shape is None else ""
         const = "const " if isinstance(e, ir.Load) else ""
         return f"({space}{const}{self.stored(t)} *)({place})"
@@ -269,6 +281,11 @@ class CPrinter:
             return args[0]
         if name == "cast":
             return self.cast(args[0], operand, t)
+        if name == "scaled":
+            rest, factor, shift, divisor = args
+            word, wide = self.dialect.types["uint32"], self.dialect.types["uint64"]
+            high = f"(({word})((({wide}){rest} * {factor}) >> 32) >> {shift})"
+            return f"({divisor} == 1 ? {rest} : {high})"
         name = _JOINS.get(name, name)
         if name in ("not",):
             return f"(!{args[0]})"
@@ -563,6 +580,11 @@ class CPrinter:
         structs = [*self.prelude.structs.values(), *self.tuples.values()]
         more = "\n".join([head, *structs, *self.prelude.functions.values(), ""])
         return [*more.split("\n"), *body]
+
+
+def has_long_offset(t: ViewTy) -> bool:
+    """Whether the place of an element is more than an index to compute."""
+    return t.shape is None and not t.mapped and (t.rank > 1 or t.stride(0) != 1) and t.rank > 0
 
 
 def array_length(t: ViewTy) -> int:
