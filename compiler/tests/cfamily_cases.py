@@ -236,7 +236,8 @@ GROUPS = {"opencl": 8, "cuda": 128}  # that of CUDA is a number of warps
 
 def text(
     kernel, *arguments, rank=1, pattern="for", reducer=None, tiled=False, flat=True, group=None,
-    narrow=False, disjoint=False, small=False, scaled=False, dialect=OPENCL, **options,
+    narrow=False, disjoint=False, small=False, scaled=False, block=None,
+    dialect=OPENCL, **options,
 ):  # fmt: skip
     """Text of a launch: a pure function of the kernel, the types and the mapping."""
     group = group or GROUPS[dialect.name]
@@ -248,7 +249,7 @@ def text(
     lowered = lower_kernel(es.Kernel(kernel, **options), spec)
     return device_text(
         lowered, dialect, flat=flat, group=group, narrow=narrow, disjoint=disjoint, small=small,
-        scaled=scaled,
+        scaled=scaled, block=block,
     )  # fmt: skip
 
 
@@ -263,6 +264,10 @@ CASES = {
     "stencil.left.narrow": (stencil, L3, {"rank": 3, "narrow": True}),
     "stencil.left.scaled": (
         stencil, L3, {"rank": 3, "narrow": True, "small": True, "scaled": True},
+    ),
+    "stencil.blocks": (
+        stencil, F3,
+        {"rank": 3, "narrow": True, "small": True, "scaled": True, "block": (1, 2, 64)},
     ),
     "records.small": (moved, ("PARTICLE[1,stride]",), {"small": True}),
     "stencil.left.chunked": (stencil, L3, {"rank": 3, **CHUNKED}),

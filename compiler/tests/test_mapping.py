@@ -15,7 +15,7 @@ def divided(u, n):
     factor, shift = scale(n)
     assert 0 <= factor < 1 << 32
     assert 0 <= shift < 32
-    return u if n == 1 else ((u * factor) & ((1 << 64) - 1)) >> 32 >> shift
+    return ((2 * u * factor) >> 32) >> shift
 
 
 @settings(max_examples=2000)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
+from . import ir
 from .contributions import given_contribution
 from .diagnostics import Loc
 from .mapping import index_order, scales_of, work_function
@@ -107,6 +107,7 @@ def device_text(
     disjoint: bool = False,
     small: bool = False,
     scaled: bool = False,
+    block: tuple[int, ...] | None = None,
 ) -> DeviceText:
     """The text of a lowered kernel in a dialect.
 
@@ -126,35 +127,41 @@ def device_text(
     disjoint : bool
         No two Views of which one is written overlap in memory; see `overlap.pairs_to_check`.
     small : bool
-        The places of elements in all Views of `long_offsets` fit into 32 bits, so that they are
-        computed in these.
+        The places of elements in all Views of `long_offsets` fit into 31 bits, and so do the bounds
+        of a range of rank above 1, so that places are computed in 32.
     scaled : bool
         There are less than 2^31 units, and the host gives what replaces divisions by extents, see
         `mapping.scales_of`. Of use where the mapping is flat and `narrow`, and nothing is tiled.
+    block : tuple of int, optional
+        Go through the range in blocks of these extents, see `access.block_of`. Units are then those
+        of whole blocks.
     """
     spec = lowered.spec
     scaled = scaled and flat and narrow and not lowered.spec.policy.tiled
     reduction = lowered.reduction
     order = index_order(lowered.body, spec)
     scan = spec.pattern == "scan"
-    walk = (lowered.body, lowered.leading, spec.policy, order, reduction)
-    work = partial(work_function, *walk, flat=flat, narrow=narrow, scaled=scaled)
+    flags: dict[str, Any] = {
+        "flat": flat, "narrow": narrow, "scaled": scaled, "block": block,
+        "small": small and spec.policy.rank > 1,
+    }  # fmt: skip
+
+    def work(name: str, body: ir.Function, leading: int, **more: Any) -> ir.Function:
+        return work_function(body, leading, spec.policy, order, reduction, name, **flags, **more)
+
+    own = (lowered.body, lowered.leading)
     given = given_contribution(lowered, disjoint) if scan and dialect.lane_barrier else None
-    functions = [work("_work", final=True if scan else None)]
-    if given is not None:
-        own = given.parameters[lowered.leading]
-        more = (given, lowered.leading + 1, *walk[2:])
-        functions = [
-            given,
-            work_function(
-                *more, "_work", flat=flat, narrow=narrow, final=True, own=own, scaled=scaled
-            ),
-        ]
+    if given is None:
+        functions = [work("_work", *own, final=True if scan else None)]
+    else:
+        value = given.parameters[lowered.leading]
+        again = work("_work", given, lowered.leading + 1, final=True, own=value)
+        functions = [given, again]
     if reduction is not None:
         functions.append(reduction.merge_function("_merge"))
         functions.append(reduction.result_function("_result"))
     if scan:
-        functions.append(work("_totals", final=False))
+        functions.append(work("_totals", *own, final=False))
     outs = tuple(argument_type(t) for t in spec.out)
     views = tuple(t for t in outs if isinstance(t, ViewTy))
     scales = scales_of(order) if scaled else []

@@ -80,19 +80,17 @@ def bounds_of(policy: PolicySpec) -> list[Var]:
 def scales_of(order: tuple[int, ...]) -> list[tuple[int, tuple[str, str]]]:
     """Dimensions whose extents indices are divided by, and the names of what does it.
 
-    A number below 2^31 is divided by `n` by a multiplication with a factor of 32 bits, of which the
-    upper half is shifted: T. Granlund and P. L. Montgomery, "Division by Invariant Integers using
+    Twice a number below 2^31 is multiplied by a factor of 32 bits, and the upper half of that
+    is shifted: T. Granlund and P. L. Montgomery, "Division by Invariant Integers using
     Multiplication", PLDI 1994. `scale` computes factor and shift.
     """
     return [(d, (f"_scale{d}", f"_shift{d}")) for d in order[1:]]
 
 
 def scale(n: int) -> tuple[int, int]:
-    """Factor and shift for a divisor from 1 to 2^31 - 1; of 1 they are not used."""
-    if n < 2:
-        return 0, 0
-    bits = 31 + (n - 1).bit_length()
-    return -(-(1 << bits) // n), bits - 32
+    """Factor and shift for a divisor from 1 to 2^31 - 1."""
+    shift = (n - 1).bit_length()
+    return -(-(1 << (31 + shift)) // n), shift
 
 
 def _depth(policy: PolicySpec) -> int:
@@ -142,9 +140,13 @@ class _Chunk:
         final: bool | None,
         own: Var | None = None,
         scaled: bool = False,
+        block: tuple[int, ...] | None = None,
+        small: bool = False,
     ) -> None:
+        self.small = small
         self.own = own
         self.scaled = scaled
+        self.block = block
         self.body = body
         self.arguments = body.parameters[leading:]
         self.policy = policy
@@ -263,6 +265,24 @@ class _Chunk:
         out.append(For("_u", var("_f0"), var("_f1"), integer(1), tuple(walk)))
         return out
 
+    def count(self, d: int) -> Expr:
+        """Number of calls, tiles or blocks along a dimension."""
+        if self.block is None:
+            return _count(self.policy, d)
+        most = integer(self.block[d] - 1)
+        rounded = op("add", op("sub", var(f"_hi{d}"), var(f"_lo{d}")), most)
+        return op("truncdiv", rounded, integer(self.block[d]))
+
+    def index(self, d: int, place: Expr, kind: Scalar) -> Expr:
+        """An index of the kernel, from its distance to the lower bound."""
+        if self.small and kind != INDEX:
+            # Not a bit of it is of 64 bits, or compilers would compute all places in them.
+            low = ir.Op("cast", (var(f"_lo{d}"),), kind)
+            sum = ir.Op("add", (low, place), kind)
+            return ir.Op("cast", (ir.Op("cast", (sum,), Scalar("int32")),), INDEX)
+        wide = place if kind == INDEX else ir.Op("cast", (place,), INDEX)
+        return op("add", var(f"_lo{d}"), wide)
+
     def flat(self, kind: Scalar) -> list[Stmt]:
         """The walk of single calls, with the indices of each found by division in a type."""
         walk: list[Stmt] = []
@@ -279,9 +299,12 @@ class _Chunk:
         inside: Expr | None = None
         fast_first = self.order[::-1]
         places: dict[int, Expr] = {}
-        if self.policy.tiled:  # the place within the tile first, then the tile
+        tiled = self.policy.tiled or self.block is not None
+        tiles: dict[int, Expr] = {}
+        if tiled:  # the place within the tile first, then the tile
             for d in fast_first:
-                tile = number(var(f"_tile{d}"))
+                tile = number(var(f"_tile{d}") if self.block is None else integer(self.block[d]))
+                tiles[d] = tile
                 places[d] = held(f"_in{d}", op("truncmod", rest, tile))
                 rest = held(f"_rest{d}", op("truncdiv", rest, tile))
         for d in fast_first:
@@ -290,25 +313,21 @@ class _Chunk:
             after = rest
             if self.scaled and not last:
                 factor, shift = (Var(f"_{w}{d}", kind) for w in ("scale", "shift"))
-                after = held(f"_after{d}", ir.Op("scaled", (rest, factor, shift, count), kind))
+                after = held(f"_after{d}", ir.Op("scaled", (rest, factor, shift), kind))
                 place: Expr = op("sub", rest, op("mul", after, count))
             else:
                 place = rest if last else op("truncmod", rest, count)
-            if self.policy.tiled:
-                place = op("add", op("mul", place, number(var(f"_tile{d}"))), places[d])
-            wide = place if kind == INDEX else ir.Op("cast", (place,), INDEX)
-            index = self.set(f"_i{d}", op("add", var(f"_lo{d}"), wide))
-            walk.append(index)
+            if tiled:
+                place = op("add", op("mul", place, tiles[d]), places[d])
+            walk.append(self.set(f"_i{d}", self.index(d, place, kind)))
             if not last:
                 rest = after if self.scaled else held(f"_after{d}", op("truncdiv", rest, count))
-            if self.policy.tiled:
+            if tiled:
                 test = op("lt", var(f"_i{d}"), var(f"_hi{d}"))
                 inside = test if inside is None else ir.Op("and", (inside, test), BOOL)
         call = self.call()
         walk += call if inside is None else [If(inside, tuple(call))]
-        counts: list[Stmt] = [
-            Assign(f"_n{d}", number(_count(self.policy, d))) for d in self.order[1:]
-        ]
+        counts: list[Stmt] = [Assign(f"_n{d}", number(self.count(d))) for d in self.order[1:]]
         self.locals |= {f"_n{d}": kind.strong for d in self.order[1:]}
         self.locals["_u"] = INT64
         return [*counts, For("_u", var("_f0"), var("_f1"), var("_step"), tuple(walk))]
@@ -361,6 +380,8 @@ def work_function(
     final: bool | None = None,
     own: Var | None = None,
     scaled: bool = False,
+    block: tuple[int, ...] | None = None,
+    small: bool = False,
 ) -> ir.Function:
     """What one work-item of a device does: the units `_f0`, `_f0 + _step` ... below `_f1`.
 
@@ -368,9 +389,11 @@ def work_function(
     units are those of `chunk_function`, and `_step` is one. `narrow`: 32 bits number all flat
     units. For a reduction the state comes
     in and is returned; of an array reduction the array comes in. `own`: the contribution of the
-    call comes in, too. `scaled`: indices are found by multiplication, see `scales_of`.
+    call comes in, too. `scaled`: indices are found by multiplication, see `scales_of`. `block`:
+    flat units go through blocks of these extents, one after the other. `small`: indices are of 32
+    bits.
     """
-    chunk = _Chunk(body, leading, policy, order, reduction, final, own, scaled)
+    chunk = _Chunk(body, leading, policy, order, reduction, final, own, scaled, block, small)
     types: dict[str, Scalar | ViewTy] = {}
     head = [var("_f0"), var("_f1")]
     if flat:

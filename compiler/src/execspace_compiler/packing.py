@@ -42,12 +42,19 @@ def head_lines(lowered: Lowered) -> list[str]:
     return lines
 
 
-def units_text(spec: LaunchSpec, order: Sequence[int], flat: bool) -> str:
-    """Expression of the number of units, from the bounds; nothing where any extent is."""
+def units_text(
+    spec: LaunchSpec, order: Sequence[int], flat: bool, block: tuple[int, ...] | None = None
+) -> str:
+    """Expression of the number of units, from the bounds; nothing where any extent is.
+
+    In blocks they are those of whole blocks.
+    """
     rank = spec.policy.rank
     extents = [f"(b{rank + d} - b{d})" for d in range(rank)]
     some = " and ".join(f"b{d} < b{rank + d}" for d in range(rank))
-    if spec.policy.tiled:
+    if block is not None:
+        total = " * ".join(f"-(-{e} // {n}) * {n}" for e, n in zip(extents, block, strict=True))
+    elif spec.policy.tiled:
         tiles = [f"b{2 * rank + d}" for d in range(rank)]
         numbers = [f"-(-{e} // {t})" for e, t in zip(extents, tiles, strict=True)]
         total = " * ".join([*numbers, *(tiles if flat else [])])
@@ -68,8 +75,14 @@ def overlap_text(lowered: Lowered, scans: bool = False) -> str:
 
 
 def large_text(lowered: Lowered) -> str:
-    """Expression of whether places in Views of `devices.long_offsets` may exceed 32 bits."""
+    """Expression of whether places in Views, or bounds, may exceed 31 bits.
+
+    See `small` of `devices.device_text`.
+    """
     tests = []
+    rank = lowered.spec.policy.rank
+    if rank > 1:
+        tests.append(f"({' | '.join(f'b{n}' for n in range(2 * rank))}) >> 31")
     types = (*lowered.spec.arguments, *lowered.spec.out)
     for n in long_offsets(lowered):
         t = types[n]
@@ -96,14 +109,17 @@ class _Scales(dict[tuple[int, ...], tuple[int, ...]]):
 _scales = _Scales()
 
 
-def scale_lines(entry: Entry, rank: int) -> list[str]:
+def scale_lines(entry: Entry, rank: int, block: tuple[int, ...] | None = None) -> list[str]:
     """Lines that look up what replaces divisions by extents, where a text takes that."""
     dims = [f.dimension for f in entry.fields if f.what == "scale"]
     if not dims:
         return []
     dims = sorted(dims)
     targets = ", ".join(f"f{d}, s{d}" for d in dims)
-    extents = ", ".join(f"b{rank + d} - b{d}" for d in dims)
+    extents = ", ".join(
+        f"b{rank + d} - b{d}" if block is None else f"-((b{d} - b{rank + d}) // {block[d]})"
+        for d in dims
+    )
     return [f"    {targets}, = scales[{extents},]"]
 
 
@@ -120,7 +136,8 @@ def value_texts(field: Field) -> list[str]:
         case "shift":
             return [f"s{d}"]
         case "stride":
-            return [f"a{n}.strides[{d}]"]
+            mask = f" & {(1 << 32) - 1}" if field.type.name == "uint32" else ""
+            return [f"a{n}.strides[{d}]{mask}"]
         case "extent":
             return [f"a{n}.shape[{d}]"]
     if field.type.kind == "c":

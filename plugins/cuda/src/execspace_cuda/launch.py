@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import cupy
@@ -17,9 +18,11 @@ from cupy_backends.cuda.api import driver, runtime
 from execspace import Kernel, KernelTypeError, LaunchSpec, ViewType, profiling
 from execspace.reducer import flattened
 from execspace_compiler import ir
+from execspace_compiler.access import block_of
 from execspace_compiler.assertions import failure
 from execspace_compiler.devices import DeviceText, device_text
 from execspace_compiler.diagnostics import Diagnostic
+from execspace_compiler.mapping import index_order
 from execspace_compiler.overlap import reads_after_writing, written_pairs
 from execspace_compiler.pipeline import Lowered, lower_kernel
 from execspace_compiler.printers.cfamily.collectives import ROWS, SLOT
@@ -114,11 +117,13 @@ def _refuse(lowered: Lowered) -> None:
 class _Launch:
     """The state of a plan: programs, and frames with scratch memory and results."""
 
-    def __init__(self, space: CudaSpace, lowered: Lowered) -> None:
+    def __init__(self, space: CudaSpace, lowered: Lowered, blocked: bool = True) -> None:
         self.space, self.lowered, self.spec = space, lowered, lowered.spec
+        order = index_order(lowered.body, lowered.spec)
+        self.block = block_of(lowered, order) if blocked else None
         self.name = f"'{lowered.kernel.name}'"
         self.reduces = lowered.reduction is not None
-        self.group = BLOCK
+        self.group = BLOCK if self.block is None else prod(self.block)
         if lowered.reduction is not None:
             state = sum(max(s.type.itemsize, 8) for s in lowered.reduction.states)
             per_thread = state * (5 if self.spec.pattern == "scan" else 1)
@@ -162,7 +167,7 @@ class _Launch:
         """Generated text."""
         return device_text(
             self.lowered, CUDA, flat=True, group=self.group, narrow=narrow, disjoint=disjoint,
-            small=small, scaled=True,
+            small=small, scaled=True, block=self.block,
         )  # fmt: skip
 
     def other(self, units: int, overlap: bool, large: bool) -> Program:
@@ -189,10 +194,11 @@ class _Launch:
             foreign=foreign,
             instance=space.parent is not None,
             disjoint=self.disjoint,
+            block=self.block,
         )
         scope: dict[str, Any] = {
             **names_used(self.lowered), "launch": self, "frames": [], "usual": self.usual,
-            "function": self.usual.functions[0],
+            "function": self.usual.functions[0], "flat": self.flat,
             "make_frame": self.make_frame, "pack": packer(text), "driver": driver.launchKernel,
             "stream": space.stream, "space": space, "errors": ERRORS, "before": before,
             "after": after, "recent": space.recent if named else {}, "kernel": self.name,
@@ -203,6 +209,14 @@ class _Launch:
             return self._guarded(self._on_device(found))
         plain = space.parent is None and not foreign and run == "launch"
         return found if plain else self._guarded(found)
+
+    def flat(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
+        """A launch over a range that blocks do not fit."""
+        return self._flat(bounds, args)
+
+    @cached_property
+    def _flat(self) -> Callable[[tuple[int, ...], tuple[Any, ...]], Any]:
+        return _Launch(self.space, self.lowered, blocked=False).caller()
 
     def _guarded(self, call: Any) -> Callable[[tuple[int, ...], tuple[Any, ...]], Any]:
         """Errors of CUDA in what comes beside the launch itself."""
@@ -316,17 +330,17 @@ class _Launch:
 
     def again(self, error: Any, units: int, frame: Frame) -> None:
         """A usual parallel_for that the driver did not take."""
-        self._retry(error, self.usual.functions[0], -(-units // BLOCK), BLOCK, frame)
+        self._retry(error, self.usual.functions[0], -(-units // self.group), self.group, frame)
 
     def unusual(self, units: int, frame: Frame, overlap: bool, large: bool) -> None:
         """A parallel_for over very many units, or on Views that overlap or are very large."""
         self._for(self.other(units, overlap, large), units, frame)
 
     def _for(self, program: Program, units: int, frame: Frame) -> None:
-        blocks = -(-units // BLOCK)
+        blocks = -(-units // self.group)
         if units >= MOST_UNITS:  # its threads go on with the stride of the grid
-            blocks = _MOST_ITEMS // BLOCK
-        self.enqueue(program.functions[0], blocks, BLOCK, frame)
+            blocks = _MOST_ITEMS // self.group
+        self.enqueue(program.functions[0], blocks, self.group, frame)
 
     def _retry(self, error: Any, function: int, blocks: int, group: int, frame: Frame) -> None:
         """Launch once more if only the calling thread had no context, else raise."""

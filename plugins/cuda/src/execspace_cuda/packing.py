@@ -10,6 +10,7 @@ import ctypes
 import struct
 from array import array
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 from execspace_compiler.devices import DeviceText
@@ -72,7 +73,13 @@ def record_size(text: DeviceText) -> int:
 
 
 def caller_text(
-    text: DeviceText, *, run: str, foreign: Sequence[int], instance: bool, disjoint: bool
+    text: DeviceText,
+    *,
+    run: str,
+    foreign: Sequence[int],
+    instance: bool,
+    disjoint: bool,
+    block: tuple[int, ...] | None,
 ) -> str:
     """The function `call(bounds, args)`.
 
@@ -88,17 +95,24 @@ def caller_text(
         The launch goes to a stream of its own.
     disjoint : bool
         The usual text is for Views that do not overlap.
+    block : tuple of int, optional
+        Extents of the blocks in which it goes through the range.
     """
     lowered, entry = text.lowered, text.entry
     values = [v for f in entry.fields for v in value_texts(f)]
     pointers = [f"a{n}.data_ptr" for n in entry.buffers]
     lines = ["def call(bounds, args):", *head_lines(lowered)]
-    lines.append(f"    units = {units_text(lowered.spec, text.order, True)}")
+    spec, rank = lowered.spec, lowered.spec.policy.rank
+    lines.append(f"    units = {units_text(spec, text.order, True, block)}")
+    if block is not None:  # where blocks reach far beyond the range, or are very many
+        calls = " * ".join(f"(b{rank + d} - b{d})" for d in range(rank))
+        lines.append(f"    if units * 4 > 5 * {calls} or units >= {MOST_UNITS}:")
+        lines.append("        return flat(bounds, args)")
     if any(f.what == "items" for f in entry.fields):
         lines.append("    items = launch.items(units)")
     if run == "launch":
         lines.append("    if not units: return None")
-    lines += scale_lines(entry, lowered.spec.policy.rank)
+    lines += scale_lines(entry, rank, block)
     overlap = overlap_text(lowered, scans=True) if disjoint else "False"
     lines += [
         "    try: frame = frames.pop()",
@@ -116,7 +130,8 @@ def caller_text(
     tests = [f"units >= {MOST_UNITS}", *(t for t in (overlap, large) if t != "False")]
     unusual = " or ".join(tests)
     if run == "launch":
-        size = f"(units + {BLOCK - 1}) // {BLOCK}, 1, 1, {BLOCK}, 1, 1, 0"
+        group = BLOCK if block is None else prod(block)
+        size = f"(units + {group - 1}) // {group}, 1, 1, {group}, 1, 1, 0"
         lines += [
             f"    if {unusual}: launch.unusual(units, frame, {overlap}, {large})",
             "    else:",

@@ -124,6 +124,7 @@ CUDA = Dialect(
     float16_head=_HALF,
     reserved=_WORDS,
     reserved_form=_FORM,
+    high_product="__umulhi({a}, {b})",
     addresses=True,
     handover='asm volatile("fence.acq_rel.gpu;" : : : "memory");',
     lane_barrier="__syncwarp();",

@@ -52,6 +52,8 @@ class Dialect:
     vector_join : str
         Line before a loop that only joins a float sum or product, which lets the compiler join in
         another order: form of `sign`, `name` of the sum, and `own`, the loop's variable.
+    high_product : str
+        The upper half of the product of two uint32 `a` and `b`: a form.
     addresses : bool
         Pointers are addresses, so kernels get that of a View's first element. Otherwise they get
         the buffer that it lies in, and the place in it.
@@ -98,6 +100,7 @@ class Dialect:
     atomics: Mapping[tuple[str, str], str] = field(default_factory=dict)
     printf_long: str = "l"
     vector_join: str = ""
+    high_product: str = ""
     addresses: bool = False
     handover: str = ""
     lane_barrier: str = ""
@@ -187,6 +190,7 @@ OPENCL = Dialect(
     reserved=_C_WORDS,
     reserved_form=_CL_FORM,
     float16_head="#pragma OPENCL EXTENSION cl_khr_fp16 : enable\n",
+    high_product="mul_hi({a}, {b})",
 )  # fmt: skip
 
 # OpenCL C 1.2 has no fence for a whole device, and NVIDIA's compiler makes one for the group of

@@ -189,7 +189,8 @@ class Entries:
             which, d = part[-2], int(part[-1])
             what = "stride" if which == "s" else "extent"
             name = f"_v{n}{which}{d}"
-            self.fields.append(Field(name, Scalar("int64"), what, n, d))
+            kind = printer.stride_type if what == "stride" else Scalar("int64")
+            self.fields.append(Field(name, kind, what, n, d))
             passed.append(f"_a.{name}")
         return passed
 
@@ -201,8 +202,9 @@ class Entries:
         for d in range(p.type.rank):
             if p.type.stride(d) is None:
                 name = f"_v{n}s{d}"
-                self.fields.append(Field(name, Scalar("int64"), "stride", n, d))
-                head.append(f"const {printer.dialect.types['int64']} _{p.name}_s{d} = _a.{name};")
+                self.fields.append(Field(name, printer.stride_type, "stride", n, d))
+                kind = printer.dialect.types[printer.stride_type.name]
+                head.append(f"const {kind} _{p.name}_s{d} = _a.{name};")
 
     def _view(
         self, printer: CPrinter, n: int, p: ir.Var, pointers: list[str], head: list[str]

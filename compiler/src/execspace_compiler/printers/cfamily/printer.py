@@ -102,14 +102,20 @@ class CPrinter:
         found = [(self.pointer(p.type, name), name)]
         if p.type.shape is not None:
             return found
-        long = self.dialect.types["int64"]
+        long, step = self.dialect.types["int64"], self.dialect.types[self.stride_type.name]
         dims = range(p.type.rank)
-        numbers = []
         if not p.type.mapped:
-            numbers += [part_of_view(name, f"s{d}") for d in dims if p.type.stride(d) is None]
+            strides = [part_of_view(name, f"s{d}") for d in dims if p.type.stride(d) is None]
+            found += [(f"const {step} {n}", n) for n in strides]
         if p.name in self.extents[function]:
-            numbers += [part_of_view(name, f"n{d}") for d in dims]
-        return found + [(f"const {long} {n}", n) for n in numbers]
+            extents = [part_of_view(name, f"n{d}") for d in dims]
+            found += [(f"const {long} {n}", n) for n in extents]
+        return found
+
+    @property
+    def stride_type(self) -> Scalar:
+        """Type of strides: were they of 64 bits, compilers would compute all places in these."""
+        return Scalar("uint32" if self.small else "int64")
 
     def offset(self, view: ir.Var, indices: tuple[ir.Expr, ...]) -> str:
         """Index of an element from the View's first one."""
@@ -127,7 +133,7 @@ class CPrinter:
             index = self.expr(i)
             if narrow:
                 index = f"({word}){index}"
-                stride = f"({word}){stride}" if known is None else f"{stride}U"
+                stride = stride if known is None else f"{stride}U"
             terms.append(index if known == 1 else f"{index} * {stride}")
         text = " + ".join(terms) or "0"
         return f"({self.dialect.types['int32']})({text})" if narrow else text
@@ -282,10 +288,9 @@ class CPrinter:
         if name == "cast":
             return self.cast(args[0], operand, t)
         if name == "scaled":
-            rest, factor, shift, divisor = args
-            word, wide = self.dialect.types["uint32"], self.dialect.types["uint64"]
-            high = f"(({word})((({wide}){rest} * {factor}) >> 32) >> {shift})"
-            return f"({divisor} == 1 ? {rest} : {high})"
+            rest, factor, shift = args
+            high = self.dialect.high_product.format(a=f"(2U * {rest})", b=factor)
+            return f"({high} >> {shift})"
         name = _JOINS.get(name, name)
         if name in ("not",):
             return f"(!{args[0]})"
