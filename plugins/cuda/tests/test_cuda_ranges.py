@@ -1,7 +1,7 @@
 """Ranges of rank 2 and more: blocks at edges, thin ranges, bounds and Views beyond 32 bits.
 
-Places are computed in 32 bits where they fit, divisions by extents are multiplications, and stencils
-go through their range in blocks. Each has a limit beyond which another text runs.
+Places are computed in 32 bits where they fit, divisions by extents are multiplications, and
+stencils go through their range in blocks. Each has a limit beyond which another text runs.
 """
 
 from __future__ import annotations
