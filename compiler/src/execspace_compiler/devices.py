@@ -137,7 +137,8 @@ def device_text(
         of whole blocks.
     """
     spec = lowered.spec
-    scaled = scaled and flat and narrow and not lowered.spec.policy.tiled
+    given_scales = scaled and flat and not spec.policy.tiled
+    scaled = given_scales and narrow
     reduction = lowered.reduction
     order = index_order(lowered.body, spec)
     scan = spec.pattern == "scan"
@@ -164,9 +165,16 @@ def device_text(
         functions.append(work("_totals", *own, final=False))
     outs = tuple(argument_type(t) for t in spec.out)
     views = tuple(t for t in outs if isinstance(t, ViewTy))
-    scales = scales_of(order) if scaled else []
+    scales = scales_of(order) if given_scales else []
     entries = Entries(
-        lowered, views, flat, group, once=narrow, given=given is not None, scales=scales
+        lowered,
+        views,
+        flat,
+        group,
+        once=narrow,
+        given=given is not None,
+        scales=scales,
+        uses_scales=scaled,
     )
     printer = CPrinter(lowered.module(*functions, disjoint=disjoint), dialect, small)
     lines = tuple(printer.text(entries.print))

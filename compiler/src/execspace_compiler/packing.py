@@ -136,8 +136,7 @@ def value_texts(field: Field) -> list[str]:
         case "shift":
             return [f"s{d}"]
         case "stride":
-            mask = f" & {(1 << 32) - 1}" if field.type.name == "uint32" else ""
-            return [f"a{n}.strides[{d}]{mask}"]
+            return [f"a{n}.strides[{d}]"]
         case "extent":
             return [f"a{n}.shape[{d}]"]
     if field.type.kind == "c":

@@ -89,8 +89,7 @@ def wrap(space: CudaSpace, source: Any, label: str) -> View:
         raise ViewError(f"View '{label}': rank {len(shape)} exceeds {MAX_RANK}.")
     strides = tuple(s // size for s in steps)
     owner = ForeignArray(source, space.number, imported)
-    span = 1 + sum((n - 1) * abs(s) for n, s in zip(shape, strides, strict=True))
-    nbytes = size * span if math.prod(shape) else 0
+    nbytes = size * math.prod(shape)
     allocation = Allocation(address, nbytes, label, space.foreign, owner, managed=False)
     layout = _layout.classify(shape, strides)
     return View._over(

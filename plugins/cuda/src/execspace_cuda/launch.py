@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
 from typing import Any
 
 import cupy
@@ -18,11 +17,9 @@ from cupy_backends.cuda.api import driver, runtime
 from execspace import Kernel, KernelTypeError, LaunchSpec, ViewType, profiling
 from execspace.reducer import flattened
 from execspace_compiler import ir
-from execspace_compiler.access import block_of
 from execspace_compiler.assertions import failure
 from execspace_compiler.devices import DeviceText, device_text
 from execspace_compiler.diagnostics import Diagnostic
-from execspace_compiler.mapping import index_order
 from execspace_compiler.overlap import reads_after_writing, written_pairs
 from execspace_compiler.pipeline import Lowered, lower_kernel
 from execspace_compiler.printers.cfamily.collectives import ROWS, SLOT
@@ -34,7 +31,7 @@ from .build import Program, options_for
 from .devices import ERRORS, ERRORS_OR_MEMORY, NO_CONTEXT, on_device
 from .interop import after, before
 from .memory import bytes_at
-from .packing import BLOCK, MOST_UNITS, Frame, caller_text, names_used, packer, record_size
+from .packing import BLOCK, Frame, caller_text, names_used, packer, record_size
 from .space import CudaSpace
 
 _GROUP = 256  # threads of a block of reductions and scans
@@ -117,13 +114,11 @@ def _refuse(lowered: Lowered) -> None:
 class _Launch:
     """The state of a plan: programs, and frames with scratch memory and results."""
 
-    def __init__(self, space: CudaSpace, lowered: Lowered, blocked: bool = True) -> None:
+    def __init__(self, space: CudaSpace, lowered: Lowered) -> None:
         self.space, self.lowered, self.spec = space, lowered, lowered.spec
-        order = index_order(lowered.body, lowered.spec)
-        self.block = block_of(lowered, order) if blocked else None
         self.name = f"'{lowered.kernel.name}'"
         self.reduces = lowered.reduction is not None
-        self.group = BLOCK if self.block is None else prod(self.block)
+        self.group = BLOCK
         if lowered.reduction is not None:
             state = sum(max(s.type.itemsize, 8) for s in lowered.reduction.states)
             per_thread = state * (5 if self.spec.pattern == "scan" else 1)
@@ -132,8 +127,8 @@ class _Launch:
         # Views that overlap make a difference only where a thread reads after it has stored.
         several = self.spec.pattern == "scan" or reads_after_writing(lowered)
         self.disjoint = bool(written_pairs(lowered, scans=True)) and several
-        self.programs: dict[tuple[bool, bool, bool], Program] = {}
-        self.usual = self.program(True, self.disjoint, True)
+        self.programs: dict[tuple[bool, bool], Program] = {}
+        self.usual = self.program(True, self.disjoint)
         self.entry = self.usual.text.entry
         self.watched = lowered.prints or bool(lowered.assertions)
         self.blocking = space.blocking
@@ -146,11 +141,11 @@ class _Launch:
             if self.shape is None:
                 self.make = result_maker(self.spec, names)
 
-    def program(self, narrow: bool, disjoint: bool, small: bool) -> Program:
-        """The kernels for less than 2^32 units, Views that do not overlap, and small ones."""
-        found = self.programs.get((narrow, disjoint, small))
+    def program(self, narrow: bool, disjoint: bool) -> Program:
+        """The kernels for ranges of less than 2^32 units, and for Views that do not overlap."""
+        found = self.programs.get((narrow, disjoint))
         if found is None:
-            text = self.text(narrow, disjoint, small)
+            text = self.text(narrow, disjoint)
             shared = self.space.programs  # of all instances
             try:
                 key = (text.source, *options_for(text, self.space.capability))
@@ -160,19 +155,18 @@ class _Launch:
                         found = shared[key] = Program.load(text, self.space.capability)
             except ERRORS as error:
                 raise self.space.fault(f"Loading kernel {self.name}", error) from error
-            self.programs[narrow, disjoint, small] = found
+            self.programs[narrow, disjoint] = found
         return found
 
-    def text(self, narrow: bool, disjoint: bool, small: bool) -> DeviceText:
+    def text(self, narrow: bool, disjoint: bool) -> DeviceText:
         """Generated text."""
         return device_text(
-            self.lowered, CUDA, flat=True, group=self.group, narrow=narrow, disjoint=disjoint,
-            small=small, scaled=True, block=self.block,
-        )  # fmt: skip
+            self.lowered, CUDA, flat=True, group=self.group, narrow=narrow, disjoint=disjoint
+        )
 
-    def other(self, units: int, overlap: bool, large: bool) -> Program:
+    def other(self, units: int, overlap: bool) -> Program:
         """The program for an unusual launch."""
-        return self.program(units < MOST_UNITS, self.disjoint and not overlap, not large)
+        return self.program(units < 1 << 32, self.disjoint and not overlap)
 
     def caller(self, named: bool = True) -> Callable[[tuple[int, ...], tuple[Any, ...]], Any]:
         """The hot path, with all that is known of the launch written out.
@@ -194,11 +188,10 @@ class _Launch:
             foreign=foreign,
             instance=space.parent is not None,
             disjoint=self.disjoint,
-            block=self.block,
         )
         scope: dict[str, Any] = {
             **names_used(self.lowered), "launch": self, "frames": [], "usual": self.usual,
-            "function": self.usual.functions[0], "flat": self.flat,
+            "function": self.usual.functions[0],
             "make_frame": self.make_frame, "pack": packer(text), "driver": driver.launchKernel,
             "stream": space.stream, "space": space, "errors": ERRORS, "before": before,
             "after": after, "recent": space.recent if named else {}, "kernel": self.name,
@@ -209,14 +202,6 @@ class _Launch:
             return self._guarded(self._on_device(found))
         plain = space.parent is None and not foreign and run == "launch"
         return found if plain else self._guarded(found)
-
-    def flat(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
-        """A launch over a range that blocks do not fit."""
-        return self._flat(bounds, args)
-
-    @cached_property
-    def _flat(self) -> Callable[[tuple[int, ...], tuple[Any, ...]], Any]:
-        return _Launch(self.space, self.lowered, blocked=False).caller()
 
     def _guarded(self, call: Any) -> Callable[[tuple[int, ...], tuple[Any, ...]], Any]:
         """Errors of CUDA in what comes beside the launch itself."""
@@ -330,17 +315,17 @@ class _Launch:
 
     def again(self, error: Any, units: int, frame: Frame) -> None:
         """A usual parallel_for that the driver did not take."""
-        self._retry(error, self.usual.functions[0], -(-units // self.group), self.group, frame)
+        self._retry(error, self.usual.functions[0], -(-units // BLOCK), BLOCK, frame)
 
-    def unusual(self, units: int, frame: Frame, overlap: bool, large: bool) -> None:
-        """A parallel_for over very many units, or on Views that overlap or are very large."""
-        self._for(self.other(units, overlap, large), units, frame)
+    def unusual(self, units: int, frame: Frame, overlap: bool) -> None:
+        """A parallel_for over very many units, or on Views that overlap."""
+        self._for(self.other(units, overlap), units, frame)
 
     def _for(self, program: Program, units: int, frame: Frame) -> None:
-        blocks = -(-units // self.group)
-        if units >= MOST_UNITS:  # its threads go on with the stride of the grid
-            blocks = _MOST_ITEMS // self.group
-        self.enqueue(program.functions[0], blocks, self.group, frame)
+        blocks = -(-units // BLOCK)
+        if units >= 1 << 32:  # its threads go on with the stride of the grid
+            blocks = _MOST_ITEMS // BLOCK
+        self.enqueue(program.functions[0], blocks, BLOCK, frame)
 
     def _retry(self, error: Any, function: int, blocks: int, group: int, frame: Frame) -> None:
         """Launch once more if only the calling thread had no context, else raise."""

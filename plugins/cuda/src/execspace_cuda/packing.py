@@ -10,22 +10,18 @@ import ctypes
 import struct
 from array import array
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 from execspace_compiler.devices import DeviceText
 from execspace_compiler.packing import (
     head_lines,
-    large_text,
     names_used,
     overlap_text,
-    scale_lines,
     units_text,
     value_texts,
 )
 
 BLOCK = 128  # threads of a block of a parallel_for
-MOST_UNITS = 1 << 31  # of the usual text
 
 
 class Frame:
@@ -73,13 +69,7 @@ def record_size(text: DeviceText) -> int:
 
 
 def caller_text(
-    text: DeviceText,
-    *,
-    run: str,
-    foreign: Sequence[int],
-    instance: bool,
-    disjoint: bool,
-    block: tuple[int, ...] | None,
+    text: DeviceText, *, run: str, foreign: Sequence[int], instance: bool, disjoint: bool
 ) -> str:
     """The function `call(bounds, args)`.
 
@@ -95,24 +85,16 @@ def caller_text(
         The launch goes to a stream of its own.
     disjoint : bool
         The usual text is for Views that do not overlap.
-    block : tuple of int, optional
-        Extents of the blocks in which it goes through the range.
     """
     lowered, entry = text.lowered, text.entry
     values = [v for f in entry.fields for v in value_texts(f)]
     pointers = [f"a{n}.data_ptr" for n in entry.buffers]
     lines = ["def call(bounds, args):", *head_lines(lowered)]
-    spec, rank = lowered.spec, lowered.spec.policy.rank
-    lines.append(f"    units = {units_text(spec, text.order, True, block)}")
-    if block is not None:  # where blocks reach far beyond the range, or are very many
-        calls = " * ".join(f"(b{rank + d} - b{d})" for d in range(rank))
-        lines.append(f"    if units * 4 > 5 * {calls} or units >= {MOST_UNITS}:")
-        lines.append("        return flat(bounds, args)")
+    lines.append(f"    units = {units_text(lowered.spec, text.order, True)}")
     if any(f.what == "items" for f in entry.fields):
         lines.append("    items = launch.items(units)")
     if run == "launch":
         lines.append("    if not units: return None")
-    lines += scale_lines(entry, rank, block)
     overlap = overlap_text(lowered, scans=True) if disjoint else "False"
     lines += [
         "    try: frame = frames.pop()",
@@ -126,23 +108,18 @@ def caller_text(
     if foreign:
         lines.append(f"    streams = before(space, ({', '.join(f'a{n}' for n in foreign)},))")
     lines.append("    recent[kernel] = None")
-    large = large_text(lowered)
-    tests = [f"units >= {MOST_UNITS}", *(t for t in (overlap, large) if t != "False")]
-    unusual = " or ".join(tests)
+    unusual = f"units >= {1 << 32}" + ("" if overlap == "False" else f" or {overlap}")
     if run == "launch":
-        group = BLOCK if block is None else prod(block)
-        size = f"(units + {group - 1}) // {group}, 1, 1, {group}, 1, 1, 0"
+        size = f"(units + {BLOCK - 1}) // {BLOCK}, 1, 1, {BLOCK}, 1, 1, 0"
         lines += [
-            f"    if {unusual}: launch.unusual(units, frame, {overlap}, {large})",
+            f"    if {unusual}: launch.unusual(units, frame, {overlap})",
             "    else:",
             f"        try: driver(function, {size}, stream, frame.parameters, 0)",
             "        except errors as error: launch.again(error, units, frame)",
             "    result = None",
         ]
     else:
-        lines.append(
-            f"    program = launch.other(units, {overlap}, {large}) if {unusual} else usual"
-        )
+        lines.append(f"    program = launch.other(units, {overlap}) if {unusual} else usual")
         lines.append(f"    result = launch.{run}(program, units, frame)")
     lines.append("    frames.append(frame)")
     if foreign:

@@ -87,7 +87,8 @@ class Entries:
     the grid; otherwise each work-item does one contiguous part. `group` is the number of
     work-items of a group in reductions and scans. `once`: there is a work-item for each unit of a
     flat parallel_for. `given`: the final pass of a scan is told its contribution. `scales`: the
-    host gives what replaces divisions.
+    host gives what replaces divisions, `uses_scales`: and this text takes it. All texts of a
+    launch have the same struct.
     """
 
     def __init__(
@@ -99,6 +100,7 @@ class Entries:
         once: bool,
         given: bool = False,
         scales: Sequence[tuple[int, tuple[str, str]]] = (),
+        uses_scales: bool = False,
     ) -> None:
         self.lowered = lowered
         self.spec: LaunchSpec = lowered.spec
@@ -108,6 +110,7 @@ class Entries:
         self.once = once
         self.given = given
         self.scales = scales
+        self.uses_scales = uses_scales
         self.fields: list[Field] = []
         self.buffers: list[int] = []
         self.kernels: list[str] = []
@@ -134,7 +137,7 @@ class Entries:
         for d, (factor, shift) in self.scales:
             self.fields.append(Field(factor, Scalar("uint32"), "scale", dimension=d))
             self.fields.append(Field(shift, Scalar("uint32"), "shift", dimension=d))
-            names += [factor, shift]
+            names += [factor, shift] if self.uses_scales else []
         self.fields.append(Field("_units", long, "units"))
         if self.spec.array_shape is not None:
             self.fields.append(Field("_items", long, "items"))
@@ -157,7 +160,7 @@ class Entries:
             passed.append("_status")
             pointers.append(f"{printer.dialect.outer}{printer.dialect.types['int64']} *_status")
         self.fields.sort(key=lambda f: -_size(f.type))
-        members = " ".join(f"{printer.stored(f.type)} {f.name};" for f in self.fields)
+        members = " ".join(_member(printer, f) for f in self.fields)
         lines = [f"typedef struct {{ {members} }} _args;", ""]
         bounds = [f"_a.{n}" for n in names]
         kernels = collectives.kernels([*bounds, *passed])
@@ -189,8 +192,7 @@ class Entries:
             which, d = part[-2], int(part[-1])
             what = "stride" if which == "s" else "extent"
             name = f"_v{n}{which}{d}"
-            kind = printer.stride_type if what == "stride" else Scalar("int64")
-            self.fields.append(Field(name, kind, what, n, d))
+            self.fields.append(Field(name, Scalar("int64"), what, n, d))
             passed.append(f"_a.{name}")
         return passed
 
@@ -202,7 +204,7 @@ class Entries:
         for d in range(p.type.rank):
             if p.type.stride(d) is None:
                 name = f"_v{n}s{d}"
-                self.fields.append(Field(name, printer.stride_type, "stride", n, d))
+                self.fields.append(Field(name, Scalar("int64"), "stride", n, d))
                 kind = printer.dialect.types[printer.stride_type.name]
                 head.append(f"const {kind} _{p.name}_s{d} = _a.{name};")
 
@@ -237,6 +239,14 @@ class Entries:
             0 if reduction is None else len(reduction.states), array, self.results,
             self.has_status, self.tile,
         )  # fmt: skip
+
+
+def _member(printer: CPrinter, field: Field) -> str:
+    """Declaration in the struct. Of a stride that fits into 32 bits only the low half is used."""
+    if field.what == "stride" and printer.small:
+        word = printer.dialect.types["uint32"]
+        return f"{word} {field.name}; {word} {field.name}_high;"  # devices are little-endian
+    return f"{printer.stored(field.type)} {field.name};"
 
 
 def _size(t: Scalar) -> int:
