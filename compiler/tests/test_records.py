@@ -1,4 +1,4 @@
-"""All texts of a launch take the same record of arguments: the host packs it once for any of them."""
+"""All texts of a launch take the same record of arguments: the host packs it once, for any text."""
 
 from __future__ import annotations
 
