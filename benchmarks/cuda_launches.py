@@ -12,7 +12,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-import cuda_kernels as k
+import device_kernels as k
 import numpy as np
 from cuda_arrays import A, Arrays, array_check, item_of, number_check, peer
 from cuda_timing import Bench, Call, Contestant

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import cuda_kernels as k
+import device_kernels as k
 import numpy as np
 from cuda_arrays import GREATEST, A, Arrays, array_check, item_of, number_check, peer, read
 from cuda_copies import copy

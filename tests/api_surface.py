@@ -43,7 +43,7 @@ COMPILER = {
         "seed_function",
         "store_state",
     ],
-    "pipeline": ["Lowered", "check_limits", "lower_kernel"],
+    "pipeline": ["Lowered", "check_limits", "lower_kernel", "refuse_whole_steps"],
     "printers.cfamily.collectives": ["ROWS", "SLOT"],
     "printers.cfamily.cuda": ["CUDA"],
     "printers.cfamily.dialects": ["Dialect", "OPENCL", "OPENCL_NVIDIA"],

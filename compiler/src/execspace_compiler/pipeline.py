@@ -11,6 +11,7 @@ from typing import Any
 from execspace import (
     Capture,
     Kernel,
+    KernelTypeError,
     LaunchError,
     LaunchSpec,
     Reducer,
@@ -199,6 +200,17 @@ def _typed_reduction(
         prefix = reduction.value
     found.check()
     return module, typer, body, reduction
+
+
+def refuse_whole_steps(lowered: Lowered, who: str) -> None:
+    """A KernelTypeError for an atomic step on 16 bytes as a whole, where `who` has none."""
+    for function in lowered.functions:
+        for s in ir.walk_statements(function.body):
+            if isinstance(s, ir.Atomic) and s.whole and s.type.itemsize == 16:
+                message = f"{who} has no atomic step on a whole {s.type}"
+                hint = "use complex64, or atomic_add and atomic_sub, which need no whole number"
+                found = Diagnostic(s.loc, message, hint)
+                raise KernelTypeError(f"in kernel '{lowered.kernel.name}'\n\n{found}")
 
 
 def check_limits(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from . import profiling
 from .argtypes import plain_number
@@ -132,6 +133,22 @@ def may_overlap(a: View, b: View) -> bool:
         return False
     (low, high), (first, last) = extent_of_bytes(a), extent_of_bytes(b)
     return low < last and first < high
+
+
+def same_block(a: View, b: View) -> bool:
+    """Whether the elements of both lie in one block in the same order: a copy is one of bytes."""
+    plain = a.mapping is None and b.mapping is None and a.dtype == b.dtype
+    if not (plain and a.span_is_contiguous and b.span_is_contiguous):
+        return False
+    # Strides that are never walked do not count, nor does an order that both reverse.
+    pairs = zip(a.shape, a.strides, b.strides, strict=True)
+    return all(s == t and s > 0 for n, s, t in pairs if n > 1)
+
+
+def host_elements(view: View) -> npt.NDArray[Any]:
+    """Elements of a View of host-accessible memory, in its shape; a copy if it has a mapping."""
+    array = view.memory_space.host_array(view)
+    return array if view.mapping is None else array[view.offsets()]
 
 
 def share_elements(a: View, b: View) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,8 @@ from . import layout as _layout
 from . import plugins, selection
 from .dtypes import as_dtype
 from .errors import PluginError, ViewError
-from .memory import HOST, Allocation
-from .space import WrapsArrays
+from .memory import HOST, Allocation, MemorySpace
+from .space import ExecutionSpace, WrapsArrays
 from .view import MAX_RANK, View
 
 
@@ -55,23 +56,61 @@ def view_of(source: Any, *, label: str = "") -> View:
                 f"array, a DLPack tensor, or an object with the buffer protocol; arrays of a "
                 f"device need the plugin of a space that runs there."
             ) from None
-    kind = as_dtype(data.dtype)
+    # A third of the time of data.ctypes.data.
+    address = data.__array_interface__["data"][0]
+    return view_over(
+        label, address, data.dtype, data.shape, data.strides, not data.flags.writeable, HOST, data,
+        None,
+    )  # fmt: skip
+
+
+def view_over(
+    label: str,
+    address: int,
+    dtype: np.dtype[Any],
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    readonly: bool,
+    memory: MemorySpace,
+    owner: object,
+    space: ExecutionSpace | None,
+) -> View:
+    """A View over memory that execspace only wraps, for spaces that are `WrapsArrays`, too.
+
+    Parameters
+    ----------
+    label : str
+    address : int
+        Of the element with all indices zero.
+    dtype : dtype
+    shape, strides : tuple of int
+        Strides count bytes.
+    readonly : bool
+    memory : MemorySpace
+    owner : object
+        Kept alive by the View.
+    space : ExecutionSpace, optional
+        Where work on it runs that names no space.
+
+    Raises
+    ------
+    DTypeError, ViewError
+        If there is no such dtype, or the elements are not aligned, not in native byte order, or of
+        too high a rank.
+    """
+    kind = as_dtype(dtype)
     size = kind.itemsize
-    address = data.__array_interface__["data"][0]  # a third of the time of data.ctypes.data
-    if data.dtype != kind or address % kind.alignment or any(s % size for s in data.strides):
+    if dtype != kind or address % kind.alignment or any(s % size for s in strides):
         raise ViewError(
-            f"Cannot make a View '{label}' of an array of dtype {data.dtype.str} with strides "
-            f"{data.strides}: elements must be aligned and in native byte order. Copy it first."
+            f"Cannot make a View '{label}' of an array of dtype {dtype.str} with strides "
+            f"{strides}: elements must be aligned and in native byte order. Copy it first."
         )
-    if data.ndim > MAX_RANK:
-        raise ViewError(f"View '{label}': rank {data.ndim} exceeds {MAX_RANK}.")
-    strides = tuple(s // size for s in data.strides)
-    allocation = Allocation(address, data.nbytes, label, HOST, data, managed=False)
-    kind_of = _layout.classify(data.shape, strides)
-    readonly = not data.flags.writeable
-    return View._over(
-        allocation, allocation.pointer, kind, data.shape, strides, kind_of, readonly, None
-    )
+    if len(shape) > MAX_RANK:
+        raise ViewError(f"View '{label}': rank {len(shape)} exceeds {MAX_RANK}.")
+    steps = tuple(s // size for s in strides)
+    allocation = Allocation(address, size * prod(shape), label, memory, owner, managed=False)
+    layout = _layout.classify(shape, steps)
+    return View._over(allocation, address, kind, shape, steps, layout, readonly, space, None)
 
 
 def _claimed(source: Any) -> WrapsArrays | None:

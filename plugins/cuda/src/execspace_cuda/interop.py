@@ -15,11 +15,8 @@ import cupy
 import numpy as np
 from cupy_backends.cuda.api import runtime
 
-from execspace import Allocation, View, ViewError
-from execspace import layout as _layout
-from execspace.dtypes import as_dtype
-from execspace.interop import has_protocol
-from execspace.view import MAX_RANK
+from execspace import View
+from execspace.interop import has_protocol, view_over
 
 from .claiming import LEGACY, stream_of
 from .devices import on_device
@@ -73,27 +70,12 @@ def wrap(space: CudaSpace, source: Any, label: str) -> View:
     address, readonly = found["data"]
     shape = tuple(found["shape"])
     raw = np.dtype(found["typestr"])
-    kind = as_dtype(raw)
-    size = kind.itemsize
     steps = found.get("strides")
     if steps is None:
-        steps = tuple(
-            size * int(np.prod(shape[d + 1 :], dtype=np.int64)) for d in range(len(shape))
-        )
-    if raw != kind or address % kind.alignment or any(s % size for s in steps):
-        raise ViewError(
-            f"Cannot make a View '{label}' of an array of dtype {raw.str} with strides "
-            f"{tuple(steps)}: elements must be aligned and in native byte order. Copy it first."
-        )
-    if len(shape) > MAX_RANK:
-        raise ViewError(f"View '{label}': rank {len(shape)} exceeds {MAX_RANK}.")
-    strides = tuple(s // size for s in steps)
+        steps = tuple(raw.itemsize * math.prod(shape[d + 1 :]) for d in range(len(shape)))
     owner = ForeignArray(source, space.number, imported)
-    nbytes = size * math.prod(shape)
-    allocation = Allocation(address, nbytes, label, space.foreign, owner, managed=False)
-    layout = _layout.classify(shape, strides)
-    return View._over(
-        allocation, address, kind, shape, strides, layout, bool(readonly), space.root, None
+    return view_over(
+        label, address, raw, shape, tuple(steps), bool(readonly), space.foreign, owner, space.root
     )
 
 

@@ -14,14 +14,12 @@ import cupy
 import numpy as np
 from cupy_backends.cuda.api import driver, runtime
 
-from execspace import Kernel, KernelTypeError, LaunchSpec, ViewType, profiling
+from execspace import Kernel, LaunchSpec, ViewType, profiling
 from execspace.reducer import flattened
-from execspace_compiler import ir
 from execspace_compiler.assertions import failure
 from execspace_compiler.devices import DeviceText, device_text
-from execspace_compiler.diagnostics import Diagnostic
 from execspace_compiler.overlap import reads_after_writing, written_pairs
-from execspace_compiler.pipeline import Lowered, lower_kernel
+from execspace_compiler.pipeline import Lowered, lower_kernel, refuse_whole_steps
 from execspace_compiler.printers.cfamily.collectives import ROWS, SLOT
 from execspace_compiler.printers.cfamily.cuda import CUDA
 from execspace_compiler.printers.cfamily.lookback import scratch_bytes
@@ -88,7 +86,7 @@ def compile_plan(space: CudaSpace, kernel: Kernel, spec: LaunchSpec) -> CudaPlan
     """
     started = time.perf_counter()
     lowered = lower_kernel(kernel, spec)
-    _refuse(lowered)
+    refuse_whole_steps(lowered, "CUDA")
     if lowered.reduction is not None:
         check_out(kernel.name, spec, lowered.reduction.result)
     launch = _Launch(space, lowered)
@@ -96,19 +94,6 @@ def compile_plan(space: CudaSpace, kernel: Kernel, spec: LaunchSpec) -> CudaPlan
         seconds = time.perf_counter() - started
         profiling.emit("on_compile", kernel.name, space.name, seconds, launch.usual.from_disk)
     return CudaPlan(space, kernel, spec, lowered, launch.caller(), launch.usual, launch)
-
-
-def _refuse(lowered: Lowered) -> None:
-    """A KernelTypeError for what no device can do."""
-    for function in lowered.functions:
-        for s in ir.walk_statements(function.body):
-            if isinstance(s, ir.Atomic) and s.whole and s.type.itemsize == 16:
-                found = Diagnostic(
-                    s.loc,
-                    f"CUDA has no atomic step on a whole {s.type}",
-                    "use complex64, or atomic_add and atomic_sub, which need no whole number",
-                )
-                raise KernelTypeError(f"in kernel '{lowered.kernel.name}'\n\n{found}")
 
 
 class _Launch:

@@ -16,7 +16,7 @@ from cupy_backends.cuda.api import runtime
 
 import execspace as es
 from execspace import HOST, ExecutionSpace, View, profiling
-from execspace.copying import extent_of_bytes
+from execspace.copying import extent_of_bytes, host_elements, same_block
 
 from .devices import ERRORS
 
@@ -73,7 +73,7 @@ def copy_view(dst: View, src: View, instance: ExecutionSpace | None) -> None:
     with _queued(a or b, instance, (dst, src)) as queue:  # type: ignore[arg-type]
         if a is not None and b is not None and a.number != b.number:
             _between_devices(queue, dst, src, a, b)
-        elif _same_block(dst, src):
+        elif same_block(dst, src):
             _copy_block(queue.space, dst, src)
         elif a is not None and b is not None:
             _move(queue.space, dst, src)
@@ -144,16 +144,6 @@ def _owner(view: View) -> CudaSpace | None:
     return memory.space if isinstance(memory, CudaMemory) else None
 
 
-def _same_block(a: View, b: View) -> bool:
-    """Whether the elements of both lie in one block in the same order."""
-    plain = a.mapping is None and b.mapping is None and a.dtype == b.dtype
-    if not (plain and a.span_is_contiguous and b.span_is_contiguous):
-        return False
-    # Strides that are never walked do not count, nor does an order that both reverse.
-    pairs = zip(a.shape, a.strides, b.strides, strict=True)
-    return all(s == t and s > 0 for n, s, t in pairs if n > 1)
-
-
 def _copy_block(space: CudaSpace, dst: View, src: View) -> None:
     runtime.memcpyAsync(dst.data_ptr, src.data_ptr, src.nbytes, _DEFAULT, space.stream)
 
@@ -182,8 +172,8 @@ def _from_host(queue: _Queue, dst: View, src: View) -> None:
             runtime.streamSynchronize(space.stream)
             queue.kept.clear()
         staged = queue.pinned(source.shape, target.dtype)
-        np.asarray(staged)[...] = _host_elements(source)
-        if _same_block(target, staged):
+        np.asarray(staged)[...] = host_elements(source)
+        if same_block(target, staged):
             _copy_block(space, target, staged)
         else:
             arrived = queue.scratch(staged.shape, staged.dtype)
@@ -196,7 +186,7 @@ def _to_host(queue: _Queue, dst: View, src: View) -> None:
     profiling.emit("on_staging", space.pinned.name, src.nbytes)
     for target, source in _parts(dst, src):
         staged = queue.pinned(source.shape, source.dtype)
-        if _same_block(staged, source):
+        if same_block(staged, source):
             _copy_block(space, staged, source)
         else:
             packed = queue.scratch(source.shape, source.dtype)
@@ -208,11 +198,6 @@ def _to_host(queue: _Queue, dst: View, src: View) -> None:
         queue.kept.clear()
 
 
-def _host_elements(view: View) -> Any:
-    array = view.memory_space.host_array(view)
-    return array if view.mapping is None else array[view.offsets()]
-
-
 def _between_devices(queue: _Queue, dst: View, src: View, a: CudaSpace, b: CudaSpace) -> None:
     """Copy between two GPUs: by the link between them where there is one, else by the driver.
 
@@ -220,7 +205,7 @@ def _between_devices(queue: _Queue, dst: View, src: View, a: CudaSpace, b: CudaS
     """
     a.root.fence("deep_copy")
     b.root.fence("deep_copy")
-    if _same_block(dst, src):
+    if same_block(dst, src):
         _peer(queue.space, dst, src, a, b)
         return
     profiling.emit("on_staging", a.memory.name, src.nbytes)

@@ -15,7 +15,7 @@ from execspace import BackendCompileError, KernelTypeError
 from execspace_compiler import ir
 from execspace_compiler.devices import DeviceText
 from execspace_compiler.diagnostics import Diagnostic
-from execspace_compiler.pipeline import Lowered
+from execspace_compiler.pipeline import Lowered, refuse_whole_steps
 from execspace_compiler.types import ViewTy
 
 from .programs import program
@@ -30,16 +30,9 @@ def refuse(lowered: Lowered, space: OpenCLSpace) -> None:
             if "float16" in str(type) and not space.capabilities.float16:
                 loc = e.loc if e.loc.line else function.loc
                 message = f"device {space.found} cannot compute with float16"
-                raise _type_error(lowered, Diagnostic(loc, message, "use float32"))
-        for s in ir.walk_statements(function.body):
-            if isinstance(s, ir.Atomic) and s.whole and s.type.itemsize == 16:
-                message = f"OpenCL has no atomic step on a whole {s.type}"
-                hint = "use complex64, or atomic_add and atomic_sub, which need no whole number"
-                raise _type_error(lowered, Diagnostic(s.loc, message, hint))
-
-
-def _type_error(lowered: Lowered, found: Diagnostic) -> KernelTypeError:
-    return KernelTypeError(f"in kernel '{lowered.kernel.name}'\n\n{found}")
+                found = Diagnostic(loc, message, "use float32")
+                raise KernelTypeError(f"in kernel '{lowered.kernel.name}'\n\n{found}")
+    refuse_whole_steps(lowered, "OpenCL")
 
 
 def _options(space: OpenCLSpace, text: DeviceText) -> list[str]:

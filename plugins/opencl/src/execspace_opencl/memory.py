@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyopencl as cl
 
 from execspace import HOST, Allocation, ExecutionSpace, MemorySpace, View, profiling
-from execspace.copying import extent_of_bytes
+from execspace.copying import extent_of_bytes, host_elements, same_block
 from execspace.memory import out_of_memory
 
 from .programs import program
@@ -122,7 +122,7 @@ class BufferMemory(MemorySpace):
             self._read(values, src, queue)
             self._write(dst, values, queue)
             return
-        if _same_block(dst, src):
+        if same_block(dst, src):
             cl.enqueue_copy(
                 queue, dst.allocation.owner, src.allocation.owner, src_offset=place_of(src),
                 dst_offset=place_of(dst), byte_count=dst.size * dst.dtype.itemsize,
@@ -131,16 +131,16 @@ class BufferMemory(MemorySpace):
         self._move(queue, dst, src.allocation.owner, place_of(src), src.strides)
 
     def _from_host(self, dst: View, src: View, queue: Any) -> None:
-        if _same_block(dst, src):
+        if same_block(dst, src):
             cl.enqueue_copy(
                 queue, dst.allocation.owner, _bytes_at(src.data_ptr, src.nbytes, True),
                 dst_offset=place_of(dst), is_blocking=True,
             )  # fmt: skip
             return
-        self._write(dst, _host_elements(src), queue)
+        self._write(dst, host_elements(src), queue)
 
     def _to_host(self, dst: View, src: View, queue: Any) -> None:
-        if _same_block(dst, src):
+        if same_block(dst, src):
             cl.enqueue_copy(
                 queue, _bytes_at(dst.data_ptr, dst.nbytes, False), src.allocation.owner,
                 src_offset=place_of(src), is_blocking=True,
@@ -233,21 +233,6 @@ def place_of(view: View) -> int:
 def _row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
     steps = itertools.accumulate(reversed(shape[1:]), lambda a, b: a * b, initial=1)
     return tuple(steps)[::-1][-len(shape) :] if shape else ()
-
-
-def _same_block(a: View, b: View) -> bool:
-    """Whether the elements of both lie in one block in the same order."""
-    plain = a.mapping is None and b.mapping is None and a.dtype == b.dtype
-    if not (plain and a.span_is_contiguous and b.span_is_contiguous):
-        return False
-    # Strides that are never walked do not count, nor does an order that both reverse.
-    pairs = zip(a.shape, a.strides, b.strides, strict=True)
-    return all(s == t and s > 0 for n, s, t in pairs if n > 1)
-
-
-def _host_elements(view: View) -> npt.NDArray[Any]:
-    array = view.memory_space.host_array(view)
-    return array if view.mapping is None else array[view.offsets()]
 
 
 class Mover:

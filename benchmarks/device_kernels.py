@@ -1,4 +1,4 @@
-"""The kernels of execspace that the CUDA benchmark times."""
+"""The kernels of execspace that the benchmarks of devices time."""
 
 from __future__ import annotations
 
