@@ -273,6 +273,7 @@ def test_plugins(execspace):
         "api_versions": [[0, 1]],
         "spaces": ["serial", "oracle"],
         "reducers": [],
+        "tiles": [],
         "tools": [],
         "health_checks": [],
         "error": None,

@@ -317,6 +317,32 @@ def test_reducers_of_plugins_are_used_by_name(fake_plugin):
         es.parallel_reduce(policy, lambda i: 0.1, reducer="sum33")
 
 
+TILES = """
+    import execspace as es
+
+    @es.hookimpl
+    def execspace_register_tiles():
+        yield es.TileTable("wide", {"stencil": {2: (128, 2)}})
+        yield es.TileTable("ours", {"stencil": {2: (16, 0)}}, space="serial")
+"""
+
+
+def test_tiles_of_plugins_have_a_name_or_replace_those_of_a_space(fake_plugin):
+    assert es.default_tile(2, space="serial") is None
+    fake_plugin("tiles", TILES)
+    assert es.MDRangePolicy((9, 9), tile="wide", iterate="right").tile == (2, 128)
+    assert es.default_tile(2, table="wide", iterate="left") == (128, 2)
+    assert es.default_tile(2, space="serial", extents=(7, 9)) == (7, 16)
+
+
+def test_only_one_table_replaces_that_of_a_space(fake_plugin, monkeypatch):
+    monkeypatch.setenv("EXECSPACE_STRICT", "1")
+    fake_plugin("tiles", TILES)
+    fake_plugin("tiles2", TILES.replace("wide", "wider").replace("ours", "others"))
+    with pytest.raises(es.PluginError, match="tiles of space 'serial' with table 'others', as tab"):
+        es.spaces()
+
+
 def test_tools_of_plugins_are_attached_by_name(fake_plugin, fresh_selection, monkeypatch):
     monkeypatch.setenv("EXECSPACE_TOOLS", "counter")
     module = fake_plugin("extras", EXTRAS)

@@ -110,3 +110,95 @@ def test_a_space_that_is_none():
     for space in (3, object()):
         with pytest.raises(es.UnknownSpaceError, match="is no space; expected a name such as"):
             es.RangePolicy(3, space=space)
+
+
+# -- tiles, calls per thread, launch bounds -------------------------------------------------------
+
+
+def test_a_tile_is_what_was_given():
+    assert es.MDRangePolicy((8, 8)).tile is None
+    assert es.MDRangePolicy((8, 8), tile=[2, 4]).tile == (2, 4)
+
+
+def test_a_tile_may_have_the_name_of_a_table():
+    assert es.MDRangePolicy((99, 99), tile="kokkos", iterate="left").tile == (16, 2)
+    assert es.MDRangePolicy((99, 99), tile="kokkos-2026", iterate="right").tile == (4, 64)
+    assert es.MDRangePolicy((99, 70), tile="kokkos-host", iterate="right").tile == (2, 70)
+
+
+def test_a_named_tile_needs_an_order():
+    with pytest.raises(es.PolicyError, match="say which it is: iterate='left' or iterate='right'"):
+        es.MDRangePolicy((8, 8), tile="kokkos")
+
+
+def test_an_unknown_table_lists_those_that_there_are():
+    with pytest.raises(es.PolicyError, match="named 'kokos'; there are: kokkos, kokkos-2026"):
+        es.MDRangePolicy((8, 8), tile="kokos", iterate="left")
+    with pytest.raises(es.PolicyError, match="'kokkos' has none for rank 1; give extents"):
+        es.MDRangePolicy((8,), tile="kokkos", iterate="left")
+
+
+def test_calls_per_thread_are_a_number_or_one_for_each_dimension():
+    assert es.MDRangePolicy((8, 8), per_thread=2).per_thread == (2,)
+    assert es.MDRangePolicy((8, 8), per_thread=(1, 4)).per_thread == (1, 4)
+
+
+@pytest.mark.parametrize("value", [0, (1, 2, 3), (0, 1), (4, 8), 17])
+def test_calls_per_thread_are_few(value):
+    with pytest.raises(es.PolicyError, match="at least 1 and at most 16 together"):
+        es.MDRangePolicy((8, 8), per_thread=value)
+
+
+def test_a_tile_beyond_the_launch_bounds():
+    with pytest.raises(es.PolicyError, match=r"tile \(32, 32\) has 1024 elements.*allows 256"):
+        es.MDRangePolicy((99, 99), tile=(32, 32), launch_bounds=256)
+    assert es.MDRangePolicy((99, 99), tile=(8, 32), launch_bounds=256).launch_bounds == 256
+
+
+@pytest.mark.parametrize("make", [es.RangePolicy, lambda n, **o: es.MDRangePolicy((n,), **o)])
+def test_launch_bounds_are_positive(make):
+    with pytest.raises(es.PolicyError, match="launch_bounds=0; expected at least one thread"):
+        make(8, launch_bounds=0)
+    with pytest.raises(es.PolicyError, match="launch_bounds must be an integer"):
+        make(8, launch_bounds="many")
+
+
+def test_options_are_shown():
+    policy = es.MDRangePolicy((8, 8), tile=(2, 2), per_thread=2, launch_bounds=64)
+    assert str(policy) == (
+        "MDRangePolicy((0, 0), (8, 8), tile=(2, 2), per_thread=(2,), launch_bounds=64)"
+    )
+    assert str(es.RangePolicy(8, launch_bounds=64)) == "RangePolicy(0, 8, launch_bounds=64)"
+
+
+# -- default tiles --------------------------------------------------------------------------------
+
+
+def test_tables_are_data_that_can_be_asked():
+    assert es.default_tile(4, table="kokkos-2026", iterate="left") == (16, 2, 2, 4)
+    assert es.default_tile(4, table="kokkos-2026", iterate="right") == (4, 2, 2, 16)
+    assert es.default_tile(1, table="kokkos") is None
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rank": 7}, "rank 7; expected 1 to 6"),
+        ({"rank": 2, "iterate": "auto"}, "iterate='auto'; expected 'left' or 'right'"),
+        ({"rank": 2, "access": "scatter"}, "access='scatter'; expected one of"),
+        ({"rank": 2, "extents": (1, 2, 3)}, r"extents \(1, 2, 3\); expected 2"),
+        ({"rank": 2, "table": "none of these"}, "No table of tiles is named"),
+    ],
+)
+def test_questions_that_have_no_answer(options, message):
+    with pytest.raises(es.PolicyError, match=message):
+        es.default_tile(**options)
+
+
+def test_a_table_has_as_many_extents_as_the_rank():
+    with pytest.raises(es.PolicyError, match=r"tile \(64, 4\) of rank 3; expected 3 extents"):
+        es.TileTable("mine", {"stencil": {3: (64, 4)}})
+    with pytest.raises(es.PolicyError, match="access pattern 'random'; expected one of"):
+        es.TileTable("mine", {"random": {3: (64, 4, 1)}})
+    with pytest.raises(es.PolicyError, match=r"per_thread \(0, 1\) of rank 2"):
+        es.TileTable("mine", {}, {"stencil": {2: (0, 1)}})

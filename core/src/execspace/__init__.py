@@ -171,6 +171,7 @@ from .space import (
     ToolEntry,
     WrapsArrays,
 )
+from .tiles import TileTable, default_tile
 from .uniquetoken import UniqueToken
 from .view import ALL, View, subview
 
@@ -243,6 +244,7 @@ __all__ = [
     "Sum",
     "SupportsSort",
     "TakesLabels",
+    "TileTable",
     "ToolEntry",
     "UniqueToken",
     "UnknownSpaceError",
@@ -310,6 +312,7 @@ __all__ = [
     "create_mirror_view_and_copy",
     "deep_copy",
     "default_space",
+    "default_tile",
     "explain",
     "fence",
     "fill_random",

@@ -28,6 +28,8 @@ class Explanation:
     pattern : {"for", "reduce", "scan"}
     arguments : tuple of str
         Types of the arguments, those of captured Views last.
+    mapping : tuple of str
+        How the space goes through the range and why, in lines. Empty if it does not say.
     source : str
         The generated text. Empty if the space generates none.
     figures : mapping
@@ -40,12 +42,14 @@ class Explanation:
     space: str
     pattern: str
     arguments: tuple[str, ...]
+    mapping: tuple[str, ...]
     source: str
     figures: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def __str__(self) -> str:
         lines = [f"kernel '{self.kernel}', parallel_{self.pattern} on space '{self.space}'"]
         lines += [f"  argument {n}: {t}" for n, t in enumerate(self.arguments)]
+        lines += [f"  {line}" for line in self.mapping]
         for name, numbers in self.figures.items():
             told = ", ".join(f"{what} {n}" for what, n in numbers.items())
             lines.append(f"  {name}: {told}")
@@ -95,10 +99,11 @@ def explain(
     target, scope = (kernel, kernel.scope) if type(kernel) is Kernel else kernel_of(kernel)
     if type(policy) is int:
         key: Any = INT_KEY
+        bounds: tuple[int, ...] = (0, policy)
     elif type(policy) is RangePolicy or type(policy) is MDRangePolicy:
-        key = policy.key
+        key, bounds = policy.key, policy.bounds
     else:
-        key, _ = policy_of(policy)
+        key, bounds = policy_of(policy)
     join = None if pattern == "for" else as_reducer("Sum" if reducer is None else reducer)
     leading = key[0].rank + _LEADING[pattern]
     if join is not None and not isinstance(join, tuple) and join.array_shape is not None:
@@ -112,7 +117,8 @@ def explain(
     whole = (*plain, *target.environment(scope)[1], *views)
     plan = prepare(pattern, key, target, scope, whole, join, views)
     types = tuple(str(t) for t in plan.spec.arguments) if hasattr(plan, "spec") else ()
+    mapping = tuple(plan.mapping(bounds)) if hasattr(plan, "mapping") else ()
     return Explanation(
-        target.name, plan.space.name, pattern, types, getattr(plan, "source", ""),
+        target.name, plan.space.name, pattern, types, mapping, getattr(plan, "source", ""),
         getattr(plan, "figures", {}),
     )  # fmt: skip

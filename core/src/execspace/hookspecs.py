@@ -16,6 +16,7 @@ from collections.abc import Iterable
 import pluggy
 
 from .space import HealthCheck, ReducerEntry, SpaceEntry, ToolEntry
+from .tiles import TileTable
 
 GROUP = "execspace"
 hookspec = pluggy.HookspecMarker(GROUP)
@@ -56,6 +57,19 @@ def execspace_register_reducers() -> Iterable[ReducerEntry]:  # type: ignore[emp
     >>> @es.hookimpl
     ... def execspace_register_reducers():
     ...     yield es.ReducerEntry("sum32", es.Sum(dtype=es.float32))
+    """
+
+
+@hookspec
+def execspace_register_tiles() -> Iterable[TileTable]:  # type: ignore[empty-body]
+    """Announce tables of tiles, which users may name, or which replace those of a space.
+
+    Examples
+    --------
+    >>> import execspace as es
+    >>> @es.hookimpl
+    ... def execspace_register_tiles():
+    ...     yield es.TileTable("wide", {"stencil": {2: (128, 2)}}, space="cuda")
     """
 
 

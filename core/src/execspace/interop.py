@@ -108,7 +108,10 @@ def view_over(
     if len(shape) > MAX_RANK:
         raise ViewError(f"View '{label}': rank {len(shape)} exceeds {MAX_RANK}.")
     steps = tuple(s // size for s in strides)
-    allocation = Allocation(address, size * prod(shape), label, memory, owner, managed=False)
+    # From the first element in memory to the last one: parts of an array have gaps.
+    span = size * (1 + sum((n - 1) * abs(s) for n, s in zip(shape, steps, strict=True)))
+    nbytes = span if prod(shape) else 0
+    allocation = Allocation(address, nbytes, label, memory, owner, managed=False)
     layout = _layout.classify(shape, steps)
     return View._over(allocation, address, kind, shape, steps, layout, readonly, space, None)
 

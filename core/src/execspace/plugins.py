@@ -20,6 +20,7 @@ from . import config, hookspecs, probing, profiling
 from .errors import PluginError, PluginWarning
 from .probing import described, probe
 from .space import API_VERSION, HealthCheck, ReducerEntry, SpaceEntry, ToolEntry
+from .tiles import TileTable
 
 if TYPE_CHECKING:
     from importlib import metadata
@@ -32,7 +33,7 @@ __all__ = ["PluginInfo", "Registry", "forget", "load", "probe", "registry"]
 class PluginInfo:
     """An entry point and what became of it; `error` is None if it was loaded.
 
-    `spaces`, `reducers`, `tools` and `checks` are the names that it registered.
+    `spaces`, `reducers`, `tiles`, `tools` and `checks` are the names that it registered.
     """
 
     name: str
@@ -42,6 +43,7 @@ class PluginInfo:
     module: str = ""
     spaces: tuple[str, ...] = ()
     reducers: tuple[str, ...] = ()
+    tiles: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
 
@@ -56,11 +58,12 @@ class Registry:
     plugins: dict[str, PluginInfo] = field(default_factory=dict)
     spaces: dict[str, SpaceEntry] = field(default_factory=dict)
     reducers: dict[str, ReducerEntry] = field(default_factory=dict)
+    tiles: dict[str, TileTable] = field(default_factory=dict)
     tools: dict[str, ToolEntry] = field(default_factory=dict)
     checks: dict[str, HealthCheck] = field(default_factory=dict)
 
     def owner(self, kind: str, name: str) -> PluginInfo:
-        """The plugin that registered a name of "spaces", "reducers", "tools" or "checks"."""
+        """The plugin that registered a name of such a kind: "spaces", "reducers" ..."""
         return next(p for p in self.plugins.values() if name in getattr(p, kind))
 
     def add(self, info: PluginInfo, entries: list[Any]) -> None:
@@ -87,6 +90,7 @@ class Registry:
                     f"restrict EXECSPACE_PLUGINS."
                 )
             new[kind][entry.name] = entry
+        self._check_replaced(info.name, new["tiles"])
         for kind, table in new.items():
             getattr(self, kind).update(table)
         names = {kind: tuple(table) for kind, table in new.items()}
@@ -94,20 +98,35 @@ class Registry:
             info,
             spaces=names["spaces"],
             reducers=names["reducers"],
+            tiles=names["tiles"],
             tools=names["tools"],
             checks=names["checks"],
         )
+
+    def _check_replaced(self, plugin: str, new: dict[str, TileTable]) -> None:
+        """Raise PluginError if two tables replace that of one space."""
+        taken = {t.space: t.name for t in self.tiles.values() if t.space}
+        for table in new.values():
+            if table.space in taken:
+                raise PluginError(
+                    f"plugin '{plugin}' replaces the tiles of space '{table.space}' with table "
+                    f"'{table.name}', as table '{taken[table.space]}' does; only one may."
+                )
+            if table.space:
+                taken[table.space] = table.name
 
 
 _HOOKS: dict[str, type] = {
     "execspace_register_spaces": SpaceEntry,
     "execspace_register_reducers": ReducerEntry,
+    "execspace_register_tiles": TileTable,
     "execspace_register_tools": ToolEntry,
     "execspace_health_checks": HealthCheck,
 }
 _KINDS: dict[type, str] = {
     SpaceEntry: "spaces",
     ReducerEntry: "reducers",
+    TileTable: "tiles",
     ToolEntry: "tools",
     HealthCheck: "checks",
 }
@@ -138,6 +157,8 @@ def _check_fields(plugin: str, entry: Any) -> None:
         from .reducer import Reducer  # which imports this module
 
         expected["reducer"] = (Reducer, "an instance of an execspace.Reducer")
+    elif isinstance(entry, TileTable):
+        expected["space"] = (str, "the name of a space, or an empty string")
     elif isinstance(entry, ToolEntry):
         expected["factory"] = (Callable, "a function that makes the tool")
     else:

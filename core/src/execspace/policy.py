@@ -6,17 +6,20 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from .errors import PolicyError
 from .selection import resolve
 from .space import PolicySpec, policy_spec
+from .tiles import named_tile
 
 if TYPE_CHECKING:
     from .space import ExecutionSpace
 
 MAX_RANK = 6
+MOST_PER_THREAD = 16
 ITERATE = ("auto", "left", "right")
 
 
@@ -38,6 +41,15 @@ def _integers(values: Any, what: str) -> tuple[int, ...]:
     return tuple(_integer(v, f"MDRangePolicy: {what}") for v in parts)
 
 
+def _launch_bounds(value: Any, who: str) -> int:
+    if value is None:
+        return 0
+    bounds = _integer(value, f"{who}: launch_bounds")
+    if bounds < 1:
+        raise PolicyError(f"{who}: launch_bounds={bounds}; expected at least one thread.")
+    return bounds
+
+
 class RangePolicy:
     """Indices `begin <= i < end`.
 
@@ -47,25 +59,33 @@ class RangePolicy:
         One argument alone is the end, as in Python's range.
     space : str or ExecutionSpace, optional
         Where to run; the default space if not given.
+    launch_bounds : int, optional
+        No block of threads of a device is larger, so that its compiler may give each thread more
+        registers. Host spaces have no such blocks and take no notice.
 
     Raises
     ------
     PolicyError
-        If a bound is no integer or `end < begin`.
+        If a bound is no integer, `end < begin`, or `launch_bounds` is not positive.
 
     Notes
     -----
     Kokkos: https://kokkos.org/kokkos-core-wiki/API/core/policies/RangePolicy.html
     """
 
-    __slots__ = ("bounds", "key", "space")
+    __slots__ = ("bounds", "key", "launch_bounds", "space")
 
     bounds: tuple[int, ...]
     key: tuple[PolicySpec, ExecutionSpace | None]
     space: ExecutionSpace | None
 
     def __init__(
-        self, begin: int, end: int | None = None, *, space: str | ExecutionSpace | None = None
+        self,
+        begin: int,
+        end: int | None = None,
+        *,
+        space: str | ExecutionSpace | None = None,
+        launch_bounds: int | None = None,
     ) -> None:
         if end is None:
             begin, end = 0, begin
@@ -77,7 +97,10 @@ class RangePolicy:
             )
         self.bounds = (first, last)
         self.space = None if space is None else resolve(space)
-        self.key = (policy_spec("range", 1, nonnegative=first >= 0), self.space)
+        self.launch_bounds = launch_bounds
+        most = _launch_bounds(launch_bounds, "RangePolicy")
+        spec = policy_spec("range", 1, nonnegative=first >= 0, launch_bounds=most)
+        self.key = (spec, self.space)
 
     @property
     def begin(self) -> int:
@@ -90,7 +113,8 @@ class RangePolicy:
         return self.bounds[1]
 
     def __repr__(self) -> str:
-        return f"RangePolicy({self.begin}, {self.end}{_where(self.space)})"
+        bounds = "" if self.launch_bounds is None else f", launch_bounds={self.launch_bounds}"
+        return f"RangePolicy({self.begin}, {self.end}{bounds}{_where(self.space)})"
 
 
 class MDRangePolicy:
@@ -100,26 +124,42 @@ class MDRangePolicy:
     ----------
     lower, upper : sequence of int
         One entry for each of 1 to 6 dimensions. `MDRangePolicy(upper)` starts at zero.
-    tile : sequence of int, optional
-        Extents of the blocks in which host spaces walk the range. By default they run plain
-        loops over whole rows, which is faster unless a kernel reuses data across a block.
+    tile : sequence of int or str, optional
+        Extents of the blocks in which a space goes through the range. On a device that is the
+        shape of a block of threads: a thread for each element of the tile. On a host, the part of
+        the range that one thread does at a time. By default a space chooses by what the kernel
+        does, see `execspace.default_tile`. A name is that of a table of tiles, such as "kokkos"
+        or "kokkos-2026"; it needs `iterate` to be "left" or "right".
     iterate : {"auto", "left", "right"}
         Which index runs fastest: the first (left) or the last (right). "auto" follows the
         layout of the Views that the kernel touches.
+    per_thread : int or sequence of int, optional
+        Calls of the kernel by one thread of a device, in each dimension: a tile of registers, for
+        neighbours share what they load. It comes on top of `tile`: a block of threads does
+        ``tile[d] * per_thread[d]`` elements. A number is for the dimension next to the fastest
+        (of rank 1, for the only one). Host spaces, whose threads do whole rows, take no notice.
+    launch_bounds : int, optional
+        No block of threads of a device is larger, so that its compiler may give each thread more
+        registers. A tile must not be larger. Host spaces take no notice beyond that.
     space : str or ExecutionSpace, optional
 
     Raises
     ------
     PolicyError
-        If ranks differ or lie outside 1 to 6, an upper bound is below its lower one, a tile
-        extent is not positive, or an option is not known.
+        If ranks differ or lie outside 1 to 6, an upper bound is below its lower one, an extent
+        of `tile` or `per_thread` is not positive, a thread would have more than 16 calls, a tile
+        exceeds `launch_bounds`, or an option is not known. At the launch: if the tile has more
+        elements than the device can have threads in a block.
 
     Notes
     -----
     Kokkos: https://kokkos.org/kokkos-core-wiki/API/core/policies/MDRangePolicy.html
     """
 
-    __slots__ = ("bounds", "iterate", "key", "lower", "space", "tile", "upper")
+    __slots__ = (
+        "bounds", "iterate", "key", "launch_bounds", "lower", "per_thread", "space", "tile",
+        "upper",
+    )  # fmt: skip
 
     bounds: tuple[int, ...]
     key: tuple[PolicySpec, ExecutionSpace | None]
@@ -129,8 +169,10 @@ class MDRangePolicy:
         lower: Sequence[int],
         upper: Sequence[int] | None = None,
         *,
-        tile: Sequence[int] | None = None,
+        tile: Sequence[int] | str | None = None,
         iterate: str = "auto",
+        per_thread: int | Sequence[int] | None = None,
+        launch_bounds: int | None = None,
         space: str | ExecutionSpace | None = None,
     ) -> None:
         if upper is None:
@@ -157,15 +199,27 @@ class MDRangePolicy:
             raise PolicyError(f"MDRangePolicy: iterate={iterate!r}; expected one of {ITERATE}.")
         self.iterate = iterate
         self.tile: tuple[int, ...] | None = None
-        if tile is not None:
+        if isinstance(tile, str):
+            extents = [b - a for a, b in zip(self.lower, self.upper, strict=True)]
+            self.tile = named_tile(tile, iterate, extents)
+        elif tile is not None:
             self.tile = _integers(tile, "a tile extent")
             if len(self.tile) != rank or min(self.tile, default=0) < 1:
                 raise PolicyError(
                     f"MDRangePolicy: tile {self.tile}; expected {rank} extents of at least 1."
                 )
+        self.per_thread = _per_thread(per_thread, rank)
+        self.launch_bounds = launch_bounds
+        most = _launch_bounds(launch_bounds, "MDRangePolicy")
+        if most and self.tile is not None and prod(self.tile) > most:
+            raise PolicyError(
+                f"MDRangePolicy: tile {self.tile} has {prod(self.tile)} elements, one for each "
+                f"thread of a block, and launch_bounds={most} allows {most}; give a smaller tile."
+            )
         self.space = None if space is None else resolve(space)
         self.bounds = self.lower + self.upper + (self.tile or ())
-        spec = policy_spec("mdrange", rank, iterate, self.tile is not None, min(self.lower) >= 0)
+        tiled, nonnegative = self.tile is not None, min(self.lower) >= 0
+        spec = policy_spec("mdrange", rank, iterate, tiled, nonnegative, self.per_thread, most)
         self.key = (spec, self.space)
 
     @property
@@ -176,7 +230,27 @@ class MDRangePolicy:
     def __repr__(self) -> str:
         tile = f", tile={self.tile}" if self.tile else ""
         order = "" if self.iterate == "auto" else f", iterate={self.iterate!r}"
-        return f"MDRangePolicy({self.lower}, {self.upper}{tile}{order}{_where(self.space)})"
+        calls = f", per_thread={self.per_thread}" if self.per_thread else ""
+        bounds = "" if self.launch_bounds is None else f", launch_bounds={self.launch_bounds}"
+        options = f"{tile}{order}{calls}{bounds}{_where(self.space)}"
+        return f"MDRangePolicy({self.lower}, {self.upper}{options})"
+
+
+def _per_thread(value: Any, rank: int) -> tuple[int, ...]:
+    """As in `PolicySpec.per_thread`."""
+    if value is None:
+        return ()
+    if isinstance(value, Iterable):
+        calls = _integers(value, "a number of calls per thread")
+        fitting = len(calls) == rank
+    else:
+        calls, fitting = (_integer(value, "MDRangePolicy: per_thread"),), True
+    if not fitting or min(calls) < 1 or prod(calls) > MOST_PER_THREAD:
+        raise PolicyError(
+            f"MDRangePolicy: per_thread={value!r}; expected a number, or one for each of {rank} "
+            f"dimensions, of at least 1 and at most {MOST_PER_THREAD} together."
+        )
+    return calls
 
 
 def _where(space: ExecutionSpace | None) -> str:

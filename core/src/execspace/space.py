@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from .argtypes import ArgType, ViewType
 from .memory import MemorySpace
+from .tiles import NO_TILES, TileTable, by_dimension, table_of
 
 if TYPE_CHECKING:
     from .kernel import Kernel
@@ -39,6 +40,11 @@ class PolicySpec:
         The user gave a tile; its extents follow the bounds at each launch.
     nonnegative : bool
         No lower bound is below zero.
+    per_thread : tuple of int
+        Calls of one thread of a device: by dimension; or one number, for the dimension next to
+        the fastest (of rank 1: for that one). Empty: the space decides. Hosts take no notice.
+    launch_bounds : int
+        No block of threads is larger; 0: the space decides. Hosts take no notice.
     """
 
     kind: str
@@ -46,14 +52,22 @@ class PolicySpec:
     iterate: str = "auto"
     tiled: bool = False
     nonnegative: bool = True
+    per_thread: tuple[int, ...] = ()
+    launch_bounds: int = 0
 
 
 @cache
 def policy_spec(
-    kind: str, rank: int, iterate: str = "auto", tiled: bool = False, nonnegative: bool = True
+    kind: str,
+    rank: int,
+    iterate: str = "auto",
+    tiled: bool = False,
+    nonnegative: bool = True,
+    per_thread: tuple[int, ...] = (),
+    launch_bounds: int = 0,
 ) -> PolicySpec:
     """The one PolicySpec of these values."""
-    return PolicySpec(kind, rank, iterate, tiled, nonnegative)
+    return PolicySpec(kind, rank, iterate, tiled, nonnegative, per_thread, launch_bounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +132,9 @@ class LaunchSpec:
 class Plan(Protocol):
     """A kernel compiled for one LaunchSpec.
 
-    For `explain` it may have `spec`, `source` (the generated text) and `figures` (name of each
-    compiled function -> what is known of it, in numbers).
+    For `explain` it may have `spec`, `source` (the generated text), `figures` (name of each
+    compiled function -> what is known of it, in numbers) and ``mapping(bounds)`` (lines that say
+    how it goes through a range, and why).
     """
 
     @property
@@ -165,13 +180,14 @@ class Capabilities:
 class ExecutionSpace(ABC):
     """Where kernels run. One object per (space, device); made by `SpaceEntry.factory`.
 
-    must: `name`, `memory_space`, `compile`, `fence`. should: `concurrency`, `default_tile`,
-    `capabilities`. may: `memory_spaces`, `instance`.
+    must: `name`, `memory_space`, `compile`, `fence`. should: `concurrency`, `capabilities`,
+    `tiles`. may: `memory_spaces`, `instance`, `default_tile`.
     """
 
     name: str
     default_layout: str = "right"
     capabilities: Capabilities = Capabilities()
+    tiles: TileTable = NO_TILES
 
     @property
     @abstractmethod
@@ -201,10 +217,18 @@ class ExecutionSpace(ABC):
         return 1
 
     def default_tile(
-        self, rank: int, iterate: str, extents: Sequence[int]
+        self, rank: int, iterate: str, extents: Sequence[int], access: str = "stencil"
     ) -> tuple[int, ...] | None:
-        """Tile of an MDRangePolicy that names none; should. None: plain loops, no tiles."""
-        return None
+        """Tile of an MDRangePolicy that gives none, by dimension; may. None: nothing is tiled.
+
+        That of `tiles`, or of the table which a plugin registered in its place. Called when a plan
+        meets a shape for the first time, and by `execspace.default_tile`; see there.
+        """
+        found = table_of(self).find(access, rank)
+        if found is None:
+            return None
+        tile = by_dimension(found, iterate)
+        return tuple(t or max(1, n) for t, n in zip(tile, extents, strict=True))
 
     def instance(self) -> ExecutionSpace:
         """An independent queue of this space; may. In-order spaces return themselves."""

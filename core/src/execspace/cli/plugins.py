@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not found.plugins:
         write("No plugin is loaded. Spaces come from plugins: pip install execspace-serial.")
     else:
-        kinds = ("spaces", "reducers", "tools", "health_checks")
+        kinds = ("spaces", "reducers", "tiles", "tools", "health_checks")
         headers = ["plugin", "distribution", "version", "module", "API", *kinds, "error"]
         rows = []
         for plugin in found.plugins:

@@ -121,7 +121,8 @@ def look(timeout: float) -> Survey:
 
 def _blamed(point: metadata.EntryPoint, text: str) -> dict[str, Any]:
     """The record of a plugin that took its process down."""
-    empty: dict[str, Any] = {"spaces": [], "reducers": [], "tools": [], "health_checks": []}
+    kinds = ("spaces", "reducers", "tiles", "tools", "health_checks")
+    empty: dict[str, Any] = {kind: [] for kind in kinds}
     return {
         "name": point.name,
         "distribution": "unknown" if point.dist is None else point.dist.name,

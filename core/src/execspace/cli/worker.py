@@ -61,6 +61,7 @@ def survey(report: Report, *unprobed: str) -> None:
                 "api_versions": sorted(map(list, versions)),
                 "spaces": info.spaces,
                 "reducers": info.reducers,
+                "tiles": info.tiles,
                 "tools": info.tools,
                 "health_checks": info.checks,
                 "error": None if info.error is None else described(info.error),

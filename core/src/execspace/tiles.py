@@ -1,0 +1,285 @@
+"""Tiles: the extents of the blocks in which a space goes through a range of several dimensions.
+
+Data, not code. A space has a `TileTable`, a plugin may replace it, `default_tile` tells what is in
+it, and tables that have a name can be asked for by it, those of Kokkos for comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import TYPE_CHECKING
+
+from .errors import PolicyError
+
+if TYPE_CHECKING:
+    from .space import ExecutionSpace
+
+ACCESS = ("stream", "stencil", "transpose", "gather")
+_MOST_DIMENSIONS = 6
+
+Tiles = Mapping[str, Mapping[int, tuple[int, ...]]]
+
+
+@dataclass(frozen=True)
+class TileTable:
+    """Tiles by a kernel's access pattern and the rank of its range.
+
+    Attributes
+    ----------
+    name : str
+        What users call it: ``MDRangePolicy(..., tile="name")``.
+    tiles : mapping
+        Access pattern -> rank -> extents, that of the fastest dimension first. Patterns are
+        "stream" (each call touches elements of its own), "stencil" (neighbours are read),
+        "transpose" (two Views whose contiguous dimensions differ; the second extent is that of
+        the other one's) and "gather" (places that are read from a View). 0 stands for the whole
+        extent of the range. Where there is no entry, nothing is tiled.
+    per_thread : mapping
+        As `tiles`: calls of one thread in each dimension. Where there is no entry, one.
+    space : str
+        Name of the space whose own table this one replaces; none if empty.
+    summary : str
+        One line; where the table comes from.
+
+    Raises
+    ------
+    PolicyError
+        If a pattern is not known, or the number of extents is not the rank.
+    """
+
+    name: str
+    tiles: Tiles
+    per_thread: Tiles = field(default_factory=dict)
+    space: str = ""
+    summary: str = ""
+
+    def __post_init__(self) -> None:
+        for what, table, least in (("tile", self.tiles, 0), ("per_thread", self.per_thread, 1)):
+            for access, ranks in table.items():
+                if access not in ACCESS:
+                    raise PolicyError(
+                        f"TileTable '{self.name}': access pattern {access!r}; expected one of "
+                        f"{ACCESS}."
+                    )
+                for rank, extents in ranks.items():
+                    if len(extents) != rank or min(extents) < least:
+                        raise PolicyError(
+                            f"TileTable '{self.name}': {what} {extents} of rank {rank}; expected "
+                            f"{rank} extents of at least {least}."
+                        )
+
+    def find(self, access: str, rank: int) -> tuple[int, ...] | None:
+        """Extents, the fastest first; None where nothing is tiled."""
+        return self.tiles.get(access, {}).get(rank)
+
+    def find_per_thread(self, access: str, rank: int) -> tuple[int, ...]:
+        """Calls of one thread, the fastest dimension first."""
+        return self.per_thread.get(access, {}).get(rank, (1,) * rank)
+
+
+def _all(tiles: Mapping[int, tuple[int, ...]]) -> Tiles:
+    return dict.fromkeys(ACCESS, tiles)
+
+
+# What Kokkos uses whatever the kernel does. Of the release of 2026: pull request 8731.
+_KOKKOS = (
+    TileTable(
+        "kokkos",
+        _all({2: (16, 2), 3: (16, 2, 2), 4: (16, 2, 2, 2), 5: (16, 2, 2, 2, 2),
+              6: (16, 2, 2, 2, 2, 1)}),
+        summary="Kokkos up to 5.0 on CUDA",
+    ),
+    TileTable(
+        "kokkos-2026",
+        _all({2: (64, 4), 3: (32, 2, 4), 4: (16, 2, 2, 4), 5: (16, 2, 4, 2, 1),
+              6: (8, 4, 2, 2, 2, 1)}),
+        summary="Kokkos of 2026 on CUDA, https://github.com/kokkos/kokkos/pull/8731",
+    ),
+    TileTable(
+        "kokkos-hip",
+        _all({2: (16, 4), 3: (16, 4, 4), 4: (16, 4, 4, 1), 5: (16, 4, 4, 1, 1),
+              6: (16, 4, 4, 1, 1, 1)}),
+        summary="Kokkos up to 5.0 on HIP",
+    ),
+    TileTable(
+        "kokkos-2026-hip",
+        _all({2: (64, 4), 3: (32, 2, 4), 4: (16, 4, 2, 2), 5: (16, 4, 2, 2, 1),
+              6: (8, 4, 2, 2, 2, 1)}),
+        summary="Kokkos of 2026 on HIP, https://github.com/kokkos/kokkos/pull/8731",
+    ),
+    TileTable(
+        "kokkos-host",
+        _all({rank: (0, *(2,) * (rank - 1)) for rank in range(2, _MOST_DIMENSIONS + 1)}),
+        summary="Kokkos on Serial, OpenMP and Threads: whole rows, 2 in all other dimensions",
+    ),
+)  # fmt: skip
+NO_TILES = TileTable("none", {}, summary="nothing is tiled")
+
+
+def tile_tables() -> dict[str, TileTable]:
+    """Tables that have a name: those of Kokkos, and those that plugins registered."""
+    from .plugins import registry  # which imports the records of plugins, this one among them
+
+    return {t.name: t for t in _KOKKOS} | registry().tiles
+
+
+def table_named(name: str) -> TileTable:
+    """A table by its name.
+
+    Raises
+    ------
+    PolicyError
+        If there is none.
+    """
+    found = next((t for t in _KOKKOS if t.name == name), None) or tile_tables().get(name)
+    if found is None:
+        known = ", ".join(sorted(tile_tables()))
+        raise PolicyError(f"No table of tiles is named {name!r}; there are: {known}.")
+    return found
+
+
+def table_of(space: ExecutionSpace) -> TileTable:
+    """The table of a space: its own, or that of a plugin which replaces it."""
+    from .plugins import registry
+
+    name = space.name.partition(":")[0]
+    replaced = (t for t in registry().tiles.values() if t.space == name)
+    return next(replaced, space.tiles)
+
+
+def by_dimension(fast_first: Sequence[int], iterate: str) -> tuple[int, ...]:
+    """Extents by dimension of the policy, from those with the fastest first."""
+    return tuple(fast_first) if iterate == "left" else tuple(reversed(fast_first))
+
+
+def named_tile(name: str, iterate: str, extents: Sequence[int]) -> tuple[int, ...]:
+    """Tile of a range from the table of that name, by dimension.
+
+    Raises
+    ------
+    PolicyError
+        If there is no such table, it has nothing for this rank, or `iterate` is "auto": which
+        dimension is the fastest must be known.
+    """
+    table, rank = table_named(name), len(extents)
+    if iterate not in ("left", "right"):
+        raise PolicyError(
+            f"MDRangePolicy: tile={name!r} gives the fastest dimension another extent than the "
+            f"others; say which it is: iterate='left' or iterate='right'."
+        )
+    found = table.find("stencil", rank)
+    if found is None:
+        raise PolicyError(f"Table of tiles '{name}' has none for rank {rank}; give extents.")
+    tile = by_dimension(found, iterate)
+    return tuple(t or max(1, n) for t, n in zip(tile, extents, strict=True))
+
+
+def fitted(tile: Sequence[int], extents: Sequence[int]) -> tuple[int, ...]:
+    """A tile for threads of a device, fitted to a range; both with the fastest dimension first.
+
+    Threads beyond the end of a range do nothing. So a tile does not reach further than a short
+    row does, and what the row leaves goes to the next dimensions. A tile whose first extent is a
+    multiple of 32 takes a row of up to 128 as a whole, in multiples of 32.
+    """
+    threads, row = prod(tile), max(1, extents[0])
+    if row < 32 or tile[0] % 32:
+        first = min(tile[0], 1 << (row - 1).bit_length())
+    else:
+        whole = -(-row // 32) * 32
+        first = whole if whole <= 128 else tile[0]
+        if -(-row // first) * first > 1.25 * row:
+            first = 32
+    out = [min(first, threads)]
+    left = threads // out[0]
+    for n in range(1, len(tile)):
+        most = left if n < 3 and (n == 1 or out[0] < tile[0]) else tile[n]
+        out.append(max(1, min(most, left, 1 << (max(1, extents[n]) - 1).bit_length())))
+        left //= out[-1]
+    return tuple(out)
+
+
+def fitted_tile(
+    table: TileTable, rank: int, iterate: str, extents: Sequence[int], access: str
+) -> tuple[int, ...] | None:
+    """`ExecutionSpace.default_tile` of a device: a tile of its table, fitted to the range."""
+    found = table.find(access, rank)
+    if found is None:
+        return None
+    fast_first = by_dimension(extents, iterate)  # there and back it is the same
+    return by_dimension(fitted(found, fast_first), iterate)
+
+
+def default_tile(
+    rank: int,
+    *,
+    space: str | ExecutionSpace | None = None,
+    iterate: str = "right",
+    extents: Sequence[int] | None = None,
+    access: str = "stencil",
+    table: str | None = None,
+) -> tuple[int, ...] | None:
+    """The tile that a space takes for a range, where the policy gives none.
+
+    Parameters
+    ----------
+    rank : int
+        Number of dimensions, 1 to 6.
+    space : str or ExecutionSpace, optional
+        Default: the default space.
+    iterate : {"right", "left"}
+        Which index runs fastest: the last (right) or the first.
+    extents : sequence of int, optional
+        Of the range, by dimension; devices fit tiles to them. Default: far longer than a tile.
+    access : {"stencil", "stream", "transpose", "gather"}
+        What the kernel does; `explain` says what a space found out about one.
+    table : str, optional
+        Look into the table of this name, such as "kokkos-2026", instead of the space's own.
+
+    Returns
+    -------
+    tuple of int or None
+        Extents by dimension: on a device those of a block of threads, on a host those of a part of
+        the range. None: the range is not tiled. Devices then number the calls, hosts run loops
+        over whole rows.
+
+    Raises
+    ------
+    PolicyError
+        If an argument is not one of these, or no table has this name.
+    SpaceError
+        If the space cannot be used.
+
+    Notes
+    -----
+    As Kokkos' ``MDRangePolicy::tile_size_recommended``:
+    https://kokkos.org/kokkos-core-wiki/API/core/policies/MDRangePolicy.html
+
+    Examples
+    --------
+    >>> import execspace as es
+    >>> es.default_tile(3, table="kokkos-2026", iterate="left")
+    (32, 2, 4)
+    >>> es.default_tile(3, space="serial") is None
+    True
+    """
+    if not isinstance(rank, int) or not 1 <= rank <= _MOST_DIMENSIONS:
+        raise PolicyError(f"default_tile: rank {rank!r}; expected 1 to {_MOST_DIMENSIONS}.")
+    if iterate not in ("left", "right"):
+        raise PolicyError(f"default_tile: iterate={iterate!r}; expected 'left' or 'right'.")
+    if access not in ACCESS:
+        raise PolicyError(f"default_tile: access={access!r}; expected one of {ACCESS}.")
+    whole = (1 << 30,) * rank if extents is None else tuple(extents)
+    if len(whole) != rank:
+        raise PolicyError(f"default_tile: extents {whole}; expected {rank}.")
+    if table is not None:
+        found = table_named(table).find(access, rank)
+        if found is None:
+            return None
+        tile = by_dimension(found, iterate)
+        return tuple(t or n for t, n in zip(tile, whole, strict=True))
+    from .selection import default_space, resolve  # which import the contract, and so this module
+
+    target = default_space() if space is None else resolve(space)
+    return target.default_tile(rank, iterate, whole, access)
