@@ -20,6 +20,7 @@ from execspace.cli import console
 # What plugins may use of the compiler; docs/plugins.md describes how.
 COMPILER = {
     "assertions": ["failure"],
+    "blocks": ["Blocks", "Geometry", "Limits", "USUAL_THREADS", "blocks_of", "tile_chooser"],
     "cache": ["folder", "is_tagged", "key", "limit_size", "location", "write"],
     "devices": ["DeviceText", "device_text"],
     "diagnostics": ["Diagnostic"],
@@ -27,10 +28,21 @@ COMPILER = {
     "host.jit": ["compile_plan", "forbid_teams"],
     "host.launch_text": ["Launcher"],
     "ir": ["walk_expressions", "written_views"],
+    "linear": ["Linear", "linear_body"],
     "mapping": ["chunk_function", "index_order"],
     "oracle": ["interpret"],
     "overlap": ["pairs_to_check", "reads_after_writing", "written_pairs"],
-    "packing": ["head_lines", "names_used", "overlap_text", "units_text", "value_texts"],
+    "packing": [
+        "head_lines",
+        "large_text",
+        "names_used",
+        "overlap_text",
+        "range_lines",
+        "ranges_of",
+        "shape_lines",
+        "units_text",
+        "value_texts",
+    ],
     "partials": [
         "counters",
         "entries",
@@ -50,6 +62,7 @@ COMPILER = {
     "printers.cfamily.entries": ["Entry", "Field"],
     "printers.cfamily.lookback": ["scratch_bytes"],
     "results": ["check_out", "result_maker", "result_shape", "store_result"],
+    "telling": ["tell_rows", "tell_threads"],
     "types": ["ViewTy"],
 }
 

@@ -12,8 +12,11 @@ from execspace.argtypes import SCALAR_TYPES
 from execspace.dtypes import name_of
 from execspace.reducer import as_reducer, reducer_captures
 from execspace.space import policy_spec
+from execspace.tiles import TileTable
 from execspace_compiler import lower_kernel
+from execspace_compiler.blocks import blocks_of
 from execspace_compiler.devices import device_text
+from execspace_compiler.linear import linear_body
 from execspace_compiler.printers.cfamily.cuda import CUDA
 from execspace_compiler.printers.cfamily.dialects import OPENCL
 
@@ -24,6 +27,14 @@ def axpy(i, a, x, y):
 
 def stencil(i, j, k, A, B):
     A[i, j, k] = B[i - 1, j, k] + B[i, j + 1, k] - 6 * B[i, j, k - 1]
+
+
+def scaled5(i, j, k, m, n, A):
+    A[i, j, k, m, n] *= 2
+
+
+def product3(i, j, k, A, B):
+    return A[i, j, k] * B[i, j, k]
 
 
 def total(i, x):
@@ -230,26 +241,37 @@ def typed(a):
     return ViewType(dtype, rank, layout, unit, False, "host")
 
 
+# As a plugin for GPUs may have it; these texts do not depend on that of any.
+GPU = TileTable(
+    "gpu",
+    {"stencil": {2: (64, 4), 3: (64, 4, 1)}, "transpose": {2: (8, 32)}},
+    {"stencil": {2: (1, 2), 3: (1, 1, 2)}, "transpose": {2: (1, 2)}},
+)
 DIALECTS = {"opencl": OPENCL, "cuda": CUDA}
 GROUPS = {"opencl": 8, "cuda": 128}  # that of CUDA is a number of warps
 
 
 def text(
     kernel, *arguments, rank=1, pattern="for", reducer=None, tiled=False, flat=True, group=None,
-    narrow=False, disjoint=False, small=False, scaled=False, block=None,
+    narrow=False, disjoint=False, small=False, scaled=False, blocks=False, per_thread=(),
+    iterate="auto", mdrange=False, linear=False,
     dialect=OPENCL, **options,
 ):  # fmt: skip
     """Text of a launch: a pure function of the kernel, the types and the mapping."""
     group = group or GROUPS[dialect.name]
     given = None if reducer is None else as_reducer(reducer)
     types: tuple[ViewType | ScalarType, ...] = tuple(map(typed, arguments))
-    policy = policy_spec("range" if rank == 1 else "mdrange", rank, "auto", tiled, True)
+    policy = policy_spec(
+        "range" if rank == 1 and not mdrange else "mdrange", rank, iterate, tiled, True, per_thread
+    )
     captures = () if given is None else reducer_captures(given)
     spec = LaunchSpec(pattern, policy, types, reducer=given, captures=captures)
     lowered = lower_kernel(es.Kernel(kernel, **options), spec)
+    found = blocks_of(lowered, GPU) if blocks else None
+    assert (found is not None) == blocks
     return device_text(
         lowered, dialect, flat=flat, group=group, narrow=narrow, disjoint=disjoint, small=small,
-        scaled=scaled, block=block,
+        scaled=scaled, blocks=found, linear=linear_body(lowered) if linear else None,
     )  # fmt: skip
 
 
@@ -265,9 +287,21 @@ CASES = {
     "stencil.left.scaled": (
         stencil, L3, {"rank": 3, "narrow": True, "small": True, "scaled": True},
     ),
-    "stencil.blocks": (
-        stencil, F3,
-        {"rank": 3, "narrow": True, "small": True, "scaled": True, "block": (1, 2, 64)},
+    "stencil.blocks": (stencil, F3, {"rank": 3, "narrow": True, "small": True, "blocks": True}),
+    "stencil.blocks.wide": (stencil, L3, {"rank": 3, "blocks": True}),
+    "stencil.blocks.tiled": (
+        stencil, F3, {"rank": 3, "narrow": True, "tiled": True, "blocks": True},
+    ),
+    "scaled.blocks": (
+        scaled5, ("float64[5]",), {"rank": 5, "narrow": True, "per_thread": (2,), "blocks": True},
+    ),
+    "stencil.linear": (
+        stencil, F3, {"rank": 3, "narrow": True, "small": True, "scaled": True, "linear": True},
+    ),
+    "sum.linear": (
+        product3, L3,
+        {**REDUCE, "reducer": es.Sum, "rank": 3, "narrow": True, "small": True, "scaled": True,
+         "linear": True},
     ),
     "records.small": (moved, ("PARTICLE[1,stride]",), {"small": True}),
     "stencil.left.chunked": (stencil, L3, {"rank": 3, **CHUNKED}),

@@ -7,7 +7,7 @@ import re
 import struct
 
 import pytest
-from cfamily_cases import F3, L3, moved, stencil, text
+from cfamily_cases import F3, L3, moved, scaled5, stencil, text
 
 from execspace_compiler.printers.cfamily.cuda import CUDA
 
@@ -19,6 +19,8 @@ def strided(i, j, a, x, y, n):
 LAUNCHES = {
     "right": (stencil, F3, {"rank": 3}),
     "left": (stencil, L3, {"rank": 3}),
+    "blocks": (stencil, F3, {"rank": 3, "blocks": True}),
+    "many blocks": (scaled5, ("float64[5]",), {"rank": 5, "per_thread": (2,), "blocks": True}),
     "records": (moved, ("PARTICLE[1,stride]",), {}),
     "strides": (
         strided, (float, "float32[2,stride]", "float64[2]", bool), {"rank": 2},
@@ -27,20 +29,23 @@ LAUNCHES = {
 VARIANTS = list(itertools.product([True, False], repeat=3))
 
 
-def variant(case, narrow, disjoint, small):
+def variant(case, narrow, disjoint, small, linear=False):
     kernel, arguments, options = LAUNCHES[case]
     return text(
         kernel, *arguments, **options, narrow=narrow, disjoint=disjoint, small=small, scaled=True,
-        dialect=CUDA,
+        linear=linear, dialect=CUDA,
     )  # fmt: skip
 
 
 @pytest.mark.parametrize("case", LAUNCHES)
 def test_variants_have_the_same_fields(case):
     entries = [variant(case, *flags).entry for flags in VARIANTS]
+    if "blocks" not in case:
+        entries.append(variant(case, True, True, True, linear=True).entry)
     assert all(e.fields == entries[0].fields for e in entries)
     assert all(e.format == entries[0].format for e in entries)
-    assert any(f.what == "scale" for f in entries[0].fields) == (case != "records")
+    scaled = case in ("right", "left", "strides")
+    assert any(f.what == "scale" for f in entries[0].fields) == scaled
 
 
 @pytest.mark.parametrize("case", LAUNCHES)

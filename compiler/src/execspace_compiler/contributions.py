@@ -15,6 +15,7 @@ from . import ir
 from .ir import Expr, Stmt, Var
 from .joins import Plain
 from .pipeline import Lowered
+from .rewriting import names_set, rewritten
 from .types import ViewTy
 
 OWN = "_own_value"
@@ -58,7 +59,7 @@ def given_contribution(lowered: Lowered, disjoint: bool) -> ir.Function | None:
 def _assigned_once(body: ir.Function, variable: Var, own: Var) -> tuple[Stmt, ...] | None:
     """The body of a kernel that returns a variable: its one assignment takes what is given."""
     name = variable.name
-    if name in {p.name for p in body.parameters} or _sets(body).count(name) != 1:
+    if name in {p.name for p in body.parameters} or names_set(body).count(name) != 1:
         return None
     reads = [e for e in ir.walk_expressions(body.body) if isinstance(e, Var) and e.name == name]
     found = [s for s in body.body if isinstance(s, ir.Assign) and s.name == name]
@@ -72,7 +73,7 @@ def _replaced(body: ir.Function, value: Expr, own: Var) -> tuple[Stmt, ...] | No
     written = ir.written_views(body)
     inner = _all_of(value)
     loads = [e for e in inner if isinstance(e, ir.Load)]
-    changed = set(_sets(body))
+    changed = set(names_set(body))
     fixed = all(e.name not in changed for e in inner if isinstance(e, Var))
     plain = all(isinstance(e.view.type, ViewTy) and e.view.type.shape is None for e in loads)
     if not loads or not plain or not fixed or not _is_pure(value):
@@ -90,26 +91,7 @@ def _with(s: Stmt, value: Expr, own: Var) -> Stmt:
             return own
         return ir.with_operands(e, tuple(map(other, ir.operands(e))))
 
-    s = ir.with_expressions(s, tuple(map(other, ir.expressions(s))))
-    if isinstance(s, ir.If):
-        return replace(
-            s, body=tuple(_with(t, value, own) for t in s.body),
-            orelse=tuple(_with(t, value, own) for t in s.orelse),
-        )  # fmt: skip
-    if isinstance(s, ir.For | ir.While):
-        return replace(s, body=tuple(_with(t, value, own) for t in s.body))
-    return s
-
-
-def _sets(body: ir.Function) -> list[str]:
-    """Names of variables that statements set, as often as they do."""
-    names: list[str] = []
-    for s in ir.walk_statements(body.body):
-        if isinstance(s, ir.Assign | ir.For | ir.Atomic) and s.name is not None:
-            names.append(s.name)
-        elif isinstance(s, ir.Unpack):
-            names += s.names
-    return names
+    return rewritten(s, other)
 
 
 def _is_pure(e: Expr) -> bool:

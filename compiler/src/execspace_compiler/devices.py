@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import ir
+from .blocks import Blocks, block_function
 from .contributions import given_contribution
 from .diagnostics import Loc
+from .linear import Linear
 from .mapping import index_order, scales_of, work_function
 from .pipeline import Lowered, argument_type
 from .printers.cfamily.dialects import Dialect
@@ -107,7 +109,8 @@ def device_text(
     disjoint: bool = False,
     small: bool = False,
     scaled: bool = False,
-    block: tuple[int, ...] | None = None,
+    blocks: Blocks | None = None,
+    linear: Linear | None = None,
 ) -> DeviceText:
     """The text of a lowered kernel in a dialect.
 
@@ -119,11 +122,12 @@ def device_text(
         One call of the kernel for a work-item, as GPUs want it; otherwise each work-item does
         a contiguous part of the range in plain loops, as CPUs do.
     group : int
-        Work-items of a group in reductions and scans: a power of two.
+        Work-items of a group in reductions and scans: a power of two. Of a group elsewhere, most.
     narrow : bool
         There are less than 2^32 units, so that 32 bits number them: several times as fast a
         division on GPUs. A flat parallel_for then has a work-item for each unit. Of use where
-        the mapping is flat.
+        the mapping is flat. With `blocks` the grid has a group for each block, and extents are
+        below 2^31.
     disjoint : bool
         No two Views of which one is written overlap in memory; see `overlap.pairs_to_check`.
     small : bool
@@ -132,18 +136,19 @@ def device_text(
     scaled : bool
         There are less than 2^31 units, and the host gives what replaces divisions by extents, see
         `mapping.scales_of`. Of use where the mapping is flat and `narrow`, and nothing is tiled.
-    block : tuple of int, optional
-        Go through the range in blocks of these extents, see `access.block_of`. Units are then those
-        of whole blocks.
+    blocks : Blocks, optional
+        Go through the range in blocks. There are no units then, and `scaled` has no meaning.
+    linear : Linear, optional
+        Run this body in place of the kernel's own. Of use where the mapping is flat.
     """
     spec = lowered.spec
-    given_scales = scaled and flat and not spec.policy.tiled
+    given_scales = scaled and flat and not spec.policy.tiled and blocks is None
     scaled = given_scales and narrow
     reduction = lowered.reduction
     order = index_order(lowered.body, spec)
     scan = spec.pattern == "scan"
     flags: dict[str, Any] = {
-        "flat": flat, "narrow": narrow, "scaled": scaled, "block": block,
+        "flat": flat, "narrow": narrow, "scaled": scaled,
         "small": small and spec.policy.rank > 1,
     }  # fmt: skip
 
@@ -152,7 +157,13 @@ def device_text(
 
     own = (lowered.body, lowered.leading)
     given = given_contribution(lowered, disjoint) if scan and dialect.lane_barrier else None
-    if given is None:
+    if blocks is not None:
+        wide = not narrow
+        functions = [block_function(lowered, "_work", blocks, wide=wide, small=flags["small"])]
+    elif linear is not None:
+        again = work("_work", linear.body, lowered.leading + 1, numbered=True)
+        functions = [linear.body, again]
+    elif given is None:
         functions = [work("_work", *own, final=True if scan else None)]
     else:
         value = given.parameters[lowered.leading]
@@ -175,6 +186,7 @@ def device_text(
         given=given is not None,
         scales=scales,
         uses_scales=scaled,
+        blocks=blocks,
     )
     printer = CPrinter(lowered.module(*functions, disjoint=disjoint), dialect, small)
     lines = tuple(printer.text(entries.print))

@@ -12,6 +12,7 @@ from __future__ import annotations
 from execspace import LaunchSpec, PolicySpec
 
 from . import ir
+from .access import unit_stride_votes
 from .ir import Assign, Expr, For, If, Stmt, Var, While, integer, op, var
 from .partials import counters, load_state, reset_state, rows, store_state
 from .reductions import ARRAY, Reduction
@@ -33,40 +34,8 @@ def index_order(body: ir.Function, spec: LaunchSpec) -> tuple[int, ...]:
         return forward
     if policy.iterate == "left":
         return forward[::-1]
-    votes = _unit_stride_votes(body, policy.rank)
+    votes = unit_stride_votes(body, policy.rank)
     return forward if votes[-1] >= votes[0] else forward[::-1]
-
-
-def _unit_stride_votes(body: ir.Function, rank: int) -> list[int]:
-    names = [p.name for p in body.parameters[:rank]]
-    depends: dict[str, set[int]] = {name: {d} for d, name in enumerate(names)}
-    for s in ir.walk_statements(body.body):
-        if isinstance(s, Assign):
-            depends.setdefault(s.name, set()).update(_indices(s.value, depends))
-    votes = [0] * rank
-    accesses: list[tuple[Var, tuple[Expr, ...]]] = [
-        (e.view, e.indices) for e in ir.walk_expressions(body.body) if isinstance(e, ir.Load)
-    ]
-    accesses += [
-        (s.view, s.indices)
-        for s in ir.walk_statements(body.body)
-        if isinstance(s, ir.Store | ir.Atomic)
-    ]
-    for view, indices in accesses:
-        assert isinstance(view.type, ViewTy)
-        if view.type.unit is not None:
-            for d in _indices(indices[view.type.unit], depends):
-                votes[d] += 1
-    return votes
-
-
-def _indices(e: Expr, depends: dict[str, set[int]]) -> set[int]:
-    if isinstance(e, Var):
-        return depends.get(e.name, set())
-    found: set[int] = set()
-    for a in ir.operands(e):
-        found |= _indices(a, depends)
-    return found
 
 
 def bounds_of(policy: PolicySpec) -> list[Var]:
@@ -98,6 +67,11 @@ def _depth(policy: PolicySpec) -> int:
     return min(policy.rank - 1, 2)
 
 
+def flattened(policy: PolicySpec, order: tuple[int, ...]) -> tuple[int, ...]:
+    """Dimensions that hosts collapse and split between threads, from the slowest."""
+    return order[: _depth(policy) + 1]
+
+
 def _count(policy: PolicySpec, d: int) -> Expr:
     extent = op("sub", var(f"_hi{d}"), var(f"_lo{d}"))
     if not policy.tiled:
@@ -108,7 +82,7 @@ def _count(policy: PolicySpec, d: int) -> Expr:
 
 def units_count(policy: PolicySpec, order: tuple[int, ...]) -> Expr:
     """Number of units of a range, from its bounds."""
-    split = order if policy.tiled else order[: _depth(policy) + 1]
+    split = order if policy.tiled else flattened(policy, order)
     total: Expr = _count(policy, split[0])
     for d in split[1:]:
         total = op("mul", total, _count(policy, d))
@@ -123,8 +97,8 @@ def items_count(policy: PolicySpec) -> Expr:
     return total
 
 
-class _Chunk:
-    """Builds one chunk function.
+class Chunk:
+    """Builds the walk of one chunk or work-item, around calls of the body.
 
     `final` is None but for a scan, whose kernel is told whether the pass is the final one. `own` is
     the contribution of the call, of a body that wants it.
@@ -140,13 +114,13 @@ class _Chunk:
         final: bool | None,
         own: Var | None = None,
         scaled: bool = False,
-        block: tuple[int, ...] | None = None,
         small: bool = False,
+        numbered: bool = False,
     ) -> None:
         self.small = small
+        self.numbered = numbered
         self.own = own
         self.scaled = scaled
-        self.block = block
         self.body = body
         self.arguments = body.parameters[leading:]
         self.policy = policy
@@ -167,6 +141,7 @@ class _Chunk:
         elif self.reduction is not None and self.final is not None:
             leading += [*self.reduction.prefix(), ir.Const(self.final, BOOL)]
             leading += [] if self.own is None else [self.own]
+        leading += [var("_u")] if self.numbered else []
         result = self.body.result if isinstance(self.body.result, Scalar) else INT64
         passed = (*leading, *(Var(p.name, p.type) for p in self.arguments))
         value = ir.Call(self.body.name, passed, result)
@@ -265,14 +240,6 @@ class _Chunk:
         out.append(For("_u", var("_f0"), var("_f1"), integer(1), tuple(walk)))
         return out
 
-    def count(self, d: int) -> Expr:
-        """Number of calls, tiles or blocks along a dimension."""
-        if self.block is None:
-            return _count(self.policy, d)
-        most = integer(self.block[d] - 1)
-        rounded = op("add", op("sub", var(f"_hi{d}"), var(f"_lo{d}")), most)
-        return op("truncdiv", rounded, integer(self.block[d]))
-
     def index(self, d: int, place: Expr, kind: Scalar) -> Expr:
         """An index of the kernel, from its distance to the lower bound."""
         if self.small and kind != INDEX:
@@ -299,11 +266,11 @@ class _Chunk:
         inside: Expr | None = None
         fast_first = self.order[::-1]
         places: dict[int, Expr] = {}
-        tiled = self.policy.tiled or self.block is not None
+        tiled = self.policy.tiled
         tiles: dict[int, Expr] = {}
         if tiled:  # the place within the tile first, then the tile
             for d in fast_first:
-                tile = number(var(f"_tile{d}") if self.block is None else integer(self.block[d]))
+                tile = number(var(f"_tile{d}"))
                 tiles[d] = tile
                 places[d] = held(f"_in{d}", op("truncmod", rest, tile))
                 rest = held(f"_rest{d}", op("truncdiv", rest, tile))
@@ -327,7 +294,9 @@ class _Chunk:
                 inside = test if inside is None else ir.Op("and", (inside, test), BOOL)
         call = self.call()
         walk += call if inside is None else [If(inside, tuple(call))]
-        counts: list[Stmt] = [Assign(f"_n{d}", number(self.count(d))) for d in self.order[1:]]
+        counts: list[Stmt] = [
+            Assign(f"_n{d}", number(_count(self.policy, d))) for d in self.order[1:]
+        ]
         self.locals |= {f"_n{d}": kind.strong for d in self.order[1:]}
         self.locals["_u"] = INT64
         return [*counts, For("_u", var("_f0"), var("_f1"), var("_step"), tuple(walk))]
@@ -348,7 +317,7 @@ def chunk_function(
     the rows of partial results, then bounds, then the arguments of the kernel. In the final
     pass of a scan the part's entry in those rows holds the prefix that it begins with.
     """
-    chunk = _Chunk(body, leading, policy, order, reduction, final)
+    chunk = Chunk(body, leading, policy, order, reduction, final)
     walk = chunk.tiles() if policy.tiled else chunk.rows()
     statements: list[Stmt] = [If(op("lt", var("_f0"), var("_f1")), tuple(walk))]
     head = [var("_f0"), var("_f1")]
@@ -380,8 +349,8 @@ def work_function(
     final: bool | None = None,
     own: Var | None = None,
     scaled: bool = False,
-    block: tuple[int, ...] | None = None,
     small: bool = False,
+    numbered: bool = False,
 ) -> ir.Function:
     """What one work-item of a device does: the units `_f0`, `_f0 + _step` ... below `_f1`.
 
@@ -389,11 +358,13 @@ def work_function(
     units are those of `chunk_function`, and `_step` is one. `narrow`: 32 bits number all flat
     units. For a reduction the state comes
     in and is returned; of an array reduction the array comes in. `own`: the contribution of the
-    call comes in, too. `scaled`: indices are found by multiplication, see `scales_of`. `block`:
-    flat units go through blocks of these extents, one after the other. `small`: indices are of 32
-    bits.
+    call comes in, too. `scaled`: indices are found by multiplication, see `scales_of`. `small`:
+    indices are of 32 bits. `numbered`: the body takes the number of the call, see
+    `linear.linear_body`.
     """
-    chunk = _Chunk(body, leading, policy, order, reduction, final, own, scaled, block, small)
+    chunk = Chunk(
+        body, leading, policy, order, reduction, final, own, scaled, small, numbered
+    )  # fmt: skip
     types: dict[str, Scalar | ViewTy] = {}
     head = [var("_f0"), var("_f1")]
     if flat:

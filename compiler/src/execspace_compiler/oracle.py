@@ -261,6 +261,10 @@ class OraclePlan:
     functions: dict[str, Any]
     source: str
 
+    def mapping(self, bounds: tuple[int, ...]) -> list[str]:
+        """How it goes through a range."""
+        return ["one call after the other, interpreted, the last index fastest"]
+
     def launch(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
         """Run the kernel for every index, the last one fastest.
 

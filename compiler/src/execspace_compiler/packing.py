@@ -17,11 +17,13 @@ from execspace.copying import may_overlap
 from execspace.dtypes import dtype_of
 from execspace.parallel_reduce import check_shape
 
-from .devices import long_offsets
+from .blocks import Blocks
+from .devices import DeviceText, long_offsets
+from .linear import Linear
 from .mapping import scale
 from .overlap import pairs_to_check
 from .pipeline import Lowered, check_limits
-from .printers.cfamily.entries import Entry, Field
+from .printers.cfamily.entries import Field
 from .results import result_shape
 
 
@@ -42,19 +44,21 @@ def head_lines(lowered: Lowered) -> list[str]:
     return lines
 
 
-def units_text(
-    spec: LaunchSpec, order: Sequence[int], flat: bool, block: tuple[int, ...] | None = None
-) -> str:
-    """Expression of the number of units, from the bounds; nothing where any extent is.
+def shape_lines(blocks: Blocks) -> list[str]:
+    """Lines that look up how blocks go through the range: see `blocks.Geometry`."""
+    rank = blocks.rank
+    key = [f"b{rank + d} - b{d}" for d in range(rank)]
+    key += [f"b{2 * rank + d}" for d in range(rank)] if blocks.tiled else []
+    numbers = "".join(f", m{n}" for n in range(len(blocks.numbers)))
+    return [f"    form, gx, gy, gz, bx, by, bz{numbers} = shapes[{', '.join(key)},]"]
 
-    In blocks they are those of whole blocks.
-    """
+
+def units_text(spec: LaunchSpec, order: Sequence[int], flat: bool) -> str:
+    """Expression of the number of units, from the bounds; nothing where any extent is."""
     rank = spec.policy.rank
     extents = [f"(b{rank + d} - b{d})" for d in range(rank)]
     some = " and ".join(f"b{d} < b{rank + d}" for d in range(rank))
-    if block is not None:
-        total = " * ".join(f"-(-{e} // {n}) * {n}" for e, n in zip(extents, block, strict=True))
-    elif spec.policy.tiled:
+    if spec.policy.tiled:
         tiles = [f"b{2 * rank + d}" for d in range(rank)]
         numbers = [f"-(-{e} // {t})" for e, t in zip(extents, tiles, strict=True)]
         total = " * ".join([*numbers, *(tiles if flat else [])])
@@ -92,35 +96,55 @@ def large_text(lowered: Lowered) -> str:
     return " or ".join(tests) or "False"
 
 
-class _Scales(dict[tuple[int, ...], tuple[int, ...]]):
-    """Factor and shift of each of several extents, made once."""
+class Ranges(dict[tuple[int, ...], tuple[Any, ...]]):
+    """What the host prepares for ranges that are walked flat, by their extents, made once.
+
+    Factor and shift of each dimension in `scaled`, then the strides of an array that lies in memory
+    as calls are numbered.
+    """
 
     most = 4096
 
-    def __missing__(self, extents: tuple[int, ...]) -> tuple[int, ...]:
+    def __init__(self, order: Sequence[int], scaled: Sequence[int]) -> None:
+        super().__init__()
+        self.order, self.scaled = tuple(order), tuple(scaled)
+
+    def __missing__(self, extents: tuple[int, ...]) -> tuple[Any, ...]:
         if len(self) >= self.most:
             self.clear()
         # Of more units than 2^31 another text runs, which does not look at them.
-        fitting = (n if 0 < n < 1 << 31 else 1 for n in extents)
-        made = self[extents] = tuple(x for n in fitting for x in scale(n))
+        fitting = [n if 0 < n < 1 << 31 else 1 for n in extents]
+        strides = [1] * len(extents)
+        for faster, d in zip(self.order[:0:-1], self.order[-2::-1], strict=True):
+            strides[d] = strides[faster] * extents[faster]
+        scales = [x for d in self.scaled for x in scale(fitting[d])]
+        made = self[extents] = (*scales, tuple(strides))
         return made
 
 
-_scales = _Scales()
+def ranges_of(text: DeviceText) -> Ranges:
+    """The table for a launch."""
+    scaled = sorted(f.dimension for f in text.entry.fields if f.what == "scale")
+    return Ranges(text.order, scaled)
 
 
-def scale_lines(entry: Entry, rank: int, block: tuple[int, ...] | None = None) -> list[str]:
-    """Lines that look up what replaces divisions by extents, where a text takes that."""
-    dims = [f.dimension for f in entry.fields if f.what == "scale"]
-    if not dims:
+def range_lines(text: DeviceText, linear: Linear | None) -> list[str]:
+    """Lines that look up what a flat launch needs of its range, in `ranges`.
+
+    They set `in_line`: whether all Views of `linear` lie in memory as calls are numbered.
+    """
+    entry, rank = text.entry, text.lowered.spec.policy.rank
+    dims = sorted(f.dimension for f in entry.fields if f.what == "scale")
+    if not dims and linear is None:
         return []
-    dims = sorted(dims)
-    targets = ", ".join(f"f{d}, s{d}" for d in dims)
-    extents = ", ".join(
-        f"b{rank + d} - b{d}" if block is None else f"-((b{d} - b{rank + d}) // {block[d]})"
-        for d in dims
-    )
-    return [f"    {targets}, = scales[{extents},]"]
+    targets = "".join(f"f{d}, s{d}, " for d in dims)
+    extents = ", ".join(f"b{rank + d} - b{d}" for d in range(rank))
+    lines = [f"    {targets}line = ranges[{extents},]"]
+    if linear is not None:
+        strides = " == ".join(f"a{n}.strides" for n in linear.arguments)
+        low = " | ".join(f"b{d}" for d in range(rank))
+        lines.append(f"    in_line = line == {strides} and not ({low})")
+    return lines
 
 
 def value_texts(field: Field) -> list[str]:
@@ -131,6 +155,8 @@ def value_texts(field: Field) -> list[str]:
             return [f"b{n}"]
         case "units" | "items" | "tiles" | "epoch":
             return [field.what]
+        case "number":
+            return [f"m{n}"]
         case "scale":
             return [f"f{d}"]
         case "shift":
@@ -150,5 +176,4 @@ def names_used(lowered: Lowered) -> dict[str, Any]:
     return {
         "limits": lowered.limits, "refuse": partial(check_limits, name), "name": name,
         "refuse_shape": check_shape, "may_overlap": may_overlap, "wrong": struct.error,
-        "scales": _scales,
     }  # fmt: skip

@@ -45,6 +45,7 @@ from ..overlap import written_pairs
 from ..pipeline import Lowered, check_limits, lower_kernel
 from ..printers.numba import VERSION
 from ..results import check_out, result_maker, result_shape, store_result
+from ..telling import tell_rows
 from ..types import ViewTy
 from .fork import checked_call
 from .launch_text import Launcher, launch_module
@@ -77,6 +78,10 @@ class HostPlan:
     def source(self) -> str:
         """The generated text."""
         return self.path.read_text(encoding="utf-8")
+
+    def mapping(self, bounds: tuple[int, ...]) -> list[str]:
+        """How it goes through a range."""
+        return tell_rows(self.lowered)
 
     @cached_property
     def lowered(self) -> Lowered:

@@ -34,6 +34,9 @@ class Dialect:
     restrict, constant : str
     local_id, group_id, group_size, groups, item_id : str
         Expressions for the work-item's place.
+    group_place, local_place, group_extent, groups_extent : str
+        The place of the group in the grid and of the work-item in the group, and the extents of
+        both, along an axis: forms of `axis`, a letter, and `n`, its number.
     barrier : str
         Statement: all work-items of the group, memory of the group and of the device.
     fence : str
@@ -92,6 +95,10 @@ class Dialect:
     group_size: str
     groups: str
     item_id: str
+    group_place: str
+    local_place: str
+    group_extent: str
+    groups_extent: str
     barrier: str
     fence: str
     math: Mapping[str, str]
@@ -176,6 +183,10 @@ OPENCL = Dialect(
     group_size="(long)get_local_size(0)",
     groups="(long)get_num_groups(0)",
     item_id="(long)get_global_id(0)",
+    group_place="(uint)get_group_id({n})",
+    local_place="(uint)get_local_id({n})",
+    group_extent="(uint)get_local_size({n})",
+    groups_extent="(uint)get_num_groups({n})",
     barrier="barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
     fence="mem_fence(CLK_GLOBAL_MEM_FENCE);",
     math=MATH,

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from execspace import LaunchSpec
 
 from ... import ir
+from ...blocks import Blocks
 from ...pipeline import Lowered
 from ...types import Scalar, ViewTy
 from .collectives import Collectives
@@ -31,7 +32,9 @@ class Field:
     View's first element from where its buffer begins), "stride", "extent" or "scalar"; of a scan in
     one pass also "tiles" (that the scratch memory has room for) and "epoch" (the launch, from 1).
     "scale" and "shift" are what `mapping.scale` makes of the extent of a dimension.
-    `argument` is the number of the bound or argument (of `LaunchSpec.arguments`, then `out`);
+    "number" is one of `blocks.Blocks.numbers`.
+    `argument` is the number of the bound or argument (of `LaunchSpec.arguments`, then `out`), or
+    of that number;
     `dimension` that of a stride or extent.
     """
 
@@ -87,8 +90,8 @@ class Entries:
     the grid; otherwise each work-item does one contiguous part. `group` is the number of
     work-items of a group in reductions and scans. `once`: there is a work-item for each unit of a
     flat parallel_for. `given`: the final pass of a scan is told its contribution. `scales`: the
-    host gives what replaces divisions, `uses_scales`: and this text takes it. All texts of a
-    launch have the same struct.
+    host gives what replaces divisions, `uses_scales`: and this text takes it. `blocks`: the
+    range is gone through in blocks. All texts of a launch have the same struct.
     """
 
     def __init__(
@@ -101,6 +104,7 @@ class Entries:
         given: bool = False,
         scales: Sequence[tuple[int, tuple[str, str]]] = (),
         uses_scales: bool = False,
+        blocks: Blocks | None = None,
     ) -> None:
         self.lowered = lowered
         self.spec: LaunchSpec = lowered.spec
@@ -111,6 +115,7 @@ class Entries:
         self.given = given
         self.scales = scales
         self.uses_scales = uses_scales
+        self.blocks = blocks
         self.fields: list[Field] = []
         self.buffers: list[int] = []
         self.kernels: list[str] = []
@@ -130,7 +135,7 @@ class Entries:
         """Lines of the struct and the kernels."""
         rank = self.spec.policy.rank
         names = [f"_lo{d}" for d in range(rank)] + [f"_hi{d}" for d in range(rank)]
-        if self.spec.policy.tiled:
+        if self.spec.policy.tiled and self.blocks is None:
             names += [f"_tile{d}" for d in range(rank)]
         long = Scalar("int64")
         self.fields = [Field(n, long, "bound", k) for k, n in enumerate(names)]
@@ -138,7 +143,12 @@ class Entries:
             self.fields.append(Field(factor, Scalar("uint32"), "scale", dimension=d))
             self.fields.append(Field(shift, Scalar("uint32"), "shift", dimension=d))
             names += [factor, shift] if self.uses_scales else []
-        self.fields.append(Field("_units", long, "units"))
+        for k, number in enumerate(() if self.blocks is None else self.blocks.numbers):
+            kind = Scalar("uint32") if number.is_scale else long
+            self.fields.append(Field(number.name, kind, "number", k))
+            names += [number.name] if self.once or not number.is_scale else []
+        if self.blocks is None:
+            self.fields.append(Field("_units", long, "units"))
         if self.spec.array_shape is not None:
             self.fields.append(Field("_items", long, "items"))
         collectives = Collectives(
@@ -164,6 +174,8 @@ class Entries:
         lines = [f"typedef struct {{ {members} }} _args;", ""]
         bounds = [f"_a.{n}" for n in names]
         kernels = collectives.kernels([*bounds, *passed])
+        if self.blocks is not None:
+            kernels = [("es_for", [self._in_blocks(printer, [*bounds, *passed])], [])]
         for name, body, more in kernels:
             parameters = ["const _args _a", *pointers, *more]
             kernel = printer.dialect.kernel.format(group=self.group)
@@ -173,6 +185,14 @@ class Entries:
             self.kernels.append(name)
         self.results = collectives.results
         return lines
+
+    def _in_blocks(self, printer: CPrinter, passed: list[str]) -> str:
+        """The call of a walk in blocks."""
+        d = printer.dialect
+        forms = [d.group_place, d.local_place, d.group_extent]
+        forms += [] if self.once else [d.groups_extent]
+        places = [form.format(axis=axis, n=n) for form in forms for n, axis in enumerate("xyz")]
+        return f"{printer.function_name('_work')}({', '.join([*places, *passed])});"
 
     def _argument(
         self, printer: CPrinter, inner: ir.Function, n: int, p: ir.Var, pointers: list[str],

@@ -121,7 +121,7 @@ class CPrinter:
         """Index of an element from the View's first one."""
         assert isinstance(view.type, ViewTy)
         name = self.identifier(view.name)
-        if view.type.mapped:
+        if view.type.mapped or len(indices) < view.type.rank:  # it is known as a whole
             return self.expr(indices[0])
         # Unsigned numbers wrap, so what is cut off on the way does not matter to the sum.
         word = self.dialect.types["uint32"]

@@ -1,0 +1,98 @@
+"""What `execspace.explain` says of how a space goes through a range, in lines."""
+
+from __future__ import annotations
+
+from execspace.tiles import TileTable
+
+from .access import access_of
+from .blocks import Blocks, Geometry
+from .mapping import flattened, index_order
+from .pipeline import Lowered
+
+_SHAPES = (
+    "extents are arguments, and what divides by them is prepared by the host once for each shape: "
+    "a new shape compiles nothing"
+)
+
+
+def tell_threads(
+    lowered: Lowered,
+    bounds: tuple[int, ...],
+    *,
+    group: int,
+    blocks: Blocks | None,
+    shapes: Geometry | None,
+    table: TileTable,
+) -> list[str]:
+    """Of a device with a thread for each call, or for a few.
+
+    Parameters
+    ----------
+    lowered : Lowered
+    bounds : tuple of int
+        As a plan's `launch` gets them.
+    group : int
+        Threads of a block, where it is flat.
+    blocks, shapes
+        How it goes through the range in blocks, if it does.
+    table : TileTable
+        That of the space.
+
+    Raises
+    ------
+    PolicyError
+        If the device has no blocks of the policy's tile.
+    """
+    policy, order = lowered.spec.policy, index_order(lowered.body, lowered.spec)
+    access = access_of(lowered.body, order)
+    seen = f"{access.pattern}: {access.reason}"
+    if blocks is None or shapes is None:
+        calls = "many calls" if lowered.reduction is not None else "one call"
+        lines = [f"flat: {calls} a thread, {group} threads a block ({seen})"]
+        if policy.rank > 1:
+            lines = [f"{lines[0]}, dimension {order[-1]} fastest", _SHAPES]
+        if policy.tiled:
+            lines.append("the tile orders the calls; blocks of threads do not have its shape")
+        return lines
+    rank, dims = policy.rank, blocks.dims
+    extents = [b - a for a, b in zip(bounds[:rank], bounds[rank : 2 * rank], strict=True)]
+    key = (*extents, *(bounds[2 * rank :] if blocks.tiled else ()))
+    form, gx, gy, gz, bx, by, bz, *_ = shapes[key]
+    axes = ", ".join(
+        f"{axis}: dimension{'s' if len(along) > 1 else ''} {' '.join(map(str, along))}"
+        for axis, along in zip("xyz", (dims[:1], dims[1:2], dims[2:]), strict=True)
+        if along
+    )
+    tile = key[rank:] if blocks.tiled else shapes.tile_of(tuple(extents))
+    whose = "the policy's" if blocks.tiled else f"from table '{table.name}'"
+    lines = [
+        f"blocks of {bx} x {by} x {bz} threads ({axes}), tile {tile} {whose}; grid of "
+        f"{gx} x {gy} x {gz} blocks",
+        f"calls of a thread: {blocks.calls}, by dimension {blocks.per_thread} ({seen})",
+        _SHAPES,
+    ]
+    if form & 1:
+        lines.append("places of 64 bits, with the stride of the grid: the range exceeds its limits")
+    return lines
+
+
+def tell_rows(lowered: Lowered) -> list[str]:
+    """Of a host whose threads do contiguous parts of the range."""
+    policy, order = lowered.spec.policy, index_order(lowered.body, lowered.spec)
+    if policy.tiled:
+        lines = ["tiles: each thread does whole ones, in plain loops"]
+    elif policy.rank == 1:
+        lines = ["one loop, in a part for each thread"]
+    else:
+        split = ", ".join(map(str, flattened(policy, order)))
+        lines = [
+            f"rows: dimensions {split} (from the slowest) are collapsed and split between threads; "
+            f"inside plain loops, that of dimension {order[-1]} innermost"
+        ]
+    lines.append("extents are arguments: a new shape compiles nothing")
+    ignored = [w for w in ("per_thread", "launch_bounds") if getattr(policy, w)]
+    if ignored:
+        lines.append(
+            f"{' and '.join(ignored)}: without effect here, where a thread does whole rows"
+        )
+    return lines

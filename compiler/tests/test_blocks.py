@@ -1,0 +1,228 @@
+"""Blocks of threads: each call of a range is made once, whatever extents, tiles and limits are.
+
+The walk is run here as it would be on a device, by an interpreter of its IR for one thread.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from math import prod
+
+import pytest
+from cfamily_cases import text
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from execspace import PolicyError
+from execspace.tiles import TileTable, fitted
+from execspace_compiler import ir
+from execspace_compiler.blocks import Geometry, Limits, block_function, blocks_of, place_names
+
+ANY = Limits(1024, (1024, 1024, 64), (2**31 - 1, 65535, 65535))
+FEW = Limits(1024, (1024, 1024, 64), (2, 2, 3))  # so that threads must go on with a stride
+TABLE = TileTable("none", {})
+
+
+def one(i, A):
+    A[i] = 1
+
+
+def two(i, j, A):
+    A[i, j] = 1
+
+
+def three(i, j, k, A):
+    A[i, j, k] = 1
+
+
+def four(i, j, k, p, A):
+    A[i, j, k, p] = 1
+
+
+def five(i, j, k, p, q, A):
+    A[i, j, k, p, q] = 1
+
+
+def six(i, j, k, p, q, r, A):
+    A[i, j, k, p, q, r] = 1
+
+
+KERNELS = {1: one, 2: two, 3: three, 4: four, 5: five, 6: six}
+
+
+class Thread:
+    """Runs the statements of a walk with Python's integers, masked where they are of 32 bits."""
+
+    def __init__(self, values, rank):
+        self.values, self.rank, self.calls = values, rank, []
+
+    def run(self, statements):
+        for s in statements:
+            if isinstance(s, ir.Assign):
+                self.values[s.name] = self.value(s.value)
+            elif isinstance(s, ir.If):
+                self.run(s.body if self.value(s.test) else s.orelse)
+            elif isinstance(s, ir.For):
+                first, stop, step = map(self.value, (s.start, s.stop, s.step))
+                for n in range(first, stop, step):
+                    self.values[s.name] = n
+                    self.run(s.body)
+            else:
+                assert isinstance(s, ir.Evaluate)
+                args = s.value.args[: self.rank]
+                self.calls.append(tuple(self.value(a) for a in args))
+
+    def value(self, e):
+        if isinstance(e, ir.Var):
+            return self.values[e.name]
+        if isinstance(e, ir.Const):
+            return e.value
+        args = [self.value(a) for a in e.args]
+        found = {
+            "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b,
+            "truncdiv": lambda a, b: a // b, "truncmod": lambda a, b: a % b,
+            "lt": lambda a, b: a < b, "and": lambda a, b: a and b, "cast": lambda a: a,
+            "scaled": lambda a, factor, shift: ((2 * a * factor) >> 32) >> shift,
+        }[e.op](*args)  # fmt: skip
+        if e.type.name == "uint32":
+            return found & 0xFFFFFFFF
+        if e.type.name == "int32":
+            return (found + 2**31) % 2**32 - 2**31
+        return found
+
+
+@functools.cache
+def mapped(rank, tiled, per_thread, order):
+    """A lowered kernel and its blocks."""
+    made = text(
+        KERNELS[rank], f"float64[{rank}]", rank=rank, tiled=tiled, per_thread=per_thread,
+        iterate=order, mdrange=True,
+    )  # fmt: skip
+    return made.lowered, blocks_of(made.lowered, TABLE)
+
+
+def calls_of(rank, lower, extents, *, tile=None, per_thread=(), limits=ANY, small=False, order=""):
+    """All calls of a launch, in whatever order its threads come."""
+    lowered, blocks = mapped(rank, tile is not None, per_thread, order or "auto")
+    general = (4, 2, 2, 1, 1, 1)[:rank]
+    choose = lambda found: fitted(general, found)  # noqa: E731
+    shapes = Geometry(blocks, choose, limits, 256, "kernel")
+    upper = tuple(a + n for a, n in zip(lower, extents, strict=True))
+    form, gx, gy, gz, bx, by, bz, *numbers = shapes[(*extents, *(tile or ()))]
+    walk = block_function(lowered, "_work", blocks, wide=bool(form & 1), small=small)
+    known = {f"_lo{d}": n for d, n in enumerate(lower)} | {
+        f"_hi{d}": n for d, n in enumerate(upper)
+    }
+    known |= {n.name: v for n, v in zip(blocks.numbers, numbers, strict=True)}
+    assert {p.name for p in walk.parameters} <= {*known, *place_names(bool(form & 1)), "A"}
+    found = []
+    for group in itertools.product(range(gx), range(gy), range(gz)):
+        for thread in itertools.product(range(bx), range(by), range(bz)):
+            places = (*group, *thread, bx, by, bz, gx, gy, gz)
+            names = place_names(True)
+            runner = Thread({**known, **dict(zip(names, places, strict=True))}, rank)
+            runner.run(walk.body)
+            found += runner.calls
+    return found
+
+
+def every(lower, extents):
+    return sorted(
+        itertools.product(*(range(a, a + n) for a, n in zip(lower, extents, strict=True)))
+    )
+
+
+@st.composite
+def launches(draw):
+    rank = draw(st.integers(1, 6))
+    most = {1: 40, 2: 9, 3: 5, 4: 3, 5: 3, 6: 2}[rank]
+    number = st.integers(0, most)
+    extents = tuple(draw(number) for _ in range(rank))
+    lower = tuple(draw(st.integers(-5, 5)) for _ in range(rank))
+    tile = tuple(draw(st.integers(1, 3)) for _ in range(rank)) if draw(st.booleans()) else None
+    per_thread = draw(st.sampled_from([(2,), (1,) * rank, (2, 3, 1, 1, 2, 1)[:rank]]))
+    return rank, lower, extents, tile, per_thread, draw(st.sampled_from(["left", "right"]))
+
+
+@settings(deadline=None, max_examples=60)
+@given(launches(), st.sampled_from([ANY, FEW]), st.booleans())
+def test_each_call_is_made_once(launch, limits, small):
+    rank, lower, extents, tile, per_thread, order = launch
+    found = calls_of(
+        rank, lower, extents, tile=tile, per_thread=per_thread, limits=limits, small=small,
+        order=order,
+    )  # fmt: skip
+    assert sorted(found) == every(lower, extents)
+
+
+def test_threads_side_by_side_do_neighbouring_calls_of_the_fastest_dimension():
+    first = calls_of(2, (0, 0), (4, 16), tile=(2, 8), per_thread=(2, 2))
+    # Of each thread its own calls come one after the other; along x they are a block apart.
+    assert first[:4] == [(0, 0), (0, 8), (1, 0), (1, 8)]
+
+
+# -- geometry -------------------------------------------------------------------------------------
+
+
+def geometry(rank=2, limits=ANY, tile=True, per_thread=(), usual=256):
+    made = text(
+        KERNELS[rank], f"float64[{rank}]", rank=rank, tiled=tile, per_thread=per_thread,
+        mdrange=True,
+    )  # fmt: skip
+    blocks = blocks_of(made.lowered, TABLE)
+    return Geometry(blocks, lambda extents: (4, 64), limits, usual, "kernel")
+
+
+def test_a_grid_has_a_block_for_each_tile():
+    form, *rest = geometry()[100, 1000, 4, 64]
+    assert form == 0
+    assert rest[:6] == [16, 25, 1, 64, 4, 1]
+    assert rest[6:] == [25, 16]
+
+
+def test_calls_of_a_thread_make_the_grid_smaller():
+    assert geometry(per_thread=(2, 4))[100, 1000, 4, 64][1:4] == (4, 13, 1)
+
+
+def test_an_empty_range_has_no_grid():
+    assert geometry()[0, 10, 4, 64][1:4] == (0, 0, 0)
+
+
+def test_many_blocks_need_the_stride_of_the_grid():
+    assert geometry()[2**20, 4, 1, 64][:4] == (1, 1, 65535, 1)
+    assert geometry()[2**31, 4, 2**10, 1][0] & 1
+
+
+def test_many_threads_need_a_text_with_higher_bounds():
+    assert geometry()[64, 64, 16, 32][0] == 2
+
+
+def test_a_tile_beyond_the_launch_bound_is_an_error():
+    with pytest.raises(PolicyError, match=r"tile \(64, 32\) has 2048 elements.*at most 1024"):
+        geometry()[100, 100, 64, 32]
+    with pytest.raises(PolicyError, match=r"tile \(128, 2, 2\) has 128 elements along dimension 0"):
+        geometry(rank=3)[200, 10, 10, 128, 2, 2]
+
+
+# -- tiles that a device takes --------------------------------------------------------------------
+
+
+@given(
+    st.sampled_from([(64, 4), (64, 4, 1), (8, 32), (8, 32, 1, 1), (32, 4, 2, 1, 1, 1), (128,)]),
+    st.data(),
+)
+def test_fitted_tiles_never_have_more_threads(tile, data):
+    extents = tuple(data.draw(st.integers(0, 10**6)) for _ in tile)
+    found = fitted(tile, extents)
+    assert prod(found) <= prod(tile)
+    assert all(t >= 1 for t in found)
+    wasted = [-(-n // t) * t / n for t, n in zip(found, extents, strict=True) if n]
+    assert max(wasted, default=1) <= 2
+
+
+def test_a_short_row_is_taken_as_a_whole():
+    assert fitted((64, 4, 1, 1), (94, 94, 94, 94)) == (96, 2, 1, 1)
+    assert fitted((64, 4), (8, 10**6)) == (8, 32)
+    assert fitted((64, 4), (8190, 8190)) == (64, 4)
+    assert fitted((64, 4), (130, 1000)) == (32, 8)
