@@ -6,7 +6,7 @@ import ctypes
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,26 +16,33 @@ from cupy_backends.cuda.api import driver, runtime
 
 from execspace import Kernel, LaunchSpec, ViewType, profiling
 from execspace.reducer import flattened
+from execspace.tiles import table_of
 from execspace_compiler.assertions import failure
-from execspace_compiler.devices import DeviceText, device_text
+from execspace_compiler.blocks import USUAL_THREADS, Geometry, blocks_of, tile_chooser
+from execspace_compiler.devices import device_text
+from execspace_compiler.linear import linear_body
 from execspace_compiler.overlap import reads_after_writing, written_pairs
+from execspace_compiler.packing import ranges_of
 from execspace_compiler.pipeline import Lowered, lower_kernel, refuse_whole_steps
 from execspace_compiler.printers.cfamily.collectives import ROWS, SLOT
 from execspace_compiler.printers.cfamily.cuda import CUDA
 from execspace_compiler.printers.cfamily.lookback import scratch_bytes
 from execspace_compiler.results import check_out, result_maker
+from execspace_compiler.telling import tell_threads
 
 from .build import Program, options_for
 from .devices import ERRORS, ERRORS_OR_MEMORY, NO_CONTEXT, on_device
 from .interop import after, before
 from .memory import bytes_at
-from .packing import BLOCK, Frame, caller_text, names_used, packer, record_size
+from .packing import BLOCK, MOST_UNITS, Frame, caller_text, names_used, packer, record_size
 from .space import CudaSpace
 
 _GROUP = 256  # threads of a block of reductions and scans
 _BLOCKS_PER_UNIT = 8
 _SHARED = 48 * 1024  # bytes of shared memory that every device has for a block
 _MOST_ITEMS = 1 << 30
+
+Grid = tuple[int, int, int, int, int, int]  # blocks, and threads of a block, along x, y and z
 
 
 @dataclass
@@ -54,6 +61,14 @@ class CudaPlan:
     def source(self) -> str:
         """The generated text."""
         return self.program.text.source
+
+    def mapping(self, bounds: tuple[int, ...]) -> list[str]:
+        """How it goes through a range."""
+        launch = self._launcher
+        return tell_threads(
+            self.lowered, bounds, group=launch.group, blocks=launch.blocks, shapes=launch.shapes,
+            table=table_of(self.space),
+        )  # fmt: skip
 
     @property
     def figures(self) -> dict[str, dict[str, int]]:
@@ -103,17 +118,29 @@ class _Launch:
         self.space, self.lowered, self.spec = space, lowered, lowered.spec
         self.name = f"'{lowered.kernel.name}'"
         self.reduces = lowered.reduction is not None
-        self.group = BLOCK
+        self.blocks = blocks_of(lowered, table_of(space))
+        bounds = lowered.spec.policy.launch_bounds or space.limits.threads
+        self.group = min(USUAL_THREADS if self.blocks is not None else BLOCK, bounds)
         if lowered.reduction is not None:
             state = sum(max(s.type.itemsize, 8) for s in lowered.reduction.states)
             per_thread = state * (5 if self.spec.pattern == "scan" else 1)
             fitting = _SHARED // per_thread if self.spec.array_shape is None else _GROUP
+            fitting = min(fitting, bounds)
             self.group = min(_GROUP, 1 << max(5, fitting.bit_length() - 1))
         # Views that overlap make a difference only where a thread reads after it has stored.
         several = self.spec.pattern == "scan" or reads_after_writing(lowered)
+        several = several or (self.blocks is not None and self.blocks.calls > 1)
         self.disjoint = bool(written_pairs(lowered, scans=True)) and several
-        self.programs: dict[tuple[bool, bool], Program] = {}
-        self.usual = self.program(True, self.disjoint)
+        self.linear = None if self.blocks is not None else linear_body(lowered)
+        self.programs: dict[tuple[bool, bool, bool, int, bool], Program] = {}
+        in_line = self.linear is not None
+        self.usual = self.program(True, self.disjoint, True, self.group, in_line)
+        self.shapes: Geometry | None = None
+        if self.blocks is not None:
+            self.most = min(bounds, space.limits.threads)
+            usual, limits = (replace(space.limits, threads=n) for n in (self.group, self.most))
+            chooser = tile_chooser(self.blocks, space, usual)
+            self.shapes = Geometry(self.blocks, chooser, limits, self.group, lowered.kernel.name)
         self.entry = self.usual.text.entry
         self.watched = lowered.prints or bool(lowered.assertions)
         self.blocking = space.blocking
@@ -126,11 +153,17 @@ class _Launch:
             if self.shape is None:
                 self.make = result_maker(self.spec, names)
 
-    def program(self, narrow: bool, disjoint: bool) -> Program:
-        """The kernels for ranges of less than 2^32 units, and for Views that do not overlap."""
-        found = self.programs.get((narrow, disjoint))
+    def program(
+        self, narrow: bool, disjoint: bool, small: bool, group: int, in_line: bool = False
+    ) -> Program:
+        """The kernels of a text; see `execspace_compiler.devices.device_text`."""
+        found = self.programs.get((narrow, disjoint, small, group, in_line))
         if found is None:
-            text = self.text(narrow, disjoint)
+            text = device_text(
+                self.lowered, CUDA, flat=True, group=group, narrow=narrow, disjoint=disjoint,
+                small=small, scaled=True, blocks=self.blocks,
+                linear=self.linear if in_line else None,
+            )  # fmt: skip
             shared = self.space.programs  # of all instances
             try:
                 key = (text.source, *options_for(text, self.space.capability))
@@ -140,25 +173,27 @@ class _Launch:
                         found = shared[key] = Program.load(text, self.space.capability)
             except ERRORS as error:
                 raise self.space.fault(f"Loading kernel {self.name}", error) from error
-            self.programs[narrow, disjoint] = found
+            self.programs[narrow, disjoint, small, group, in_line] = found
         return found
 
-    def text(self, narrow: bool, disjoint: bool) -> DeviceText:
-        """Generated text."""
-        return device_text(
-            self.lowered, CUDA, flat=True, group=self.group, narrow=narrow, disjoint=disjoint
+    def other(self, units: int, overlap: bool, large: bool) -> Program:
+        """The program for an unusual launch."""
+        return self.program(
+            units < MOST_UNITS, self.disjoint and not overlap, not large, self.group
         )
 
-    def other(self, units: int, overlap: bool) -> Program:
-        """The program for an unusual launch."""
-        return self.program(units < 1 << 32, self.disjoint and not overlap)
+    def other_form(self, form: int, overlap: bool, large: bool) -> Program:
+        """The program for an unusual launch in blocks; `form` as in `Geometry`."""
+        group = self.most if form & 2 else self.group
+        return self.program(not form & 1, self.disjoint and not overlap, not large, group)
 
     def caller(self, named: bool = True) -> Callable[[tuple[int, ...], tuple[Any, ...]], Any]:
         """The hot path, with all that is known of the launch written out.
 
         `named`: the kernel is noted among the recent ones, which a report of a fault names.
         """
-        space, text = self.space, self.usual.text
+        # A program is shared by all launches of equal texts, whatever they were made of.
+        space, text = self.space, replace(self.usual.text, lowered=self.lowered)
         types = (*self.spec.arguments, *self.spec.out)
         foreign = [
             n
@@ -173,10 +208,14 @@ class _Launch:
             foreign=foreign,
             instance=space.parent is not None,
             disjoint=self.disjoint,
+            blocks=self.blocks,
+            linear=self.linear,
+            group=self.group,
         )
         scope: dict[str, Any] = {
             **names_used(self.lowered), "launch": self, "frames": [], "usual": self.usual,
-            "function": self.usual.functions[0],
+            "function": self.usual.functions[0], "shapes": self.shapes,
+            "ranges": ranges_of(text), "programs": _Usual(self),
             "make_frame": self.make_frame, "pack": packer(text), "driver": driver.launchKernel,
             "stream": space.stream, "space": space, "errors": ERRORS, "before": before,
             "after": after, "recent": space.recent if named else {}, "kernel": self.name,
@@ -257,7 +296,7 @@ class _Launch:
 
     def room(self, frame: Frame, units: int) -> tuple[int, int]:
         """Tiles that the scratch memory of a scan has room for, and the number of the launch."""
-        tiles = self.blocks(units)
+        tiles = self.blocks_for(units)
         if tiles > frame.tiles:
             space = self.space
             try:
@@ -273,11 +312,11 @@ class _Launch:
 
     def _scratch_size(self) -> int:
         entry = self.entry
-        blocks = self.blocks(1 << 62)
+        blocks = self.blocks_for(1 << 62)
         rows = blocks * self.group if entry.array else blocks
         return ROWS + rows * (entry.array or entry.states) * SLOT
 
-    def blocks(self, units: int) -> int:
+    def blocks_for(self, units: int) -> int:
         """Blocks of a reduction or scan."""
         if self.entry.tile:
             return max(1, -(-units // self.entry.tile))
@@ -286,53 +325,48 @@ class _Launch:
 
     def items(self, units: int) -> int:
         """Threads of the first kernel of an array reduction."""
-        return self.blocks(units) * self.group
+        return self.blocks_for(units) * self.group
 
     # -- launches ---------------------------------------------------------------------------------
 
-    def enqueue(self, function: int, blocks: int, group: int, frame: Frame) -> None:
+    def enqueue(self, function: int, grid: Grid, frame: Frame) -> None:
         """Hand a kernel to the driver."""
-        stream, table = self.space.stream, frame.parameters
         try:
-            driver.launchKernel(function, blocks, 1, 1, group, 1, 1, 0, stream, table, 0)
+            driver.launchKernel(function, *grid, 0, self.space.stream, frame.parameters, 0)
         except ERRORS as error:
-            self._retry(error, function, blocks, group, frame)
+            self.again(error, function, grid, frame)
 
-    def again(self, error: Any, units: int, frame: Frame) -> None:
-        """A usual parallel_for that the driver did not take."""
-        self._retry(error, self.usual.functions[0], -(-units // BLOCK), BLOCK, frame)
-
-    def unusual(self, units: int, frame: Frame, overlap: bool) -> None:
-        """A parallel_for over very many units, or on Views that overlap."""
-        self._for(self.other(units, overlap), units, frame)
-
-    def _for(self, program: Program, units: int, frame: Frame) -> None:
-        blocks = -(-units // BLOCK)
-        if units >= 1 << 32:  # its threads go on with the stride of the grid
-            blocks = _MOST_ITEMS // BLOCK
-        self.enqueue(program.functions[0], blocks, BLOCK, frame)
-
-    def _retry(self, error: Any, function: int, blocks: int, group: int, frame: Frame) -> None:
+    def again(self, error: Any, function: int, grid: Grid, frame: Frame) -> None:
         """Launch once more if only the calling thread had no context, else raise."""
         what = f"Kernel {self.name}"
         if getattr(error, "status", 0) not in NO_CONTEXT:
             raise self.space.fault(what, error) from error
-        stream, table = self.space.stream, frame.parameters
         try:
             runtime.setDevice(self.space.number)
-            driver.launchKernel(function, blocks, 1, 1, group, 1, 1, 0, stream, table, 0)
+            driver.launchKernel(function, *grid, 0, self.space.stream, frame.parameters, 0)
         except ERRORS as second:
             raise self.space.fault(what, second) from second
 
+    def grid(self, units: int) -> Grid:
+        """Of a flat parallel_for."""
+        blocks = -(-units // self.group)
+        if units >= MOST_UNITS:  # its threads go on with the stride of the grid
+            blocks = _MOST_ITEMS // self.group
+        return blocks, 1, 1, self.group, 1, 1
+
+    def run(self, program: Program, grid: Grid, frame: Frame) -> None:
+        """An unusual parallel_for."""
+        self.enqueue(program.functions[0], grid, frame)
+
     def reduce(self, program: Program, units: int, frame: Frame) -> Any:
         """Launch the kernels of a reduction or scan, and wait for a result that is returned."""
-        blocks = self.blocks(units)
+        blocks = self.blocks_for(units)
         *first, last = program.functions
         for function in first:
-            self.enqueue(function, blocks, self.group, frame)
+            self.enqueue(function, (blocks, 1, 1, self.group, 1, 1), frame)
         if self.entry.array:
             blocks = min(-(-self.entry.array // self.group), 256)
-        self.enqueue(last, blocks, self.group, frame)
+        self.enqueue(last, (blocks, 1, 1, self.group, 1, 1), frame)
         if self.spec.out:
             return None
         self.space.synchronize(f"Kernel {self.name}")
@@ -347,8 +381,11 @@ class _Launch:
         number = numbers[0] if len(numbers) == 1 else numbers
         return number if self.make is None else self.make(number)
 
-    def watch(self, program: Program, units: int, frame: Frame) -> Any:
-        """A launch that prints or asserts, or that shall be waited for; blocks."""
+    def watch(self, program: Program, units: int, grid: Grid | None, frame: Frame) -> Any:
+        """A launch that prints or asserts, or that shall be waited for; blocks.
+
+        `grid` is that of a launch in blocks.
+        """
         space = self.space
         status = frame.kept[-1] if self.entry.status else None
         table = np.zeros(2 + self.spec.policy.rank, np.int64)
@@ -360,7 +397,7 @@ class _Launch:
         if self.reduces:
             result = self.reduce(program, units, frame)
         elif units:
-            self._for(program, units, frame)
+            self.run(program, grid or self.grid(units), frame)
         space.synchronize(f"Kernel {self.name}")
         if self.lowered.prints:
             _flush()
@@ -370,6 +407,19 @@ class _Launch:
                 code, *indices = table[1:].tolist()
                 raise failure(self.lowered.kernel.name, self.lowered.assertions, code, indices)
         return result
+
+
+class _Usual(dict[bool, Program]):
+    """Programs for Views of less than 2^31 places, by whether they lie in memory as numbered."""
+
+    def __init__(self, launch: _Launch) -> None:
+        super().__init__()
+        self.launch = launch
+
+    def __missing__(self, in_line: bool) -> Program:
+        launch = self.launch
+        made = self[in_line] = launch.program(True, launch.disjoint, True, launch.group, in_line)
+        return made
 
 
 def _flush() -> None:

@@ -12,16 +12,22 @@ from array import array
 from collections.abc import Sequence
 from typing import Any
 
+from execspace_compiler.blocks import Blocks
 from execspace_compiler.devices import DeviceText
+from execspace_compiler.linear import Linear
 from execspace_compiler.packing import (
     head_lines,
+    large_text,
     names_used,
     overlap_text,
+    range_lines,
+    shape_lines,
     units_text,
     value_texts,
 )
 
-BLOCK = 128  # threads of a block of a parallel_for
+BLOCK = 128  # threads of a block of a flat parallel_for
+MOST_UNITS = 1 << 31  # of the usual text
 
 
 class Frame:
@@ -69,7 +75,15 @@ def record_size(text: DeviceText) -> int:
 
 
 def caller_text(
-    text: DeviceText, *, run: str, foreign: Sequence[int], instance: bool, disjoint: bool
+    text: DeviceText,
+    *,
+    run: str,
+    foreign: Sequence[int],
+    instance: bool,
+    disjoint: bool,
+    blocks: Blocks | None,
+    linear: Linear | None,
+    group: int,
 ) -> str:
     """The function `call(bounds, args)`.
 
@@ -85,17 +99,34 @@ def caller_text(
         The launch goes to a stream of its own.
     disjoint : bool
         The usual text is for Views that do not overlap.
+    blocks : Blocks, optional
+        How it goes through its range, if not flat.
+    linear : Linear, optional
+        The usual text is for Views that lie in memory as the calls are numbered.
+    group : int
+        Threads of a block where it is flat.
     """
     lowered, entry = text.lowered, text.entry
     values = [v for f in entry.fields for v in value_texts(f)]
     pointers = [f"a{n}.data_ptr" for n in entry.buffers]
     lines = ["def call(bounds, args):", *head_lines(lowered)]
-    lines.append(f"    units = {units_text(lowered.spec, text.order, True)}")
-    if any(f.what == "items" for f in entry.fields):
-        lines.append("    items = launch.items(units)")
+    if blocks is not None:
+        lines += shape_lines(blocks)
+        unusual, form, there, grid = "form", "form", "gx", "gx, gy, gz, bx, by, bz"
+    else:
+        lines.append(f"    units = {units_text(lowered.spec, text.order, True)}")
+        unusual, form, there = f"units >= {MOST_UNITS}", "units", "units"
+        grid = f"(units + {group - 1}) // {group}, 1, 1, {group}, 1, 1"
+        if any(f.what == "items" for f in entry.fields):
+            lines.append("    items = launch.items(units)")
     if run == "launch":
-        lines.append("    if not units: return None")
+        lines.append(f"    if not {there}: return None")
+    lines += range_lines(text, linear)
     overlap = overlap_text(lowered, scans=True) if disjoint else "False"
+    large = large_text(lowered)
+    unusual = " or ".join([unusual, *(t for t in (overlap, large) if t != "False")])
+    other = "other" if blocks is None else "other_form"
+    program = f"launch.{other}({form}, {overlap}, {large})"
     lines += [
         "    try: frame = frames.pop()",
         "    except IndexError: frame = make_frame()",
@@ -108,19 +139,24 @@ def caller_text(
     if foreign:
         lines.append(f"    streams = before(space, ({', '.join(f'a{n}' for n in foreign)},))")
     lines.append("    recent[kernel] = None")
-    unusual = f"units >= {1 << 32}" + ("" if overlap == "False" else f" or {overlap}")
     if run == "launch":
-        size = f"(units + {BLOCK - 1}) // {BLOCK}, 1, 1, {BLOCK}, 1, 1, 0"
+        all_of_it = f"({grid})" if blocks is not None else "launch.grid(units)"
         lines += [
-            f"    if {unusual}: launch.unusual(units, frame, {overlap})",
+            f"    if {unusual}: launch.run({program}, {all_of_it}, frame)",
             "    else:",
-            f"        try: driver(function, {size}, stream, frame.parameters, 0)",
-            "        except errors as error: launch.again(error, units, frame)",
+            *["        function = programs[in_line].functions[0]"] * (linear is not None),
+            f"        try: driver(function, {grid}, 0, stream, frame.parameters, 0)",
+            f"        except errors as error: launch.again(error, function, ({grid}), frame)",
             "    result = None",
         ]
     else:
-        lines.append(f"    program = launch.other(units, {overlap}) if {unusual} else usual")
-        lines.append(f"    result = launch.{run}(program, units, frame)")
+        usual = "usual" if linear is None else "programs[in_line]"
+        lines.append(f"    program = {program} if {unusual} else {usual}")
+        if run == "watch":
+            given = f"({grid})" if blocks is not None else None
+            lines.append(f"    result = launch.watch(program, {there}, {given}, frame)")
+        else:
+            lines.append("    result = launch.reduce(program, units, frame)")
     lines.append("    frames.append(frame)")
     if foreign:
         lines.append("    after(space, streams)")

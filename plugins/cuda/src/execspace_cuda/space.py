@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import deque
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any
@@ -22,11 +23,14 @@ from execspace import (
     View,
     config,
 )
+from execspace.tiles import fitted_tile, table_of
+from execspace_compiler.blocks import Limits
 
 from .build import Program
 from .devices import ERRORS, Faults, name_of, number_of, on_device
 from .memory import DeviceMemory, ForeignMemory, ManagedMemory, PinnedMemory, StagingMemory
 from .sorting import Sorts
+from .tiles import TILES
 
 _MOST_HELD = 64  # launches of an instance whose Views are held before it is asked what is done
 _MOST_LABELS = 64  # that the report of a fault may name
@@ -52,6 +56,7 @@ class CudaSpace(Sorts, ExecutionSpace):
     """
 
     default_layout = "left"
+    tiles = TILES
     capabilities = Capabilities(
         asynchronous=True, float16=True, atomic_bytes=8, ordered_reductions=False
     )
@@ -117,6 +122,20 @@ class CudaSpace(Sorts, ExecutionSpace):
     @property
     def concurrency(self) -> int:
         return self.units * int(self.device.attributes["MaxThreadsPerMultiProcessor"])
+
+    @cached_property
+    def limits(self) -> Limits:
+        """Largest blocks and grids."""
+        found = self.device.attributes
+        block, grid = (
+            tuple(int(found[f"Max{what}Dim{axis}"]) for axis in "XYZ") for what in ("Block", "Grid")
+        )
+        return Limits(int(found["MaxThreadsPerBlock"]), block, grid)  # type: ignore[arg-type]
+
+    def default_tile(
+        self, rank: int, iterate: str, extents: Sequence[int], access: str = "stencil"
+    ) -> tuple[int, ...] | None:
+        return fitted_tile(table_of(self), rank, iterate, extents, access)
 
     @cached_property
     def description(self) -> str:

@@ -6,7 +6,7 @@ import struct
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Lock
 from typing import Any
@@ -17,25 +17,35 @@ import pyopencl as cl
 
 from execspace import HOST, Kernel, LaunchSpec, profiling
 from execspace.reducer import flattened
+from execspace.tiles import table_of
 from execspace_compiler.assertions import failure
+from execspace_compiler.blocks import USUAL_THREADS, Geometry, blocks_of, tile_chooser
 from execspace_compiler.devices import DeviceText, device_text
 from execspace_compiler.ir import written_views
+from execspace_compiler.linear import linear_body
 from execspace_compiler.mapping import index_order
 from execspace_compiler.overlap import written_pairs
+from execspace_compiler.packing import ranges_of
 from execspace_compiler.pipeline import Lowered, lower_kernel
 from execspace_compiler.printers.cfamily.collectives import ROWS, SLOT
 from execspace_compiler.printers.cfamily.dialects import OPENCL, OPENCL_NVIDIA
 from execspace_compiler.results import check_out, result_maker
+from execspace_compiler.telling import tell_rows, tell_threads
 
 from .build import build, refuse
 from .devices import driver_error
 from .memory import Buffer, lend
-from .packing import caller_text
+from .packing import MOST_UNITS, caller_text
 from .space import OpenCLSpace
 
 _GROUP = 128  # work-items of a group of a parallel_for on a GPU
 _GROUPS_PER_UNIT = 8  # of reductions and scans
 _MOST_ITEMS = 1 << 30
+
+Size = tuple[tuple[int, ...], tuple[int, ...]]  # work-items in all, and of a group
+# Narrow, disjoint, small, in line: see `device_text` of `execspace_compiler.devices`.
+Variant = tuple[bool, bool, bool, bool]
+How = tuple[int, Size | None, Variant]
 
 
 @dataclass
@@ -48,6 +58,17 @@ class OpenCLPlan:
     lowered: Lowered
     launch: Callable[[tuple[int, ...], tuple[Any, ...]], Any]
     text: DeviceText
+    _launcher: _Launch
+
+    def mapping(self, bounds: tuple[int, ...]) -> list[str]:
+        """How it goes through a range."""
+        launch = self._launcher
+        if not self.space.flat:
+            return tell_rows(self.lowered)
+        return tell_threads(
+            self.lowered, bounds, group=launch.group, blocks=launch.blocks, shapes=launch.shapes,
+            table=table_of(self.space),
+        )  # fmt: skip
 
     @property
     def source(self) -> str:
@@ -74,20 +95,22 @@ def compile_plan(space: OpenCLSpace, kernel: Kernel, spec: LaunchSpec) -> OpenCL
     if profiling.TOOLS:
         seconds = time.perf_counter() - started
         profiling.emit("on_compile", kernel.name, space.name, seconds, False)
-    return OpenCLPlan(space, kernel, spec, lowered, launch.caller(), launch.usual.text)
+    return OpenCLPlan(space, kernel, spec, lowered, launch.caller(), launch.usual.text, launch)
 
 
 class _Program:
     """Kernels of one text, and the arguments that they have."""
 
-    def __init__(
-        self, space: OpenCLSpace, lowered: Lowered, group: int, narrow: bool, disjoint: bool
-    ) -> None:
+    def __init__(self, launch: _Launch, variant: Variant) -> None:
+        space = launch.space
+        narrow, disjoint, small, in_line = variant
         nvidia = "NVIDIA" in space.device.platform.name
         dialect = OPENCL_NVIDIA if nvidia else OPENCL
         self.text = device_text(
-            lowered, dialect, flat=space.flat, group=group, narrow=narrow, disjoint=disjoint
-        )
+            launch.lowered, dialect, flat=space.flat, group=launch.group, narrow=narrow,
+            disjoint=disjoint, small=small, scaled=True, blocks=launch.blocks,
+            linear=launch.linear if in_line else None,
+        )  # fmt: skip
         program = build(space, self.text)
         self.kernels = [getattr(program, name) for name in self.text.entry.kernels]
         self.records: list[bytes | None] = [None for _ in self.kernels]
@@ -131,15 +154,29 @@ class _Launch:
         self.lock = Lock()  # threads of the host share the kernels' arguments
         self.order = index_order(lowered.body, lowered.spec)
         self.reduces = lowered.reduction is not None
+        self.blocks = blocks_of(lowered, table_of(space)) if space.flat else None
         self.group = space.group if self.reduces else _GROUP if space.flat else 1
+        bounds = lowered.spec.policy.launch_bounds or self.group
+        while self.group > max(bounds, 1):
+            self.group //= 2
         self.disjoint = bool(written_pairs(lowered))
-        self.programs: dict[tuple[bool, bool], _Program] = {}
-        self.usual = self.program(space.flat, self.disjoint)
+        self.programs: dict[Variant, _Program] = {}
+        self.linear = linear_body(lowered) if space.flat and self.blocks is None else None
+        variant = (space.flat, self.disjoint, space.flat, self.linear is not None)
+        self.usual = self.program(variant)
         while self.usual.largest < self.group:
             self.group //= 2
             if self.reduces:  # their texts depend on it
                 self.programs.clear()
-                self.usual = self.program(space.flat, self.disjoint)
+                self.usual = self.program(variant)
+        self.shapes: Geometry | None = None
+        if self.blocks is not None:
+            most = min(space.limits.threads, self.usual.largest)
+            most = min(most, lowered.spec.policy.launch_bounds or most)
+            limits = replace(space.limits, threads=most)
+            usual = replace(limits, threads=min(USUAL_THREADS, most))
+            chooser = tile_chooser(self.blocks, space, usual)
+            self.shapes = Geometry(self.blocks, chooser, limits, most, lowered.kernel.name)
         self.entry = self.usual.text.entry
         self.shape = self.spec.array_shape
         self.scratch: Any = None
@@ -152,34 +189,41 @@ class _Launch:
             if self.shape is None:
                 self.make = result_maker(self.spec, names)
 
-    def program(self, narrow: bool, disjoint: bool) -> _Program:
-        """The kernels for ranges of less than 2^32 units, and for Views that do not overlap."""
-        found = self.programs.get((narrow, disjoint))
+    def program(self, variant: Variant) -> _Program:
+        """The kernels of a text."""
+        found = self.programs.get(variant)
         if found is None:
-            found = _Program(self.space, self.lowered, self.group, narrow, disjoint)
-            self.programs[narrow, disjoint] = found
+            found = self.programs[variant] = _Program(self, variant)
         return found
 
     def caller(self) -> Callable[[tuple[int, ...], tuple[Any, ...]], Any]:
         """The hot path, with all that is known of the launch written out."""
-        text = caller_text(self.lowered, self.entry, self.order, self.space, self.watched)
-        scope: dict[str, Any] = {"launch": self, **text.scope}
+        text = caller_text(
+            self.usual.text, self.space, self.watched, self.disjoint, self.blocks, self.linear
+        )
+        scope: dict[str, Any] = {
+            "launch": self,
+            "shapes": self.shapes,
+            "ranges": ranges_of(self.usual.text),
+            **text.scope,
+        }
         exec(text.source, scope)
         found: Callable[[tuple[int, ...], tuple[Any, ...]], Any] = scope["call"]
         return found
 
-    def run(self, units: int, record: bytes, buffers: list[Any], overlap: bool) -> Any:
-        """Launch with packed numbers and device buffers."""
+    def run(self, how: How, record: bytes, buffers: list[Any]) -> Any:
+        """Launch with packed numbers and device buffers.
+
+        `how`: the number of units, the size of a launch in blocks, and which text runs.
+        """
+        units, size, variant = how
         try:
             with self.lock:
-                program = self.usual
-                if overlap or units >= 1 << 32:
-                    narrow = self.space.flat and units < 1 << 32
-                    program = self.program(narrow, self.disjoint and not overlap)
+                program = self.program(variant)
                 if self.reduces:
                     return self._reduce(program, units, record, buffers)
                 if units:
-                    program.enqueue(self.queue, 0, record, buffers, self.sizes(units))
+                    program.enqueue(self.queue, 0, record, buffers, size or self.sizes(units))
                 return None
         except cl.Error as error:
             raise self._failed(error) from error
@@ -187,21 +231,21 @@ class _Launch:
     def _failed(self, error: cl.Error) -> Exception:
         return driver_error(f"Kernel '{self.name}'", self.space.found, error)
 
-    def run_watched(self, units: int, record: bytes, buffers: list[Any], overlap: bool) -> Any:
+    def run_watched(self, how: How, record: bytes, buffers: list[Any]) -> Any:
         """As `run`, for kernels that print or assert: blocks until they are done."""
         try:
-            return self._run_watched(units, record, buffers, overlap)
+            return self._run_watched(how, record, buffers)
         except cl.Error as error:
             raise self._failed(error) from error
 
-    def run_blocking(self, units: int, record: bytes, buffers: list[Any], overlap: bool) -> Any:
+    def run_blocking(self, how: How, record: bytes, buffers: list[Any]) -> Any:
         """As `run`, for kernels that take memory of the host by its address."""
         try:
-            return self.run(units, record, buffers, overlap)
+            return self.run(how, record, buffers)
         finally:
             self.queue.finish()
 
-    def _run_watched(self, units: int, record: bytes, buffers: list[Any], overlap: bool) -> Any:
+    def _run_watched(self, how: How, record: bytes, buffers: list[Any]) -> Any:
         status = None
         if self.entry.status:
             table = np.zeros(2 + self.spec.policy.rank, np.int64)
@@ -210,7 +254,7 @@ class _Launch:
             buffers = [*buffers, status]
         if self.lowered.prints:
             sys.stdout.flush()  # so that text of Python and of the driver comes in order
-        result = self.run(units, record, buffers, overlap)
+        result = self.run(how, record, buffers)
         self.queue.finish()
         if status is not None:
             cl.enqueue_copy(self.queue, table, status, is_blocking=True)
@@ -219,20 +263,16 @@ class _Launch:
                 raise failure(self.name, self.lowered.assertions, code, indices)
         return result
 
-    def run_on_host(
-        self, units: int, values: list[int], pack: Any, views: list[Any], overlap: bool
-    ) -> Any:
+    def run_on_host(self, how: How, values: list[int], pack: Any, views: list[Any]) -> Any:
         """Launch on Views of which some are lent by the host; blocks, and gives them back."""
         try:
-            return self._run_on_host(units, values, pack, views, overlap)
+            return self._run_on_host(how, values, pack, views)
         except cl.Error as error:
             raise self._failed(error) from error
         except struct.error as error:
             raise OverflowError(str(error)) from None
 
-    def _run_on_host(
-        self, units: int, values: list[int], pack: Any, views: list[Any], overlap: bool
-    ) -> Any:
+    def _run_on_host(self, how: How, values: list[int], pack: Any, views: list[Any]) -> Any:
         on_host = [view for _, view in views if view.memory_space is HOST and view.size]
         lent = lend(self.space.context, on_host) if on_host else []
         given = iter(lent)
@@ -250,7 +290,7 @@ class _Launch:
             values[place] = first if view.dtype.fields is not None else first // view.dtype.itemsize
         run = self.run_watched if self.watched else self.run
         try:
-            return run(units, pack(*values), buffers, overlap)
+            return run(how, pack(*values), buffers)
         finally:  # what a kernel stored before its assertion failed counts as well
             for buffer in changed:
                 self._give_back(buffer)
@@ -273,8 +313,8 @@ class _Launch:
         """Whether the kernel prints or asserts."""
         return self.lowered.prints or bool(self.lowered.assertions)
 
-    def sizes(self, units: int) -> tuple[tuple[int], tuple[int]]:
-        """Work-items in all, and of a group."""
+    def sizes(self, units: int) -> Size:
+        """Work-items in all, and of a group, of a launch that is not in blocks."""
         space = self.space
         if self.reduces:
             most = space.units * (_GROUPS_PER_UNIT if space.flat and self.shape is None else 1)
@@ -282,7 +322,7 @@ class _Launch:
             return (groups * self.group,), (self.group,)
         if space.flat:
             items = -(-units // self.group) * self.group
-            return (items if units < 1 << 32 else _MOST_ITEMS,), (self.group,)
+            return (items if units < MOST_UNITS else _MOST_ITEMS,), (self.group,)
         return (min(units, space.units),), (1,)
 
     def _reduce(self, program: _Program, units: int, record: bytes, buffers: list[Any]) -> Any:

@@ -9,15 +9,20 @@ from typing import Any
 
 from execspace import HOST, ScalarType, ViewType
 from execspace.dtypes import dtype_of
+from execspace_compiler.blocks import Blocks
+from execspace_compiler.devices import DeviceText
+from execspace_compiler.linear import Linear
 from execspace_compiler.packing import (
     head_lines,
+    large_text,
     names_used,
     overlap_text,
+    range_lines,
+    shape_lines,
     units_text,
     value_texts,
 )
-from execspace_compiler.pipeline import Lowered
-from execspace_compiler.printers.cfamily.entries import Entry, Field
+from execspace_compiler.printers.cfamily.entries import Field
 
 from .memory import WORD, addresses
 from .space import OpenCLSpace
@@ -31,16 +36,39 @@ class Text:
     scope: dict[str, Any]
 
 
+MOST_UNITS = 1 << 31  # of the usual text of a GPU
+
+
 def caller_text(
-    lowered: Lowered, entry: Entry, order: tuple[int, ...], space: OpenCLSpace, watched: bool
+    text: DeviceText,
+    space: OpenCLSpace,
+    watched: bool,
+    disjoint: bool,
+    blocks: Blocks | None,
+    linear: Linear | None,
 ) -> Text:
     """The hot path of a launch: bounds and arguments to a packed record and buffers."""
+    lowered, entry = text.lowered, text.entry
     spec = lowered.spec
     types = (*spec.arguments, *spec.out)
     lines = ["def call(bounds, args, launch=launch, pack=pack, refuse=refuse, limits=limits):"]
     lines += head_lines(lowered)
-    lines.append(f"    units = {units_text(spec, order, space.flat)}")
-    overlap = overlap_text(lowered)
+    size, narrow = "None", "False"
+    if blocks is not None:
+        lines += shape_lines(blocks)
+        lines.append("    units = gx")
+        size, narrow = "((gx * bx, gy * by, gz * bz), (bx, by, bz))", "not form & 1"
+    else:
+        lines.append(f"    units = {units_text(spec, text.order, space.flat)}")
+        if space.flat:
+            narrow = f"units < {MOST_UNITS}"
+    lines += range_lines(text, linear)
+    overlap = f"not ({overlap_text(lowered)})" if disjoint else "False"
+    small = f"not ({large_text(lowered)})" if space.flat else "False"
+    lines.append(f"    variant = ({narrow}, {overlap}, {small}, False)")
+    if linear is not None:  # in the usual text only
+        lines.append("    if in_line and variant[0] and variant[2]: variant = (*variant[:3], True)")
+    lines.append(f"    how = units, {size}, variant")
     on_host = [n for n in entry.buffers if _is_on_host(types[n])]
     lent = [] if space.takes_addresses else on_host
     if any(f.what == "items" for f in entry.fields):
@@ -56,7 +84,7 @@ def caller_text(
             position += len(_value(f, types, on_host, lent))
         views = ", ".join(f"({place[n]}, a{n})" for n in entry.buffers)
         lines.append(f"    values = [{', '.join(values)}]")
-        lines.append(f"    return launch.run_on_host(units, values, pack, [{views}], {overlap})")
+        lines.append(f"    return launch.run_on_host(how, values, pack, [{views}])")
     else:
         buffers = ", ".join(
             f"addresses[a{n}.data_ptr & {-WORD}]" if n in on_host else f"a{n}.allocation.owner"
@@ -65,7 +93,7 @@ def caller_text(
         run = "run_watched" if watched else "run_blocking" if on_host else "run"
         lines.append(f"    try: record = pack({', '.join(values)})")
         lines.append("    except wrong as error: raise OverflowError(str(error)) from None")
-        lines.append(f"    return launch.{run}(units, record, [{buffers}], {overlap})")
+        lines.append(f"    return launch.{run}(how, record, [{buffers}])")
     scope = {
         **names_used(lowered), "pack": struct.Struct(entry.format).pack, "addresses": addresses,
     }  # fmt: skip

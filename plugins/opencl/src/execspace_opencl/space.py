@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -20,10 +21,13 @@ from execspace import (
     SpaceError,
     config,
 )
+from execspace.tiles import NO_TILES, fitted_tile, table_of
+from execspace_compiler.blocks import Limits
 
 from .devices import Found, choose, driver_error
 from .memory import Buffer, BufferMemory, Mover
 from .svm import SharedMemory, has_svm, has_system_svm
+from .tiles import TILES
 
 
 class OpenCLSpace(ExecutionSpace):
@@ -63,6 +67,7 @@ class OpenCLSpace(ExecutionSpace):
         largest = int(self.device.max_work_group_size)
         self.group = min(256, 1 << (largest.bit_length() - 1)) if self.flat else 1
         self.default_layout = "left" if self.flat else "right"
+        self.tiles = TILES if self.flat else NO_TILES
         self.capabilities = Capabilities(
             asynchronous=not self.found.is_cpu,
             float16="cl_khr_fp16" in self.device.extensions,
@@ -89,6 +94,18 @@ class OpenCLSpace(ExecutionSpace):
     def units(self) -> int:
         """Compute units of the device."""
         return int(self.device.max_compute_units)
+
+    @cached_property
+    def limits(self) -> Limits:
+        """Largest groups, and grids: drivers do not tell; these are what GPUs launch."""
+        sizes = (*(int(n) for n in self.device.max_work_item_sizes), 1, 1)[:3]
+        most = int(self.device.max_work_group_size)
+        return Limits(most, sizes, (2**31 - 1, 65535, 65535))  # type: ignore[arg-type]
+
+    def default_tile(
+        self, rank: int, iterate: str, extents: Sequence[int], access: str = "stencil"
+    ) -> tuple[int, ...] | None:
+        return fitted_tile(table_of(self), rank, iterate, extents, access)
 
     def queue_of(self, instance: ExecutionSpace | None) -> Any:
         """The queue that work for an instance goes to."""
