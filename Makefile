@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 MEMBERS := -e core -e compiler -e plugins/serial -e plugins/openmp_numba -e plugins/opencl \
 	-e plugins/cuda -e tests/conformance
 
-.PHONY: demo test test-all third-party on-device lint bench interop clean help
+.PHONY: demo test test-all third-party on-device lint bench bench-mdrange interop clean help
 
 help:
 	@echo "make demo   run examples/hillslope.py on a real elevation model"
@@ -15,6 +15,7 @@ help:
 	@echo "make lint   ruff and mypy"
 	@echo "make on-device SPACE=cuda  kit, plugin's tests, checkers and benchmarks, into one JSON file"
 	@echo "make bench  time execspace against NumPy, Numba and C/OpenMP, in pairs"
+	@echo "make bench-mdrange  time multi-dimensional ranges against kernels by hand, on every space"
 	@echo "make interop  install the libraries whose arrays are tested, such as PyTorch"
 	@echo "make clean  remove the environment"
 
@@ -56,6 +57,10 @@ on-device: $(VENV)/ready
 
 bench: $(VENV)/ready
 	$(BIN)/python benchmarks/run.py
+
+# For example: make bench-mdrange MDRANGE="--quick --json mdrange.json"
+bench-mdrange: $(VENV)/ready
+	$(BIN)/python benchmarks/mdrange_bench.py $(MDRANGE)
 
 clean:
 	rm -rf $(VENV)
