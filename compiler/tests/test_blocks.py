@@ -17,7 +17,14 @@ from hypothesis import strategies as st
 from execspace import PolicyError
 from execspace.tiles import TileTable, fitted
 from execspace_compiler import ir
-from execspace_compiler.blocks import Geometry, Limits, block_function, blocks_of, place_names
+from execspace_compiler.blocks import (
+    ALIGNED,
+    Geometry,
+    Limits,
+    block_function,
+    blocks_of,
+    place_names,
+)
 
 ANY = Limits(1024, (1024, 1024, 64), (2**31 - 1, 65535, 65535))
 FEW = Limits(1024, (1024, 1024, 64), (2, 2, 3))  # so that threads must go on with a stride
@@ -102,14 +109,18 @@ def mapped(rank, tiled, per_thread, order):
     return made.lowered, blocks_of(made.lowered, TABLE)
 
 
-def calls_of(rank, lower, extents, *, tile=None, per_thread=(), limits=ANY, small=False, order=""):
+def calls_of(
+    rank, lower, extents, *, tile=None, per_thread=(), limits=ANY, small=False, order="", first=4
+):
     """All calls of a launch, in whatever order its threads come."""
     lowered, blocks = mapped(rank, tile is not None, per_thread, order or "auto")
-    general = (4, 2, 2, 1, 1, 1)[:rank]
+    general = (first, 2, 2, 1, 1, 1)[:rank]
     choose = lambda found: fitted(general, found)  # noqa: E731
     shapes = Geometry(blocks, choose, limits, 256, "kernel")
     upper = tuple(a + n for a, n in zip(lower, extents, strict=True))
-    form, gx, gy, gz, bx, by, bz, *numbers = shapes[(*extents, *(tile or ()))]
+    form, gx, gy, gz, bx, by, bz, *numbers = shapes[
+        (*extents, *(tile or (lower[blocks.dims[0]] & (ALIGNED - 1),)))
+    ]
     walk = block_function(lowered, "_work", blocks, wide=bool(form & 1), small=small)
     known = {f"_lo{d}": n for d, n in enumerate(lower)} | {
         f"_hi{d}": n for d, n in enumerate(upper)
@@ -156,6 +167,22 @@ def test_each_call_is_made_once(launch, limits, small):
     assert sorted(found) == every(lower, extents)
 
 
+@pytest.mark.parametrize("lower", [0, 1, 31, -1, -33])
+@pytest.mark.parametrize("per_thread", [(1, 1), (2, 1), (1, 2)])
+def test_blocks_begin_where_lines_of_the_cache_do(lower, per_thread):
+    found = calls_of(2, (0, lower), (3, 70), per_thread=per_thread, first=32)
+    assert sorted(found) == every((0, lower), (3, 70))
+
+
+def test_blocks_do_not_begin_earlier_where_that_takes_one_more():
+    _, blocks = mapped(2, False, (1, 1), "auto")
+    shapes = Geometry(blocks, lambda extents: (2, 96), ANY, 256, "kernel")
+    assert shapes[10, 94, 1][1:4] == (1, 5, 1)
+    assert shapes[10, 94, 1][-1] == 1
+    assert shapes[10, 96, 1][1:4] == (1, 5, 1)
+    assert shapes[10, 96, 1][-1] == 0
+
+
 def test_threads_side_by_side_do_neighbouring_calls_of_the_fastest_dimension():
     first = calls_of(2, (0, 0), (4, 16), tile=(2, 8), per_thread=(2, 2))
     # Of each thread its own calls come one after the other; along x they are a block apart.
@@ -178,7 +205,7 @@ def test_a_grid_has_a_block_for_each_tile():
     form, *rest = geometry()[100, 1000, 4, 64]
     assert form == 0
     assert rest[:6] == [16, 25, 1, 64, 4, 1]
-    assert rest[6:] == [25, 16]
+    assert rest[6:] == [25, 16, 0]
 
 
 def test_calls_of_a_thread_make_the_grid_smaller():

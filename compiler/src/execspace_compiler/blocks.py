@@ -23,15 +23,18 @@ from .types import BOOL, INDEX, INT64, UINT32, Scalar, ViewTy
 
 USUAL_THREADS = 256  # of a block, most
 _PLACES = ("_g", "_t", "_d")  # place of the block, of the thread in it, and extents of a block
+ALIGNED = 32  # elements
+_FEW = 8  # blocks along x
 _LARGE = 400  # expressions of a body
 _MOST = 1 << 31  # extents, and numbers of blocks, below which 32 bits are enough
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number of a launch in blocks: "blocks" along a dimension, or the extent of the "tile".
+    """A number of a launch in blocks.
 
-    `part` is "scale" or "shift" for what replaces a division by it.
+    "blocks" along a dimension, the extent of the "tile", or by how much the first block begins
+    "before" the range. `part` is "scale" or "shift" for what replaces a division by it.
     """
 
     what: str
@@ -39,9 +42,9 @@ class Number:
     part: str = ""
 
     @property
-    def is_scale(self) -> bool:
+    def is_narrow(self) -> bool:
         """Whether it is of 32 bits, and for texts that are not wide."""
-        return bool(self.part)
+        return bool(self.part) or self.what == "before"
 
     @property
     def name(self) -> str:
@@ -51,7 +54,7 @@ class Number:
     @property
     def type(self) -> Scalar:
         """Its type there."""
-        return UINT32 if self.part else INDEX
+        return UINT32 if self.is_narrow else INDEX
 
 
 @dataclass(frozen=True)
@@ -80,10 +83,12 @@ class Blocks:
     def numbers(self) -> tuple[Number, ...]:
         """What the host tells the walk of a launch, in this order.
 
-        The blocks along each dimension, and where several dimensions lie along z, the tile's
-        extents in them, and what replaces divisions by both, see `mapping.scale`.
+        The blocks along each dimension, by how much the first one begins before the range along
+        x, and where several dimensions lie along z, the tile's extents in them, and what replaces
+        divisions by both, see `mapping.scale`.
         """
         found = [Number("blocks", d) for d in range(self.rank)]
+        found += [Number("before", self.dims[0])]
         if self.rank > 3:
             found += [Number("tile", d) for d in self.dims[2:]]
         for d in self.dims[2:-1]:
@@ -168,7 +173,7 @@ def block_function(
     statements = walk.strided() if wide else walk.one(*(Var(f"_g{n}", UINT32) for n in range(3)))
     places = [Var(n, UINT32) for n in place_names(wide)]
     bounds = bounds_of(policy)[: 2 * policy.rank]
-    numbers = [Var(n.name, n.type) for n in blocks.numbers if not (wide and n.is_scale)]
+    numbers = [Var(n.name, n.type) for n in blocks.numbers if not (wide and n.is_narrow)]
     parameters = (*places, *bounds, *numbers, *chunk.arguments)
     types: dict[str, Scalar | ViewTy] = {**chunk.locals}
     return ir.Function(name, parameters, None, types, tuple(statements))
@@ -228,8 +233,11 @@ class _Walk:
         thread = [self.number(Var(f"_t{n}", UINT32)) for n in range(3)]
         extent = [self.number(Var(f"_d{n}", UINT32)) for n in range(3)]
         d = dims[0]
-        wide = self.times(extent[0], calls[d])
-        out = {d: self.held(f"_p{d}", op("add", op("mul", x, wide), thread[0]))}
+        at = op("add", op("mul", x, self.times(extent[0], calls[d])), thread[0])
+        if self.kind != INDEX:
+            # Before the range that is a very large number, and so not in it.
+            at = op("sub", at, Var(f"_before{d}", UINT32))
+        out = {d: self.held(f"_p{d}", at)}
         if len(dims) > 1:
             d = dims[1]
             at = op("add", op("mul", y, extent[1]), thread[1])
@@ -285,11 +293,15 @@ class _Walk:
         if self.blocks.calls == 1:
             self.out.append(If(self.inside(last), tuple(straight)))
             return
+        all_inside = self.inside(last)
+        if self.blocks.per_thread[dims[-1]] > 1:  # the first call may lie before the range
+            first = self.inside({dims[-1]: firsts[dims[-1]]})
+            all_inside = ir.Op("and", (first, all_inside), BOOL)
         tested: list[Stmt] = []
         for at in self.combinations(dims, steps):
             places = {d: self.added(firsts[d], steps[d][n]) for d, n in at.items()}
             tested.append(If(self.inside(places), tuple(self.call(firsts, steps, at))))
-        self.out.append(If(self.inside(last), tuple(straight), tuple(tested)))
+        self.out.append(If(all_inside, tuple(straight), tuple(tested)))
 
     def added(self, place: Expr, step: Expr | None) -> Expr:
         """A place some steps further."""
@@ -348,7 +360,9 @@ Launch = tuple[int, ...]
 
 
 class Geometry(dict[tuple[int, ...], Launch]):
-    """Grid and block for each range that was met, by its extents (and its tile, if it has one).
+    """Grid and block for each range that was met.
+
+    By its extents, and its tile, if it has one, else the lower bound along x modulo `ALIGNED`.
 
     Each is a tuple of numbers: which text it needs (bit 0: a wide one, bit 1: one for more threads
     than `usual`), the grid along x, y and z in blocks, none of which is 0 but for an empty range,
@@ -375,27 +389,46 @@ class Geometry(dict[tuple[int, ...], Launch]):
         blocks = self.blocks
         rank, dims = blocks.rank, blocks.dims
         extents = key[:rank]
-        tile = key[rank:] if blocks.tiled else self.tile_of(extents)
+        along_x = dims[0]
+        if blocks.tiled:
+            tile, before = key[rank:], 0
+        else:
+            # Blocks begin where rows of an array do, or lines of the cache in them.
+            tile, before = self.tile_of(extents), key[rank]
+            if tile[along_x] % ALIGNED or not extents[along_x]:
+                before = 0
         threads = self._threads(tile)
-        counts = [
-            -(-n // (t * p)) for n, t, p in zip(extents, tile, blocks.per_thread, strict=True)
-        ]
+        counts = self._counts(extents, tile, before)
+        few = self._counts(extents, tile, 0)[along_x]
+        if few < min(_FEW, counts[along_x]):  # one more would cost more than it gains
+            before, counts = 0, self._counts(extents, tile, 0)
         grid = [counts[d] for d in dims[:2]] + [1] * (2 - len(dims[:2]))
         grid.append(prod(counts[d] for d in dims[2:]))
         wide = any(g > most for g, most in zip(grid, self.limits.grid, strict=True))
         wide = wide or any(n >= _MOST for n in (*extents, *grid))
+        if wide and before:
+            before, counts = 0, self._counts(extents, tile, 0)
         form = wide | (prod(tile) > self.usual) << 1
         taken = [min(g, most) for g, most in zip(grid, self.limits.grid, strict=True)]
         if 0 in counts:
             taken = [0, 0, 0]
         numbers = []
         for n in blocks.numbers:
-            value = (counts if n.what == "blocks" else tile)[n.dimension]
+            value = before
+            if n.what != "before":
+                value = (counts if n.what == "blocks" else tile)[n.dimension]
             if n.part:
                 value = scale(value if 0 < value < _MOST else 1)[n.part == "shift"]
             numbers.append(value)
         made = self[key] = (form, *taken, *threads, *numbers)
         return made
+
+    def _counts(self, extents: Sequence[int], tile: Sequence[int], before: int) -> list[int]:
+        """Blocks along each dimension."""
+        whole = list(extents)
+        whole[self.blocks.dims[0]] += before
+        calls = self.blocks.per_thread
+        return [-(-n // (t * p)) for n, t, p in zip(whole, tile, calls, strict=True)]
 
     def _threads(self, tile: tuple[int, ...]) -> list[int]:
         """Threads of a block along x, y and z."""

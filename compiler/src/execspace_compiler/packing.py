@@ -17,7 +17,7 @@ from execspace.copying import may_overlap
 from execspace.dtypes import dtype_of
 from execspace.parallel_reduce import check_shape
 
-from .blocks import Blocks
+from .blocks import ALIGNED, Blocks
 from .devices import DeviceText, long_offsets
 from .linear import Linear
 from .mapping import scale
@@ -48,7 +48,10 @@ def shape_lines(blocks: Blocks) -> list[str]:
     """Lines that look up how blocks go through the range: see `blocks.Geometry`."""
     rank = blocks.rank
     key = [f"b{rank + d} - b{d}" for d in range(rank)]
-    key += [f"b{2 * rank + d}" for d in range(rank)] if blocks.tiled else []
+    if blocks.tiled:
+        key += [f"b{2 * rank + d}" for d in range(rank)]
+    else:
+        key.append(f"b{blocks.dims[0]} & {ALIGNED - 1}")
     numbers = "".join(f", m{n}" for n in range(len(blocks.numbers)))
     return [f"    form, gx, gy, gz, bx, by, bz{numbers} = shapes[{', '.join(key)},]"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from execspace.tiles import TileTable
 
 from .access import access_of
-from .blocks import Blocks, Geometry
+from .blocks import ALIGNED, Blocks, Geometry
 from .mapping import flattened, index_order
 from .pipeline import Lowered
 
@@ -56,7 +56,9 @@ def tell_threads(
         return lines
     rank, dims = policy.rank, blocks.dims
     extents = [b - a for a, b in zip(bounds[:rank], bounds[rank : 2 * rank], strict=True)]
-    key = (*extents, *(bounds[2 * rank :] if blocks.tiled else ()))
+    key = (*extents, *bounds[2 * rank :])
+    if not blocks.tiled:
+        key = (*extents, bounds[dims[0]] & (ALIGNED - 1))
     form, gx, gy, gz, bx, by, bz, *_ = shapes[key]
     axes = ", ".join(
         f"{axis}: dimension{'s' if len(along) > 1 else ''} {' '.join(map(str, along))}"

@@ -144,9 +144,9 @@ class Entries:
             self.fields.append(Field(shift, Scalar("uint32"), "shift", dimension=d))
             names += [factor, shift] if self.uses_scales else []
         for k, number in enumerate(() if self.blocks is None else self.blocks.numbers):
-            kind = Scalar("uint32") if number.is_scale else long
+            kind = Scalar("uint32") if number.is_narrow else long
             self.fields.append(Field(number.name, kind, "number", k))
-            names += [number.name] if self.once or not number.is_scale else []
+            names += [number.name] if self.once or not number.is_narrow else []
         if self.blocks is None:
             self.fields.append(Field("_units", long, "units"))
         if self.spec.array_shape is not None:
