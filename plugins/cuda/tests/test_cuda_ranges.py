@@ -1,4 +1,4 @@
-"""Ranges of rank 2 and more: blocks at edges, thin ranges, bounds and Views beyond 32 bits.
+"""Ranges of rank 2 and more: blocks at edges, limits of the device, bounds beyond 32 bits.
 
 Places are computed in 32 bits where they fit, divisions by extents are multiplications, and
 stencils go through their range in blocks. Each has a limit beyond which another text runs.
@@ -53,7 +53,7 @@ SHAPES = [(3, 3), (66, 6), (67, 131), (200, 65), (5000, 3), (3, 5000), (1000, 4)
 @pytest.mark.parametrize("layout", ["right", "left"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_stencils_of_rank_2(cuda, shape, layout):
-    """Thin ranges, which blocks do not fit, are walked flat: the result is the same."""
+    """Also in thin ranges, to which blocks are fitted, and across their edges."""
     B = np.random.default_rng(1).integers(-9, 9, shape).astype(float)
     view, out = on_device(cuda, B, layout), es.View(shape, space=cuda, layout=layout)
     policy = es.MDRangePolicy((1, 1), (shape[0] - 1, shape[1] - 1), space=cuda)
@@ -144,3 +144,54 @@ def test_all_indices_of_rank_6(cuda):
         i, j, k, p, q, r = np.indices(shape)
         expected = ((((i * 10 + j) * 10 + k) * 10 + p) * 10 + q) * 10 + r
         np.testing.assert_array_equal(fetched(A), expected)
+
+
+# -- tiles ----------------------------------------------------------------------------------------
+
+
+def test_a_tile_is_the_shape_of_a_block(cuda):
+    B = np.random.default_rng(4).integers(-9, 9, (70, 90)).astype(float)
+    view, out = on_device(cuda, B, "right"), es.View(B.shape, space=cuda, layout="right")
+    policy = es.MDRangePolicy((1, 1), (69, 89), tile=(32, 32), space=cuda)  # of 1024 threads
+    told = es.explain(policy, five_points, out, view)
+    assert told.mapping[0].startswith("blocks of 32 x 32 x 1 threads (x: dimension 1")
+    es.parallel_for(policy, five_points, out, view)
+    np.testing.assert_array_equal(fetched(out)[1:-1, 1:-1], sums_of_neighbours(B))
+
+
+def test_a_tile_beyond_what_a_block_can_be(cuda):
+    A, B = (es.View((99, 99, 99), space=cuda, layout="right") for _ in range(2))
+    wide = es.MDRangePolicy((1, 1, 1), (98, 98, 98), tile=(1, 64, 32), space=cuda)
+    with pytest.raises(es.PolicyError, match=r"tile \(1, 64, 32\) has 2048 elements.*most 1024"):
+        es.parallel_for(wide, seven_points, A, B)
+    deep = es.MDRangePolicy((1, 1, 1), (98, 98, 98), tile=(128, 1, 1), space=cuda)
+    with pytest.raises(
+        es.PolicyError, match="along dimension 0; .* at most 64 threads along its z"
+    ):
+        es.parallel_for(deep, seven_points, A, B)
+
+
+def test_launch_bounds_let_the_compiler_use_more_registers(cuda):
+    """They are in the text, and what a block of the launch is."""
+    A, B = (es.View((99, 99), space=cuda, layout="right") for _ in range(2))
+    policy = es.MDRangePolicy((1, 1), (98, 98), launch_bounds=64, space=cuda)
+    told = es.explain(policy, five_points, A, B)
+    assert "__launch_bounds__(64)" in told.source
+    assert told.figures["es_for"]["threads"] == 64
+    es.parallel_for(policy, five_points, A, B)
+    es.fence()
+
+
+def test_a_grid_that_needs_a_stride_says_so(cuda):
+    A, B = (es.View((70_003, 8), space=cuda, layout="right") for _ in range(2))
+    policy = es.MDRangePolicy((1, 1), (70_002, 7), tile=(1, 8), space=cuda)
+    assert "with the stride of the grid" in es.explain(policy, five_points, A, B).mapping[-1]
+
+
+def test_a_new_shape_compiles_nothing(cuda):
+    kernel = es.kernel(five_points)
+    for n in (40, 41, 300, 1000):
+        A, B = (es.View((n, n + 3), space=cuda, layout="right") for _ in range(2))
+        es.parallel_for(es.MDRangePolicy((1, 1), (n - 1, n + 2), space=cuda), kernel, A, B)
+    (plan,) = kernel.plans.values()
+    assert len(plan._launcher.programs) == 1

@@ -12,6 +12,7 @@ import pytest
 
 import execspace as es
 from execspace_testing import staged
+from execspace_testing.sizes import fitting
 
 
 @es.kernel
@@ -119,6 +120,17 @@ def test_an_empty_range_of_a_stencil(space):
 def test_options_change_no_result(space, options):
     """What is a block of threads on one space is part of a loop on another."""
     stencil(space, five_points, (41, 77), "right", **options)
+
+
+@pytest.mark.parametrize("iterate", ["left", "right"])
+def test_more_tiles_than_a_grid_has_blocks(space, iterate):
+    """Devices have at most 65535 blocks along all but one dimension of a grid."""
+    shape = (2, fitting(space, 70_001, 70), 1)
+    B = numbers(shape)
+    a, b = view_of(space, np.zeros(shape), "right"), view_of(space, B, "right")
+    policy = es.MDRangePolicy(shape, tile=(1, 1, 1), iterate=iterate, space=space)
+    es.parallel_for(policy, added, 2.0, a, b)
+    np.testing.assert_array_equal(staged.fetch(a), 2 * B)
 
 
 def test_calls_of_a_thread_in_one_dimension(space):
