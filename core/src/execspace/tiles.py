@@ -189,7 +189,8 @@ def fitted(tile: Sequence[int], extents: Sequence[int]) -> tuple[int, ...]:
     else:
         whole = -(-row // 32) * 32
         first = whole if whole <= 128 else tile[0]
-        if -(-row // first) * first > 1.25 * row:
+        covered = -(-row // first) * first
+        if covered > 1.25 * row and covered > -(-row // 32) * 32:
             first = 32
     out = [min(first, threads)]
     left = threads // out[0]

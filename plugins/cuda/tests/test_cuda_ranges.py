@@ -166,7 +166,7 @@ def test_a_tile_beyond_what_a_block_can_be(cuda):
         es.parallel_for(wide, seven_points, A, B)
     deep = es.MDRangePolicy((1, 1, 1), (98, 98, 98), tile=(128, 1, 1), space=cuda)
     with pytest.raises(
-        es.PolicyError, match="along dimension 0; .* at most 64 threads along its z"
+        es.PolicyError, match=r"along dimension 0; .* at most 64 threads along its z"
     ):
         es.parallel_for(deep, seven_points, A, B)
 
