@@ -127,9 +127,13 @@ class Bench:
         self._chosen: dict[tuple[Any, ...], dict[str, Any]] = {}
 
     def measure(
-        self, found: Measured, places: Sequence[Place], views: Mapping[str, Sequence[es.View]]
+        self,
+        found: Measured,
+        places: Sequence[Place],
+        views: Mapping[str, Sequence[es.View]],
+        rounds: int = 0,
     ) -> None:
-        """Add what the contestants of some places take for a case."""
+        """Add what the contestants of some places take for a case, in so many turns of each."""
         case = found.case
         ready: dict[str, Contestant] = {}
         for place in places:
@@ -142,6 +146,7 @@ class Bench:
                     check(place, case, own[-1], contestant)
                 except Exception as error:  # the others are still worth measuring
                     notes["error"] = self.failures[f"{full}: {case.name}"] = _said(error)
+                    found.seconds.pop(full, None)
                 else:
                     ready[full] = contestant
             full = label(place.name, HAND)
@@ -150,18 +155,19 @@ class Bench:
                 best = self._best(place, case, own, notes)
             except Exception as error:
                 notes["error"] = _said(error)
+                found.seconds.pop(full, None)
             else:
                 if best is not None:
                     ready[full] = best
         counts = {name: calls_of(c, self.effort.turn) for name, c in ready.items()}
         turns: dict[str, list[float]] = {name: [] for name in ready}
-        for _ in range(self.effort.rounds):
+        for _ in range(rounds or self.effort.rounds):
             for name, contestant in ready.items():
                 contestant.run()  # wakes threads and contexts that slept while others worked
                 turns[name].append(contestant.measure(counts[name]))
         for name in ready:
             found.notes[name]["calls_per_turn"] = counts[name]
-        found.seconds |= turns
+            found.seconds.setdefault(name, []).extend(turns[name])
 
     def _best(
         self, place: Place, case: Case, views: Sequence[es.View], notes: dict[str, Any]
