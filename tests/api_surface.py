@@ -24,6 +24,7 @@ COMPILER = {
     "cache": ["folder", "is_tagged", "key", "limit_size", "location", "write"],
     "devices": ["DeviceText", "device_text"],
     "diagnostics": ["Diagnostic"],
+    "gpu_tiles": ["gpu_tiles"],
     "host.fork": ["Fork"],
     "host.jit": ["compile_plan", "forbid_teams"],
     "host.launch_text": ["Launcher"],

@@ -209,15 +209,16 @@ def fitted_tile(
     if found is None:
         return None
     fast_first = by_dimension(extents, iterate)  # there and back it is the same
-    return by_dimension(fitted(found, fast_first), iterate)
+    whole = [t or max(1, n) for t, n in zip(found, fast_first, strict=True)]
+    return by_dimension(fitted(whole, fast_first), iterate)
 
 
 def default_tile(
     rank: int,
-    *,
-    space: str | ExecutionSpace | None = None,
     iterate: str = "right",
     extents: Sequence[int] | None = None,
+    *,
+    space: str | ExecutionSpace | None = None,
     access: str = "stencil",
     table: str | None = None,
 ) -> tuple[int, ...] | None:
@@ -227,12 +228,12 @@ def default_tile(
     ----------
     rank : int
         Number of dimensions, 1 to 6.
-    space : str or ExecutionSpace, optional
-        Default: the default space.
     iterate : {"right", "left"}
         Which index runs fastest: the last (right) or the first.
     extents : sequence of int, optional
         Of the range, by dimension; devices fit tiles to them. Default: far longer than a tile.
+    space : str or ExecutionSpace, optional
+        Default: the default space.
     access : {"stencil", "stream", "transpose", "gather"}
         What the kernel does; `explain` says what a space found out about one.
     table : str, optional

@@ -25,12 +25,12 @@ from execspace import (
 )
 from execspace.tiles import fitted_tile, table_of
 from execspace_compiler.blocks import Limits
+from execspace_compiler.gpu_tiles import gpu_tiles
 
 from .build import Program
 from .devices import ERRORS, Faults, name_of, number_of, on_device
 from .memory import DeviceMemory, ForeignMemory, ManagedMemory, PinnedMemory, StagingMemory
 from .sorting import Sorts
-from .tiles import TILES
 
 _MOST_HELD = 64  # launches of an instance whose Views are held before it is asked what is done
 _MOST_LABELS = 64  # that the report of a fault may name
@@ -56,7 +56,7 @@ class CudaSpace(Sorts, ExecutionSpace):
     """
 
     default_layout = "left"
-    tiles = TILES
+    tiles = gpu_tiles("cuda")
     capabilities = Capabilities(
         asynchronous=True, float16=True, atomic_bytes=8, ordered_reductions=False
     )

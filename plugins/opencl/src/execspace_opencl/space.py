@@ -23,11 +23,11 @@ from execspace import (
 )
 from execspace.tiles import NO_TILES, fitted_tile, table_of
 from execspace_compiler.blocks import Limits
+from execspace_compiler.gpu_tiles import gpu_tiles
 
 from .devices import Found, choose, driver_error
 from .memory import Buffer, BufferMemory, Mover
 from .svm import SharedMemory, has_svm, has_system_svm
-from .tiles import TILES
 
 
 class OpenCLSpace(ExecutionSpace):
@@ -67,7 +67,7 @@ class OpenCLSpace(ExecutionSpace):
         largest = int(self.device.max_work_group_size)
         self.group = min(256, 1 << (largest.bit_length() - 1)) if self.flat else 1
         self.default_layout = "left" if self.flat else "right"
-        self.tiles = TILES if self.flat else NO_TILES
+        self.tiles = gpu_tiles("opencl") if self.flat else NO_TILES
         self.capabilities = Capabilities(
             asynchronous=not self.found.is_cpu,
             float16="cl_khr_fp16" in self.device.extensions,
