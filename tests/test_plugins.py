@@ -322,24 +322,50 @@ TILES = """
 
     @es.hookimpl
     def execspace_register_tiles():
-        yield es.TileTable("wide", {"stencil": {2: (128, 2)}})
-        yield es.TileTable("ours", {"stencil": {2: (16, 0)}}, space="serial")
+        yield es.TileTable("wide", {"stencil": {2: (128, 2)}}, {"stencil": {2: (1, 4)}})
+        yield es.TileTable("ours", {"stencil": {2: (16, 0)}}, space="gpu")
 """
 
 
-def test_tiles_of_plugins_have_a_name_or_replace_those_of_a_space(fake_plugin):
-    assert es.default_tile(2, space="serial") is None
+def test_tiles_of_plugins_have_names(fake_plugin):
     fake_plugin("tiles", TILES)
-    assert es.MDRangePolicy((9, 9), tile="wide", iterate="right").tile == (2, 128)
-    assert es.default_tile(2, table="wide", iterate="left") == (128, 2)
-    assert es.default_tile(2, space="serial", extents=(7, 9)) == (7, 16)
+    assert es.default_tile(2, "left", table="wide") == (128, 2)
+    policy = es.MDRangePolicy((9, 9), tile="wide", iterate="right")
+    assert (policy.tile, policy.per_thread) == ((2, 128), (4, 1))
+    chosen = es.MDRangePolicy((9, 9), tile="wide", iterate="right", per_thread=2)
+    assert chosen.per_thread == (2,)
+
+
+def test_tiles_of_plugins_replace_those_of_a_space(fake_plugin):
+    class Gpu(type(es.space("serial"))):
+        name = "gpu:1"
+        tiles = es.TileTable("gpu", {"stencil": {2: (64, 4)}})
+
+    gpu = Gpu.__new__(Gpu)
+    assert es.default_tile(2, "right", space=gpu) == (4, 64)
+    fake_plugin("tiles", TILES)
+    assert es.default_tile(2, "right", (7, 9), space=gpu) == (7, 16)
+
+
+def test_a_table_for_a_space_that_takes_none(fake_plugin, fresh_selection):
+    fake_plugin("tiles", TILES.replace('space="gpu"', 'space="serial"'))
+    with pytest.warns(es.PluginWarning, match="'ours' is for space 'serial', which tiles nothing"):
+        es.space("serial")
+    assert es.default_tile(2, space="serial") is None
 
 
 def test_only_one_table_replaces_that_of_a_space(fake_plugin, monkeypatch):
     monkeypatch.setenv("EXECSPACE_STRICT", "1")
     fake_plugin("tiles", TILES)
     fake_plugin("tiles2", TILES.replace("wide", "wider").replace("ours", "others"))
-    with pytest.raises(es.PluginError, match="tiles of space 'serial' with table 'others', as tab"):
+    with pytest.raises(es.PluginError, match="tiles of space 'gpu' with table 'others', as table"):
+        es.spaces()
+
+
+def test_tables_of_kokkos_keep_their_names(fake_plugin, monkeypatch):
+    monkeypatch.setenv("EXECSPACE_STRICT", "1")
+    fake_plugin("tiles", TILES.replace("wide", "kokkos"))
+    with pytest.raises(es.PluginError, match="the name 'kokkos', which those of Kokkos have"):
         es.spaces()
 
 

@@ -116,6 +116,8 @@ def test_the_other_fast_dimension_of_a_transpose_lies_along_y():
     gpu = type(GPU)("wide", {"transpose": {3: (8, 32, 1)}})
     made = found(moved_axes, rank=3)
     assert blocks_of(made.lowered, gpu).dims == (2, 0, 1)
+    made = found(moved_axes, rank=3, per_thread=(2,))  # next to the fastest, whatever lies along y
+    assert blocks_of(made.lowered, gpu).per_thread == (1, 2, 1)
 
 
 def test_calls_of_a_thread_come_from_the_table_or_from_the_policy():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+from dataclasses import replace
 from math import prod
 
 import pytest
@@ -24,6 +25,7 @@ from execspace_compiler.blocks import (
     block_function,
     blocks_of,
     place_names,
+    tile_chooser,
 )
 
 ANY = Limits(1024, (1024, 1024, 64), (2**31 - 1, 65535, 65535))
@@ -116,6 +118,7 @@ def calls_of(
     lowered, blocks = mapped(rank, tile is not None, per_thread, order or "auto")
     general = (first, 2, 2, 1, 1, 1)[:rank]
     choose = lambda found: fitted(general, found)  # noqa: E731
+    limits = replace(limits, block=(1024, 1024, 1024))
     shapes = Geometry(blocks, choose, limits, 256, "kernel")
     upper = tuple(a + n for a, n in zip(lower, extents, strict=True))
     form, gx, gy, gz, bx, by, bz, *numbers = shapes[
@@ -253,3 +256,21 @@ def test_a_short_row_is_taken_as_a_whole():
     assert fitted((64, 4), (8, 10**6)) == (8, 32)
     assert fitted((64, 4), (8190, 8190)) == (64, 4)
     assert fitted((64, 4), (130, 1000)) == (32, 8)
+
+
+def test_launch_bounds_shorten_the_slower_dimensions_of_a_tile_first():
+    class Space:
+        name = "gpu"
+
+        def default_tile(self, rank, iterate, extents, access):
+            return (64, 4, 2)
+
+    blocks = mapped(3, False, (1, 1, 1), "right")[1]
+    for most, expected in (
+        (512, (2, 4, 64)),
+        (256, (2, 2, 64)),
+        (64, (1, 1, 64)),
+        (20, (1, 1, 16)),
+    ):
+        choose = tile_chooser(blocks, Space(), replace(ANY, threads=most))
+        assert choose((100, 100, 100)) == expected

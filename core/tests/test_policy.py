@@ -134,7 +134,9 @@ def test_a_named_tile_needs_an_order():
 def test_an_unknown_table_lists_those_that_there_are():
     with pytest.raises(es.PolicyError, match="named 'kokos'; there are: kokkos, kokkos-2026"):
         es.MDRangePolicy((8, 8), tile="kokos", iterate="left")
-    with pytest.raises(es.PolicyError, match="'kokkos' has none for rank 1; give extents"):
+    with pytest.raises(
+        es.PolicyError, match="'kokkos' has none for stencils of rank 1; give extents"
+    ):
         es.MDRangePolicy((8,), tile="kokkos", iterate="left")
 
 
@@ -186,7 +188,9 @@ def test_tables_are_data_that_can_be_asked():
         ({"rank": 7}, "rank 7; expected 1 to 6"),
         ({"rank": 2, "iterate": "auto"}, "iterate='auto'; expected 'left' or 'right'"),
         ({"rank": 2, "access": "scatter"}, "access='scatter'; expected one of"),
-        ({"rank": 2, "extents": (1, 2, 3)}, r"extents \(1, 2, 3\); expected 2"),
+        ({"rank": 2, "extents": (1, 2, 3)}, r"extents \(1, 2, 3\); expected 2 integers"),
+        ({"rank": 2, "extents": 5}, "extents 5; expected 2 integers"),
+        ({"rank": 2, "extents": (-4, 2.5)}, r"extents \(-4, 2.5\); expected 2 integers"),
         ({"rank": 2, "table": "none of these"}, "No table of tiles is named"),
     ],
 )
@@ -196,9 +200,18 @@ def test_questions_that_have_no_answer(options, message):
 
 
 def test_a_table_has_as_many_extents_as_the_rank():
-    with pytest.raises(es.PolicyError, match=r"tile \(64, 4\) of rank 3; expected 3 extents"):
+    with pytest.raises(es.PolicyError, match=r"tile \(64, 4\) of rank 3; expected a tuple"):
         es.TileTable("mine", {"stencil": {3: (64, 4)}})
+    for wrong in ({2: (32.5, "a")}, {0: ()}, {7: (1,) * 7}, {2: 64}):
+        with pytest.raises(es.PolicyError, match="expected a tuple of as many integers"):
+            es.TileTable("mine", {"stencil": wrong})
+    with pytest.raises(es.PolicyError, match="expected a mapping of patterns"):
+        es.TileTable("mine", {"stream": (32, 4)})
     with pytest.raises(es.PolicyError, match="access pattern 'random'; expected one of"):
         es.TileTable("mine", {"random": {3: (64, 4, 1)}})
     with pytest.raises(es.PolicyError, match=r"per_thread \(0, 1\) of rank 2"):
         es.TileTable("mine", {}, {"stencil": {2: (0, 1)}})
+    with pytest.raises(es.PolicyError, match="gives a thread 64 calls; expected at most 16"):
+        es.TileTable("mine", {"stencil": {2: (64, 4)}}, {"stencil": {2: (8, 8)}})
+    with pytest.raises(es.PolicyError, match="entry for 'stencil' of rank 2, and tiles has none"):
+        es.TileTable("mine", {}, {"stencil": {2: (1, 2)}})

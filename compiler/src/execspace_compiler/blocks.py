@@ -134,9 +134,10 @@ def _per_thread(
     if len(given) == policy.rank and (policy.rank > 1 or given):
         return given
     fast_first = [1] * policy.rank
-    if given:
-        fast_first[1] = given[0]
-    elif not policy.tiled and _is_small(lowered.body):
+    if given:  # a number, for the dimension next to the fastest
+        order = index_order(lowered.body, lowered.spec)
+        return tuple(given[0] if d == order[-2] else 1 for d in range(policy.rank))
+    if not policy.tiled and _is_small(lowered.body):
         fast_first = list(table.find_per_thread(access.pattern, policy.rank))
     out = [1] * policy.rank
     for d, calls in zip(dims, fast_first, strict=True):
@@ -471,7 +472,8 @@ def tile_chooser(
             while prod(tile[part]) > limits.block[axis]:
                 _halve(tile, part)
         while prod(tile) > limits.threads:  # launch bounds, or a kernel of many registers
-            _halve(tile, slice(rank))
+            # The fastest dimension last, so that threads side by side stay so.
+            _halve(tile, slice(1, rank) if prod(tile[1:]) > 1 else slice(1))
         out = [1] * rank
         for d, extent in zip(dims, tile, strict=True):
             out[d] = extent

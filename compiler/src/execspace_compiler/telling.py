@@ -6,6 +6,7 @@ from execspace.tiles import TileTable
 
 from .access import access_of
 from .blocks import ALIGNED, Blocks, Geometry
+from .linear import Linear
 from .mapping import flattened, index_order
 from .pipeline import Lowered
 
@@ -22,6 +23,7 @@ def tell_threads(
     group: int,
     blocks: Blocks | None,
     shapes: Geometry | None,
+    linear: Linear | None,
     table: TileTable,
 ) -> list[str]:
     """Of a device with a thread for each call, or for a few.
@@ -32,9 +34,11 @@ def tell_threads(
     bounds : tuple of int
         As a plan's `launch` gets them.
     group : int
-        Threads of a block, where it is flat.
+        Threads of a block, where it is flat; else most of them in the usual text.
     blocks, shapes
         How it goes through the range in blocks, if it does.
+    linear : Linear, optional
+        What runs where Views lie in memory as calls are numbered.
     table : TileTable
         That of the space.
 
@@ -51,6 +55,11 @@ def tell_threads(
         lines = [f"flat: {calls} a thread, {group} threads a block ({seen})"]
         if policy.rank > 1:
             lines = [f"{lines[0]}, dimension {order[-1]} fastest", _SHAPES]
+        if linear is not None:
+            lines.append(
+                "the number of a call is the place of its elements (the text shown), if the range "
+                "begins at zeros and contiguous Views have its extents; else indices are computed"
+            )
         if policy.tiled:
             lines.append("the tile orders the calls; blocks of threads do not have its shape")
         return lines
@@ -66,13 +75,20 @@ def tell_threads(
         if along
     )
     tile = key[rank:] if blocks.tiled else shapes.tile_of(tuple(extents))
-    whose = "the policy's" if blocks.tiled else f"from table '{table.name}'"
+    own = table.find(access.pattern, rank) is not None
+    whose = (
+        "the policy's" if blocks.tiled else f"from table '{table.name}'" if own else "by default"
+    )
     lines = [
         f"blocks of {bx} x {by} x {bz} threads ({axes}), tile {tile} {whose}; grid of "
         f"{gx} x {gy} x {gz} blocks",
         f"calls of a thread: {blocks.calls}, by dimension {blocks.per_thread} ({seen})",
         _SHAPES,
     ]
+    if form & 2:
+        lines.append(
+            f"more than {group} threads a block: another text than the one shown, for more"
+        )
     if form & 1:
         lines.append("places of 64 bits, with the stride of the grid: the range exceeds its limits")
     return lines

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from .builtin_reducers import Sum
 from .captures import Scope
 from .errors import LaunchError
 from .kernel import Kernel, kernel_of
@@ -104,7 +105,7 @@ def explain(
         key, bounds = policy.key, policy.bounds
     else:
         key, bounds = policy_of(policy)
-    join = None if pattern == "for" else as_reducer("Sum" if reducer is None else reducer)
+    join = None if pattern == "for" else as_reducer(Sum if reducer is None else reducer)
     leading = key[0].rank + _LEADING[pattern]
     if join is not None and not isinstance(join, tuple) and join.array_shape is not None:
         leading += 1

@@ -248,6 +248,16 @@ def prepare(
     The Views of `out` are the last of `args`.
     """
     spec_policy, named = policy_key
+    if pattern == "scan" and spec_policy.tiled:
+        raise PolicyError(
+            f"Kernel '{kernel.name}': parallel_scan goes through the indices one after the other, "
+            f"so its policy cannot have a tile; leave out tile=."
+        )
+    if pattern != "for" and spec_policy.per_thread:
+        raise PolicyError(
+            f"Kernel '{kernel.name}': per_thread is an option of parallel_for; in "
+            f"parallel_{pattern} each thread has many calls anyhow. Leave it out."
+        )
     views = [a for a in args if isinstance(a, View)]
     space = implied_space(views) if named is None else named
     inputs = args[: len(args) - len(out)]

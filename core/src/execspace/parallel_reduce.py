@@ -189,16 +189,6 @@ def _launch(
         as_reducer(reducer)
         raise
     if plan is None:
-        if pattern == "scan" and policy_key[0].tiled:
-            raise PolicyError(
-                f"Kernel '{target.name}': parallel_scan goes through the indices one after the "
-                f"other, so its policy cannot have a tile; leave out tile=."
-            )
-        if policy_key[0].per_thread:
-            raise PolicyError(
-                f"Kernel '{target.name}': per_thread is an option of parallel_for; in "
-                f"parallel_{pattern} each thread has many calls anyhow. Leave it out."
-            )
         if pattern == "scan" and _joins_arrays(reducer):
             raise LaunchError(
                 f"Kernel '{target.name}': an array reduction, reducer={reducer!r}, cannot be "

@@ -20,7 +20,7 @@ from . import config, hookspecs, probing, profiling
 from .errors import PluginError, PluginWarning
 from .probing import described, probe
 from .space import API_VERSION, HealthCheck, ReducerEntry, SpaceEntry, ToolEntry
-from .tiles import TileTable
+from .tiles import RESERVED, TileTable
 
 if TYPE_CHECKING:
     from importlib import metadata
@@ -107,6 +107,11 @@ class Registry:
         """Raise PluginError if two tables replace that of one space."""
         taken = {t.space: t.name for t in self.tiles.values() if t.space}
         for table in new.values():
+            if table.name in RESERVED:
+                raise PluginError(
+                    f"plugin '{plugin}' registers tiles by the name '{table.name}', which those of "
+                    f"Kokkos have; choose another."
+                )
             if table.space in taken:
                 raise PluginError(
                     f"plugin '{plugin}' replaces the tiles of space '{table.space}' with table "

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 from .errors import PolicyError
 from .selection import resolve
 from .space import PolicySpec, policy_spec
-from .tiles import named_tile
+from .tiles import MOST_PER_THREAD, named_tile
 
 if TYPE_CHECKING:
     from .space import ExecutionSpace
 
 MAX_RANK = 6
-MOST_PER_THREAD = 16
 ITERATE = ("auto", "left", "right")
 
 
@@ -60,8 +59,9 @@ class RangePolicy:
     space : str or ExecutionSpace, optional
         Where to run; the default space if not given.
     launch_bounds : int, optional
-        No block of threads of a device is larger, so that its compiler may give each thread more
-        registers. Host spaces have no such blocks and take no notice.
+        No block of threads of a device is larger (of reductions and scans: or than 32), so that its
+        compiler may give each thread more registers. Host spaces have no such blocks and take no
+        notice.
 
     Raises
     ------
@@ -139,8 +139,9 @@ class MDRangePolicy:
         ``tile[d] * per_thread[d]`` elements. A number is for the dimension next to the fastest
         (of rank 1, for the only one). Host spaces, whose threads do whole rows, take no notice.
     launch_bounds : int, optional
-        No block of threads of a device is larger, so that its compiler may give each thread more
-        registers. A tile must not be larger. Host spaces take no notice beyond that.
+        No block of threads of a device is larger (of reductions and scans: or than 32), so that its
+        compiler may give each thread more registers. A tile must not be larger. Host spaces take
+        no notice beyond that.
     space : str or ExecutionSpace, optional
 
     Raises
@@ -149,7 +150,7 @@ class MDRangePolicy:
         If ranks differ or lie outside 1 to 6, an upper bound is below its lower one, an extent
         of `tile` or `per_thread` is not positive, a thread would have more than 16 calls, a tile
         exceeds `launch_bounds`, or an option is not known. At the launch: if the tile has more
-        elements than the device can have threads in a block.
+        elements than the device can have threads in a block, in all or along one of its axes.
 
     Notes
     -----
@@ -201,7 +202,9 @@ class MDRangePolicy:
         self.tile: tuple[int, ...] | None = None
         if isinstance(tile, str):
             extents = [b - a for a, b in zip(self.lower, self.upper, strict=True)]
-            self.tile = named_tile(tile, iterate, extents)
+            self.tile, calls = named_tile(tile, iterate, extents)
+            if per_thread is None and calls:
+                per_thread = calls
         elif tile is not None:
             self.tile = _integers(tile, "a tile extent")
             if len(self.tile) != rank or min(self.tile, default=0) < 1:

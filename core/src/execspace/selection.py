@@ -20,6 +20,7 @@ from .errors import PluginWarning, SpaceError, SpaceUnavailableError, UnknownSpa
 from .memory import HOST, MemorySpace
 from .probing import described, is_late
 from .space import ExecutionSpace, Probe
+from .tiles import warn_unused
 
 # Read directly by the launch path: the space of the innermost `use_space`, or None.
 CURRENT: ContextVar[ExecutionSpace | None] = ContextVar("execspace_current", default=None)
@@ -109,6 +110,7 @@ def space(name: str) -> ExecutionSpace:
                     f"Space '{name}' failed to start: its factory returned {made!r}, expected an "
                     f"execspace.ExecutionSpace."
                 )
+            warn_unused(made)
             _made[name] = made
         return _made[name]
 

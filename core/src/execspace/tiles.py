@@ -6,17 +6,19 @@ it, and tables that have a name can be asked for by it, those of Kokkos for comp
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING
 
-from .errors import PolicyError
+from .errors import PluginWarning, PolicyError
 
 if TYPE_CHECKING:
     from .space import ExecutionSpace
 
 ACCESS = ("stream", "stencil", "transpose", "gather")
+MOST_PER_THREAD = 16  # calls
 _MOST_DIMENSIONS = 6
 
 Tiles = Mapping[str, Mapping[int, tuple[int, ...]]]
@@ -46,7 +48,8 @@ class TileTable:
     Raises
     ------
     PolicyError
-        If a pattern is not known, or the number of extents is not the rank.
+        If a pattern is not known, extents are not as many integers as the rank, or a thread would
+        have more than 16 calls.
     """
 
     name: str
@@ -56,19 +59,42 @@ class TileTable:
     summary: str = ""
 
     def __post_init__(self) -> None:
-        for what, table, least in (("tile", self.tiles, 0), ("per_thread", self.per_thread, 1)):
-            for access, ranks in table.items():
-                if access not in ACCESS:
+        self._check("tile", self.tiles, 0)
+        self._check("per_thread", self.per_thread, 1)
+        for access, ranks in self.per_thread.items():
+            for rank, calls in ranks.items():
+                if prod(calls) > MOST_PER_THREAD:
                     raise PolicyError(
-                        f"TileTable '{self.name}': access pattern {access!r}; expected one of "
-                        f"{ACCESS}."
+                        f"TileTable '{self.name}': per_thread {calls} gives a thread {prod(calls)} "
+                        f"calls; expected at most {MOST_PER_THREAD}."
                     )
-                for rank, extents in ranks.items():
-                    if len(extents) != rank or min(extents) < least:
-                        raise PolicyError(
-                            f"TileTable '{self.name}': {what} {extents} of rank {rank}; expected "
-                            f"{rank} extents of at least {least}."
-                        )
+                if self.find(access, rank) is None:
+                    raise PolicyError(
+                        f"TileTable '{self.name}': per_thread has an entry for {access!r} of rank "
+                        f"{rank}, and tiles has none; give both."
+                    )
+
+    def _check(self, what: str, table: Tiles, least: int) -> None:
+        if not isinstance(table, Mapping) or not all(
+            isinstance(ranks, Mapping) for ranks in table.values()
+        ):
+            raise PolicyError(
+                f"TileTable '{self.name}': {what} {table!r}; expected a mapping of patterns to "
+                f"mappings of ranks to extents."
+            )
+        for access, ranks in table.items():
+            if access not in ACCESS:
+                raise PolicyError(
+                    f"TileTable '{self.name}': access pattern {access!r}; expected one of {ACCESS}."
+                )
+            for rank, extents in ranks.items():
+                fitting = rank in range(1, _MOST_DIMENSIONS + 1) and isinstance(extents, tuple)
+                if not fitting or len(extents) != rank or not _are_integers(extents, least):
+                    raise PolicyError(
+                        f"TileTable '{self.name}': {what} {extents!r} of rank {rank!r}; expected "
+                        f"a tuple of as many integers of at least {least}, and a rank of 1 to "
+                        f"{_MOST_DIMENSIONS}."
+                    )
 
     def find(self, access: str, rank: int) -> tuple[int, ...] | None:
         """Extents, the fastest first; None where nothing is tiled."""
@@ -77,6 +103,10 @@ class TileTable:
     def find_per_thread(self, access: str, rank: int) -> tuple[int, ...]:
         """Calls of one thread, the fastest dimension first."""
         return self.per_thread.get(access, {}).get(rank, (1,) * rank)
+
+
+def _are_integers(values: Sequence[object], least: int) -> bool:
+    return all(isinstance(v, int) and v >= least for v in values)
 
 
 def _all(tiles: Mapping[int, tuple[int, ...]]) -> Tiles:
@@ -118,6 +148,9 @@ _KOKKOS = (
 NO_TILES = TileTable("none", {}, summary="nothing is tiled")
 
 
+RESERVED = frozenset(t.name for t in (*_KOKKOS, NO_TILES))
+
+
 def tile_tables() -> dict[str, TileTable]:
     """Tables that have a name: those of Kokkos, and those that plugins registered."""
     from .plugins import registry  # which imports the records of plugins, this one among them
@@ -141,12 +174,29 @@ def table_named(name: str) -> TileTable:
 
 
 def table_of(space: ExecutionSpace) -> TileTable:
-    """The table of a space: its own, or that of a plugin which replaces it."""
+    """The table of a space: its own, or that of a plugin which replaces it; maybe `NO_TILES`."""
     from .plugins import registry
 
+    if space.tiles is NO_TILES:  # it takes tiles from policies only
+        return NO_TILES
     name = space.name.partition(":")[0]
     replaced = (t for t in registry().tiles.values() if t.space == name)
     return next(replaced, space.tiles)
+
+
+def warn_unused(space: ExecutionSpace) -> None:
+    """Warn of a table for a space that takes none; once, when the space is made."""
+    from .plugins import registry
+
+    name = space.name.partition(":")[0]
+    for table in registry().tiles.values():
+        if table.space == name and space.tiles is NO_TILES:
+            warnings.warn(
+                f"Table of tiles '{table.name}' is for space '{name}', which tiles nothing unless "
+                f"a policy says so: the table has no effect there.",
+                PluginWarning,
+                stacklevel=3,
+            )
 
 
 def by_dimension(fast_first: Sequence[int], iterate: str) -> tuple[int, ...]:
@@ -154,8 +204,12 @@ def by_dimension(fast_first: Sequence[int], iterate: str) -> tuple[int, ...]:
     return tuple(fast_first) if iterate == "left" else tuple(reversed(fast_first))
 
 
-def named_tile(name: str, iterate: str, extents: Sequence[int]) -> tuple[int, ...]:
-    """Tile of a range from the table of that name, by dimension.
+def named_tile(
+    name: str, iterate: str, extents: Sequence[int]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Tile of a range and calls of a thread, by dimension, from the table of that name.
+
+    They are those of stencils. No calls: one in each dimension.
 
     Raises
     ------
@@ -171,9 +225,13 @@ def named_tile(name: str, iterate: str, extents: Sequence[int]) -> tuple[int, ..
         )
     found = table.find("stencil", rank)
     if found is None:
-        raise PolicyError(f"Table of tiles '{name}' has none for rank {rank}; give extents.")
+        raise PolicyError(
+            f"Table of tiles '{name}' has none for stencils of rank {rank}; give extents."
+        )
     tile = by_dimension(found, iterate)
-    return tuple(t or max(1, n) for t, n in zip(tile, extents, strict=True))
+    calls = by_dimension(table.find_per_thread("stencil", rank), iterate)
+    whole = tuple(t or max(1, n) for t, n in zip(tile, extents, strict=True))
+    return whole, calls if prod(calls) > 1 else ()
 
 
 def fitted(tile: Sequence[int], extents: Sequence[int]) -> tuple[int, ...]:
@@ -272,15 +330,17 @@ def default_tile(
         raise PolicyError(f"default_tile: iterate={iterate!r}; expected 'left' or 'right'.")
     if access not in ACCESS:
         raise PolicyError(f"default_tile: access={access!r}; expected one of {ACCESS}.")
-    whole = (1 << 30,) * rank if extents is None else tuple(extents)
-    if len(whole) != rank:
-        raise PolicyError(f"default_tile: extents {whole}; expected {rank}.")
+    whole = (1 << 30,) * rank if extents is None else extents
+    if not isinstance(whole, Sequence) or len(whole) != rank or not _are_integers(whole, 0):
+        raise PolicyError(
+            f"default_tile: extents {extents!r}; expected {rank} integers of at least 0."
+        )
     if table is not None:
         found = table_named(table).find(access, rank)
         if found is None:
             return None
         tile = by_dimension(found, iterate)
-        return tuple(t or n for t, n in zip(tile, whole, strict=True))
+        return tuple(t or max(1, n) for t, n in zip(tile, whole, strict=True))
     from .selection import default_space, resolve  # which import the contract, and so this module
 
     target = default_space() if space is None else resolve(space)

@@ -67,7 +67,7 @@ class CudaPlan:
         launch = self._launcher
         return tell_threads(
             self.lowered, bounds, group=launch.group, blocks=launch.blocks, shapes=launch.shapes,
-            table=table_of(self.space),
+            linear=launch.linear, table=table_of(self.space),
         )  # fmt: skip
 
     @property

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import prod
 from threading import Lock
 from typing import Any
 from weakref import ref
@@ -15,7 +16,7 @@ from weakref import ref
 import numpy as np
 import pyopencl as cl
 
-from execspace import HOST, Kernel, LaunchSpec, profiling
+from execspace import HOST, Kernel, LaunchSpec, PolicyError, profiling
 from execspace.reducer import flattened
 from execspace.tiles import table_of
 from execspace_compiler.assertions import failure
@@ -67,7 +68,7 @@ class OpenCLPlan:
             return tell_rows(self.lowered)
         return tell_threads(
             self.lowered, bounds, group=launch.group, blocks=launch.blocks, shapes=launch.shapes,
-            table=table_of(self.space),
+            linear=launch.linear, table=table_of(self.space),
         )  # fmt: skip
 
     @property
@@ -157,7 +158,7 @@ class _Launch:
         self.blocks = blocks_of(lowered, table_of(space)) if space.flat else None
         self.group = space.group if self.reduces else _GROUP if space.flat else 1
         bounds = lowered.spec.policy.launch_bounds or self.group
-        while self.group > max(bounds, 1):
+        while self.group > max(bounds, 32 if self.reduces else 1):
             self.group //= 2
         self.disjoint = bool(written_pairs(lowered))
         self.programs: dict[Variant, _Program] = {}
@@ -222,11 +223,20 @@ class _Launch:
                 program = self.program(variant)
                 if self.reduces:
                     return self._reduce(program, units, record, buffers)
+                if size is not None and prod(size[1]) > program.largest:
+                    self._refuse_size(size, program)
                 if units:
                     program.enqueue(self.queue, 0, record, buffers, size or self.sizes(units))
                 return None
         except cl.Error as error:
             raise self._failed(error) from error
+
+    def _refuse_size(self, size: Size, program: _Program) -> None:
+        """For a text of which a group may have fewer work-items than of the usual one."""
+        raise PolicyError(
+            f"Kernel '{self.name}': a block of {prod(size[1])} threads, for this range and these "
+            f"Views this device launches it with at most {program.largest}. Give a smaller tile."
+        )
 
     def _failed(self, error: cl.Error) -> Exception:
         return driver_error(f"Kernel '{self.name}'", self.space.found, error)

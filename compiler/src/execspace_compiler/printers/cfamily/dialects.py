@@ -36,7 +36,7 @@ class Dialect:
         Expressions for the work-item's place.
     group_place, local_place, group_extent, groups_extent : str
         The place of the group in the grid and of the work-item in the group, and the extents of
-        both, along an axis: forms of `axis`, a letter, and `n`, its number.
+        both, along an axis: forms of `axis`, a letter, and `n`, its number. For walks in blocks.
     barrier : str
         Statement: all work-items of the group, memory of the group and of the device.
     fence : str
@@ -95,10 +95,6 @@ class Dialect:
     group_size: str
     groups: str
     item_id: str
-    group_place: str
-    local_place: str
-    group_extent: str
-    groups_extent: str
     barrier: str
     fence: str
     math: Mapping[str, str]
@@ -106,6 +102,10 @@ class Dialect:
     bits: Mapping[str, str]
     atomics: Mapping[tuple[str, str], str] = field(default_factory=dict)
     printf_long: str = "l"
+    group_place: str = ""
+    local_place: str = ""
+    group_extent: str = ""
+    groups_extent: str = ""
     vector_join: str = ""
     high_product: str = ""
     addresses: bool = False

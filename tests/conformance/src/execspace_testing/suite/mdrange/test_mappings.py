@@ -99,7 +99,7 @@ def test_stencils_of_any_extents(space, layout):
         stencil(space, nine_points, shape, layout)
 
 
-def test_an_empty_range_of_a_stencil(space):
+def test_a_stencil_over_no_points(space):
     a = es.View((5, 5), space=space)
     es.parallel_for(es.MDRangePolicy((1, 3), (4, 3), space=space), five_points, a, a)
     assert not staged.fetch(a).any()
