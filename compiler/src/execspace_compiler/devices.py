@@ -18,7 +18,8 @@ from .mapping import index_order, scales_of, work_function
 from .pipeline import Lowered, argument_type
 from .printers.cfamily.dialects import Dialect
 from .printers.cfamily.entries import Entries, Entry
-from .printers.cfamily.printer import CPrinter, has_long_offset
+from .printers.cfamily.expressions import has_long_offset
+from .printers.cfamily.printer import CPrinter
 from .types import ViewTy
 
 
