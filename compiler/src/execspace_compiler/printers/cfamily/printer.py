@@ -16,8 +16,6 @@ from .atomics import atomic_lines
 from .expressions import ExpressionPrinter
 from .spelling import c_string, joined_variable, used_variables
 
-VERSION = "1"  # part of every cache key; raise it when the text for the same IR changes
-
 
 class CPrinter(ExpressionPrinter):
     """Prints the functions of a module in a dialect."""
