@@ -388,23 +388,20 @@ class Geometry(dict[tuple[int, ...], Launch]):
         if len(self) >= self.most:
             self.clear()
         blocks = self.blocks
-        rank, dims = blocks.rank, blocks.dims
+        rank = blocks.rank
         extents = key[:rank]
-        along_x = dims[0]
-        if blocks.tiled:
-            tile, before = key[rank:], 0
-        else:
-            # Blocks begin where rows of an array do, or lines of the cache in them.
-            tile, before = self.tile_of(extents), key[rank]
-            if tile[along_x] % ALIGNED or not extents[along_x]:
-                before = 0
+        along_x = blocks.dims[0]
+        tile = self.tile(key)
+        # Blocks of our own begin where rows of an array do, or lines of the cache in them.
+        before = 0 if blocks.tiled else key[rank]
+        if tile[along_x] % ALIGNED or not extents[along_x]:
+            before = 0
         threads = self._threads(tile)
         counts = self._counts(extents, tile, before)
         few = self._counts(extents, tile, 0)[along_x]
         if few < min(_FEW, counts[along_x]):  # one more would cost more than it gains
             before, counts = 0, self._counts(extents, tile, 0)
-        grid = [counts[d] for d in dims[:2]] + [1] * (2 - len(dims[:2]))
-        grid.append(prod(counts[d] for d in dims[2:]))
+        grid = self._along_axes(counts)
         wide = any(g > most for g, most in zip(grid, self.limits.grid, strict=True))
         wide = wide or any(n >= _MOST for n in (*extents, *grid))
         if wide and before:
@@ -424,6 +421,24 @@ class Geometry(dict[tuple[int, ...], Launch]):
         made = self[key] = (form, *taken, *threads, *numbers)
         return made
 
+    def key_of(self, bounds: Sequence[int]) -> tuple[int, ...]:
+        """The key of a range, from bounds as a plan's `launch` gets them."""
+        rank = self.blocks.rank
+        extents = (b - a for a, b in zip(bounds[:rank], bounds[rank : 2 * rank], strict=True))
+        if self.blocks.tiled:
+            return (*extents, *bounds[2 * rank :])
+        return (*extents, bounds[self.blocks.dims[0]] & (ALIGNED - 1))
+
+    def tile(self, key: tuple[int, ...]) -> tuple[int, ...]:
+        """The tile of a range: the policy's, or what the space chooses."""
+        rank = self.blocks.rank
+        return key[rank:] if self.blocks.tiled else self.tile_of(key[:rank])
+
+    def _along_axes(self, values: Sequence[int]) -> list[int]:
+        """Numbers of the dimensions together along x, y and z."""
+        dims = self.blocks.dims
+        return [prod(values[d] for d in part) for part in (dims[:1], dims[1:2], dims[2:])]
+
     def _counts(self, extents: Sequence[int], tile: Sequence[int], before: int) -> list[int]:
         """Blocks along each dimension."""
         whole = list(extents)
@@ -434,8 +449,7 @@ class Geometry(dict[tuple[int, ...], Launch]):
     def _threads(self, tile: tuple[int, ...]) -> list[int]:
         """Threads of a block along x, y and z."""
         dims, most = self.blocks.dims, self.limits
-        out = [tile[d] for d in dims[:2]] + [1] * (2 - len(dims[:2]))
-        out.append(prod(tile[d] for d in dims[2:]))
+        out = self._along_axes(tile)
         if prod(out) > most.threads:
             raise PolicyError(
                 f"Kernel '{self.kernel}': tile {tile} has {prod(out)} elements, one for each "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from execspace.tiles import TileTable
 
 from .access import access_of
-from .blocks import ALIGNED, Blocks, Geometry
+from .blocks import Blocks, Geometry
 from .linear import Linear
 from .mapping import flattened, index_order
 from .pipeline import Lowered
@@ -64,23 +64,19 @@ def tell_threads(
             lines.append("the tile orders the calls; blocks of threads do not have its shape")
         return lines
     rank, dims = policy.rank, blocks.dims
-    extents = [b - a for a, b in zip(bounds[:rank], bounds[rank : 2 * rank], strict=True)]
-    key = (*extents, *bounds[2 * rank :])
-    if not blocks.tiled:
-        key = (*extents, bounds[dims[0]] & (ALIGNED - 1))
+    key = shapes.key_of(bounds)
     form, gx, gy, gz, bx, by, bz, *_ = shapes[key]
     axes = ", ".join(
         f"{axis}: dimension{'s' if len(along) > 1 else ''} {' '.join(map(str, along))}"
         for axis, along in zip("xyz", (dims[:1], dims[1:2], dims[2:]), strict=True)
         if along
     )
-    tile = key[rank:] if blocks.tiled else shapes.tile_of(tuple(extents))
     own = table.find(access.pattern, rank) is not None
     whose = (
         "the policy's" if blocks.tiled else f"from table '{table.name}'" if own else "by default"
     )
     lines = [
-        f"blocks of {bx} x {by} x {bz} threads ({axes}), tile {tile} {whose}; grid of "
+        f"blocks of {bx} x {by} x {bz} threads ({axes}), tile {shapes.tile(key)} {whose}; grid of "
         f"{gx} x {gy} x {gz} blocks",
         f"calls of a thread: {blocks.calls}, by dimension {blocks.per_thread} ({seen})",
         _SHAPES,
