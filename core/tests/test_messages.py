@@ -154,7 +154,7 @@ MESSAGES = {
     "no policy": (
         lambda: es.parallel_for(3.0, lambda i: None),
         es.PolicyError,
-        "3.0 is no policy; expected an integer, es.RangePolicy or es.MDRangePolicy.",
+        "3.0 is no policy; expected an integer, es.RangePolicy, es.MDRangePolicy or es.TeamPolicy.",
     ),
     "no reducer of that name": (
         lambda: es.parallel_reduce(3, lambda i: i, reducer="median"),

@@ -297,6 +297,10 @@ def constant_tag(value: Any) -> object:
         return kind, value.tobytes()
     if isinstance(value, tuple):
         return (tuple, *map(constant_tag, value))
+    if getattr(value, "kind", None) == "custom" and callable(getattr(value, "join", None)):
+        from .reducer import reducer_key  # which needs this module
+
+        return reducer_key(value)
     if isinstance(value, type | np.dtype | ModuleType | BuiltinFunctionType):
         return value
     scope = None if _is_library_function(value) else scope_of(value)

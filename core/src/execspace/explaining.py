@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from .builtin_reducers import Sum
 from .captures import Scope
@@ -13,6 +13,7 @@ from .kernel import Kernel, kernel_of
 from .parallel import INT_KEY, as_arguments, policy_of, prepare
 from .policy import MDRangePolicy, Policy, RangePolicy
 from .reducer import as_reducer
+from .teams import TeamPolicy
 from .view import View
 
 _LEADING = {"for": 0, "reduce": 0, "scan": 2}
@@ -58,7 +59,7 @@ class Explanation:
 
 
 def explain(
-    policy: int | Policy,
+    policy: int | Policy | TeamPolicy,
     kernel: Kernel | Scope | Callable[..., Any],
     /,
     *args: Any,
@@ -93,15 +94,43 @@ def explain(
     >>> found.pattern, found.arguments
     ('reduce', ('float64[1,right]@host',))
     """
+    found = planned(policy, kernel, args, pattern, reducer, out)
+    plan = found.plan
+    types = tuple(str(t) for t in plan.spec.arguments) if hasattr(plan, "spec") else ()
+    mapping = tuple(plan.mapping(found.bounds)) if hasattr(plan, "mapping") else ()
+    return Explanation(
+        found.kernel, plan.space.name, found.pattern, types, mapping, getattr(plan, "source", ""),
+        getattr(plan, "figures", {}),
+    )  # fmt: skip
+
+
+class Planned(NamedTuple):
+    """The plan that a launch would use, and what else of the launch was found out."""
+
+    plan: Any
+    kernel: str
+    pattern: str
+    bounds: tuple[int, ...]
+
+
+def planned(
+    policy: Any,
+    kernel: Any,
+    args: tuple[Any, ...],
+    pattern: str,
+    reducer: Any,
+    out: Any = None,
+) -> Planned:
+    """Prepare the plan of a launch without launching it; parameters and errors of `explain`."""
     if pattern not in _LEADING:
-        raise LaunchError(f"explain: pattern={pattern!r}; expected 'for', 'reduce' or 'scan'.")
+        raise LaunchError(f"pattern={pattern!r}; expected 'for', 'reduce' or 'scan'.")
     if pattern == "for" and reducer is not None:
         pattern = "reduce"
     target, scope = (kernel, kernel.scope) if type(kernel) is Kernel else kernel_of(kernel)
     if type(policy) is int:
         key: Any = INT_KEY
         bounds: tuple[int, ...] = (0, policy)
-    elif type(policy) is RangePolicy or type(policy) is MDRangePolicy:
+    elif type(policy) is RangePolicy or type(policy) is MDRangePolicy or type(policy) is TeamPolicy:
         key, bounds = policy.key, policy.bounds
     else:
         key, bounds = policy_of(policy)
@@ -117,9 +146,4 @@ def explain(
     views = () if out is None else out if isinstance(out, tuple) else (out,)
     whole = (*plain, *target.environment(scope)[1], *views)
     plan = prepare(pattern, key, target, scope, whole, join, views)
-    types = tuple(str(t) for t in plan.spec.arguments) if hasattr(plan, "spec") else ()
-    mapping = tuple(plan.mapping(bounds)) if hasattr(plan, "mapping") else ()
-    return Explanation(
-        target.name, plan.space.name, pattern, types, mapping, getattr(plan, "source", ""),
-        getattr(plan, "figures", {}),
-    )  # fmt: skip
+    return Planned(plan, target.name, pattern, bounds)

@@ -27,6 +27,7 @@ from .kernel import Kernel, kernel_of
 from .policy import MDRangePolicy, Policy, RangePolicy
 from .reducer import Reducer, reducer_captures
 from .space import ExecutionSpace, LaunchSpec, policy_spec
+from .teams import Nested, TeamPolicy, check_teams, run_nested
 from .view import View
 
 INT_KEY = (policy_spec("range", 1), None)
@@ -35,7 +36,7 @@ SCALAR_TAGS: dict[Any, ArgType] = dict(SCALAR_TYPES)
 
 
 def parallel_for(
-    policy: int | Policy,
+    policy: int | Policy | TeamPolicy | Nested,
     kernel: Kernel | Scope | Callable[..., Any],
     /,
     *args: Any,
@@ -45,11 +46,13 @@ def parallel_for(
 
     Parameters
     ----------
-    policy : int, RangePolicy or MDRangePolicy
+    policy : int, RangePolicy, MDRangePolicy or TeamPolicy
         An integer `n` means `RangePolicy(0, n)`. Without a space of its own it runs on the
-        default space.
+        default space. Within a kernel for teams it may be a nested range such as
+        `TeamThreadRange`, whose label nobody sees.
     kernel : Kernel or function
-        Called as ``kernel(i, ..., *args)`` with one index for each rank of the policy.
+        Called as ``kernel(i, ..., *args)`` with one index for each rank of the policy; with a
+        TeamPolicy as ``kernel(team, *args)``, by each thread of each team, see `TeamMember`.
     *args : View, array or number
         Arrays of other libraries are used in place, without a copy: see `view_of`.
     label : str, optional
@@ -76,8 +79,11 @@ def parallel_for(
             raise PolicyError(f"parallel_for over {policy} indices; expected 0 or more.")
         policy_key: Any = INT_KEY
         bounds: tuple[int, ...] = (0, policy)
-    elif type(policy) is RangePolicy or type(policy) is MDRangePolicy:
+    elif type(policy) is RangePolicy or type(policy) is MDRangePolicy or type(policy) is TeamPolicy:
         policy_key, bounds = policy.key, policy.bounds
+    elif isinstance(policy, Nested):  # in a kernel that plain Python runs
+        run_nested("for", policy, kernel, args)
+        return None
     else:
         policy_key, bounds = policy_of(policy)
     if target.statics:
@@ -149,7 +155,8 @@ def policy_of(policy: Any) -> tuple[Any, tuple[int, ...]]:
         n = operator.index(policy)
     except TypeError:
         raise PolicyError(
-            f"{policy!r} is no policy; expected an integer, es.RangePolicy or es.MDRangePolicy."
+            f"{policy!r} is no policy; expected an integer, es.RangePolicy, es.MDRangePolicy or "
+            f"es.TeamPolicy."
         ) from None
     p = RangePolicy(n)
     return p.key, p.bounds
@@ -275,6 +282,8 @@ def prepare(
         reducer=reducer,
         out=tuple(v.type for v in out),
     )
+    if spec_policy.kind == "team":
+        check_teams(kernel.name, spec, space)
     spec = replace(spec, bound=kernel.bound(scope, spec.leading + explicit))
     source = Kernel(
         without_views(scope.fn), fma=kernel.fma, fastmath=kernel.fastmath, name=kernel.name,

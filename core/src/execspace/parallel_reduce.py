@@ -21,13 +21,14 @@ from .parallel import (
 )
 from .policy import MDRangePolicy, Policy, RangePolicy
 from .reducer import Reducer, as_reducer, reducer_key
+from .teams import Nested, TeamPolicy, run_nested
 from .view import View
 
 _current = selection.CURRENT.get
 
 
 def parallel_reduce(
-    policy: int | Policy,
+    policy: int | Policy | TeamPolicy | Nested,
     kernel: Kernel | Scope | Callable[..., Any],
     /,
     *args: Any,
@@ -41,8 +42,9 @@ def parallel_reduce(
     ----------
     policy, kernel, *args, label
         As for `parallel_for`; the kernel returns its contribution: a number or whatever the
-        reducer joins. For an array reduction (``es.Sum(shape=4)``) it gets an array after its
-        indices and joins into that instead.
+        reducer joins. Of a kernel for teams it counts once for each team. For an array reduction
+        (``es.Sum(shape=4)``) it gets an array after its indices and joins into that instead;
+        teams cannot do that.
     reducer : Reducer, class, name, or tuple of them, default Sum
         How contributions are joined. `Sum` and `Prod` join integers in 64 bits and floats
         in float64 unless told otherwise (``es.Sum(dtype=es.float32)``). With a tuple of
@@ -82,7 +84,7 @@ def parallel_reduce(
 
 
 def parallel_scan(
-    policy: int | Policy,
+    policy: int | Policy | TeamPolicy | Nested,
     kernel: Kernel | Scope | Callable[..., Any],
     /,
     *args: Any,
@@ -94,9 +96,10 @@ def parallel_scan(
 
     Parameters
     ----------
-    policy : int, RangePolicy or MDRangePolicy
+    policy : int, RangePolicy, MDRangePolicy or TeamPolicy
         Indices of an MDRangePolicy come in rank order: the last one fastest, unless
-        ``iterate="left"``. It cannot be tiled.
+        ``iterate="left"``. It cannot be tiled. Teams come in the order of their league ranks.
+        Within a kernel for teams it may be a nested range of one dimension.
     kernel : Kernel or function
         Called as ``kernel(i, ..., prefix, final, *args)``. It returns its contribution.
         `prefix` is what all indices before this one contributed, joined; but only where
@@ -153,8 +156,10 @@ def _launch(
             raise PolicyError(f"{_EVENTS[pattern]} over {policy} indices; expected 0 or more.")
         policy_key: Any = INT_KEY
         bounds: tuple[int, ...] = (0, policy)
-    elif type(policy) is RangePolicy or type(policy) is MDRangePolicy:
+    elif type(policy) is RangePolicy or type(policy) is MDRangePolicy or type(policy) is TeamPolicy:
         policy_key, bounds = policy.key, policy.bounds
+    elif isinstance(policy, Nested):  # in a kernel that plain Python runs
+        return run_nested(pattern, policy, kernel, args, reducer, out)
     else:
         policy_key, bounds = policy_of(policy)
     if target.statics:

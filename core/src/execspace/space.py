@@ -31,9 +31,9 @@ class PolicySpec:
     Attributes
     ----------
     kind : str
-        ``"range"`` or ``"mdrange"``.
+        ``"range"``, ``"mdrange"`` or ``"team"``.
     rank : int
-        Number of indices that the kernel receives (1 for a range).
+        Number of indices that the kernel receives (1 for a range). For teams 1: the handle.
     iterate : str
         ``"auto"``, ``"left"`` (first index fastest) or ``"right"`` (last index fastest).
     tiled : bool
@@ -45,6 +45,9 @@ class PolicySpec:
         the fastest (of rank 1: for that one). Empty: the space decides. Hosts take no notice.
     launch_bounds : int
         No block of threads is larger; 0: the space decides. Hosts take no notice.
+    team_size, vector_length, chunk_size : int
+        Of teams: threads of a team, lanes of a thread, teams that one unit (a block of threads
+        of a device, a thread of a host) gets together; 0: the space decides.
     """
 
     kind: str
@@ -54,6 +57,9 @@ class PolicySpec:
     nonnegative: bool = True
     per_thread: tuple[int, ...] = ()
     launch_bounds: int = 0
+    team_size: int = 0
+    vector_length: int = 0
+    chunk_size: int = 0
 
 
 @cache
@@ -65,9 +71,15 @@ def policy_spec(
     nonnegative: bool = True,
     per_thread: tuple[int, ...] = (),
     launch_bounds: int = 0,
+    team_size: int = 0,
+    vector_length: int = 0,
+    chunk_size: int = 0,
 ) -> PolicySpec:
     """The one PolicySpec of these values."""
-    return PolicySpec(kind, rank, iterate, tiled, nonnegative, per_thread, launch_bounds)
+    return PolicySpec(
+        kind, rank, iterate, tiled, nonnegative, per_thread, launch_bounds, team_size,
+        vector_length, chunk_size,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +134,8 @@ class LaunchSpec:
     def leading(self) -> int:
         """Number of parameters that the kernel has before those of the arguments.
 
-        Its indices; then the array of an array reduction; or the prefix and whether this is
-        the final pass of a scan.
+        Its indices, or the handle of its team; then the array of an array reduction; or the
+        prefix and whether this is the final pass of a scan.
         """
         more = 2 if self.pattern == "scan" else 0 if self.array_shape is None else 1
         return self.policy.rank + more
@@ -134,7 +146,8 @@ class Plan(Protocol):
 
     For `explain` it may have `spec`, `source` (the generated text), `figures` (name of each
     compiled function -> what is known of it, in numbers) and ``mapping(bounds)`` (lines that say
-    how it goes through a range, and why).
+    how it goes through a range, and why). A plan of a TeamPolicy has a method
+    ``team_sizes() -> TeamSizes``: what was chosen, and how large a team could be.
     """
 
     @property
@@ -146,10 +159,52 @@ class Plan(Protocol):
         """The hot path, ``launch(bounds, args)``: nothing but packing and launching.
 
         `bounds` are the lower bounds, the upper bounds, and the tile extents if the policy is
-        tiled. `args` are Views and numbers as typed in `LaunchSpec.arguments`, then those of
-        `out`. Returns None, or for a reduction or scan without `out` (blocking) the joined
-        value: what `Reducer.as_result` makes of it, for several reducers a tuple of such.
+        tiled; of teams ``(0, league_size)``. `args` are Views and numbers as typed in
+        `LaunchSpec.arguments`, then those of `out`. Returns None, or for a reduction or scan
+        without `out` (blocking) the joined value: what `Reducer.as_result` makes of it, for
+        several reducers a tuple of such.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class TeamSizes:
+    """What a plan of a TeamPolicy chose.
+
+    Attributes
+    ----------
+    team_size, vector_length, chunk_size : int
+        As in `PolicySpec`, but none is 0.
+    team_size_max : int
+        Threads of the largest team that this kernel could have on this space with this vector
+        length.
+    """
+
+    team_size: int
+    vector_length: int
+    chunk_size: int
+    team_size_max: int
+
+
+@dataclass(frozen=True, slots=True)
+class TeamLimits:
+    """How large teams can be on a space, whatever the kernel.
+
+    Attributes
+    ----------
+    team_size_max : int
+        Threads of a team.
+    vector_length_max : int
+        Lanes of a thread.
+    threads_max : int
+        Lanes of a whole team: ``team_size * vector_length``.
+    scratch : (int, int)
+        Bytes that a team may have at level 0 (small and fast) and at level 1.
+    """
+
+    team_size_max: int
+    vector_length_max: int
+    threads_max: int
+    scratch: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +298,18 @@ class ReportsThreads(Protocol):
     """A host-parallel space that can say which threading runtime it really uses."""
 
     def threading_runtime(self) -> str: ...
+
+
+@runtime_checkable
+class SupportsTeams(Protocol):
+    """A space that compiles kernels for a TeamPolicy; elsewhere such a launch raises PolicyError.
+
+    What exceeds `team_limits` is refused before anything is compiled. What only the kernel can
+    tell (its scratch memory, its registers) `compile` checks and refuses with PolicyError.
+    """
+
+    def team_limits(self) -> TeamLimits:
+        """How large teams can be; asked at each compilation, so it should be cheap."""
 
 
 @runtime_checkable

@@ -1,0 +1,514 @@
+"""Policies of teams: the league of teams that a kernel is launched with, and ranges within it.
+
+The latter are words of kernels, which plain Python understands, too: a kernel that is called
+directly with a `TeamMember` (team_words.py) loops over them. Compilers know them by identity.
+"""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .errors import LaunchError, PluginError, PolicyError
+from .policy import MAX_RANK, _integer, _launch_bounds, _where
+from .selection import default_space, resolve
+from .space import LaunchSpec, PolicySpec, SupportsTeams, TeamLimits, TeamSizes, policy_spec
+from .team_words import TeamMember, total_of
+
+if TYPE_CHECKING:
+    from .space import ExecutionSpace
+
+
+class TeamPolicy:
+    """A league of teams of threads; the kernel is called by each thread of each team.
+
+    Parameters
+    ----------
+    league_size : int
+        Number of teams.
+    team_size : int or "auto"
+        Threads of a team. "auto": the space chooses by what the kernel does.
+    vector_length : int or "auto"
+        Lanes of a thread, a power of two. Devices split ranges over them, such as
+        ThreadVectorRange. On hosts the number changes nothing but names how many lanes you think
+        of: there compilers make vector instructions of loops over a ThreadVectorRange themselves.
+    chunk_size : int or "auto"
+        So many teams are put onto one unit: into one block of threads of a device; on hosts a
+        thread is handed so many together.
+    launch_bounds : int, optional
+        No block of threads of a device is larger, so that its compiler may give each thread more
+        registers. A team, ``team_size * vector_length``, must fit. Host spaces take no notice
+        beyond that.
+    space : str or ExecutionSpace, optional
+        Where to run; the default space if not given.
+
+    Raises
+    ------
+    PolicyError
+        If a number is no integer, `league_size` is negative, another number is less than 1,
+        `vector_length` is no power of two, or a team exceeds `launch_bounds`. At the launch: if
+        the space has no teams, or none so large.
+
+    Notes
+    -----
+    The kernel gets the handle of its team in place of an index, see `TeamMember`. Scratch memory
+    has no size here: the compiler finds it in the kernel. Kokkos rounds a vector length that is
+    no power of two down without a word. Kokkos:
+    https://kokkos.org/kokkos-core-wiki/API/core/policies/TeamPolicy.html
+
+    Examples
+    --------
+    >>> import execspace as es
+    >>> es.TeamPolicy(1000, 128)
+    TeamPolicy(1000, 128)
+    >>> es.TeamPolicy(1000, vector_length=8, launch_bounds=256)
+    TeamPolicy(1000, 'auto', 8, launch_bounds=256)
+    """
+
+    __slots__ = (
+        "bounds", "chunk_size", "key", "launch_bounds", "league_size", "space", "team_size",
+        "vector_length",
+    )  # fmt: skip
+
+    bounds: tuple[int, ...]
+    key: tuple[PolicySpec, ExecutionSpace | None]
+    space: ExecutionSpace | None
+
+    def __init__(
+        self,
+        league_size: int,
+        team_size: int | str = "auto",
+        vector_length: int | str = "auto",
+        *,
+        chunk_size: int | str = "auto",
+        launch_bounds: int | None = None,
+        space: str | ExecutionSpace | None = None,
+    ) -> None:
+        self.league_size = _integer(league_size, "TeamPolicy: league_size")
+        if self.league_size < 0:
+            raise PolicyError(f"TeamPolicy: league_size={self.league_size}; expected 0 or more.")
+        threads = _size("team_size", team_size)
+        lanes = _size("vector_length", vector_length)
+        chunk = _size("chunk_size", chunk_size)
+        if lanes & (lanes - 1):
+            below = 1 << (lanes.bit_length() - 1)
+            raise PolicyError(
+                f"TeamPolicy: vector_length={lanes}; expected a power of two, such as {below} or "
+                f"{2 * below}."
+            )
+        most = _launch_bounds(launch_bounds, "TeamPolicy")
+        least = (threads or 1) * (lanes or 1)
+        if most and least > most:
+            raise PolicyError(
+                f"TeamPolicy: a team of {threads or 1} x {lanes or 1} lanes has {least}, and "
+                f"launch_bounds={most} allows {most}; give a smaller team_size or vector_length."
+            )
+        self.team_size: int | str = threads or "auto"
+        self.vector_length: int | str = lanes or "auto"
+        self.chunk_size: int | str = chunk or "auto"
+        self.launch_bounds = launch_bounds
+        self.space = None if space is None else resolve(space)
+        self.bounds = (0, self.league_size)
+        spec = policy_spec(
+            "team", 1, launch_bounds=most, team_size=threads, vector_length=lanes, chunk_size=chunk
+        )
+        self.key = (spec, self.space)
+
+    def team_size_max(
+        self, kernel: Any, /, *args: Any, pattern: str = "for", reducer: Any = None
+    ) -> int:
+        """Threads of the largest team that a launch of a kernel could have, by its resources.
+
+        Parameters
+        ----------
+        kernel, *args
+            As for `parallel_for`. The kernel is compiled, but not launched.
+        pattern : {"for", "reduce", "scan"}, default "for"
+        reducer
+            As for `parallel_reduce`; given one, the pattern "for" means "reduce".
+
+        Returns
+        -------
+        int
+            With the policy's vector length; its own team size has no influence.
+
+        Raises
+        ------
+        KernelSyntaxError, KernelTypeError, LaunchError, SpaceAccessError, PolicyError
+            As the launch would.
+        """
+        return self._sizes(kernel, args, pattern, reducer).team_size_max
+
+    def team_size_recommended(
+        self, kernel: Any, /, *args: Any, pattern: str = "for", reducer: Any = None
+    ) -> int:
+        """Threads of a team that "auto" chooses for a kernel; otherwise as `team_size_max`."""
+        return self._sizes(kernel, args, pattern, reducer).team_size
+
+    def _sizes(self, kernel: Any, args: tuple[Any, ...], pattern: str, reducer: Any) -> TeamSizes:
+        from .explaining import planned
+
+        free = TeamPolicy(
+            self.league_size, "auto", self.vector_length, chunk_size=self.chunk_size,
+            launch_bounds=self.launch_bounds, space=self.space,
+        )  # fmt: skip
+        plan = planned(free, kernel, args, pattern, reducer).plan
+        if not hasattr(plan, "team_sizes"):
+            raise PluginError(
+                f"Space '{plan.space.name}' compiles kernels for teams, but its plans have no "
+                f"team_sizes(), which says what they chose; this is a defect of its plugin."
+            )
+        found: TeamSizes = plan.team_sizes()
+        return found
+
+    def vector_length_max(self) -> int:
+        """Most lanes of a thread on the policy's space, or on the default space.
+
+        Raises
+        ------
+        PolicyError
+            If the space has no teams.
+        """
+        return self._limits().vector_length_max
+
+    def scratch_size_max(self, level: int) -> int:
+        """Most bytes of scratch memory of a team, on the policy's space or on the default space.
+
+        Parameters
+        ----------
+        level : {0, 1}
+            Memory that is small and fast (0), or large (1).
+
+        Raises
+        ------
+        PolicyError
+            If the space has no teams, or there is no such level.
+        """
+        if level not in (0, 1):
+            raise PolicyError(f"scratch_size_max: level={level!r}; expected 0 or 1.")
+        return self._limits().scratch[level]
+
+    def _limits(self) -> TeamLimits:
+        space = default_space() if self.space is None else self.space
+        if isinstance(space, SupportsTeams):
+            return space.team_limits()
+        raise PolicyError(f"Space '{space.name}' has no teams; name another with space=.")
+
+    def __repr__(self) -> str:
+        sizes = [self.league_size, self.team_size, self.vector_length]
+        while sizes[-1] == "auto":
+            sizes.pop()
+        chunk = "" if self.chunk_size == "auto" else f", chunk_size={self.chunk_size}"
+        bounds = "" if self.launch_bounds is None else f", launch_bounds={self.launch_bounds}"
+        return f"TeamPolicy({', '.join(map(repr, sizes))}{chunk}{bounds}{_where(self.space)})"
+
+
+def _size(what: str, value: Any) -> int:
+    """As in `PolicySpec`: 0 for "auto"."""
+    if isinstance(value, str):
+        if value == "auto":
+            return 0
+        raise PolicyError(f"TeamPolicy: {what}={value!r}; expected an integer or 'auto'.")
+    size = _integer(value, f"TeamPolicy: {what}")
+    if size < 1:
+        raise PolicyError(f"TeamPolicy: {what}={size}; expected at least 1, or 'auto'.")
+    return size
+
+
+def check_teams(kernel: str, spec: LaunchSpec, space: ExecutionSpace) -> None:
+    """Raise PolicyError for a launch of teams that the space cannot have, whatever the kernel."""
+    if not isinstance(space, SupportsTeams):
+        raise PolicyError(
+            f"Kernel '{kernel}': space '{space.name}' has no teams, which a TeamPolicy needs; "
+            f"launch it on another space, with space=."
+        )
+    if spec.array_shape is not None:
+        raise PolicyError(
+            f"Kernel '{kernel}': an array reduction, reducer={spec.reducer!r}, cannot have a "
+            f"TeamPolicy; return a tuple and give a tuple of reducers."
+        )
+    limits, wanted = space.team_limits(), spec.policy
+    if wanted.team_size > limits.team_size_max:
+        raise PolicyError(
+            f"Kernel '{kernel}': team_size={wanted.team_size}, and a team on space '{space.name}' "
+            f"has at most {limits.team_size_max} threads; give less, or 'auto'."
+        )
+    if wanted.vector_length > limits.vector_length_max:
+        raise PolicyError(
+            f"Kernel '{kernel}': vector_length={wanted.vector_length}, and a thread on space "
+            f"'{space.name}' has at most {limits.vector_length_max} lanes; give less, or 'auto'."
+        )
+    lanes = wanted.team_size * wanted.vector_length
+    if lanes > limits.threads_max:
+        raise PolicyError(
+            f"Kernel '{kernel}': team_size={wanted.team_size} and vector_length="
+            f"{wanted.vector_length} make {lanes} lanes, and a team on space '{space.name}' has at "
+            f"most {limits.threads_max}; make one of them less, or 'auto'."
+        )
+
+
+# -- ranges that a team shares ----------------------------------------------------------------
+
+
+class Nested(ABC):
+    """A range within a kernel, whose indices the threads or lanes of a team share.
+
+    Loops go over it (``for i in ...``), and `parallel_for`, `parallel_reduce` and `parallel_scan`
+    take it for a policy.
+    """
+
+    __slots__ = ("team",)
+
+    def __init__(self, team: TeamMember) -> None:
+        self.team = _checked_team(type(self).__name__, team)
+
+    @abstractmethod
+    def _indices(self) -> Iterator[tuple[int, ...]]:
+        """All indices, in order, as tuples."""
+
+
+def run_nested(
+    pattern: str,
+    nested: Nested,
+    body: Any,
+    args: tuple[Any, ...],
+    reducer: Any = None,
+    out: Any = None,
+) -> Any:
+    """A parallel_for, parallel_reduce or parallel_scan over a nested range, in plain Python.
+
+    Results are NumPy scalars of the type in which contributions are joined. Before there are any
+    (an empty range, the first prefix of a scan) it is not known, as it is to a compiler: it is
+    float64 for extremes and int64 for others, unless they say it.
+
+    Raises
+    ------
+    LaunchError
+        For `out`, for a scan over several dimensions, and for what the reducer cannot join.
+    """
+    who = f"parallel_{pattern} over {nested!r}"
+    if out is not None:
+        raise LaunchError(f"{who}: out= is an option of launches; take what is returned.")
+    if pattern == "scan" and not isinstance(nested, _Range):
+        raise LaunchError(f"{who}: expected a range of one dimension, such as es.TeamThreadRange.")
+    if pattern == "for":
+        for index in nested._indices():
+            body(*index, *args)
+        return None
+    total = total_of(who, reducer)
+    for index in nested._indices():
+        if pattern == "scan":
+            total.add(body(*index, total.value(), True, *args))
+        else:
+            total.add(body(*index, *args))
+    return total.result()
+
+
+def _checked_team(word: str, team: Any) -> TeamMember:
+    if isinstance(team, TeamMember):
+        return team
+    raise PolicyError(
+        f"{word}: expected the handle of a team, got {team!r}; kernels that are launched with "
+        f"es.TeamPolicy have it as their first parameter."
+    )
+
+
+class _Range(Nested):
+    __slots__ = ("begin", "end")
+
+    def __init__(self, team: TeamMember, begin: int, end: int | None = None, /) -> None:
+        super().__init__(team)
+        if end is None:
+            begin, end = 0, begin
+        self.begin = _integer(begin, f"{type(self).__name__}: begin")
+        self.end = _integer(end, f"{type(self).__name__}: end")
+
+    def _indices(self) -> Iterator[tuple[int, ...]]:
+        return zip(range(self.begin, self.end))
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(self.begin, self.end))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(team, {self.begin}, {self.end})"
+
+
+class TeamThreadRange(_Range):
+    """Indices ``begin <= i < end`` that the threads of a team share; begin is 0 if not given.
+
+    Parameters
+    ----------
+    team : TeamMember
+        The kernel's handle.
+    begin, end : int
+        One argument alone is the end, as in Python's range.
+
+    Raises
+    ------
+    PolicyError
+        If `team` is no handle, or a bound no integer.
+
+    Notes
+    -----
+    Usable in kernels that run on teams. No thread waits after a loop or a `parallel_for`: that is
+    what ``team.barrier()`` is for. `parallel_reduce` gives all threads the result. Kokkos:
+    https://kokkos.org/kokkos-core-wiki/API/core/policies/TeamThreadRange.html
+
+    Examples
+    --------
+    >>> import execspace as es
+    >>> team = es.TeamMember()
+    >>> list(es.TeamThreadRange(team, 1, 4))
+    [1, 2, 3]
+    >>> int(es.parallel_reduce(es.TeamThreadRange(team, 4), lambda i: i * i, reducer=es.Max))
+    9
+    """
+
+    __slots__ = ()
+
+
+class ThreadVectorRange(_Range):
+    """Indices that the lanes of one thread share; may stand within a TeamThreadRange.
+
+    See `TeamThreadRange`. Kokkos:
+    https://kokkos.org/kokkos-core-wiki/API/core/policies/ThreadVectorRange.html
+    """
+
+    __slots__ = ()
+
+
+class TeamVectorRange(_Range):
+    """Indices that all lanes of all threads of a team share; nothing may be nested within.
+
+    See `TeamThreadRange`. Kokkos:
+    https://kokkos.org/kokkos-core-wiki/API/core/policies/TeamVectorRange.html
+    """
+
+    __slots__ = ()
+
+
+class _MDRange(Nested):
+    __slots__ = ("extents",)
+
+    def __init__(self, team: TeamMember, /, *extents: int) -> None:
+        super().__init__(team)
+        word = type(self).__name__
+        self.extents = tuple(_integer(n, f"{word}: an extent") for n in extents)
+        if not 2 <= len(extents) <= MAX_RANK:
+            raise PolicyError(
+                f"{word}: got {len(extents)} extents; expected 2 to {MAX_RANK}. For one there "
+                f"is es.{word.replace('MD', '')}."
+            )
+
+    def _indices(self) -> Iterator[tuple[int, ...]]:
+        return itertools.product(*map(range, self.extents))
+
+    def __iter__(self) -> Iterator[tuple[int, ...]]:
+        return self._indices()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(team, {', '.join(map(str, self.extents))})"
+
+
+class TeamThreadMDRange(_MDRange):
+    """Index tuples, ``0 <= i < n0``, ``0 <= j < n1`` and so on, that the threads of a team share.
+
+    Parameters
+    ----------
+    team : TeamMember
+        The kernel's handle.
+    *extents : int
+        Two to six.
+
+    Raises
+    ------
+    PolicyError
+        If `team` is no handle, an extent no integer, or their number another.
+
+    Notes
+    -----
+    Kokkos: https://kokkos.org/kokkos-core-wiki/API/core/policies/TeamThreadMDRange.html
+
+    Examples
+    --------
+    >>> import execspace as es
+    >>> list(es.TeamThreadMDRange(es.TeamMember(), 2, 2))
+    [(0, 0), (0, 1), (1, 0), (1, 1)]
+    """
+
+    __slots__ = ()
+
+
+class ThreadVectorMDRange(_MDRange):
+    """Index tuples that the lanes of one thread share; see `TeamThreadMDRange`.
+
+    Kokkos: https://kokkos.org/kokkos-core-wiki/API/core/policies/ThreadVectorMDRange.html
+    """
+
+    __slots__ = ()
+
+
+class TeamVectorMDRange(_MDRange):
+    """Index tuples that all lanes of all threads of a team share; see `TeamThreadMDRange`.
+
+    Kokkos: https://kokkos.org/kokkos-core-wiki/API/core/policies/TeamVectorMDRange.html
+    """
+
+    __slots__ = ()
+
+
+# -- once for a team or a thread --------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PerTeam:
+    """Once for each team; see `single`."""
+
+    team: TeamMember
+
+    def __post_init__(self) -> None:
+        _checked_team("PerTeam", self.team)
+
+
+@dataclass(frozen=True, slots=True)
+class PerThread:
+    """Once for each thread, by one of its lanes; see `single`."""
+
+    team: TeamMember
+
+    def __post_init__(self) -> None:
+        _checked_team("PerThread", self.team)
+
+
+def single(which: PerTeam | PerThread) -> bool:
+    """Whether this thread, or lane, is the one that does what is done only once.
+
+    Parameters
+    ----------
+    which : PerTeam or PerThread
+        True for one lane of the team, or for one lane of each thread.
+
+    Raises
+    ------
+    LaunchError
+        For anything else.
+
+    Notes
+    -----
+    Nobody waits for it; ``team.barrier()`` does. Kokkos:
+    https://kokkos.org/kokkos-core-wiki/API/core/policies/NestedPolicies.html
+
+    Examples
+    --------
+    >>> import execspace as es
+    >>> es.single(es.PerTeam(es.TeamMember()))
+    True
+    """
+    if not isinstance(which, PerTeam | PerThread):
+        raise LaunchError(
+            f"single: got {which!r}; expected es.PerTeam(team) or es.PerThread(team)."
+        )
+    return True
