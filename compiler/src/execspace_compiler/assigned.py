@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from . import hir
-from .diagnostics import Reporter, syntax_fault
+from .diagnostics import Loc, Reporter, syntax_fault
 
 
 def check_assigned(
-    function: hir.Function, decided: Mapping[int, bool], known: set[str], reporter: Reporter
+    function: hir.Function,
+    decided: Mapping[int, bool],
+    known: set[str],
+    nested: Mapping[int, str],
+    reporter: Reporter,
 ) -> None:
     """Report every variable that may be read before it has a value.
 
@@ -23,15 +27,24 @@ def check_assigned(
         Outcome of constant tests, by `id` of the If or Conditional.
     known : set of str
         Parameters and captured variables.
+    nested : mapping
+        Words of loops over nested ranges, by `id`: iterations run at once, so a variable that
+        one sets has no value when the next begins, and none after the loop.
     """
-    _Checker(function, decided, reporter).block(function.body, known)
+    _Checker(function, decided, nested, reporter).block(function.body, known)
 
 
 class _Checker:
     def __init__(
-        self, function: hir.Function, decided: Mapping[int, bool], reporter: Reporter
+        self,
+        function: hir.Function,
+        decided: Mapping[int, bool],
+        nested: Mapping[int, str],
+        reporter: Reporter,
     ) -> None:
         self.decided = decided
+        self.ranges = nested
+        self.lost: dict[str, tuple[str, Loc]] = {}  # variables without a value for such a loop
         self.reporter = reporter
         self.reported: set[str] = set()
         self.breaks: list[list[set[str]]] = []
@@ -78,6 +91,8 @@ class _Checker:
                 return set.intersection(*paths) if _runs(s) and paths else known
             case hir.ForEach():
                 known = self.read(s.items, known)
+                if id(s) in self.ranges:
+                    return self.nested_range(s, known)
                 ends, breaks = self.loop(s.body, known | self.target(s.target, known))
                 paths = ends + breaks
                 runs = isinstance(s.items, hir.Tuple) and bool(s.items.items)
@@ -102,6 +117,15 @@ class _Checker:
             case hir.Assert():
                 return self.read(s.test, known)
         return known
+
+    def nested_range(self, s: hir.ForEach, known: set[str]) -> set[str]:
+        """A loop whose iterations run at once."""
+        inside = [s, *hir.walk(s.body)]
+        own = {t.name for inner in inside for t in hir.targets(inner)}
+        for name in own:
+            self.lost[name] = (self.ranges[id(s)], s.loc)
+        self.loop(s.body, (known - own) | self.target(s.target, known))
+        return known - own
 
     def loop(
         self, body: Sequence[hir.Stmt], known: set[str]
@@ -160,6 +184,15 @@ class _Checker:
         if name not in known and name not in self.reported:
             self.reported.add(name)
             own = e.loc.name(name) if isinstance(e, hir.Local) and e.name == name else name
+            if name in self.lost:
+                word, loc = self.lost[name]
+                message = (
+                    f"'{own}' is set in the loop over {word} of line {loc.line}, whose iterations "
+                    f"run at once, so it has no value here"
+                )
+                hint = f"set '{own}' before it is read, or join numbers with es.parallel_reduce"
+                self.reporter.add(syntax_fault(e.loc, message, hint))
+                return
             self.reporter.add(
                 syntax_fault(
                     e.loc,

@@ -30,6 +30,7 @@ from .values import (
     FunctionValue,
     Method,
     Obj,
+    TeamValue,
     TupleValue,
     Value,
     ViewRef,
@@ -40,6 +41,10 @@ from .values import (
     shown,
 )
 
+_NO_LAUNCH = (
+    "kernels cannot launch kernels; write a loop over range, or with a TeamPolicy give a nested "
+    "range such as es.TeamThreadRange(team, n)"
+)
 _INSTEAD: dict[Any, str] = {
     print: "print numbers with es.printf, or store them in a View",
     sum: "add up in a loop over range, or launch parallel_reduce",
@@ -50,8 +55,9 @@ _INSTEAD: dict[Any, str] = {
     np.zeros: "write es.local(shape, dtype)",
     np.empty: "write es.local(shape, dtype)",
     execspace.View: "make it before the launch, or use es.local for a private array",
-    execspace.parallel_for: "kernels cannot launch kernels; write a loop over range",
-    execspace.parallel_reduce: "kernels cannot launch kernels; write a loop over range",
+    execspace.parallel_for: _NO_LAUNCH,
+    execspace.parallel_reduce: _NO_LAUNCH,
+    execspace.parallel_scan: _NO_LAUNCH,
     isinstance: "the types of arguments are known when a kernel is compiled; write two kernels",
     slice: "write A[start:stop], or es.subview(A, (start, stop))",
 }
@@ -110,6 +116,16 @@ class CallRules(LibraryRules):
         """Call of a helper or nested function."""
         raise NotImplementedError
 
+    def team_attribute(self, team: TeamValue, name: str, loc: Loc) -> Value:
+        """`team.league_rank` and its like."""
+        raise NotImplementedError
+
+    def team_call(
+        self, function: Value, args: Sequence[Value], keywords: dict[str, Value], loc: Loc
+    ) -> Value | None:
+        """A call of a word of teams; None if it is none."""
+        raise NotImplementedError
+
     def special_call(self, target: Any, args: Sequence[Value], loc: Loc) -> Value | None:
         """Call of a word of execspace itself; None if it is none."""
         raise NotImplementedError
@@ -120,6 +136,8 @@ class CallRules(LibraryRules):
         """`A.shape`, `A.size`, `z.real` and their like."""
         if is_view(base):
             return self._view_attribute(base, name, loc)
+        if isinstance(base, TeamValue):
+            return self.team_attribute(base, name, loc)
         if isinstance(base, ir.Expr) and isinstance(base.type, Scalar):
             if name in ("real", "imag"):
                 return self._part(name, base, loc)
@@ -175,6 +193,9 @@ class CallRules(LibraryRules):
         self, function: Value, args: Sequence[Value], keywords: dict[str, Value], loc: Loc
     ) -> Value:
         """A call of anything that kernels can call."""
+        team = self.team_call(function, args, keywords, loc)
+        if team is not None:
+            return team
         if isinstance(function, FunctionValue):
             return self.function_call(function, args, keywords, loc)
         if isinstance(function, Method):

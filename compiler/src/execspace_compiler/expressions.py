@@ -32,12 +32,12 @@ from .views import Place
 if TYPE_CHECKING:
     pass
 
-from .words import WordRules
+from .team_rules import TeamRules
 
 _NUMBER = bool | int | float | complex | np.generic
 
 
-class ExpressionRules(WordRules):
+class ExpressionRules(TeamRules):
     """Typing of expressions within a function; FunctionTyper adds statements."""
 
     # -- values -------------------------------------------------------------------------------

@@ -31,7 +31,10 @@ from .types import (
 )
 from .values import (
     FunctionValue,
+    NestedRange,
     Obj,
+    TeamTy,
+    TeamValue,
     TupleValue,
     Value,
     ViewRef,
@@ -43,8 +46,9 @@ from .values import (
     scalar,
 )
 
-_TEMPORARY = re.compile(r"_t\d+")
+_TEMPORARY = re.compile(r"_t\d+|_r\d+_.*")
 STATUS = "_status"  # parameter of a kernel with asserts: where a failure is noted
+STATUS_PARAMETER = ir.Var(STATUS, Pointer(INT64))
 
 
 def typer_of_module() -> ModuleTyper:
@@ -55,12 +59,13 @@ def typer_of_module() -> ModuleTyper:
     ) -> tuple[ir.Function, Signature]:
         typer = FunctionTyper(module, function, types, reporter, returns=None)
         built = typer.run()
+        fails = typer.fails and not typer.notes
         effects = has_effects(built, frozenset(effectful))
         if effects:
             effectful.add(built.name)
         result = typer.result
         assert result is None or isinstance(result, Scalar | TupleTy)
-        return built, Signature(built.name, result, effects, typer.fails)
+        return built, Signature(built.name, result, effects, fails)
 
     effectful: set[str] = set()
     module = ModuleTyper(type_helper)
@@ -116,6 +121,11 @@ class FunctionTyper(AssignmentRules):
             else:
                 self.types[name] = type
         self.indices = tuple(ir.Var(p.name, p.type) for p in self.parameters[:rank])
+        # The kernel of a team and its helpers: others wait for a member, so it cannot just leave.
+        teams = [rebuild(t, n, function.loc) for n, t in self.types.items() if t == TeamTy()]
+        self.team = next((t for t in teams if isinstance(t, TeamValue)), None)
+        self.reductions = 0
+        self.nested_ranges = {}
         self.temporaries = 0
         self.final = False
         self.unknown: dict[str, Loc] = {}  # variables that are read and never get a type
@@ -148,7 +158,9 @@ class FunctionTyper(AssignmentRules):
                 hint = f"assign '{name}' first; a kernel cannot change variables outside of it"
                 self.reporter.add(syntax_fault(loc, message, hint))
         if not self.reporter.diagnostics:
-            check_assigned(self.function, self.decided, self.known_names(), self.reporter)
+            check_assigned(
+                self.function, self.decided, self.known_names(), self.nested_ranges, self.reporter
+            )
         own = {p.name for p in self.parameters}
         locals_: dict[str, Scalar | ViewTy] = {}
         for n, t in self.types.items():
@@ -161,8 +173,8 @@ class FunctionTyper(AssignmentRules):
         if (self.returns or self.result is not None) and not self.reporter.diagnostics:
             self.check_returns()
         parameters = tuple(self.parameters)
-        if self.fails and self.indices:
-            parameters += (ir.Var(STATUS, Pointer(INT64)),)
+        if self.fails and self.indices and self.team is None:
+            parameters += (STATUS_PARAMETER,)
         return ir.Function(
             self.name, parameters, self.result_type(), locals_, body, loc=self.function.loc,
             strict=self.function.strict,
@@ -170,7 +182,8 @@ class FunctionTyper(AssignmentRules):
 
     def walk(self) -> list[ir.Stmt]:
         """One walk over the body."""
-        self.temporaries = 0
+        self.temporaries = self.reductions = 0
+        self.nested_ranges = {}
         for name in [n for n in self.types if _TEMPORARY.fullmatch(n)]:
             if name not in self.own_names:
                 del self.types[name]  # a temporary has the type of this walk alone
@@ -197,10 +210,15 @@ class FunctionTyper(AssignmentRules):
             hint = "return a value at its end, too"
         self.reporter.add(syntax_fault(self.function.loc, message, hint))
 
+    @property
+    def notes(self) -> bool:
+        """Whether failed assertions are noted here, and not told to a caller."""
+        return bool(self.indices) or self.team is not None
+
     def result_type(self) -> Scalar | TupleTy | None:
         """Type of what the IR function returns."""
         scalars = tuple(s.strong for s in flat_scalars(self.result))
-        if self.fails and not self.indices:
+        if self.fails and not self.notes:
             scalars = (*scalars, INT64)
         if not scalars:
             return None
@@ -312,6 +330,9 @@ class FunctionTyper(AssignmentRules):
         break sets a flag that skips the bodies after it.
         """
         items = self.keep(self.value(s.items))
+        if isinstance(items, NestedRange):
+            self.split_loop(s, items)
+            return
         if not isinstance(items, TupleValue):
             hint = "write for k in range(n), or for v in (a, b, c)"
             if is_view(items):
@@ -423,7 +444,7 @@ class FunctionTyper(AssignmentRules):
 
     def leave(self, values: list[ir.Expr], loc: Loc, code: ir.Expr | None = None) -> None:
         """Return numbers, and in a helper with asserts the number of the one that failed."""
-        if self.fails and not self.indices:
+        if self.fails and not self.notes:
             values = [*values, code or ir.Const(0, INT64, loc)]
         if not values:
             self.out.append(ir.Return(None, loc))
@@ -446,6 +467,8 @@ class FunctionTyper(AssignmentRules):
 
     def failure(self, code: ir.Expr, loc: Loc) -> list[ir.Stmt]:
         """Statements that report a failed assertion and leave the function."""
+        if self.team is not None:
+            return [ir.Fail(code, (self.team.league_rank,), loc)]
         saved, self.out = self.out, []
         if self.indices:
             self.out.append(ir.Fail(code, self.indices, loc))

@@ -5,6 +5,7 @@ the operation works in. Integer arithmetic wraps. Expressions are free of side e
 `str(function)` prints a canonical text, which is what caches hash.
 """
 
+# ruff: noqa: PLC0414  # what ir_team.py defines is part of the IR, and named as such
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,19 @@ from typing import Any
 import numpy as np
 
 from .diagnostics import NOWHERE, Loc
+from .ir_team import COLLECTIVES as COLLECTIVES
+from .ir_team import Barrier as Barrier
+from .ir_team import Broadcast as Broadcast
+from .ir_team import Carve as Carve
+from .ir_team import Combine as Combine
+from .ir_team import FromFirstLane as FromFirstLane
+from .ir_team import LaneSync as LaneSync
+from .ir_team import Pool as Pool
+from .ir_team import Prefix as Prefix
+from .ir_team import ScanRange as ScanRange
+from .ir_team import Scratch as Scratch
+from .ir_team import Split as Split
+from .ir_team import TeamStmt as TeamStmt
 from .types import BOOL, INDEX, INT64, Pointer, Scalar, TupleTy, Type, ViewTy
 
 
@@ -294,7 +308,7 @@ class Evaluate:
 
 Stmt = (
     Assign | Unpack | Store | Atomic | StoreAt | Clear | Fail | Print | If | For | While | Break
-    | Continue | Return | Evaluate
+    | Continue | Return | Evaluate | TeamStmt
 )  # fmt: skip
 
 
@@ -415,7 +429,45 @@ def _lines(body: tuple[Stmt, ...], depth: int) -> list[str]:
                 out.append(f"{pad}return {', '.join(map(str, values))}")
             case Evaluate():
                 out.append(f"{pad}do {s.value}")
+            case _:
+                out += _team_lines(s, depth)
     return out
+
+
+def _team_lines(s: TeamStmt, depth: int) -> list[str]:
+    pad = "  " * depth
+    match s:
+        case Barrier():
+            return [f"{pad}barrier"]
+        case Split():
+            bounds = zip(s.names, s.starts, s.stops, strict=True)
+            ranges = ", ".join(f"{n} in range({a}, {b})" for n, a, b in bounds)
+            return [f"{pad}split {s.level} {ranges}", *_lines(s.body, depth + 1)]
+        case Combine():
+            return [f"{pad}combine {s.level} {', '.join(map(str, s.states))} by {s.merge}"]
+        case Prefix():
+            names = ", ".join(map(str, (*s.states, *s.totals)))
+            return [f"{pad}prefix {s.level} {names} by {s.merge}"]
+        case ScanRange():
+            names = ", ".join(map(str, (*s.states, *s.own)))
+            head = f"scan {s.level} {s.name} in range({s.start}, {s.stop}) of {names} by {s.merge}"
+            probe, body = _lines(s.probe, depth + 1), _lines(s.body, depth + 1)
+            return [f"{pad}{head}", f"{pad}probe", *probe, f"{pad}final", *body]
+        case Broadcast():
+            return [f"{pad}broadcast {', '.join(map(str, s.values))} of {s.rank}"]
+        case Scratch():
+            shape = ", ".join(map(str, s.shape))
+            kind = _type_text(s.view.type)
+            return [f"{pad}{s.owner} scratch {s.level} {s.view}: {kind} of ({shape})"]
+        case LaneSync():
+            return [f"{pad}sync lanes"]
+        case FromFirstLane():
+            return [f"{pad}from first lane {', '.join(map(str, s.values))}"]
+        case Carve():
+            shape = ", ".join(map(str, s.shape))
+            return [f"{pad}{s.view} = {s.pool} + {s.offset} of ({shape})"]
+        case Pool():
+            return [f"{pad}with {s.pointer} of {s.nbytes} bytes", *_lines(s.body, depth + 1)]
 
 
 # -- building blocks of generated IR ----------------------------------------------------------
@@ -443,11 +495,33 @@ def walk_statements(body: tuple[Stmt, ...]) -> list[Stmt]:
     found: list[Stmt] = []
     for s in body:
         found.append(s)
-        if isinstance(s, If):
-            found += walk_statements(s.body) + walk_statements(s.orelse)
-        elif isinstance(s, For | While):
-            found += walk_statements(s.body)
+        for body in bodies(s):
+            found += walk_statements(body)
     return found
+
+
+def bodies(s: Stmt) -> tuple[tuple[Stmt, ...], ...]:
+    """Bodies of a statement that holds others."""
+    match s:
+        case If():
+            return (s.body, s.orelse)
+        case For() | While() | Split() | Pool():
+            return (s.body,)
+        case ScanRange():
+            return (s.probe, s.body)
+    return ()
+
+
+def with_bodies(s: Stmt, new: tuple[tuple[Stmt, ...], ...]) -> Stmt:
+    """The statement with other bodies, in the order of `bodies`."""
+    match s:
+        case If():
+            return replace(s, body=new[0], orelse=new[1])
+        case For() | While() | Split() | Pool():
+            return replace(s, body=new[0])
+        case ScanRange():
+            return replace(s, probe=new[0], body=new[1])
+    return s
 
 
 def operands(e: Expr) -> tuple[Expr, ...]:
@@ -502,6 +576,18 @@ def expressions(s: Stmt) -> tuple[Expr, ...]:
             return (s.code, *s.indices)
         case Print():
             return tuple(p[1] for p in s.parts if not isinstance(p, str))
+        case Split():
+            return (*s.starts, *s.stops)
+        case ScanRange():
+            return (s.start, s.stop)
+        case Broadcast():
+            return (s.rank,)
+        case Scratch():
+            return s.shape
+        case Carve():
+            return (*s.shape, s.offset)
+        case Pool():
+            return (s.nbytes,)
     return ()
 
 
@@ -535,7 +621,40 @@ def with_expressions(s: Stmt, new: tuple[Expr, ...]) -> Stmt:
             rest = iter(new)
             parts = tuple(p if isinstance(p, str) else (p[0], next(rest)) for p in s.parts)
             return replace(s, parts=parts)
+        case Split():
+            rank = len(s.names)
+            return replace(s, starts=new[:rank], stops=new[rank:])
+        case ScanRange():
+            return replace(s, start=new[0], stop=new[1])
+        case Broadcast():
+            return replace(s, rank=new[0])
+        case Scratch():
+            return replace(s, shape=new)
+        case Carve():
+            return replace(s, shape=new[:-1], offset=new[-1])
+        case Pool():
+            return replace(s, nbytes=new[0])
     return s
+
+
+def names_set(s: Stmt) -> tuple[str, ...]:
+    """Scalar variables that a statement itself sets."""
+    match s:
+        case Assign() | For():
+            return (s.name,)
+        case Atomic():
+            return () if s.name is None else (s.name,)
+        case Unpack() | Split():
+            return s.names
+        case Combine():
+            return tuple(v.name for v in s.states)
+        case Prefix():
+            return tuple(v.name for v in (*s.states, *s.totals))
+        case ScanRange():
+            return (s.name, *(v.name for v in (*s.states, *s.own)))
+        case Broadcast() | FromFirstLane():
+            return tuple(v.name for v in s.values)
+    return ()
 
 
 def writes(s: Store | Atomic) -> bool:

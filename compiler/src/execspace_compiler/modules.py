@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from execspace import Layout
 from execspace.captures import Scope, captured_paths, captures_of, scope_of
@@ -14,6 +14,9 @@ from .diagnostics import Fault, Loc, Reporter, syntax_fault
 from .functions import Captured, Definition, Nested
 from .names import Names
 from .types import Scalar, TupleTy, Type
+
+if TYPE_CHECKING:
+    from .reductions import Reduction
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,7 @@ class ModuleTyper:
         self._faults: dict[object, Fault] = {}
         self._active: list[object] = []
         self._names: set[str] = set(_LAUNCHERS)
+        self._joining: dict[tuple[Any, ...], str] = {}
 
     def name(self, wanted: str) -> str:
         """A function name that is not taken yet."""
@@ -146,6 +150,20 @@ class ModuleTyper:
         """End of what `enter` began."""
         self._active.pop()
 
+    def add(self, functions: Iterable[ir.Function]) -> None:
+        """Add functions that are not in the module yet."""
+        known = {f.name for f in self.functions}
+        self.functions += [f for f in functions if f.name not in known]
+
+    def joining(self, user: str, reduction: Reduction) -> str:
+        """Name of the function that joins two states of a nested reduction of a function."""
+        key = (user, reduction.names, reduction.states, str(reduction.merge_function("")))
+        name = self._joining.get(key)
+        if name is None:
+            name = self._joining[key] = self.name(f"_join_{user}")
+            self.functions.append(reduction.merge_function(name))
+        return name
+
     def helper(
         self,
         definition: Definition,
@@ -179,7 +197,7 @@ def has_effects(function: ir.Function, effectful: frozenset[str]) -> bool:
     """Whether a call of a function does more than to return a value."""
     parameters = {p.name for p in function.parameters}
     for s in ir.walk_statements(function.body):
-        if isinstance(s, ir.Print | ir.Fail):
+        if isinstance(s, ir.Print | ir.Fail | ir.TeamStmt):
             return True
         if isinstance(s, ir.Store | ir.Atomic) and s.view.name in parameters:
             return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import Any
 
@@ -24,14 +24,17 @@ from execspace.dtypes import dtype_of
 from . import hir, ir
 from .diagnostics import Diagnostic, Fault, Loc, Reporter
 from .frontend import lower
-from .infer import FunctionTyper, typer_of_module
+from .infer import STATUS_PARAMETER, FunctionTyper, typer_of_module
+from .inlining import without_team_helpers
 from .modules import Assertion, ModuleTyper, flat_scalars
 from .names import Names, variable_name
 from .ranges import drop_sign_fixups
 from .reductions import Maker, Reduction
+from .scratch import scratch_layout
 from .source import Source, source_of
+from .team_checks import check_team
 from .types import BOOL, INDEX, PYTHON_WEAK, Scalar, SubArray, Type, ViewTy, element_of
-from .values import counted
+from .values import TEAM_PARTS, TeamTy, counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +44,9 @@ class Lowered:
     Attributes
     ----------
     functions : tuple of ir.Function
-        Helpers first, the body last. The body takes the indices; for a scan the numbers of the
-        prefix and whether this is the final pass, for an array reduction the array; then one
-        parameter for each of `LaunchSpec.arguments`.
+        Helpers first, the body last. The body takes the indices, or the four numbers of a team; for
+        a scan the numbers of the prefix and whether this is the final pass, for an array reduction
+        the array; then one parameter for each of `LaunchSpec.arguments`.
     leading : int
         Number of the body's parameters before those of the arguments.
     reduction : Reduction or None
@@ -112,23 +115,48 @@ def lower_kernel(kernel: Kernel, spec: LaunchSpec) -> Lowered:
     types = [argument_type(a) for a in spec.arguments]
     typed = _typed_reduction if spec.reducer is not None else _typed
     module, typer, body, reduction = typed(spec, function, parameters, types, reporter, captures)
-    rank = spec.policy.rank
-    if spec.policy.nonnegative:
-        body = drop_sign_fixups(body, frozenset(p.name for p in body.parameters[:rank]))
-    added = () if reduction is None else reduction.functions
-    functions = (*module.functions, *added, body)
-    leading = rank
+    handles = len(TEAM_PARTS) if spec.policy.kind == "team" else spec.policy.rank
+    leading = handles
     if spec.pattern == "scan":
         assert reduction is not None
         leading += len(flat_scalars(reduction.value)) + 1
     elif spec.array_shape is not None:
         leading += 1
+    helpers = tuple(module.functions)
+    if spec.policy.kind == "team":
+        helpers, body = _of_team(helpers, body, leading, reporter)
+    if spec.policy.nonnegative:
+        body = drop_sign_fixups(body, frozenset(p.name for p in body.parameters[:handles]))
+    added = () if reduction is None else reduction.functions
+    functions = (*helpers, *added, body)
     positions = {p.name: n for n, p in enumerate(body.parameters[leading:])}
     limits = tuple((positions[n], n, *bounds) for n, bounds in typer.limits.items())
     return Lowered(
         kernel, spec, functions, leading, reduction, tuple(module.assertions), module.prints,
         limits,
     )  # fmt: skip
+
+
+def _of_team(
+    helpers: tuple[ir.Function, ...], body: ir.Function, leading: int, reporter: Reporter
+) -> tuple[tuple[ir.Function, ...], ir.Function]:
+    """The kernel of a team with the helpers that work with it in their place, checked."""
+    try:
+        helpers, body = without_team_helpers(helpers, body)
+        _, league, _, size = body.parameters[: len(TEAM_PARTS)]
+        scratch_layout(body, (league, size, *body.parameters[leading:]), size)
+        check_team(body, body.parameters[TEAM_PARTS.index("team_rank")].name, helpers, reporter)
+    except Fault as fault:
+        reporter.add(fault)
+    reporter.check()
+    if any(isinstance(s, ir.Fail) for s in ir.walk_statements(body.body)):
+        body = replace(body, parameters=(*body.parameters, STATUS_PARAMETER))
+    return helpers, body
+
+
+def _handles(spec: LaunchSpec) -> list[Type]:
+    """Types of the indices, or of the team."""
+    return [TeamTy()] if spec.policy.kind == "team" else [INDEX] * spec.policy.rank
 
 
 _Typed = tuple[ModuleTyper, FunctionTyper, ir.Function, Reduction | None]
@@ -145,7 +173,7 @@ def _typed(
     """Type the kernel of a parallel_for."""
     module = typer_of_module()
     rank = spec.policy.rank
-    pairs = tuple(zip(parameters, [INDEX] * rank + types, strict=True))
+    pairs = tuple(zip(parameters, _handles(spec) + types, strict=True))
     typer = FunctionTyper(module, function, pairs, reporter, returns=False, rank=rank)
     body = typer.run()
     reporter.check()
@@ -171,7 +199,7 @@ def _typed_reduction(
     for _ in range(8):
         module, found = typer_of_module(), Reporter(reporter.kernel)
         maker = Maker(module, captures, function.loc)
-        leading: list[Type] = [INDEX] * rank
+        leading = _handles(spec)
         if array:
             assert isinstance(spec.reducer, Reducer)
             leading.append(maker.array_type(spec.reducer))
@@ -262,13 +290,17 @@ def _check_parameters(
             more, also = ", a scan prefix and final", ", then prefix and final"
         elif spec.leading > rank:
             more, also = ", an array reduction the array", ", then one for the array"
+        passes = f"policy of rank {rank} passes {rank} {'index' if rank == 1 else 'indices'}"
+        one = "one parameter for each index"
+        if spec.policy.kind == "team":
+            passes, one = "TeamPolicy passes the team", "one parameter for the team"
         raise _launch_error(
             fn,
             source,
             f"it has {counted(len(names), 'parameter')} ({', '.join(names) or 'none'}), but a "
-            f"policy of rank {rank} passes {rank} {'index' if rank == 1 else 'indices'}{more} and "
+            f"{passes}{more} and "
             f"the launch passes {counted(explicit, 'argument')}, {spec.leading + explicit} in all",
-            f"give the kernel one parameter for each index{also}, then one for each argument",
+            f"give the kernel {one}{also}, then one for each argument",
         )
 
 

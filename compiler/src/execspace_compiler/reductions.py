@@ -62,12 +62,15 @@ class Reduction:
         A tuple of reducers was given.
     array : ViewTy or None
         Type of what an array reduction joins; `joins` then joins its elements.
+    names : str
+        What the names of its variables begin with: those of nested ones must differ.
     """
 
     joins: tuple[Join, ...]
     contributions: tuple[Scalar, ...]
     several: bool = False
     array: ViewTy | None = None
+    names: str = ""
 
     @property
     def states(self) -> tuple[State, ...]:
@@ -97,12 +100,21 @@ class Reduction:
 
     def accumulate(self, call: ir.Call) -> list[Stmt]:
         """Call the kernel and join what it returns into the state."""
-        if len(self.contributions) == 1 and all(j.once for j in self.joins):
-            (join,) = self.joins
-            return join.accumulate((cast(call, join.takes[0]),))
-        names = tuple(f"_v{n}" for n in range(len(self.contributions)))
+        if self.once:
+            return self.join_number(call)
+        names = tuple(f"{self.names}_v{n}" for n in range(len(self.contributions)))
         called: Stmt = Assign(names[0], call) if len(names) == 1 else ir.Unpack(names, call)
         return [called, *self.join_contributions()]
+
+    @property
+    def once(self) -> bool:
+        """Whether one number is joined that may stand in the join itself."""
+        return len(self.contributions) == 1 and all(j.once for j in self.joins)
+
+    def join_number(self, number: Expr) -> list[Stmt]:
+        """Join a number into the state, where `once`."""
+        (join,) = self.joins
+        return join.accumulate((cast(number, join.takes[0]),))
 
     def join_contributions(self) -> list[Stmt]:
         """Join what is in the variables `_v0`, `_v1` and so on."""
@@ -111,10 +123,10 @@ class Reduction:
         for join in self.joins:
             values: list[Expr] = []
             for wanted, n in zip(join.takes, rest, strict=False):
-                value = cast(Var(f"_v{n}", self.contributions[n]), wanted)
+                value = cast(Var(f"{self.names}_v{n}", self.contributions[n]), wanted)
                 if not isinstance(value, Var):
-                    out.append(Assign(f"_w{n}", value))
-                    value = Var(f"_w{n}", wanted)
+                    out.append(Assign(f"{self.names}_w{n}", value))
+                    value = Var(f"{self.names}_w{n}", wanted)
                 values.append(value)
             out += join.accumulate(tuple(values))
         return out
@@ -123,7 +135,7 @@ class Reduction:
         """Join another state into the state."""
         if len(others) == 1:
             return self.joins[0].join(others)
-        held = [Var(f"_m{n}", s.type) for n, s in enumerate(self.states)]
+        held = [Var(f"{self.names}_m{n}", s.type) for n, s in enumerate(self.states)]
         out: list[Stmt] = [Assign(h.name, o) for h, o in zip(held, others, strict=True)]
         rest = iter(held)
         for join in self.joins:
@@ -146,7 +158,7 @@ class Reduction:
 
     def step_function(self, name: str) -> ir.Function:
         """The state after another contribution, from the state and the contribution."""
-        given = [Var(f"_v{n}", t) for n, t in enumerate(self.contributions)]
+        given = [Var(f"{self.names}_v{n}", t) for n, t in enumerate(self.contributions)]
         parameters = (*(s.var for s in self.states), *given)
         body = (*self.join_contributions(), returned(tuple(s.var for s in self.states)))
         return self._function(name, parameters, body)
@@ -182,10 +194,10 @@ class Reduction:
     def locals(self) -> dict[str, Scalar]:
         """Types of the variables that these statements use."""
         found = {s.name: s.type for s in self.states}
-        found |= {f"_m{n}": s.type for n, s in enumerate(self.states)}
+        found |= {f"{self.names}_m{n}": s.type for n, s in enumerate(self.states)}
         taken = [t for j in self.joins for t in j.takes]
         for n, (given, wanted) in enumerate(zip(self.contributions, taken, strict=False)):
-            found |= {f"_v{n}": given, f"_w{n}": wanted}
+            found |= {f"{self.names}_v{n}": given, f"{self.names}_w{n}": wanted}
         for join in self.joins:
             found |= join.temporaries()
         return found
@@ -219,11 +231,14 @@ class Maker:
         Of the launch, by name.
     loc : Loc
         Of the kernel, for faults.
+    prefix : str
+        What the names of variables begin with.
     """
 
     module: ModuleTyper
     captures: Mapping[str, Capture]
     loc: Loc
+    prefix: str = ""
 
     def reduction(self, reducer: Reducer | tuple[Reducer, ...], returned: Type) -> Reduction:
         """The Reduction of reducers for what a kernel returns.
@@ -236,7 +251,7 @@ class Maker:
         given = strong(returned)
         contributions = flat_scalars(given)
         if isinstance(reducer, Reducer):
-            return Reduction((self._join(reducer, 0, given),), contributions)
+            return Reduction((self._join(reducer, 0, given),), contributions, names=self.prefix)
         if not isinstance(given, TupleTy) or len(given.items) != len(reducer):
             raise self._fault(
                 f"this kernel returns {described(given)}, but the launch has a tuple of "
@@ -245,7 +260,7 @@ class Maker:
             )
         pairs = zip(reducer, given.items, strict=True)
         joins = tuple(self._join(r, n, t) for n, (r, t) in enumerate(pairs))
-        return Reduction(joins, contributions, several=True)
+        return Reduction(joins, contributions, several=True, names=self.prefix)
 
     def guess(self, reducer: Reducer | tuple[Reducer, ...], rank: int) -> Type:
         """Type of a scan's prefix where what the kernel returns is not known yet.
@@ -303,7 +318,7 @@ class Maker:
         return type_fault(self.loc, message, hint)
 
     def _join(self, reducer: Reducer, n: int, given: Type) -> Join:
-        name = f"_acc{n}" if n else "_acc"
+        name = f"{self.prefix}_acc{n}" if n else f"{self.prefix}_acc"
         if reducer.kind == "custom":
             return self._compiled(reducer, n, name, given)
         try:

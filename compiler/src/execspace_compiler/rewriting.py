@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from . import ir
-from .ir import Expr, Stmt
+from .ir import Expr, Stmt, Var
+from .types import ViewTy
 
 
 def rewritten(
@@ -19,19 +20,64 @@ def rewritten(
 
     s = statement(s)
     s = ir.with_expressions(s, tuple(map(change, ir.expressions(s))))
-    if isinstance(s, ir.If):
-        return replace(s, body=all_of(s.body), orelse=all_of(s.orelse))
-    if isinstance(s, ir.For | ir.While):
-        return replace(s, body=all_of(s.body))
-    return s
+    return ir.with_bodies(s, tuple(map(all_of, ir.bodies(s))))
 
 
 def names_set(body: ir.Function) -> list[str]:
     """Names of variables that statements of a body set, as often as they do."""
-    names: list[str] = []
-    for s in ir.walk_statements(body.body):
-        if isinstance(s, ir.Assign | ir.For | ir.Atomic) and s.name is not None:
-            names.append(s.name)
-        elif isinstance(s, ir.Unpack):
-            names += s.names
-    return names
+    return [n for s in ir.walk_statements(body.body) for n in ir.names_set(s)]
+
+
+def renamed(body: tuple[Stmt, ...], names: Mapping[str, Var]) -> tuple[Stmt, ...]:
+    """A body with other variables, those of Views included, in place of some."""
+
+    def view(v: Var) -> Var:
+        new = names.get(v.name)
+        return v if new is None else replace(v, name=new.name, type=new.type)
+
+    def expression(e: Expr) -> Expr:
+        e = ir.with_operands(e, tuple(map(expression, ir.operands(e))))
+        if isinstance(e, Var):
+            new = names.get(e.name)
+            if new is None:
+                return e
+            type = new.type if isinstance(new.type, ViewTy) else e.type
+            return replace(e, name=new.name, type=type)
+        if isinstance(e, ir.Load | ir.Extent):
+            return replace(e, view=view(e.view))
+        if isinstance(e, ir.LoadAt):
+            return replace(e, pointer=view(e.pointer))
+        return e
+
+    def name(n: str) -> str:
+        return names[n].name if n in names else n
+
+    def several(variables: tuple[Var, ...]) -> tuple[Var, ...]:
+        return tuple(replace(v, name=name(v.name)) for v in variables)
+
+    def statement(s: Stmt) -> Stmt:
+        match s:
+            case ir.Assign() | ir.For():
+                return replace(s, name=name(s.name))
+            case ir.Unpack() | ir.Split():
+                return replace(s, names=tuple(map(name, s.names)))
+            case ir.Atomic():
+                own = None if s.name is None else name(s.name)
+                return replace(s, name=own, view=view(s.view))
+            case ir.Store() | ir.Scratch() | ir.Carve():
+                return replace(s, view=view(s.view))
+            case ir.Clear():
+                return replace(s, array=view(s.array))
+            case ir.Combine():
+                return replace(s, states=several(s.states))
+            case ir.Prefix():
+                return replace(s, states=several(s.states), totals=several(s.totals))
+            case ir.ScanRange():
+                return replace(
+                    s, name=name(s.name), states=several(s.states), own=several(s.own)
+                )  # fmt: skip
+            case ir.Broadcast():
+                return replace(s, values=several(s.values))
+        return s
+
+    return tuple(rewritten(s, expression, statement) for s in body)

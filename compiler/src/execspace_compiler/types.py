@@ -105,6 +105,23 @@ class Record:
 Element = Scalar | Record | SubArray
 
 
+def numbers_of(record: Record, start: int = 0) -> list[tuple[int, Scalar]]:
+    """Byte and type of each number of a record."""
+    found: list[tuple[int, Scalar]] = []
+    for _, byte, kind in record.fields:
+        if isinstance(kind, Scalar):
+            found.append((start + byte, kind))
+        elif isinstance(kind, Record):
+            found += numbers_of(kind, start + byte)
+        else:
+            size = kind.element.itemsize
+            for n in range(prod(kind.shape)):
+                at = start + byte + n * size
+                inner = kind.element
+                found += [(at, inner)] if isinstance(inner, Scalar) else numbers_of(inner, at)
+    return found
+
+
 def element_of(dtype: np.dtype[Any]) -> Element:
     """The compiler's type of what an array of a dtype holds."""
     if dtype.subdtype is not None:
@@ -160,9 +177,13 @@ class ViewTy:
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """Address of a row of scalars; only generated code uses it."""
+    """Address of a row of scalars; only generated code uses it.
+
+    `group`: in memory of a work-group.
+    """
 
     element: Scalar
+    group: bool = False
 
     def __str__(self) -> str:
         return f"pointer to {self.element}"

@@ -92,7 +92,41 @@ class ViewRef:
         return tuple(d for d in self.dims if isinstance(d, Span))
 
 
-Value = ir.Expr | TupleValue | Obj | Method | FunctionValue | ViewRef
+@dataclass(frozen=True, slots=True)
+class TeamValue:
+    """The handle of a team: the number of the team and how many there are, and the same of the
+    thread in it."""
+
+    league_rank: ir.Expr
+    league_size: ir.Expr
+    team_rank: ir.Expr
+    team_size: ir.Expr
+
+
+TEAM_PARTS = ("league_rank", "league_size", "team_rank", "team_size")
+
+
+@dataclass(frozen=True, slots=True)
+class NestedRange:
+    """A range that the members of a level of a team share out; `word` is what the source calls."""
+
+    level: str
+    starts: tuple[ir.Expr, ...]
+    stops: tuple[ir.Expr, ...]
+    word: str
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """`es.PerTeam(team)` or `es.PerThread(team)`: whose one member `es.single` means."""
+
+    team: TeamValue
+    level: str
+
+
+Value = (
+    ir.Expr | TupleValue | Obj | Method | FunctionValue | ViewRef | TeamValue | NestedRange | Once
+)  # fmt: skip
 
 
 # -- types of compile-time values -------------------------------------------------------------
@@ -140,6 +174,14 @@ class RefTy(Compound):
 
 
 @dataclass(frozen=True, slots=True)
+class TeamTy(Compound):
+    """Type of a TeamValue."""
+
+    def __str__(self) -> str:
+        return "a team"
+
+
+@dataclass(frozen=True, slots=True)
 class AliasTy(Compound):
     """Type of a variable that is another name for a View or local array."""
 
@@ -174,6 +216,17 @@ def type_of(value: Value, loc: Loc) -> Type:
             raise type_fault(
                 loc, f"{describe(value)} can only be called", f"call it: {value.name}(...)"
             )
+        case TeamValue():
+            return TeamTy()
+        case NestedRange():
+            raise type_fault(
+                loc,
+                f"{describe(value)} cannot be kept in a variable or passed on",
+                f"write for k in {value.word}(team, n), or give it to es.parallel_reduce",
+            )
+        case Once():
+            hint = "write if es.single(es.PerTeam(team)):"
+            raise type_fault(loc, f"{describe(value)} stands in es.single only", hint)
         case ir.Var() if isinstance(value.type, ViewTy):
             return AliasTy(value)
     return value.type
@@ -199,7 +252,9 @@ def parts(value: Value, name: str) -> list[tuple[str, ir.Expr]]:
             if value.byte is not None:
                 found.append((part_name(name, "byte"), value.byte))
             return found
-        case Obj() | Method():
+        case TeamValue():
+            return [(part_name(name, w), getattr(value, w)) for w in TEAM_PARTS]
+        case Obj() | Method() | NestedRange() | Once():
             return []
     return [(name, value)]
 
@@ -214,6 +269,8 @@ def rebuild(type: Type, name: str, loc: Loc) -> Value:
             return type.obj
         case AliasTy():
             return ir.Var(type.base.name, type.base.type, loc)
+        case TeamTy():
+            return TeamValue(*(ir.Var(part_name(name, w), INDEX, loc) for w in TEAM_PARTS))
         case FunctionTy():
             if type.env is None:
                 return FunctionValue(type.definition, None)
@@ -274,6 +331,12 @@ def describe(value: Value) -> str:
             return f"the function '{value.definition.name}'"
         case ViewRef():
             return str(type_of(value, value.base.loc))
+        case TeamValue():
+            return "a team"
+        case NestedRange():
+            return f"a nested range, {value.word}(...)"
+        case Once():
+            return "es.PerTeam(...)" if value.level == "team" else "es.PerThread(...)"
     if isinstance(value.type, ViewTy):
         kind = "View" if value.type.shape is None else "local array"
         return f"{kind} '{shown(value)}'" if isinstance(value, ir.Var) else "a View"

@@ -1,0 +1,277 @@
+"""Scratch memory of teams: where each View of it lies, and how many bytes a launch needs.
+
+Sizes are expressions of what is known before the launch: arguments, extents of Views, the sizes of
+league and team. So the host can refuse what does not fit, and nobody counts bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from execspace import LaunchError
+
+from . import ir
+from .diagnostics import Fault, Loc, type_fault
+from .ir import Const, Expr, Var, integer, op
+from .types import Scalar, ViewTy
+
+ALIGNMENT = 16  # bytes: the widest number
+
+
+@dataclass(frozen=True)
+class Place:
+    """A View over scratch memory.
+
+    Attributes
+    ----------
+    statement : ir.Scratch
+    shape : tuple of Expr
+        All extents, of parameters of the kernel.
+    offset : Expr
+        Bytes from where the team's memory of this level begins.
+    stride : Expr
+        Bytes from one thread's View to the next one's; of a View of the team zero.
+    """
+
+    statement: ir.Scratch
+    shape: tuple[Expr, ...]
+    offset: Expr
+    stride: Expr
+
+
+@dataclass(frozen=True)
+class Layout:
+    """All scratch memory of a kernel.
+
+    Attributes
+    ----------
+    places : dict
+        Name of the View -> Place.
+    nbytes : tuple of Expr
+        Bytes of a team at level 0 and level 1.
+    """
+
+    places: dict[str, Place]
+    nbytes: tuple[Expr, Expr]
+
+    def __bool__(self) -> bool:
+        return bool(self.places)
+
+
+def scratch_layout(body: ir.Function, arguments: tuple[Var, ...], size: Expr) -> Layout:
+    """Where the Views of a team's kernel lie.
+
+    Parameters
+    ----------
+    body : ir.Function
+    arguments : tuple of Var
+        Parameters that are known before the launch.
+    size : Expr
+        Threads of a team.
+
+    Raises
+    ------
+    Fault
+        If an extent is not known before the launch.
+    """
+    known = _Known(body, arguments)
+    totals: list[Expr] = [integer(0), integer(0)]
+    places: dict[str, Place] = {}
+    for s in ir.walk_statements(body.body):
+        if not isinstance(s, ir.Scratch) or s.view.name in places:
+            continue
+        assert isinstance(s.view.type, ViewTy)
+        rest = iter(s.shape)
+        static = s.view.type.static or (None,) * s.view.type.rank
+        shape = tuple(
+            known.expression(next(rest), s.loc) if n is None else integer(n) for n in static
+        )
+        known.shapes[s.view.name] = shape
+        nbytes: Expr = integer(s.view.type.element.itemsize)
+        for extent in shape:
+            nbytes = _times(nbytes, extent)
+        nbytes = _rounded(nbytes)
+        offset = totals[s.level]
+        stride = nbytes if s.owner == "thread" else integer(0)
+        whole = _times(nbytes, size) if s.owner == "thread" else nbytes
+        totals[s.level] = _plus(offset, whole)
+        places[s.view.name] = Place(s, shape, offset, stride)
+    return Layout(places, (totals[0], totals[1]))
+
+
+def _plus(a: Expr, b: Expr) -> Expr:
+    if isinstance(a, Const) and isinstance(b, Const):
+        return integer(a.value + b.value)
+    if isinstance(a, Const) and a.value == 0:
+        return b
+    return op("add", a, b)
+
+
+def _times(a: Expr, b: Expr) -> Expr:
+    if isinstance(a, Const) and isinstance(b, Const):
+        return integer(a.value * b.value)
+    return op("mul", a, b)
+
+
+def _rounded(nbytes: Expr) -> Expr:
+    """Bytes up to a multiple of the alignment."""
+    if isinstance(nbytes, Const):
+        return integer(-(-int(nbytes.value) // ALIGNMENT) * ALIGNMENT)
+    units = op("truncdiv", op("add", nbytes, integer(ALIGNMENT - 1)), integer(ALIGNMENT))
+    return op("mul", units, integer(ALIGNMENT))
+
+
+class _Known:
+    """Expressions of a body in terms of what is known before the launch."""
+
+    def __init__(self, body: ir.Function, arguments: tuple[Var, ...]) -> None:
+        self.arguments = {v.name for v in arguments}
+        self.values: dict[str, Expr] = {}
+        self.shapes: dict[str, tuple[Expr, ...]] = {}
+        several: set[str] = set()
+        for s in ir.walk_statements(body.body):
+            for name in ir.names_set(s):
+                if name in self.values or not isinstance(s, ir.Assign):
+                    several.add(name)
+                elif isinstance(s, ir.Assign):
+                    self.values[name] = s.value
+        for name in several:
+            self.values.pop(name, None)
+        self.active: set[str] = set()
+
+    def expression(self, e: Expr, loc: Loc) -> Expr:
+        match e:
+            case Const():
+                return e
+            case Var() if e.name in self.arguments:
+                return e
+            case Var() if e.name in self.values and e.name not in self.active:
+                self.active.add(e.name)
+                try:
+                    return self.expression(self.values[e.name], loc)
+                finally:
+                    self.active.discard(e.name)
+            case ir.Extent() if e.view.name in self.arguments:
+                return e
+            case ir.Extent() if e.view.name in self.shapes:
+                return self.shapes[e.view.name][e.dimension]
+            case ir.Op() if e.op in _PYTHON:
+                parts = tuple(self.expression(a, loc) for a in e.args)
+                return ir.with_operands(e, parts)
+        raise self._unknown(e, loc)
+
+    def _unknown(self, e: Expr, loc: Loc) -> Fault:
+        what = "it is computed in the kernel"
+        if isinstance(e, Var):
+            own = e.loc.name("")
+            what = f"'{own}' is" if own else "it is"
+            what += " computed in the kernel, or set more than once"
+        elif isinstance(e, ir.Load):
+            what = f"an element of View '{e.view.name}' is read in the kernel"
+        elif isinstance(e, ir.Op):
+            what = f"'{e.op}' is none of +, -, *, //, %, min and max"
+        return type_fault(
+            loc,
+            f"the size of scratch is not known before the launch: {what}",
+            "sizes are made of arguments, extents, team.team_size and team.league_size; give the "
+            "largest that any team needs",
+        )
+
+
+def _floor_division(a: int, b: int) -> int:
+    return a // b if b else 0
+
+
+def _remainder(a: int, b: int) -> int:
+    return a % b if b else 0
+
+
+_PYTHON: dict[str, Callable[..., int]] = {
+    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b,
+    "floordiv": _floor_division, "truncdiv": _floor_division,  # of sizes, which are not negative
+    "mod": _remainder, "min": min, "max": max, "minimum": min, "maximum": max,
+    "neg": lambda a: -a, "abs": abs, "cast": lambda a: a, "bitand": lambda a, b: a & b,
+    "lshift": lambda a, b: a << b, "rshift": lambda a, b: a >> b,
+}  # fmt: skip
+
+
+def value_of(e: Expr, scalars: Mapping[str, int], extents: Mapping[str, tuple[int, ...]]) -> int:
+    """A size for given arguments."""
+    match e:
+        case Const():
+            return int(e.value)
+        case Var():
+            return int(scalars[e.name])
+        case ir.Extent():
+            return extents[e.view.name][e.dimension]
+        case ir.Op():
+            parts = [value_of(a, scalars, extents) for a in e.args]
+            return _PYTHON[e.op](*parts)
+    raise AssertionError(f"no size: {e}")
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Finds and checks the scratch memory of a launch.
+
+    Attributes
+    ----------
+    kernel : str
+    layout : Layout
+    parameters : tuple of Var
+        Of the arguments, in their order.
+    league : str
+        Variable of the number of teams.
+    limits : tuple of int
+        Most bytes of a team at both levels.
+    space : str
+        Name of the space, for messages.
+    """
+
+    kernel: str
+    layout: Layout
+    parameters: tuple[Var, ...]
+    league: str
+    limits: tuple[int, int]
+    space: str
+
+    def __call__(self, league: int, args: tuple[Any, ...]) -> tuple[int, int]:
+        """Bytes of a team at both levels.
+
+        Raises
+        ------
+        LaunchError
+            For more than the limits, and for a negative extent.
+        """
+        scalars: dict[str, int] = {self.league: league}
+        extents: dict[str, tuple[int, ...]] = {}
+        for p, a in zip(self.parameters, args, strict=False):
+            if isinstance(p.type, Scalar):
+                scalars[p.name] = a if p.type.is_integer else 0
+            else:
+                extents[p.name] = a.shape
+        for place in self.layout.places.values():
+            shape = tuple(value_of(e, scalars, extents) for e in place.shape)
+            if min(shape) < 0:
+                raise LaunchError(
+                    f"Kernel '{self.kernel}': the scratch of line {place.statement.loc.line} "
+                    f"would have the shape {shape}; expected extents of 0 or more."
+                )
+        found = (
+            value_of(self.layout.nbytes[0], scalars, extents),
+            value_of(self.layout.nbytes[1], scalars, extents),
+        )
+        for level, (wanted, most) in enumerate(zip(found, self.limits, strict=True)):
+            if wanted > most:
+                other = (
+                    "Use level=1 for what is large, or fewer threads."
+                    if level == 0
+                    else "Make it smaller, or use a View."
+                )
+                raise LaunchError(
+                    f"Kernel '{self.kernel}': a team needs {wanted} bytes of scratch at level "
+                    f"{level}; space '{self.space}' has at most {most} bytes for a team. {other}"
+                )
+        return found
