@@ -81,7 +81,10 @@ def _count(policy: PolicySpec, d: int) -> Expr:
 
 
 def units_count(policy: PolicySpec, order: tuple[int, ...]) -> Expr:
-    """Number of units of a range, from its bounds."""
+    """Number of units of a range, from its bounds; of teams those that a chunk has are one."""
+    if policy.chunk_size > 1:
+        rounded = op("add", var("_hi0"), integer(policy.chunk_size - 1))
+        return op("truncdiv", rounded, integer(policy.chunk_size))
     split = order if policy.tiled else flattened(policy, order)
     total: Expr = _count(policy, split[0])
     for d in split[1:]:
@@ -101,7 +104,8 @@ class Chunk:
     """Builds the walk of one chunk or work-item, around calls of the body.
 
     `final` is None but for a scan, whose kernel is told whether the pass is the final one. `own` is
-    the contribution of the call, of a body that wants it.
+    the contribution of the call, of a body that wants it. `pools` are pointers to the scratch
+    memory of a team.
     """
 
     def __init__(
@@ -116,7 +120,9 @@ class Chunk:
         scaled: bool = False,
         small: bool = False,
         numbered: bool = False,
+        pools: tuple[Var, ...] = (),
     ) -> None:
+        self.pools = pools
         self.small = small
         self.numbered = numbered
         self.own = own
@@ -136,6 +142,8 @@ class Chunk:
     def call(self) -> list[Stmt]:
         """The body, for the current indices."""
         leading: list[Expr] = [var(f"_i{d}") for d in range(self.policy.rank)]
+        if self.policy.kind == "team":
+            leading += [var("_hi0"), *self.pools]
         if self.reduction is not None and self.reduction.array is not None:
             leading.append(Var(ARRAY, self.reduction.array))
         elif self.reduction is not None and self.final is not None:
@@ -159,7 +167,7 @@ class Chunk:
     def loop(self, d: int, first: Expr, last: Expr, body: list[Stmt]) -> Stmt:
         """A loop over a dimension; the innermost one of a parallel_for is independent."""
         self.locals[f"_i{d}"] = INT64
-        innermost = d == self.order[-1] and self.reduction is None
+        innermost = d == self.order[-1] and self.reduction is None and self.policy.kind != "team"
         return For(f"_i{d}", first, last, integer(1), tuple(body), independent=innermost)
 
     def rows(self) -> list[Stmt]:
@@ -171,6 +179,10 @@ class Chunk:
         start = var(f"_lo{split}")
         if not outer:
             first, last = op("add", start, var("_f0")), op("add", start, var("_f1"))
+            if self.policy.chunk_size > 1:
+                size = integer(self.policy.chunk_size)
+                first, last = op("mul", var("_f0"), size), op("mul", var("_f1"), size)
+                last = op("min", last, var("_hi0"))
             return [self.loop(split, first, last, self.nest(inner))]
         out = [self.set(f"_n{d}", _count(self.policy, d)) for d in (*outer[1:], split)]
         out.append(self.set("_rest", var("_f0")))
@@ -310,15 +322,22 @@ def chunk_function(
     reduction: Reduction | None,
     name: str,
     final: bool | None = None,
+    pool: tuple[Var, Expr] | None = None,
 ) -> ir.Function:
     """The loops around a body, which has `leading` parameters before those of the arguments.
+
+    `pool` is the pointer to the scratch memory of a team, and its size in bytes: each part has it
+    for itself, made once.
 
     Its parameters are the first and last unit, for a reduction the number of the part and
     the rows of partial results, then bounds, then the arguments of the kernel. In the final
     pass of a scan the part's entry in those rows holds the prefix that it begins with.
     """
-    chunk = Chunk(body, leading, policy, order, reduction, final)
+    pools = () if pool is None else (pool[0],)
+    chunk = Chunk(body, leading, policy, order, reduction, final, pools=pools)
     walk = chunk.tiles() if policy.tiled else chunk.rows()
+    if pool is not None:
+        walk = [ir.Pool(*pool, tuple(walk))]
     statements: list[Stmt] = [If(op("lt", var("_f0"), var("_f1")), tuple(walk))]
     head = [var("_f0"), var("_f1")]
     types: dict[str, Scalar | ViewTy] = {**chunk.locals}
@@ -351,6 +370,7 @@ def work_function(
     scaled: bool = False,
     small: bool = False,
     numbered: bool = False,
+    pools: tuple[Var, ...] = (),
 ) -> ir.Function:
     """What one work-item of a device does: the units `_f0`, `_f0 + _step` ... below `_f1`.
 
@@ -360,10 +380,10 @@ def work_function(
     in and is returned; of an array reduction the array comes in. `own`: the contribution of the
     call comes in, too. `scaled`: indices are found by multiplication, see `scales_of`. `small`:
     indices are of 32 bits. `numbered`: the body takes the number of the call, see
-    `linear.linear_body`.
+    `linear.linear_body`. `pools`: pointers to the scratch memory of a team come in.
     """
     chunk = Chunk(
-        body, leading, policy, order, reduction, final, own, scaled, small, numbered
+        body, leading, policy, order, reduction, final, own, scaled, small, numbered, pools
     )  # fmt: skip
     types: dict[str, Scalar | ViewTy] = {}
     head = [var("_f0"), var("_f1")]
@@ -387,5 +407,5 @@ def work_function(
         walk.append(ir.Return(states[0] if len(states) == 1 else states))
     given = () if own is None else (own,)
     scales = [Var(n, UINT32) for _, names in scales_of(order) for n in names] if scaled else []
-    parameters = (*head, *states, *given, *bounds_of(policy), *scales, *chunk.arguments)
+    parameters = (*head, *states, *given, *bounds_of(policy), *scales, *pools, *chunk.arguments)
     return ir.Function(name, parameters, result, types, tuple(walk))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from execspace import TeamSizes
 from execspace.tiles import TileTable
 
+from . import ir
 from .access import access_of
 from .blocks import Blocks, Geometry
+from .device_team import DeviceTeam
 from .linear import Linear
 from .mapping import flattened, index_order
 from .pipeline import Lowered
@@ -109,4 +112,45 @@ def tell_rows(lowered: Lowered) -> list[str]:
         lines.append(
             f"{' and '.join(ignored)}: without effect here, where a thread does whole rows"
         )
+    return lines
+
+
+def tell_host_teams(lowered: Lowered, sizes: TeamSizes) -> list[str]:
+    """Of a host whose threads do whole teams."""
+    lines = ["teams: a contiguous part of the league for each thread"]
+    if sizes.chunk_size > 1:
+        lines = [f"teams: chunks of {sizes.chunk_size} for each thread"]
+    if sizes.team_size == 1:
+        lines.append("team size 1: nested ranges are plain loops, a barrier is nothing")
+    else:
+        lines.append(
+            f"team size {sizes.team_size}: one thread does all members, in a loop between each two "
+            f"places where they wait for each other"
+        )
+    lines.append(
+        "vector_length changes which iterations of es.TeamVectorRange a member has; loops over "
+        "lanes are plain ones, which the compiler vectorises as it can"
+    )
+    if any(isinstance(s, ir.Scratch | ir.Carve) for s in ir.walk_statements(lowered.body.body)):
+        lines.append("scratch memory is taken once for each part of the league")
+    return lines
+
+
+def tell_device_teams(team: DeviceTeam) -> list[str]:
+    """Of a device on which the members of teams are work-items."""
+    shape = team.shape
+    lines = [f"teams of {shape.size} threads of {shape.lanes} lanes, a work-item for each lane"]
+    if shape.stride:
+        lines.append(
+            f"{shape.chunk} teams side by side in a block of {shape.group} threads, {shape.stride} "
+            f"from one to the next"
+        )
+    elif shape.chunk > 1:
+        lines.append(f"a block of {shape.group} threads does {shape.chunk} teams in a row")
+    else:
+        lines.append(f"a team is a block of {shape.group} threads")
+    if team.limited:
+        lines.append("a limited number of blocks, which go on with the next teams")
+    if shape.lanes > 1:
+        lines.append("outside of ranges over lanes the first lane of a thread stores for all")
     return lines

@@ -31,6 +31,7 @@ from execspace import (
     KernelTypeError,
     LaunchSpec,
     ScalarType,
+    TeamSizes,
     ViewType,
     profiling,
 )
@@ -39,13 +40,15 @@ from .. import cache, ir
 from ..assertions import failure
 from ..diagnostics import Diagnostic, Loc
 from ..fingerprint import fingerprint
+from ..fission import HOST_TEAMS, HostTeam, host_team
 from ..mapping import index_order
 from ..modules import Assertion
 from ..overlap import written_pairs
 from ..pipeline import Lowered, check_limits, lower_kernel
 from ..printers.numba import VERSION
 from ..results import check_out, result_maker, result_shape, store_result
-from ..telling import tell_rows
+from ..scratch import Sizes
+from ..telling import tell_host_teams, tell_rows
 from ..types import ViewTy
 from .fork import checked_call
 from .launch_text import Launcher, launch_module
@@ -81,12 +84,22 @@ class HostPlan:
 
     def mapping(self, bounds: tuple[int, ...]) -> list[str]:
         """How it goes through a range."""
+        if self.spec.policy.kind == "team":
+            return tell_host_teams(self.lowered, self.team_sizes())
         return tell_rows(self.lowered)
 
     @cached_property
     def lowered(self) -> Lowered:
         """The kernel in typed IR; lowered again where the plan came from the cache."""
         return lower_kernel(self.kernel, self.spec)
+
+    def team_sizes(self) -> TeamSizes:
+        """Of a TeamPolicy: what it chose where the policy does not say."""
+        policy = self.spec.policy
+        return TeamSizes(
+            policy.team_size or 1, policy.vector_length or 1, policy.chunk_size or 1,
+            HOST_TEAMS.team_size_max,
+        )  # fmt: skip
 
     @property
     def order(self) -> tuple[int, ...]:
@@ -137,8 +150,10 @@ def compile_plan(
     started = time.perf_counter()
     folder = cache.folder("numba")
     versions = (VERSION, numba.__version__, platform.python_version(), platform.machine())
-    print_ = fingerprint(kernel, spec)
+    # What a launch of teams checks is found by lowering.
+    print_ = None if spec.policy.kind == "team" else fingerprint(kernel, spec)
     record = None
+    team: HostTeam | None = None
     if print_ is not None:
         options = f"{launcher} {may_overlap} {np.__version__} {execspace.__version__}"
         record = folder / f"{cache.key(print_, options, *versions)}.launch"
@@ -146,13 +161,18 @@ def compile_plan(
         found = _recalled(record)
         if found is None:
             lowered = lower_kernel(kernel, spec)
+            if spec.policy.kind == "team":
+                policy = spec.policy
+                team = host_team(lowered, policy.team_size or 1, policy.vector_length or 1)
+                lowered = team.lowered
             _refuse_float16(lowered, space)
             refuse_wide(lowered, space)
             if lowered.reduction is not None:
                 check_out(kernel.name, spec, lowered.reduction.result)
             order = index_order(lowered.body, spec)
             disjoint = not may_overlap and bool(written_pairs(lowered))
-            text = launch_module(lowered, order, launcher, disjoint)
+            pool = None if team is None else team.pool
+            text = launch_module(lowered, order, launcher, disjoint, pool)
             name = f"execspace_{cache.key(text, *versions)}"
             if not (folder / f"{name}.py").exists():  # Numba's cache goes by its time stamp
                 cache.write(folder / f"{name}.py", text)
@@ -174,10 +194,22 @@ def compile_plan(
         call = aligned_call(call, kernel.name, module.ALIGNED)
     if module.PRINTS or module.ASSERTIONS:
         call = _reporting(call, kernel.name, module, spec.policy.rank)
+    if team is not None and team.layout:
+        call = _with_scratch(call, team.sizes(space.name))
     if profiling.TOOLS:
         seconds = time.perf_counter() - started
         profiling.emit("on_compile", kernel.name, space.name, seconds, from_disk)
     return HostPlan(space, kernel, spec, call, path, from_disk)
+
+
+def _with_scratch(call: Callable[..., Any], sizes: Sizes) -> Callable[..., Any]:
+    """A launch that raises LaunchError for more scratch memory than the limits."""
+
+    def launch(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
+        sizes(bounds[1], args)
+        return call(bounds, args)
+
+    return launch
 
 
 def _recalled(record: Path | None) -> tuple[str, bool] | None:

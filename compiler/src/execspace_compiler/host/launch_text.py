@@ -86,17 +86,24 @@ def _overlap_check(pairs: list[tuple[ir.Var, ir.Var]]) -> list[str]:
 
 
 def launch_module(
-    lowered: Lowered, order: tuple[int, ...], launcher: Launcher, disjoint: bool = False
+    lowered: Lowered,
+    order: tuple[int, ...],
+    launcher: Launcher,
+    disjoint: bool = False,
+    pool: tuple[ir.Var, ir.Expr] | None = None,
 ) -> str:
-    """Text of the module for a launch; a pure function, so goldens need no Numba."""
+    """Text of the module for a launch; a pure function, so goldens need no Numba.
+
+    `pool` is the scratch memory of a team, see `mapping.chunk_function`.
+    """
     policy, reduction = lowered.spec.policy, lowered.reduction
     scan = lowered.spec.pattern == "scan"
     walk = (lowered.body, lowered.leading, policy, order, reduction)
     functions = [
-        chunk_function(*walk, "_chunk", final=True if scan else None),
+        chunk_function(*walk, "_chunk", final=True if scan else None, pool=pool),
     ]
     if reduction is not None and scan:
-        functions.append(chunk_function(*walk, "_totals", final=False))
+        functions.append(chunk_function(*walk, "_totals", final=False, pool=pool))
         functions.append(seed_function(reduction, "_seed"))
         functions.append(prefix_function(reduction, "_prefixes"))
         functions.append(last_function(reduction, "_finish"))

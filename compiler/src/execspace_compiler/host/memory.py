@@ -226,6 +226,43 @@ def independent_loop(typingctx, body, position, first, last, args):
     return types.void(body, position, types.int64, types.int64, args), codegen
 
 
+_CACHE_LINE = 64
+
+
+@intrinsic
+def allocate(typingctx, nbytes):
+    """Address of bytes of the heap, at the begin of a cache line."""
+
+    def codegen(context, builder, sig, args):
+        kind = llvm.FunctionType(_I8P, [_I64])
+        malloc = cgutils.get_or_insert_function(builder.module, kind, "malloc")
+        # The address that malloc gave lies before the line, for `release`.
+        more = llvm.Constant(_I64, 2 * _CACHE_LINE)
+        given = builder.ptrtoint(builder.call(malloc, [builder.add(args[0], more)]), _I64)
+        line = llvm.Constant(_I64, -_CACHE_LINE)
+        place = builder.and_(builder.add(given, more), line)
+        before = builder.sub(place, llvm.Constant(_I64, 8))
+        builder.store(given, builder.inttoptr(before, _I64.as_pointer()))
+        return place
+
+    return types.int64(types.int64), codegen
+
+
+@intrinsic
+def release(typingctx, address):
+    """Give back what `allocate` gave."""
+
+    def codegen(context, builder, sig, args):
+        before = builder.sub(args[0], llvm.Constant(_I64, 8))
+        given = builder.load(builder.inttoptr(before, _I64.as_pointer()))
+        kind = llvm.FunctionType(llvm.VoidType(), [_I8P])
+        free = cgutils.get_or_insert_function(builder.module, kind, "free")
+        builder.call(free, [builder.inttoptr(given, _I8P)])
+        return context.get_dummy_value()
+
+    return types.void(types.int64), codegen
+
+
 @intrinsic
 def workspace(typingctx, nbytes):
     """Address of bytes on the stack of the caller, gone when it returns."""

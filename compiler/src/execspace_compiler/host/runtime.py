@@ -63,6 +63,7 @@ from .atomics import (
     try_exchange,
 )
 from .memory import (
+    allocate,
     clear,
     footprint,
     independent_loop,
@@ -72,6 +73,7 @@ from .memory import (
     local_array,
     peek,
     pointer,
+    release,
     store,
     store_disjoint,
     store_field,

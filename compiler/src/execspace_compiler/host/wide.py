@@ -68,9 +68,9 @@ def aligned_views(lowered: Lowered) -> tuple[Requirement, ...]:
                 if size > 1 and isinstance(a, ir.Var) and isinstance(a.type, ViewTy):
                     found[a.name] = max(found.get(a.name, 1), size)
         needed[function.name] = found
-    rank = lowered.spec.policy.rank
-    sizes = [needed[lowered.body.name].get(p.name, 1) for p in lowered.body.parameters[rank:]]
-    names = [p.name for p in lowered.body.parameters[rank:]]
+    arguments = lowered.body.parameters[lowered.leading :]
+    sizes = [needed[lowered.body.name].get(p.name, 1) for p in arguments]
+    names = [p.name for p in arguments]
     for c in lowered.spec.captures:
         if c.argument is not None:
             names[c.argument] = c.name

@@ -266,6 +266,23 @@ class NumbaPrinter(PythonPrinter):
         place = f"{number} = _r.number_at({self._record_place(s)})"
         return [place, *numba_lines(self, s, number, "0", name)]
 
+    def carve(self, s: ir.Carve) -> list[str]:
+        name, type = identifier(s.view.name), s.view.type
+        assert isinstance(type, ViewTy)
+        base = part_of_view(identifier(s.pool.name), "d")
+        lines = [f"{name} = _r.pointer({base} + {self.expr(s.offset)}, {_pointee(type.element)})"]
+        extents = [self.expr(e) for e in s.shape]
+        lines += [f"{part_of_view(name, f'n{d}')} = {e}" for d, e in enumerate(extents)]
+        for d in range(type.rank):
+            if type.stride(d) is None:
+                size = " * ".join(part_of_view(name, f"n{k}") for k in range(d + 1, type.rank))
+                lines.append(f"{part_of_view(name, f's{d}')} = {size}")
+        return lines
+
+    def pool(self, s: ir.Pool) -> tuple[str, str]:
+        place = part_of_view(identifier(s.pointer.name), "d")
+        return f"{place} = _r.allocate({self.expr(s.nbytes)})", f"_r.release({place})"
+
     def clear(self, s: ir.Clear) -> str:
         t = s.array.type
         assert isinstance(t, ViewTy) and t.shape is not None

@@ -138,6 +138,14 @@ class PythonPrinter(ABC):
         """An extent of a View."""
         return part_of_view(identifier(e.view.name), f"n{e.dimension}")
 
+    def carve(self, s: ir.Carve) -> list[str]:
+        """Lines that make a View over memory."""
+        raise NotImplementedError
+
+    def pool(self, s: ir.Pool) -> tuple[str, str]:
+        """Lines that take memory, and give it back."""
+        raise NotImplementedError
+
     def load_at(self, e: ir.LoadAt) -> str:
         """An entry of a row of scalars."""
         raise NotImplementedError
@@ -205,6 +213,11 @@ class PythonPrinter(ABC):
                         Line(f"{pad}for {identifier(s.name)} in {self.loop_range(s)}:", s.loc)
                     )
                     out += self.block(s.body, depth + 1)
+                case ir.Carve():
+                    out += [Line(pad + line, s.loc) for line in self.carve(s)]
+                case ir.Pool():
+                    take, give_back = self.pool(s)
+                    out += [pad + take, *self.block(s.body, depth), pad + give_back]
                 case ir.While():
                     out.append(Line(f"{pad}while {self.expr(s.test)}:", s.loc))
                     out += self.block(s.body, depth + 1)

@@ -14,6 +14,7 @@ from execspace import (
     Plan,
     SpaceError,
     SpaceUnavailableError,
+    TeamLimits,
 )
 
 from .threads import GOMP, find_runtime, pin_numba_layer, thread_count
@@ -59,6 +60,11 @@ class OpenMPSpace(HostSort):
         from execspace_compiler.host.launch_text import Launcher
 
         return compile_plan(self, kernel, spec, Launcher(self.runtime, self.threads))
+
+    def team_limits(self) -> TeamLimits:
+        from execspace_compiler.fission import HOST_TEAMS
+
+        return HOST_TEAMS
 
     def fence(self, label: str = "") -> None:
         """Launches return when they are done, so there is nothing to wait for."""

@@ -12,6 +12,7 @@ from execspace import (
     MemorySpace,
     Plan,
     SpaceError,
+    TeamLimits,
 )
 
 
@@ -35,6 +36,11 @@ class SerialSpace(HostSort):
 
         return compile_plan(self, kernel, spec, Launcher("serial"))
 
+    def team_limits(self) -> TeamLimits:
+        from execspace_compiler.fission import HOST_TEAMS
+
+        return HOST_TEAMS
+
     def fence(self, label: str = "") -> None:
         """Nothing is ever under way."""
 
@@ -42,7 +48,8 @@ class SerialSpace(HostSort):
 class OracleSpace(ExecutionSpace):
     """Runs kernels as plain Python with NumPy scalars: the meaning of every operation.
 
-    Checks bounds, can be stepped through with pdb, and is thousands of times slower.
+    Checks bounds, and in teams that no barrier is missing; can be stepped through with pdb, and is
+    thousands of times slower.
     """
 
     name = "oracle"
@@ -56,6 +63,11 @@ class OracleSpace(ExecutionSpace):
         from execspace_compiler.oracle import interpret
 
         return interpret(self, kernel, spec)
+
+    def team_limits(self) -> TeamLimits:
+        from execspace_compiler.fission import HOST_TEAMS
+
+        return HOST_TEAMS
 
     def fence(self, label: str = "") -> None:
         """Nothing is ever under way."""
