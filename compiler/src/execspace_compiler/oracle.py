@@ -1,7 +1,7 @@
 """The oracle: typed IR run by CPython with NumPy scalars, bounds-checked, one index at a time.
 
 It defines what a kernel means; every space must give its answer. Contributions are joined in
-index order. No multiply-add is contracted.
+index order. No multiply-add is contracted. Launches of teams are run by oracle_teams.py.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import ast
 import itertools
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +51,11 @@ class Checked:
         array = view.memory_space.host_array(view)
         own = view.label if not view.label.startswith("argument ") else ""
         return cls(array, own or name, view.shape)
+
+    @property
+    def atomic(self) -> Any:
+        """The same for atomic steps, in a kernel of teams."""
+        return self
 
     def extent(self, d: int) -> np.int64:
         """Extent of a dimension."""
@@ -248,6 +253,8 @@ lgamma = _real_function("lgamma", lambda x: math.inf)
 
 # -- plans ------------------------------------------------------------------------------------
 
+Call = Callable[[tuple[int, ...], tuple[Any, ...]], Any]
+
 
 @dataclass
 class OraclePlan:
@@ -272,23 +279,16 @@ class OraclePlan:
         """
         spec = self.lowered.spec
         rank = spec.policy.rank
-        names = _names(self.lowered)
         inputs, out = args[: len(args) - len(spec.out)], args[len(args) - len(spec.out) :]
         check_limits(self.lowered.kernel.name, self.lowered.limits, inputs)
-        parameters = self.lowered.body.parameters[self.lowered.leading :]
-        values = [
-            Checked.of(a, name) if isinstance(a, View) else _number(a, p.type)
-            for a, name, p in zip(inputs, names, parameters, strict=False)
-        ]
-        if self.lowered.assertions:
-            values.append(Status(self.lowered))
+        call = self.caller(bounds, inputs)
         ranges = [range(bounds[d], bounds[rank + d]) for d in range(rank)]
         if spec.pattern != "for" and spec.policy.iterate == "left":
             indices = [i[::-1] for i in itertools.product(*ranges[::-1])]
         else:
             indices = list(itertools.product(*ranges))
         with np.errstate(all="ignore"):
-            result = self._run(indices, values)
+            result = self._run(indices, call)
         if out:
             store_result(self.lowered.kernel.name, out, result, result_shape(spec))
             return None
@@ -297,68 +297,80 @@ class OraclePlan:
         make = result_maker(spec, self.lowered.reduction.result)
         return result if make is None else make(result)
 
-    def _run(self, indices: list[tuple[int, ...]], values: list[Any]) -> Any:
+    def values(self, inputs: tuple[Any, ...]) -> list[Any]:
+        """What the kernel gets for its arguments, the status of assertions being the last."""
+        names = names_of(self.lowered)
+        parameters = self.lowered.body.parameters[self.lowered.leading :]
+        values = [
+            Checked.of(a, name) if isinstance(a, View) else number(a, p.type)
+            for a, name, p in zip(inputs, names, parameters, strict=False)
+        ]
+        if self.lowered.assertions:
+            values.append(Status(self.lowered))
+        return values
+
+    def caller(self, bounds: tuple[int, ...], inputs: tuple[Any, ...]) -> Call:
+        """What calls the kernel for an index, given what comes before its arguments."""
+        body, values = self.functions["body"], self.values(inputs)
+
+        def call(index: tuple[int, ...], leading: tuple[Any, ...]) -> Any:
+            try:
+                return body(*map(np.int64, index), *leading, *values)
+            except ViewIndexError as error:
+                error.args = (f"{place(self.lowered.kernel.name, index)}: {error}",)
+                raise
+
+        return call
+
+    def _run(self, indices: list[tuple[int, ...]], call: Call) -> Any:
         reduction = self.lowered.reduction
         if reduction is None:
             for index in indices:
-                self._call(index, values)
+                call(index, ())
             return None
         if reduction.array is not None:
-            return self._run_array(reduction, indices, values)
-        first = tuple(_number(s.identity.value, s.type) for s in reduction.states)
+            return self._run_array(reduction, indices, call)
+        first = tuple(number(s.identity.value, s.type) for s in reduction.states)
         state = first
         if self.lowered.spec.pattern == "scan":
             # The pass that is not final may change nothing that the final one sees.
             for index in indices:
-                state = self._step(state, index, values, (*self._prefix(state), np.False_))
+                state = self._step(state, index, call, (*self._prefix(state), np.False_))
             state = first
         for index in indices:
             leading: tuple[Any, ...] = ()
             if self.lowered.spec.pattern == "scan":
                 leading = (*self._prefix(state), np.True_)
-            state = self._step(state, index, values, leading)
-        numbers = tuple(v.item() for v in _row(self.functions["result"](*state)))
+            state = self._step(state, index, call, leading)
+        numbers = tuple(v.item() for v in row(self.functions["result"](*state)))
         return numbers[0] if len(numbers) == 1 else numbers
 
-    def _run_array(
-        self, reduction: Reduction, indices: list[tuple[int, ...]], values: list[Any]
-    ) -> Any:
+    def _run_array(self, reduction: Reduction, indices: list[tuple[int, ...]], call: Call) -> Any:
         state = reduction.states[0]
         shape = self.lowered.spec.array_shape
         assert shape is not None
         array = np.full(shape, state.identity.value, state.type.name)
         for index in indices:
-            self._call(index, [Checked(array, ""), *values])
+            call(index, (Checked(array, ""),))
         final = self.functions["result"]
-        numbers = [_row(final(v))[0] for v in array.ravel()]
+        numbers = [row(final(v))[0] for v in array.ravel()]
         return np.array(numbers, reduction.result).reshape(shape)
 
     def _prefix(self, state: tuple[Any, ...]) -> tuple[Any, ...]:
-        return _row(self.functions["prefix"](*state))
+        return row(self.functions["prefix"](*state))
 
     def _step(
-        self,
-        state: tuple[Any, ...],
-        index: tuple[int, ...],
-        values: list[Any],
-        leading: tuple[Any, ...],
+        self, state: tuple[Any, ...], index: tuple[int, ...], call: Call, leading: tuple[Any, ...]
     ) -> tuple[Any, ...]:
-        contributions = _row(self._call(index, [*leading, *values]))
-        return _row(self.functions["step"](*state, *contributions))
-
-    def _call(self, index: tuple[int, ...], values: list[Any]) -> Any:
-        try:
-            return self.functions["body"](*map(np.int64, index), *values)
-        except ViewIndexError as error:
-            error.args = (f"{place(self.lowered.kernel.name, index)}: {error}",)
-            raise
+        return row(self.functions["step"](*state, *row(call(index, leading))))
 
 
-def _row(value: Any) -> tuple[Any, ...]:
+def row(value: Any) -> tuple[Any, ...]:
+    """What a function of the module returned, as a tuple."""
     return value if isinstance(value, tuple) else (value,)
 
 
-def _names(lowered: Lowered) -> list[str]:
+def names_of(lowered: Lowered) -> list[str]:
     """Arguments of a launch as the source calls them."""
     parameters = lowered.body.parameters[lowered.leading :]
     names = [p.name.removeprefix("user") for p in parameters]
@@ -368,7 +380,8 @@ def _names(lowered: Lowered) -> list[str]:
     return names
 
 
-def _number(value: Any, type: Any) -> Any:
+def number(value: Any, type: Any) -> Any:
+    """A NumPy scalar of a type of the IR."""
     assert isinstance(type, Scalar)
     return np.dtype(type.name).type(value)
 
@@ -387,8 +400,20 @@ def interpret(space: ExecutionSpace, kernel: Kernel, spec: LaunchSpec) -> Oracle
         made = [reduction.result_function("_result")]
         if reduction.array is None:
             made += [reduction.step_function("_step"), reduction.prefix_function("_prefix")]
+    if spec.policy.kind == "team":
+        from .oracle_teams import team_plan
+
+        return team_plan(space, lowered, made)
     printer = OraclePrinter(lowered.module(*made))
-    scope: dict[str, Any] = {"__name__": f"<oracle {kernel.name}>"}
+    functions, _ = loaded(lowered, made, printer)
+    return OraclePlan(space, lowered, functions, printer.text())
+
+
+def loaded(
+    lowered: Lowered, made: Sequence[ir.Function], printer: OraclePrinter
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """`OraclePlan.functions`, and all names of the printed module."""
+    scope: dict[str, Any] = {"__name__": f"<oracle {lowered.kernel.name}>"}
     exec(HEAD, scope)
     for function in (*lowered.functions, *made):
         lines = printer.function(function)
@@ -397,7 +422,7 @@ def interpret(space: ExecutionSpace, kernel: Kernel, spec: LaunchSpec) -> Oracle
         exec(compile(tree, function.loc.file, "exec"), scope)
     functions = {f.name.removeprefix("_"): scope[function_name(f.name)] for f in made}
     functions["body"] = scope[function_name(lowered.body.name)]
-    return OraclePlan(space, lowered, functions, printer.text())
+    return functions, scope
 
 
 def _relocate(tree: ast.Module, lines: list[str], start: Loc) -> None:

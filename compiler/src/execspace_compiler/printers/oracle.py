@@ -1,12 +1,14 @@
 """Printer for the oracle: plain Python over NumPy scalars, one statement a line.
 
 The text runs under CPython, so pdb steps through it. Every value is a NumPy scalar of the
-type that the IR says, and Views are checked accessors.
+type that the IR says, and Views are checked accessors. The kernel of a team is a generator: it
+yields wherever the threads of the team do something together.
 """
 
 from __future__ import annotations
 
 from .. import ir
+from ..fission import alone
 from ..infer import STATUS
 from ..types import Record, Scalar, ViewTy
 from .atomics import oracle_lines
@@ -127,3 +129,113 @@ class OraclePrinter(PythonPrinter):
         if name in _RUNTIME:
             return f"_r.{_RUNTIME[name]}({', '.join(args)})"
         return f"np.{_NUMPY_NAMES.get(name, name)}({', '.join(args)})"
+
+
+_TEAM = "_team"  # parameter of a team's kernel: oracle_teams.Team
+
+
+class TeamPrinter(OraclePrinter):
+    """Prints the module of a team's kernel.
+
+    Attributes
+    ----------
+    sites : list of TeamStmt
+        Statements of the kernel that the text names by their number.
+    """
+
+    def __init__(self, module: ir.Module, body: ir.Function) -> None:
+        super().__init__(module)
+        self.body = body
+        self.sites: list[ir.TeamStmt] = []
+
+    def function(self, f: ir.Function) -> list[str]:
+        if f.name != self.body.name:
+            return super().function(f)
+        self.sites = []
+        names = ", ".join([_TEAM, *(identifier(p.name) for p in f.parameters)])
+        head = f"def {function_name(f.name)}({names}):"
+        return [Line(head, f.loc), *self.block(f.body, 1)]
+
+    def atomic(self, s: ir.Atomic) -> list[str]:
+        view = f"{identifier(s.view.name)}.atomic"
+        key = f"({self._indices(s.indices)})"
+        if s.op == "store":  # it does not look at the element, which may never have been written
+            value = f"{type_name(s.type)}({self.expr(s.values[0])})"
+            if s.byte is not None:
+                return [f"{view}.set_field({key}, {self.expr(s.byte)}, {value})"]
+            return [f"{view}[{key}] = {value}"]
+        name = None if s.name is None else identifier(s.name)
+        return oracle_lines(self, s, view, key, type_name(s.type), name)
+
+    def block(self, body: tuple[ir.Stmt, ...], depth: int) -> list[str]:
+        out: list[str] = []
+        for s in body:
+            if isinstance(s, ir.TeamStmt):
+                out += self.of_team(s, depth)
+            else:
+                out += super().block((s,), depth)
+        return out or super().block((), depth)
+
+    def of_team(self, s: ir.TeamStmt, depth: int) -> list[str]:
+        """Lines of a statement of teams."""
+        if isinstance(s, ir.Split | ir.Combine | ir.ScanRange) and s.level == "vector":
+            plain = alone(s, lambda body: body)  # a thread does what its lanes do
+            assert plain is not None
+            return self.block(tuple(plain), depth) if plain else []
+        pad = "    " * depth
+        site = len(self.sites)
+        self.sites.append(s)
+
+        def line(text: str) -> str:
+            return Line(pad + text, s.loc)
+
+        match s:
+            case ir.Barrier():
+                return [line(f"yield {site}, ()")]
+            case ir.Combine():
+                states = _row(s.states)
+                return [line(f"{states} = yield {site}, {states}")]
+            case ir.Prefix():
+                return [line(f"{_row((*s.states, *s.totals))} = yield {site}, {_row(s.states)}")]
+            case ir.Broadcast():
+                values = _row(s.values)
+                return [line(f"{values} = yield {site}, {values}, {self.expr(s.rank)}")]
+            case ir.Scratch():
+                shape = self._indices(s.shape)
+                return [line(f"{identifier(s.view.name)} = {_TEAM}.scratch({site}, ({shape}))")]
+            case ir.Split():
+                names = ", ".join(map(identifier, s.names))
+                bounds = f"({self._indices(s.starts)}), ({self._indices(s.stops)})"
+                head = line(f"for {names} in {_TEAM}.share({s.level!r}, {bounds}):")
+                return [head, *self.block(s.body, depth + 1)]
+            case ir.ScanRange():
+                return self.scan(s, site, depth)
+        raise AssertionError(f"no statement of kernels: {s}")
+
+    def scan(self, s: ir.ScanRange, site: int, depth: int) -> list[str]:
+        """Lines of a scan by several threads, a tile of iterations after the other."""
+        name, states, own = identifier(s.name), _row(s.states), _row(s.own)
+        bounds = f"{self.expr(s.start)}, {self.expr(s.stop)}"
+        first = zip(s.states, s.identity, strict=True)  # the probe does not know the prefix
+
+        def lines(more: int, *texts: str) -> list[str]:
+            return [Line("    " * (depth + more) + text, s.loc) for text in texts]
+
+        return [
+            *lines(0, f"_state = {states}"),
+            *lines(0, f"for _tile in {_TEAM}.tiles({s.level!r}, {bounds}):"),
+            *lines(1, "_own = []", f"for {name} in _tile:"),
+            *lines(2, *(f"{identifier(v.name)} = {self.const(c)}" for v, c in first)),
+            *self.block(s.probe, depth + 2),
+            *lines(2, f"_own.append({own})"),
+            *lines(1, f"_before, _state = yield {site}, _state, _tile, _own"),
+            *lines(1, f"for {name}, {states}, _probed in zip(_tile, _before, _own):"),
+            *self.block(s.body, depth + 2),
+            *lines(2, f"{_TEAM}.agree({site}, {name}, _probed, {own})"),
+            *lines(0, f"{states} = _state"),
+        ]
+
+
+def _row(variables: tuple[ir.Var, ...]) -> str:
+    """A tuple of variables, also as the target of an assignment."""
+    return f"({''.join(f'{identifier(v.name)}, ' for v in variables).rstrip()})"
