@@ -6,15 +6,17 @@ What the host must know to launch it comes with the text. No device, driver or p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from . import ir
 from .blocks import Blocks, block_function
 from .contributions import given_contribution
+from .device_team import LANE, RANK, SLOT, DeviceTeam, team_work
 from .diagnostics import Loc
 from .linear import Linear
 from .mapping import index_order, scales_of, work_function
+from .narrowing import LIMIT, gains, narrowed
 from .pipeline import Lowered, argument_type
 from .printers.cfamily.dialects import Dialect
 from .printers.cfamily.entries import Entries, Entry
@@ -100,6 +102,19 @@ def long_offsets(lowered: Lowered) -> list[int]:
     return [n for n, t in enumerate(types) if isinstance(t, ViewTy) and has_long_offset(t)]
 
 
+def _intervals(lowered: Lowered, team: DeviceTeam | None) -> dict[str, tuple[int, int]]:
+    """Intervals of parameters of a kernel that are known more exactly than others."""
+    names = [p.name for p in lowered.body.parameters[: lowered.leading]]
+    if team is None:
+        least = 0 if lowered.spec.policy.nonnegative else -LIMIT
+        return dict.fromkeys(names[: lowered.spec.policy.rank], (least, LIMIT))
+    found = dict.fromkeys(names[:2], (0, LIMIT // team.shape.size))
+    found[RANK.name] = 0, team.shape.size - 1
+    found[LANE.name] = 0, team.shape.lanes - 1
+    found[SLOT.name] = 0, team.shape.chunk - 1
+    return found
+
+
 def device_text(
     lowered: Lowered,
     dialect: Dialect,
@@ -112,6 +127,8 @@ def device_text(
     scaled: bool = False,
     blocks: Blocks | None = None,
     linear: Linear | None = None,
+    team: DeviceTeam | None = None,
+    pools: tuple[ir.Var, ...] = (),
 ) -> DeviceText:
     """The text of a lowered kernel in a dialect.
 
@@ -133,7 +150,8 @@ def device_text(
         No two Views of which one is written overlap in memory; see `overlap.pairs_to_check`.
     small : bool
         The places of elements in all Views of `long_offsets` fit into 31 bits, and so do the bounds
-        of a range of rank above 1, so that places are computed in 32.
+        of a range of rank above 1, so that places are computed in 32. Where it `gains`, integer
+        arguments, extents and bounds are within `narrowing.LIMIT`.
     scaled : bool
         There are less than 2^31 units, and the host gives what replaces divisions by extents, see
         `mapping.scales_of`. Of use where the mapping is flat and `narrow`, and nothing is tiled.
@@ -141,8 +159,15 @@ def device_text(
         Go through the range in blocks. There are no units then, and `scaled` has no meaning.
     linear : Linear, optional
         Run this body in place of the kernel's own. Of use where the mapping is flat.
+    team : DeviceTeam, optional
+        Teams are groups of work-items, or parts of such; `lowered` is the one in it.
+    pools : tuple of ir.Var
+        Each work-item does whole teams, which have scratch memory; see `fission.host_team`.
     """
     spec = lowered.spec
+    if small and gains(lowered.functions):
+        lowered = replace(lowered, functions=narrowed(lowered.functions, _intervals(lowered, team)))
+        team = team and replace(team, lowered=lowered)
     given_scales = scaled and flat and not spec.policy.tiled and blocks is None
     scaled = given_scales and narrow
     reduction = lowered.reduction
@@ -150,15 +175,18 @@ def device_text(
     scan = spec.pattern == "scan"
     flags: dict[str, Any] = {
         "flat": flat, "narrow": narrow, "scaled": scaled,
-        "small": small and spec.policy.rank > 1,
+        "small": small and spec.policy.rank > 1, "pools": pools,
     }  # fmt: skip
 
     def work(name: str, body: ir.Function, leading: int, **more: Any) -> ir.Function:
         return work_function(body, leading, spec.policy, order, reduction, name, **flags, **more)
 
     own = (lowered.body, lowered.leading)
-    given = given_contribution(lowered, disjoint) if scan and dialect.lane_barrier else None
-    if blocks is not None:
+    told = scan and dialect.lane_barrier and team is None
+    given = given_contribution(lowered, disjoint) if told else None
+    if team is not None:
+        functions = [team_work(team, "_work", True if scan else None)]
+    elif blocks is not None:
         wide = not narrow
         functions = [block_function(lowered, "_work", blocks, wide=wide, small=flags["small"])]
     elif linear is not None:
@@ -173,7 +201,9 @@ def device_text(
     if reduction is not None:
         functions.append(reduction.merge_function("_merge"))
         functions.append(reduction.result_function("_result"))
-    if scan:
+    if scan and team is not None:
+        functions.append(team_work(team, "_totals", False))
+    elif scan:
         functions.append(work("_totals", *own, final=False))
     outs = tuple(argument_type(t) for t in spec.out)
     views = tuple(t for t in outs if isinstance(t, ViewTy))
@@ -188,8 +218,11 @@ def device_text(
         scales=scales,
         uses_scales=scaled,
         blocks=blocks,
+        team=team,
+        pool=bool(pools),
     )
-    printer = CPrinter(lowered.module(*functions, disjoint=disjoint), dialect, small)
+    shape = None if team is None else team.shape
+    printer = CPrinter(lowered.module(*functions, disjoint=disjoint), dialect, small, shape)
     lines = tuple(printer.text(entries.print))
     locs = tuple(getattr(line, "loc", None) for line in lines)
     return DeviceText(lines, locs, entries.entry(), lowered, order)

@@ -17,14 +17,18 @@ from execspace.copying import may_overlap
 from execspace.dtypes import dtype_of
 from execspace.parallel_reduce import check_shape
 
+from . import ir
 from .blocks import ALIGNED, Blocks
 from .devices import DeviceText, long_offsets
 from .linear import Linear
 from .mapping import scale
+from .narrowing import LIMIT, gains
 from .overlap import pairs_to_check
 from .pipeline import Lowered, check_limits
 from .printers.cfamily.entries import Field
+from .printers.python import extents_used
 from .results import result_shape
+from .types import Scalar
 
 
 def head_lines(lowered: Lowered) -> list[str]:
@@ -44,6 +48,11 @@ def head_lines(lowered: Lowered) -> list[str]:
     return lines
 
 
+def scratch_lines(kernel_has_scratch: bool) -> list[str]:
+    """Lines that set `w0` and `w1`, the bytes of scratch memory of a team; see `scratch.Sizes`."""
+    return ["    w0, w1 = scratch(b1, args)" if kernel_has_scratch else "    w0 = w1 = 0"]
+
+
 def shape_lines(blocks: Blocks) -> list[str]:
     """Lines that look up how blocks go through the range: see `blocks.Geometry`."""
     rank = blocks.rank
@@ -59,6 +68,8 @@ def shape_lines(blocks: Blocks) -> list[str]:
 def units_text(spec: LaunchSpec, order: Sequence[int], flat: bool) -> str:
     """Expression of the number of units, from the bounds; nothing where any extent is."""
     rank = spec.policy.rank
+    if not flat and spec.policy.chunk_size > 1:
+        return f"-(-b1 // {spec.policy.chunk_size})"
     extents = [f"(b{rank + d} - b{d})" for d in range(rank)]
     some = " and ".join(f"b{d} < b{rank + d}" for d in range(rank))
     if spec.policy.tiled:
@@ -81,10 +92,10 @@ def overlap_text(lowered: Lowered, scans: bool = False) -> str:
     return " or ".join(f"may_overlap(a{n}, a{m})" for n, m in pairs) or "False"
 
 
-def large_text(lowered: Lowered) -> str:
+def large_text(lowered: Lowered, size: int = 1) -> str:
     """Expression of whether places in Views, or bounds, may exceed 31 bits.
 
-    See `small` of `devices.device_text`.
+    See `small` of `devices.device_text`. `size`: threads of a team.
     """
     tests = []
     rank = lowered.spec.policy.rank
@@ -96,7 +107,27 @@ def large_text(lowered: Lowered) -> str:
         assert isinstance(t, ViewType)
         # An allocation is as long as all Views of it reach.
         tests.append(f"a{n}.allocation.nbytes >= {dtype_of(t.dtype).itemsize << 31}")
+    if gains(lowered.functions):
+        tests += _beyond(lowered, size)
     return " or ".join(tests) or "False"
+
+
+def _beyond(lowered: Lowered, size: int) -> list[str]:
+    """Expressions of whether a bound, an integer argument or an extent is beyond
+    `narrowing.LIMIT`, or the number of threads of all teams."""
+    rank = lowered.spec.policy.rank
+    most = LIMIT // size
+    tests = [f"not -{LIMIT} <= b{d} <= b{rank + d} <= {most}" for d in range(rank)]
+    parameters = lowered.body.parameters[lowered.leading :]
+    used = {e.name for e in ir.walk_expressions(lowered.body.body) if isinstance(e, ir.Var)}
+    extents = extents_used(lowered.functions)[lowered.body.name]
+    for n, (t, p) in enumerate(zip(lowered.spec.arguments, parameters, strict=False)):
+        if isinstance(p.type, Scalar):
+            if p.type.name == "int64" and p.name in used:
+                tests.append(f"not -{LIMIT} <= a{n} <= {LIMIT}")
+        elif p.name in extents and isinstance(t, ViewType) and t.rank:
+            tests.append(f"max(a{n}.shape) > {LIMIT}")
+    return tests
 
 
 class Ranges(dict[tuple[int, ...], tuple[Any, ...]]):
@@ -158,6 +189,8 @@ def value_texts(field: Field) -> list[str]:
             return [f"b{n}"]
         case "units" | "items" | "tiles" | "epoch":
             return [field.what]
+        case "scratch":
+            return [f"w{n}"]
         case "number":
             return [f"m{n}"]
         case "scale":

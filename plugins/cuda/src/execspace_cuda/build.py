@@ -130,6 +130,7 @@ def binary(text: DeviceText, capability: str, again: bool = False) -> Binary:
     return Binary(code, False)
 
 
+_MOST_SHARED = 8  # the attribute of a function that is set
 _ATTRIBUTES = {"threads": 0, "shared": 1, "constant": 2, "local": 3, "registers": 4}
 
 
@@ -166,6 +167,12 @@ class Program:
         names = text.entry.kernels
         functions = [int(module.get_function(name).ptr) for name in names]
         return cls(text, functions, found.from_disk, module)
+
+    def allow_shared(self, nbytes: int) -> None:
+        """Let blocks ask for so many bytes of shared memory, their own included."""
+        for function in self.functions:
+            own = driver.funcGetAttribute(_ATTRIBUTES["shared"], function)
+            driver.funcSetAttribute(function, _MOST_SHARED, nbytes - own)
 
     def figures(self) -> dict[str, dict[str, int]]:
         """Of each kernel: registers and bytes of local memory (spills and private arrays) of a

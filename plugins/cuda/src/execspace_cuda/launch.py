@@ -14,11 +14,12 @@ import cupy
 import numpy as np
 from cupy_backends.cuda.api import driver, runtime
 
-from execspace import Kernel, LaunchSpec, ViewType, profiling
+from execspace import Kernel, LaunchSpec, TeamSizes, ViewType, profiling
 from execspace.reducer import flattened
 from execspace.tiles import table_of
 from execspace_compiler.assertions import failure
 from execspace_compiler.blocks import USUAL_THREADS, Geometry, blocks_of, tile_chooser
+from execspace_compiler.device_team import DeviceTeam
 from execspace_compiler.devices import device_text
 from execspace_compiler.linear import linear_body
 from execspace_compiler.overlap import reads_after_writing, written_pairs
@@ -28,7 +29,7 @@ from execspace_compiler.printers.cfamily.collectives import ROWS, SLOT
 from execspace_compiler.printers.cfamily.cuda import CUDA
 from execspace_compiler.printers.cfamily.lookback import scratch_bytes
 from execspace_compiler.results import check_out, result_maker
-from execspace_compiler.telling import tell_threads
+from execspace_compiler.telling import tell_device_teams, tell_threads
 
 from .build import Program, options_for
 from .devices import ERRORS, ERRORS_OR_MEMORY, NO_CONTEXT, on_device
@@ -36,10 +37,12 @@ from .interop import after, before
 from .memory import bytes_at
 from .packing import BLOCK, MOST_UNITS, Frame, caller_text, names_used, packer, record_size
 from .space import CudaSpace
+from .teams import Teams
 
 _GROUP = 256  # threads of a block of reductions and scans
 _BLOCKS_PER_UNIT = 8
 _SHARED = 48 * 1024  # bytes of shared memory that every device has for a block
+_THREADS_PER_UNIT = 2048  # that run at once, of a limited number of blocks
 _MOST_ITEMS = 1 << 30
 
 Grid = tuple[int, int, int, int, int, int]  # blocks, and threads of a block, along x, y and z
@@ -65,10 +68,17 @@ class CudaPlan:
     def mapping(self, bounds: tuple[int, ...]) -> list[str]:
         """How it goes through a range."""
         launch = self._launcher
+        if launch.teams is not None:
+            return tell_device_teams(launch.teams.device)
         return tell_threads(
             self.lowered, bounds, group=launch.group, blocks=launch.blocks, shapes=launch.shapes,
             linear=launch.linear, table=table_of(self.space),
         )  # fmt: skip
+
+    def team_sizes(self) -> TeamSizes:
+        """Of a TeamPolicy: what it chose where the policy does not say."""
+        assert self._launcher.teams is not None
+        return self._launcher.teams.team_sizes(self.space.limits.threads)
 
     @property
     def figures(self) -> dict[str, dict[str, int]]:
@@ -115,6 +125,10 @@ class _Launch:
     """The state of a plan: programs, and frames with scratch memory and results."""
 
     def __init__(self, space: CudaSpace, lowered: Lowered) -> None:
+        self.teams: Teams | None = None
+        if lowered.spec.policy.kind == "team":
+            self.teams = Teams(space, lowered, space.limits.threads)
+            lowered = self.teams.lowered
         self.space, self.lowered, self.spec = space, lowered, lowered.spec
         self.name = f"'{lowered.kernel.name}'"
         self.reduces = lowered.reduction is not None
@@ -127,9 +141,12 @@ class _Launch:
             fitting = _SHARED // per_thread if self.spec.array_shape is None else _GROUP
             fitting = min(fitting, bounds)
             self.group = min(_GROUP, 1 << max(5, fitting.bit_length() - 1))
+        if self.teams is not None:
+            self.group = self.teams.device.shape.group
         # Views that overlap make a difference only where a thread reads after it has stored.
         several = self.spec.pattern == "scan" or reads_after_writing(lowered)
         several = several or (self.blocks is not None and self.blocks.calls > 1)
+        several = several or self.teams is not None
         self.disjoint = bool(written_pairs(lowered, scans=True)) and several
         self.linear = None if self.blocks is not None else linear_body(lowered)
         self.programs: dict[tuple[bool, bool, bool, int, bool], Program] = {}
@@ -142,6 +159,7 @@ class _Launch:
             chooser = tile_chooser(self.blocks, space, usual)
             self.shapes = Geometry(self.blocks, chooser, limits, self.group, lowered.kernel.name)
         self.entry = self.usual.text.entry
+        self.check = self.teams and self.teams.check(self.entry.group_memory)
         self.watched = lowered.prints or bool(lowered.assertions)
         self.blocking = space.blocking
         self.shape = self.spec.array_shape
@@ -153,6 +171,11 @@ class _Launch:
             if self.shape is None:
                 self.make = result_maker(self.spec, names)
 
+    @property
+    def device_team(self) -> DeviceTeam | None:
+        """The teams of a TeamPolicy."""
+        return None if self.teams is None else self.teams.device
+
     def program(
         self, narrow: bool, disjoint: bool, small: bool, group: int, in_line: bool = False
     ) -> Program:
@@ -162,7 +185,7 @@ class _Launch:
             text = device_text(
                 self.lowered, CUDA, flat=True, group=group, narrow=narrow, disjoint=disjoint,
                 small=small, scaled=True, blocks=self.blocks,
-                linear=self.linear if in_line else None,
+                linear=self.linear if in_line else None, team=self.device_team,
             )  # fmt: skip
             shared = self.space.programs  # of all instances
             try:
@@ -171,6 +194,8 @@ class _Launch:
                 if found is None:
                     with self.space.current():
                         found = shared[key] = Program.load(text, self.space.capability)
+                        if self.teams is not None:
+                            found.allow_shared(self.space.shared)
             except ERRORS as error:
                 raise self.space.fault(f"Loading kernel {self.name}", error) from error
             self.programs[narrow, disjoint, small, group, in_line] = found
@@ -211,9 +236,12 @@ class _Launch:
             blocks=self.blocks,
             linear=self.linear,
             group=self.group,
+            team=self.device_team,
+            scratch=self.check is not None,
         )
         scope: dict[str, Any] = {
             **names_used(self.lowered), "launch": self, "frames": [], "usual": self.usual,
+            "scratch": self.check,
             "function": self.usual.functions[0], "shapes": self.shapes,
             "ranges": ranges_of(text), "programs": _Usual(self),
             "make_frame": self.make_frame, "pack": packer(text), "driver": driver.launchKernel,
@@ -276,6 +304,8 @@ class _Launch:
                     kept.append(status)
                     # The body takes it among its own pointers, before those of a reduction.
                     fixed.insert(0, int(status.ptr))
+                if self.pools:
+                    fixed.insert(1 if entry.status else 0, 0)  # told at each launch
         except ERRORS_OR_MEMORY as error:
             raise space.fault(f"Kernel {self.name}", error) from error
         frame = Frame(record_size(self.usual.text), len(entry.buffers), fixed, kept)
@@ -286,6 +316,29 @@ class _Launch:
             if self.shape is not None:
                 frame.result = result
         return frame
+
+    @property
+    def pools(self) -> bool:
+        """Whether teams have scratch memory of level 1."""
+        return self.teams is not None and self.teams.device.uses(1)
+
+    def room_of_teams(self, frame: Frame, first: int, second: int, units: int) -> None:
+        """Give a launch scratch memory, of so many bytes of a team at both levels."""
+        assert self.teams is not None
+        team = self.teams.device
+        frame.shared = first * team.shape.side_by_side if team.uses(0) else 0
+        if not self.pools:
+            return
+        nbytes = max(second, 1) * self.blocks_for(units) * team.shape.side_by_side
+        if nbytes > frame.pool[0]:
+            space = self.space
+            try:
+                with space.current(), space.stream_object:
+                    # What is given back is used by later work of the same stream only.
+                    frame.pool = nbytes, space.memory.block(nbytes)
+            except ERRORS_OR_MEMORY as error:
+                raise space.fault(f"Kernel {self.name}", error) from error
+            frame.give(1 if self.entry.status else 0, int(frame.pool[1].ptr))
 
     def _scratch(self, nbytes: int) -> Any:
         """Memory for partial results; counts and flags in it begin with zero."""
@@ -318,6 +371,9 @@ class _Launch:
 
     def blocks_for(self, units: int) -> int:
         """Blocks of a reduction or scan."""
+        if self.teams is not None:
+            most = self.space.units * max(1, _THREADS_PER_UNIT // self.group)
+            return self.teams.device.groups(units, most)
         if self.entry.tile:
             return max(1, -(-units // self.entry.tile))
         most = self.space.units * (_BLOCKS_PER_UNIT if self.shape is None else 1)
@@ -332,7 +388,8 @@ class _Launch:
     def enqueue(self, function: int, grid: Grid, frame: Frame) -> None:
         """Hand a kernel to the driver."""
         try:
-            driver.launchKernel(function, *grid, 0, self.space.stream, frame.parameters, 0)
+            stream, shared = self.space.stream, frame.shared
+            driver.launchKernel(function, *grid, shared, stream, frame.parameters, 0)
         except ERRORS as error:
             self.again(error, function, grid, frame)
 
@@ -343,12 +400,15 @@ class _Launch:
             raise self.space.fault(what, error) from error
         try:
             runtime.setDevice(self.space.number)
-            driver.launchKernel(function, *grid, 0, self.space.stream, frame.parameters, 0)
+            stream, shared = self.space.stream, frame.shared
+            driver.launchKernel(function, *grid, shared, stream, frame.parameters, 0)
         except ERRORS as second:
             raise self.space.fault(what, second) from second
 
     def grid(self, units: int) -> Grid:
-        """Of a flat parallel_for."""
+        """Of a flat parallel_for, and of teams."""
+        if self.teams is not None:
+            return self.blocks_for(units), 1, 1, self.group, 1, 1
         blocks = -(-units // self.group)
         if units >= MOST_UNITS:  # its threads go on with the stride of the grid
             blocks = _MOST_ITEMS // self.group

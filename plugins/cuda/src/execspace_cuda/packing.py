@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from execspace_compiler.blocks import Blocks
+from execspace_compiler.device_team import DeviceTeam
 from execspace_compiler.devices import DeviceText
 from execspace_compiler.linear import Linear
 from execspace_compiler.packing import (
@@ -21,6 +22,7 @@ from execspace_compiler.packing import (
     names_used,
     overlap_text,
     range_lines,
+    scratch_lines,
     shape_lines,
     units_text,
     value_texts,
@@ -46,14 +48,22 @@ class Frame:
         Of a scan in one pass, that its scratch memory has room for.
     epoch : int
         Launches of such a scan with this frame.
+    shared : int
+        Bytes of shared memory of a block, for teams.
+    pool : (int, Any)
+        Bytes of memory of the device for the scratch of teams, and its owner.
     """
 
-    __slots__ = ("_fixed", "_owners", "buffer", "epoch", "kept", "parameters", "result", "tiles")
+    __slots__ = (
+        "_fixed", "_owners", "buffer", "epoch", "kept", "parameters", "pool", "result", "shared",
+        "tiles",
+    )  # fmt: skip
 
     def __init__(self, record: int, pointers: int, fixed: Sequence[int], kept: list[Any]) -> None:
         self.kept = kept
         self.result: Any = None
-        self.tiles = self.epoch = 0
+        self.tiles = self.epoch = self.shared = 0
+        self.pool: tuple[int, Any] = (0, None)
         self._fixed = record + 8 * pointers
         count = pointers + len(fixed)
         self.buffer = bytearray(record + 8 * count)
@@ -84,6 +94,8 @@ def caller_text(
     blocks: Blocks | None,
     linear: Linear | None,
     group: int,
+    team: DeviceTeam | None = None,
+    scratch: bool = False,
 ) -> str:
     """The function `call(bounds, args)`.
 
@@ -105,6 +117,10 @@ def caller_text(
         The usual text is for Views that lie in memory as the calls are numbered.
     group : int
         Threads of a block where it is flat.
+    team : DeviceTeam, optional
+        The threads of teams are those of blocks.
+    scratch : bool
+        They have scratch memory, of a size that `scratch` finds.
     """
     lowered, entry = text.lowered, text.entry
     values = [v for f in entry.fields for v in value_texts(f)]
@@ -119,18 +135,26 @@ def caller_text(
         grid = f"(units + {group - 1}) // {group}, 1, 1, {group}, 1, 1"
         if any(f.what == "items" for f in entry.fields):
             lines.append("    items = launch.items(units)")
+    if team is not None:
+        lines += scratch_lines(scratch)
+        unusual = "False"
+        grid = f"launch.blocks_for(units), 1, 1, {group}, 1, 1"
+        if not team.limited:
+            chunk = team.shape.chunk
+            grid = f"(units + {chunk - 1}) // {chunk}, 1, 1, {group}, 1, 1"
     if run == "launch":
         lines.append(f"    if not {there}: return None")
     lines += range_lines(text, linear)
     overlap = overlap_text(lowered, scans=True) if disjoint else "False"
-    large = large_text(lowered)
-    unusual = " or ".join([unusual, *(t for t in (overlap, large) if t != "False")])
+    large = large_text(lowered, team.shape.size if team is not None else 1)
+    unusual = " or ".join([t for t in (unusual, overlap, large) if t != "False"]) or "False"
     other = "other" if blocks is None else "other_form"
     program = f"launch.{other}({form}, {overlap}, {large})"
     lines += [
         "    try: frame = frames.pop()",
         "    except IndexError: frame = make_frame()",
         *["    tiles, epoch = launch.room(frame, units)"] * bool(entry.tile),
+        *["    launch.room_of_teams(frame, w0, w1, units)"] * scratch,
         f"    try: pack(frame.buffer, 0, {', '.join([*values, *pointers])})",
         "    except wrong as error: raise OverflowError(str(error)) from None",
     ]
@@ -139,13 +163,14 @@ def caller_text(
     if foreign:
         lines.append(f"    streams = before(space, ({', '.join(f'a{n}' for n in foreign)},))")
     lines.append("    recent[kernel] = None")
+    shared = "frame.shared" if scratch else "0"
     if run == "launch":
         all_of_it = f"({grid})" if blocks is not None else "launch.grid(units)"
         lines += [
             f"    if {unusual}: launch.run({program}, {all_of_it}, frame)",
             "    else:",
             *["        function = programs[in_line].functions[0]"] * (linear is not None),
-            f"        try: driver(function, {grid}, 0, stream, frame.parameters, 0)",
+            f"        try: driver(function, {grid}, {shared}, stream, frame.parameters, 0)",
             f"        except errors as error: launch.again(error, function, ({grid}), frame)",
             "    result = None",
         ]

@@ -20,6 +20,7 @@ from execspace import (
     LaunchSpec,
     MemorySpace,
     Plan,
+    TeamLimits,
     View,
     config,
 )
@@ -122,6 +123,16 @@ class CudaSpace(Sorts, ExecutionSpace):
     @property
     def concurrency(self) -> int:
         return self.units * int(self.device.attributes["MaxThreadsPerMultiProcessor"])
+
+    @cached_property
+    def shared(self) -> int:
+        """Bytes of shared memory that a block may ask for."""
+        return int(self.device.attributes["MaxSharedMemoryPerBlockOptin"])
+
+    def team_limits(self) -> TeamLimits:
+        from .teams import limits_of
+
+        return limits_of(self)
 
     @cached_property
     def limits(self) -> Limits:

@@ -16,11 +16,12 @@ from weakref import ref
 import numpy as np
 import pyopencl as cl
 
-from execspace import HOST, Kernel, LaunchSpec, PolicyError, profiling
+from execspace import HOST, Kernel, LaunchSpec, PolicyError, TeamSizes, profiling
 from execspace.reducer import flattened
 from execspace.tiles import table_of
 from execspace_compiler.assertions import failure
 from execspace_compiler.blocks import USUAL_THREADS, Geometry, blocks_of, tile_chooser
+from execspace_compiler.device_team import DeviceTeam
 from execspace_compiler.devices import DeviceText, device_text
 from execspace_compiler.ir import written_views
 from execspace_compiler.linear import linear_body
@@ -29,15 +30,21 @@ from execspace_compiler.overlap import written_pairs
 from execspace_compiler.packing import ranges_of
 from execspace_compiler.pipeline import Lowered, lower_kernel
 from execspace_compiler.printers.cfamily.collectives import ROWS, SLOT
-from execspace_compiler.printers.cfamily.dialects import OPENCL, OPENCL_NVIDIA
+from execspace_compiler.printers.cfamily.dialects import OPENCL, OPENCL_NVIDIA, Dialect
 from execspace_compiler.results import check_out, result_maker
-from execspace_compiler.telling import tell_rows, tell_threads
+from execspace_compiler.telling import (
+    tell_device_teams,
+    tell_host_teams,
+    tell_rows,
+    tell_threads,
+)
 
 from .build import build, refuse
 from .devices import driver_error
 from .memory import Buffer, lend
 from .packing import MOST_UNITS, caller_text
 from .space import OpenCLSpace
+from .teams import Teams
 
 _GROUP = 128  # work-items of a group of a parallel_for on a GPU
 _GROUPS_PER_UNIT = 8  # of reductions and scans
@@ -46,7 +53,8 @@ _MOST_ITEMS = 1 << 30
 Size = tuple[tuple[int, ...], tuple[int, ...]]  # work-items in all, and of a group
 # Narrow, disjoint, small, in line: see `device_text` of `execspace_compiler.devices`.
 Variant = tuple[bool, bool, bool, bool]
-How = tuple[int, Size | None, Variant]
+# Units, size, text, and bytes of scratch memory of a team at both levels.
+How = tuple[int, Size | None, Variant, tuple[int, int]]
 
 
 @dataclass
@@ -64,6 +72,10 @@ class OpenCLPlan:
     def mapping(self, bounds: tuple[int, ...]) -> list[str]:
         """How it goes through a range."""
         launch = self._launcher
+        if launch.teams is not None and launch.teams.device is not None:
+            return tell_device_teams(launch.teams.device)
+        if launch.teams is not None:
+            return tell_host_teams(self.lowered, self.team_sizes())
         if not self.space.flat:
             return tell_rows(self.lowered)
         return tell_threads(
@@ -71,10 +83,20 @@ class OpenCLPlan:
             linear=launch.linear, table=table_of(self.space),
         )  # fmt: skip
 
+    def team_sizes(self) -> TeamSizes:
+        """Of a TeamPolicy: what it chose where the policy does not say."""
+        assert self._launcher.teams is not None
+        return self._launcher.teams.team_sizes(self._launcher.usual.largest)
+
     @property
     def source(self) -> str:
         """The generated text."""
         return self.text.source
+
+
+def dialect_of(space: OpenCLSpace) -> Dialect:
+    """The language of a device."""
+    return OPENCL_NVIDIA if "NVIDIA" in space.device.platform.name else OPENCL
 
 
 def compile_plan(space: OpenCLSpace, kernel: Kernel, spec: LaunchSpec) -> OpenCLPlan:
@@ -105,12 +127,12 @@ class _Program:
     def __init__(self, launch: _Launch, variant: Variant) -> None:
         space = launch.space
         narrow, disjoint, small, in_line = variant
-        nvidia = "NVIDIA" in space.device.platform.name
-        dialect = OPENCL_NVIDIA if nvidia else OPENCL
+        teams = launch.teams
         self.text = device_text(
-            launch.lowered, dialect, flat=space.flat, group=launch.group, narrow=narrow,
+            launch.lowered, dialect_of(space), flat=space.flat, group=launch.group, narrow=narrow,
             disjoint=disjoint, small=small, scaled=True, blocks=launch.blocks,
-            linear=launch.linear if in_line else None,
+            linear=launch.linear if in_line else None, team=launch.device_team,
+            pools=() if teams is None else teams.pools,
         )  # fmt: skip
         program = build(space, self.text)
         self.kernels = [getattr(program, name) for name in self.text.entry.kernels]
@@ -150,22 +172,36 @@ class _Launch:
 
     def __init__(self, space: OpenCLSpace, lowered: Lowered) -> None:
         self.space, self.lowered, self.spec = space, lowered, lowered.spec
+        self.source = lowered
         self.name = lowered.kernel.name
         self.queue = space.queue
+        self.teams: Teams | None = None
+        if lowered.spec.policy.kind == "team":
+            most = int(space.device.max_work_group_size) if space.flat else 1
+            self.teams = Teams(space, lowered, dialect_of(space), most)
+            self.lowered = lowered = self.teams.lowered
+        team = self.device_team
         self.lock = Lock()  # threads of the host share the kernels' arguments
         self.order = index_order(lowered.body, lowered.spec)
         self.reduces = lowered.reduction is not None
-        self.blocks = blocks_of(lowered, table_of(space)) if space.flat else None
+        own = space.flat and team is None
+        self.blocks = blocks_of(lowered, table_of(space)) if own else None
         self.group = space.group if self.reduces else _GROUP if space.flat else 1
         bounds = lowered.spec.policy.launch_bounds or self.group
         while self.group > max(bounds, 32 if self.reduces else 1):
             self.group //= 2
+        if team is not None:
+            self.group = team.shape.group
         self.disjoint = bool(written_pairs(lowered))
         self.programs: dict[Variant, _Program] = {}
-        self.linear = linear_body(lowered) if space.flat and self.blocks is None else None
+        self.linear = linear_body(lowered) if own and self.blocks is None else None
         variant = (space.flat, self.disjoint, space.flat, self.linear is not None)
         self.usual = self.program(variant)
         while self.usual.largest < self.group:
+            if team is not None:
+                team = self._smaller()
+                self.usual = self.program(variant)
+                continue
             self.group //= 2
             if self.reduces:  # their texts depend on it
                 self.programs.clear()
@@ -179,6 +215,7 @@ class _Launch:
             chooser = tile_chooser(self.blocks, space, usual)
             self.shapes = Geometry(self.blocks, chooser, limits, most, lowered.kernel.name)
         self.entry = self.usual.text.entry
+        self.check = self.teams and self.teams.check(self.entry.group_memory)
         self.shape = self.spec.array_shape
         self.scratch: Any = None
         self.result: Any = None
@@ -190,6 +227,20 @@ class _Launch:
             if self.shape is None:
                 self.make = result_maker(self.spec, names)
 
+    def _smaller(self) -> DeviceTeam:
+        """Teams for which the device has registers, where the policy leaves their size open."""
+        most = self.usual.largest
+        self.teams = Teams(self.space, self.source, dialect_of(self.space), most)
+        assert self.teams.device is not None
+        self.lowered, self.group = self.teams.lowered, self.teams.device.shape.group
+        self.programs.clear()
+        return self.teams.device
+
+    @property
+    def device_team(self) -> DeviceTeam | None:
+        """The teams of which members are work-items."""
+        return None if self.teams is None else self.teams.device
+
     def program(self, variant: Variant) -> _Program:
         """The kernels of a text."""
         found = self.programs.get(variant)
@@ -200,10 +251,12 @@ class _Launch:
     def caller(self) -> Callable[[tuple[int, ...], tuple[Any, ...]], Any]:
         """The hot path, with all that is known of the launch written out."""
         text = caller_text(
-            self.usual.text, self.space, self.watched, self.disjoint, self.blocks, self.linear
-        )
+            self.usual.text, self.space, self.watched, self.disjoint, self.blocks, self.linear,
+            self.check is not None, self.teams.sizes[0] if self.teams is not None else 1,
+        )  # fmt: skip
         scope: dict[str, Any] = {
             "launch": self,
+            "scratch": self.check,
             "shapes": self.shapes,
             "ranges": ranges_of(self.usual.text),
             **text.scope,
@@ -217,10 +270,13 @@ class _Launch:
 
         `how`: the number of units, the size of a launch in blocks, and which text runs.
         """
-        units, size, variant = how
+        units, size, variant, scratch = how
         try:
             with self.lock:
                 program = self.program(variant)
+                if self.teams is not None:
+                    more = self.teams.memory(*scratch, self.sizes(units)[0][0])
+                    buffers = [*buffers, *more]
                 if self.reduces:
                     return self._reduce(program, units, record, buffers)
                 if size is not None and prod(size[1]) > program.largest:
@@ -326,6 +382,10 @@ class _Launch:
     def sizes(self, units: int) -> Size:
         """Work-items in all, and of a group, of a launch that is not in blocks."""
         space = self.space
+        team = self.device_team
+        if team is not None:
+            groups = team.groups(units, space.units * _GROUPS_PER_UNIT)
+            return (groups * self.group,), (self.group,)
         if self.reduces:
             most = space.units * (_GROUPS_PER_UNIT if space.flat and self.shape is None else 1)
             groups = max(1, min(-(-units // self.group), most))

@@ -18,6 +18,7 @@ from execspace_compiler.packing import (
     names_used,
     overlap_text,
     range_lines,
+    scratch_lines,
     shape_lines,
     units_text,
     value_texts,
@@ -46,6 +47,8 @@ def caller_text(
     disjoint: bool,
     blocks: Blocks | None,
     linear: Linear | None,
+    scratch: bool,
+    size_of_team: int = 1,
 ) -> Text:
     """The hot path of a launch: bounds and arguments to a packed record and buffers."""
     lowered, entry = text.lowered, text.entry
@@ -63,12 +66,15 @@ def caller_text(
         if space.flat:
             narrow = f"units < {MOST_UNITS}"
     lines += range_lines(text, linear)
+    if spec.policy.kind == "team":
+        lines += scratch_lines(scratch)
     overlap = f"not ({overlap_text(lowered)})" if disjoint else "False"
-    small = f"not ({large_text(lowered)})" if space.flat else "False"
+    small = f"not ({large_text(lowered, size_of_team)})" if space.flat else "False"
     lines.append(f"    variant = ({narrow}, {overlap}, {small}, False)")
     if linear is not None:  # in the usual text only
         lines.append("    if in_line and variant[0] and variant[2]: variant = (*variant[:3], True)")
-    lines.append(f"    how = units, {size}, variant")
+    memory = "(w0, w1)" if spec.policy.kind == "team" else "(0, 0)"
+    lines.append(f"    how = units, {size}, variant, {memory}")
     on_host = [n for n in entry.buffers if _is_on_host(types[n])]
     lent = [] if space.takes_addresses else on_host
     if any(f.what == "items" for f in entry.fields):

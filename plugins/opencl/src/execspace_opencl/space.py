@@ -19,6 +19,7 @@ from execspace import (
     MemorySpace,
     Plan,
     SpaceError,
+    TeamLimits,
     config,
 )
 from execspace.tiles import NO_TILES, fitted_tile, table_of
@@ -94,6 +95,12 @@ class OpenCLSpace(ExecutionSpace):
     def units(self) -> int:
         """Compute units of the device."""
         return int(self.device.max_compute_units)
+
+    def team_limits(self) -> TeamLimits:
+        from .launch import dialect_of
+        from .teams import limits_of
+
+        return limits_of(self, dialect_of(self))
 
     @cached_property
     def limits(self) -> Limits:

@@ -12,6 +12,7 @@ from ...types import BOOL, Scalar, ViewTy
 from .prelude import SHORT
 
 if TYPE_CHECKING:
+    from .dialects import Dialect
     from .printer import CPrinter
 
 
@@ -32,7 +33,7 @@ def atomic_lines(printer: CPrinter, s: ir.Atomic) -> list[str]:
 
 def _step_lines(printer: CPrinter, s: ir.Atomic) -> list[str]:
     assert isinstance(s.view.type, ViewTy)
-    space = printer.dialect.outer if s.view.type.shape is None else ""
+    space = printer.space(s.view.type)
     if s.byte is not None:
         place = printer.field(s, s.type)
     else:
@@ -55,6 +56,11 @@ def _step_lines(printer: CPrinter, s: ir.Atomic) -> list[str]:
     call = f"{step}({', '.join([place, *values])})"
     lines.append(f"{call};" if name is None else f"{name} = {call};")
     return lines
+
+
+def _where(dialect: Dialect, space: str) -> str:
+    """What tells functions of one address space from those of another."""
+    return "_g" if space and space != dialect.outer else ""
 
 
 def _word(t: Scalar) -> str | None:
@@ -99,7 +105,7 @@ def _same_bits(printer: CPrinter, t: Scalar, a: str, b: str) -> str:
 def _step_function(printer: CPrinter, s: ir.Atomic, space: str, word: str) -> str:
     """A function for a step that the device has no instruction for."""
     dialect, t = printer.dialect, s.type
-    name = f"_atomic_{s.op}_{SHORT[t.name]}_{s.fetch}"
+    name = f"_atomic_{s.op}_{SHORT[t.name]}_{s.fetch}{_where(dialect, space)}"
     if name in printer.prelude.functions:
         return name
     kind, bits = printer.type(t), dialect.types[word]
@@ -193,7 +199,7 @@ def _parts(
 def _narrow_function(printer: CPrinter, s: ir.Atomic, space: str) -> str:
     """A step on a byte or short: by compare and exchange of the four bytes around it."""
     dialect, t = printer.dialect, s.type
-    name = f"_atomic_{s.op}_{SHORT[t.name]}_{s.fetch}"
+    name = f"_atomic_{s.op}_{SHORT[t.name]}_{s.fetch}{_where(dialect, space)}"
     if name in printer.prelude.functions:
         return name
     kind, stored = printer.type(t), printer.stored(t)

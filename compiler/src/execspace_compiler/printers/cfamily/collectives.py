@@ -12,10 +12,12 @@ from __future__ import annotations
 import math
 
 from ... import ir
+from ...device_team import SLOT as PLACE
+from ...device_team import DeviceTeam, Shape
 from ...pipeline import Lowered
 from ...reductions import ARRAY, Reduction
 from ...results import result_shape
-from ...types import INDEX, Record, Scalar, ViewTy
+from ...types import INDEX, Record, Scalar, ViewTy, numbers_of
 from .lookback import items_of, scan_lines
 from .printer import CPrinter
 
@@ -37,8 +39,10 @@ class Collectives:
         outs: tuple[ir.Var, ...],
         once: bool,
         given: bool,
+        team: DeviceTeam | None = None,
     ) -> None:
         self.given = given
+        self.team = team
         self.printer = printer
         self.dialect = printer.dialect
         self.lowered = lowered
@@ -48,7 +52,7 @@ class Collectives:
         self.once = once
         self.results = 0
         self.tile = 0
-        if lowered.spec.pattern == "scan" and self.dialect.lane_barrier:
+        if lowered.spec.pattern == "scan" and self.dialect.lane_barrier and team is None:
             size = sum(max(s.type.itemsize, 8) for s in self.reduction.states)
             functions = (lowered.body, *lowered.functions)
             expressions = sum(len(ir.walk_expressions(f.body)) for f in functions)
@@ -63,7 +67,7 @@ class Collectives:
 
     def kernels(self, passed: list[str]) -> list[Kernel]:
         """All kernels, in the order in which they are launched."""
-        if self.lowered.reduction is None and self.flat and self.once:
+        if self.lowered.reduction is None and self.flat and self.once and self.team is None:
             call = self.walk("_work", [], passed, ("_unit", "_unit + 1"))
             unit = f"const {self.long} _unit = {self.dialect.item_id};"
             return [("es_for", [unit, f"if (_unit < _a._units) {call};"], [])]
@@ -90,6 +94,8 @@ class Collectives:
     def _share(self) -> list[str]:
         """Statements that find the units of a work-item: `_f0`, `_f1` and `_step`."""
         d, long = self.dialect, self.long
+        if self.team is not None:
+            return self._teams(self.team.shape)
         if self.flat:
             return [
                 f"const {long} _f0 = {d.item_id}, _f1 = _a._units;",
@@ -99,6 +105,23 @@ class Collectives:
             f"const {long} _part = {d.item_id}, _parts = {d.groups} * {d.group_size};",
             f"const {long} _f0 = _part * _a._units / _parts;",
             f"const {long} _f1 = (_part + 1) * _a._units / _parts;",
+        ]
+
+    def _teams(self, shape: Shape) -> list[str]:
+        """The same of the team that a work-item is of; one beyond the last of a team has none."""
+        d, long = self.dialect, self.long
+        assert self.team is not None
+        if shape.chunk > 1 and not shape.stride and not self.team.limited:
+            return [
+                f"const {long} _f0 = {d.group_id} * {shape.chunk}, _step = 1;",
+                f"const {long} _f1 = _f0 + {shape.chunk} < _a._units ? _f0 + {shape.chunk} : "
+                f"_a._units;",
+            ]
+        first = f"{d.group_id} * {shape.side_by_side} + {PLACE.name}"
+        inside = f"_item < {shape.items} ? {first} : _a._units" if shape.stride else first
+        return [
+            f"const {long} _f0 = {inside}, _f1 = _a._units;",
+            f"const {long} _step = {d.groups} * {shape.side_by_side};",
         ]
 
     def walk(
@@ -232,7 +255,13 @@ class Collectives:
         d = self.dialect
         lines = [*self._group_array(), *self._share(), *self.identity("_start")]
         call = self.walk("_work", self.parts("_start"), passed)
-        lines += [f"{self.type()} _s = {call};", *self._group_join("_s")]
+        lines.append(f"{self.type()} _s = {call};")
+        if self.team is not None and self.group > 1:  # a team contributes once
+            lines.append("if (_item != 0) {")
+            values = [self.printer.const(s.identity) for s in self.reduction.states]
+            pairs = zip(self.parts("_s"), values, strict=True)
+            lines += [*(f"    {p} = {v};" for p, v in pairs), "}"]
+        lines += self._group_join("_s")
         lines += self._only_first(self._store_row("_s", d.group_id))
         lines += [*self._is_last(), "if (_last) {"]
         join = [f"const {self.long} _groups = {d.groups};", *self.identity("_t")]
@@ -283,7 +312,7 @@ class Collectives:
         t, name = view.type, view.name
         if isinstance(t.element, Record):
             lines = []
-            for byte, kind in _numbers(t.element):
+            for byte, kind in numbers_of(t.element):
                 source, part = next(rest)
                 place = f"({self.dialect.outer}{self.printer.stored(kind)} *)({name} + {byte})"
                 lines.append(f"*{place} = {self.printer.cast(part, source, kind)};")
@@ -316,7 +345,7 @@ class Collectives:
         """Total of each group's share; the last group turns them into prefixes."""
         d = self.dialect
         lines = [*self._group_array(), *self._group_share(), *self.identity("_carry")]
-        if self.group == 1:
+        if self.group == 1 or self.team is not None:
             call = self.walk("_totals", self.parts("_carry"), passed, ("_begin", "_end"))
             lines.append(f"_carry = {call};")
         else:
@@ -356,7 +385,7 @@ class Collectives:
         d = self.dialect
         lines = [*self._group_array(), *self._group_share(), f"{self.type()} _carry;"]
         lines += self._load_row("_carry", d.group_id)
-        if self.group == 1:
+        if self.group == 1 or self.team is not None:
             call = self.walk("_work", self.parts("_carry"), passed, ("_begin", "_end"))
             lines.append(f"_carry = {call};")
         else:
@@ -453,20 +482,3 @@ def _scalars(function: ir.Function) -> list[Scalar]:
     result = function.result
     items = (result,) if isinstance(result, Scalar) else result.items if result else ()
     return [t for t in items if isinstance(t, Scalar)]
-
-
-def _numbers(record: Record, start: int = 0) -> list[tuple[int, Scalar]]:
-    """Byte and type of each number of a record."""
-    found: list[tuple[int, Scalar]] = []
-    for _, byte, kind in record.fields:
-        if isinstance(kind, Scalar):
-            found.append((start + byte, kind))
-        elif isinstance(kind, Record):
-            found += _numbers(kind, start + byte)
-        else:
-            size = kind.element.itemsize
-            for n in range(math.prod(kind.shape)):
-                at = start + byte + n * size
-                inner = kind.element
-                found += [(at, inner)] if isinstance(inner, Scalar) else _numbers(inner, at)
-    return found

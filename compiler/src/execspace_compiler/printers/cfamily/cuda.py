@@ -44,6 +44,20 @@ struct _half {
 static _ES_INLINE _half _as_half(unsigned short bits) { _half h; h.bits = bits; return h; }
 """
 
+# A value of any type is exchanged in words of 32 bits.
+_TEAM = """
+template <typename T>
+static __device__ __forceinline__ T _lane_value(unsigned int mask, T value, int source) {
+    constexpr int n = (sizeof(T) + 3) / 4;
+    unsigned int words[n] = {0};
+    memcpy(words, &value, sizeof(T));
+    #pragma unroll
+    for (int k = 0; k < n; ++k) words[k] = __shfl_sync(mask, words[k], source);
+    memcpy(&value, words, sizeof(T));
+    return value;
+}
+"""
+
 _WORDS = (
     frozenset(
         """alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t
@@ -132,6 +146,13 @@ CUDA = Dialect(
     addresses=True,
     handover='asm volatile("fence.acq_rel.gpu;" : : : "memory");',
     lane_barrier="__syncwarp();",
+    dynamic_group="extern __shared__ __align__(16) unsigned char _group_memory[];",
+    lanes=32,
+    lane="((int)threadIdx.x & 31)",
+    lane_value="_lane_value({mask}, {value}, {source})",
+    lane_sync="__syncwarp({mask});",
+    part_barrier='asm volatile("bar.sync %0, %1;" : : "r"({n}), "n"({count}) : "memory");',
+    team_head=_TEAM,
     in_order=True,  # NVIDIA's own CUB relies on it
     pair_load='asm volatile("ld.volatile.v2.u64 {{%0, %1}}, [%2];" '
     ': "=l"({a}), "=l"({b}) : "l"({p}) : "memory");',

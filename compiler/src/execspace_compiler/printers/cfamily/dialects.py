@@ -72,6 +72,28 @@ class Dialect:
         others might see one without the other.
     float16_head : str
         More of these lines for files that compute in float16.
+    group_pointer : str
+        Address space of pointers to memory of a work-group.
+    dynamic_group : str
+        Declaration of `_group_memory`, bytes of the group's memory whose number the launch gives;
+        empty where they come as a parameter of the kernel, a pointer to a `group_word`.
+    group_word : str
+        The type that wants the largest alignment.
+    lanes : int
+        Neighbouring work-items that can exchange values directly; 1 where none can.
+    lane : str
+        Expression: the number of a work-item among these.
+    lane_value : str
+        Expression: what `value` is for the lane `source`, when all of the `mask` (a bit for each)
+        ask at once; a form. Of any type, with `team_head`.
+    lane_sync : str
+        Statement: lanes of a `mask` wait for each other, memory of the group and of the device; a
+        form.
+    part_barrier : str
+        Statement: `count` work-items of a group, a multiple of `lanes`, wait for each other at
+        their barrier number `n`, of 1 to 15; a form. Empty where there is none.
+    team_head : str
+        First lines of files with teams.
     reserved : frozenset of str
         Names that no variable can have: those of the language and of its library.
     reserved_form : re.Pattern
@@ -115,6 +137,15 @@ class Dialect:
     pair_load: str = ""
     pair_store: str = ""
     float16_head: str = ""
+    group_pointer: str = ""
+    dynamic_group: str = ""
+    group_word: str = ""
+    lanes: int = 1
+    lane: str = ""
+    lane_value: str = ""
+    lane_sync: str = ""
+    part_barrier: str = ""
+    team_head: str = ""
     reserved: frozenset[str] = frozenset()
     reserved_form: re.Pattern[str] = re.compile("")
 
@@ -176,6 +207,8 @@ OPENCL = Dialect(
     kernel="__kernel void",
     outer="__global ",
     group="__local ",
+    group_pointer="__local ",
+    group_word="ulong2",
     restrict="restrict",
     constant="const",
     local_id="(long)get_local_id(0)",

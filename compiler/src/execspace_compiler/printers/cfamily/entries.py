@@ -9,11 +9,13 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from execspace import LaunchSpec
 
 from ... import ir
 from ...blocks import Blocks
+from ...device_team import GROUP, LANE, OUTER, RANK, SLOT, DeviceTeam
 from ...pipeline import Lowered
 from ...types import Scalar, ViewTy
 from .collectives import Collectives
@@ -33,8 +35,9 @@ class Field:
     one pass also "tiles" (that the scratch memory has room for) and "epoch" (the launch, from 1).
     "scale" and "shift" are what `mapping.scale` makes of the extent of a dimension.
     "number" is one of `blocks.Blocks.numbers`.
-    `argument` is the number of the bound or argument (of `LaunchSpec.arguments`, then `out`), or
-    of that number;
+    "scratch" are the bytes of scratch memory of a team at a level.
+    `argument` is the number of the bound, of the level, or of the argument (of
+    `LaunchSpec.arguments`, then `out`), or of that number;
     `dimension` that of a stride or extent.
     """
 
@@ -70,6 +73,8 @@ class Entry:
     tile : int
         Units of a group in a scan in one pass: it is launched with a group for each tile, and at
         least one. 0 for all others.
+    group_memory : int
+        Bytes of a group's memory that the kernels of teams take beside scratch memory.
     """
 
     fields: tuple[Field, ...]
@@ -81,6 +86,7 @@ class Entry:
     results: int
     status: bool
     tile: int = 0
+    group_memory: int = 0
 
 
 class Entries:
@@ -91,7 +97,8 @@ class Entries:
     work-items of a group in reductions and scans. `once`: there is a work-item for each unit of a
     flat parallel_for. `given`: the final pass of a scan is told its contribution. `scales`: the
     host gives what replaces divisions, `uses_scales`: and this text takes it. `blocks`: the
-    range is gone through in blocks. All texts of a launch have the same struct.
+    range is gone through in blocks. `team`: teams lie in groups. `pool`: each work-item does whole
+    teams, which have scratch memory. All texts of a launch have the same struct.
     """
 
     def __init__(
@@ -105,7 +112,11 @@ class Entries:
         scales: Sequence[tuple[int, tuple[str, str]]] = (),
         uses_scales: bool = False,
         blocks: Blocks | None = None,
+        team: DeviceTeam | None = None,
+        pool: bool = False,
     ) -> None:
+        self.team = team
+        self.pool = pool
         self.lowered = lowered
         self.spec: LaunchSpec = lowered.spec
         self.outs = tuple(ir.Var(f"_out{n}", t) for n, t in enumerate(outs))
@@ -124,6 +135,11 @@ class Entries:
         """Parameters of the body that arguments of the launch fill."""
         rest = self.lowered.body.parameters[self.lowered.leading :]
         return rest[: len(self.spec.arguments)]
+
+    @cached_property
+    def written(self) -> frozenset[str]:
+        """Views that the kernel may store into."""
+        return ir.written_views(self.lowered.body)
 
     @property
     def has_status(self) -> bool:
@@ -149,10 +165,19 @@ class Entries:
             names += [number.name] if self.once or not number.is_narrow else []
         if self.blocks is None:
             self.fields.append(Field("_units", long, "units"))
+        levels = (0, 1) if self.team is not None else (0,) if self.pool else ()
+        self.fields += [Field(f"_scratch{n}", long, "scratch", n) for n in levels]
         if self.spec.array_shape is not None:
             self.fields.append(Field("_items", long, "items"))
         collectives = Collectives(
-            printer, self.lowered, self.flat, self.group, self.outs, self.once, self.given
+            printer,
+            self.lowered,
+            self.flat,
+            self.group,
+            self.outs,
+            self.once,
+            self.given,
+            self.team,
         )
         self.tile = collectives.tile
         if self.tile:
@@ -173,6 +198,15 @@ class Entries:
         members = " ".join(_member(printer, f) for f in self.fields)
         lines = [f"typedef struct {{ {members} }} _args;", ""]
         bounds = [f"_a.{n}" for n in names]
+        if self.team is not None:
+            bounds += [v.name for v in self.team.handles]
+            head += self._handles(printer, self.team, pointers)
+        elif self.pool:
+            byte = f"{printer.dialect.outer}{printer.dialect.types['uint8']}"
+            pointers.append(f"{byte} *_pool")
+            item = printer.dialect.item_id
+            head.append(f"{byte} *_scratch_own = _pool + {item} * _a._scratch0;")
+            bounds.append("_scratch_own")
         kernels = collectives.kernels([*bounds, *passed])
         if self.blocks is not None:
             kernels = [("es_for", [self._in_blocks(printer, [*bounds, *passed])], [])]
@@ -184,6 +218,41 @@ class Entries:
             lines += ["}", ""]
             self.kernels.append(name)
         self.results = collectives.results
+        self.joins = printer.joins
+        return lines
+
+    def _handles(self, printer: CPrinter, team: DeviceTeam, pointers: list[str]) -> list[str]:
+        """Declarations of a work-item's place in its team, and of the memory that teams have."""
+        d, shape = printer.dialect, team.shape
+        long, byte = d.types["int64"], d.types["uint8"]
+        local = f"(int){d.local_id}"
+        slot, item = ("0", local)
+        if shape.stride:
+            slot, item = f"{local} / {shape.stride}", f"{local} % {shape.stride}"
+        lines = [
+            f"const int _item = {item};",
+            f"const {long} {SLOT.name} = {slot};",
+            f"const {long} {RANK.name} = _item / {shape.lanes};",
+            f"const {long} {LANE.name} = _item % {shape.lanes};",
+        ]
+        if printer.joins:
+            nbytes = printer.joins * shape.side_by_side
+            lines.append(f"{d.group}{byte} _join_memory[{nbytes}] __attribute__((aligned(16)));")
+            own = f"_join_memory + {SLOT.name} * {printer.joins}"
+            lines.append(f"{d.group_pointer}{byte} *_joins = {own};")
+        else:
+            lines.append(f"{d.group_pointer}{byte} *_joins = 0;")
+        if team.uses(0):
+            if d.dynamic_group:
+                lines.append(d.dynamic_group)
+            else:
+                pointers.append(f"{d.group_pointer}{d.group_word} *_group_memory")
+            own = f"({d.group_pointer}{byte} *)_group_memory + {SLOT.name} * _a._scratch0"
+            lines.append(f"{d.group_pointer}{byte} *{GROUP.name} = {own};")
+        if team.uses(1):
+            pointers.append(f"{d.outer}{byte} *_pool")
+            number = f"({d.group_id} * {shape.side_by_side} + {SLOT.name})"
+            lines.append(f"{d.outer}{byte} *{OUTER.name} = _pool + {number} * _a._scratch1;")
         return lines
 
     def _in_blocks(self, printer: CPrinter, passed: list[str]) -> str:
@@ -234,6 +303,8 @@ class Entries:
         assert isinstance(p.type, ViewTy)
         self.buffers.append(n)
         alone = f"{printer.dialect.restrict} " if printer.module.disjoint else ""
+        if self.team is not None and (p.name in self.written or n >= len(self.spec.arguments)):
+            alone = ""  # compilers would keep what another member changes
         pointers.append(printer.pointer(p.type, f"{alone}_b{n}"))
         own = printer.pointer(p.type, printer.identifier(p.name))
         if printer.dialect.addresses:
@@ -257,8 +328,15 @@ class Entries:
             tuple(self.fields), f"={codes}{f'{padding}x' if padding else ''}",
             tuple(self.buffers), tuple(self.kernels),
             0 if reduction is None else len(reduction.states), array, self.results,
-            self.has_status, self.tile,
+            self.has_status, self.tile, self._group_memory(),
         )  # fmt: skip
+
+    def _group_memory(self) -> int:
+        if self.team is None:
+            return 0
+        states = () if self.lowered.reduction is None else self.lowered.reduction.states
+        joined = sum(max(s.type.itemsize, 8) for s in states) * self.group
+        return self.joins * self.team.shape.side_by_side + joined + 64
 
 
 def _member(printer: CPrinter, field: Field) -> str:

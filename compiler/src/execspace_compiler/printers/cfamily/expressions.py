@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from ... import ir
+from ...device_team import Shape
 from ...ops import COMPARISONS
 from ...types import BOOL, INDEX_WEAK, Record, Scalar, TupleTy, ViewTy
 from ..python import extents_used, part_of_view
@@ -31,8 +32,12 @@ _JOINS = {"reduce_sum": "add", "reduce_prod": "mul", "reduce_min": "minimum",
 class ExpressionPrinter:
     """Prints expressions of a module's functions in a dialect."""
 
-    def __init__(self, module: ir.Module, dialect: Dialect, small: bool = False) -> None:
+    def __init__(
+        self, module: ir.Module, dialect: Dialect, small: bool = False, team: Shape | None = None
+    ) -> None:
         self.module = module
+        self.team = team  # how teams lie in groups of work-items, if they do
+        self.joins = 0  # bytes of the group's memory that a team needs for collectives
         self.small = small  # offsets in Views fit into 32 bits
         self.dialect = dialect
         self.prelude = Prelude(dialect)
@@ -84,9 +89,15 @@ class ExpressionPrinter:
         element = "uchar" if isinstance(t.element, Record) else self.stored(t.element)
         if isinstance(t.element, Record):
             element = self.dialect.types["uint8"]
-        space = self.dialect.outer if t.shape is None else ""
+        space = self.space(t)
         const = "const " if t.readonly else ""
         return f"{space}{const}{element} *{name}"
+
+    def space(self, t: ViewTy) -> str:
+        """Qualifier of pointers to a View's elements: where they lie."""
+        if t.shape is not None:
+            return ""
+        return self.dialect.group_pointer if "group" in t.traits else self.dialect.outer
 
     # -- Views ----------------------------------------------------------------------------------
 
@@ -142,7 +153,7 @@ class ExpressionPrinter:
         if self.small:
             element = f"({self.dialect.types['int64']}){element}"
         place = f"{name} + {element} * {size} + {self.expr(e.byte)}"
-        space = self.dialect.outer if e.view.type.shape is None else ""
+        space = self.space(e.view.type)
         const = "const " if isinstance(e, ir.Load) else ""
         return f"({space}{const}{self.stored(t)} *)({place})"
 
@@ -231,11 +242,11 @@ class ExpressionPrinter:
     def unaligned_load(self, e: ir.Load, pointer: str) -> str:
         """A number that may lie at any address, byte by byte."""
         assert isinstance(e.view.type, ViewTy)
-        space = self.dialect.outer if e.view.type.shape is None else ""
+        space = self.space(e.view.type)
         return f"{self._bytewise('load', e.type, space)}({pointer})"
 
     def _bytewise(self, what: str, t: Scalar, space: str) -> str:
-        where = "o" if space else "p"
+        where = "p" if not space else "o" if space == self.dialect.outer else "g"
         name = f"_{what}_bytes_{SHORT[t.name]}_{where}"
         if name not in self.prelude.functions:
             byte, kind = self.dialect.types["uint8"], self.stored(t)

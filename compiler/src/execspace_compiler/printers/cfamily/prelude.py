@@ -35,6 +35,14 @@ _SIGNED = {
     if (r != 0 && (r ^ b) < 0) r += b;
     return r;
 }""",
+    "short_floordiv": """$T _short_floordiv_$N($T a, $T b) {
+    const $T d = b == 0 ? 1 : b, q = a / d;
+    return b == 0 ? 0 : q - ((a ^ d) < 0 && q * d != a);
+}""",
+    "short_mod": """$T _short_mod_$N($T a, $T b) {
+    const $T d = b == 0 ? 1 : b, r = a % d;
+    return r + (r != 0 && (r ^ d) < 0 ? d : 0);
+}""",
     "pow": """$T _pow_$N($T a, $T b) {
     if (b < 0) {
         if (a == 1) return 1;

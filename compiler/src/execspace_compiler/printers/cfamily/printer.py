@@ -15,6 +15,7 @@ from ..python import Line
 from .atomics import atomic_lines
 from .expressions import ExpressionPrinter
 from .spelling import c_string, joined_variable, used_variables
+from .teams import scratch_declarations, team_lines
 
 
 class CPrinter(ExpressionPrinter):
@@ -51,6 +52,8 @@ class CPrinter(ExpressionPrinter):
                     continue
                 case ir.Atomic():
                     lines = atomic_lines(self, s)
+                case _ if isinstance(s, ir.TeamStmt):
+                    lines = team_lines(self, s)
                 case _:
                     lines = self.simple(s)
             out += [Line(pad + line, s.loc) for line in lines]
@@ -113,7 +116,7 @@ class CPrinter(ExpressionPrinter):
             if self.aligned(s):
                 return f"*{pointer} = {value};"
             assert isinstance(s.view.type, ViewTy)
-            space = self.dialect.outer if s.view.type.shape is None else ""
+            space = self.space(s.view.type)
             return f"{self._bytewise('store', t, space)}({pointer}, {value});"
         return f"{self.identifier(s.view.name)}[{self.offset(s.view, s.indices)}] = {value};"
 
@@ -142,7 +145,9 @@ class CPrinter(ExpressionPrinter):
 
     def loop(self, s: ir.For, depth: int) -> list[str]:
         """Python's range loop: bounds are evaluated once, and the variable may be changed."""
-        pad, long = "    " * depth, self.dialect.types["int64"]
+        bounds = (s.start.type, s.stop.type, s.step.type)
+        short = all(isinstance(t, Scalar) and t.name == "int32" for t in bounds)
+        pad, long = "    " * depth, self.dialect.types["int32" if short else "int64"]
         stop, step, count = (self.temporary(w) for w in ("stop", "step", "k"))
         name = self.identifier(s.name)
         before = f"const {long} {stop} = {self.expr(s.stop)};"
@@ -180,7 +185,9 @@ class CPrinter(ExpressionPrinter):
                 out += [declaration for declaration, _ in self.components(f.name, p)]
             elif isinstance(p.type, Pointer):
                 element = self.stored(p.type.element)
-                out.append(f"{self.dialect.outer}{element} *{self.identifier(p.name)}")
+                d = self.dialect
+                space = d.group_pointer if p.type.group else d.outer
+                out.append(f"{space}{element} *{self.identifier(p.name)}")
             else:
                 assert isinstance(p.type, Scalar)
                 out.append(f"{self.type(p.type)} {self.identifier(p.name)}")
@@ -200,8 +207,9 @@ class CPrinter(ExpressionPrinter):
             if isinstance(t, Scalar):
                 zero = self.const(ir.Const(0, t))
                 lines.append(f"    {self.type(t)} {self.identifier(name)} = {zero};")
-            else:
+            elif t.shape is not None:
                 lines.append(f"    {self.array(name, t)};")
+        lines += [f"    {line}" for line in scratch_declarations(self, f)]
         lines += [*self.block(f.body, 1), "}"]
         self.prelude.strict = False
         return lines
@@ -223,6 +231,8 @@ class CPrinter(ExpressionPrinter):
             body += [*self.function(f), ""]
         body += entries(self)
         head = self.dialect.head + (self.dialect.float16_head if self.prelude.float16 else "")
+        if self.team is not None:
+            head += self.dialect.team_head
         if not self.module.fma:
             head += self.dialect.no_contraction
         structs = [*self.prelude.structs.values(), *self.tuples.values()]

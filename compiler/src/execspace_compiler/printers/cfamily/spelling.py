@@ -32,13 +32,9 @@ def used_variables(f: ir.Function) -> set[str]:
     """Variables that a function's body reads or sets."""
     names: set[str] = set()
     for s in ir.walk_statements(f.body):
-        match s:
-            case ir.Assign() | ir.For() | ir.Atomic() if s.name is not None:
-                names.add(s.name)
-            case ir.Unpack():
-                names |= set(s.names)
-            case ir.Clear():
-                names.add(s.array.name)
+        names |= set(ir.names_set(s))
+        if isinstance(s, ir.Clear):
+            names.add(s.array.name)
         if isinstance(s, ir.Store | ir.Atomic):
             names.add(s.view.name)
     for e in ir.walk_expressions(f.body):

@@ -1,0 +1,64 @@
+"""Teams on a CUDA device: how they lie in blocks of threads, and the memory that they get."""
+
+from __future__ import annotations
+
+from execspace import PolicyError, TeamLimits, TeamSizes
+from execspace_compiler.device_team import DeviceTeam, device_team, shape_of, usual_sizes
+from execspace_compiler.diagnostics import Fault, Reporter
+from execspace_compiler.pipeline import Lowered
+from execspace_compiler.printers.cfamily.cuda import CUDA
+from execspace_compiler.scratch import Sizes
+
+from .space import CudaSpace
+
+_POOL = 1 << 26  # bytes of scratch memory of a team at level 1
+
+
+def limits_of(space: CudaSpace) -> TeamLimits:
+    """What teams may have on a device."""
+    most = space.limits.threads
+    return TeamLimits(most, CUDA.lanes, most, (space.shared, _POOL))
+
+
+class Teams:
+    """The teams of a launch.
+
+    Attributes
+    ----------
+    lowered : Lowered
+        What is printed.
+    device : DeviceTeam
+    """
+
+    def __init__(self, space: CudaSpace, lowered: Lowered, most: int) -> None:
+        self.space, self.policy = space, lowered.spec.policy
+        name = lowered.kernel.name
+        most = min(most, self.policy.launch_bounds or most)
+        self.size, self.lanes = usual_sizes(lowered, CUDA.lanes, most)
+        if self.size * self.lanes > most:
+            raise PolicyError(
+                f"Kernel '{name}': teams of {self.size} threads of {self.lanes} lanes; this device "
+                f"launches the kernel with at most {most} threads in a block. Give a smaller "
+                f"team_size, or team_size='auto'."
+            )
+        chunk = 1 if lowered.spec.pattern == "scan" else self.policy.chunk_size
+        shape = shape_of(self.size, self.lanes, chunk, CUDA.lanes, True, most)
+        reporter = Reporter(name)
+        try:
+            self.device: DeviceTeam = device_team(lowered, shape)
+        except Fault as fault:
+            reporter.add(fault)
+            reporter.check()
+        self.lowered = self.device.lowered
+
+    def team_sizes(self, most: int) -> TeamSizes:
+        """What was chosen; a block may have `most` threads."""
+        return TeamSizes(self.size, self.lanes, self.device.shape.chunk, max(1, most // self.lanes))
+
+    def check(self, group_memory: int) -> Sizes | None:
+        """What finds the scratch memory of a launch; None where there is none."""
+        if not self.device.layout:
+            return None
+        shared, outer = self.space.team_limits().scratch
+        room = (shared - group_memory) // self.device.shape.side_by_side
+        return self.device.sizes(self.space.name, (room, outer))
