@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from execspace import Layout
+from execspace import Layout, Reducer
 from execspace.captures import Scope, captured_paths, captures_of, scope_of
 
 from . import hir, ir
@@ -91,6 +91,7 @@ class ModuleTyper:
         self._active: list[object] = []
         self._names: set[str] = set(_LAUNCHERS)
         self._joining: dict[tuple[Any, ...], str] = {}
+        self.reducers: dict[object, Reducer] = {}  # that kernels make themselves
 
     def name(self, wanted: str) -> str:
         """A function name that is not taken yet."""

@@ -16,6 +16,7 @@ from . import ir
 from .diagnostics import Fault, Loc, type_fault
 from .ir import Const, Expr, Var, integer, op
 from .types import Scalar, ViewTy
+from .values import TEAM_PARTS
 
 ALIGNMENT = 16  # bytes: the widest number
 
@@ -166,8 +167,11 @@ class _Known:
         what = "it is computed in the kernel"
         if isinstance(e, Var):
             own = e.loc.name("")
-            what = f"'{own}' is" if own else "it is"
-            what += " computed in the kernel, or set more than once"
+            part = next((w for w in TEAM_PARTS if e.name.endswith(f"_{w}_")), "")
+            if own and part:
+                what = f"'{own}.{part}' differs from team to team"
+            elif own:
+                what = f"'{own}' is computed in the kernel, or set more than once"
         elif isinstance(e, ir.Load):
             what = f"an element of View '{e.view.name}' is read in the kernel"
         elif isinstance(e, ir.Op):

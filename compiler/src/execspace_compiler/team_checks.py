@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from execspace import KernelSyntaxError
+
 from . import ir
 from .diagnostics import Diagnostic, Loc, Reporter
 from .inlining import single_exit
@@ -296,7 +298,7 @@ class Variance:
     def report(self, loc: Loc, message: str, hint: str) -> None:
         if self.final and self.reporter is not None and loc not in self.reported:
             self.reported.add(loc)
-            self.reporter.diagnostics.append(Diagnostic(loc, message, hint))
+            self.reporter.diagnostics.append(Diagnostic(loc, message, hint, KernelSyntaxError))
 
 
 def _rounds(s: Stmt) -> str:

@@ -16,7 +16,7 @@ from execspace.errors import ExecspaceError
 from execspace.reducer import as_reducer, reducer_captures
 
 from . import hir, ir
-from .diagnostics import Loc, type_fault
+from .diagnostics import Loc, syntax_fault, type_fault
 from .reductions import Maker, Reduction
 from .rewriting import renamed
 from .structures import strong
@@ -118,7 +118,7 @@ class TeamRules(WordRules):
         if not least <= len(args) - 1 <= most:
             form = "team, n0, n1" if several else "team, n) or (team, begin, end"
             got = counted(len(args) - 1, "extent" if several else "bound")
-            raise type_fault(loc, f"{name} got {got}", f"write {name}({form})")
+            raise syntax_fault(loc, f"{name} got {got}", f"write {name}({form})")
         bounds: list[ir.Expr] = []
         for a in args[1:]:
             e = scalar(a, loc)
@@ -136,11 +136,11 @@ class TeamRules(WordRules):
         for inner in hir.walk(s.body):
             if isinstance(inner, hir.Return):
                 hint = "leave the kernel before or after the loop"
-                raise type_fault(inner.loc, f"return in a loop over {items.word}", hint)
+                raise syntax_fault(inner.loc, f"return in a loop over {items.word}", hint)
         if hir.breaks(s.body):
             hint = "skip what must not be done with if, or write a loop over range"
             message = f"break in a loop over {items.word}, whose iterations run at once"
-            raise type_fault(s.loc, message, hint)
+            raise syntax_fault(s.loc, message, hint)
         names = self._indices(items)
         saved, self.out = self.out, []
         values: list[Value] = [ir.Var(n, INDEX, s.target.loc) for n in names]
@@ -251,11 +251,11 @@ class TeamRules(WordRules):
         level = given.get("level", ir.Const(0, INDEX, loc))
         if not isinstance(level, ir.Const) or level.value not in (0, 1):
             hint = "level 0 is small and fast, level 1 is large"
-            raise type_fault(loc, "the level of scratch is 0 or 1, a constant", hint)
+            raise syntax_fault(loc, "the level of scratch is 0 or 1, a constant", hint)
         wanted = given["shape"]
         items = wanted.items if isinstance(wanted, TupleValue) else (wanted,)
         if not 1 <= len(items) <= 6:
-            raise type_fault(loc, f"scratch of rank {len(items)}", "give 1 to 6 extents")
+            raise syntax_fault(loc, f"scratch of rank {len(items)}", "give 1 to 6 extents")
         static: list[int | None] = []
         extents: list[ir.Expr] = []
         for item in items:
@@ -265,7 +265,7 @@ class TeamRules(WordRules):
                 raise type_fault(loc, f"an extent of scratch is {e.type}, not an integer", hint)
             if isinstance(e, ir.Const):
                 if e.value < 0:
-                    raise type_fault(loc, f"scratch of extent {e.value}", "give 0 or more")
+                    raise syntax_fault(loc, f"scratch of extent {e.value}", "give 0 or more")
                 static.append(int(e.value))
                 continue
             static.append(None)
@@ -299,10 +299,16 @@ class TeamRules(WordRules):
             raise type_fault(loc, message, hint)
 
         given = {k: constant(v) for k, v in keywords.items()}
+        values = tuple(map(constant, args))
+        key = (kind, repr(values), repr(given))
         try:
-            return kind(*map(constant, args), **given)
+            if key not in self.module.reducers:  # one object, however often it is looked at
+                self.module.reducers[key] = kind(*values, **given)
+            return self.module.reducers[key]
         except (TypeError, ExecspaceError) as error:
-            raise type_fault(loc, f"{kind.__name__}: {error}", "see its documentation") from None
+            raise type_fault(
+                loc, f"{kind.__name__}: {error}".rstrip("."), "see its documentation"
+            ) from None
 
     def _reducers(self, value: Value | None, loc: Loc) -> Reducer | tuple[Reducer, ...]:
         def named(v: Value) -> Any:
@@ -316,11 +322,13 @@ class TeamRules(WordRules):
         try:
             found = as_reducer(execspace.Sum if value is None else named(value))
         except (TypeError, ExecspaceError) as error:
-            raise type_fault(loc, f"reducer=: {error}", "write reducer=es.Max, say") from None
+            raise type_fault(
+                loc, f"reducer=: {error}".rstrip("."), "write reducer=es.Max, say"
+            ) from None
         for r in found if isinstance(found, tuple) else (found,):
             if r.array_shape is not None:
                 hint = "return a tuple, and give a tuple of reducers"
-                raise type_fault(loc, f"{r.name} joins arrays, which nested ranges cannot", hint)
+                raise syntax_fault(loc, f"{r.name} joins arrays, which nested ranges cannot", hint)
         return found
 
     def _maker(self, reducers: Reducer | tuple[Reducer, ...], loc: Loc) -> Maker:
@@ -381,7 +389,7 @@ class TeamRules(WordRules):
         if unknown or not args:
             got = f"got {unknown[0]}=" if unknown else "got no function"
             hint = f"write es.{pattern}({items.word}(team, n), function)"
-            raise type_fault(loc, f"es.{pattern} over a nested range {got}", hint)
+            raise syntax_fault(loc, f"es.{pattern} over a nested range {got}", hint)
         fn, rest = args[0], list(args[1:])
         if not isinstance(fn, FunctionValue | Obj):
             hint = "give a lambda or a function of the index"
@@ -428,8 +436,9 @@ class TeamRules(WordRules):
         loc: Loc,
     ) -> Value:
         if len(items.starts) != 1:
-            hint = "scan over one index"
-            raise type_fault(loc, f"es.parallel_scan over {items.word}", hint)
+            hint = "scan over one index: the others are a loop in the function"
+            message = f"es.parallel_scan over {items.word}, which has several indices"
+            raise syntax_fault(loc, message, hint)
         (name,) = self._indices(items)
         index = ir.Var(name, INDEX, loc)
         reducers = self._reducers(keywords.get("reducer"), loc)

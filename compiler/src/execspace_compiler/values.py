@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import ir
-from .diagnostics import Loc, type_fault
+from .diagnostics import Loc, syntax_fault, type_fault
 from .types import INDEX, Compound, Element, Record, Scalar, SubArray, TupleTy, Type, ViewTy
 
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ def type_of(value: Value, loc: Loc) -> Type:
             )
         case Once():
             hint = "write if es.single(es.PerTeam(team)):"
-            raise type_fault(loc, f"{describe(value)} stands in es.single only", hint)
+            raise syntax_fault(loc, f"{describe(value)} stands in es.single only", hint)
         case ir.Var() if isinstance(value.type, ViewTy):
             return AliasTy(value)
     return value.type

@@ -74,6 +74,10 @@ def caller_text(
     if entry.status:
         lines.append(f"    status = ({2 + spec.policy.rank} * int64)()")
         pointers.append("address(status)")
+    if entry.pool:  # scratch memory of teams: each part has it for itself
+        lines.append("    memory = scratch(b1, args)")
+        lines.append("    pool = empty(parts * sum(memory) + 1, 'uint8')")
+        pointers.append("pool.ctypes.data")
     values = [value for field in entry.fields for value in _values(field)]
     team = "parts > 1 and space.has_team"
     lines += [
@@ -98,6 +102,8 @@ def _parts(lowered: Lowered, order: tuple[int, ...]) -> list[str]:
         counts = [f"-(-{e} // {t})" for e, t in zip(extents, tiles, strict=True)]
     else:  # the slowest dimensions are split, the others are loops within a unit
         counts = [extents[d] for d in order[: min(rank - 1, 2) + 1]]
+    if spec.policy.chunk_size > 1:  # teams that a part has together
+        counts = [f"-(-b1 // {spec.policy.chunk_size})"]
     lines = [f"    units = {' * '.join(counts)} if {some} else 0"]
     if lowered.reduction is None:
         lines.append("    if not units: return None")
@@ -119,6 +125,8 @@ def _values(field: Field) -> list[str]:
             return ["units"]
         case "items":
             return ["parts"]
+        case "scratch":
+            return ["sum(memory)"]
         case "first":
             return ["0"]  # the pointer is that of the first element
         case "stride":

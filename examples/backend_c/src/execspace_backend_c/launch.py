@@ -14,7 +14,14 @@ from threading import Lock
 from typing import Any, NoReturn
 
 import numpy as np
-from execspace import BackendCompileError, Kernel, KernelTypeError, LaunchSpec, profiling
+from execspace import (
+    BackendCompileError,
+    Kernel,
+    KernelTypeError,
+    LaunchSpec,
+    TeamSizes,
+    profiling,
+)
 from execspace.copying import may_overlap
 from execspace.parallel_reduce import check_shape
 from execspace.reducer import flattened
@@ -22,6 +29,7 @@ from execspace_compiler import ir, lower_kernel
 from execspace_compiler.assertions import failure
 from execspace_compiler.devices import DeviceText, device_text
 from execspace_compiler.diagnostics import Diagnostic
+from execspace_compiler.fission import HOST_TEAMS, POOL, HostTeam, host_team
 from execspace_compiler.overlap import pairs_to_check, written_pairs
 from execspace_compiler.pipeline import Lowered, check_limits
 from execspace_compiler.results import check_out, result_maker
@@ -46,6 +54,12 @@ class CPlan:
     lowered: Lowered
     launch: _Call
     source: str
+
+    def team_sizes(self) -> TeamSizes:
+        """Of a TeamPolicy: what it chose where the policy does not say."""
+        p = self.spec.policy
+        most = HOST_TEAMS.team_size_max
+        return TeamSizes(p.team_size or 1, p.vector_length or 1, p.chunk_size or 1, most)
 
 
 def compile_plan(space: CSpace, kernel: Kernel, spec: LaunchSpec) -> CPlan:
@@ -95,6 +109,13 @@ class _Launch:
     """The libraries of a plan: the usual one, and one for Views that overlap."""
 
     def __init__(self, space: CSpace, lowered: Lowered) -> None:
+        policy = lowered.spec.policy
+        self.team: HostTeam | None = None
+        self.pools: tuple[ir.Var, ...] = ()
+        if policy.kind == "team":  # each thread does whole teams
+            self.team = host_team(lowered, policy.team_size or 1, policy.vector_length or 1)
+            lowered = self.team.lowered
+            self.pools = (POOL,) if self.team.layout else ()
         self.space, self.lowered = space, lowered
         self.spec, self.name = lowered.spec, lowered.kernel.name
         self.lock = Lock()
@@ -103,7 +124,9 @@ class _Launch:
 
     def _library(self, disjoint: bool) -> tuple[DeviceText, Any, bool]:
         """Text, its function that runs the parts, and whether it was compiled before."""
-        text = device_text(self.lowered, C, flat=False, group=1, disjoint=disjoint)
+        text = device_text(
+            self.lowered, C, flat=False, group=1, disjoint=disjoint, pools=self.pools
+        )
         stores_result = self.lowered.reduction is not None and not self.spec.out
         source = text.source + launcher_text(text.entry, stores_result, self.lowered.prints)
         options = _options(self.lowered)
@@ -140,6 +163,7 @@ class _Launch:
             "int64": ctypes.c_int64, "address": ctypes.addressof, "failed": self._failed,
             "flush": _flush, "no_memory": _no_memory, "empty": np.empty,
             "buffer": ctypes.create_string_buffer,
+            "scratch": self.team and self.team.sizes(self.space.name),
         }  # fmt: skip
         if dtypes and spec.array_shape is None:
             scope["unpack"] = struct.Struct(result_format(dtypes)).unpack

@@ -14,7 +14,7 @@ FUNCTION = "run_parts"
 
 def record_format(entry: Entry) -> str:
     """Of Python's `struct`: numbers, pointers, number of parts, whether a team runs them."""
-    return f"{entry.format}{len(entry.buffers) + entry.status}Q2q"
+    return f"{entry.format}{len(entry.buffers) + entry.status + entry.pool}Q2q"
 
 
 def launcher_text(entry: Entry, stores_result: bool, prints: bool) -> str:
@@ -23,7 +23,8 @@ def launcher_text(entry: Entry, stores_result: bool, prints: bool) -> str:
     `stores_result`: the last kernel has a pointer to where the host reads the result. The function
     returns zero, or one where there is no memory for partial results.
     """
-    pointers = [f"b{n}" for n in entry.buffers] + ["status"] * entry.status
+    pointers = [f"b{n}" for n in entry.buffers]
+    pointers += ["status"] * entry.status + ["pool"] * entry.pool
     members = " ".join(["_args a;", *(f"void *{p};" for p in pointers), "long parts, team;"])
     lines = [f"typedef struct {{ {members} }} _record;", ""]
     reduces = bool(entry.states)

@@ -12,6 +12,7 @@ from execspace import (
     LaunchSpec,
     MemorySpace,
     Plan,
+    TeamLimits,
     config,
 )
 
@@ -57,6 +58,11 @@ class CSpace(HostSort):
         from .launch import compile_plan
 
         return compile_plan(self, kernel, spec)
+
+    def team_limits(self) -> TeamLimits:
+        from execspace_compiler.fission import HOST_TEAMS
+
+        return HOST_TEAMS
 
     def fence(self, label: str = "") -> None:
         """Launches return when they are done, so there is nothing to wait for."""

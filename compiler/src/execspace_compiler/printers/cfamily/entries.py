@@ -75,6 +75,9 @@ class Entry:
         least one. 0 for all others.
     group_memory : int
         Bytes of a group's memory that the kernels of teams take beside scratch memory.
+    pool : bool
+        The last pointer, behind the status, is to scratch memory of the work-items: each does whole
+        teams.
     """
 
     fields: tuple[Field, ...]
@@ -87,6 +90,7 @@ class Entry:
     status: bool
     tile: int = 0
     group_memory: int = 0
+    pool: bool = False
 
 
 class Entries:
@@ -328,7 +332,7 @@ class Entries:
             tuple(self.fields), f"={codes}{f'{padding}x' if padding else ''}",
             tuple(self.buffers), tuple(self.kernels),
             0 if reduction is None else len(reduction.states), array, self.results,
-            self.has_status, self.tile, self._group_memory(),
+            self.has_status, self.tile, self._group_memory(), self.pool,
         )  # fmt: skip
 
     def _group_memory(self) -> int:
