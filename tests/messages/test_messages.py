@@ -249,7 +249,7 @@ def test_every_construct_of_the_advice_has_a_golden(what):
 # An object that the byte code of a kernel does not read, in code that its syntax tree has.
 UNREACHABLE = {
     "' is an object, of which a kernel knows the attributes only",
-    "' may change a private array and a View, but the ",  # of lanes, on devices: test_device_team.py
+    "' may change a private array and a View, but the ",  # of devices: test_device_team.py
 }
 
 

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from . import ir
+from .alone import joined
 from .diagnostics import type_fault
-from .fission import joined
 from .ir import Assign, Const, Expr, For, If, Stmt, Var, integer, op, var
 from .modules import has_effects
 from .pipeline import Lowered

@@ -241,14 +241,8 @@ class Sizes:
     limits: tuple[int, int]
     space: str
 
-    def __call__(self, league: int, args: tuple[Any, ...]) -> tuple[int, int]:
-        """Bytes of a team at both levels.
-
-        Raises
-        ------
-        LaunchError
-            For more than the limits, and for a negative extent.
-        """
+    def found(self, league: int, args: tuple[Any, ...]) -> tuple[int, int]:
+        """Bytes of a team at both levels; LaunchError for a negative extent."""
         scalars: dict[str, int] = {self.league: league}
         extents: dict[str, tuple[int, ...]] = {}
         for p, a in zip(self.parameters, args, strict=False):
@@ -263,10 +257,18 @@ class Sizes:
                     f"Kernel '{self.kernel}': the scratch of line {place.statement.loc.line} "
                     f"would have the shape {shape}; expected extents of 0 or more."
                 )
-        found = (
-            value_of(self.layout.nbytes[0], scalars, extents),
-            value_of(self.layout.nbytes[1], scalars, extents),
-        )
+        first, second = self.layout.nbytes
+        return value_of(first, scalars, extents), value_of(second, scalars, extents)
+
+    def __call__(self, league: int, args: tuple[Any, ...]) -> tuple[int, int]:
+        """Bytes of a team at both levels.
+
+        Raises
+        ------
+        LaunchError
+            For more than the limits, and for a negative extent.
+        """
+        found = self.found(league, args)
         for level, (wanted, most) in enumerate(zip(found, self.limits, strict=True)):
             if wanted > most:
                 other = (

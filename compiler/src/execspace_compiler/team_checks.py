@@ -40,6 +40,8 @@ class Variance:
     ----------
     values : dict
         Name of a variable -> bits, where the walk is.
+    ever : dict
+        The same of all places together.
     arrays : dict
         The same of private arrays and of scratch of a thread, anywhere.
     """
@@ -53,6 +55,7 @@ class Variance:
     ) -> None:
         self.body = body
         self.values: dict[str, int] = {rank: THREADS}
+        self.ever: dict[str, int] = {}
         self.arrays: dict[str, int] = {}
         self.own: set[str] = set()  # private arrays that are made in the range over lanes
         self.reporter = reporter
@@ -146,12 +149,13 @@ class Variance:
     def set(self, names: tuple[str, ...], bits: int) -> None:
         for name in names:
             self.values[name] = bits
+            self.ever[name] = self.ever.get(name, 0) | bits
 
     def statement(self, s: Stmt) -> None:
         match s:
             case ir.Assign():
                 self.touch(s.value)
-                self.values[s.name] = self.of(s.value) | self.control
+                self.set((s.name,), self.of(s.value) | self.control)
             case ir.Unpack() | ir.Evaluate():
                 self.touch(s.value)
                 if isinstance(s, ir.Unpack):
@@ -170,7 +174,7 @@ class Variance:
                 for e in (s.start, s.stop, s.step):
                     bits |= self.of(e)
                 self.tests[id(s)] = bits
-                self.values[s.name] = bits | self.control
+                self.set((s.name,), bits | self.control)
                 self.loop(_Cause(bits, _rounds(s)), s.body)
             case ir.While():
                 self.tests[id(s)] = self.loop(_Cause(0, _rounds(s)), s.body, s.test)
@@ -211,7 +215,7 @@ class Variance:
                     "make it within the loop, or use team.thread_scratch, which lanes share",
                 )
         if isinstance(s, ir.Atomic) and s.name is not None:
-            self.values[s.name] = THREADS | (LANES & self.control)
+            self.set((s.name,), THREADS | (LANES & self.control))
 
     def nested(self, s: ir.Split) -> None:
         outer = [c.range for c in self.causes if c.range]
@@ -251,7 +255,7 @@ class Variance:
             case ir.Combine():
                 for v in s.states:
                     own = self.values.get(v.name, 0) | keep
-                    self.values[v.name] = own & THREADS if level == "vector" else 0
+                    self.set((v.name,), own & THREADS if level == "vector" else 0)
             case ir.Prefix():
                 self.set(tuple(v.name for v in s.states), THREADS)
                 self.set(tuple(v.name for v in s.totals), 0)

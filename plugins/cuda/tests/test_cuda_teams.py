@@ -11,7 +11,7 @@ import pytest
 import execspace as es
 
 # Lanes within a warp; teams of less than a warp, of whole warps, and of neither; whole blocks.
-SHAPES = [(1, 1), (3, 2), (8, 4), (1, 32), (5, 8), (32, 1), (33, 1), (24, 4), (20, 16), (1024, 1)]
+SHAPES = [(1, 1), (3, 2), (8, 4), (1, 32), (5, 8), (32, 1), (33, 1), (24, 4), (20, 16), (96, 1)]
 
 
 def on_device(cuda, array):
@@ -135,6 +135,21 @@ def test_launches_under_way_have_scratch_of_their_own(cuda):
     es.fence()
     for x, y in zip(views, found, strict=True):
         assert np.array_equal(on_host(y).reshape(20, n), on_host(x).reshape(20, n)[:, ::-1])
+
+
+def test_small_teams_with_much_scratch_memory(cuda):
+    """Sixteen teams of 8 threads share a block by default, but not with 100 KB each."""
+    n = 12_500
+    x = np.arange(30.0 * n)
+    view, y = on_device(cuda, x), es.View(30 * n, space=cuda)
+    policy = es.TeamPolicy(30, 8, space=cuda)
+    for part in (100, n, 100):
+        es.parallel_for(policy, turned, view, y, part, 0)
+        wanted = x[: 30 * part].reshape(30, part)[:, ::-1]
+        assert np.array_equal(on_host(y)[: 30 * part].reshape(30, part), wanted)
+    crowd = es.TeamPolicy(30, 8, chunk_size=16, space=cuda)
+    with pytest.raises(es.LaunchError, match="at level 0"):  # who asks for 16 gets 16
+        es.parallel_for(crowd, turned, view, y, n, 0)
 
 
 def test_more_scratch_memory_than_a_block_can_have(cuda):

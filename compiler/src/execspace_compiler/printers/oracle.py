@@ -8,7 +8,7 @@ yields wherever the threads of the team do something together.
 from __future__ import annotations
 
 from .. import ir
-from ..fission import alone
+from ..alone import alone
 from ..infer import STATUS
 from ..types import Record, Scalar, ViewTy
 from .atomics import oracle_lines

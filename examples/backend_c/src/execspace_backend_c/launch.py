@@ -26,10 +26,11 @@ from execspace.copying import may_overlap
 from execspace.parallel_reduce import check_shape
 from execspace.reducer import flattened
 from execspace_compiler import ir, lower_kernel
+from execspace_compiler.alone import POOL
 from execspace_compiler.assertions import failure
 from execspace_compiler.devices import DeviceText, device_text
 from execspace_compiler.diagnostics import Diagnostic
-from execspace_compiler.fission import HOST_TEAMS, POOL, HostTeam, host_team
+from execspace_compiler.fission import HOST_TEAMS, HostTeam, host_team
 from execspace_compiler.overlap import pairs_to_check, written_pairs
 from execspace_compiler.pipeline import Lowered, check_limits
 from execspace_compiler.results import check_out, result_maker

@@ -124,10 +124,11 @@ def compile_plan(space: CudaSpace, kernel: Kernel, spec: LaunchSpec) -> CudaPlan
 class _Launch:
     """The state of a plan: programs, and frames with scratch memory and results."""
 
-    def __init__(self, space: CudaSpace, lowered: Lowered) -> None:
+    def __init__(self, space: CudaSpace, lowered: Lowered, alone: bool = False) -> None:
+        self.source = lowered
         self.teams: Teams | None = None
         if lowered.spec.policy.kind == "team":
-            self.teams = Teams(space, lowered, space.limits.threads)
+            self.teams = Teams(space, lowered, space.limits.threads, alone)
             lowered = self.teams.lowered
         self.space, self.lowered, self.spec = space, lowered, lowered.spec
         self.name = f"'{lowered.kernel.name}'"
@@ -159,7 +160,8 @@ class _Launch:
             chooser = tile_chooser(self.blocks, space, usual)
             self.shapes = Geometry(self.blocks, chooser, limits, self.group, lowered.kernel.name)
         self.entry = self.usual.text.entry
-        self.check = self.teams and self.teams.check(self.entry.group_memory)
+        memory = self.entry.group_memory
+        self.check = None if self.teams is None else self.teams.check(memory)
         self.watched = lowered.prints or bool(lowered.assertions)
         self.blocking = space.blocking
         self.shape = self.spec.array_shape
@@ -252,8 +254,25 @@ class _Launch:
         found: Callable[[tuple[int, ...], tuple[Any, ...]], Any] = scope["call"]
         if not space.alone:
             return self._guarded(self._on_device(found))
+        if self.teams is not None and self.teams.crowded:
+            found = self._with_room(found)
         plain = space.parent is None and not foreign and run == "launch"
         return found if plain else self._guarded(found)
+
+    def _with_room(self, call: Any) -> Callable[[tuple[int, ...], tuple[Any, ...]], Any]:
+        """A launch of a team a block where the scratch memory of several is too much for one."""
+        check = self.check
+        assert check is not None
+        alone: list[Any] = []
+
+        def launch(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
+            if check.found(bounds[1], args)[0] <= check.limits[0]:
+                return call(bounds, args)
+            if not alone:
+                alone.append(_Launch(self.space, self.source, alone=True).caller())
+            return alone[0](bounds, args)
+
+        return launch
 
     def _guarded(self, call: Any) -> Callable[[tuple[int, ...], tuple[Any, ...]], Any]:
         """Errors of CUDA in what comes beside the launch itself."""

@@ -28,9 +28,11 @@ class Teams:
     lowered : Lowered
         What is printed.
     device : DeviceTeam
+    crowded : bool
+        So many teams are in a block by default, and their scratch memory may be too much for it.
     """
 
-    def __init__(self, space: CudaSpace, lowered: Lowered, most: int) -> None:
+    def __init__(self, space: CudaSpace, lowered: Lowered, most: int, alone: bool = False) -> None:
         self.space, self.policy = space, lowered.spec.policy
         name = lowered.kernel.name
         most = min(most, self.policy.launch_bounds or most)
@@ -41,7 +43,7 @@ class Teams:
                 f"launches the kernel with at most {most} threads in a block. Give a smaller "
                 f"team_size, or team_size='auto'."
             )
-        chunk = 1 if lowered.spec.pattern == "scan" else self.policy.chunk_size
+        chunk = 1 if alone or lowered.spec.pattern == "scan" else self.policy.chunk_size
         shape = shape_of(self.size, self.lanes, chunk, CUDA.lanes, True, most)
         reporter = Reporter(name)
         try:
@@ -50,6 +52,8 @@ class Teams:
             reporter.add(fault)
             reporter.check()
         self.lowered = self.device.lowered
+        several = self.device.shape.side_by_side > 1 and not self.policy.chunk_size
+        self.crowded = several and self.device.uses(0)
 
     def team_sizes(self, most: int) -> TeamSizes:
         """What was chosen; a block may have `most` threads."""

@@ -12,9 +12,10 @@ from typing import Any
 import pyopencl as cl
 
 from execspace import PolicyError, TeamLimits, TeamSizes
+from execspace_compiler.alone import POOL
 from execspace_compiler.device_team import DeviceTeam, device_team, shape_of, usual_sizes
 from execspace_compiler.diagnostics import Fault, Reporter
-from execspace_compiler.fission import HOST_TEAMS, POOL, HostTeam, host_team
+from execspace_compiler.fission import HOST_TEAMS, HostTeam, host_team
 from execspace_compiler.ir import Var
 from execspace_compiler.pipeline import Lowered
 from execspace_compiler.printers.cfamily.dialects import Dialect
