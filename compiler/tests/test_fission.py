@@ -127,6 +127,23 @@ def test_scratch_memory_lies_one_behind_the_other(size):
     assert len(offsets) == 3 and offsets[0] == ir.integer(0)
 
 
+@pytest.mark.parametrize("size", [1, 4])
+def test_level_1_lies_behind_level_0(size):
+    def kernel(team, x):
+        small = team.scratch(5)
+        large = team.scratch(7, level=1)
+        mine = team.thread_scratch(3, level=1)
+        small[0] = large[0] = mine[0] = x[0]
+
+    team = cut(kernel, "float64", size=size)
+    assert team.sizes("a space").found(1, (only_extents(7),)) == (48, 64 + 32 * size)
+    carved = {s.view.name: s for s in ir.walk_statements(team.lowered.body.body)
+              if isinstance(s, ir.Carve)}  # fmt: skip
+    offsets = [s.offset for s in carved.values()]
+    assert [e.value for e in offsets if isinstance(e, ir.Const)][:2] == [0, 48]
+    assert offsets[2] == ir.integer(112) or "112" in str(offsets[2])
+
+
 def only_extents(n):
     """Stands for a View, of which only the extents matter."""
 

@@ -58,7 +58,8 @@ class Alone:
         for s in body:
             if isinstance(s, ir.Scratch):
                 place = self.layout.places[s.view.name]
-                out.append(ir.Carve(place.statement.view, place.shape, POOL, place.offset, s.loc))
+                offset = self.layout.offset(s.view.name)
+                out.append(ir.Carve(place.statement.view, place.shape, POOL, offset, s.loc))
                 continue
             found = alone(s, self.block)
             if found is None:

@@ -77,7 +77,7 @@ class Members:
     def carved(self, name: str, member: Expr) -> Stmt:
         """Give a View of scratch memory its place: of those that threads have, that of a member."""
         place = self.layout.places[name]
-        offset = place.offset
+        offset = self.layout.offset(name)
         if name in self.own:
             offset = op("add", offset, op("mul", member, place.stride))
         return ir.Carve(place.statement.view, place.shape, POOL, offset, place.statement.loc)

@@ -60,6 +60,11 @@ class Layout:
     def __bool__(self) -> bool:
         return bool(self.places)
 
+    def offset(self, name: str) -> Expr:
+        """Bytes of a View from the begin where both levels lie in one piece, level 0 first."""
+        place = self.places[name]
+        return _plus(self.nbytes[0], place.offset) if place.statement.level else place.offset
+
 
 def scratch_layout(body: ir.Function, arguments: tuple[Var, ...], size: Expr) -> Layout:
     """Where the Views of a team's kernel lie.
