@@ -11,6 +11,7 @@ from execspace_compiler.narrowing import LIMIT, SHORT, gains, narrowed
 from execspace_compiler.types import BOOL, FLOAT64, INDEX, INT64
 
 NAMES = ("a", "b", "c")
+ARGUMENTS = dict.fromkeys(NAMES, (-LIMIT, LIMIT))
 
 
 def floor_div(a, b):
@@ -101,7 +102,7 @@ def function(value, **more):
 @given(TREES, NUMBERS, NUMBERS, NUMBERS)
 def test_values_are_the_same(tree, a, b, c):
     numbers = dict(zip(NAMES, (a, b, c), strict=True))
-    (made,) = narrowed((function(tree),), {})
+    (made,) = narrowed((function(tree),), ARGUMENTS)
     assign, leave = made.body
     assert value(assign.value, numbers) == value(tree, numbers)
     if made.locals["x"] == SHORT.strong:
@@ -113,13 +114,13 @@ def test_values_are_the_same(tree, a, b, c):
 
 def test_sums_of_arguments_are_short():
     a, b = (ir.Var(n, INDEX) for n in "ab")
-    (made,) = narrowed((function(ir.op("add", a, b)),), {})
+    (made,) = narrowed((function(ir.op("add", a, b)),), ARGUMENTS)
     assert made.locals["x"].name == "int32"
 
 
 def test_products_of_arguments_are_long():
     a, b = (ir.Var(n, INDEX) for n in "ab")
-    (made,) = narrowed((function(ir.op("mul", a, b)),), {})
+    (made,) = narrowed((function(ir.op("mul", a, b)),), ARGUMENTS)
     assert made.locals["x"].name == "int64"
 
 
@@ -129,13 +130,19 @@ def test_a_product_is_short_where_its_factors_are_known_to_be_small():
     assert made.locals["x"].name == "int32"
 
 
+def test_what_no_launch_looks_at_is_long(lower):
+    a = ir.Var("a", INDEX)
+    (made,) = narrowed((function(ir.op("add", a, ir.integer(1))),), {})
+    assert made.locals["x"].name == "int64"
+
+
 def test_what_grows_in_a_loop_is_long():
     x = ir.Var("x", INDEX)
     grow = ir.Assign("x", ir.op("mul", x, ir.integer(3)))
     loop = ir.For("k", ir.integer(0), ir.Var("a", INDEX), ir.integer(1), (grow,))
     body = (ir.Assign("x", ir.integer(1)), loop, ir.Return(x))
     f = ir.Function("f", (ir.Var("a", INDEX),), INT64, {"x": INT64, "k": INT64}, body)
-    (made,) = narrowed((f,), {})
+    (made,) = narrowed((f,), ARGUMENTS)
     assert made.locals["x"].name == "int64"
     assert made.locals["k"].name == "int32"  # the counter stays below `a`
     assert made.body[1].stop.type == SHORT
@@ -145,7 +152,7 @@ def test_a_counter_that_may_step_over_the_end_is_long():
     stop = ir.op("mul", ir.Var("a", INDEX), ir.integer(7))  # up to 7 * 2^28, and then a step
     loop = ir.For("k", ir.integer(0), stop, ir.integer(1 << 29), ())
     f = ir.Function("f", (ir.Var("a", INDEX),), None, {"k": INT64}, (loop,))
-    (made,) = narrowed((f,), {})
+    (made,) = narrowed((f,), ARGUMENTS)
     assert made.body[0].stop.type != SHORT
 
 
@@ -155,7 +162,7 @@ def test_helpers_know_what_they_are_called_with():
     helper = ir.Function("h", (y,), INT64, {"z": INT64}, (ir.Assign("z", double),))
     call = ir.Call("h", (ir.Var("a", INDEX),), INT64)
     f = ir.Function("f", (ir.Var("a", INDEX),), None, {}, (ir.Evaluate(call),))
-    made, caller = narrowed((helper, f), {})
+    made, caller = narrowed((helper, f), ARGUMENTS)
     assert made.locals["z"].name == "int32"
     assert caller.body[0].value.args[0].type == INDEX  # parameters keep their types
     alone, _ = narrowed((helper, ir.Function("g", (), None, {}, ())), {})
@@ -166,7 +173,7 @@ def test_integers_that_become_floats_are_converted_from_32_bits():
     a = ir.Var("a", INDEX)
     cast = ir.Op("cast", (ir.op("abs", a),), FLOAT64)
     f = ir.Function("f", (a,), FLOAT64, {}, (ir.Return(cast),))
-    (made,) = narrowed((f,), {})
+    (made,) = narrowed((f,), ARGUMENTS)
     assert made.body[0].value.args[0].type == SHORT
     assert made.body[0].value.type == FLOAT64
 

@@ -103,12 +103,14 @@ def long_offsets(lowered: Lowered) -> list[int]:
 
 
 def _intervals(lowered: Lowered, team: DeviceTeam | None) -> dict[str, tuple[int, int]]:
-    """Intervals of parameters of a kernel that are known more exactly than others."""
-    names = [p.name for p in lowered.body.parameters[: lowered.leading]]
+    """Intervals of parameters of a kernel that a launch looks at."""
+    parameters = lowered.body.parameters
+    names = [p.name for p in parameters[: lowered.leading]]
+    found = {p.name: (-LIMIT, LIMIT) for p in parameters[lowered.leading :]}
     if team is None:
         least = 0 if lowered.spec.policy.nonnegative else -LIMIT
-        return dict.fromkeys(names[: lowered.spec.policy.rank], (least, LIMIT))
-    found = dict.fromkeys(names[:2], (0, LIMIT // team.shape.size))
+        return found | dict.fromkeys(names[: lowered.spec.policy.rank], (least, LIMIT))
+    found |= dict.fromkeys(names[:2], (0, LIMIT // team.shape.size))
     found[RANK.name] = 0, team.shape.size - 1
     found[LANE.name] = 0, team.shape.lanes - 1
     found[SLOT.name] = 0, team.shape.chunk - 1

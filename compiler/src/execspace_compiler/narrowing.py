@@ -41,22 +41,22 @@ def gains(functions: Sequence[ir.Function]) -> bool:
 
 
 def narrowed(
-    functions: Sequence[ir.Function], indices: Mapping[str, tuple[int, int]]
+    functions: Sequence[ir.Function], known: Mapping[str, tuple[int, int]]
 ) -> tuple[ir.Function, ...]:
     """Functions, callees first, of which the last is the kernel, with short integers.
 
     Parameters
     ----------
     functions : sequence of ir.Function
-    indices : mapping
-        Intervals of parameters of the kernel, where they are others than up to `LIMIT`.
+    known : mapping
+        Intervals of parameters of the kernel. Others, such as the prefix of a scan, may be anything.
     """
     given: dict[str, list[Interval]] = {}
     done: list[ir.Function] = []
     for f in reversed(functions):  # callers first
         start: list[Interval]
         if f is functions[-1]:
-            start = [indices.get(p.name, (-LIMIT, LIMIT)) for p in f.parameters]
+            start = [known.get(p.name) for p in f.parameters]
         elif f.name in given:
             start = given[f.name]
         else:
@@ -64,11 +64,11 @@ def narrowed(
         made = _Function(f, dict(zip((p.name for p in f.parameters), start, strict=True)))
         done.append(made.function())
         for name, intervals in made.calls.items():
-            known = given.get(name)
+            before = given.get(name)
             given[name] = (
                 intervals
-                if known is None
-                else [_union(a, b) for a, b in zip(known, intervals, strict=True)]
+                if before is None
+                else [_union(a, b) for a, b in zip(before, intervals, strict=True)]
             )
     return tuple(reversed(done))
 

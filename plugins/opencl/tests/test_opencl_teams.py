@@ -160,3 +160,27 @@ def test_scratch_beyond_the_memory_of_a_group(flat_opencl):
     x, y = es.View(14, space=flat_opencl), es.View(8, space=flat_opencl)
     with pytest.raises(es.LaunchError, match=r"at level 0; space .* has at most \d+ bytes"):
         es.parallel_for(es.TeamPolicy(2, 4, space=flat_opencl), moving_sum, x, y, limit)
+
+
+def test_teams_of_any_size_are_made_small_enough(flat_opencl):
+    def own(team, y, n):
+        mine = team.thread_scratch(n)
+        for k in range(n):
+            mine[k] = k
+        total = team.reduce(mine[n - 1])
+        if es.single(es.PerTeam(team)):
+            y[0] = total / team.team_size
+            y[1] = team.team_size
+
+    limit = flat_opencl.team_limits().scratch[0]
+    y = es.View(2, space=flat_opencl)
+    policy = es.TeamPolicy(1, space=flat_opencl)
+    sizes = []
+    for n in (2, limit // 80, limit // 20):  # of 8 bytes: for as many threads, for ten, for two
+        es.parallel_for(policy, own, y, n)
+        last, size = host(y)
+        assert last == n - 1
+        sizes.append(int(size))
+    assert sizes[0] == policy.team_size_recommended(own, y, 2) > sizes[1] > sizes[2] >= 1
+    with pytest.raises(es.LaunchError, match="at level 0"):
+        es.parallel_for(policy, own, y, limit)

@@ -124,11 +124,13 @@ def compile_plan(space: CudaSpace, kernel: Kernel, spec: LaunchSpec) -> CudaPlan
 class _Launch:
     """The state of a plan: programs, and frames with scratch memory and results."""
 
-    def __init__(self, space: CudaSpace, lowered: Lowered, alone: bool = False) -> None:
+    def __init__(
+        self, space: CudaSpace, lowered: Lowered, room: tuple[int, bool] | None = None
+    ) -> None:
         self.source = lowered
         self.teams: Teams | None = None
         if lowered.spec.policy.kind == "team":
-            self.teams = Teams(space, lowered, space.limits.threads, alone)
+            self.teams = Teams(space, lowered, *(room or (space.limits.threads, False)))
             lowered = self.teams.lowered
         self.space, self.lowered, self.spec = space, lowered, lowered.spec
         self.name = f"'{lowered.kernel.name}'"
@@ -252,25 +254,30 @@ class _Launch:
         }  # fmt: skip
         exec(source, scope)
         found: Callable[[tuple[int, ...], tuple[Any, ...]], Any] = scope["call"]
+        if self.teams is not None and self.teams.roomier is not None:
+            found = self._with_room(found, self.teams.roomier)
         if not space.alone:
             return self._guarded(self._on_device(found))
-        if self.teams is not None and self.teams.crowded:
-            found = self._with_room(found)
         plain = space.parent is None and not foreign and run == "launch"
         return found if plain else self._guarded(found)
 
-    def _with_room(self, call: Any) -> Callable[[tuple[int, ...], tuple[Any, ...]], Any]:
-        """A launch of a team a block where the scratch memory of several is too much for one."""
+    def _with_room(
+        self, call: Any, room: tuple[int, bool]
+    ) -> Callable[[tuple[int, ...], tuple[Any, ...]], Any]:
+        """A launch for which other teams are made where scratch memory does not suffice for these.
+
+        Only the launch knows how much there must be.
+        """
         check = self.check
         assert check is not None
-        alone: list[Any] = []
+        others: list[Any] = []
 
         def launch(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
             if check.found(bounds[1], args)[0] <= check.limits[0]:
                 return call(bounds, args)
-            if not alone:
-                alone.append(_Launch(self.space, self.source, alone=True).caller())
-            return alone[0](bounds, args)
+            if not others:
+                others.append(_Launch(self.space, self.source, room).caller())
+            return others[0](bounds, args)
 
         return launch
 

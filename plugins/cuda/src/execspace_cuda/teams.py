@@ -28,8 +28,6 @@ class Teams:
     lowered : Lowered
         What is printed.
     device : DeviceTeam
-    crowded : bool
-        So many teams are in a block by default, and their scratch memory may be too much for it.
     """
 
     def __init__(self, space: CudaSpace, lowered: Lowered, most: int, alone: bool = False) -> None:
@@ -39,8 +37,8 @@ class Teams:
         self.size, self.lanes = usual_sizes(lowered, CUDA.lanes, most)
         if self.size * self.lanes > most:
             raise PolicyError(
-                f"Kernel '{name}': teams of {self.size} threads of {self.lanes} lanes; this device "
-                f"launches the kernel with at most {most} threads in a block. Give a smaller "
+                f"Kernel '{name}': team_size={self.size} and vector_length={self.lanes}; this "
+                f"device launches the kernel with at most {most} threads in a block. Give a smaller "
                 f"team_size, or team_size='auto'."
             )
         chunk = 1 if alone or lowered.spec.pattern == "scan" else self.policy.chunk_size
@@ -52,8 +50,19 @@ class Teams:
             reporter.add(fault)
             reporter.check()
         self.lowered = self.device.lowered
-        several = self.device.shape.side_by_side > 1 and not self.policy.chunk_size
-        self.crowded = several and self.device.uses(0)
+        self.most, self.alone = most, alone
+
+    @property
+    def roomier(self) -> tuple[int, bool] | None:
+        """Threads of a block, and whether it has but one team, that leave more scratch memory to a
+        team, or need less; None where the policy leaves nothing open."""
+        if not self.device.uses(0):
+            return None
+        if self.device.shape.side_by_side > 1 and not self.policy.chunk_size:
+            return self.most, True
+        if not self.policy.team_size and self.size > 1:
+            return self.size * self.lanes // 2, True
+        return None
 
     def team_sizes(self, most: int) -> TeamSizes:
         """What was chosen; a block may have `most` threads."""

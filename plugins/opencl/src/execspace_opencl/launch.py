@@ -32,6 +32,7 @@ from execspace_compiler.pipeline import Lowered, lower_kernel
 from execspace_compiler.printers.cfamily.collectives import ROWS, SLOT
 from execspace_compiler.printers.cfamily.dialects import OPENCL, OPENCL_NVIDIA, Dialect
 from execspace_compiler.results import check_out, result_maker
+from execspace_compiler.scratch import Sizes
 from execspace_compiler.telling import (
     tell_device_teams,
     tell_host_teams,
@@ -170,14 +171,14 @@ def _largest_group(kernel: Any, space: OpenCLSpace) -> int:
 class _Launch:
     """The state of a plan: programs, scratch memory and results."""
 
-    def __init__(self, space: OpenCLSpace, lowered: Lowered) -> None:
+    def __init__(self, space: OpenCLSpace, lowered: Lowered, room: int | None = None) -> None:
         self.space, self.lowered, self.spec = space, lowered, lowered.spec
         self.source = lowered
         self.name = lowered.kernel.name
         self.queue = space.queue
         self.teams: Teams | None = None
         if lowered.spec.policy.kind == "team":
-            most = int(space.device.max_work_group_size) if space.flat else 1
+            most = room or (int(space.device.max_work_group_size) if space.flat else 1)
             self.teams = Teams(space, lowered, dialect_of(space), most)
             self.lowered = lowered = self.teams.lowered
         team = self.device_team
@@ -263,7 +264,26 @@ class _Launch:
         }
         exec(text.source, scope)
         found: Callable[[tuple[int, ...], tuple[Any, ...]], Any] = scope["call"]
-        return found
+        room = None if self.teams is None else self.teams.roomier
+        return found if room is None else self._with_room(found, room)
+
+    def _with_room(self, call: Any, room: int) -> Callable[[tuple[int, ...], tuple[Any, ...]], Any]:
+        """A launch for which smaller teams are made where these need too much scratch memory.
+
+        Only the launch knows how much there must be.
+        """
+        check = self.check
+        assert isinstance(check, Sizes)
+        others: list[Any] = []
+
+        def launch(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
+            if check.found(bounds[1], args)[0] <= check.limits[0]:
+                return call(bounds, args)
+            if not others:
+                others.append(_Launch(self.space, self.source, room).caller())
+            return others[0](bounds, args)
+
+        return launch
 
     def run(self, how: How, record: bytes, buffers: list[Any]) -> Any:
         """Launch with packed numbers and device buffers.

@@ -82,7 +82,7 @@ class Teams:
         self.sizes = size, lanes = usual_sizes(lowered, dialect.lanes, most)
         if size * lanes > most:
             raise PolicyError(
-                f"Kernel '{self.name}': teams of {size} threads of {lanes} lanes; this device "
+                f"Kernel '{self.name}': team_size={size} and vector_length={lanes}; this device "
                 f"launches the kernel with at most {most} work-items in a group. Give a smaller "
                 f"team_size, or team_size='auto'."
             )
@@ -91,6 +91,15 @@ class Teams:
         shape = shape_of(size, lanes, chunk, dialect.lanes, parts, most)
         self.device = device_team(lowered, shape)
         self.lowered = self.device.lowered
+
+    @property
+    def roomier(self) -> int | None:
+        """Work-items of a group whose teams need less scratch memory; None where the policy says
+        how large teams are."""
+        size, lanes = self.sizes
+        if self.device is None or not self.device.uses(0) or self.policy.team_size or size == 1:
+            return None
+        return size * lanes // 2
 
     def team_sizes(self, most: int) -> TeamSizes:
         """What was chosen; `most` work-items have room in a group."""

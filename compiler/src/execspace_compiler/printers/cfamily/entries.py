@@ -340,7 +340,8 @@ class Entries:
             return 0
         states = () if self.lowered.reduction is None else self.lowered.reduction.states
         joined = sum(max(s.type.itemsize, 8) for s in states) * self.group
-        return self.joins * self.team.shape.side_by_side + joined + 64
+        counts = 64 if states else 0
+        return self.joins * self.team.shape.side_by_side + joined + counts
 
 
 def _member(printer: CPrinter, field: Field) -> str:
