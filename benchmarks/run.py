@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from session import Session
 
 GROUPS = (
-    "triad", "stencil", "subview", "reduction", "scan", "launch", "import", "cached", "compile",
+    "triad", "stencil", "subview", "reduction", "scan", "teams", "launch", "import", "cached",
+    "compile",
 )  # fmt: skip
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
@@ -127,6 +128,7 @@ def _cases(session: Session, only: list[str]) -> Iterator[Callable[[], Case]]:
     from scan import scan_cases
     from stencil import stencil_cases
     from subviews import subview_cases
+    from teams import team_cases
     from triad import triad_cases
 
     makers = (
@@ -136,6 +138,7 @@ def _cases(session: Session, only: list[str]) -> Iterator[Callable[[], Case]]:
         ("reduction", reduction_cases),
         ("reduction", reducer_cases),
         ("scan", scan_cases),
+        ("teams", team_cases),
     )
     for group, cases in makers:
         if not only or any(text.partition(":")[0] == group for text in only):

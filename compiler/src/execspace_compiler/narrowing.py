@@ -49,7 +49,7 @@ def narrowed(
     ----------
     functions : sequence of ir.Function
     known : mapping
-        Intervals of parameters of the kernel. Others, such as the prefix of a scan, may be anything.
+        Intervals of parameters of the kernel. Others, as the prefix of a scan, may be anything.
     """
     given: dict[str, list[Interval]] = {}
     done: list[ir.Function] = []

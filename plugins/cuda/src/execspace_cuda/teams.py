@@ -38,8 +38,8 @@ class Teams:
         if self.size * self.lanes > most:
             raise PolicyError(
                 f"Kernel '{name}': team_size={self.size} and vector_length={self.lanes}; this "
-                f"device launches the kernel with at most {most} threads in a block. Give a smaller "
-                f"team_size, or team_size='auto'."
+                f"device launches the kernel with at most {most} threads in a block. Give a "
+                f"smaller team_size, or team_size='auto'."
             )
         chunk = 1 if alone or lowered.spec.pattern == "scan" else self.policy.chunk_size
         shape = shape_of(self.size, self.lanes, chunk, CUDA.lanes, True, most)
