@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import cupy
+import numpy as np
 
 from execspace import SpaceError, View
 
@@ -23,6 +25,8 @@ class Sorts:
     def sort(self, view: View, descending: bool) -> None:
         with _queued(self, view):
             array = cupy_array(view)
+            if _by_bits(array):
+                _one_nan(array, array)
             if descending:
                 array[...] = cupy.sort(array)[::-1]
             elif array.flags.c_contiguous:
@@ -33,6 +37,8 @@ class Sorts:
     def argsort(self, keys: View, descending: bool, out: View) -> None:
         with _queued(self, keys, out):
             array, order = cupy_array(keys), cupy_array(out)
+            if _by_bits(array):
+                array = _one_nan(array, cupy.empty_like(array))
             if descending:  # the places of equal keys shall ascend all the same
                 order[...] = (keys.size - 1) - cupy.argsort(array[::-1])[::-1]
             else:
@@ -42,6 +48,24 @@ class Sorts:
         with _queued(self, view, order):
             array = cupy_array(view)
             array[...] = array[cupy_array(order)]
+
+
+def _by_bits(array: Any) -> bool:
+    """Whether CuPy sorts by bits, so that NaN with the sign bit comes before all numbers.
+
+    It does for these types (CuPy 14.2), and 0/0 has the sign bit on x86.
+    """
+    return array.dtype in (np.float32, np.float64)
+
+
+def _one_nan(array: Any, out: Any) -> Any:
+    """Elements of `array` in `out`, with the positive quiet NaN for every NaN."""
+    return _one_nan_kernel()(array, np.nan, out)
+
+
+@cache
+def _one_nan_kernel() -> Any:
+    return cupy.ElementwiseKernel("T x, T nan", "T y", "y = x == x ? x : nan", "execspace_one_nan")
 
 
 @contextmanager
