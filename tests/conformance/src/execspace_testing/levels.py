@@ -36,6 +36,7 @@ _TITLES = {
     "scan": "parallel_scan",
     "instances": "independent queues",
     "language": "the kernel language",
+    "teams": "nested ranges, scratch, barriers, collectives",
     "library": "sorting, searching, histograms, random numbers",
     "programs": "published algorithms with published answers",
     "differential": "random programs against the oracle, bit by bit",

@@ -29,6 +29,12 @@ def needs_threads(space: es.ExecutionSpace) -> None:
         pytest.skip(f"space '{space.name}' runs one work item at a time")
 
 
+def needs_teams(space: es.ExecutionSpace) -> None:
+    """Skip unless the space has teams."""
+    if not isinstance(space, es.SupportsTeams):
+        pytest.skip(f"space '{space.name}' has no teams")
+
+
 def needs_host_arrays(space: es.ExecutionSpace) -> None:
     """Skip unless kernels work on arrays of the host where they are."""
     if not es.HOST.reachable_from(space):

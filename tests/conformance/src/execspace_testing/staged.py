@@ -80,7 +80,8 @@ def fetch(data: Any) -> Array:
 
 def _space_of(args: tuple[Any, ...], options: dict[str, Any]) -> es.ExecutionSpace:
     given = options.get("space")
-    if given is None and args and isinstance(args[0], es.RangePolicy | es.MDRangePolicy):
+    policies = es.RangePolicy | es.MDRangePolicy | es.TeamPolicy
+    if given is None and args and isinstance(args[0], policies):
         given = args[0].space
     if given is None:
         return es.default_space()

@@ -400,7 +400,7 @@ def test_captured_views_are_arguments_not_constants(space):
         for value in (1.0, 2.0):
             x = es.View(10, label="captured")
             es.deep_copy(x, value)
-            assert staged.parallel_reduce(10, lambda i: x[i]) == 10 * value  # noqa: B023
+            assert staged.parallel_reduce(10, lambda i: x[i]) == 10 * value
 
 
 def test_without_fma_products_are_rounded(space):

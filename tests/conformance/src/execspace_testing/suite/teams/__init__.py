@@ -1,0 +1,1 @@
+"""Level: leagues of teams of threads with lanes."""
