@@ -5,6 +5,7 @@ What comes out is compared with the oracle in the conformance kit; here is what 
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import execspace as es
@@ -125,6 +126,21 @@ def test_scratch_memory_lies_one_behind_the_other(size):
     assert sizes.found(1, (only_extents(7), 7)) == (32 + 32 + 16 * size, 0)
     offsets = [p.offset for p in team.layout.places.values()]
     assert len(offsets) == 3 and offsets[0] == ir.integer(0)
+
+
+def test_sizes_of_scratch_memory_are_found_in_arguments_of_any_type():
+    def kernel(team, x, n, factor, twice):
+        rows = min(n, 3) + int(factor * 2.0) + twice
+        a = team.scratch((rows, x.extent(0) // 4 + n % 4), es.float32)
+        b = team.scratch(max(abs(-n), team.league_size), level=1)
+        a[0, 0] = b[0] = x[0]
+
+    sizes = cut(kernel, "float64", int, float, bool).sizes("a space")
+    first = (3 + 3 + 1) * (9 // 4 + 7 % 4) * 4  # bytes, up to a multiple of 16 of them
+    assert sizes.found(5, (only_extents(9), 7, 1.5, True)) == (-(-first // 16) * 16, 64)
+    assert sizes.found(20, (only_extents(9), 7, 1.5, np.False_))[1] == 160
+    with pytest.raises(es.LaunchError, match=r"would have the shape \(-3, "):
+        sizes.found(5, (only_extents(9), 1, -2.5, np.True_))
 
 
 @pytest.mark.parametrize("size", [1, 4])

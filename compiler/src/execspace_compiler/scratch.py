@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from execspace import LaunchError
@@ -15,7 +16,7 @@ from execspace import LaunchError
 from . import ir
 from .diagnostics import Fault, Loc, type_fault
 from .ir import Const, Expr, Var, integer, op
-from .types import Scalar, ViewTy
+from .types import ViewTy
 from .values import TEAM_PARTS
 
 ALIGNMENT = 16  # bytes: the widest number
@@ -197,27 +198,27 @@ def _remainder(a: int, b: int) -> int:
     return a % b if b else 0
 
 
-_PYTHON: dict[str, Callable[..., int]] = {
-    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b,
-    "floordiv": _floor_division, "truncdiv": _floor_division,  # of sizes, which are not negative
-    "mod": _remainder, "min": min, "max": max, "minimum": min, "maximum": max,
-    "neg": lambda a: -a, "abs": abs, "cast": lambda a: a, "bitand": lambda a, b: a & b,
-    "lshift": lambda a, b: a << b, "rshift": lambda a, b: a >> b,
+_PYTHON = {
+    "add": "({} + {})", "sub": "({} - {})", "mul": "({} * {})", "neg": "(-{})", "abs": "abs({})",
+    "floordiv": "quotient({}, {})", "truncdiv": "quotient({}, {})",  # of sizes: not negative
+    "mod": "remainder({}, {})", "min": "min({}, {})", "max": "max({}, {})",
+    "minimum": "min({}, {})", "maximum": "max({}, {})", "cast": "{}",
+    "bitand": "({} & {})", "lshift": "({} << {})", "rshift": "({} >> {})",
 }  # fmt: skip
 
 
-def value_of(e: Expr, scalars: Mapping[str, int], extents: Mapping[str, tuple[int, ...]]) -> int:
-    """A size for given arguments."""
+def _python(e: Expr, names: Mapping[str, str]) -> str:
+    """A size as an expression of Python; `names` are those of arguments there."""
     match e:
         case Const():
-            return int(e.value)
+            return repr(int(e.value) if e.type.is_integer else e.value)
         case Var():
-            return int(scalars[e.name])
+            return names[e.name]
         case ir.Extent():
-            return extents[e.view.name][e.dimension]
+            return f"{names[e.view.name]}.shape[{e.dimension}]"
         case ir.Op():
-            parts = [value_of(a, scalars, extents) for a in e.args]
-            return _PYTHON[e.op](*parts)
+            text = _PYTHON[e.op].format(*(_python(a, names) for a in e.args))
+            return f"int({text})" if e.op == "cast" and e.type.is_integer else text
     raise AssertionError(f"no size: {e}")
 
 
@@ -246,24 +247,37 @@ class Sizes:
     limits: tuple[int, int]
     space: str
 
-    def found(self, league: int, args: tuple[Any, ...]) -> tuple[int, int]:
-        """Bytes of a team at both levels; LaunchError for a negative extent."""
-        scalars: dict[str, int] = {self.league: league}
-        extents: dict[str, tuple[int, ...]] = {}
-        for p, a in zip(self.parameters, args, strict=False):
-            if isinstance(p.type, Scalar):
-                scalars[p.name] = a if p.type.is_integer else 0
-            else:
-                extents[p.name] = a.shape
+    @cached_property
+    def found(self) -> Callable[[int, tuple[Any, ...]], tuple[int, int]]:
+        """Bytes of a team at both levels, of the number of teams and the arguments of a launch.
+
+        A function in Python's own code, since every launch calls it; LaunchError for a negative
+        extent.
+        """
+        names = {p.name: f"args[{n}]" for n, p in enumerate(self.parameters)}
+        names[self.league] = "league"
+        lines = ["def found(league, args):"]
         for place in self.layout.places.values():
-            shape = tuple(value_of(e, scalars, extents) for e in place.shape)
-            if min(shape) < 0:
-                raise LaunchError(
-                    f"Kernel '{self.kernel}': the scratch of line {place.statement.loc.line} "
-                    f"would have the shape {shape}; expected extents of 0 or more."
-                )
-        first, second = self.layout.nbytes
-        return value_of(first, scalars, extents), value_of(second, scalars, extents)
+            if not all(isinstance(e, Const) and e.value >= 0 for e in place.shape):
+                shape = "".join(f"int({_python(e, names)}), " for e in place.shape)
+                lines += [
+                    f"    shape = ({shape})",
+                    f"    if min(shape) < 0: refuse({place.statement.loc.line}, shape)",
+                ]
+        first, second = (f"int({_python(e, names)})" for e in self.layout.nbytes)
+        lines.append(f"    return {first}, {second}")
+        scope: dict[str, Any] = {
+            "refuse": self._negative, "quotient": _floor_division, "remainder": _remainder,
+        }  # fmt: skip
+        exec("\n".join(lines), scope)
+        found: Callable[[int, tuple[Any, ...]], tuple[int, int]] = scope["found"]
+        return found
+
+    def _negative(self, line: int, shape: tuple[int, ...]) -> None:
+        raise LaunchError(
+            f"Kernel '{self.kernel}': the scratch of line {line} would have the shape {shape}; "
+            f"expected extents of 0 or more."
+        )
 
     def __call__(self, league: int, args: tuple[Any, ...]) -> tuple[int, int]:
         """Bytes of a team at both levels.
