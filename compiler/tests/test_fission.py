@@ -139,6 +139,7 @@ def test_sizes_of_scratch_memory_are_found_in_arguments_of_any_type():
     first = (3 + 3 + 1) * (9 // 4 + 7 % 4) * 4  # bytes, up to a multiple of 16 of them
     assert sizes.found(5, (only_extents(9), 7, 1.5, True)) == (-(-first // 16) * 16, 64)
     assert sizes.found(20, (only_extents(9), 7, 1.5, np.False_))[1] == 160
+    assert sizes.found(5, (only_extents(9), np.int8(120), 1.5, True))[1] == 960  # 8 * 120
     with pytest.raises(es.LaunchError, match=r"would have the shape \(-3, "):
         sizes.found(5, (only_extents(9), 1, -2.5, np.True_))
 

@@ -16,7 +16,7 @@ from execspace import LaunchError
 from . import ir
 from .diagnostics import Fault, Loc, type_fault
 from .ir import Const, Expr, Var, integer, op
-from .types import ViewTy
+from .types import Scalar, ViewTy
 from .values import TEAM_PARTS
 
 ALIGNMENT = 16  # bytes: the widest number
@@ -211,7 +211,7 @@ def _python(e: Expr, names: Mapping[str, str]) -> str:
     """A size as an expression of Python; `names` are those of arguments there."""
     match e:
         case Const():
-            return repr(int(e.value) if e.type.is_integer else e.value)
+            return repr(float(e.value) if e.type.is_float else int(e.value))
         case Var():
             return names[e.name]
         case ir.Extent():
@@ -254,7 +254,11 @@ class Sizes:
         A function in Python's own code, since every launch calls it; LaunchError for a negative
         extent.
         """
-        names = {p.name: f"args[{n}]" for n, p in enumerate(self.parameters)}
+        names = {}
+        for n, p in enumerate(self.parameters):
+            names[p.name] = f"args[{n}]"
+            if isinstance(p.type, Scalar):  # NumPy's numbers would wrap around
+                names[p.name] = f"{'float' if p.type.is_float else 'int'}(args[{n}])"
         names[self.league] = "league"
         lines = ["def found(league, args):"]
         for place in self.layout.places.values():
