@@ -17,7 +17,7 @@ from .ir import Assign, Const, Expr, For, If, Stmt, Var, integer, op, var
 from .modules import has_effects
 from .pipeline import Lowered
 from .reductions import Reduction
-from .rewriting import rewritten
+from .rewriting import numbered, rewritten
 from .scratch import Layout, Sizes, scratch_layout
 from .types import BOOL, INDEX, INT64, Pointer, Scalar, TupleTy, ViewTy
 from .values import TEAM_PARTS
@@ -443,20 +443,8 @@ class _Device:
 
     def flat(self, s: ir.Split, member: Expr, step: Expr, body: tuple[Stmt, ...]) -> Stmt:
         """A loop over several indices as one."""
-        extents = [
-            op("max", op("sub", b, a), integer(0)) for a, b in zip(s.starts, s.stops, strict=True)
-        ]
-        total = extents[0]
-        for e in extents[1:]:
-            total = op("mul", total, e)
         count = self.temporary(INT64)
-        number = Var(count.name, INDEX)
-        rest: Expr = number
-        places: list[Stmt] = []
-        for n in reversed(range(len(s.names))):
-            at = rest if n == 0 else op("truncmod", rest, extents[n])
-            places.append(Assign(s.names[n], op("add", s.starts[n], at)))
-            rest = rest if n == 0 else op("truncdiv", rest, extents[n])
+        total, places = numbered(s, Var(count.name, INDEX))
         return For(count.name, member, total, step, (*places, *body), loc=s.loc)
 
     def scan(self, s: ir.ScanRange, in_lanes: bool) -> list[Stmt]:

@@ -14,7 +14,7 @@ from . import ir
 from .alone import POOL, alone, joined
 from .inlining import single_exit
 from .ir import Assign, Const, Expr, For, If, Stmt, Var, integer, op, var
-from .rewriting import rewritten
+from .rewriting import numbered, rewritten
 from .scratch import Layout
 from .team_checks import THREADS, Variance
 from .types import BOOL, Record, Scalar, TupleTy, ViewTy, numbers_of
@@ -199,18 +199,7 @@ class Members:
     def share(self, s: ir.Split) -> list[Stmt]:
         """The iterations of a nested range that are the member's own."""
         count = self.counter()
-        extents = [
-            op("max", op("sub", b, a), integer(0)) for a, b in zip(s.starts, s.stops, strict=True)
-        ]
-        total = extents[0]
-        for e in extents[1:]:
-            total = op("mul", total, e)
-        rest: Expr = count
-        places: list[Stmt] = []
-        for n in reversed(range(len(s.names))):
-            at = rest if n == 0 else op("truncmod", rest, extents[n])
-            places.append(Assign(s.names[n], op("add", s.starts[n], at)))
-            rest = rest if n == 0 else op("truncdiv", rest, extents[n])
+        total, places = numbered(s, count)
         inner = (*places, *self.alone(s.body))
         lanes = self.lanes if s.level == "team" else 1
         step = integer(self.size * lanes)

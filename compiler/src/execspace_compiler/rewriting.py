@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from . import ir
-from .ir import Expr, Stmt, Var
+from .ir import Expr, Stmt, Var, integer, op
 from .types import ViewTy
 
 
@@ -81,3 +81,20 @@ def renamed(body: tuple[Stmt, ...], names: Mapping[str, Var]) -> tuple[Stmt, ...
         return s
 
     return tuple(rewritten(s, expression, statement) for s in body)
+
+
+def numbered(s: ir.Split, number: Expr) -> tuple[Expr, list[Stmt]]:
+    """How many iterations a nested range has, and what sets its indices for one of a number."""
+    extents = [
+        op("max", op("sub", b, a), integer(0)) for a, b in zip(s.starts, s.stops, strict=True)
+    ]
+    total = extents[0]
+    for e in extents[1:]:
+        total = op("mul", total, e)
+    rest = number
+    places: list[Stmt] = []
+    for n in reversed(range(len(s.names))):
+        at = rest if n == 0 else op("truncmod", rest, extents[n])
+        places.append(ir.Assign(s.names[n], op("add", s.starts[n], at)))
+        rest = rest if n == 0 else op("truncdiv", rest, extents[n])
+    return total, places

@@ -19,6 +19,7 @@ from .ir import Const, Expr, Var, integer, op
 from .types import Scalar, ViewTy
 from .values import TEAM_PARTS
 
+Launch = Callable[[tuple[int, ...], tuple[Any, ...]], Any]  # of bounds and arguments
 ALIGNMENT = 16  # bytes: the widest number
 
 
@@ -276,6 +277,22 @@ class Sizes:
         exec("\n".join(lines), scope)
         found: Callable[[int, tuple[Any, ...]], tuple[int, int]] = scope["found"]
         return found
+
+    def or_other_teams(self, call: Launch, other: Callable[[], Launch]) -> Launch:
+        """A launch by `call`, or by what `other` makes once where level 0 does not suffice.
+
+        Only the launch knows how much there must be.
+        """
+        others: list[Launch] = []
+
+        def launch(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
+            if self.found(bounds[1], args)[0] <= self.limits[0]:
+                return call(bounds, args)
+            if not others:
+                others.append(other())
+            return others[0](bounds, args)
+
+        return launch
 
     def _negative(self, line: int, shape: tuple[int, ...]) -> None:
         raise LaunchError(

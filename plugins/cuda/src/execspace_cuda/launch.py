@@ -254,32 +254,15 @@ class _Launch:
         }  # fmt: skip
         exec(source, scope)
         found: Callable[[tuple[int, ...], tuple[Any, ...]], Any] = scope["call"]
-        if self.teams is not None and self.teams.roomier is not None:
-            found = self._with_room(found, self.teams.roomier)
+        if self.teams is not None and (room := self.teams.roomier) is not None:
+            assert self.check is not None
+            found = self.check.or_other_teams(
+                found, lambda: _Launch(space, self.source, room).caller()
+            )
         if not space.alone:
             return self._guarded(self._on_device(found))
         plain = space.parent is None and not foreign and run == "launch"
         return found if plain else self._guarded(found)
-
-    def _with_room(
-        self, call: Any, room: tuple[int, bool]
-    ) -> Callable[[tuple[int, ...], tuple[Any, ...]], Any]:
-        """A launch for which other teams are made where scratch memory does not suffice for these.
-
-        Only the launch knows how much there must be.
-        """
-        check = self.check
-        assert check is not None
-        others: list[Any] = []
-
-        def launch(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
-            if check.found(bounds[1], args)[0] <= check.limits[0]:
-                return call(bounds, args)
-            if not others:
-                others.append(_Launch(self.space, self.source, room).caller())
-            return others[0](bounds, args)
-
-        return launch
 
     def _guarded(self, call: Any) -> Callable[[tuple[int, ...], tuple[Any, ...]], Any]:
         """Errors of CUDA in what comes beside the launch itself."""

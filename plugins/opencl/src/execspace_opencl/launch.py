@@ -265,25 +265,12 @@ class _Launch:
         exec(text.source, scope)
         found: Callable[[tuple[int, ...], tuple[Any, ...]], Any] = scope["call"]
         room = None if self.teams is None else self.teams.roomier
-        return found if room is None else self._with_room(found, room)
-
-    def _with_room(self, call: Any, room: int) -> Callable[[tuple[int, ...], tuple[Any, ...]], Any]:
-        """A launch for which smaller teams are made where these need too much scratch memory.
-
-        Only the launch knows how much there must be.
-        """
-        check = self.check
-        assert isinstance(check, Sizes)
-        others: list[Any] = []
-
-        def launch(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
-            if check.found(bounds[1], args)[0] <= check.limits[0]:
-                return call(bounds, args)
-            if not others:
-                others.append(_Launch(self.space, self.source, room).caller())
-            return others[0](bounds, args)
-
-        return launch
+        if room is None:
+            return found
+        assert isinstance(self.check, Sizes)
+        return self.check.or_other_teams(
+            found, lambda: _Launch(self.space, self.source, room).caller()
+        )
 
     def run(self, how: How, record: bytes, buffers: list[Any]) -> Any:
         """Launch with packed numbers and device buffers.
