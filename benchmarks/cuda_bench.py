@@ -28,8 +28,8 @@ from machine import describe
 import execspace as es
 
 PACKAGES = (
-    "execspace", "execspace-compiler", "execspace-cuda", "cupy-cuda12x", "cupy-cuda13x",
-    "torch", "triton", "cuda-bindings", "nvidia-cuda-nvrtc",
+    "execspace", "execspace-compiler", "execspace-gpu", "execspace-cuda", "cupy-cuda12x",
+    "cupy-cuda13x", "torch", "triton", "cuda-bindings", "nvidia-cuda-nvrtc",
 )  # fmt: skip
 
 

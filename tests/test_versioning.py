@@ -236,8 +236,9 @@ def test_a_change_of_the_api_is_seen(api, monkeypatch):
 
 
 def imported():
-    """Names that the plugins of this repository import from the compiler, by module."""
-    for path in ROOT.glob("plugins/*/src/**/*.py"):
+    """Names that the plugins of this repository, and what those of GPUs share, import from the
+    compiler, by module."""
+    for path in (*ROOT.glob("plugins/*/src/**/*.py"), *ROOT.glob("gpu/src/**/*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.level == 0:
                 package, _, module = (node.module or "").partition(".")

@@ -18,6 +18,8 @@ reason = "CuPy is not installed: pip install cupy-cuda13x nvidia-cuda-nvrtc"
 pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason=reason)
 
 from execspace_cuda import build  # noqa: E402
+from execspace_cuda.build import NVRTC  # noqa: E402
+from execspace_gpu import program  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -65,10 +67,15 @@ def text(kernel, dtype="float32", reducer=None, **options):
     return device_text(lowered, CUDA, flat=True, group=128, narrow=True)
 
 
+def binary(found, capability, **options):
+    """A text compiled as the space does it."""
+    return program.binary(found, NVRTC, capability, "cuda", **options)
+
+
 def ptx(found):
     """PTX of a text, with the options that it is compiled with."""
-    options = [o for o in build.options_for(found, "90") if not o.startswith("-arch")]
-    return build.compile_text(found.source, ["-arch=compute_90", *options]).decode()
+    options = [o for o in NVRTC.options(found, "90") if not o.startswith("-arch")]
+    return NVRTC.compile(found.source, ["-arch=compute_90", *options]).decode()
 
 
 # -- options --------------------------------------------------------------------------------------
@@ -86,13 +93,13 @@ def ptx(found):
     ],
 )
 def test_options(kernel, options, expected):
-    found = build.options_for(text(kernel, **options), "90")
+    found = NVRTC.options(text(kernel, **options), "90")
     assert found == ["-arch=sm_90", "-std=c++17", "-w", *expected]
 
 
 def test_a_strict_function_of_a_reducer_counts():
-    assert "-fmad=false" in build.options_for(text(value, "float64", Exact), "90")
-    assert "-fmad=false" not in build.options_for(text(value, "float64", es.Sum), "90")
+    assert "-fmad=false" in NVRTC.options(text(value, "float64", Exact), "90")
+    assert "-fmad=false" not in NVRTC.options(text(value, "float64", es.Sum), "90")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -133,13 +140,13 @@ def test_atomic_steps_of_float32_keep_them_too():
 
 def test_a_known_device_gets_machine_code():
     assert build.target("80") == ("-arch=sm_80", True)
-    assert build.binary(text(axpy), "80").code[:4] == b"\x7fELF"
+    assert binary(text(axpy), "80").code[:4] == b"\x7fELF"
 
 
 def test_a_device_newer_than_the_compiler_gets_ptx():
     option, is_machine_code = build.target("999")
     assert re.fullmatch(r"-arch=compute_\d+", option) and not is_machine_code
-    code = build.binary(text(axpy), "999").code.decode()
+    code = binary(text(axpy), "999").code.decode()
     assert code.startswith("//\n")
     assert f".target sm_{option.rpartition('_')[2]}" in code and ".entry es_for(" in code
 
@@ -158,8 +165,8 @@ def test_a_device_older_than_the_compiler_knows_is_refused():
 
 
 def test_what_was_compiled_is_found_again(cache):
-    first = build.binary(text(axpy), "90")
-    again = build.binary(text(axpy), "90")
+    first = binary(text(axpy), "90")
+    again = binary(text(axpy), "90")
     assert (first.from_disk, again.from_disk) == (False, True)
     assert first.code == again.code
     (stored,) = (cache / "cuda").glob("*.bin")
@@ -167,19 +174,19 @@ def test_what_was_compiled_is_found_again(cache):
 
 
 def test_all_that_the_code_depends_on_is_part_of_the_name(monkeypatch):
-    build.binary(text(axpy), "90")
+    binary(text(axpy), "90")
     others = [(text(axpy, fma=False), "90"), (text(axpy), "80"), (text(axpy, "float64"), "90")]
-    assert [build.binary(*other).from_disk for other in others] == [False] * 3
+    assert [binary(*other).from_disk for other in others] == [False] * 3
     monkeypatch.setattr(build, "compiler_version", lambda: "99.9")
-    assert not build.binary(text(axpy), "90").from_disk
+    assert not binary(text(axpy), "90").from_disk
 
 
 def test_a_stored_file_is_replaced_on_demand(cache):
-    code = build.binary(text(axpy), "90").code
+    code = binary(text(axpy), "90").code
     (stored,) = (cache / "cuda").glob("*.bin")
     stored.write_bytes(b"damaged")
-    assert build.binary(text(axpy), "90").code == b"damaged"  # only loading finds out
-    assert build.binary(text(axpy), "90", again=True) == build.Binary(code, False)
+    assert binary(text(axpy), "90").code == b"damaged"  # only loading finds out
+    assert binary(text(axpy), "90", again=True) == program.Binary(code, False)
     assert stored.read_bytes() == code
 
 
@@ -195,17 +202,17 @@ def test_what_nvrtc_refuses_is_shown_with_the_users_line():
         for line in found.lines
     ]
     with pytest.raises(es.BackendCompileError) as refused:
-        build.binary(dataclasses.replace(found, lines=tuple(broken)), "90")
+        binary(dataclasses.replace(found, lines=tuple(broken)), "90")
     said = str(refused.value)
     assert "in kernel 'axpy'" in said
     assert 'identifier "no_such_number" is undefined' in said
     assert "test_cuda_build.py:" in said and "y[i] = y[i] + a * x[i]" in said
-    assert f"NVRTC {build.compiler_version()} with -arch=sm_90" in said
+    assert f"NVRTC {NVRTC.version()} with -arch=sm_90" in said
     assert said.endswith("please report it.")
 
 
 def test_a_fault_without_a_line_is_shown_whole(cache):
     found = dataclasses.replace(text(axpy), lines=("#error no line of ours",), locs=(None,))
     with pytest.raises(es.BackendCompileError, match="no line of ours"):
-        build.binary(found, "90")
+        binary(found, "90")
     assert not list(cache.rglob("*.bin"))  # nothing is stored

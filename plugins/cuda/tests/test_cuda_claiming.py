@@ -17,8 +17,8 @@ pytest.importorskip("cupy_backends.cuda.api.runtime", reason="CuPy is not instal
 
 from cupy_backends.cuda.api import runtime
 
-from execspace_cuda import claiming
-from execspace_cuda.plugin import claims
+from execspace_cuda.plugin import PROTOCOLS, claims
+from execspace_gpu import claiming
 
 
 class DLPackDeviceType(IntEnum):
@@ -124,6 +124,10 @@ def test_dlpack_goes_before_the_interface(pointers):
 # -- streams --------------------------------------------------------------------------------------
 
 
+def stream_of(source, device):
+    return claiming.stream_of(source, device, PROTOCOLS)
+
+
 @pytest.fixture
 def library(monkeypatch):
     """``library(name, cuda)``: a class of arrays of a library that has a module `cuda`."""
@@ -141,14 +145,14 @@ def library(monkeypatch):
 def test_cupy_is_asked_for_its_current_stream(library):
     streams = {0: SimpleNamespace(ptr=0), 1: SimpleNamespace(ptr=77)}
     make = library("cupy", SimpleNamespace(get_current_stream=streams.get))
-    assert claiming.stream_of(make(stream=1), 0) == 0  # not what the array says
-    assert claiming.stream_of(make(), 1) == 77
+    assert stream_of(make(stream=1), 0) == 0  # not what the array says
+    assert stream_of(make(), 1) == 77
 
 
 def test_pytorch_is_asked_for_its_current_stream(library):
     cuda = SimpleNamespace(current_stream=lambda n: SimpleNamespace(cuda_stream=100 + n))
     make = library("torch", cuda)
-    assert claiming.stream_of(make(version=2), 1) == 101  # its interface has no stream
+    assert stream_of(make(version=2), 1) == 101  # its interface has no stream
 
 
 @pytest.mark.parametrize(
@@ -165,39 +169,39 @@ def test_pytorch_is_asked_for_its_current_stream(library):
 )
 def test_other_libraries_name_it_in_the_interface(library, fields, stream):
     make = library("othertensors")
-    assert claiming.stream_of(make(**fields), 0) == stream
+    assert stream_of(make(**fields), 0) == stream
 
 
 def test_of_a_tensor_without_an_interface_it_is_not_known(library):
-    assert claiming.stream_of(Tensor(2), 0) is None
+    assert stream_of(Tensor(2), 0) is None
 
 
 def test_a_library_that_is_not_imported_is_not_imported_for_it(monkeypatch):
     monkeypatch.delitem(sys.modules, "torch", raising=False)
     lookalike = type("Tensor", (Interface,), {"__module__": "torch"})
-    assert claiming.stream_of(lookalike(stream=9), 0) == 9
+    assert stream_of(lookalike(stream=9), 0) == 9
     assert "torch" not in sys.modules
 
 
 def test_the_driver_calls_the_legacy_stream_0():
-    interop = pytest.importorskip("execspace_cuda.interop", reason="CuPy cannot be imported")
-    assert interop.ForeignArray(Interface(stream=None), 0).stream() == 0
-    assert interop.ForeignArray(Interface(stream=2), 0).stream() == 2
-    assert interop.ForeignArray(Tensor(2), 0).stream() is None
+    interop = pytest.importorskip("execspace_gpu.interop", reason="CuPy cannot be imported")
+    assert interop.ForeignArray(Interface(stream=None), 0, PROTOCOLS).stream() == 0
+    assert interop.ForeignArray(Interface(stream=2), 0, PROTOCOLS).stream() == 2
+    assert interop.ForeignArray(Tensor(2), 0, PROTOCOLS).stream() is None
 
 
 def test_a_library_whose_stream_is_not_known_is_asked_to_be_ready():
     """The protocol calls the legacy stream 1: 0 has no meaning there."""
-    interop = pytest.importorskip("execspace_cuda.interop", reason="CuPy cannot be imported")
+    interop = pytest.importorskip("execspace_gpu.interop", reason="CuPy cannot be imported")
     tensor = Tensor(2)
     for stream in (0, 0x77):
-        interop.ForeignArray(tensor, 0).make_ready(stream)
+        interop.ForeignArray(tensor, 0, PROTOCOLS).make_ready(stream)
     assert tensor.asked == [{"stream": 1}, {"stream": 0x77}]
 
 
 def test_an_array_without_dlpack_is_waited_for(monkeypatch):
-    interop = pytest.importorskip("execspace_cuda.interop", reason="CuPy cannot be imported")
+    interop = pytest.importorskip("execspace_gpu.interop", reason="CuPy cannot be imported")
     waited = []
     monkeypatch.setattr(runtime, "deviceSynchronize", lambda: waited.append(True))
-    interop.ForeignArray(Interface(version=2), 0).make_ready(0)
+    interop.ForeignArray(Interface(version=2), 0, PROTOCOLS).make_ready(0)
     assert waited == [True]

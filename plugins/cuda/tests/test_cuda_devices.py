@@ -15,7 +15,7 @@ pytest.importorskip("cupy_backends.cuda.api.runtime", reason="CuPy is not instal
 
 from cupy_backends.cuda.api import runtime
 
-from execspace_cuda import devices
+from execspace_gpu import devices
 
 OUT_OF_MEMORY, INVALID_VALUE, ILLEGAL_ADDRESS, TRAP = 2, 1, 700, 719
 
@@ -44,12 +44,16 @@ def machine(monkeypatch):
     return use
 
 
+def number_of(name):
+    return devices.number_of(name, "cuda", "CUDA")
+
+
 # -- names ----------------------------------------------------------------------------------------
 
 
 def test_a_name_is_a_number_and_none_means_the_first(machine):
     machine("A100", "L4")
-    assert [devices.number_of(name) for name in (None, "0", "1")] == [0, 0, 1]
+    assert [number_of(name) for name in (None, "0", "1")] == [0, 0, 1]
 
 
 @pytest.mark.parametrize("name", ["2", "-1", "1.0", "gpu", "", "²"])
@@ -57,7 +61,7 @@ def test_an_unknown_device_is_an_error_that_lists_those_there_are(machine, name)
     machine("A100", "L4")
     expected = rf"Space 'cuda': there is no device '{name}'; there are 0 \(A100\), 1 \(L4\)\."
     with pytest.raises(es.SpaceError, match=expected):
-        devices.number_of(name)
+        number_of(name)
 
 
 def test_where_cuda_does_not_start_the_error_says_so(monkeypatch):
@@ -66,7 +70,7 @@ def test_where_cuda_does_not_start_the_error_says_so(monkeypatch):
 
     monkeypatch.setattr(runtime, "getDeviceCount", none)
     with pytest.raises(es.SpaceUnavailableError, match=r"CUDA does not start \(cudaErrorNoDevice"):
-        devices.number_of(None)
+        number_of(None)
 
 
 # -- faults ---------------------------------------------------------------------------------------
@@ -76,7 +80,7 @@ def test_where_cuda_does_not_start_the_error_says_so(monkeypatch):
 def faults(machine):
     """Of device 1."""
     machine("A100", "L4")
-    return devices.Faults(1)
+    return devices.Faults(1, "cuda", "CUDA")
 
 
 LOST = (

@@ -210,7 +210,7 @@ def test_staging_is_told_where_the_host_has_elements_in_another_order_only(cuda,
     [((101, 13), ("f8", "f8")), ((1300,), ("i4", "f8")), ((7, 3, 61), ("f4", "c16"))],
 )
 def test_copies_of_more_than_a_part(cuda, monkeypatch, shape, dtypes, instance):
-    from execspace_cuda import transfers
+    from execspace_gpu import transfers
 
     monkeypatch.setattr(transfers, "_PART", 1000)
     queue = cuda.instance() if instance else None
@@ -234,7 +234,7 @@ def test_copies_of_more_than_a_part(cuda, monkeypatch, shape, dtypes, instance):
 
 @pytest.mark.parametrize("direction", ["to the device", "to the host"])
 def test_staging_takes_the_memory_of_a_few_parts_only(cuda, monkeypatch, events, direction):
-    from execspace_cuda import transfers
+    from execspace_gpu import transfers
 
     monkeypatch.setattr(transfers, "_PART", 10_000)
     values = np.ones((1000, 100))

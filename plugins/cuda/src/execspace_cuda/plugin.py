@@ -6,8 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from execspace import ExecutionSpace, HealthCheck, SpaceEntry, config, hookimpl
+from execspace_gpu.claiming import Protocols, claimed_by
 
 from .probing import check_compiler, probe
+
+PROTOCOLS = Protocols(device=2, managed=13, legacy=1, interface=True)
 
 config.declare(
     config.Variable(
@@ -28,20 +31,16 @@ config.declare(
 
 def make_cuda(device: str | None) -> ExecutionSpace:
     """Factory of the `cuda` entry."""
-    from .space import space_of
+    from execspace_gpu.space import space_of
 
-    return space_of(device)
+    from .space import CudaSpace
+
+    return space_of(CudaSpace, device)
 
 
 def claims(source: Any) -> str | None:
     """Name of the space for an array that is in memory of a GPU: "cuda" or "cuda:1"."""
-    from .claiming import device_of
-
-    try:
-        device = device_of(source)
-    except Exception:  # an array that cannot say where it is; whoever wraps it tells why
-        return None
-    return None if device is None else "cuda" if device == 0 else f"cuda:{device}"
+    return claimed_by("cuda", source, PROTOCOLS)
 
 
 @hookimpl

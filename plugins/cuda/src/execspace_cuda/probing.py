@@ -90,9 +90,9 @@ def check_compiler() -> Probe:
     if find_spec("cupy") is None:
         return Probe(False, f"CuPy is not installed; {_INSTALL}")
     try:
-        from .build import compile_text, compiler_version
+        from .build import NVRTC
 
-        compile_text('extern "C" __global__ void f(int *p) { *p = 1; }', ["-arch=sm_80"])
+        NVRTC.compile('extern "C" __global__ void f(int *p) { *p = 1; }', ["-arch=sm_80"])
     except Exception as error:
         return Probe(False, f"NVRTC cannot be used ({error}); {_INSTALL}")
-    return Probe(True, f"NVRTC {compiler_version()}")
+    return Probe(True, f"NVRTC {NVRTC.version()}")

@@ -24,20 +24,20 @@ from .devices import ERRORS_OR_MEMORY
 from .transfers import copy_view, fill_view
 
 if TYPE_CHECKING:
-    from .space import CudaSpace
+    from .space import GpuSpace
 
 _POOLS = ("cupy", "async")
 
 
-class CudaMemory(MemorySpace):
+class GpuMemory(MemorySpace):
     """What the memories of a GPU have in common."""
 
-    def __init__(self, space: CudaSpace, suffix: str = "") -> None:
+    def __init__(self, space: GpuSpace, suffix: str = "") -> None:
         self.name = f"{space.name}{suffix}"
         self.space = space
 
     def reaches(self, other: MemorySpace) -> bool:
-        return other.host_accessible or isinstance(other, CudaMemory)
+        return other.host_accessible or isinstance(other, GpuMemory)
 
     def copy(self, dst: View, src: View, instance: ExecutionSpace | None) -> None:
         copy_view(dst, src, instance)
@@ -57,9 +57,11 @@ class CudaMemory(MemorySpace):
             return cupy_array(view).__dlpack__(**options)
 
     def dlpack_device(self, view: View) -> tuple[int, int]:
-        return (2, self.space.number)
+        return (self.space.protocols.device, self.space.number)
 
     def cuda_array_interface(self, view: View) -> dict[str, Any] | None:
+        if not self.space.protocols.interface:
+            return None
         self._require_numbers(view)
         size = view.dtype.itemsize
         return {
@@ -95,18 +97,21 @@ class CudaMemory(MemorySpace):
         return self.space.fault(f"View '{label}'", error)
 
 
-class DeviceMemory(CudaMemory):
+class DeviceMemory(GpuMemory):
     """Memory of the GPU itself, from CuPy's allocator, or from the driver's stream-ordered pool."""
 
     kinds = frozenset(("device",))
 
-    def __init__(self, space: CudaSpace) -> None:
+    def __init__(self, space: GpuSpace) -> None:
         super().__init__(space)
-        chosen = config.get("CUDA_POOL") or "cupy"
-        if chosen not in _POOLS:
-            raise SpaceError(
-                f"EXECSPACE_CUDA_POOL={chosen!r} is no pool; expected {' or '.join(_POOLS)}."
-            )
+        chosen = "cupy"
+        if space.has_async_pool:
+            name = space.variable("POOL")
+            chosen = config.get(name) or chosen
+            if chosen not in _POOLS:
+                raise SpaceError(
+                    f"EXECSPACE_{name}={chosen!r} is no pool; expected {' or '.join(_POOLS)}."
+                )
         self._own = cupy.cuda.MemoryAsyncPool() if chosen == "async" else None
 
     def allocate(self, nbytes: int, label: str, initialize: bool) -> Allocation:
@@ -126,12 +131,12 @@ class DeviceMemory(CudaMemory):
         return self._taken(cupy.cuda.alloc if self._own is None else self._own.malloc, size)
 
 
-class ForeignMemory(CudaMemory):
+class ForeignMemory(GpuMemory):
     """Memory of arrays of other libraries; their streams are in order with every launch."""
 
     kinds = frozenset[str]()
 
-    def __init__(self, space: CudaSpace) -> None:
+    def __init__(self, space: GpuSpace) -> None:
         super().__init__(space, " (array)")
 
     def allocate(self, nbytes: int, label: str, initialize: bool) -> Allocation:
@@ -144,13 +149,13 @@ class ForeignMemory(CudaMemory):
         return getattr(space, "foreign", None) is self
 
 
-class ManagedMemory(CudaMemory):
+class ManagedMemory(GpuMemory):
     """One address for host and device, moved page by page to where it is used."""
 
     kinds = frozenset(("shared",))
     host_accessible = True
 
-    def __init__(self, space: CudaSpace) -> None:
+    def __init__(self, space: GpuSpace) -> None:
         super().__init__(space, " managed")
 
     def allocate(self, nbytes: int, label: str, initialize: bool) -> Allocation:
@@ -181,7 +186,7 @@ class _Pinned:
     A pool would hand it out again at once, and the host might write into it too early.
     """
 
-    def __init__(self, space: CudaSpace, size: int) -> None:
+    def __init__(self, space: GpuSpace, size: int) -> None:
         self.space = space
         self.block = cupy.cuda.PinnedMemory(size)
         self.ptr = int(self.block.ptr)
@@ -191,13 +196,13 @@ class _Pinned:
             runtime.streamSynchronize(self.space.stream)
 
 
-class PinnedMemory(CudaMemory):
+class PinnedMemory(GpuMemory):
     """Memory of the host that the GPU reaches fast, and kernels by its address."""
 
     kinds = frozenset(("pinned",))
     host_accessible = True
 
-    def __init__(self, space: CudaSpace) -> None:
+    def __init__(self, space: GpuSpace) -> None:
         super().__init__(space, " pinned")
 
     def allocate(self, nbytes: int, label: str, initialize: bool) -> Allocation:

@@ -1,4 +1,4 @@
-"""Compiles generated CUDA C++ and makes the plan that launches it."""
+"""Compiles generated text for a GPU and makes the plan that launches it."""
 
 from __future__ import annotations
 
@@ -26,22 +26,20 @@ from execspace_compiler.overlap import reads_after_writing, written_pairs
 from execspace_compiler.packing import ranges_of
 from execspace_compiler.pipeline import Lowered, lower_kernel, refuse_whole_steps
 from execspace_compiler.printers.cfamily.collectives import ROWS, SLOT
-from execspace_compiler.printers.cfamily.cuda import CUDA
 from execspace_compiler.printers.cfamily.lookback import scratch_bytes
 from execspace_compiler.results import check_out, result_maker
 from execspace_compiler.telling import tell_device_teams, tell_threads
 
-from .build import Program, options_for
 from .devices import ERRORS, ERRORS_OR_MEMORY, NO_CONTEXT, on_device
 from .interop import after, before
 from .memory import bytes_at
 from .packing import BLOCK, MOST_UNITS, Frame, caller_text, names_used, packer, record_size
-from .space import CudaSpace
+from .program import Program
+from .space import GpuSpace
 from .teams import Teams
 
 _GROUP = 256  # threads of a block of reductions and scans
 _BLOCKS_PER_UNIT = 8
-_SHARED = 48 * 1024  # bytes of shared memory that every device has for a block
 _THREADS_PER_UNIT = 2048  # that run at once, of a limited number of blocks
 _MOST_ITEMS = 1 << 30
 
@@ -49,10 +47,10 @@ Grid = tuple[int, int, int, int, int, int]  # blocks, and threads of a block, al
 
 
 @dataclass
-class CudaPlan:
+class GpuPlan:
     """A compiled launch; see `execspace.Plan`."""
 
-    space: CudaSpace
+    space: GpuSpace
     kernel: Kernel
     spec: LaunchSpec
     lowered: Lowered
@@ -84,7 +82,7 @@ class CudaPlan:
     def figures(self) -> dict[str, dict[str, int]]:
         """What the driver says of each kernel: registers, local and shared memory, block."""
         with self.space.current():
-            return self.program.figures()
+            return self.space.figures(self.program)
 
     def launch_as(self, label: str, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
         """As `launch`; a report of a fault names the label."""
@@ -99,7 +97,7 @@ class CudaPlan:
         return self._launcher.caller(named=False)
 
 
-def compile_plan(space: CudaSpace, kernel: Kernel, spec: LaunchSpec) -> CudaPlan:
+def compile_plan(space: GpuSpace, kernel: Kernel, spec: LaunchSpec) -> GpuPlan:
     """Compile `kernel` for the device.
 
     Raises
@@ -107,25 +105,25 @@ def compile_plan(space: CudaSpace, kernel: Kernel, spec: LaunchSpec) -> CudaPlan
     KernelSyntaxError, KernelTypeError
         For faults in the kernel.
     BackendCompileError
-        If NVRTC refuses the generated text: a defect of execspace.
+        If the compiler refuses the generated text: a defect of execspace.
     """
     started = time.perf_counter()
     lowered = lower_kernel(kernel, spec)
-    refuse_whole_steps(lowered, "CUDA")
+    refuse_whole_steps(lowered, space.title)
     if lowered.reduction is not None:
         check_out(kernel.name, spec, lowered.reduction.result)
     launch = _Launch(space, lowered)
     if profiling.TOOLS:
         seconds = time.perf_counter() - started
         profiling.emit("on_compile", kernel.name, space.name, seconds, launch.usual.from_disk)
-    return CudaPlan(space, kernel, spec, lowered, launch.caller(), launch.usual, launch)
+    return GpuPlan(space, kernel, spec, lowered, launch.caller(), launch.usual, launch)
 
 
 class _Launch:
     """The state of a plan: programs, and frames with scratch memory and results."""
 
     def __init__(
-        self, space: CudaSpace, lowered: Lowered, room: tuple[int, bool] | None = None
+        self, space: GpuSpace, lowered: Lowered, room: tuple[int, bool] | None = None
     ) -> None:
         self.source = lowered
         self.teams: Teams | None = None
@@ -141,7 +139,7 @@ class _Launch:
         if lowered.reduction is not None:
             state = sum(max(s.type.itemsize, 8) for s in lowered.reduction.states)
             per_thread = state * (5 if self.spec.pattern == "scan" else 1)
-            fitting = _SHARED // per_thread if self.spec.array_shape is None else _GROUP
+            fitting = space.shared_always // per_thread if self.spec.array_shape is None else _GROUP
             fitting = min(fitting, bounds)
             self.group = min(_GROUP, 1 << max(5, fitting.bit_length() - 1))
         if self.teams is not None:
@@ -187,19 +185,20 @@ class _Launch:
         found = self.programs.get((narrow, disjoint, small, group, in_line))
         if found is None:
             text = device_text(
-                self.lowered, CUDA, flat=True, group=group, narrow=narrow, disjoint=disjoint,
-                small=small, scaled=True, blocks=self.blocks,
+                self.lowered, self.space.dialect, flat=True, group=group, narrow=narrow,
+                disjoint=disjoint, small=small, scaled=True, blocks=self.blocks,
                 linear=self.linear if in_line else None, team=self.device_team,
             )  # fmt: skip
-            shared = self.space.programs  # of all instances
+            space, shared = self.space, self.space.programs  # of all instances
             try:
-                key = (text.source, *options_for(text, self.space.capability))
+                key = (text.source, *space.compiler.options(text, space.arch))
                 found = shared.get(key)
                 if found is None:
-                    with self.space.current():
-                        found = shared[key] = Program.load(text, self.space.capability)
-                        if self.teams is not None:
-                            found.allow_shared(self.space.shared)
+                    with space.current():
+                        found = Program.load(text, space.compiler, space.arch, space.short)
+                        shared[key] = found
+                        if self.teams is not None and space.shared > space.shared_always:
+                            found.allow_shared(space.shared)
             except ERRORS as error:
                 raise self.space.fault(f"Loading kernel {self.name}", error) from error
             self.programs[narrow, disjoint, small, group, in_line] = found
@@ -265,7 +264,7 @@ class _Launch:
         return found if plain else self._guarded(found)
 
     def _guarded(self, call: Any) -> Callable[[tuple[int, ...], tuple[Any, ...]], Any]:
-        """Errors of CUDA in what comes beside the launch itself."""
+        """Errors of the platform in what comes beside the launch itself."""
 
         def guarded(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
             try:

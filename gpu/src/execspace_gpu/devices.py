@@ -1,4 +1,4 @@
-"""Which GPU a name such as `cuda:1` means, and what CUDA's errors mean to a program.
+"""Which GPU a name such as `cuda:1` means, and what a platform's errors mean to a program.
 
 Some faults take the whole context with them. Then all memory and work of the device is lost, and
 each later use says so.
@@ -19,10 +19,11 @@ ERRORS: tuple[type[Exception], ...] = (runtime.CUDARuntimeError, driver.CUDADriv
 
 ERRORS_OR_MEMORY: tuple[type[Exception], ...] = (MemoryError, *ERRORS)
 
-# Of cudaError_t and CUresult, which share their numbers here: the context cannot be used any more.
+# Of cudaError_t, CUresult and hipError_t, which share their numbers here: the context cannot be
+# used any more.
 _FATAL = {
     214: "an uncorrectable error of the memory",
-    220: "an uncorrectable error of NVLink",
+    220: "an uncorrectable error of the link between devices",
     700: "an access to an illegal address",
     702: "the time limit of the system was exceeded",
     709: "the context is destroyed",
@@ -40,8 +41,10 @@ NO_CONTEXT = (201, 400)  # of the thread, or of another device than the kernel
 _NOT_STARTED = 3
 
 
-def number_of(name: str | None) -> int:
+def number_of(name: str | None, short: str, title: str) -> int:
     """Number of the device that a name means; without one the first.
+
+    `short` is the name of the platform's spaces, and `title` that of the platform.
 
     Raises
     ------
@@ -50,12 +53,14 @@ def number_of(name: str | None) -> int:
     try:
         count = int(runtime.getDeviceCount())
     except runtime.CUDARuntimeError as error:
-        raise SpaceUnavailableError(f"Space 'cuda': CUDA does not start ({error}).") from error
+        raise SpaceUnavailableError(
+            f"Space '{short}': {title} does not start ({error})."
+        ) from error
     if name is None:
         return 0
     if not name.isdecimal() or int(name) >= count:
         known = ", ".join(f"{n} ({name_of(n)})" for n in range(count))
-        raise SpaceError(f"Space 'cuda': there is no device '{name}'; there are {known}.")
+        raise SpaceError(f"Space '{short}': there is no device '{name}'; there are {known}.")
     return int(name)
 
 
@@ -79,7 +84,7 @@ def on_device(number: int) -> Iterator[None]:
 
 
 class Faults:
-    """Turns errors of CUDA into exceptions of a device, and remembers the loss of its context.
+    """Turns errors of a platform into exceptions, and remembers the loss of a device's context.
 
     Attributes
     ----------
@@ -87,8 +92,8 @@ class Faults:
         What became of the context.
     """
 
-    def __init__(self, number: int) -> None:
-        self.number = number
+    def __init__(self, number: int, short: str, title: str) -> None:
+        self.number, self.short, self.title = number, short, title
         self.lost: str | None = None
         self._process = os.getpid()
 
@@ -99,17 +104,17 @@ class Faults:
         ----------
         what : str
             What was done when the error came up, in a word or two.
-        error : exception of CUDA
+        error : exception of CuPy
         launches : list of str
             Kernels that were launched since the device was last known to be well; the earliest are
             left out if there are very many.
         """
         status = int(getattr(error, "status", 0))
-        device = f"device cuda:{self.number} ({_name(self.number)})"
+        device = f"device {self.short}:{self.number} ({_name(self.number)})"
         if self._process != os.getpid():
             return SpaceError(
-                f"{what}: {device} was used before this process was forked, and CUDA does not "
-                f"survive that. Start processes with multiprocessing's 'spawn'."
+                f"{what}: {device} was used before this process was forked, and {self.title} "
+                f"does not survive that. Start processes with multiprocessing's 'spawn'."
             )
         if self.lost is not None:
             return ContextLostError(f"{what}: {self.lost}")
@@ -120,7 +125,8 @@ class Faults:
                 f"Start the program again."
             )
             more = "" if len(launches) < 2 else (
-                " EXECSPACE_CUDA_BLOCKING=1 reports a fault at the launch that it stems from."
+                f" EXECSPACE_{self.short.upper()}_BLOCKING=1 reports a fault at the launch that it "
+                f"stems from."
             )  # fmt: skip
             return ContextLostError(f"{self.lost}{more}")
         if status == _OUT_OF_MEMORY or isinstance(error, MemoryError):
@@ -128,7 +134,7 @@ class Faults:
                 f"{what}: {device} has not enough memory ({error}). Drop Views that are no longer "
                 f"needed, or make the launch smaller."
             )
-        return SpaceError(f"{what}: CUDA reports an error on {device} ({error}).")
+        return SpaceError(f"{what}: {self.title} reports an error on {device} ({error}).")
 
 
 def _name(number: int) -> str:

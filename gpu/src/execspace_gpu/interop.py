@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import cupy
 import numpy as np
@@ -18,25 +18,27 @@ from cupy_backends.cuda.api import runtime
 from execspace import View
 from execspace.interop import has_protocol, view_over
 
-from .claiming import LEGACY, stream_of
+from .claiming import LEGACY, Protocols, stream_of
 from .devices import on_device
 
 if TYPE_CHECKING:
-    from .space import CudaSpace
+    from .space import GpuSpace
 
 
 class ForeignArray:
     """Keeps an array of another library alive, and knows the stream that its library works on."""
 
-    __slots__ = ("__weakref__", "device", "imported", "source")
+    __slots__ = ("__weakref__", "device", "imported", "protocols", "source")
 
-    def __init__(self, source: Any, device: int, imported: Any = None) -> None:
-        self.source, self.device = source, device
+    def __init__(
+        self, source: Any, device: int, protocols: Protocols, imported: Any = None
+    ) -> None:
+        self.source, self.device, self.protocols = source, device, protocols
         self.imported = imported  # what DLPack made of it, if that was the way
 
     def stream(self) -> int | None:
         """The driver's handle of the library's current stream; None if nobody can tell."""
-        found = stream_of(self.source, self.device)
+        found = stream_of(self.source, self.device, self.protocols)
         return 0 if found == LEGACY else found
 
     def make_ready(self, stream: int) -> None:
@@ -45,10 +47,10 @@ class ForeignArray:
         if give is None:
             runtime.deviceSynchronize()
         else:
-            give(stream=stream or LEGACY)
+            give(stream=stream or self.protocols.legacy)
 
 
-def wrap(space: CudaSpace, source: Any, label: str) -> View:
+def wrap(space: GpuSpace, source: Any, label: str) -> View:
     """A View over an array in memory of the GPU of `space`.
 
     Raises
@@ -58,25 +60,23 @@ def wrap(space: CudaSpace, source: Any, label: str) -> View:
     imported = None
     try:
         _refuse_lazy(source)
-        found = _interface(source)
-        if found is None:
+        given = _interface(source) if space.protocols.interface else None
+        if given is None:
             with space.current(), space.stream_object:
                 imported = cupy.from_dlpack(source)
-            found = imported.__cuda_array_interface__
     except (TypeError, BufferError, RuntimeError, ValueError, LookupError, AttributeError) as error:
         raise TypeError(
             f"Cannot make a View of {type(source).__module__}.{type(source).__name__}: {error}"
         ) from error
-    address, readonly = found["data"]
-    shape = tuple(found["shape"])
-    raw = np.dtype(found["typestr"])
-    steps = found.get("strides")
+    found = _by_cupy(imported) if given is None else _by_interface(given)
+    steps, size = found.strides, found.dtype.itemsize
     if steps is None:
-        steps = tuple(raw.itemsize * math.prod(shape[d + 1 :]) for d in range(len(shape)))
-    owner = ForeignArray(source, space.number, imported)
+        steps = tuple(size * math.prod(found.shape[d + 1 :]) for d in range(len(found.shape)))
+    owner = ForeignArray(source, space.number, space.protocols, imported)
     return view_over(
-        label, address, raw, shape, tuple(steps), bool(readonly), space.foreign, owner, space.root
-    )
+        label, found.address, found.dtype, found.shape, steps, found.readonly, space.foreign, owner,
+        space.root,
+    )  # fmt: skip
 
 
 def _refuse_lazy(source: Any) -> None:
@@ -95,13 +95,40 @@ def _interface(source: Any) -> dict[str, Any] | None:
     return found
 
 
+class _Found(NamedTuple):
+    """An array in memory; strides count bytes, without them it is in the order of C."""
+
+    address: int
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    strides: tuple[int, ...] | None
+    readonly: bool
+
+
+def _by_interface(given: dict[str, Any]) -> _Found:
+    """What `__cuda_array_interface__` says of an array."""
+    address, readonly = given["data"]
+    steps = given.get("strides")
+    strides = None if steps is None else tuple(steps)
+    return _Found(
+        address, tuple(given["shape"]), np.dtype(given["typestr"]), strides, bool(readonly)
+    )
+
+
+def _by_cupy(array: Any) -> _Found:
+    """What CuPy found an array to be; the interface it has on some platforms only."""
+    address = int(array.data.ptr) if array.size else 0
+    strides = None if array.flags.c_contiguous else tuple(array.strides)
+    return _Found(address, tuple(array.shape), array.dtype, strides, False)
+
+
 # -- streams --------------------------------------------------------------------------------------
 
 
 Stream = tuple[int, int]  # the driver's handle, and the number of its device
 
 
-def before(space: CudaSpace, views: Iterable[View]) -> list[Stream] | None:
+def before(space: GpuSpace, views: Iterable[View]) -> list[Stream] | None:
     """Order a queue after what the libraries of foreign arrays have queued.
 
     Returns their streams for `after`: None if one of them is not known.
@@ -123,7 +150,7 @@ def before(space: CudaSpace, views: Iterable[View]) -> list[Stream] | None:
     return None if unknown else streams
 
 
-def after(space: CudaSpace, streams: list[Stream] | None) -> None:
+def after(space: GpuSpace, streams: list[Stream] | None) -> None:
     """Order the streams of foreign arrays after what was queued; block where one is not known."""
     if streams is None:
         runtime.streamSynchronize(space.stream)

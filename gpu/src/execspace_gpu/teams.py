@@ -1,4 +1,4 @@
-"""Teams on a CUDA device: how they lie in blocks of threads, and the memory that they get."""
+"""Teams on a GPU: how they lie in blocks of threads, and the memory that they get."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ from execspace import PolicyError, TeamLimits, TeamSizes
 from execspace_compiler.device_team import DeviceTeam, device_team, shape_of, usual_sizes
 from execspace_compiler.diagnostics import Fault, Reporter
 from execspace_compiler.pipeline import Lowered
-from execspace_compiler.printers.cfamily.cuda import CUDA
 from execspace_compiler.scratch import Sizes
 
-from .space import CudaSpace
+from .space import GpuSpace
 
 _POOL = 1 << 26  # bytes of scratch memory of a team at level 1
 
 
-def limits_of(space: CudaSpace) -> TeamLimits:
+def limits_of(space: GpuSpace) -> TeamLimits:
     """What teams may have on a device."""
     most = space.limits.threads
-    return TeamLimits(most, CUDA.lanes, most, (space.shared, _POOL))
+    return TeamLimits(most, space.dialect.lanes, most, (space.shared, _POOL))
 
 
 class Teams:
@@ -30,11 +29,12 @@ class Teams:
     device : DeviceTeam
     """
 
-    def __init__(self, space: CudaSpace, lowered: Lowered, most: int, alone: bool = False) -> None:
+    def __init__(self, space: GpuSpace, lowered: Lowered, most: int, alone: bool = False) -> None:
         self.space, self.policy = space, lowered.spec.policy
         name = lowered.kernel.name
         most = min(most, self.policy.launch_bounds or most)
-        self.size, self.lanes = usual_sizes(lowered, CUDA.lanes, most)
+        dialect = space.dialect
+        self.size, self.lanes = usual_sizes(lowered, dialect.lanes, most)
         if self.size * self.lanes > most:
             raise PolicyError(
                 f"Kernel '{name}': team_size={self.size} and vector_length={self.lanes}; this "
@@ -42,7 +42,8 @@ class Teams:
                 f"smaller team_size, or team_size='auto'."
             )
         chunk = 1 if alone or lowered.spec.pattern == "scan" else self.policy.chunk_size
-        shape = shape_of(self.size, self.lanes, chunk, CUDA.lanes, True, most)
+        parts = bool(dialect.part_barrier)
+        shape = shape_of(self.size, self.lanes, chunk, dialect.lanes, parts, most)
         reporter = Reporter(name)
         try:
             self.device: DeviceTeam = device_team(lowered, shape)

@@ -16,7 +16,7 @@ from .devices import ERRORS
 from .interop import after, before, cupy_array
 
 if TYPE_CHECKING:
-    from .space import CudaSpace
+    from .space import GpuSpace
 
 
 class Sorts:
@@ -71,7 +71,7 @@ def _one_nan_kernel() -> Any:
 @contextmanager
 def _queued(space: Any, *views: View) -> Iterator[None]:
     """CuPy works on the stream of the space within the block."""
-    own: CudaSpace = space
+    own: GpuSpace = space
     try:
         with own.current():
             if own.parent is not None:
@@ -86,6 +86,6 @@ def _queued(space: Any, *views: View) -> Iterator[None]:
             after(own, streams)
     except ERRORS as error:
         raise own.fault("Sorting", error) from error
-    except RuntimeError as error:  # Thrust tells of CUDA's errors in words only
+    except RuntimeError as error:  # Thrust tells of a platform's errors in words only
         own.synchronize("Sorting")
         raise SpaceError(f"Sorting on device {own.description} failed ({error}).") from error
