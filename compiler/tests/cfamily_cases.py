@@ -19,6 +19,7 @@ from execspace_compiler.devices import device_text
 from execspace_compiler.linear import linear_body
 from execspace_compiler.printers.cfamily.cuda import CUDA
 from execspace_compiler.printers.cfamily.dialects import OPENCL
+from execspace_compiler.printers.cfamily.hip import hip
 
 
 def axpy(i, a, x, y):
@@ -247,8 +248,8 @@ GPU = TileTable(
     {"stencil": {2: (64, 4), 3: (64, 4, 1)}, "transpose": {2: (8, 32)}},
     {"stencil": {2: (1, 2), 3: (1, 1, 2)}, "transpose": {2: (1, 2)}},
 )
-DIALECTS = {"opencl": OPENCL, "cuda": CUDA}
-GROUPS = {"opencl": 8, "cuda": 128}  # that of CUDA is a number of warps
+DIALECTS = {"opencl": OPENCL, "cuda": CUDA, "hip64": hip(64), "hip32": hip(32)}
+GROUPS = {"opencl": 8, "cuda": 128, "hip": 128}  # on GPUs a number of warps
 
 
 def text(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import re
+import shutil
+import subprocess
 import warnings
 
 import pytest
@@ -118,12 +120,45 @@ def build_cuda():
     return run
 
 
-@pytest.fixture(params=["opencl", "cuda"])
+@pytest.fixture(scope="session")
+def build_hip(tmp_path_factory):
+    """``build_hip(source)`` compiles with clang, which needs no GPU: names of the kernels.
+
+    Machine code for AMD GPUs, without ROCm's library of mathematical functions: calls of those stay
+    open. The wave that the text is for says which GPUs.
+    """
+    names = (f"clang++-{n}" for n in range(30, 17, -1))
+    clang = next((found for name in names if (found := shutil.which(name))), None)
+    if clang is None:
+        pytest.skip("no clang++-18 or newer is installed: apt install clang-19")
+    folder = tmp_path_factory.mktemp("hip")
+
+    def run(source):
+        targets = ("gfx90a", "gfx942") if "ES_ITEM(x) & 31)" not in source else ("gfx1100",)
+        found = []
+        for target in targets:
+            listing = folder / "kernel.s"
+            command = [
+                clang, "-x", "hip", "--cuda-device-only", f"--offload-arch={target}", "-nogpuinc",
+                "-nogpulib", "-std=c++17", "-O3", "-Werror=uninitialized", "-S", "-o", str(listing),
+                "-",
+            ]  # fmt: skip
+            done = subprocess.run(command, input=source, capture_output=True, text=True)
+            if done.returncode:
+                pytest.fail(f"{target}: {done.stderr}\n{source}")
+            found.append(set(re.findall(r"^\s*\.amdhsa_kernel (\w+)", listing.read_text(), re.M)))
+        assert all(names == found[0] for names in found)
+        return found[0]
+
+    return run
+
+
+@pytest.fixture(params=["opencl", "cuda", "hip"])
 def dialect(request):
     """Every dialect of the C family."""
-    from execspace_compiler.printers.cfamily import cuda, dialects
+    from execspace_compiler.printers.cfamily import cuda, dialects, hip
 
-    return {"opencl": dialects.OPENCL, "cuda": cuda.CUDA}[request.param]
+    return {"opencl": dialects.OPENCL, "cuda": cuda.CUDA, "hip": hip.hip(64)}[request.param]
 
 
 @pytest.fixture

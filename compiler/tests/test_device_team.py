@@ -17,6 +17,7 @@ from execspace_compiler.devices import device_text
 from execspace_compiler.diagnostics import Fault
 from execspace_compiler.printers.cfamily.cuda import CUDA
 from execspace_compiler.printers.cfamily.dialects import OPENCL
+from execspace_compiler.printers.cfamily.hip import hip
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -179,8 +180,11 @@ def check(name, source):
         (CUDA, Shape(32, 4, 3, 128)),  # several warps, with barriers for parts of a block
         (CUDA, Shape(25, 2)),  # no whole number of warps
         (OPENCL, Shape(6, 1)),
+        (hip(64), Shape(16, 4, 2, 64)),  # a wave of 64 lanes, masks of as many bits
+        (hip(64), Shape(25, 4)),  # no whole number of waves
+        (hip(32), Shape(25, 4)),
     ],
-    ids=["warp", "parts", "block", "memory"],
+    ids=["warp", "parts", "block", "memory", "wave64", "waves64", "waves32"],
 )
 def test_text(request, dialect, shape):
     source = lowered(everything, "float64 2", "float64 2", int, pattern="reduce")
@@ -189,7 +193,21 @@ def test_text(request, dialect, shape):
         team.lowered, dialect, flat=True, group=shape.group, narrow=True, small=True, team=team
     )
     name = request.node.callspec.id
-    check(f"team.{name}.{'cl' if dialect is OPENCL else 'cu'}.txt", text.source)
+    suffix = {"opencl": "cl", "cuda": "cu", "hip": "hip"}[dialect.name]
+    check(f"team.{name}.{suffix}.txt", text.source.removeprefix(dialect.head))
+
+
+@pytest.mark.parametrize(
+    ("wave", "shape"),
+    [(64, Shape(16, 4, 2, 64)), (64, Shape(25, 4)), (32, Shape(8, 4)), (32, Shape(25, 4))],
+)
+def test_clang_compiles_teams_for_amd_gpus(build_hip, wave, shape):
+    source = lowered(everything, "float64 2", "float64 2", int, pattern="reduce")
+    team = device_team(source, shape)
+    found = device_text(
+        team.lowered, hip(wave), flat=True, group=shape.group, narrow=True, small=True, team=team
+    )
+    assert build_hip(found.source) == {"es_reduce"}
 
 
 def test_views_that_a_team_changes_are_not_restrict():

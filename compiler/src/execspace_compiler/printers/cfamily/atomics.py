@@ -63,6 +63,11 @@ def _where(dialect: Dialect, space: str) -> str:
     return "_g" if space and space != dialect.outer else ""
 
 
+def _seen(dialect: Dialect, word: str) -> str:
+    """Expression: the word at `w`."""
+    return dialect.atomics.get(("load", word), "*{p}").format(p="w")
+
+
 def _word(t: Scalar) -> str | None:
     """The integer type of an element's width, if the device can exchange it."""
     return {4: "uint32", 8: "uint64"}.get(t.itemsize)
@@ -118,9 +123,7 @@ def _step_function(printer: CPrinter, s: ir.Atomic, space: str, word: str) -> st
     body = [f"volatile {space}{bits} *w = (volatile {space}{bits} *)p;"]
     to, from_ = _bits(printer, t, word)
     if s.op == "load":
-        load = dialect.atomics.get(("load", word), "")
-        text = load.format(p="w") if load else "*w"
-        body += [f"const {bits} seen = {text};", f"return {from_('seen')};"]
+        body += [f"const {bits} seen = {_seen(dialect, word)};", f"return {from_('seen')};"]
     elif s.op == "compare_exchange":
         body += [
             f"const {bits} seen = {to('expected')}, wanted = {to('value')};",
@@ -135,7 +138,7 @@ def _step_function(printer: CPrinter, s: ir.Atomic, space: str, word: str) -> st
             stop = "if (next == seen) break; "
         result = "new_" if s.fetch == "new" else "old"
         body += [
-            f"{bits} seen = *w, found, wanted; {kind} old, new_;",
+            f"{bits} seen = {_seen(dialect, word)}, found, wanted; {kind} old, new_;",
             "while (true) {",
             f"    old = {from_('seen')}; new_ = {outcome}; wanted = {to('new_')};",
             f"    {stop.replace('next', 'wanted')}found = {swap};",
@@ -229,7 +232,7 @@ def _narrow_function(printer: CPrinter, s: ir.Atomic, space: str) -> str:
     const {address} at = ({address})p;
     volatile {space}{word} *w = (volatile {space}{word} *)(at & ~({address})3);
     const int shift = 8 * (int)(at & 3);
-    {word} seen = *w, found, wanted; {kind} old, new_;
+    {word} seen = {_seen(dialect, "uint32")}, found, wanted; {kind} old, new_;
     while (true) {{
         old = {back}; new_ = {outcome};
         wanted = (seen & ~(({word}){mask}U << shift)) | (({to}) << shift);

@@ -205,7 +205,7 @@ class Collectives:
         if self.group == 1:
             return []
         return [
-            f"{d.group}{self.type()} _shared[{self.group}];",
+            self.printer.in_group(self.type(), "_shared", f"[{self.group}]"),
             f"const int _lid = (int){d.local_id};",
         ]
 
@@ -228,18 +228,22 @@ class Collectives:
     def _is_last(self) -> list[str]:
         """Statements that find out whether all other groups are done: `_last`."""
         d = self.dialect
-        count = d.atomics["add", "int32"].format(
-            p=f"(volatile {d.outer}{d.types['int32']} *)_scratch", v="1"
-        )
-        test = f"{count} == (int)({d.groups}) - 1"
+        fence = "" if d.count else f"{d.fence} "
+        test = f"{self.counted()} == (int)({d.groups}) - 1"
         if self.group == 1:
             return [d.fence, f"const int _last = {test};", d.fence]
         return [
-            f"{d.group}int _last_of_group;",
-            f"if (_lid == 0) {{ {d.fence} _last_of_group = {test}; {d.fence} }}",
+            self.printer.in_group("int", "_last_of_group"),
+            f"if (_lid == 0) {{ {fence}_last_of_group = {test}; {fence}}}",
             d.barrier,
             "const int _last = _last_of_group;",
         ]
+
+    def counted(self) -> str:
+        """Expression: how many groups counted themselves before this one does."""
+        d = self.dialect
+        place = f"(volatile {d.outer}{d.types['int32']} *)_scratch"
+        return (d.count or d.atomics["add", "int32"]).format(p=place, v="1")
 
     def _only_first(self, lines: list[str]) -> list[str]:
         if self.group == 1:

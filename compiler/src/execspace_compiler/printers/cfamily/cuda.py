@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from .dialects import MATH, Dialect
+from .halves import half_class
 
 _TYPES = {
     "bool": "bool", "int8": "signed char", "uint8": "unsigned char", "int16": "short",
@@ -16,33 +17,11 @@ _TYPES = {
     "uint64": "unsigned long long", "float16": "_half", "float32": "float", "float64": "double",
 }  # fmt: skip
 
-# Computes in float32 and rounds each result. Class members that take volatile objects are for
-# partial results, which other blocks write.
-_HALF = """
-#define _ES_INLINE __device__ __forceinline__
-struct _half {
-    unsigned short bits;
-    _half() = default;
-    _half(const _half &) = default;
-    _half &operator=(const _half &) = default;
-    _ES_INLINE _half(const volatile _half &o) : bits(o.bits) {}
-    _ES_INLINE _half &operator=(const volatile _half &o) { bits = o.bits; return *this; }
-    _ES_INLINE void operator=(const _half &o) volatile { bits = o.bits; }
-    _ES_INLINE _half(float x) { asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x)); }
-    template <typename T> _ES_INLINE _half(T x) {
-        asm("cvt.rn.f16.f64 %0, %1;" : "=h"(bits) : "d"((double)x));
-    }
-    _ES_INLINE operator float() const {
-        float x;
-        asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
-        return x;
-    }
-    _ES_INLINE _half operator-() const { _half h; h.bits = bits ^ 0x8000; return h; }
-    _ES_INLINE _half &operator+=(float x) { return *this = _half((float)*this + x); }
-    _ES_INLINE _half &operator-=(float x) { return *this = _half((float)*this - x); }
-};
-static _ES_INLINE _half _as_half(unsigned short bits) { _half h; h.bits = bits; return h; }
-"""
+_HALF = "#define _ES_METHOD __device__ __forceinline__" + half_class(
+    'asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));',
+    'asm("cvt.rn.f16.f64 %0, %1;" : "=h"(bits) : "d"((double)x));',
+    'asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));',
+)
 
 # A value of any type is exchanged in words of 32 bits.
 _TEAM = """

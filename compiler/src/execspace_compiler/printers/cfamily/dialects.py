@@ -31,6 +31,9 @@ class Dialect:
         work-items of a group.
     outer, group : str
         Address space of pointers to memory of the device, and of arrays of a work-group.
+    group_variable : str
+        Declaration of a variable of a work-group, aligned to 16 bytes, where `group` does not make
+        one: a form of `type`, `name` and `extents`, such as "[8]".
     restrict, constant : str
     local_id, group_id, group_size, groups, item_id : str
         Expressions for the work-item's place.
@@ -62,6 +65,12 @@ class Dialect:
         the buffer that it lies in, and the place in it.
     handover : str
         Statement: as `fence`, for one who tells and one who is told; `fence` if empty.
+    count : str
+        Expression: adds 1 to the int32 at `p` and gives what it was, in order with all that its
+        work-item does before and after; a form. Fences around an atomic step if empty.
+    tell, told : str
+        Statement that stores the uint64 `v` at `p` after all that was stored before, and expression
+        that loads it before all that is loaded after; forms. Fences beside them if empty.
     lane_barrier : str
         Statement: the first 32 work-items of a group wait for each other, memory of the group.
         Given only where a group that has begun goes on, whatever other groups wait for.
@@ -70,8 +79,8 @@ class Dialect:
     pair_load, pair_store : str
         Statements: read or write two 64-bit integers `a` and `b` at `p` at once; forms. Empty where
         others might see one without the other.
-    float16_head : str
-        More of these lines for files that compute in float16.
+    float16_head, printf_head : str
+        More of these lines for files that compute in float16, and for those that print.
     group_pointer : str
         Address space of pointers to memory of a work-group.
     dynamic_group : str
@@ -131,12 +140,17 @@ class Dialect:
     vector_join: str = ""
     high_product: str = ""
     addresses: bool = False
+    group_variable: str = ""
     handover: str = ""
+    count: str = ""
+    tell: str = ""
+    told: str = ""
     lane_barrier: str = ""
     in_order: bool = False
     pair_load: str = ""
     pair_store: str = ""
     float16_head: str = ""
+    printf_head: str = ""
     group_pointer: str = ""
     dynamic_group: str = ""
     group_word: str = ""

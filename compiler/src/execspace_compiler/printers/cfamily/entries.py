@@ -241,7 +241,7 @@ class Entries:
         ]
         if printer.joins:
             nbytes = printer.joins * shape.side_by_side
-            lines.append(f"{d.group}{byte} _join_memory[{nbytes}] __attribute__((aligned(16)));")
+            lines.append(printer.in_group(byte, "_join_memory", f"[{nbytes}]", aligned=True))
             own = f"_join_memory + {SLOT.name} * {printer.joins}"
             lines.append(f"{d.group_pointer}{byte} *_joins = {own};")
         else:

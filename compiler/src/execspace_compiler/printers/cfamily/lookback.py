@@ -52,6 +52,7 @@ def scan_lines(c: Collectives, passed: list[str], items: int) -> list[str]:
     """
     d, long, group, kind = c.dialect, c.long, c.group, c.type()
     int32, byte = d.types["int32"], d.types["uint8"]
+    shared = c.printer.in_group
 
     def walk(function: str, state: str, own: str = "") -> str:
         states = [*c.parts(state), *([own] if own else [])]
@@ -67,10 +68,11 @@ def scan_lines(c: Collectives, passed: list[str], items: int) -> list[str]:
         return [f"    {text.replace('_k', str(n))}" for n in range(items)]
 
     return [
-        f"{d.group}{kind} _tile[{group * (items + 1)}];",
-        f"{d.group}{kind} _sums[2][{group}];",
-        f"{d.group}{kind} _prefix, _seen[{2 * BUNDLE}];",
-        f"{d.group}{int32} _nearest, _missing, _absent;",
+        shared(kind, "_tile", f"[{group * (items + 1)}]"),
+        shared(kind, "_sums", f"[2][{group}]"),
+        shared(kind, "_prefix"),
+        shared(kind, "_seen", f"[{2 * BUNDLE}]"),
+        *(shared(int32, name) for name in ("_nearest", "_missing", "_absent")),
         f"const int _lid = (int){d.local_id};",
         f"const {long} _groups = {d.groups}, _bundles = (_a._tiles + {BUNDLE - 1}) / {BUNDLE};",
         f"{d.outer}{byte} *const _rows = "
@@ -165,13 +167,10 @@ def _number(c: Collectives) -> list[str]:
     d, long = c.dialect, c.long
     if d.in_order:
         return [f"const {long} _group = {d.group_id};"]
-    take = d.atomics["add", "int32"].format(
-        p=f"(volatile {d.outer}{d.types['int32']} *)_scratch", v="1"
-    )
     return [
-        f"{d.group}{d.types['int32']} _number;",
+        c.printer.in_group(d.types["int32"], "_number"),
         "if (_lid == 0) {",
-        f"    _number = {take};",
+        f"    _number = {c.counted()};",
         f"    if (_number == _groups - 1) {c.reset_count()}",
         "}",
         d.barrier,
@@ -193,7 +192,7 @@ class _Telling:
         self.one = bool(self.d.pair_load) and len(states) == 1 and states[0].type.itemsize <= 8
         self.one = self.one and states[0].type.kind != "c"
         self.type = states[0].type
-        self.order = self.d.handover or self.d.fence
+        self.order = "" if self.d.tell else self.d.handover or self.d.fence
 
     def place(self, n: str) -> str:
         """Address of what a group tells."""
@@ -209,8 +208,14 @@ class _Telling:
         if self.one:
             bits = self._bits(state)
             return [self.d.pair_store.format(p=self.place(n), a=mark, b=bits)]
-        flags = f"(*(volatile {self.d.outer}{self.word} *)({self.place(n)}))"
-        return [*self.c.store_at(state, self.row(n)), self.order, f"{flags} = {mark};"]
+        return [*self.c.store_at(state, self.row(n)), *self.flag(n, mark)]
+
+    def flag(self, n: str, mark: str) -> list[str]:
+        """Statements that set a flag after all that was stored before."""
+        place = f"(volatile {self.d.outer}{self.word} *)({self.place(n)})"
+        if self.d.tell:
+            return [self.d.tell.format(p=place, v=mark)]
+        return [self.order, f"(*{place}) = {mark};"]
 
     def look(self, n: str, name: str, test: str) -> list[str]:
         """Statements that set `name` to a flag: 0 if not of this launch, 1 if the test fails."""
@@ -225,7 +230,10 @@ class _Telling:
             place = self.place(n)
             lines.append("    " + self.d.pair_load.format(p=place, a="_mark", b=f"{name}_bits"))
         else:
-            lines.append(f"    _mark = *(volatile {self.d.outer}{kind} *)({self.place(n)});")
+            place = f"(volatile {self.d.outer}{kind} *)({self.place(n)})"
+            lines.append(
+                f"    _mark = {self.d.told.format(p=place) if self.d.told else '*' + place};"
+            )
         return [*lines, f"    {name} = _mark / 4 == ({kind})_a._epoch ? (int)(_mark % 4) : 0;", "}"]
 
     def taken(self, n: str, name: str, target: str) -> list[str]:
@@ -257,7 +265,7 @@ def _look_back(c: Collectives) -> list[str]:
     """
     d, long, kind = c.dialect, c.long, c.type()
     telling = _Telling(c)
-    order = [] if telling.one else [telling.order]
+    order = [] if telling.one or not telling.order else [telling.order]
     of_bundle = "_a._tiles + _bundle"
     with_bundle = of_bundle if telling.one else "_a._tiles + _bundles + _bundle"
 
@@ -271,8 +279,7 @@ def _look_back(c: Collectives) -> list[str]:
         if telling.one:
             return telling.tell("_q", of_bundle, 2)
         mark = f"({telling.word})_a._epoch * 4 + 2"
-        flag = f"(*(volatile {d.outer}{telling.word} *)({telling.place(of_bundle)}))"
-        return [*c.store_at("_q", telling.row(with_bundle)), telling.order, f"{flag} = {mark};"]
+        return [*c.store_at("_q", telling.row(with_bundle)), *telling.flag(of_bundle, mark)]
 
     least = d.atomics["min", "int32"].format(p="&_nearest", v="_lid")
     back = "_a._tiles + _back"

@@ -214,6 +214,14 @@ class CPrinter(ExpressionPrinter):
         self.prelude.strict = False
         return lines
 
+    def in_group(self, type: str, name: str, extents: str = "", aligned: bool = False) -> str:
+        """Declaration of a variable that a work-group has in common."""
+        form = self.dialect.group_variable
+        if not form:
+            more = " __attribute__((aligned(16)))" if aligned else ""
+            form = f"{self.dialect.group}{{type}} {{name}}{{extents}}{more};"
+        return form.format(type=type, name=name, extents=extents)
+
     def array(self, name: str, t: ViewTy) -> str:
         """Declaration of a local array."""
         kind = self.dialect.types["uint8"]
@@ -231,6 +239,12 @@ class CPrinter(ExpressionPrinter):
             body += [*self.function(f), ""]
         body += entries(self)
         head = self.dialect.head + (self.dialect.float16_head if self.prelude.float16 else "")
+        if any(
+            isinstance(s, ir.Print)
+            for f in self.module.functions
+            for s in ir.walk_statements(f.body)
+        ):
+            head += self.dialect.printf_head
         if self.team is not None:
             head += self.dialect.team_head
         if not self.module.fma:

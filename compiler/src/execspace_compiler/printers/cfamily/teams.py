@@ -97,7 +97,7 @@ class Teams:
         return self.number("team")
 
     def _bits(self, n: int) -> str:
-        return f"0x{(1 << n) - 1:x}u"
+        return f"0x{(1 << n) - 1:x}{'u' if self.width <= 32 else 'ull'}"
 
     def lanes_mask(self) -> str:
         """The lanes of this thread."""
@@ -113,7 +113,7 @@ class Teams:
         return f"({self._bits(self.shape.items)} << ({self.d.lane} & {~(self.shape.stride - 1)}))"
 
     def warp_mask(self) -> str:
-        """The work-items of the team among 32 neighbours; the last of them may be fewer."""
+        """The work-items of the team among neighbours; the last of them may be fewer."""
         rest = self.shape.items % self.width
         if not rest:
             return self._bits(self.width)
