@@ -13,6 +13,7 @@ from .kernel import Kernel, kernel_of
 from .parallel import INT_KEY, as_arguments, policy_of, prepare
 from .policy import MDRangePolicy, Policy, RangePolicy
 from .reducer import as_reducer
+from .selection import target_space
 from .teams import TeamPolicy
 from .view import View
 
@@ -37,7 +38,8 @@ class Explanation:
     figures : mapping
         Name of each compiled function -> what the space knows of it: of a GPU's "registers" of a
         thread, bytes of "local" memory of a thread (spilled registers and private arrays), bytes
-        of "shared" and "constant" memory, most "threads" of a block. Empty where nothing is known.
+        of "shared" and "constant" memory, most "threads" of a block; for a target also what
+        limits how many of them run at once. Empty where nothing is known.
     """
 
     kernel: str
@@ -66,6 +68,7 @@ def explain(
     pattern: str = "for",
     reducer: Any = None,
     out: View | tuple[View, ...] | None = None,
+    target: str | None = None,
 ) -> Explanation:
     """What a launch with these arguments would run; compiles it, and launches nothing.
 
@@ -76,6 +79,10 @@ def explain(
     pattern : {"for", "reduce", "scan"}, default "for"
     reducer, out
         As for `parallel_reduce`; default `Sum`. Given a reducer, the pattern "for" means "reduce".
+    target : str, optional
+        A kind of device that a plugin compiles for, such as "gfx942" of `execspace-hip`, in place
+        of the space of the policy. No such device is needed; arguments are arrays or Views of the
+        host.
 
     Returns
     -------
@@ -85,6 +92,8 @@ def explain(
     ------
     KernelSyntaxError, KernelTypeError, LaunchError, SpaceAccessError, PolicyError
         As the launch would.
+    UnknownSpaceError, SpaceUnavailableError
+        If no plugin knows the target, or has no compiler for it.
 
     Examples
     --------
@@ -94,7 +103,7 @@ def explain(
     >>> found.pattern, found.arguments
     ('reduce', ('float64[1,right]@host',))
     """
-    found = planned(policy, kernel, args, pattern, reducer, out)
+    found = planned(policy, kernel, args, pattern, reducer, out, target)
     plan = found.plan
     types = tuple(str(t) for t in plan.spec.arguments) if hasattr(plan, "spec") else ()
     mapping = tuple(plan.mapping(found.bounds)) if hasattr(plan, "mapping") else ()
@@ -120,13 +129,14 @@ def planned(
     pattern: str,
     reducer: Any,
     out: Any = None,
+    target: str | None = None,
 ) -> Planned:
     """Prepare the plan of a launch without launching it; parameters and errors of `explain`."""
     if pattern not in _LEADING:
         raise LaunchError(f"pattern={pattern!r}; expected 'for', 'reduce' or 'scan'.")
     if pattern == "for" and reducer is not None:
         pattern = "reduce"
-    target, scope = (kernel, kernel.scope) if type(kernel) is Kernel else kernel_of(kernel)
+    own, scope = (kernel, kernel.scope) if type(kernel) is Kernel else kernel_of(kernel)
     if type(policy) is int:
         key: Any = INT_KEY
         bounds: tuple[int, ...] = (0, policy)
@@ -134,16 +144,18 @@ def planned(
         key, bounds = policy.key, policy.bounds
     else:
         key, bounds = policy_of(policy)
+    if target is not None:
+        key = (key[0], target_space(target))
     join = None if pattern == "for" else as_reducer(Sum if reducer is None else reducer)
     leading = key[0].rank + _LEADING[pattern]
     if join is not None and not isinstance(join, tuple) and join.array_shape is not None:
         leading += 1
-    given, plain = as_arguments(target, scope, leading, args)
+    given, plain = as_arguments(own, scope, leading, args)
     if given.given != scope.given:
-        target, scope = kernel_of(given)
-    if target.paths is None:
-        target.scan(scope)
+        own, scope = kernel_of(given)
+    if own.paths is None:
+        own.scan(scope)
     views = () if out is None else out if isinstance(out, tuple) else (out,)
-    whole = (*plain, *target.environment(scope)[1], *views)
-    plan = prepare(pattern, key, target, scope, whole, join, views)
-    return Planned(plan, target.name, pattern, bounds)
+    whole = (*plain, *own.environment(scope)[1], *views)
+    plan = prepare(pattern, key, own, scope, whole, join, views)
+    return Planned(plan, own.name, pattern, bounds)

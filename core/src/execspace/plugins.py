@@ -156,6 +156,7 @@ def _check_fields(plugin: str, entry: Any) -> None:
             "priority": (int, "an integer"),
             "probe": (Callable, "a function that returns an execspace.Probe"),
             "claims": (Callable, "a function of an array that returns a name of the space or None"),
+            "target": (Callable, "a function of a name that returns a space or None"),
         }
         _check_version(plugin, entry)
     elif isinstance(entry, ReducerEntry):

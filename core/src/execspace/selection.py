@@ -66,6 +66,29 @@ def _rows() -> Iterator[SpaceInfo]:
             yield SpaceInfo(p.name, False, reason, 0, p.distribution)
 
 
+def target_space(name: str) -> ExecutionSpace:
+    """A space that compiles for a kind of device, such as "gfx942", and launches nothing.
+
+    Raises
+    ------
+    UnknownSpaceError
+        If no plugin knows such a device.
+    SpaceUnavailableError
+        If there is no compiler for it.
+    """
+    if not isinstance(name, str):
+        raise UnknownSpaceError(f"target={name!r}; expected a string such as 'gfx942'.")
+    entries = plugins.registry().spaces.values()
+    for entry in entries:
+        found = entry.target(name)
+        if found is not None:
+            return found
+    raise UnknownSpaceError(
+        f"target={name!r}: none of the spaces {', '.join(sorted(e.name for e in entries))} knows "
+        f"such a device. Without target= a kernel is compiled for the space of its policy."
+    )
+
+
 def space(name: str) -> ExecutionSpace:
     """The execution space of that name, e.g. ``"openmp"`` or ``"cuda:1"``.
 

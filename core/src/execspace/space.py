@@ -400,6 +400,10 @@ class SpaceEntry:
         memory an array of another library is; None if it is in none of this entry's. The space
         must be a `WrapsArrays`. Asked for each array that NumPy does not own, so it should be
         cheap, and imports nothing that the array's library has not imported.
+    target : callable
+        ``target(name) -> ExecutionSpace | None``: a space that compiles for a kind of device and
+        launches nothing, so that no such device is needed; None for a name that it does not know.
+        For ``explain(target="gfx942")``. May raise `SpaceUnavailableError` if a compiler is missing.
     """
 
     name: str
@@ -409,6 +413,7 @@ class SpaceEntry:
     probe: Callable[[], Probe] = lambda: Probe(True)
     summary: str = ""
     claims: Callable[[Any], str | None] = lambda source: None
+    target: Callable[[str], ExecutionSpace | None] = lambda name: None
 
 
 @dataclass(frozen=True, slots=True)

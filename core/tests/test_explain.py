@@ -1,0 +1,88 @@
+"""explain for a kind of device that is not there: a plugin's target compiles, and nothing runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import execspace as es
+from execspace import plugins
+
+
+class Compiled:
+    """A plan that cannot be launched."""
+
+    source = "the text"
+
+    def __init__(self, space, spec):
+        self.space, self.spec = space, spec
+        self.figures = {"f": {"registers": 12}}
+
+    def mapping(self, bounds):
+        return [f"over {bounds}"]
+
+
+class Target(es.ExecutionSpace):
+    """Compiles for a device by its name."""
+
+    memory_space = es.HOST
+
+    def __init__(self, name):
+        self.name = f"vendor {name}"
+
+    def compile(self, kernel, spec):
+        return Compiled(self, spec)
+
+    def fence(self, label=""):
+        pass
+
+
+def target(name):
+    if name == "v2":
+        raise es.SpaceUnavailableError("Target 'v2': no compiler is installed; install one.")
+    return Target(name) if name == "v1" else None
+
+
+@pytest.fixture
+def vendor():
+    """A plugin that knows the targets "v1" and, without a compiler, "v2"; its space cannot start."""
+
+    def start(device):
+        raise AssertionError("nothing may start the space")
+
+    entry = es.SpaceEntry("vendor", start, es.API_VERSION, target=target)
+    other = es.SpaceEntry("other", start, es.API_VERSION)
+    spaces = plugins.registry().spaces
+    spaces |= {"other": other, "vendor": entry}
+    yield
+    del spaces["other"], spaces["vendor"]
+
+
+def halve(i, x):
+    x[i] = x[i] / 2
+
+
+def test_a_target_is_compiled_for_in_place_of_the_policys_space(vendor, plain):
+    policy = es.RangePolicy(8, space=plain)
+    found = es.explain(policy, halve, np.zeros(8), target="v1")
+    assert (found.space, found.source) == ("vendor v1", "the text")
+    assert found.arguments == ("float64[1,right]@host",) and found.mapping == ("over (0, 8)",)
+    assert "  f: registers 12" in str(found)
+    assert not plain.compiled
+    assert es.kernel(halve).explain(8, np.zeros(8), target="v1").space == "vendor v1"
+
+
+def test_a_target_that_nobody_knows(vendor):
+    with pytest.raises(es.UnknownSpaceError) as caught:
+        es.explain(8, halve, np.zeros(8), target="v3")
+    assert str(caught.value) == (
+        "target='v3': none of the spaces other, vendor knows such a device. Without target= a "
+        "kernel is compiled for the space of its policy."
+    )
+    with pytest.raises(es.UnknownSpaceError, match=r"target=3; expected a string such as 'gfx942'"):
+        es.explain(8, halve, np.zeros(8), target=3)
+
+
+def test_a_target_without_a_compiler(vendor):
+    with pytest.raises(es.SpaceUnavailableError, match="install one"):
+        es.explain(8, halve, np.zeros(8), target="v2")
