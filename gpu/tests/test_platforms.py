@@ -20,7 +20,7 @@ from execspace_gpu.claiming import Protocols, claimed_by, device_of, stream_of
 pytest.importorskip("cupy", reason="CuPy is not installed")
 
 from execspace_gpu import interop, launch, memory, program, space
-from execspace_gpu.program import CompileError, Compiler
+from execspace_gpu.compiling import CompileError, Compiler
 from execspace_gpu.space import GpuSpace
 
 OTHER = Protocols(device=10, managed=None, legacy=0, interface=False)

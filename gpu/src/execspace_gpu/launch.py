@@ -16,27 +16,20 @@ from cupy_backends.cuda.api import driver, runtime
 
 from execspace import Kernel, LaunchSpec, TeamSizes, ViewType, profiling
 from execspace.reducer import flattened
-from execspace.tiles import table_of
 from execspace_compiler.assertions import failure
-from execspace_compiler.blocks import USUAL_THREADS, Geometry, blocks_of, tile_chooser
-from execspace_compiler.device_team import DeviceTeam
-from execspace_compiler.devices import device_text
-from execspace_compiler.linear import linear_body
-from execspace_compiler.overlap import reads_after_writing, written_pairs
 from execspace_compiler.packing import ranges_of
 from execspace_compiler.pipeline import Lowered, lower_kernel, refuse_whole_steps
 from execspace_compiler.printers.cfamily.collectives import ROWS, SLOT
 from execspace_compiler.printers.cfamily.lookback import scratch_bytes
 from execspace_compiler.results import check_out, result_maker
-from execspace_compiler.telling import tell_device_teams, tell_threads
 
 from .devices import ERRORS, ERRORS_OR_MEMORY, NO_CONTEXT, on_device
 from .interop import after, before
 from .memory import bytes_at
-from .packing import BLOCK, MOST_UNITS, Frame, caller_text, names_used, packer, record_size
+from .packing import MOST_UNITS, Frame, caller_text, names_used, packer, record_size
 from .program import Program
 from .space import GpuSpace
-from .teams import Teams
+from .texts import TextKey, Texts
 
 _GROUP = 256  # threads of a block of reductions and scans
 _BLOCKS_PER_UNIT = 8
@@ -65,13 +58,7 @@ class GpuPlan:
 
     def mapping(self, bounds: tuple[int, ...]) -> list[str]:
         """How it goes through a range."""
-        launch = self._launcher
-        if launch.teams is not None:
-            return tell_device_teams(launch.teams.device)
-        return tell_threads(
-            self.lowered, bounds, group=launch.group, blocks=launch.blocks, shapes=launch.shapes,
-            linear=launch.linear, table=table_of(self.space),
-        )  # fmt: skip
+        return self._launcher.mapping(bounds)
 
     def team_sizes(self) -> TeamSizes:
         """Of a TeamPolicy: what it chose where the policy does not say."""
@@ -119,46 +106,18 @@ def compile_plan(space: GpuSpace, kernel: Kernel, spec: LaunchSpec) -> GpuPlan:
     return GpuPlan(space, kernel, spec, lowered, launch.caller(), launch.usual, launch)
 
 
-class _Launch:
+class _Launch(Texts):
     """The state of a plan: programs, and frames with scratch memory and results."""
 
     def __init__(
         self, space: GpuSpace, lowered: Lowered, room: tuple[int, bool] | None = None
     ) -> None:
-        self.source = lowered
-        self.teams: Teams | None = None
-        if lowered.spec.policy.kind == "team":
-            self.teams = Teams(space, lowered, *(room or (space.limits.threads, False)))
-            lowered = self.teams.lowered
-        self.space, self.lowered, self.spec = space, lowered, lowered.spec
+        super().__init__(space, lowered, room)
+        self.space: GpuSpace = space
         self.name = f"'{lowered.kernel.name}'"
         self.reduces = lowered.reduction is not None
-        self.blocks = blocks_of(lowered, table_of(space))
-        bounds = lowered.spec.policy.launch_bounds or space.limits.threads
-        self.group = min(USUAL_THREADS if self.blocks is not None else BLOCK, bounds)
-        if lowered.reduction is not None:
-            state = sum(max(s.type.itemsize, 8) for s in lowered.reduction.states)
-            per_thread = state * (5 if self.spec.pattern == "scan" else 1)
-            fitting = space.shared_always // per_thread if self.spec.array_shape is None else _GROUP
-            fitting = min(fitting, bounds)
-            self.group = min(_GROUP, 1 << max(5, fitting.bit_length() - 1))
-        if self.teams is not None:
-            self.group = self.teams.device.shape.group
-        # Views that overlap make a difference only where a thread reads after it has stored.
-        several = self.spec.pattern == "scan" or reads_after_writing(lowered)
-        several = several or (self.blocks is not None and self.blocks.calls > 1)
-        several = several or self.teams is not None
-        self.disjoint = bool(written_pairs(lowered, scans=True)) and several
-        self.linear = None if self.blocks is not None else linear_body(lowered)
-        self.programs: dict[tuple[bool, bool, bool, int, bool], Program] = {}
-        in_line = self.linear is not None
-        self.usual = self.program(True, self.disjoint, True, self.group, in_line)
-        self.shapes: Geometry | None = None
-        if self.blocks is not None:
-            self.most = min(bounds, space.limits.threads)
-            usual, limits = (replace(space.limits, threads=n) for n in (self.group, self.most))
-            chooser = tile_chooser(self.blocks, space, usual)
-            self.shapes = Geometry(self.blocks, chooser, limits, self.group, lowered.kernel.name)
+        self.programs: dict[TextKey, Program] = {}
+        self.usual = self.program(*self.usual_key)
         self.entry = self.usual.text.entry
         memory = self.entry.group_memory
         self.check = None if self.teams is None else self.teams.check(memory)
@@ -173,22 +132,14 @@ class _Launch:
             if self.shape is None:
                 self.make = result_maker(self.spec, names)
 
-    @property
-    def device_team(self) -> DeviceTeam | None:
-        """The teams of a TeamPolicy."""
-        return None if self.teams is None else self.teams.device
-
     def program(
         self, narrow: bool, disjoint: bool, small: bool, group: int, in_line: bool = False
     ) -> Program:
         """The kernels of a text; see `execspace_compiler.devices.device_text`."""
-        found = self.programs.get((narrow, disjoint, small, group, in_line))
+        chosen = narrow, disjoint, small, group, in_line
+        found = self.programs.get(chosen)
         if found is None:
-            text = device_text(
-                self.lowered, self.space.dialect, flat=True, group=group, narrow=narrow,
-                disjoint=disjoint, small=small, scaled=True, blocks=self.blocks,
-                linear=self.linear if in_line else None, team=self.device_team,
-            )  # fmt: skip
+            text = self.text(chosen)
             space, shared = self.space, self.space.programs  # of all instances
             try:
                 key = (text.source, *space.compiler.options(text, space.arch))
@@ -201,7 +152,7 @@ class _Launch:
                             found.allow_shared(space.shared)
             except ERRORS as error:
                 raise self.space.fault(f"Loading kernel {self.name}", error) from error
-            self.programs[narrow, disjoint, small, group, in_line] = found
+            self.programs[chosen] = found
         return found
 
     def other(self, units: int, overlap: bool, large: bool) -> Program:

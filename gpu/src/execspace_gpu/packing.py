@@ -28,7 +28,6 @@ from execspace_compiler.packing import (
     value_texts,
 )
 
-BLOCK = 128  # threads of a block of a flat parallel_for
 MOST_UNITS = 1 << 31  # of the usual text
 
 

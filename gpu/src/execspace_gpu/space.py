@@ -10,7 +10,6 @@ import threading
 import weakref
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any, ClassVar
@@ -19,31 +18,27 @@ import cupy
 from cupy_backends.cuda.api import runtime
 
 from execspace import (
-    Capabilities,
-    ExecutionSpace,
     Kernel,
     LaunchSpec,
     MemorySpace,
     Plan,
-    TeamLimits,
     View,
     config,
 )
-from execspace.tiles import fitted_tile, table_of
 from execspace_compiler.blocks import Limits
-from execspace_compiler.printers.cfamily.dialects import Dialect
 
 from .claiming import Protocols
 from .devices import ERRORS, Faults, name_of, number_of, on_device
 from .memory import DeviceMemory, ForeignMemory, ManagedMemory, PinnedMemory, StagingMemory
-from .program import Compiler, Program
+from .program import Program
 from .sorting import Sorts
+from .texts import TextSpace
 
 _MOST_HELD = 64  # launches of an instance whose Views are held before it is asked what is done
 _MOST_LABELS = 64  # that the report of a fault may name
 
 
-class GpuSpace(Sorts, ExecutionSpace):
+class GpuSpace(Sorts, TextSpace):
     """Runs kernels on a GPU, through CuPy.
 
     Launches are asynchronous. The space itself works on the legacy default stream, as CuPy,
@@ -53,38 +48,22 @@ class GpuSpace(Sorts, ExecutionSpace):
     A platform is a subclass, which is made of nothing but the number of a device and, for an
     instance, the space that it is an instance of. It gives:
 
-    must: `short`, `title`, `dialect`, `compiler`, `arch`, `protocols`. should: `tiles`, and
-    `units`, `threads_per_unit`, `limits` and `shared` where CuPy has other attributes of a device
-    than for CUDA. may: `has_async_pool`, `shared_always`, `figures`, `description`, and what an
-    `ExecutionSpace` may.
+    must: `protocols`, and what a `TextSpace` must. should: `tiles`, and `units`,
+    `threads_per_unit`, `limits` and `shared` where CuPy has other attributes of a device than for
+    CUDA. may: `has_async_pool`, `figures`, `description`, and what a `TextSpace` may.
 
     Attributes
     ----------
-    short : str
-        Name of the platform in names of spaces and memories, of environment variables and of the
-        folder in the cache: "cuda".
-    title : str
-        Its name in messages: "CUDA".
     has_async_pool : bool
         CuPy has the driver's stream-ordered pool. The plugin then declares EXECSPACE_<SHORT>_POOL;
         it always declares EXECSPACE_<SHORT>_BLOCKING.
-    shared_always : int
-        Bytes of shared memory that every device has for a block, without asking for more.
     number : int
         Of the device, as the platform counts.
     stream : int
         The driver's handle; 0 is the legacy default stream.
     """
 
-    short: ClassVar[str]
-    title: ClassVar[str]
     has_async_pool: ClassVar[bool] = False
-    shared_always: ClassVar[int] = 48 * 1024
-
-    default_layout = "left"
-    capabilities = Capabilities(
-        asynchronous=True, float16=True, atomic_bytes=8, ordered_reductions=False
-    )
 
     def __init__(self, number: int, parent: GpuSpace | None = None) -> None:
         self.number = number
@@ -124,21 +103,6 @@ class GpuSpace(Sorts, ExecutionSpace):
         self.alone = int(runtime.getDeviceCount()) == 1
 
     # -- what a platform gives --------------------------------------------------------------------
-
-    @property
-    @abstractmethod
-    def dialect(self) -> Dialect:
-        """The language that kernels are printed in; must. It has `addresses`."""
-
-    @property
-    @abstractmethod
-    def compiler(self) -> Compiler:
-        """What compiles them; must."""
-
-    @property
-    @abstractmethod
-    def arch(self) -> str:
-        """The device's architecture, as `compiler` takes it; must."""
 
     @property
     @abstractmethod
@@ -198,16 +162,6 @@ class GpuSpace(Sorts, ExecutionSpace):
     @property
     def concurrency(self) -> int:
         return self.units * self.threads_per_unit
-
-    def team_limits(self) -> TeamLimits:
-        from .teams import limits_of
-
-        return limits_of(self)
-
-    def default_tile(
-        self, rank: int, iterate: str, extents: Sequence[int], access: str = "stencil"
-    ) -> tuple[int, ...] | None:
-        return fitted_tile(table_of(self), rank, iterate, extents, access)
 
     def compile(self, kernel: Kernel, spec: LaunchSpec) -> Plan:
         from .launch import compile_plan

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from execspace import PolicyError, TeamLimits, TeamSizes
+from execspace import PolicyError, TeamSizes
 from execspace_compiler.device_team import DeviceTeam, device_team, shape_of, usual_sizes
 from execspace_compiler.diagnostics import Fault, Reporter
 from execspace_compiler.pipeline import Lowered
+from execspace_compiler.printers.cfamily.dialects import Dialect
 from execspace_compiler.scratch import Sizes
-
-from .space import GpuSpace
-
-_POOL = 1 << 26  # bytes of scratch memory of a team at level 1
-
-
-def limits_of(space: GpuSpace) -> TeamLimits:
-    """What teams may have on a device."""
-    most = space.limits.threads
-    return TeamLimits(most, space.dialect.lanes, most, (space.shared, _POOL))
 
 
 class Teams:
@@ -29,11 +20,13 @@ class Teams:
     device : DeviceTeam
     """
 
-    def __init__(self, space: GpuSpace, lowered: Lowered, most: int, alone: bool = False) -> None:
-        self.space, self.policy = space, lowered.spec.policy
+    def __init__(
+        self, lowered: Lowered, dialect: Dialect, space: str, scratch: tuple[int, int], most: int,
+        alone: bool = False,
+    ) -> None:  # fmt: skip
+        self.space, self.scratch, self.policy = space, scratch, lowered.spec.policy
         name = lowered.kernel.name
         most = min(most, self.policy.launch_bounds or most)
-        dialect = space.dialect
         self.size, self.lanes = usual_sizes(lowered, dialect.lanes, most)
         if self.size * self.lanes > most:
             raise PolicyError(
@@ -73,6 +66,6 @@ class Teams:
         """What finds the scratch memory of a launch; None where there is none."""
         if not self.device.layout:
             return None
-        shared, outer = self.space.team_limits().scratch
+        shared, outer = self.scratch
         room = (shared - group_memory) // self.device.shape.side_by_side
-        return self.device.sizes(self.space.name, (room, outer))
+        return self.device.sizes(self.space, (room, outer))

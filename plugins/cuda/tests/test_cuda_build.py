@@ -19,7 +19,7 @@ pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason=reason)
 
 from execspace_cuda import build  # noqa: E402
 from execspace_cuda.build import NVRTC  # noqa: E402
-from execspace_gpu import program  # noqa: E402
+from execspace_gpu import compiling  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -69,7 +69,7 @@ def text(kernel, dtype="float32", reducer=None, **options):
 
 def binary(found, capability, **options):
     """A text compiled as the space does it."""
-    return program.binary(found, NVRTC, capability, "cuda", **options)
+    return compiling.binary(found, NVRTC, capability, "cuda", **options)
 
 
 def ptx(found):
@@ -186,7 +186,7 @@ def test_a_stored_file_is_replaced_on_demand(cache):
     (stored,) = (cache / "cuda").glob("*.bin")
     stored.write_bytes(b"damaged")
     assert binary(text(axpy), "90").code == b"damaged"  # only loading finds out
-    assert binary(text(axpy), "90", again=True) == program.Binary(code, False)
+    assert binary(text(axpy), "90", again=True) == compiling.Binary(code, False)
     assert stored.read_bytes() == code
 
 

@@ -10,7 +10,7 @@ from cupy_backends.cuda.libs import nvrtc
 
 from execspace import BackendCompileError
 from execspace_compiler.devices import DeviceText
-from execspace_gpu.program import CompileError, Compiler
+from execspace_gpu.compiling import CompileError, Compiler
 
 _FILE = "kernel.cu"
 _FAULT = re.compile(r"^kernel\.cu\((\d+)\): (?:catastrophic )?error: (.*)", re.MULTILINE)

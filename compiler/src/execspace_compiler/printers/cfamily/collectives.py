@@ -56,7 +56,8 @@ class Collectives:
             size = sum(max(s.type.itemsize, 8) for s in self.reduction.states)
             functions = (lowered.body, *lowered.functions)
             expressions = sum(len(ir.walk_expressions(f.body)) for f in functions)
-            self.tile = group * items_of(size, group, expressions)
+            room = self.dialect.scan_memory
+            self.tile = group * items_of(size, group, expressions, room)
         self.long = self.dialect.types["int64"]
 
     @property

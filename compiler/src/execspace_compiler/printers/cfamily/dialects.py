@@ -74,6 +74,9 @@ class Dialect:
     lane_barrier : str
         Statement: the first 32 work-items of a group wait for each other, memory of the group.
         Given only where a group that has begun goes on, whatever other groups wait for.
+    scan_memory : int
+        Bytes of a group's memory that a scan in one pass may take: so few that several groups fit
+        into what the hardware has for all that it runs at once.
     in_order : bool
         Groups begin in the order of their numbers.
     pair_load, pair_store : str
@@ -146,6 +149,7 @@ class Dialect:
     tell: str = ""
     told: str = ""
     lane_barrier: str = ""
+    scan_memory: int = 40 * 1024
     in_order: bool = False
     pair_load: str = ""
     pair_store: str = ""

@@ -199,6 +199,7 @@ def hip(wave: int) -> Dialect:
         lane_sync="_ES_LANE_SYNC({mask});",
         part_barrier="",
         team_head="",
+        scan_memory=16 * 1024,  # of 64 KiB of a compute unit
         in_order=False,
         pair_load="",
         pair_store="",

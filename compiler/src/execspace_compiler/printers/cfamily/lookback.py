@@ -17,21 +17,20 @@ if TYPE_CHECKING:
     from .collectives import Collectives
 
 BUNDLE = 32  # tiles
-_SHARED = 40 * 1024  # bytes of a group's memory that a scan may take
 _MOST_ITEMS = 16  # units of a work-item in a tile
 _MOST_EXPRESSIONS = 1600  # longer texts take compilers too long
 _WORDS = 64  # bytes of the scratch memory before what groups tell; the next tile's number is first
 _SLOT = 16  # bytes of what a group tells: a flag and a number, or only the flag
 
 
-def items_of(state_bytes: int, group: int, expressions: int) -> int:
-    """Units of a work-item in a tile: as many as the group's memory has room for.
+def items_of(state_bytes: int, group: int, expressions: int, room: int) -> int:
+    """Units of a work-item in a tile: as many as `room` bytes of the group's memory suffice for.
 
     Fewer of a kernel with many expressions, which are in the text twice for each of them.
     """
     items = _MOST_ITEMS
     while items > 1 and (
-        (group * (items + 3) + 2 * BUNDLE) * state_bytes > _SHARED
+        (group * (items + 3) + 2 * BUNDLE) * state_bytes > room
         or items * expressions > _MOST_EXPRESSIONS
     ):
         items //= 2

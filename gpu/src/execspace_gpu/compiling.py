@@ -1,0 +1,110 @@
+"""Generated text through a platform's compiler, by way of the cache on disk.
+
+Compiling needs no device, and nothing of CuPy. CuPy's own way of compiling is not taken: it flushes
+subnormal float32 numbers to zero.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from execspace import BackendCompileError
+from execspace_compiler import cache as disk
+from execspace_compiler.devices import DeviceText
+
+
+class CompileError(Exception):
+    """The compiler refused a text; the message is all that it said."""
+
+
+class Compiler(ABC):
+    """What makes machine code of generated text on a platform.
+
+    must: all of it. An object has no state that a text depends on: what is not in the text, in its
+    options or in `version` is not in the name of its entry in the cache either.
+    """
+
+    title: str
+    """Its name in messages."""
+
+    @abstractmethod
+    def version(self) -> str:
+        """Its version, which code depends on; must. Cheap: it is asked at each compilation."""
+
+    @abstractmethod
+    def options(self, text: DeviceText, arch: str) -> list[str]:
+        """Options for a text on devices of an architecture; must.
+
+        Without contractions where the kernel has ``fma=False`` or the text is `strict`; with fast
+        functions only where the kernel has `fastmath` and the text is not `strict`. Raises
+        BackendCompileError for an architecture that the compiler does not know.
+        """
+
+    @abstractmethod
+    def compile(self, source: str, options: Sequence[str]) -> bytes:
+        """What CuPy can load as a module, made of a text; must.
+
+        Raises
+        ------
+        CompileError
+            If the compiler refuses it.
+        """
+
+    @abstractmethod
+    def faults(self, log: str) -> list[tuple[int, str]]:
+        """Of what the compiler said: a line of the text, from 1, and the message; must."""
+
+
+@dataclass(frozen=True)
+class Binary:
+    """A compiled text.
+
+    Attributes
+    ----------
+    code : bytes
+    from_disk : bool
+        It was compiled before.
+    """
+
+    code: bytes
+    from_disk: bool
+
+
+def binary(
+    text: DeviceText, compiler: Compiler, arch: str, folder: str, again: bool = False
+) -> Binary:
+    """Compile a text, or take what the cache on disk has of it unless `again`.
+
+    Parameters
+    ----------
+    text : DeviceText
+    compiler : Compiler
+    arch : str
+        Architecture of the device, as the compiler takes it.
+    folder : str
+        Of the cache.
+    again : bool
+
+    Raises
+    ------
+    BackendCompileError
+    """
+    options = compiler.options(text, arch)
+    place = disk.folder(folder)
+    path = place / f"{disk.key(text.source, *options, compiler.version())}.bin"
+    if not again:
+        try:
+            return Binary(path.read_bytes(), True)
+        except OSError:
+            pass
+    try:
+        code = compiler.compile(text.source, options)
+    except CompileError as error:
+        log = str(error)
+        who = f"{compiler.title} {compiler.version()} with {' '.join(options)}"
+        raise BackendCompileError(text.complaint(compiler.faults(log), log, who)) from error
+    disk.write(path, code)
+    disk.limit_size(place)
+    return Binary(code, False)

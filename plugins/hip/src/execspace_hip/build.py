@@ -1,0 +1,67 @@
+"""hiprtc: which options a text gets, and the code object made of it. Needs no device."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+
+from cupy_backends.cuda.api import runtime
+from cupy_backends.cuda.libs import nvrtc  # CuPy's name for hiprtc, too
+
+from execspace_compiler.devices import DeviceText
+from execspace_gpu.compiling import CompileError, Compiler
+
+from .code_object import whole
+from .options import FINE_GRAINED, options_for
+
+_FILE = "kernel.hip"
+_FAULT = re.compile(r"kernel\.hip:(\d+):\d+: (?:fatal )?error: (.*)")
+
+
+@cache
+def compiler_version() -> str:
+    """Version of HIP, such as "7.2.53211": CuPy's binding tells none of hiprtc's own."""
+    version = int(runtime.runtimeGetVersion())
+    return f"{version // 10_000_000}.{version // 100_000 % 100}.{version % 100_000}"
+
+
+@cache
+def _knows(option: str) -> bool:
+    """Whether hiprtc takes an option."""
+    try:
+        HIPRTC.compile("// nothing", ["--offload-arch=gfx90a", option])
+    except CompileError:
+        return False
+    return True
+
+
+class Hiprtc(Compiler):
+    """AMD's compiler; architectures are names such as "gfx942:sramecc+:xnack-"."""
+
+    title = "hiprtc"
+
+    def version(self) -> str:
+        return compiler_version()
+
+    def options(self, text: DeviceText, arch: str) -> list[str]:
+        return options_for(text, arch, _knows(FINE_GRAINED))
+
+    def compile(self, source: str, options: Sequence[str]) -> bytes:
+        program = nvrtc.createProgram(source, _FILE, (), ())
+        try:
+            try:
+                nvrtc.compileProgram(program, tuple(options))
+            except nvrtc.NVRTCError as error:
+                # An architecture that it does not know leaves the log empty.
+                log = nvrtc.getProgramLog(program).strip()
+                raise CompileError(log or f"{error} with {' '.join(options)}") from None
+            return whole(bytes(nvrtc.getPTX(program)))
+        finally:
+            nvrtc.destroyProgram(program)
+
+    def faults(self, log: str) -> list[tuple[int, str]]:
+        return [(int(line), message) for line, message in _FAULT.findall(log)]
+
+
+HIPRTC = Hiprtc()

@@ -1,0 +1,74 @@
+"""The HIP space: what a GPU space needs to know of AMD's platform."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from cupy_backends.cuda.api import runtime
+
+from execspace_compiler.blocks import Limits
+from execspace_compiler.printers.cfamily.dialects import Dialect
+from execspace_compiler.printers.cfamily.hip import hip
+from execspace_gpu.compiling import binary
+from execspace_gpu.program import Program
+from execspace_gpu.space import GpuSpace
+
+from .build import HIPRTC
+from .figures import figures_of
+from .plugin import PROTOCOLS
+from .targets import LDS, Target, hip_tiles, limits_of, target_of
+
+
+class HipSpace(GpuSpace):
+    """Runs kernels on an AMD GPU; see `execspace_gpu.space.GpuSpace`. It never did so yet."""
+
+    short = "hip"
+    title = "HIP"
+    compiler = HIPRTC
+    protocols = PROTOCOLS
+    shared_always = LDS
+    flat_block = Target.block
+
+    def __init__(self, number: int, parent: GpuSpace | None = None) -> None:
+        super().__init__(number, parent)
+        self.tiles = hip_tiles(self.short, self.dialect.lanes)
+
+    @cached_property
+    def _told(self) -> dict[str, Any]:
+        """Properties of the device; CuPy's names of its attributes are not those of CUDA."""
+        return dict(runtime.getDeviceProperties(self.number))
+
+    @cached_property
+    def arch(self) -> str:
+        return str(self._told["gcnArchName"].decode())
+
+    @cached_property
+    def target(self) -> Target:
+        """What the kind of GPU has."""
+        return target_of(self.arch)
+
+    @cached_property
+    def dialect(self) -> Dialect:
+        return hip(int(self._told["warpSize"]))
+
+    @cached_property
+    def units(self) -> int:
+        return int(self._told["multiProcessorCount"])
+
+    @property
+    def threads_per_unit(self) -> int:
+        return int(self._told["maxThreadsPerMultiProcessor"])
+
+    @cached_property
+    def shared(self) -> int:
+        return int(self._told["sharedMemPerBlock"])
+
+    @cached_property
+    def limits(self) -> Limits:
+        told = self._told
+        return limits_of(told["maxThreadsPerBlock"], told["maxThreadsDim"], told["maxGridSize"])
+
+    def figures(self, program: Program) -> dict[str, dict[str, int]]:
+        code = binary(program.text, self.compiler, self.arch, self.short).code
+        return figures_of(code, self.target)[0]

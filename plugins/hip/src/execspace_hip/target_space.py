@@ -1,0 +1,86 @@
+"""A kind of AMD GPU to compile for, on any machine that has a clang which knows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from execspace_compiler.blocks import Limits
+from execspace_compiler.devices import DeviceText
+from execspace_compiler.printers.cfamily.dialects import Dialect
+from execspace_compiler.printers.cfamily.hip import hip
+from execspace_gpu.compiling import Compiler
+from execspace_gpu.target import Figures, TargetSpace
+
+from .figures import figures_of
+from .offline import OfflineCompiler, faults, find_compiler
+from .options import options_for
+from .targets import LDS, MOST_THREADS, Target, hip_tiles, limits_of, target_of
+
+
+_FINE_GRAINED_SINCE = 21  # version of clang
+
+
+class Clang(Compiler):
+    """A clang of this machine as a compiler of texts."""
+
+    def __init__(self, found: OfflineCompiler, arch: str) -> None:
+        self.found, self.arch = found, arch
+        self.title = "clang"
+
+    def version(self) -> str:
+        return self.found.version()
+
+    def options(self, text: DeviceText, arch: str) -> list[str]:
+        return options_for(text, arch, int(self.version().partition(".")[0]) >= _FINE_GRAINED_SINCE)
+
+    def compile(self, source: str, options: Sequence[str]) -> bytes:
+        return self.found.compile(source, options, self.arch)
+
+    def faults(self, log: str) -> list[tuple[int, str]]:
+        return faults(log)
+
+
+class HipTarget(TargetSpace):
+    """Compiles for a kind of AMD GPU such as "gfx942".
+
+    Raises
+    ------
+    BackendCompileError
+        If nothing is known of it.
+    SpaceUnavailableError
+        If no compiler that knows it is installed.
+    """
+
+    short = "hip"
+    title = "HIP"
+    shared_always = LDS
+    flat_block = Target.block
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.target = target_of(name, known_only=True)
+        self.tiles = hip_tiles(self.short, self.target.wave)
+        self._compiler = Clang(find_compiler(name), name)
+
+    @property
+    def dialect(self) -> Dialect:
+        return hip(self.target.wave)
+
+    @property
+    def compiler(self) -> Compiler:
+        return self._compiler
+
+    @property
+    def arch(self) -> str:
+        return self.name
+
+    @property
+    def limits(self) -> Limits:
+        return limits_of(MOST_THREADS, (MOST_THREADS,) * 3, (2**31 - 1, 65536, 65536))
+
+    @property
+    def shared(self) -> int:
+        return self.target.lds
+
+    def told(self, text: DeviceText, code: bytes) -> tuple[Figures, list[str]]:
+        return figures_of(code, self.target)

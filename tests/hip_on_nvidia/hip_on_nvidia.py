@@ -1,0 +1,64 @@
+"""A space that executes generated HIP text on an NVIDIA GPU, for tests.
+
+The text is that for AMD GPUs with waves of 32 lanes, to the letter; `shim.cuh` says what its names
+are in CUDA. So printers, mappings and the shared layer are run, and nothing of AMD's is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from execspace import ExecutionSpace, Probe, SpaceEntry, config, hookimpl
+
+NAME = "hip_on_nvidia"
+config.declare(config.Variable("HIP_ON_NVIDIA_BLOCKING", "0", "1: wait for each kernel"))
+SHIM = Path(__file__).with_name("shim.cuh")
+
+
+def make(device: str | None) -> ExecutionSpace:
+    """Factory of the space."""
+    from execspace_compiler.devices import DeviceText
+    from execspace_compiler.printers.cfamily.hip import hip
+    from execspace_cuda.build import Nvrtc
+    from execspace_cuda.space import CudaSpace
+    from execspace_gpu.space import space_of
+    from execspace_hip.targets import Target, hip_tiles
+
+    class Shimmed(Nvrtc):
+        """NVRTC on the text behind the shim."""
+
+        title = "NVRTC with a shim"
+
+        def options(self, text: DeviceText, arch: str) -> list[str]:
+            return [*super().options(text, arch), "-D_ES_SHIM"]
+
+        def compile(self, source: str, options: Sequence[str]) -> bytes:
+            return super().compile(f'{SHIM.read_text()}\n#line 1 "kernel.cu"\n{source}', options)
+
+    class HipOnNvidia(CudaSpace):
+        """As the HIP space on a device with waves of 32 lanes."""
+
+        short = NAME
+        title = "HIP through a shim"
+        dialect = hip(32)
+        tiles = hip_tiles(NAME, 32)
+        compiler = Shimmed()
+        flat_block = Target.block
+        has_async_pool = False
+
+    return space_of(HipOnNvidia, device)
+
+
+def probe() -> Probe:
+    """As CUDA."""
+    from execspace_cuda.probing import probe as cuda
+
+    return cuda()
+
+
+@hookimpl
+def execspace_register_spaces() -> Iterable[SpaceEntry]:
+    """The space; it is never chosen unasked."""
+    summary = "generated HIP text on an NVIDIA GPU, through a shim"
+    yield SpaceEntry(NAME, make, (0, 1), -10, probe, summary)
