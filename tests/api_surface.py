@@ -63,6 +63,7 @@ COMPILER = {
     "pipeline": ["Lowered", "check_limits", "lower_kernel", "refuse_whole_steps"],
     "printers.cfamily.collectives": ["ROWS", "SLOT"],
     "printers.cfamily.cuda": ["CUDA"],
+    "printers.cfamily.hip": ["hip"],
     "printers.cfamily.dialects": ["Dialect", "OPENCL", "OPENCL_NVIDIA"],
     "printers.cfamily.entries": ["Entry", "Field"],
     "printers.cfamily.lookback": ["scratch_bytes"],

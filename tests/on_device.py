@@ -42,7 +42,7 @@ def parts(space: str, workers: int, scratch: Path) -> dict[str, tuple[list[str],
     kernels = [python, str(ROOT / "tests" / "collective_kernels.py"), "--space", space]
     found["collective kernels"] = kernels, 0
     checker = shutil.which("compute-sanitizer")
-    if base == "cuda" and checker is not None:
+    if base in ("cuda", "hip_on_nvidia") and checker is not None:
         check = [checker, "--error-exitcode", str(FAULTY), "--tool"]
         for tool in ("memcheck", "racecheck"):
             found[f"compute-sanitizer {tool}"] = [*check, tool, *kernels], 0

@@ -28,6 +28,7 @@ LEFT_TO_PLUGINS = {"execspace-gpu": {"cupy", "cupy_backends"}}
 HEAVY = [
     "numba", "llvmlite", "cupy", "cupy_backends", "pyopencl", "execspace_compiler",
     "execspace_gpu", "execspace_serial", "execspace_openmp", "execspace_opencl", "execspace_cuda",
+    "execspace_hip",
 ]  # fmt: skip
 
 

@@ -45,7 +45,7 @@ def target(name):
 
 @pytest.fixture
 def vendor():
-    """A plugin that knows the targets "v1" and, without a compiler, "v2"; its space cannot start."""
+    """A plugin that knows the targets "v1" and, without compiler, "v2"; its space cannot start."""
 
     def start(device):
         raise AssertionError("nothing may start the space")

@@ -403,7 +403,7 @@ class SpaceEntry:
     target : callable
         ``target(name) -> ExecutionSpace | None``: a space that compiles for a kind of device and
         launches nothing, so that no such device is needed; None for a name that it does not know.
-        For ``explain(target="gfx942")``. May raise `SpaceUnavailableError` if a compiler is missing.
+        For ``explain(target="gfx942")``. May raise `SpaceUnavailableError` for want of a compiler.
     """
 
     name: str

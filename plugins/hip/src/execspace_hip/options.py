@@ -14,8 +14,8 @@ _FAST = (
 )
 
 
-# Pinned and managed memory is fine-grained. Without this some compilers take an instruction for sums
-# of float64 on gfx90a that has no effect there, and say nothing.
+# Pinned and managed memory is fine-grained. Without this some compilers take an instruction for
+# sums of float64 on gfx90a that has no effect there, and say nothing.
 FINE_GRAINED = "-fatomic-fine-grained-memory"
 
 

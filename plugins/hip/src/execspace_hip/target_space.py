@@ -16,7 +16,6 @@ from .offline import OfflineCompiler, faults, find_compiler
 from .options import options_for
 from .targets import LDS, MOST_THREADS, Target, hip_tiles, limits_of, target_of
 
-
 _FINE_GRAINED_SINCE = 21  # version of clang
 
 

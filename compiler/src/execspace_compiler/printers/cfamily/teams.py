@@ -239,8 +239,10 @@ class Teams:
         The rows alternate, so that nobody overwrites what others still read.
         """
         warps = -(-self.shape.items // self.width)
-        size = self.size(s.states)
-        self.room(2 * warps * size)
+        every = [c for f in self.printer.module.functions for c in ir.walk_statements(f.body)]
+        sizes = [self.size(c.states) for c in every if isinstance(c, ir.Combine)]
+        half = -(-warps * max(sizes) // _SLOT) * _SLOT  # the same for states of all sizes
+        self.room(2 * half)
         unit = self.shape.lanes if s.level == "thread" else 1
         mask = self.warp_mask()
         rest = self.shape.items % self.width
@@ -257,7 +259,7 @@ class Teams:
             test = f"if ({item} + {w} < {'_n' if rest else items}) "
             lines.append(f"{{ const {kind} _o = {other}; {test}_s = {joined}; }}")
             w *= 2
-        row = self.row(kind, f"_flip * {warps * size}")
+        row = self.row(kind, f"_flip * {half}")
         # With a stride of its own a team begins at a multiple of the width.
         lines += [
             f"{self.d.group_pointer}{kind} *_row = {row}; _flip ^= 1;",
@@ -334,16 +336,18 @@ class Teams:
         n = self.shape.size if s.level == "thread" else self.shape.items
         self.room(n * self.size(s.states))
         joined = self.merged(s.merge, len(s.states), "_o", "_s")
+        # Lanes of a thread have the same state; what all of them store would be a race.
+        one = f"if ({LANE.name} == 0) " if s.level == "thread" and self.shape.lanes > 1 else ""
         return [
             f"const int _q = {self.number(s.level)};",
             f"{self.d.group_pointer}{kind} *_row = {self.row(kind)};",
             self.barrier(),
-            "_row[_q] = _s;",
+            f"{one}_row[_q] = _s;",
             f"for (int _w = 1; _w < {n}; _w *= 2) {{",
             f"    {self.barrier()}",
             f"    if (_q >= _w) {{ const {kind} _o = _row[_q - _w]; _s = {joined}; }}",
             f"    {self.barrier()}",
-            "    _row[_q] = _s;",
+            f"    {one}_row[_q] = _s;",
             "}",
             self.barrier(),
             f"{{ const {kind} _t = _row[{n - 1}];",

@@ -1,0 +1,1 @@
+"""The bindings of the pretended CuPy for ROCm."""

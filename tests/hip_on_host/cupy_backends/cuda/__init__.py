@@ -1,0 +1,1 @@
+"""CuPy's bindings, which are named after CUDA on ROCm too."""

@@ -1,0 +1,1 @@
+"""Bindings of the runtime and of the driver."""
