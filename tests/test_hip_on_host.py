@@ -72,7 +72,7 @@ def test_the_kit_passes_and_sanitizers_report_nothing(arch, sanitizer, part, tmp
     ],
 )
 def test_faults_that_are_planted_in_the_texts_are_found(mutation, sanitizer, suite, tmp_path):
-    """A run that passed with these would show nothing; without them these suites pass, see above."""
+    """A run that passed with these would show nothing. Without them the same suites pass."""
     options = ["--arch", "gfx942", "--sanitizer", sanitizer, "--mutation", mutation]
     status, told = run(tmp_path, *options, suites=[suite], left_out=LONG, more=["-x"])
     changed = re.search(rf"mutation '{mutation}' changed (\d+) texts", told)
