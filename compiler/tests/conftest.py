@@ -124,8 +124,8 @@ def build_cuda():
 def build_hip(tmp_path_factory):
     """``build_hip(source)`` compiles with clang, which needs no GPU: names of the kernels.
 
-    Machine code for AMD GPUs, without ROCm's library of mathematical functions: calls of those stay
-    open. The wave that the text is for says which GPUs.
+    Machine code for AMD GPUs, in which no registers are spilled. ROCm's library of mathematical
+    functions is not linked: calls of those stay open. Text with teams is for waves of one width.
     """
     names = (f"clang++-{n}" for n in range(30, 17, -1))
     clang = next((found for name in names if (found := shutil.which(name))), None)
@@ -134,7 +134,12 @@ def build_hip(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hip")
 
     def run(source):
-        targets = ("gfx90a", "gfx942") if "ES_ITEM(x) & 31)" not in source else ("gfx1100",)
+        width = re.search(r"ES_ITEM\(x\) & (31|63)\)", source)
+        targets = [
+            target
+            for target, most in (("gfx90a", "63"), ("gfx942", "63"), ("gfx1100", "31"))
+            if width is None or width[1] == most
+        ]
         found = []
         for target in targets:
             listing = folder / "kernel.s"
@@ -146,7 +151,11 @@ def build_hip(tmp_path_factory):
             done = subprocess.run(command, input=source, capture_output=True, text=True)
             if done.returncode:
                 pytest.fail(f"{target}: {done.stderr}\n{source}")
-            found.append(set(re.findall(r"^\s*\.amdhsa_kernel (\w+)", listing.read_text(), re.M)))
+            text = listing.read_text()
+            names = re.findall(r"^\s*\.amdhsa_kernel (\w+)", text, re.MULTILINE)
+            spills = re.findall(r"\.[sv]gpr_spill_count: +(\d+)", text)
+            assert spills == ["0"] * 2 * len(names), f"{target}: {spills}\n{source}"
+            found.append(set(names))
         assert all(names == found[0] for names in found)
         return found[0]
 
