@@ -24,7 +24,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 BENCHMARKS = {"cuda": "cuda_bench.py", "opencl": "opencl.py"}
-PLUGINS = {"cuda": "plugins/cuda/tests", "opencl": "plugins/opencl/tests"}
+PLUGINS = {name: f"plugins/{name}/tests" for name in ("cuda", "hip", "opencl")}
 # The plugin of benchmarks, where there is one, warns of xdist, and warnings are errors here.
 FAULTY = 9  # exit status of the checker if it finds a fault
 PYTEST = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:benchmark"]

@@ -56,7 +56,7 @@ def test_priority_decides_where_nothing_is_said(dummy_spaces):
 
 
 def test_spaces_are_listed_by_priority(dummy_spaces):
-    machine = ("cuda", "opencl")  # usable or not, as the machine is
+    machine = ("cuda", "hip", "opencl")  # usable or not, as the machine is
     names = [s.name for s in es.spaces() if s.name not in machine]
     assert names == ["absent", "best", "openmp", "serial", "oracle", "hidden"]
 
@@ -126,7 +126,7 @@ def test_a_space_that_is_not_installed(default):
         es.default_space()
     assert str(error.value) == (
         "EXECSPACE_DEFAULT=serail: Space 'serail' is not installed; installed spaces: 'cuda', "
-        "'opencl', 'openmp', 'oracle', 'serial'. Did you mean 'serial'?"
+        "'hip', 'opencl', 'openmp', 'oracle', 'serial'. Did you mean 'serial'?"
     )
 
 

@@ -137,7 +137,7 @@ def build_hip(tmp_path_factory):
         width = re.search(r"ES_ITEM\(x\) & (31|63)\)", source)
         targets = [
             target
-            for target, most in (("gfx90a", "63"), ("gfx942", "63"), ("gfx1100", "31"))
+            for target, most in (("gfx942", "63"), ("gfx1100", "31"))
             if width is None or width[1] == most
         ]
         found = []

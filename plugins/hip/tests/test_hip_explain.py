@@ -88,7 +88,8 @@ LAUNCHES = {
 @pytest.mark.parametrize("case", LAUNCHES)
 def test_kernels_fit_the_hardware(target, case):
     arguments, options = LAUNCHES[case]
-    found = es.explain(*arguments, **options, target=target)
+    check_arguments(planned(target, arguments, options), target)
+    found = es.explain(*arguments, **options, target=target)  # from the cache on disk
     kind = TARGETS[target]
     assert found.space == target and found.figures
     for name, figures in found.figures.items():
@@ -104,11 +105,9 @@ def test_kernels_fit_the_hardware(target, case):
         assert f"{expected.waves} of {expected.most} wavefronts of a " in line and target in line
 
 
-@pytest.mark.parametrize("case", LAUNCHES)
-def test_arguments_lie_where_they_are_packed(target, case):
-    """The driver takes each from an address of its own, the struct of numbers first."""
-    arguments, options = LAUNCHES[case]
-    plan = planned(target, arguments, options)
+def check_arguments(plan, target):
+    """They lie where they are packed: the driver takes each from an address of its own, the struct
+    of numbers first."""
     entry = plan.text.entry
     code = read_code_object(plan.code)
     assert set(code.kernels) == set(entry.kernels)
