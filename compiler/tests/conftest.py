@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import warnings
+from functools import partial
 
 import pytest
 
@@ -124,7 +125,7 @@ def build_cuda():
 def build_hip(tmp_path_factory):
     """``build_hip(source)`` compiles with clang, which needs no GPU: names of the kernels.
 
-    Machine code for AMD GPUs, in which no registers are spilled. ROCm's library of mathematical
+    Machine code for AMD GPUs, without ``spills=True`` free of spilled registers. ROCm's library of mathematical
     functions is not linked: calls of those stay open. Text with teams is for waves of one width.
     """
     names = (f"clang++-{n}" for n in range(30, 17, -1))
@@ -133,7 +134,7 @@ def build_hip(tmp_path_factory):
         pytest.skip("no clang++-18 or newer is installed: apt install clang-19")
     folder = tmp_path_factory.mktemp("hip")
 
-    def run(source):
+    def run(source, spills=False):
         width = re.search(r"ES_ITEM\(x\) & (31|63)\)", source)
         targets = [
             target
@@ -153,8 +154,8 @@ def build_hip(tmp_path_factory):
                 pytest.fail(f"{target}: {done.stderr}\n{source}")
             text = listing.read_text()
             names = re.findall(r"^\s*\.amdhsa_kernel (\w+)", text, re.MULTILINE)
-            spills = re.findall(r"\.[sv]gpr_spill_count: +(\d+)", text)
-            assert spills == ["0"] * 2 * len(names), f"{target}: {spills}\n{source}"
+            counts = re.findall(r"\.[sv]gpr_spill_count: +(\d+)", text)
+            assert spills or counts == ["0"] * 2 * len(names), f"{target}: {counts}\n{source}"
             found.append(set(names))
         assert all(names == found[0] for names in found)
         return found[0]
@@ -173,4 +174,6 @@ def dialect(request):
 @pytest.fixture
 def build(request, dialect):
     """``build(source)`` compiles text in `dialect`: names of the kernels."""
-    return request.getfixturevalue(f"build_{dialect.name}")
+    found = request.getfixturevalue(f"build_{dialect.name}")
+    # The kernels of these tests have hundreds of Views, whose addresses take all scalar registers.
+    return partial(found, spills=True) if dialect.name == "hip" else found
