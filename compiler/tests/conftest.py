@@ -125,8 +125,8 @@ def build_cuda():
 def build_hip(tmp_path_factory):
     """``build_hip(source)`` compiles with clang, which needs no GPU: names of the kernels.
 
-    Machine code for AMD GPUs, without ``spills=True`` free of spilled registers. ROCm's library of mathematical
-    functions is not linked: calls of those stay open. Text with teams is for waves of one width.
+    Machine code for AMD GPUs, without ``spills=True`` free of spilled registers. ROCm's library of
+    mathematical functions is not linked: its calls stay open. Text with teams is for one width.
     """
     names = (f"clang++-{n}" for n in range(30, 17, -1))
     clang = next((found for name in names if (found := shutil.which(name))), None)
