@@ -18,10 +18,10 @@ from execspace import Kernel, LaunchSpec, TeamSizes, ViewType, profiling
 from execspace.reducer import flattened
 from execspace_compiler.assertions import failure
 from execspace_compiler.packing import ranges_of
-from execspace_compiler.pipeline import Lowered, lower_kernel, refuse_whole_steps
+from execspace_compiler.pipeline import Lowered
 from execspace_compiler.printers.cfamily.collectives import ROWS, SLOT
 from execspace_compiler.printers.cfamily.lookback import scratch_bytes
-from execspace_compiler.results import check_out, result_maker
+from execspace_compiler.results import result_maker
 
 from .devices import ERRORS, ERRORS_OR_MEMORY, NO_CONTEXT, on_device
 from .interop import after, before
@@ -29,7 +29,7 @@ from .memory import bytes_at
 from .packing import MOST_UNITS, Frame, caller_text, names_used, packer, record_size
 from .program import Program
 from .space import GpuSpace
-from .texts import TextKey, Texts
+from .texts import TextKey, Texts, lowered_for
 
 _GROUP = 256  # threads of a block of reductions and scans
 _BLOCKS_PER_UNIT = 8
@@ -95,10 +95,7 @@ def compile_plan(space: GpuSpace, kernel: Kernel, spec: LaunchSpec) -> GpuPlan:
         If the compiler refuses the generated text: a defect of execspace.
     """
     started = time.perf_counter()
-    lowered = lower_kernel(kernel, spec)
-    refuse_whole_steps(lowered, space.title)
-    if lowered.reduction is not None:
-        check_out(kernel.name, spec, lowered.reduction.result)
+    lowered = lowered_for(space, kernel, spec)
     launch = _Launch(space, lowered)
     if profiling.TOOLS:
         seconds = time.perf_counter() - started

@@ -13,11 +13,9 @@ from typing import Any
 
 from execspace import HOST, Kernel, LaunchSpec, MemorySpace, SpaceUnavailableError, TeamSizes
 from execspace_compiler.devices import DeviceText
-from execspace_compiler.pipeline import lower_kernel, refuse_whole_steps
-from execspace_compiler.results import check_out
 
 from .compiling import binary
-from .texts import Texts, TextSpace
+from .texts import Texts, TextSpace, lowered_for
 
 Figures = dict[str, dict[str, int]]
 
@@ -46,10 +44,7 @@ class TargetSpace(TextSpace):
         BackendCompileError
             If the compiler refuses the generated text, or does not know the target.
         """
-        lowered = lower_kernel(kernel, spec)
-        refuse_whole_steps(lowered, self.title)
-        if lowered.reduction is not None:
-            check_out(kernel.name, spec, lowered.reduction.result)
+        lowered = lowered_for(self, kernel, spec)
         texts = Texts(self, lowered)
         text = texts.text(texts.usual_key)
         code = binary(text, self.compiler, self.arch, self.short).code

@@ -10,15 +10,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from execspace import Capabilities, ExecutionSpace, TeamLimits
+from execspace import Capabilities, ExecutionSpace, Kernel, LaunchSpec, TeamLimits
 from execspace.tiles import fitted_tile, table_of
 from execspace_compiler.blocks import USUAL_THREADS, Geometry, Limits, blocks_of, tile_chooser
 from execspace_compiler.device_team import DeviceTeam
 from execspace_compiler.devices import DeviceText, device_text
 from execspace_compiler.linear import linear_body
 from execspace_compiler.overlap import reads_after_writing, written_pairs
-from execspace_compiler.pipeline import Lowered
+from execspace_compiler.pipeline import Lowered, lower_kernel, refuse_whole_steps
 from execspace_compiler.printers.cfamily.dialects import Dialect
+from execspace_compiler.results import check_out
 from execspace_compiler.telling import tell_device_teams, tell_threads
 
 from .compiling import Compiler
@@ -92,6 +93,21 @@ class TextSpace(ExecutionSpace):
         self, rank: int, iterate: str, extents: Sequence[int], access: str = "stencil"
     ) -> tuple[int, ...] | None:
         return fitted_tile(table_of(self), rank, iterate, extents, access)
+
+
+def lowered_for(space: TextSpace, kernel: Kernel, spec: LaunchSpec) -> Lowered:
+    """A kernel as a launch on a GPU needs it.
+
+    Raises
+    ------
+    KernelSyntaxError, KernelTypeError
+        For faults in the kernel.
+    """
+    lowered = lower_kernel(kernel, spec)
+    refuse_whole_steps(lowered, space.title)
+    if lowered.reduction is not None:
+        check_out(kernel.name, spec, lowered.reduction.result)
+    return lowered
 
 
 class Texts:
