@@ -29,10 +29,10 @@ class Recorder(es.profiling.Tool):
     def __init__(self):
         self.kernels, self.copies = [], []
 
-    def on_kernel_begin(self, pattern, name, space, launch):
-        self.kernels.append((pattern, name, space))
+    def on_kernel_begin(self, pattern, label, space):
+        self.kernels.append((pattern, label, space))
 
-    def on_copy(self, destination, source, nbytes):
+    def on_copy_begin(self, destination, source, nbytes):
         self.copies.append((destination, source))
 
 

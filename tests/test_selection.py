@@ -93,7 +93,7 @@ def test_a_launch_runs_where_use_space_says(fresh_selection):
     launches = []
 
     class Tool(es.profiling.Tool):
-        def on_kernel_begin(self, pattern, name, space, launch):
+        def on_kernel_begin(self, space):
             launches.append(space)
 
     tool = es.profiling.attach(Tool())

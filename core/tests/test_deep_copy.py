@@ -169,7 +169,12 @@ def test_every_copy_is_announced(events):
     events.clear()
     es.deep_copy(B, A)
     es.deep_copy(A, 0)
-    assert events == [("on_copy", ("B@host", "A@host", 32)), ("on_copy", ("A@host", "number", 16))]
+    assert events == [
+        ("on_copy_begin", ("B@host", "A@host", 32, "", 0)),
+        ("on_copy_end", ()),
+        ("on_copy_begin", ("A@host", "number", 16, "", 0)),
+        ("on_copy_end", ()),
+    ]
 
 
 def test_whether_views_may_overlap():

@@ -15,7 +15,7 @@ def copies(events):
     """Labels of the copies since the last call, as (destination, source) memory spaces."""
 
     def since():
-        seen = [a[:2] for name, a in events if name == "on_copy"]
+        seen = [a[:2] for name, a in events if name == "on_copy_begin"]
         events.clear()
         return [tuple(place.rpartition("@")[2] for place in pair) for pair in seen]
 

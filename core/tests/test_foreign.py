@@ -312,7 +312,7 @@ def test_tools_see_the_label_that_the_plan_gets(announce, events):
     space = es.space("gpu")
     everything(space, label="step 1")
     everything(space)
-    begun = [args[1] for name, args in events if name == "on_kernel_begin"]
+    begun = [args[2] for name, args in events if name == "on_kernel_begin"]
     assert begun == space.labels
     assert begun[:4] == ["step 1", "step 1", "step 1", "fill"]
 

@@ -39,7 +39,7 @@ def moved(events):
     def count():
         seen = names(events)
         events.clear()
-        return seen.count("on_allocate"), seen.count("on_copy")
+        return seen.count("on_allocate"), seen.count("on_copy_begin")
 
     return count
 
@@ -394,8 +394,10 @@ def test_every_allocation_and_every_copy_is_announced(events, device):
     events.clear()
     D = es.create_mirror_view_and_copy(device, A)
     assert events == [
-        ("on_allocate", ("device", "A", 16)), ("on_copy", ("A@device", "A@host", 16)),
-    ]  # fmt: skip
+        ("on_allocate", ("device", "A", 16)),
+        ("on_copy_begin", ("A@device", "A@host", 16, "", 0)),
+        ("on_copy_end", ()),
+    ]
     events.clear()
     del D
     gc.collect()

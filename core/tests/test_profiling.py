@@ -1,6 +1,11 @@
 """Profiling tools: told what runs, in order, and never able to break it."""
 
 import gc
+import inspect
+import itertools
+import re
+import threading
+from pathlib import Path
 
 import pytest
 
@@ -13,18 +18,58 @@ def test_events_of_a_program_in_order(plain, events):
         x = es.View(2, es.float32, label="x")
         es.parallel_for(2, lambda i, x: None, x, label="FILL")
         es.parallel_reduce(2, lambda i, x: 1, x)
+        es.deep_copy(x, 1.0, instance=plain)
+        plain.fence("last")
     del x
     gc.collect()
-    (_, (*_, first)), (_, (*_, second)) = events[1], events[3]
-    assert second == first + 1
+    name = "<lambda>"
     assert events == [
         ("on_allocate", ("host", "x", 8)),
-        ("on_kernel_begin", ("parallel_for", "FILL", "plain", first)),
-        ("on_kernel_end", (first,)),
-        ("on_kernel_begin", ("parallel_reduce", "<lambda>", "plain", second)),
-        ("on_kernel_end", (second,)),
+        ("on_kernel_begin", ("parallel_for", name, "FILL", "plain", 0)),
+        ("on_kernel_end", ()),
+        ("on_kernel_begin", ("parallel_reduce", name, name, "plain", 0)),
+        ("on_kernel_end", ()),
+        ("on_copy_begin", ("x@host", "number", 8, "plain", 0)),
+        ("on_fence_begin", ("plain", 0, "deep_copy")),  # memory of the host is written by the host
+        ("on_fence_end", ()),
+        ("on_copy_end", ()),
+        ("on_fence_begin", ("plain", 0, "last")),
+        ("on_fence_end", ()),
         ("on_free", ("host", "x", 8)),
     ]
+
+
+def test_an_end_has_the_number_of_its_beginning(plain):
+    seen = []
+
+    class Recorder(profiling.Tool):
+        def on_any(self, event, arguments):
+            seen.append((event, arguments.get("id")))
+
+    with es.profile(Recorder()):
+        for _ in range(2):
+            es.parallel_for(es.RangePolicy(1, space=plain), lambda i: None)
+        es.View(1)
+    (_, a), (_, b), (_, c), (_, d), (_, e), (_, f) = seen
+    assert a == b
+    assert c == d
+    assert e == f
+    assert a < c < e
+
+
+def test_a_policy_is_told_as_an_object(plain):
+    seen = []
+
+    class Policies(profiling.Tool):
+        def on_kernel_begin(self, policy):
+            seen.append(policy)
+
+    square = es.MDRangePolicy((2, 3), space=plain)
+    with es.profile(Policies()), es.use_space(plain):
+        es.parallel_for(3, lambda i: None)
+        es.parallel_for(square, lambda i, j: None)
+    assert repr(seen[0]) == "RangePolicy(0, 3)"
+    assert seen[1] is square
 
 
 def test_a_launch_that_raises_still_ends(plain, events):
@@ -34,6 +79,9 @@ def test_a_launch_that_raises_still_ends(plain, events):
     with pytest.raises(ZeroDivisionError):
         es.parallel_for(es.RangePolicy(1, space=plain), body)
     assert [name for name, _ in events] == ["on_kernel_begin", "on_kernel_end"]
+
+
+# -- tools ----------------------------------------------------------------------------------------
 
 
 def test_a_detached_tool_hears_nothing(events):
@@ -50,6 +98,8 @@ def test_attach_returns_the_tool():
     try:
         assert profiling.attach(tool) is tool
         assert tool in profiling.TOOLS
+        with pytest.raises(es.ToolError, match="'Tool' is attached already"):
+            profiling.attach(tool)
     finally:
         profiling.detach(tool)
     assert tool not in profiling.TOOLS
@@ -57,7 +107,7 @@ def test_attach_returns_the_tool():
 
 def test_a_tool_that_raises_is_dropped_with_one_warning(plain, events):
     class Broken(profiling.Tool):
-        def on_kernel_begin(self, pattern, name, space, launch):
+        def on_kernel_begin(self, name):
             raise ValueError("no disk left")
 
     broken = profiling.attach(Broken())
@@ -76,14 +126,314 @@ def test_a_tool_that_raises_is_dropped_with_one_warning(plain, events):
     assert [name for name, _ in events].count("on_kernel_end") == 3  # and so did the other tool
 
 
-def test_a_tool_may_implement_some_events_only():
-    class Counter(profiling.Tool):
+def test_a_tool_takes_the_events_and_arguments_that_it_wants():
+    class Counter:  # no base is needed
         allocated = 0
 
-        def on_allocate(self, space, label, nbytes):
+        def on_allocate(self, nbytes):
             self.allocated += nbytes
 
     counter = profiling.attach(Counter())
     es.View(4)
     profiling.detach(counter)
     assert counter.allocated == 32
+
+
+def test_events_and_arguments_that_do_not_exist_are_refused():
+    class Misspelt(profiling.Tool):
+        def on_kernel_bgin(self):
+            raise AssertionError("never called")
+
+    class Curious(profiling.Tool):
+        def on_allocate(self, nbytes, colour):
+            raise AssertionError("never called")
+
+    with pytest.raises(es.ToolError, match="'on_kernel_bgin', which is no event; events: on_ker"):
+        profiling.attach(Misspelt())
+    with pytest.raises(es.ToolError, match=r"arguments that its event does not have: .*colour"):
+        profiling.attach(Curious())
+    assert not profiling.TOOLS
+
+
+def test_tools_hear_of_an_event_in_the_order_in_which_they_came():
+    heard = []
+
+    def tool(name):
+        class One(profiling.Tool):
+            def on_event(self):
+                heard.append(name)
+
+        return One()
+
+    first, second, third = map(profiling.attach, map(tool, "abc"))
+    profiling.mark_event("now")
+    profiling.detach(second)
+    profiling.mark_event("now")
+    profiling.detach(first)
+    profiling.detach(third)
+    assert heard == ["a", "b", "c", "a", "c"]
+
+
+def test_the_documents_list_all_events_with_their_arguments():
+    text = (Path(__file__).parents[2] / "docs" / "plugins.md").read_text()
+    listed = dict(re.findall(r"`(on_\w+)\(([^)]*)\)`", text))
+    for name, spec in vars(profiling.ToolSpecs).items():
+        if name.startswith("on_"):
+            _, *names = inspect.signature(spec).parameters
+            assert listed[name].split(", ") == names
+
+
+# -- regions --------------------------------------------------------------------------------------
+
+
+def test_regions_are_nested_and_belong_to_a_thread(events):
+    inside = []
+
+    @profiling.region("solve")
+    def solve():
+        with profiling.region("step"):
+            other = threading.Thread(target=lambda: inside.append(profiling.current_regions()))
+            other.start()
+            other.join()
+            inside.append(profiling.current_regions())
+            profiling.mark_event("half")
+
+    solve()
+    assert inside == [(), ("solve", "step")]
+    assert profiling.current_regions() == ()
+    assert events == [
+        ("on_region_push", ("solve",)),
+        ("on_region_push", ("step",)),
+        ("on_event", ("half",)),
+        ("on_region_pop", ("step",)),
+        ("on_region_pop", ("solve",)),
+    ]
+
+
+def test_a_region_that_nobody_entered_cannot_be_left():
+    with pytest.raises(es.ToolError, match="without a region; call push_region"):
+        profiling.pop_region()
+    with pytest.raises(es.ToolError, match=r"push_region\(3\); expected the name"):
+        profiling.push_region(3)
+
+
+# -- times of devices -----------------------------------------------------------------------------
+
+
+class Times(profiling.Tool):
+    device_times = True
+
+    def __init__(self):
+        self.begun, self.times = {}, {}
+
+    def on_kernel_begin(self, label, queue, id):
+        self.begun[id] = label, queue
+
+    def on_device_time(self, id, start, end):
+        self.times[self.begun[id]] = start, end
+
+
+class Clocked:
+    """A queue whose clock the test turns: what is marked at `now` is passed when `done` says so."""
+
+    def __init__(self):
+        self.now, self.done = 100.0, 0.0
+
+    def mark(self):
+        return self.now
+
+    def time_of(self, mark):
+        return mark if mark <= self.done else None
+
+
+_spaces = itertools.count()
+
+
+def make_clocked(plain, name=None):
+    name = name or f"clocked{next(_spaces)}"
+
+    class ClockedSpace(Clocked, type(plain)):
+        capabilities = es.Capabilities(asynchronous=True)
+
+        def __init__(self):
+            Clocked.__init__(self)
+            type(plain).__init__(self, name)
+
+        def compile(self, kernel, spec):
+            plan = super().compile(kernel, spec)
+            inner = plan.launch
+
+            def launch(bounds, args):
+                self.now += 2.0  # that is how long all kernels take
+                return inner(bounds, args)
+
+            plan.launch = launch
+            return plan
+
+        def fence(self, label=""):
+            super().fence(label)
+            self.done = self.now
+
+    return ClockedSpace()
+
+
+def nothing(i):
+    pass
+
+
+def test_a_space_without_a_queue_gives_the_times_of_the_call(plain):
+    with es.profile(Times()) as found:
+        es.parallel_for(es.RangePolicy(3, space=plain), nothing, label="here")
+    ((start, end),) = found["Times"].times.values()
+    assert 0 < start < end
+
+
+def test_times_of_a_device_are_told_when_its_queue_has_passed_them(plain):
+    clocked = make_clocked(plain)
+    policy = es.RangePolicy(1, space=clocked)
+    tool = profiling.attach(Times())
+    try:
+        es.parallel_for(policy, nothing, label="a")
+        es.parallel_for(policy, nothing, label="b")
+        assert tool.times == {}
+        clocked.done = 102.5  # the first is done; the next launch asks
+        es.parallel_for(policy, nothing, label="c")
+        assert tool.times == {("a", 0): (100.0, 102.0)}
+        assert clocked.fences == []  # nothing was waited for
+        clocked.fence()
+    finally:
+        profiling.detach(tool)
+    assert tool.times == {
+        ("a", 0): (100.0, 102.0), ("b", 0): (102.0, 104.0), ("c", 0): (104.0, 106.0),
+    }  # fmt: skip
+
+
+def test_the_end_of_profile_waits_for_times(plain):
+    clocked = make_clocked(plain)
+    with es.profile(Times()) as found:
+        es.parallel_for(es.RangePolicy(1, space=clocked), nothing, label="a")
+    assert len(clocked.fences) == 1
+    assert found["Times"].times == {("a", 0): (100.0, 102.0)}
+
+
+def test_tools_that_want_no_times_cost_no_marks(plain):
+    clocked = make_clocked(plain)
+    clocked.mark = None  # calling it would raise
+    with es.profile(profiling.Tool()):
+        es.parallel_for(es.RangePolicy(1, space=clocked), nothing)
+    assert clocked.fences == []
+
+
+def test_queues_are_told_apart_and_may_overlap(plain):
+    first, second = make_clocked(plain, "two"), make_clocked(plain, "two")
+    with es.profile(Times()) as found:
+        for space in (first, second):
+            es.parallel_for(es.RangePolicy(1, space=space), nothing, label="a")
+    assert found["Times"].times == {("a", 0): (100.0, 102.0), ("a", 1): (100.0, 102.0)}
+
+
+def test_a_device_that_cannot_tell_does_not_break_the_program(plain):
+    clocked = make_clocked(plain)
+
+    def time_of(mark):
+        raise RuntimeError("the device fell off the bus")
+
+    clocked.time_of = time_of
+    with (
+        pytest.warns(UserWarning, match="'clocked.*' cannot tell the times of its work.*fell off"),
+        es.profile(Times()) as found,
+    ):
+        es.parallel_for(es.RangePolicy(1, space=clocked), nothing)
+    assert found["Times"].times == {}
+
+
+# -- choosing tools -------------------------------------------------------------------------------
+
+
+class Summing(profiling.Tool):
+    def __init__(self, path="sum.txt", depth=3, exact=False):
+        self.options = path, depth, exact
+
+    def report(self):
+        return f"sum in {self.options[0]}\n"
+
+
+@pytest.fixture
+def tools(monkeypatch):
+    entries = {"summing": es.ToolEntry("summing", Summing), "plain": es.ToolEntry("plain", Tool)}
+    monkeypatch.setattr("execspace.plugins.tool_entries", lambda: entries)
+
+
+class Tool(profiling.Tool):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("choice", "options"),
+    [
+        ("summing", ("sum.txt", 3, False)),
+        ("summing:out.txt", ("out.txt", 3, False)),
+        (r"summing:C:\out.txt:depth=5", (r"C:\out.txt", 5, False)),
+        ("summing:exact=1:depth=4", ("sum.txt", 4, True)),
+    ],
+)
+def test_options_follow_the_name_of_a_tool(tools, choice, options):
+    with es.profile(choice) as found:
+        assert found["summing"].options == options
+
+
+def test_all_tools_report_in_turn(tools):
+    with es.profile("plain", Summing("other.txt"), "summing") as found:
+        pass
+    assert str(found) == "sum in other.txt\n\nsum in sum.txt"
+
+
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        ("sumning", "'sumning' is no profiling tool; installed tools: plain, summing. Did you me"),
+        ("summing:width=3", "'summing' has no option 'width'; options: path, depth, exact"),
+        ("summing:depth=deep", "'summing': option depth='deep'; expected a number"),
+        ("summing:exact=maybe", "'summing': option exact='maybe'; expected 1 or 0"),
+        ("plain:3", "'plain' has no option '3'; options: none"),
+        (3, "3 is no profiling tool; expected the name"),
+    ],
+)
+def test_a_choice_that_makes_no_sense_is_explained(tools, choice, message):
+    with pytest.raises(es.ToolError, match=re.escape(message)), es.profile(choice):
+        raise AssertionError("never reached")
+
+
+def test_the_same_tool_twice_is_refused(tools):
+    with (
+        pytest.raises(es.ToolError, match="given twice"),
+        es.profile("summing", "summing"),
+    ):
+        raise AssertionError("never reached")
+
+
+def test_a_tool_that_cannot_finish_is_named(tools):
+    class Full(profiling.Tool):
+        def finish(self):
+            raise OSError("disk is full")
+
+    with (
+        pytest.warns(UserWarning, match="'Full' raised in finish: OSError: disk"),
+        es.profile(Full()),
+    ):
+        pass
+
+
+def test_a_tool_that_was_dropped_is_not_asked_to_finish():
+    finished = []
+
+    class Broken(profiling.Tool):
+        def on_event(self):
+            raise ValueError
+
+        def finish(self):
+            finished.append(self)
+
+    with pytest.warns(UserWarning, match="was detached"), es.profile(Broken()):
+        profiling.mark_event("now")
+    assert finished == []

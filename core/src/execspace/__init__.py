@@ -116,6 +116,7 @@ from .errors import (
     SpaceAccessError,
     SpaceError,
     SpaceUnavailableError,
+    ToolError,
     UnknownSpaceError,
     ViewError,
     ViewIndexError,
@@ -140,6 +141,7 @@ from .mirrors import (
 from .parallel import fence, parallel_for
 from .parallel_reduce import parallel_reduce, parallel_scan
 from .policy import MDRangePolicy, RangePolicy
+from .profiling import profile
 from .random import (
     philox4x32,
     random_integer,
@@ -171,6 +173,7 @@ from .space import (
     TakesLabels,
     TeamLimits,
     TeamSizes,
+    TimesWork,
     ToolEntry,
     WrapsArrays,
 )
@@ -190,6 +193,7 @@ from .teams import (
 from .tiles import TileTable, default_tile
 from .uniquetoken import UniqueToken
 from .view import ALL, View, subview
+from .work import Work
 
 __version__ = "0.1.0"
 
@@ -274,7 +278,9 @@ __all__ = [
     "ThreadVectorMDRange",
     "ThreadVectorRange",
     "TileTable",
+    "TimesWork",
     "ToolEntry",
+    "ToolError",
     "UniqueToken",
     "UnknownSpaceError",
     "ValLocScalar",
@@ -282,6 +288,7 @@ __all__ = [
     "ViewError",
     "ViewIndexError",
     "ViewType",
+    "Work",
     "WrapsArrays",
     "argsort",
     "atomic_add",
@@ -364,6 +371,7 @@ __all__ = [
     "parallel_scan",
     "philox4x32",
     "printf",
+    "profile",
     "profiling",
     "random_integer",
     "random_normal",
@@ -388,4 +396,4 @@ __all__ = [
     "upper_bound",
     "use_space",
     "view_of",
-]  # fmt: skip
+]

@@ -14,6 +14,7 @@ from .errors import SpaceAccessError, SpaceError, ViewError
 from .interop import view_of
 from .memory import ArrayInterface
 from .parallel import fence
+from .profiling.launches import copy_events
 from .selection import note
 from .space import ExecutionSpace
 from .view import View
@@ -71,10 +72,12 @@ def _fill(target: View, value: Any, instance: ExecutionSpace | None) -> None:
     kind = number.dtype if isinstance(number, np.generic) else type(number)
     _check_kind(kind, target)
     _check_instance(instance, target, target)
-    if profiling.TOOLS:
-        profiling.emit("on_copy", _where(target), "number", target.nbytes)
     try:
-        target.memory_space.fill(target, number, instance)
+        if profiling.TOOLS:
+            with copy_events(_where(target), "number", target.nbytes, instance):
+                target.memory_space.fill(target, number, instance)
+        else:
+            target.memory_space.fill(target, number, instance)
     except OverflowError as error:
         raise ViewError(
             f"deep_copy: {value!r} does not fit into View '{target.label}' of dtype "
@@ -188,5 +191,7 @@ def _copy(target: View, source: View, instance: ExecutionSpace | None) -> None:
                 f"copy through a third View."
             )
     if profiling.TOOLS:
-        profiling.emit("on_copy", _where(target), _where(source), target.nbytes)
-    mover.copy(target, source, instance)
+        with copy_events(_where(target), _where(source), target.nbytes, instance):
+            mover.copy(target, source, instance)
+    else:
+        mover.copy(target, source, instance)

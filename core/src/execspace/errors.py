@@ -59,6 +59,10 @@ class PluginError(ExecspaceError):
     """A plugin could not be loaded or broke the plugin contract."""
 
 
+class ToolError(PluginError):
+    """A profiling tool cannot be had, or a region is left that nobody entered."""
+
+
 class PluginWarning(UserWarning):
     """A plugin was left out; the program goes on without it."""
 

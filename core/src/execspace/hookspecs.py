@@ -75,14 +75,14 @@ def execspace_register_tiles() -> Iterable[TileTable]:  # type: ignore[empty-bod
 
 @hookspec
 def execspace_register_tools() -> Iterable[ToolEntry]:  # type: ignore[empty-body]
-    """Announce profiling tools, which users choose with EXECSPACE_TOOLS.
+    """Announce profiling tools, which users choose with EXECSPACE_TOOLS or `profile`.
 
     Examples
     --------
     >>> import execspace as es
     >>> class Counter(es.profiling.Tool):
     ...     launches = 0
-    ...     def on_kernel_begin(self, pattern, name, space, launch):
+    ...     def on_kernel_begin(self):
     ...         self.launches += 1
     >>> @es.hookimpl
     ... def execspace_register_tools():

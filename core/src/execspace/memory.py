@@ -151,15 +151,16 @@ class _Ledger:
         )
         with self._lock:
             self._live[key] = (space, nbytes, label)
-        weakref.finalize(allocation, self._drop, key, space, label, nbytes).atexit = False
+        number = profiling.new_id()
+        weakref.finalize(allocation, self._drop, key, space, label, nbytes, number).atexit = False
         if profiling.TOOLS:
-            profiling.emit("on_allocate", space, label, nbytes)
+            profiling.emit("on_allocate", space, label, nbytes, number)
 
-    def _drop(self, key: int, space: str, label: str, nbytes: int) -> None:
+    def _drop(self, key: int, space: str, label: str, nbytes: int, number: int) -> None:
         with self._lock:
             self._live.pop(key, None)
         if profiling.TOOLS:
-            profiling.emit("on_free", space, label, nbytes)
+            profiling.emit("on_free", space, label, nbytes, number)
 
     def live(self) -> list[tuple[str, int, str]]:
         with self._lock:

@@ -25,6 +25,7 @@ from .errors import DTypeError, LaunchError, PolicyError, SpaceAccessError
 from .interop import view_of
 from .kernel import Kernel, kernel_of
 from .policy import MDRangePolicy, Policy, RangePolicy
+from .profiling.launches import run_kernel
 from .reducer import Reducer, reducer_captures
 from .space import ExecutionSpace, LaunchSpec, policy_spec
 from .teams import Nested, TeamPolicy, check_teams, run_nested
@@ -112,8 +113,9 @@ def parallel_for(
         plan = prepare("for", policy_key, target, scope, args)
         target.plans[key] = plan
     if profiling.TOOLS:
-        with profiling.kernel_events("parallel_for", label or target.name, plan.space.name):
-            launch_as(plan, label or target.name)(bounds, args)
+        call = launch_as(plan, label or target.name)
+        shown = RangePolicy(policy) if type(policy) is int else policy
+        run_kernel("parallel_for", target.name, label, shown, plan, call, bounds, args)
         return None
     try:
         if label is None:
@@ -133,8 +135,6 @@ def launch_as(plan: Any, label: str) -> Callable[..., Any]:
 def fence(label: str = "") -> None:
     """Wait until all work on all started spaces is done. Blocks."""
     for space in selection.started():
-        if profiling.TOOLS:
-            profiling.emit("on_fence", space.name, label)
         space.fence(label)
 
 

@@ -20,6 +20,7 @@ from .parallel import (
     prepare,
 )
 from .policy import MDRangePolicy, Policy, RangePolicy
+from .profiling.launches import run_kernel
 from .reducer import Reducer, as_reducer, reducer_key
 from .teams import Nested, TeamPolicy, run_nested
 from .view import View
@@ -204,8 +205,9 @@ def _launch(
         plan = prepare(pattern, policy_key, target, scope, args, join, views)
         target.plans[key] = plan
     if profiling.TOOLS:
-        with profiling.kernel_events(_EVENTS[pattern], label or target.name, plan.space.name):
-            return launch_as(plan, label or target.name)(bounds, args)
+        call = launch_as(plan, label or target.name)
+        shown = RangePolicy(policy) if type(policy) is int else policy
+        return run_kernel(_EVENTS[pattern], target.name, label, shown, plan, call, bounds, args)
     try:
         return (plan.launch if label is None else launch_as(plan, label))(bounds, args)
     except OverflowError as error:

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import pluggy
 
-from . import config, hookspecs, probing, profiling
-from .errors import PluginError, PluginWarning
+from . import config, hookspecs, probing
+from .errors import PluginError, PluginWarning, ToolError
 from .probing import described, probe
+from .profiling import runs
 from .space import API_VERSION, HealthCheck, ReducerEntry, SpaceEntry, ToolEntry
 from .tiles import RESERVED, TileTable
 
@@ -335,30 +336,27 @@ def registry() -> Registry:
     if _registry is None:
         with _lock:
             if _registry is None:
-                found = load()
-                _attach_tools(found)  # if that raises, it does so at every use
-                _registry = found
+                _registry = load()
+                try:
+                    _attach_tools()
+                except BaseException:
+                    _registry = None  # so that it raises at every use
+                    raise
     return _registry
 
 
-_attached: list[profiling.Tool] = []
-
-
-def _attach_tools(found: Registry) -> None:
-    tools = []
-    for name in config.get_list("TOOLS") or []:
-        entry = found.tools.get(name)
-        if entry is None:
-            known = ", ".join(sorted(found.tools)) or "none"
-            raise PluginError(f"EXECSPACE_TOOLS names '{name}'; installed tools: {known}.")
+def _attach_tools() -> None:
+    chosen = config.get_list("TOOLS")
+    if chosen:
         try:
-            tools.append(entry.factory())
-        except Exception as failure:
-            raise PluginError(
-                f"EXECSPACE_TOOLS: tool '{name}' failed to start: {type(failure).__name__}: "
-                f"{failure}"
-            ) from failure
-    _attached.extend(profiling.attach(tool) for tool in tools)
+            runs.start_for_process(chosen)
+        except ToolError as error:
+            raise ToolError(f"EXECSPACE_TOOLS: {error}") from error.__cause__
+
+
+def tool_entries() -> dict[str, ToolEntry]:
+    """Profiling tools that plugins have announced, by name."""
+    return registry().tools
 
 
 def forget() -> None:
@@ -367,5 +365,4 @@ def forget() -> None:
     with _lock:
         _registry = None
         probing.forget()
-        while _attached:
-            profiling.detach(_attached.pop())
+        runs.drop_for_process()

@@ -288,6 +288,11 @@ def note(space: ExecutionSpace) -> None:
         _working.add(space)
 
 
+def made(name: str) -> ExecutionSpace | None:
+    """The space of that name, if the process has made it."""
+    return _made.get(name)
+
+
 def started() -> list[ExecutionSpace]:
     """Spaces that this process has started, and instances that were given work."""
     with _working_lock:

@@ -201,7 +201,7 @@ def _order(keys: View, descending: bool, out: View, space: ExecutionSpace) -> No
 def _library_call(name: str, space: ExecutionSpace) -> Iterator[None]:
     """Tell profiling tools of work that a library does in place of kernels."""
     if profiling.TOOLS:
-        with profiling.kernel_events("library", name, space.name):
+        with profiling.kernel_events("library", name, space):
             yield
     else:
         yield

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from .argtypes import ArgType, ViewType
 from .memory import MemorySpace
+from .profiling.launches import reported_fence
 from .tiles import NO_TILES, TileTable, by_dimension, table_of
 
 if TYPE_CHECKING:
@@ -271,6 +272,12 @@ class ExecutionSpace(ABC):
         """Number of work items that can run at the same time; should."""
         return 1
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        fence = vars(cls).get("fence")
+        if fence is not None and not getattr(fence, "__isabstractmethod__", False):
+            cls.fence = reported_fence(fence)  # type: ignore[method-assign]
+
     def default_tile(
         self, rank: int, iterate: str, extents: Sequence[int], access: str = "stencil"
     ) -> tuple[int, ...] | None:
@@ -298,6 +305,24 @@ class ReportsThreads(Protocol):
     """A host-parallel space that can say which threading runtime it really uses."""
 
     def threading_runtime(self) -> str: ...
+
+
+@runtime_checkable
+class TimesWork(Protocol):
+    """An asynchronous space that can say when its work really ran, for profiling tools.
+
+    It marks places in its queue and is asked later when the queue passed them. Neither waits.
+    """
+
+    def mark(self) -> Any:
+        """Note a place in this queue, after all that is queued so far."""
+
+    def time_of(self, mark: Any) -> float | None:
+        """When the queue passed a mark, in seconds of `time.perf_counter`; None: it has not yet.
+
+        The difference between two marks of a queue is as exact as the device can tell, also where
+        the clocks of host and device are compared less exactly.
+        """
 
 
 @runtime_checkable
@@ -427,10 +452,21 @@ class ReducerEntry:
 
 @dataclass(frozen=True, slots=True)
 class ToolEntry:
-    """A profiling tool that a plugin adds, chosen by name in EXECSPACE_TOOLS."""
+    """A profiling tool that a plugin adds, chosen by name in EXECSPACE_TOOLS or `es.profile`.
+
+    Attributes
+    ----------
+    name : str
+    factory : callable
+        Makes the tool, see `execspace.profiling.Tool`. Its parameters are the tool's options, which
+        users give after the name, ``name:option=value``; all have defaults, and text is converted
+        to the type of the default. ``name:value`` is for the first of them.
+    summary : str
+        One line for ``execspace run --list``.
+    """
 
     name: str
-    factory: Callable[[], Any]
+    factory: Callable[..., Any]
     summary: str = ""
 
 

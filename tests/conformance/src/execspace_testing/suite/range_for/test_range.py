@@ -243,10 +243,10 @@ class Recorder(es.profiling.Tool):
         self.begun = []
         self.ended = 0
 
-    def on_kernel_begin(self, pattern, name, space, launch):
-        self.begun.append((pattern, name, space))
+    def on_kernel_begin(self, pattern, label, space):
+        self.begun.append((pattern, label, space))
 
-    def on_kernel_end(self, launch):
+    def on_kernel_end(self):
         self.ended += 1
 
 

@@ -1,0 +1,138 @@
+"""Events of what runs on a space: kernels, calls of libraries, graphs, copies and fences.
+
+Only called where a tool is attached; the callers look first.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+from .. import profiling
+from . import timing
+
+if TYPE_CHECKING:
+    from ..space import ExecutionSpace
+
+_lock = threading.Lock()
+_queues: weakref.WeakKeyDictionary[ExecutionSpace, int] = weakref.WeakKeyDictionary()
+_used: dict[str, int] = {}  # name of a space -> the number of its last instance
+_fencing = threading.local()
+
+
+def queue_number(space: ExecutionSpace) -> int:
+    """0 for a space itself; its instances count from 1 on, as they are used first."""
+    found = _queues.get(space)
+    if found is None:
+        with _lock:
+            found = _queues.get(space)
+            if found is None:
+                from ..selection import made  # which imports the contract, and that this package
+
+                itself = made(space.name)
+                firsts = (s for s, n in _queues.items() if s.name == space.name and n == 0)
+                found = 0
+                if (itself or next(firsts, space)) is not space:
+                    found = _used.get(space.name, 0) + 1
+                    _used[space.name] = found
+                _queues[space] = found
+    return found
+
+
+def run_kernel(
+    pattern: str,
+    name: str,
+    label: str | None,
+    policy: Any,
+    plan: Any,
+    call: Callable[..., Any],
+    bounds: tuple[int, ...],
+    args: tuple[Any, ...],
+) -> Any:
+    """Launch a plan by its `call`, and tell the tools of it."""
+    id, space = profiling.new_id(), plan.space
+    work = getattr(plan, "work", None)
+
+    def count() -> Any:
+        return None if work is None else work(bounds, args)
+
+    profiling.emit(
+        "on_kernel_begin", pattern, name, label or name, space.name, queue_number(space), policy,
+        id, count,
+    )  # fmt: skip
+    with _ending("on_kernel_end", id, space):
+        return call(bounds, args)
+
+
+@contextmanager
+def kernel_events(pattern: str, name: str, space: ExecutionSpace) -> Iterator[None]:
+    """Wrap work that is no plan's, such as that of a library, in its begin and end events."""
+    id = profiling.new_id()
+    profiling.emit(
+        "on_kernel_begin", pattern, name, name, space.name, queue_number(space), None, id, _unknown
+    )
+    with _ending("on_kernel_end", id, space):
+        yield
+
+
+def _unknown() -> None:
+    return None
+
+
+@contextmanager
+def graph_events(label: str, space: ExecutionSpace, kernels: int) -> Iterator[None]:
+    """Wrap the launch of a graph, for spaces that have them."""
+    id = profiling.new_id()
+    profiling.emit("on_graph_begin", label, space.name, queue_number(space), kernels, id)
+    with _ending("on_graph_end", id, space):
+        yield
+
+
+@contextmanager
+def copy_events(
+    destination: str, source: str, nbytes: int, instance: ExecutionSpace | None
+) -> Iterator[None]:
+    """Wrap a deep_copy; without an instance it blocks, and its times are those of the call."""
+    id = profiling.new_id()
+    where = ("", 0) if instance is None else (instance.name, queue_number(instance))
+    profiling.emit("on_copy_begin", destination, source, nbytes, *where, id)
+    with _ending("on_copy_end", id, instance):
+        yield
+
+
+@contextmanager
+def _ending(event: str, id: int, space: ExecutionSpace | None) -> Iterator[None]:
+    """Time what runs within, if a tool wants that, and tell that it has ended."""
+    running = timing.begin(space) if profiling.TIMED else None
+    try:
+        yield
+    finally:
+        if running is not None:
+            timing.end(running, id)
+        profiling.emit(event, id)
+        timing.collect()
+
+
+def reported_fence(fence: Callable[..., None]) -> Callable[..., None]:
+    """A space's `fence`, with events around it; one that it calls in turn is part of it."""
+
+    @wraps(fence)
+    def reported(self: ExecutionSpace, label: str = "") -> None:
+        if not profiling.TOOLS or getattr(_fencing, "inside", False):
+            fence(self, label)
+            return
+        id = profiling.new_id()
+        profiling.emit("on_fence_begin", self.name, queue_number(self), label, id)
+        _fencing.inside = True
+        try:
+            fence(self, label)
+        finally:
+            _fencing.inside = False
+            profiling.emit("on_fence_end", id)
+            timing.collect()
+
+    return reported
