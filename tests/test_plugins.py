@@ -390,8 +390,8 @@ def test_no_tool_is_attached_unasked(fake_plugin):
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("countre", "EXECSPACE_TOOLS: 'countre' is no profiling tool; installed tools: broken, counter."),
-        ("broken", "EXECSPACE_TOOLS: Profiling tool 'broken' failed to start: OSError: no trace file"),
+        ("countre", "EXECSPACE_TOOLS: 'countre' is no profiling tool; installed tools: broken, c"),
+        ("broken", "EXECSPACE_TOOLS: Profiling tool 'broken' failed to start: OSError: no trace"),
     ],
 )
 def test_a_tool_that_was_asked_for_and_is_not_there_raises_each_time(

@@ -33,6 +33,7 @@ from .memory import DeviceMemory, ForeignMemory, ManagedMemory, PinnedMemory, St
 from .program import Program
 from .sorting import Sorts
 from .texts import TextSpace
+from .timing import Clock, Mark
 
 _MOST_HELD = 64  # launches of an instance whose Views are held before it is asked what is done
 _MOST_LABELS = 64  # that the report of a fault may name
@@ -73,6 +74,7 @@ class GpuSpace(Sorts, TextSpace):
         self._held: list[Any] = []
         self._done: deque[tuple[Any, list[Any]]] = deque()
         self._seen = -1
+        self._clock: Clock | None = None
         if parent is None:
             self._instances: weakref.WeakSet[GpuSpace] = weakref.WeakSet()
             self._busy: set[GpuSpace] = set()  # instances that hold Views, dropped or not
@@ -144,6 +146,15 @@ class GpuSpace(Sorts, TextSpace):
         """The device in words; may."""
         return name_of(self.number)
 
+    @property
+    def clock(self) -> Clock:
+        """Tells when marks were passed; the device must be current when it is made."""
+        root = self.root
+        with self._lock:
+            if root._clock is None:
+                root._clock = Clock()
+            return root._clock
+
     # -- what core asks for -----------------------------------------------------------------------
 
     @property
@@ -195,6 +206,14 @@ class GpuSpace(Sorts, TextSpace):
         with self._lock:
             self._instances.add(made)
         return made
+
+    def mark(self) -> Mark:
+        with self.current():
+            return self.clock.mark(self.stream_object)
+
+    def time_of(self, mark: Mark) -> float | None:
+        with self.current():
+            return self.clock.time_of(mark)
 
     # -- for the parts of this package ------------------------------------------------------------
 

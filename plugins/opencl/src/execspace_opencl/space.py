@@ -29,6 +29,9 @@ from execspace_compiler.gpu_tiles import gpu_tiles
 from .devices import Found, choose, driver_error
 from .memory import Buffer, BufferMemory, Mover
 from .svm import SharedMemory, has_svm, has_system_svm
+from .timing import Clock, Mark
+
+_TIMED = cl.command_queue_properties.PROFILING_ENABLE
 
 
 class OpenCLSpace(ExecutionSpace):
@@ -63,7 +66,7 @@ class OpenCLSpace(ExecutionSpace):
         shared = SharedMemory(self) if parent is None and has_svm(self.device) else None
         self.shared: SharedMemory | None = shared if parent is None else parent.shared
         self.takes_addresses = self.found.is_cpu and has_system_svm(self.device)
-        self.queue = cl.CommandQueue(self.context, self.device)
+        self.queue = cl.CommandQueue(self.context, self.device, properties=_TIMED)
         self.flat = _is_flat(self.found)
         largest = int(self.device.max_work_group_size)
         self.group = min(256, 1 << (largest.bit_length() - 1)) if self.flat else 1
@@ -144,6 +147,17 @@ class OpenCLSpace(ExecutionSpace):
                 space.queue.finish()
         except cl.Error as error:
             raise driver_error("A fence", self.found, error) from error
+
+    def mark(self) -> Mark:
+        return (self.parent or self).clock.mark(self.queue)
+
+    def time_of(self, mark: Mark) -> float | None:
+        return (self.parent or self).clock.time_of(mark)
+
+    @cached_property
+    def clock(self) -> Clock:
+        """Tells when queues passed marks."""
+        return Clock(self.context, self.device)
 
     def instance(self) -> OpenCLSpace:
         """A queue of its own on the same device; Views of the device are shared."""

@@ -15,13 +15,13 @@ from .memory import (
     alloc_pinned_memory,
     malloc_managed,
 )
-from .stream import Event, ExternalStream, Stream, get_current_stream
+from .stream import Event, ExternalStream, Stream, get_current_stream, get_elapsed_time
 
 __all__ = [
     "Device", "Event", "ExternalStream", "MemoryAsyncPool", "MemoryPointer", "PinnedMemory",
     "Stream", "UnownedMemory", "alloc", "alloc_pinned_memory", "driver", "function",
-    "get_current_stream", "get_hipcc_path", "get_rocm_path", "malloc_managed", "memory", "runtime",
-    "stream",
+    "get_current_stream", "get_elapsed_time", "get_hipcc_path", "get_rocm_path", "malloc_managed",
+    "memory", "runtime", "stream",
 ]  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any, ClassVar
 
 from cupy_backends.cuda.api import runtime
@@ -35,9 +36,14 @@ class Event:
     def record(self, stream: Any = None) -> None:
         given = get_current_stream() if stream is None else stream
         runtime.eventRecord(self.ptr, given.ptr)
+        self.recorded = time.perf_counter()
 
     def synchronize(self) -> None:
         runtime.eventSynchronize(self.ptr)
+
+
+def get_elapsed_time(start_event: Event, end_event: Event) -> float:
+    return 1e3 * (end_event.recorded - start_event.recorded)
 
 
 class _Base:
