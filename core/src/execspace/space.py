@@ -146,8 +146,11 @@ class Plan(Protocol):
     """A kernel compiled for one LaunchSpec.
 
     For `explain` it may have `spec`, `source` (the generated text), `figures` (name of each
-    compiled function -> what is known of it, in numbers) and ``mapping(bounds)`` (lines that say
-    how it goes through a range, and why). A plan of a TeamPolicy has a method
+    compiled function -> what is known of it, in numbers), ``mapping(bounds)`` (lines that say
+    how it goes through a range, and why), `variables` (name of each variable -> its type),
+    `vectorisation` (lines on what became of its loops) and `cache`: key of its entry in the cache
+    on disk, and a sentence on whether it was found. They may be properties that take their time:
+    no launch reads them. A plan of a TeamPolicy has a method
     ``team_sizes() -> TeamSizes``: what was chosen, and how large a team could be.
     """
 
@@ -320,6 +323,7 @@ class TimesWork(Protocol):
     def time_of(self, mark: Any) -> float | None:
         """When the queue passed a mark, in seconds of `time.perf_counter`; None: it has not yet.
 
+        A mark is not asked for again once it was told.
         The difference between two marks of a queue is as exact as the device can tell, also where
         the clocks of host and device are compared less exactly.
         """

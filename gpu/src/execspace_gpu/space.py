@@ -111,9 +111,10 @@ class GpuSpace(Sorts, TextSpace):
     def protocols(self) -> Protocols:
         """How arrays of other libraries on the platform tell of themselves; must."""
 
-    def figures(self, program: Program) -> dict[str, dict[str, int]]:
-        """What is known of each kernel of a program, for `explain`; may. The device is current."""
-        return program.figures()
+    def figures(self, program: Program, group: int) -> dict[str, dict[str, int]]:
+        """What is known of each kernel of a program, launched in blocks of `group` threads, for
+        `explain`; may. The device is current."""
+        return program.figures(group, self.threads_per_unit)
 
     # From the names that CuPy for CUDA has for attributes of a device; all of them should.
 
@@ -150,10 +151,10 @@ class GpuSpace(Sorts, TextSpace):
     def clock(self) -> Clock:
         """Tells when marks were passed; the device must be current when it is made."""
         root = self.root
-        with self._lock:
-            if root._clock is None:
-                root._clock = Clock()
-            return root._clock
+        if root._clock is None:
+            with self._lock:
+                root._clock = root._clock or Clock()
+        return root._clock
 
     # -- what core asks for -----------------------------------------------------------------------
 
@@ -208,12 +209,13 @@ class GpuSpace(Sorts, TextSpace):
         return made
 
     def mark(self) -> Mark:
+        if self.alone:
+            return self.clock.mark(self.stream_object)
         with self.current():
             return self.clock.mark(self.stream_object)
 
     def time_of(self, mark: Mark) -> float | None:
-        with self.current():
-            return self.clock.time_of(mark)
+        return self.clock.time_of(mark)
 
     # -- for the parts of this package ------------------------------------------------------------
 

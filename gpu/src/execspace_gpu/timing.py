@@ -30,28 +30,37 @@ class Mark(NamedTuple):
 
 
 class Clock:
-    """The clock of a device; its methods want the device to be the current one."""
+    """The clock of a device, which has to be the current one where a mark is made."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._stream = cupy.cuda.Stream(non_blocking=True)
         self._base: _Base | None = None
+        self._free: list[Any] = []  # events that were told
 
     def mark(self, stream: Any) -> Mark:
         """Record an event in a stream."""
         base = self._base
         if base is None or time.perf_counter() - base.host > _FRESH:
             base = self._new_base()
-        event = cupy.cuda.Event()
+        try:
+            event = self._free.pop()
+        except IndexError:
+            event = cupy.cuda.Event()
         event.record(stream)
         return Mark(event, base)
 
     def time_of(self, mark: Mark) -> float | None:
-        """Seconds of `time.perf_counter` at which it was passed; None if it was not yet."""
+        """Seconds of `time.perf_counter` at which it was passed; None if it was not yet.
+
+        Once told, the mark is used up.
+        """
         if not mark.event.done:
             return None
         base = mark.base
-        return base.host + 1e-3 * float(cupy.cuda.get_elapsed_time(base.event, mark.event))
+        passed = base.host + 1e-3 * float(cupy.cuda.get_elapsed_time(base.event, mark.event))
+        self._free.append(mark.event)
+        return passed
 
     def _new_base(self) -> _Base:
         """The best of a few attempts: that in which the host was kept waiting the least."""

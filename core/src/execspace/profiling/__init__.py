@@ -35,6 +35,7 @@ __all__ = [
     "profile",
     "push_region",
     "region",
+    "wait_for_times",
 ]
 
 TOOLS: tuple[Any, ...] = ()
@@ -161,6 +162,8 @@ def _publish(tools: tuple[Any, ...]) -> None:
         found[event] = tuple(sorted(calls, key=lambda c: _position(tools, c[0])))
     _calls = found
     TIMED = tuple(t for t in tools if getattr(t, "device_times", False))
+    if not TIMED:
+        timing.forget()
     TOOLS = tools
 
 
@@ -205,6 +208,7 @@ def emit(event: str, *args: object) -> None:
             )
 
 
+from . import timing  # noqa: E402
 from .launches import kernel_events  # noqa: E402
 from .regions import (  # noqa: E402
     current_regions,
@@ -214,3 +218,4 @@ from .regions import (  # noqa: E402
     region,
 )
 from .runs import Profile, profile  # noqa: E402
+from .timing import wait_for_times  # noqa: E402

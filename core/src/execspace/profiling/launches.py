@@ -22,6 +22,7 @@ _lock = threading.Lock()
 _queues: weakref.WeakKeyDictionary[ExecutionSpace, int] = weakref.WeakKeyDictionary()
 _used: dict[str, int] = {}  # name of a space -> the number of its last instance
 _fencing = threading.local()
+_AT_ONCE = 4  # times told after a launch: more than it adds, and never long
 
 
 def queue_number(space: ExecutionSpace) -> int:
@@ -64,8 +65,14 @@ def run_kernel(
         "on_kernel_begin", pattern, name, label or name, space.name, queue_number(space), policy,
         id, count,
     )  # fmt: skip
-    with _ending("on_kernel_end", id, space):
+    running = timing.begin(space) if profiling.TIMED else None
+    try:
         return call(bounds, args)
+    finally:
+        if running is not None:
+            timing.end(running, id)
+        profiling.emit("on_kernel_end", id)
+        timing.collect(_AT_ONCE)
 
 
 @contextmanager
@@ -114,7 +121,7 @@ def _ending(event: str, id: int, space: ExecutionSpace | None) -> Iterator[None]
         if running is not None:
             timing.end(running, id)
         profiling.emit(event, id)
-        timing.collect()
+        timing.collect(_AT_ONCE)
 
 
 def reported_fence(fence: Callable[..., None]) -> Callable[..., None]:
@@ -133,6 +140,5 @@ def reported_fence(fence: Callable[..., None]) -> Callable[..., None]:
         finally:
             _fencing.inside = False
             profiling.emit("on_fence_end", id)
-            timing.collect()
 
     return reported

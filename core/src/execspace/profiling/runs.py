@@ -144,7 +144,7 @@ class Profile:
         self._open = False
         if any(tool in profiling.TIMED for tool in self.tools.values()):
             try:
-                timing.wait()
+                timing.wait_for_times()
             except Exception as error:  # a device that failed; the program was told, or is going to
                 warnings.warn(
                     f"Times of the last kernels are not known: {type(error).__name__}: {error}",

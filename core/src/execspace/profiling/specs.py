@@ -69,7 +69,8 @@ class ToolSpecs:
 
         Only for tools that have ``device_times = True``. On a space that is not asynchronous these
         are the times of the call. Nothing is fenced for it: an asynchronous space marks places in
-        its queue and is asked later when it passed them.
+        its queue and is asked later when it passed them. A tool may be told of work that began
+        before it was attached.
         """
 
     @hookspec

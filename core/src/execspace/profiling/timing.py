@@ -1,6 +1,6 @@
 """When work really ran: marks in queues of asynchronous spaces, asked later when they were passed.
 
-Nothing is fenced. What is not known yet is asked again after each launch and each fence.
+Nothing is fenced. What is not known yet is asked again after each launch.
 """
 
 from __future__ import annotations
@@ -8,7 +8,9 @@ from __future__ import annotations
 import threading
 import time
 import warnings
+import weakref
 from collections import deque
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import profiling
@@ -33,28 +35,27 @@ class _Waiting(NamedTuple):
     last: Any
 
 
-class _Queue:
-    """Work of one space or instance of which the times are not known yet, in order."""
-
-    def __init__(self, space: ExecutionSpace) -> None:
-        self.space = space  # kept alive until its times are known
-        self.waiting: deque[_Waiting] = deque()
-        self.until = 0.0  # end of the last work that is known
+# Work of each space or instance of which the times are not known yet, in order; it keeps the space.
+_waiting: dict[ExecutionSpace, deque[_Waiting]] = {}
+# When the last work of each ended that is known.
+_until: weakref.WeakKeyDictionary[ExecutionSpace, float] = weakref.WeakKeyDictionary()
 
 
-_queues: dict[int, _Queue] = {}  # by the address of the space, which its queue keeps alive
+@cache
+def _has_marks(kind: type[ExecutionSpace]) -> bool:
+    from ..space import TimesWork  # which imports this package
+
+    return issubclass(kind, TimesWork)
 
 
 def begin(space: ExecutionSpace | None) -> _Running | None:
     """Note that work is about to be queued; None where its time cannot be had."""
-    from ..space import TimesWork  # which imports this package
-
-    if space is None or (not space.capabilities.asynchronous and not isinstance(space, TimesWork)):
+    if space is None or not _has_marks(type(space)):
+        if space is not None and space.capabilities.asynchronous:
+            return None
         return _Running(None, None, time.perf_counter())
-    if not isinstance(space, TimesWork):
-        return None
     try:
-        return _Running(space, space.mark(), 0.0)
+        return _Running(space, space.mark(), 0.0)  # type: ignore[attr-defined]
     except Exception as error:  # the launch itself is going to say what is wrong
         _give_up(space, error)
         return None
@@ -64,7 +65,7 @@ def end(running: _Running, id: int) -> None:
     """Note that the work was queued, or on a space without marks that it is done."""
     space = running.space
     if space is None:
-        _emit(id, running.clock, time.perf_counter())
+        profiling.emit("on_device_time", id, running.clock, time.perf_counter())
         return
     try:
         mark = space.mark()  # type: ignore[attr-defined]
@@ -72,72 +73,66 @@ def end(running: _Running, id: int) -> None:
         _give_up(space, error)
         return
     with _lock:
-        queue = _queues.setdefault(_key(space), _Queue(space))
-        queue.waiting.append(_Waiting(id, running.mark, mark))
+        _waiting.setdefault(space, deque()).append(_Waiting(id, running.mark, mark))
 
 
-def collect() -> None:
-    """Tell of all work of which the times are known by now. Does not block."""
-    if not _queues:
+def collect(most: int | None = None) -> None:
+    """Tell of work of which the times are known by now, of each queue at most so many.
+
+    Does not block.
+    """
+    if not _waiting:
         return
+    with _lock:  # one thread asks, so that times are told in order
+        for space, waiting in list(_waiting.items()):
+            try:
+                _collect(space, waiting, len(waiting) if most is None else most)
+            except Exception as error:
+                _give_up(space, error)
+            else:
+                if not waiting:
+                    _waiting.pop(space, None)
+
+
+def _collect(space: Any, waiting: deque[_Waiting], most: int) -> None:
+    for _ in range(min(most, len(waiting))):
+        id, first, last = waiting[0]
+        end = space.time_of(last)
+        if end is None:
+            break
+        start = space.time_of(first)
+        assert start is not None, "a queue passes its marks in order"
+        waiting.popleft()
+        # A queue does one thing after the other; clocks of devices are read less exactly than that.
+        start = max(start, _until.get(space, start))
+        _until[space] = end = max(end, start)
+        profiling.emit("on_device_time", id, start, end)
+
+
+def wait_for_times() -> None:
+    """Wait for all work of which a tool wants the times, and tell it. Blocks.
+
+    `execspace.profile` does so at the end of its block.
+    """
     with _lock:
-        queues = list(_queues.items())
-    for key, queue in queues:
-        while True:
-            with _lock:  # one thread asks, so that times are told in order
-                if not queue.waiting:
-                    if _queues.get(key) is queue:
-                        del _queues[key]
-                    break
-                first = queue.waiting[0]
-                try:
-                    times = _times(queue, first)
-                except Exception as error:
-                    _give_up(queue.space, error)
-                    break
-                if times is None:
-                    break
-                queue.waiting.popleft()
-                _emit(first.id, *times)
-
-
-def _times(queue: _Queue, work: _Waiting) -> tuple[float, float] | None:
-    space: Any = queue.space
-    end = space.time_of(work.last)
-    if end is None:
-        return None
-    start = space.time_of(work.first)
-    assert start is not None, "a queue passes its marks in order"
-    # A queue does one thing after the other; clocks of devices are read less exactly than that.
-    start = max(start, queue.until)
-    queue.until = max(end, start)
-    return start, queue.until
-
-
-def wait() -> None:
-    """Wait for all work of which the times are wanted, and tell of them. Blocks."""
-    with _lock:
-        spaces = [queue.space for queue in _queues.values()]
+        spaces = list(_waiting)
     for space in spaces:
         space.fence("times of kernels for a profiling tool")
     collect()
 
 
-def _emit(id: int, start: float, end: float) -> None:
-    profiling.emit("on_device_time", id, start, end)
-
-
-def _key(space: ExecutionSpace) -> int:
-    return id(space)
+def forget() -> None:
+    """Drop what nobody wants to know any more."""
+    with _lock:
+        _waiting.clear()
 
 
 def _give_up(space: ExecutionSpace, error: Exception) -> None:
     """Forget what is not known of a space that cannot tell any more, such as after a fault."""
     with _lock:
-        lost = _queues.pop(_key(space), None)
-    count = 0 if lost is None else len(lost.waiting)
+        lost = _waiting.pop(space, ())
     warnings.warn(
-        f"Space '{space.name}' cannot tell the times of its work, {count} launches remain without "
-        f"them: {type(error).__name__}: {error}",
+        f"Space '{space.name}' cannot tell the times of its work, and {len(lost)} launches remain "
+        f"without: {type(error).__name__}: {error}",
         stacklevel=2,
     )
