@@ -84,7 +84,7 @@ def run(arguments):
 def test_help_lists_every_command(capsys):
     assert cli.main(["--help"]) == 0
     text = capsys.readouterr().out
-    for name in ("info", "plugins", "doctor", "cache", "new-backend"):
+    for name in ("info", "plugins", "doctor", "run", "cache", "new-backend"):
         assert re.search(rf"^  {name} +\w", text, re.MULTILINE)
 
 
@@ -402,6 +402,22 @@ def test_cache_clear_leaves_what_is_being_written(kept, capsys):
 def test_cache_clear_of_a_kind_that_is_not_there(kept, capsys):
     assert cli.main(["cache", "clear", "--kind", "nubma"]) == 1
     assert capsys.readouterr().err.endswith("no entries of kind 'nubma'; kinds: numba, opencl.\n")
+
+
+def test_cache_misses_tells_why_kernels_were_compiled(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("EXECSPACE_CACHE_DIR", str(tmp_path))
+    assert cli.main(["cache", "misses"]) == 0
+    assert capsys.readouterr().out == "none is known\n"
+    for factor in (2.0, 3.0):
+        es.parallel_reduce(es.RangePolicy(9, space="serial"), lambda i: factor * i + 0.123)
+    assert cli.main(["cache", "misses"]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert " numba: " in first and first.endswith(": first time this kernel is seen")
+    assert second.endswith(": constant 'factor' changed from 2.0 to 3.0")
+    assert cli.main(["cache", "misses", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["misses"]
+    assert [row["kind"] for row in rows] == ["numba", "numba"]
+    assert set(rows[0]) == {"kind", "kernel", "key", "reason", "time"}
 
 
 def test_cache_path_makes_no_folder(tmp_path, capsys, monkeypatch):

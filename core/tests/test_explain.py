@@ -1,4 +1,5 @@
-"""explain for a kind of device that is not there: a plugin's target compiles, and nothing runs."""
+"""explain: what a plan tells of itself, as a record and as text; and a kind of device that is not
+there: a plugin's target compiles, and nothing runs."""
 
 from __future__ import annotations
 
@@ -37,6 +38,24 @@ class Target(es.ExecutionSpace):
         pass
 
 
+class Talkative(Compiled):
+    """A plan that has all that explain asks for."""
+
+    vectorisation = ("1 innermost loop: vectors of 4 x float64",)
+    cache = ("entry7", "hit on disk")
+
+    def __init__(self, space, spec):
+        super().__init__(space, spec)
+        self.variables = {"i": "int64", "x": "float64[1,right]@host", "helper.t": "float64"}
+
+
+class Silent:
+    """A plan that has nothing of it."""
+
+    def __init__(self, space):
+        self.space = space
+
+
 def target(name):
     if name == "v2":
         raise es.SpaceUnavailableError("Target 'v2': no compiler is installed; install one.")
@@ -70,6 +89,44 @@ def test_a_target_is_compiled_for_in_place_of_the_policys_space(vendor, plain):
     assert "  f: registers 12" in str(found)
     assert not plain.compiled
     assert es.kernel(halve).explain(8, np.zeros(8), target="v1").space == "vendor v1"
+
+
+TEXT = """\
+kernel 'halve', parallel_for on space 'vendor v1'
+arguments:
+  0: float64[1,right]@host
+variables:
+  i: int64
+  x: float64[1,right]@host
+  helper.t: float64
+mapping:
+  over (0, 8)
+figures:
+  f: registers 12
+vectorisation:
+  1 innermost loop: vectors of 4 x float64
+cache:
+  entry7
+  hit on disk
+source:
+
+the text"""
+
+
+def test_all_that_a_plan_tells_is_in_the_record_and_in_the_text(vendor, monkeypatch):
+    monkeypatch.setattr(Target, "compile", lambda self, kernel, spec: Talkative(self, spec))
+    found = es.explain(8, halve, np.zeros(8), target="v1")
+    assert list(found.variables) == ["i", "x", "helper.t"]
+    assert found.vectorisation == Talkative.vectorisation
+    assert (found.cache_key, found.cache) == ("entry7", "hit on disk")
+    assert str(found) == TEXT
+
+
+def test_a_plan_need_not_tell_anything(vendor, monkeypatch):
+    monkeypatch.setattr(Target, "compile", lambda self, kernel, spec: Silent(self))
+    found = es.explain(8, halve, np.zeros(8), target="v1")
+    assert (found.variables, found.vectorisation, found.cache_key, found.cache) == ({}, (), "", "")
+    assert str(found) == "kernel 'halve', parallel_for on space 'vendor v1'"
 
 
 def test_a_target_that_nobody_knows(vendor):

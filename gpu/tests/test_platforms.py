@@ -205,6 +205,7 @@ def driver(monkeypatch, tmp_path):
         launchKernel=lambda *call: asked.append(call[:9]),
         funcSetAttribute=lambda *call: asked.append(call),
         funcGetAttribute=lambda number, function: 10 * number,
+        occupancyMaxActiveBlocksPerMultiprocessor=lambda function, threads, shared: 6,
         CUDADriverError=ArithmeticError,
     )
     for module in (program, launch):
@@ -313,9 +314,26 @@ def test_what_it_refuses_names_it_and_its_options(other):
 def test_a_platform_may_tell_other_figures(other, monkeypatch):
     plan = other.compile(es.Kernel(fill), spec_of(policy_spec("range", 1)))
     usual = {"threads": 0, "shared": 10, "constant": 20, "local": 30, "registers": 40}
-    assert plan.figures == {"es_for": usual}
-    monkeypatch.setattr(OtherSpace, "figures", lambda self, program: {"es_for": {"waves": 2}})
-    assert plan.figures == {"es_for": {"waves": 2}}
+    # Six blocks of 128 threads on a unit that keeps 1024.
+    assert plan.figures == {"es_for": {**usual, "occupancy": 75}}
+    monkeypatch.setattr(OtherSpace, "figures", lambda self, program, group: {"f": {"block": group}})
+    assert plan.figures == {"f": {"block": 128}}
+
+
+def test_a_plan_tells_of_its_variables_and_where_its_code_came_from(other):
+    def cache_of(space):
+        return space.compile(es.Kernel(fill), spec_of(policy_spec("range", 1))).cache
+
+    plan = other.compile(es.Kernel(fill), spec_of(policy_spec("range", 1)))
+    assert plan.variables == {"i": "int64", "x": "float64[1,left]@other"}
+    key, told = plan.cache
+    assert told == "miss: first time this kernel is seen"
+    assert cache_of(other) == (key, f"hit in this process; last {told}")
+    assert cache_of(OtherSpace(0)) == (key, f"hit on disk; last {told}")
+    other.arch = "gfx1"
+    _, told = cache_of(other)
+    assert told.startswith("miss: space, compiler, flags or device changed: ")
+    assert "'device' changed from gfx0 to gfx1" in told
 
 
 def over_lanes(team, x):

@@ -17,7 +17,7 @@ from typing import Any
 from execspace import config
 from execspace.cli.console import table, write, write_json
 
-from . import cache
+from . import cache, cache_history
 
 HELP = """Show the folder of compiled kernels by kind, or delete what is in it.
 
@@ -26,8 +26,10 @@ are not disturbed."""
 _ACTIONS = {
     "show": "size and age of what is kept, by kind (numba, opencl, ...); the default",
     "clear": "delete it, without a question",
+    "misses": "which kernels were compiled last, and why they were not found in it",
     "path": "print the folder",
 }
+_MOST_MISSES = 50  # that are shown
 _UNFINISHED = 3600.0  # seconds after which a file that is being written has been given up
 
 
@@ -80,6 +82,9 @@ def run(arguments: argparse.Namespace) -> int:
     kinds, foreign = _kinds(root)
     if arguments.action == "clear":
         return _clear(root, kinds, arguments.kind, as_json)
+    if arguments.action == "misses":
+        _show_misses(kinds, as_json)
+        return 0
     limit = (config.get_int("CACHE_SIZE") or 1024) * 2**20
     if as_json:
         write_json(
@@ -133,6 +138,23 @@ def _look(folder: Path) -> Kind:
             kind.oldest = used if kind.oldest is None else min(used, kind.oldest)
             kind.newest = used if kind.newest is None else max(used, kind.newest)
     return kind
+
+
+def _show_misses(kinds: list[Kind], as_json: bool) -> None:
+    """The latest misses, the last one at the end."""
+    found = [(m.moment, kind.name, m) for kind in kinds for m in cache_history.misses(kind.folder)]
+    found = sorted(found, key=lambda row: row[0])[-_MOST_MISSES:]
+    if as_json:
+        rows = [
+            {"kind": kind, "kernel": m.kernel, "key": m.key, "reason": m.reason, "time": _iso(when)}
+            for when, kind, m in found
+        ]
+        write_json({"misses": rows})
+        return
+    if not found:
+        write("none is known")
+    for when, kind, m in found:
+        write(f"{_iso(when)} {kind}: {m.kernel}: {m.reason}")
 
 
 def _clear(root: Path, kinds: list[Kind], names: list[str] | None, as_json: bool) -> int:

@@ -35,7 +35,7 @@ def fingerprint(kernel: Kernel, spec: LaunchSpec) -> str | None:
         f"fma={kernel.fma} fastmath={kernel.fastmath} name={kernel.name} debug={__debug__} "
         f"file={kernel.fn.__code__.co_filename}:{kernel.fn.__code__.co_firstlineno}"
     )
-    return "\n".join([options, _spec(spec), _code(kernel.fn.__code__), *outer])
+    return "\n".join([options, _spec(spec), code_text(kernel.fn.__code__), *outer])
 
 
 def _spec(spec: LaunchSpec) -> str:
@@ -47,8 +47,9 @@ def _spec(spec: LaunchSpec) -> str:
     )
 
 
-def _code(code: CodeType) -> str:
-    constants = [_code(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts]
+def code_text(code: CodeType) -> str:
+    """All of a function's code but its place in the source."""
+    constants = [code_text(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts]
     names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
     head = f"{code.co_name} {code.co_argcount} {code.co_kwonlyargcount} {code.co_flags}"
     return f"{head} {code.co_code.hex()} {constants} {names}"

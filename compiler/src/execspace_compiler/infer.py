@@ -45,6 +45,7 @@ from .values import (
     rebuild,
     scalar,
 )
+from .variables import Declared
 
 _TEMPORARY = re.compile(r"_t\d+|_r\d+_.*")
 STATUS = "_status"  # parameter of a kernel with asserts: where a failure is noted
@@ -177,8 +178,16 @@ class FunctionTyper(AssignmentRules):
             parameters += (STATUS_PARAMETER,)
         return ir.Function(
             self.name, parameters, self.result_type(), locals_, body, loc=self.function.loc,
-            strict=self.function.strict,
+            strict=self.function.strict, declared=self.declared(),
         )  # fmt: skip
+
+    def declared(self) -> Declared:
+        """The names of the source and their types."""
+        function = self.function
+        names = dict.fromkeys((*function.parameters, *self.types))
+        free = set(function.free) - set(function.parameters)
+        own = (n for n in names if n[0] != "_" and n not in free and n in self.types)
+        return Declared(function.name, tuple((n, self.types[n]) for n in own))
 
     def walk(self) -> list[ir.Stmt]:
         """One walk over the body."""

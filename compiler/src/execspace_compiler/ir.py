@@ -9,7 +9,7 @@ the operation works in. Integer arithmetic wraps. Expressions are free of side e
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from .ir_team import Scratch as Scratch
 from .ir_team import Split as Split
 from .ir_team import TeamStmt as TeamStmt
 from .types import BOOL, INDEX, INT64, Scalar, TupleTy, Type, ViewTy
+
+if TYPE_CHECKING:
+    from .variables import Declared
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,6 +332,8 @@ class Function:
         Called from a launcher: Views arrive as addresses of their descriptors.
     strict : bool
         Its arithmetic is neither contracted nor reassociated, whatever the module allows.
+    declared : Declared or None
+        Names of the source and their types, for `explain`; None of generated functions.
     """
 
     name: str
@@ -339,6 +344,7 @@ class Function:
     entry: bool = False
     loc: Loc = field(default=NOWHERE, compare=False)
     strict: bool = False
+    declared: Declared | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         from .ir_text import function_text  # which needs this module

@@ -58,6 +58,9 @@ class Lowered:
     limits : tuple of (int, str, int, int)
         Position and name of each Python integer that is converted to a narrower type, with the
         least and the greatest value that fits.
+    typed : tuple of ir.Function
+        Helpers and the body as they were typed, before helpers of a team took the place of their
+        calls.
     """
 
     kernel: Kernel
@@ -68,6 +71,7 @@ class Lowered:
     assertions: tuple[Assertion, ...]
     prints: bool
     limits: tuple[tuple[int, str, int, int], ...]
+    typed: tuple[ir.Function, ...]
 
     @property
     def body(self) -> ir.Function:
@@ -123,6 +127,7 @@ def lower_kernel(kernel: Kernel, spec: LaunchSpec) -> Lowered:
     elif spec.array_shape is not None:
         leading += 1
     helpers = tuple(module.functions)
+    typed_functions = (*helpers, body)
     if spec.policy.kind == "team":
         helpers, body = _of_team(helpers, body, leading, reporter)
     if spec.policy.nonnegative:
@@ -133,7 +138,7 @@ def lower_kernel(kernel: Kernel, spec: LaunchSpec) -> Lowered:
     limits = tuple((positions[n], n, *bounds) for n, bounds in typer.limits.items())
     return Lowered(
         kernel, spec, functions, leading, reduction, tuple(module.assertions), module.prints,
-        limits,
+        limits, typed_functions,
     )  # fmt: skip
 
 

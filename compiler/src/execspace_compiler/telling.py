@@ -6,7 +6,7 @@ from execspace import TeamSizes
 from execspace.tiles import TileTable
 
 from . import ir
-from .access import access_of
+from .access import access_of, unit_stride_votes
 from .blocks import Blocks, Geometry
 from .device_team import DeviceTeam
 from .linear import Linear
@@ -52,12 +52,14 @@ def tell_threads(
     """
     policy, order = lowered.spec.policy, index_order(lowered.body, lowered.spec)
     access = access_of(lowered.body, order)
+    fastest = [f"dimension {order[-1]} is the fastest: {_why_fastest(lowered, order)}"]
     seen = f"{access.pattern}: {access.reason}"
     if blocks is None or shapes is None:
         calls = "many calls" if lowered.reduction is not None else "one call"
-        lines = [f"flat: {calls} a thread, {group} threads a block ({seen})"]
+        bounded = ", as launch_bounds has it" if policy.launch_bounds == group else ""
+        lines = [f"flat: {calls} a thread, {group} threads a block{bounded} ({seen})"]
         if policy.rank > 1:
-            lines = [f"{lines[0]}, dimension {order[-1]} fastest", _SHAPES]
+            lines = [*lines, *fastest, _SHAPES]
         if linear is not None:
             lines.append(
                 "the number of a call is the place of its elements (the text shown), if the range "
@@ -82,6 +84,7 @@ def tell_threads(
         f"blocks of {bx} x {by} x {bz} threads ({axes}), tile {shapes.tile(key)} {whose}; grid of "
         f"{gx} x {gy} x {gz} blocks",
         f"calls of a thread: {blocks.calls}, by dimension {blocks.per_thread} ({seen})",
+        *(fastest if rank > 1 else []),
         _SHAPES,
     ]
     if form & 2:
@@ -91,6 +94,19 @@ def tell_threads(
     if form & 1:
         lines.append("places of 64 bits, with the stride of the grid: the range exceeds its limits")
     return lines
+
+
+def _why_fastest(lowered: Lowered, order: tuple[int, ...]) -> str:
+    """Why the last dimension of an order is the fastest."""
+    policy = lowered.spec.policy
+    if policy.iterate != "auto":
+        return f"iterate='{policy.iterate}' of the policy"
+    if lowered.spec.pattern == "scan":
+        return "a scan goes in the order of the indices"
+    votes = unit_stride_votes(lowered.body, policy.rank)
+    if votes[0] == votes[-1]:
+        return "the last one, since the first finds contiguous elements no more often"
+    return "most accesses find contiguous elements along it"
 
 
 def tell_rows(lowered: Lowered) -> list[str]:
@@ -104,7 +120,8 @@ def tell_rows(lowered: Lowered) -> list[str]:
         split = ", ".join(map(str, flattened(policy, order)))
         lines = [
             f"rows: dimensions {split} (from the slowest) are collapsed and split between threads; "
-            f"inside plain loops, that of dimension {order[-1]} innermost"
+            f"inside plain loops, that of dimension {order[-1]} innermost: "
+            f"{_why_fastest(lowered, order)}"
         ]
     lines.append("extents are arguments: a new shape compiles nothing")
     ignored = [w for w in ("per_thread", "launch_bounds") if getattr(policy, w)]
@@ -153,4 +170,13 @@ def tell_device_teams(team: DeviceTeam) -> list[str]:
         lines.append("a limited number of blocks, which go on with the next teams")
     if shape.lanes > 1:
         lines.append("outside of ranges over lanes the first lane of a thread stores for all")
+    policy = team.lowered.spec.policy
+    if not policy.vector_length:
+        which = "a" if shape.lanes > 1 else "no"
+        lines.append(
+            f"vector_length was left open: {which} range over lanes goes along contiguous elements"
+        )
+    if not policy.team_size:
+        why = "none would have work of its own" if shape.size == 1 else "what a block has room for"
+        lines.append(f"team_size was left open: {why}")
     return lines

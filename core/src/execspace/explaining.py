@@ -10,10 +10,11 @@ from .builtin_reducers import Sum
 from .captures import Scope
 from .errors import LaunchError
 from .kernel import Kernel, kernel_of
-from .parallel import INT_KEY, as_arguments, policy_of, prepare
+from .parallel import INT_KEY, as_arguments, compiled, policy_of, tuned
 from .policy import MDRangePolicy, Policy, RangePolicy
 from .reducer import as_reducer
 from .selection import target_space
+from .space import LaunchSpec
 from .teams import TeamPolicy
 from .view import View
 
@@ -38,8 +39,19 @@ class Explanation:
     figures : mapping
         Name of each compiled function -> what the space knows of it: of a GPU's "registers" of a
         thread, bytes of "local" memory of a thread (spilled registers and private arrays), bytes
-        of "shared" and "constant" memory, most "threads" of a block; for a target also what
-        limits how many of them run at once. Empty where nothing is known.
+        of "shared" and "constant" memory, most "threads" of a block, and "occupancy": threads
+        that are at once on a unit, in percent of what it has room for, in blocks as launched; for
+        a target also what limits how many of them run at once. Empty where nothing is known.
+    variables : mapping
+        Name of each variable, as the source has it -> its type: indices or the team, parameters,
+        what is captured, locals; of helpers "helper.x". Empty if the space does not say.
+    vectorisation : tuple of str
+        What a host's compiler made of the loops: which run on vectors, and of how many elements.
+        Empty where nothing is known.
+    cache_key : str
+        Name of the entry in the cache of compiled kernels. Empty if there is none.
+    cache : str
+        Whether the entry was found, and why the last time it was not. Empty if there is none.
     """
 
     kernel: str
@@ -49,15 +61,31 @@ class Explanation:
     mapping: tuple[str, ...]
     source: str
     figures: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict)
+    vectorisation: tuple[str, ...] = ()
+    cache_key: str = ""
+    cache: str = ""
 
     def __str__(self) -> str:
+        figures = [
+            f"{name}: {', '.join(f'{what} {n}' for what, n in numbers.items())}"
+            for name, numbers in self.figures.items()
+        ]
+        found = {
+            "arguments": [f"{n}: {t}" for n, t in enumerate(self.arguments)],
+            "variables": [f"{name}: {t}" for name, t in self.variables.items()],
+            "mapping": self.mapping,
+            "figures": figures,
+            "vectorisation": self.vectorisation,
+            "cache": [line for line in (self.cache_key, self.cache) if line],
+        }
         lines = [f"kernel '{self.kernel}', parallel_{self.pattern} on space '{self.space}'"]
-        lines += [f"  argument {n}: {t}" for n, t in enumerate(self.arguments)]
-        lines += [f"  {line}" for line in self.mapping]
-        for name, numbers in self.figures.items():
-            told = ", ".join(f"{what} {n}" for what, n in numbers.items())
-            lines.append(f"  {name}: {told}")
-        return "\n".join([*lines, "", self.source.rstrip()])
+        for title, block in found.items():
+            if block:
+                lines += [f"{title}:", *(f"  {line}" for line in block)]
+        if self.source:
+            lines += ["source:", "", self.source.rstrip()]
+        return "\n".join(lines)
 
 
 def explain(
@@ -107,19 +135,22 @@ def explain(
     plan = found.plan
     types = tuple(str(t) for t in plan.spec.arguments) if hasattr(plan, "spec") else ()
     mapping = tuple(plan.mapping(found.bounds)) if hasattr(plan, "mapping") else ()
+    key, cache = getattr(plan, "cache", ("", ""))
     return Explanation(
-        found.kernel, plan.space.name, found.pattern, types, mapping, getattr(plan, "source", ""),
-        getattr(plan, "figures", {}),
+        found.kernel.name, plan.space.name, found.spec.pattern, types, mapping,
+        getattr(plan, "source", ""), getattr(plan, "figures", {}), getattr(plan, "variables", {}),
+        tuple(getattr(plan, "vectorisation", ())), key, cache,
     )  # fmt: skip
 
 
 class Planned(NamedTuple):
-    """The plan that a launch would use, and what else of the launch was found out."""
+    """The plan that a launch would use, what it was made of, and what it would be given."""
 
     plan: Any
-    kernel: str
-    pattern: str
+    kernel: Kernel
+    spec: LaunchSpec
     bounds: tuple[int, ...]
+    arguments: tuple[Any, ...]
 
 
 def planned(
@@ -130,8 +161,12 @@ def planned(
     reducer: Any,
     out: Any = None,
     target: str | None = None,
+    with_tuned: bool = True,
 ) -> Planned:
-    """Prepare the plan of a launch without launching it; parameters and errors of `explain`."""
+    """Prepare the plan of a launch without launching it; parameters and errors of `explain`.
+
+    `with_tuned`: with what is tuned for it.
+    """
     if pattern not in _LEADING:
         raise LaunchError(f"pattern={pattern!r}; expected 'for', 'reduce' or 'scan'.")
     if pattern == "for" and reducer is not None:
@@ -157,5 +192,7 @@ def planned(
         own.scan(scope)
     views = () if out is None else out if isinstance(out, tuple) else (out,)
     whole = (*plain, *own.environment(scope)[1], *views)
-    plan = prepare(pattern, key, own, scope, whole, join, views)
-    return Planned(plan, own.name, pattern, bounds)
+    plan, source, spec = compiled(pattern, key, own, scope, whole, join, views)
+    if with_tuned and target is None:
+        plan = tuned(plan, source, spec)
+    return Planned(plan, source, spec, bounds, whole)

@@ -20,6 +20,7 @@ from .tiles import NO_TILES, TileTable, by_dimension, table_of
 if TYPE_CHECKING:
     from .kernel import Kernel
     from .reducer import Reducer
+    from .tuning.choices import Stage
     from .view import View
 
 API_VERSION = (0, 1)
@@ -150,7 +151,8 @@ class Plan(Protocol):
     how it goes through a range, and why), `variables` (name of each variable -> its type),
     `vectorisation` (lines on what became of its loops) and `cache`: key of its entry in the cache
     on disk, and a sentence on whether it was found. They may be properties that take their time:
-    no launch reads them. A plan of a TeamPolicy has a method
+    no launch reads them. For profiling tools it may have ``work(bounds, args) -> Work``: the bytes
+    and operations of a launch, which runs nothing. A plan of a TeamPolicy has a method
     ``team_sizes() -> TeamSizes``: what was chosen, and how large a team could be.
     """
 
@@ -168,6 +170,23 @@ class Plan(Protocol):
         without `out` (blocking) the joined value: what `Reducer.as_result` makes of it, for
         several reducers a tuple of such.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What a launch does beside computing; positions are those of arguments, then of ``out=``.
+
+    Attributes
+    ----------
+    written, read : frozenset of int
+        Views that it may write, and Views that it may read. An atomic step does both.
+    prints : bool
+        It calls `printf`.
+    """
+
+    written: frozenset[int]
+    read: frozenset[int]
+    prints: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +313,16 @@ class ExecutionSpace(ABC):
             return None
         tile = by_dimension(found, iterate)
         return tuple(t or max(1, n) for t, n in zip(tile, extents, strict=True))
+
+    def tuning_stages(self, plan: Plan, bounds: tuple[int, ...]) -> Sequence[Stage]:
+        """What `tune` shall try for a launch; may.
+
+        Each stage is called with the best choices so far and gives refinements of them; see
+        `execspace.tuning`. The default is right for hosts.
+        """
+        from .tuning.choices import host_stages  # which imports policies, and so this module
+
+        return host_stages(self, plan, bounds)
 
     def instance(self) -> ExecutionSpace:
         """An independent queue of this space; may. In-order spaces return themselves."""

@@ -10,8 +10,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from execspace import BackendCompileError
+import execspace
+from execspace import BackendCompileError, Kernel
 from execspace_compiler import cache as disk
+from execspace_compiler.cache_history import note_miss, told
 from execspace_compiler.devices import DeviceText
 
 
@@ -66,10 +68,13 @@ class Binary:
     code : bytes
     from_disk : bool
         It was compiled before.
+    key : str
+        Of its entry in the cache on disk.
     """
 
     code: bytes
     from_disk: bool
+    key: str
 
 
 def binary(
@@ -93,10 +98,11 @@ def binary(
     """
     options = compiler.options(text, arch)
     place = disk.folder(folder)
-    path = place / f"{disk.key(text.source, *options, compiler.version())}.bin"
+    key = disk.key(text.source, *options, compiler.version())
+    path = place / f"{key}.bin"
     if not again:
         try:
-            return Binary(path.read_bytes(), True)
+            return Binary(path.read_bytes(), True, key)
         except OSError:
             pass
     try:
@@ -106,5 +112,17 @@ def binary(
         who = f"{compiler.title} {compiler.version()} with {' '.join(options)}"
         raise BackendCompileError(text.complaint(compiler.faults(log), log, who)) from error
     disk.write(path, code)
+    tools = {
+        compiler.title: compiler.version(),
+        "options": " ".join(options),
+        "device": arch,
+        "execspace": execspace.__version__,
+    }
+    note_miss(place, key, text.lowered.kernel, text.lowered.spec, tools)
     disk.limit_size(place)
-    return Binary(code, False)
+    return Binary(code, False, key)
+
+
+def cache_of(key: str, kernel: Kernel, folder: str, hit: str) -> tuple[str, str]:
+    """What a plan has as `cache`; `hit` as `execspace_compiler.cache_history.told` takes it."""
+    return told(disk.folder(folder), key, kernel, hit)

@@ -14,15 +14,19 @@ import cupy
 import numpy as np
 from cupy_backends.cuda.api import driver, runtime
 
-from execspace import Kernel, LaunchSpec, TeamSizes, ViewType, profiling
+from execspace import Effects, Kernel, LaunchSpec, TeamSizes, ViewType, Work, profiling
 from execspace.reducer import flattened
 from execspace_compiler.assertions import failure
+from execspace_compiler.effects import effects_of
 from execspace_compiler.packing import ranges_of
 from execspace_compiler.pipeline import Lowered
 from execspace_compiler.printers.cfamily.collectives import ROWS, SLOT
 from execspace_compiler.printers.cfamily.lookback import scratch_bytes
 from execspace_compiler.results import result_maker
+from execspace_compiler.variables import variables_of
+from execspace_compiler.work import work_of
 
+from .compiling import cache_of
 from .devices import ERRORS, ERRORS_OR_MEMORY, NO_CONTEXT, on_device
 from .interop import after, before
 from .memory import bytes_at
@@ -60,6 +64,11 @@ class GpuPlan:
         """How it goes through a range."""
         return self._launcher.mapping(bounds)
 
+    def work(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Work:
+        """What a launch asks for, counted from its kernel."""
+        size = self.team_sizes().team_size if self.spec.policy.kind == "team" else 1
+        return work_of(self.lowered, bounds, args, size)
+
     def team_sizes(self) -> TeamSizes:
         """Of a TeamPolicy: what it chose where the policy does not say."""
         assert self._launcher.teams is not None
@@ -67,9 +76,26 @@ class GpuPlan:
 
     @property
     def figures(self) -> dict[str, dict[str, int]]:
-        """What the driver says of each kernel: registers, local and shared memory, block."""
+        """What the driver says of each kernel: registers, memory, block, and occupancy."""
         with self.space.current():
-            return self.space.figures(self.program)
+            return self.space.figures(self.program, self._launcher.group)
+
+    @property
+    def effects(self) -> Effects:
+        """Which Views it reads and writes."""
+        return effects_of(self.lowered)
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """Types of all variables."""
+        return variables_of(self.lowered)
+
+    @property
+    def cache(self) -> tuple[str, str]:
+        """Key of the entry in the cache on disk, and whether it was found."""
+        loaded, program = self._launcher.loaded, self.program
+        hit = "in this process" if loaded else "on disk" if program.from_disk else ""
+        return cache_of(program.key, self.kernel, self.space.short, hit)
 
     def launch_as(self, label: str, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
         """As `launch`; a report of a fault names the label."""
@@ -114,6 +140,7 @@ class _Launch(Texts):
         self.name = f"'{lowered.kernel.name}'"
         self.reduces = lowered.reduction is not None
         self.programs: dict[TextKey, Program] = {}
+        self.loaded = False
         self.usual = self.program(*self.usual_key)
         self.entry = self.usual.text.entry
         memory = self.entry.group_memory
@@ -141,6 +168,7 @@ class _Launch(Texts):
             try:
                 key = (text.source, *space.compiler.options(text, space.arch))
                 found = shared.get(key)
+                self.loaded = self.loaded or (found is not None and not self.programs)
                 if found is None:
                     with space.current():
                         found = Program.load(text, space.compiler, space.arch, space.short)

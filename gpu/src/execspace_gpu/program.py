@@ -27,11 +27,14 @@ class Program:
     functions : list of int
         Handles of the driver, in the order of `text.entry.kernels`.
     from_disk : bool
+    key : str
+        Of its entry in the cache on disk.
     """
 
     text: DeviceText
     functions: list[int] = field(default_factory=list)
     from_disk: bool = False
+    key: str = ""
     _module: Any = None
 
     @classmethod
@@ -49,7 +52,7 @@ class Program:
             module.load(found.code)
         names = text.entry.kernels
         functions = [int(module.get_function(name).ptr) for name in names]
-        return cls(text, functions, found.from_disk, module)
+        return cls(text, functions, found.from_disk, found.key, module)
 
     def allow_shared(self, nbytes: int) -> None:
         """Let blocks ask for so many bytes of shared memory, their own included."""
@@ -57,10 +60,23 @@ class Program:
             own = driver.funcGetAttribute(_ATTRIBUTES["shared"], function)
             driver.funcSetAttribute(function, _MOST_SHARED, nbytes - own)
 
-    def figures(self) -> dict[str, dict[str, int]]:
+    def figures(self, group: int, unit: int) -> dict[str, dict[str, int]]:
         """Of each kernel: registers and bytes of local memory (spills and private arrays) of a
-        thread, bytes of shared and constant memory of a block, and the largest block."""
-        return {
-            name: {what: driver.funcGetAttribute(n, f) for what, n in _ATTRIBUTES.items()}
-            for name, f in zip(self.text.entry.kernels, self.functions, strict=True)
-        }
+        thread, bytes of shared and constant memory of a block, the largest block, and in percent
+        how many of the threads that a unit keeps are there at once.
+
+        Parameters
+        ----------
+        group : int
+            Threads of a block as launched; scratch memory of teams comes with the launch and is
+            not counted.
+        unit : int
+            Threads that a unit of the device keeps.
+        """
+        found = {}
+        for name, function in zip(self.text.entry.kernels, self.functions, strict=True):
+            known = {what: driver.funcGetAttribute(n, function) for what, n in _ATTRIBUTES.items()}
+            blocks = driver.occupancyMaxActiveBlocksPerMultiprocessor(function, group, 0)
+            known["occupancy"] = 100 * blocks * group // unit
+            found[name] = known
+        return found

@@ -12,7 +12,7 @@ from abc import abstractmethod
 from collections import deque
 from contextlib import AbstractContextManager
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import cupy
 from cupy_backends.cuda.api import runtime
@@ -34,6 +34,9 @@ from .program import Program
 from .sorting import Sorts
 from .texts import TextSpace
 from .timing import Clock, Mark
+
+if TYPE_CHECKING:
+    from execspace.tuning import Stage
 
 _MOST_HELD = 64  # launches of an instance whose Views are held before it is asked what is done
 _MOST_LABELS = 64  # that the report of a fault may name
@@ -207,6 +210,11 @@ class GpuSpace(Sorts, TextSpace):
         with self._lock:
             self._instances.add(made)
         return made
+
+    def tuning_stages(self, plan: Any, bounds: tuple[int, ...]) -> list[Stage]:
+        from execspace_compiler.stages import device_stages  # only what tunes needs it
+
+        return device_stages(plan.lowered, bounds, self.limits.threads, self.team_limits())
 
     def mark(self) -> Mark:
         if self.alone:

@@ -13,8 +13,9 @@ from typing import Any
 
 from execspace import HOST, Kernel, LaunchSpec, MemorySpace, SpaceUnavailableError, TeamSizes
 from execspace_compiler.devices import DeviceText
+from execspace_compiler.variables import variables_of
 
-from .compiling import binary
+from .compiling import Binary, binary, cache_of
 from .texts import Texts, TextSpace, lowered_for
 
 Figures = dict[str, dict[str, int]]
@@ -47,8 +48,8 @@ class TargetSpace(TextSpace):
         lowered = lowered_for(self, kernel, spec)
         texts = Texts(self, lowered)
         text = texts.text(texts.usual_key)
-        code = binary(text, self.compiler, self.arch, self.short).code
-        return TargetPlan(self, spec, texts, text, code)
+        found = binary(text, self.compiler, self.arch, self.short)
+        return TargetPlan(self, spec, texts, text, found)
 
     def fence(self, label: str = "") -> None:
         """Nothing runs here."""
@@ -62,7 +63,12 @@ class TargetPlan:
     spec: LaunchSpec
     texts: Texts
     text: DeviceText
-    code: bytes
+    binary: Binary
+
+    @property
+    def code(self) -> bytes:
+        """The machine code."""
+        return self.binary.code
 
     @property
     def source(self) -> str:
@@ -77,6 +83,17 @@ class TargetPlan:
     def figures(self) -> Figures:
         """What the compiled kernels need."""
         return self._told[0]
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """Types of all variables."""
+        return variables_of(self.texts.source)
+
+    @property
+    def cache(self) -> tuple[str, str]:
+        """Key of the entry in the cache on disk, and whether it was found."""
+        hit = "on disk" if self.binary.from_disk else ""
+        return cache_of(self.binary.key, self.texts.source.kernel, self.space.short, hit)
 
     def mapping(self, bounds: tuple[int, ...]) -> list[str]:
         """How it goes through a range, and how much of it runs at once."""

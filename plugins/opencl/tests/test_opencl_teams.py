@@ -146,6 +146,7 @@ def test_what_explain_says(flat_opencl):
     assert list(told) == [
         "teams of 4 threads of 1 lanes, a work-item for each lane",
         "a team is a block of 4 threads",
+        "vector_length was left open: no range over lanes goes along contiguous elements",
     ]
 
 

@@ -20,12 +20,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import llvmlite.binding
 import numba
 import numpy as np
 
 import execspace
 from execspace import (
     BackendCompileError,
+    Effects,
     ExecutionSpace,
     Kernel,
     KernelTypeError,
@@ -33,12 +35,14 @@ from execspace import (
     ScalarType,
     TeamSizes,
     ViewType,
+    Work,
     profiling,
 )
 
 from .. import cache, ir
 from ..assertions import failure
 from ..diagnostics import Diagnostic, Loc
+from ..effects import effects_of
 from ..fingerprint import fingerprint
 from ..fission import HOST_TEAMS, HostTeam, host_team
 from ..mapping import index_order
@@ -50,6 +54,8 @@ from ..results import check_out, result_maker, result_shape, store_result
 from ..scratch import Sizes
 from ..telling import tell_host_teams, tell_rows
 from ..types import ViewTy
+from ..variables import variables_of
+from ..work import work_of
 from .fork import checked_call
 from .launch_text import Launcher, launch_module
 from .output import flush_c_output
@@ -68,6 +74,8 @@ class HostPlan:
         File of the generated text.
     from_disk : bool
         Machine code came from the cache.
+    loaded : bool
+        It was in this process before.
     """
 
     space: ExecutionSpace
@@ -76,11 +84,39 @@ class HostPlan:
     launch: Callable[[tuple[int, ...], tuple[Any, ...]], Any]
     path: Path
     from_disk: bool
+    loaded: bool
 
     @property
     def source(self) -> str:
         """The generated text."""
         return self.path.read_text(encoding="utf-8")
+
+    @property
+    def effects(self) -> Effects:
+        """Which Views it reads and writes."""
+        return effects_of(self.lowered)
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """Types of all variables."""
+        return variables_of(self.lowered)
+
+    @property
+    def vectorisation(self) -> tuple[str, ...]:
+        """What LLVM made of the loops."""
+        from .vectorising import optimised, tell_vectors  # which no launch needs
+
+        launch = sys.modules[self.path.stem].launch
+        ir_text = optimised(next(iter(launch.overloads.values())).library)
+        return tell_vectors(ir_text) if ir_text else ()
+
+    @property
+    def cache(self) -> tuple[str, str]:
+        """Key of the entry in the cache on disk, and whether it was found."""
+        from ..cache_history import told  # which a launch needs only if it compiles
+
+        hit = "in this process" if self.loaded else "on disk" if self.from_disk else ""
+        return told(self.path.parent, self.path.stem, self.kernel, hit)
 
     def mapping(self, bounds: tuple[int, ...]) -> list[str]:
         """How it goes through a range."""
@@ -100,6 +136,10 @@ class HostPlan:
             policy.team_size or 1, policy.vector_length or 1, policy.chunk_size or 1,
             HOST_TEAMS.team_size_max,
         )  # fmt: skip
+
+    def work(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Work:
+        """What a launch asks for, counted from its kernel."""
+        return work_of(self.lowered, bounds, args)
 
     @property
     def order(self) -> tuple[int, ...]:
@@ -182,10 +222,15 @@ def compile_plan(
         else:
             name, disjoint = found
         path = folder / f"{name}.py"
+        loaded = name in sys.modules
         module = _module(name, path, kernel)
     launch = module.launch
     entry = next(iter(launch.overloads.values())).entry_point
     from_disk = bool(launch.stats.cache_hits)
+    if not loaded and not from_disk:
+        from ..cache_history import note_miss
+
+        note_miss(folder, name, kernel, spec, _tools(space, launcher, may_overlap))
     overlapping = _Overlapping(space, kernel, spec, launcher) if disjoint else None
     call = _caller(kernel.name, spec, entry, launcher, overlapping, module)
     if launcher.fork is not None:
@@ -199,7 +244,21 @@ def compile_plan(
     if profiling.TOOLS:
         seconds = time.perf_counter() - started
         profiling.emit("on_compile", kernel.name, space.name, seconds, from_disk)
-    return HostPlan(space, kernel, spec, call, path, from_disk)
+    return HostPlan(space, kernel, spec, call, path, from_disk, loaded)
+
+
+def _tools(space: ExecutionSpace, launcher: Launcher, may_overlap: bool) -> dict[str, str]:
+    """What machine code depends on beside the kernel and its launch, for readers."""
+    return {
+        "space": space.name,
+        "threads": f"{launcher.name} in {launcher.parts} parts",
+        "Views": "may overlap" if may_overlap else "do not overlap",
+        "Numba": numba.__version__,
+        "NumPy": np.__version__,
+        "Python": platform.python_version(),
+        "execspace": f"{execspace.__version__} (text {VERSION})",
+        "processor": f"{platform.machine()} {llvmlite.binding.get_host_cpu_name()}",
+    }
 
 
 def _with_scratch(call: Callable[..., Any], sizes: Sizes) -> Callable[..., Any]:

@@ -16,10 +16,12 @@ from typing import Any, NoReturn
 import numpy as np
 from execspace import (
     BackendCompileError,
+    Effects,
     Kernel,
     KernelTypeError,
     LaunchSpec,
     TeamSizes,
+    Work,
     profiling,
 )
 from execspace.copying import may_overlap
@@ -30,17 +32,21 @@ from execspace_compiler.alone import POOL
 from execspace_compiler.assertions import failure
 from execspace_compiler.devices import DeviceText, device_text
 from execspace_compiler.diagnostics import Diagnostic
+from execspace_compiler.effects import effects_of
 from execspace_compiler.fission import HOST_TEAMS, HostTeam, host_team
 from execspace_compiler.overlap import pairs_to_check, written_pairs
 from execspace_compiler.pipeline import Lowered, check_limits
 from execspace_compiler.results import check_out, result_maker
+from execspace_compiler.telling import tell_host_teams, tell_rows
 from execspace_compiler.types import ViewTy
+from execspace_compiler.variables import variables_of
+from execspace_compiler.work import work_of
 
 from .caller import caller_text, result_format
 from .dialect import C
 from .launcher import FUNCTION, launcher_text, record_format
 from .space import CSpace
-from .toolchain import FAST, CompileError
+from .toolchain import FAST, CompileError, Library
 
 _Call = Callable[[tuple[int, ...], tuple[Any, ...]], Any]
 
@@ -55,6 +61,32 @@ class CPlan:
     lowered: Lowered
     launch: _Call
     source: str
+    library: Library
+
+    @property
+    def effects(self) -> Effects:
+        """Which Views it reads and writes."""
+        return effects_of(self.lowered)
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """Types of all variables."""
+        return variables_of(self.lowered)
+
+    @property
+    def cache(self) -> tuple[str, str]:
+        """Key of the entry in the cache on disk, and whether it was found."""
+        return self.library.told(self.kernel)
+
+    def mapping(self, bounds: tuple[int, ...]) -> list[str]:
+        """How it goes through a range."""
+        if self.spec.policy.kind == "team":
+            return tell_host_teams(self.lowered, self.team_sizes())
+        return tell_rows(self.lowered)
+
+    def work(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Work:
+        """What a launch asks for, counted from its kernel."""
+        return work_of(self.lowered, bounds, args)
 
     def team_sizes(self) -> TeamSizes:
         """Of a TeamPolicy: what it chose where the policy does not say."""
@@ -81,8 +113,8 @@ def compile_plan(space: CSpace, kernel: Kernel, spec: LaunchSpec) -> CPlan:
     launch = _Launch(space, lowered)
     if profiling.TOOLS:
         seconds = time.perf_counter() - started
-        profiling.emit("on_compile", kernel.name, space.name, seconds, launch.from_disk)
-    return CPlan(space, kernel, spec, lowered, launch.caller(), launch.source)
+        profiling.emit("on_compile", kernel.name, space.name, seconds, launch.library.from_disk)
+    return CPlan(space, kernel, spec, lowered, launch.caller(), launch.source, launch.library)
 
 
 def _refuse(lowered: Lowered, space: CSpace) -> None:
@@ -121,10 +153,10 @@ class _Launch:
         self.spec, self.name = lowered.spec, lowered.kernel.name
         self.lock = Lock()
         self.other: Any = None
-        self.text, self.usual, self.from_disk = self._library(bool(written_pairs(lowered)))
+        self.text, self.usual, self.library = self._library(bool(written_pairs(lowered)))
 
-    def _library(self, disjoint: bool) -> tuple[DeviceText, Any, bool]:
-        """Text, its function that runs the parts, and whether it was compiled before."""
+    def _library(self, disjoint: bool) -> tuple[DeviceText, Any, Library]:
+        """Text, its function that runs the parts, and the library that it is in."""
         text = device_text(
             self.lowered, C, flat=False, group=1, disjoint=disjoint, pools=self.pools
         )
@@ -132,14 +164,14 @@ class _Launch:
         source = text.source + launcher_text(text.entry, stores_result, self.lowered.prints)
         options = _options(self.lowered)
         try:
-            library, from_disk = self.space.toolchain.library(source, options)
+            library = self.space.toolchain.library(source, options, self.lowered)
         except CompileError as error:
             raise BackendCompileError(_explained(text, self.space, str(error))) from error
         self.source = source
-        function = getattr(library, FUNCTION)
+        function = getattr(library.loaded, FUNCTION)
         function.argtypes = (ctypes.c_char_p, ctypes.c_void_p)
         function.restype = ctypes.c_int
-        return text, function, from_disk
+        return text, function, library
 
     def overlapping(self) -> Any:
         """The function for Views that overlap, compiled when it is first needed."""

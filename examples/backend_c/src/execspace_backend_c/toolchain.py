@@ -17,8 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from execspace import SpaceUnavailableError
+from execspace import Kernel, SpaceUnavailableError
 from execspace_compiler import cache
+from execspace_compiler.cache_history import note_miss, told
+from execspace_compiler.pipeline import Lowered
 
 # Integers wrap; memory has the type that it is accessed with; square roots set no errno, and
 # nobody looks at the flags of floating-point exceptions. C11 rounds float16 at each operation.
@@ -43,6 +45,28 @@ def find_command() -> list[str] | str:
     if chosen:
         return f"the C compiler CC={chosen!r} is not there; install it, or set CC to another one"
     return "no C compiler (cc); on Debian and Ubuntu: apt install gcc, or set CC"
+
+
+@dataclass(frozen=True)
+class Library:
+    """A shared library in the cache.
+
+    Attributes
+    ----------
+    loaded : ctypes.CDLL
+    path : Path
+    from_disk : bool
+        It was compiled before.
+    """
+
+    loaded: ctypes.CDLL
+    path: Path
+    from_disk: bool
+
+    def told(self, kernel: Kernel) -> tuple[str, str]:
+        """Its key, and how it came to be there, for `explain`."""
+        hit = "on disk" if self.from_disk else ""
+        return told(self.path.parent, self.path.stem, kernel, hit)
 
 
 @dataclass(frozen=True)
@@ -96,8 +120,8 @@ class Toolchain:
         """Whether the compiler has the type _Float16."""
         return bool(self._macro("__FLT16_MANT_DIG__"))
 
-    def library(self, source: str, options: tuple[str, ...]) -> tuple[ctypes.CDLL, bool]:
-        """A shared library of a text, and whether it was compiled before; blocks.
+    def library(self, source: str, options: tuple[str, ...], lowered: Lowered) -> Library:
+        """A shared library of a kernel's text; blocks where it was not compiled before.
 
         Raises
         ------
@@ -107,10 +131,12 @@ class Toolchain:
         options = (*BASE, *options)
         path = folder / f"{cache.key(source, *self.command, *options, self.macros)}.so"
         with contextlib.suppress(OSError):  # not there, or damaged
-            return ctypes.CDLL(str(path)), True
+            return Library(ctypes.CDLL(str(path)), path, True)
         self._compile(source, options, path)
+        tools = {"compiler": self.name, "options": " ".join(options)}
+        note_miss(folder, path.stem, lowered.kernel, lowered.spec, tools)
         cache.limit_size(folder)
-        return ctypes.CDLL(str(path)), False
+        return Library(ctypes.CDLL(str(path)), path, False)
 
     def _compile(self, source: str, options: tuple[str, ...], path: Path) -> None:
         """Compile to a file that others see as a whole or not at all."""

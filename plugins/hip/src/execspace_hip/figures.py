@@ -20,6 +20,7 @@ def figures_of(code: bytes, target: Target) -> tuple[dict[str, dict[str, int]], 
             "registers": k.vgprs, "scalar registers": k.sgprs,
             "spills": k.vgpr_spills + k.sgpr_spills, "local": k.scratch, "shared": k.lds,
             "threads": k.threads, "wavefronts": found.waves, "most wavefronts": found.most,
+            "occupancy": 100 * found.waves // found.most,
         }  # fmt: skip
         full = "the hardware has no room for more" if found.limit == "hardware" else (
             f"limited by {'the size of the ' if found.limit == 'work-group' else ''}{found.limit}"

@@ -69,6 +69,6 @@ class HipSpace(GpuSpace):
         told = self._told
         return limits_of(told["maxThreadsPerBlock"], told["maxThreadsDim"], told["maxGridSize"])
 
-    def figures(self, program: Program) -> dict[str, dict[str, int]]:
+    def figures(self, program: Program, group: int) -> dict[str, dict[str, int]]:
         code = binary(program.text, self.compiler, self.arch, self.short).code
         return figures_of(code, self.target)[0]

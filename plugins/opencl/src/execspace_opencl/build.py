@@ -18,7 +18,7 @@ from execspace_compiler.diagnostics import Diagnostic
 from execspace_compiler.pipeline import Lowered, refuse_whole_steps
 from execspace_compiler.types import ViewTy
 
-from .programs import program
+from .programs import Built, build_program
 from .space import OpenCLSpace
 
 
@@ -46,7 +46,7 @@ def _options(space: OpenCLSpace, text: DeviceText) -> list[str]:
     return options
 
 
-def build(space: OpenCLSpace, text: DeviceText) -> Any:
+def build(space: OpenCLSpace, text: DeviceText) -> Built:
     """The program, from the cache on disk if it was built before.
 
     Raises
@@ -55,11 +55,28 @@ def build(space: OpenCLSpace, text: DeviceText) -> Any:
     """
     options = _options(space, text)
     try:
-        return program(space.context, space.device, text.source, options)
+        return build_program(space.context, space.device, text.source, options, text.lowered)
     except cl.Error as error:
         log = str(error)
         who = f"The driver of device {space.found}"
         raise BackendCompileError(text.complaint(_faults(log), log, who)) from error
+
+
+def figures(space: OpenCLSpace, text: DeviceText, kernels: list[Any]) -> dict[str, dict[str, int]]:
+    """What the driver says of each kernel, by the names that other GPUs have: bytes of "local"
+    (OpenCL's private) memory of a work-item and of "shared" (OpenCL's local) memory of a group,
+    most "threads" of a group, and what their number should be a "multiple" of."""
+    info = cl.kernel_work_group_info
+    asked = {
+        "local": info.PRIVATE_MEM_SIZE,
+        "shared": info.LOCAL_MEM_SIZE,
+        "threads": info.WORK_GROUP_SIZE,
+        "multiple": info.PREFERRED_WORK_GROUP_SIZE_MULTIPLE,
+    }
+    return {
+        name: {what: int(k.get_work_group_info(n, space.device)) for what, n in asked.items()}
+        for name, k in zip(text.entry.kernels, kernels, strict=True)
+    }
 
 
 # As Clang and most drivers write it, and as PoCL does.

@@ -16,13 +16,14 @@ from weakref import ref
 import numpy as np
 import pyopencl as cl
 
-from execspace import HOST, Kernel, LaunchSpec, PolicyError, TeamSizes, profiling
+from execspace import HOST, Effects, Kernel, LaunchSpec, PolicyError, TeamSizes, Work, profiling
 from execspace.reducer import flattened
 from execspace.tiles import table_of
 from execspace_compiler.assertions import failure
 from execspace_compiler.blocks import USUAL_THREADS, Geometry, blocks_of, tile_chooser
 from execspace_compiler.device_team import DeviceTeam
 from execspace_compiler.devices import DeviceText, device_text
+from execspace_compiler.effects import effects_of
 from execspace_compiler.ir import written_views
 from execspace_compiler.linear import linear_body
 from execspace_compiler.mapping import index_order
@@ -39,8 +40,10 @@ from execspace_compiler.telling import (
     tell_rows,
     tell_threads,
 )
+from execspace_compiler.variables import variables_of
+from execspace_compiler.work import work_of
 
-from .build import build, refuse
+from .build import build, figures, refuse
 from .devices import driver_error
 from .memory import Buffer, lend
 from .packing import MOST_UNITS, caller_text
@@ -84,6 +87,11 @@ class OpenCLPlan:
             linear=launch.linear, table=table_of(self.space),
         )  # fmt: skip
 
+    def work(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Work:
+        """What a launch asks for, counted from its kernel."""
+        size = self.team_sizes().team_size if self.spec.policy.kind == "team" else 1
+        return work_of(self.lowered, bounds, args, size)
+
     def team_sizes(self) -> TeamSizes:
         """Of a TeamPolicy: what it chose where the policy does not say."""
         assert self._launcher.teams is not None
@@ -93,6 +101,26 @@ class OpenCLPlan:
     def source(self) -> str:
         """The generated text."""
         return self.text.source
+
+    @property
+    def effects(self) -> Effects:
+        """Which Views it reads and writes."""
+        return effects_of(self.lowered)
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """Types of all variables."""
+        return variables_of(self.lowered)
+
+    @property
+    def figures(self) -> dict[str, dict[str, int]]:
+        """What the driver says of each kernel."""
+        return figures(self.space, self.text, self._launcher.usual.kernels)
+
+    @property
+    def cache(self) -> tuple[str, str]:
+        """Key of the entry in the cache on disk, and whether it was found."""
+        return self._launcher.usual.built.told(self.kernel)
 
 
 def dialect_of(space: OpenCLSpace) -> Dialect:
@@ -135,8 +163,8 @@ class _Program:
             linear=launch.linear if in_line else None, team=launch.device_team,
             pools=() if teams is None else teams.pools,
         )  # fmt: skip
-        program = build(space, self.text)
-        self.kernels = [getattr(program, name) for name in self.text.entry.kernels]
+        self.built = build(space, self.text)
+        self.kernels = [getattr(self.built.program, n) for n in self.text.entry.kernels]
         self.records: list[bytes | None] = [None for _ in self.kernels]
         # Weak, for a plan must not keep the memory of Views that the program has dropped.
         self.last: list[list[Any]] = [[] for _ in self.kernels]
@@ -175,7 +203,6 @@ class _Launch:
         self.space, self.lowered, self.spec = space, lowered, lowered.spec
         self.source = lowered
         self.name = lowered.kernel.name
-        self.queue = space.queue
         self.teams: Teams | None = None
         if lowered.spec.policy.kind == "team":
             most = room or (int(space.device.max_work_group_size) if space.flat else 1)
@@ -236,6 +263,11 @@ class _Launch:
         self.lowered, self.group = self.teams.lowered, self.teams.device.shape.group
         self.programs.clear()
         return self.teams.device
+
+    @property
+    def queue(self) -> Any:
+        """Where launches go; another one while a tool wants times."""
+        return self.space.queue
 
     @property
     def device_team(self) -> DeviceTeam | None:

@@ -7,12 +7,45 @@ cache would do for the others, but a process that is killed leaves its lock behi
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyopencl as cl
 from pyopencl.characterize import has_src_build_cache
 
+import execspace
+from execspace import Kernel
 from execspace_compiler import cache
+from execspace_compiler.cache_history import note_miss, told
+from execspace_compiler.pipeline import Lowered
+
+
+@dataclass(frozen=True)
+class Built:
+    """A program of a device.
+
+    Attributes
+    ----------
+    program : pyopencl.Program
+    folder : Path
+        Of the cache on disk.
+    key : str
+        Of its entry there; empty where the driver has a cache of its own.
+    from_disk : bool
+        It was built before.
+    """
+
+    program: Any
+    folder: Path
+    key: str = ""
+    from_disk: bool = False
+
+    def told(self, kernel: Kernel) -> tuple[str, str]:
+        """What a plan has as `cache`."""
+        if not self.key:
+            return "", "the driver keeps what it has built, and does not tell of it"
+        return told(self.folder, self.key, kernel, "on disk" if self.from_disk else "")
 
 
 def program(context: Any, device: Any, source: str, options: list[str]) -> Any:
@@ -20,19 +53,36 @@ def program(context: Any, device: Any, source: str, options: list[str]) -> Any:
 
     Raises pyopencl's RuntimeError where the driver refuses the text.
     """
+    return build_program(context, device, source, options, None).program
+
+
+def build_program(
+    context: Any, device: Any, source: str, options: list[str], of: Lowered | None
+) -> Built:
+    """As `program`; `of` is the kernel whose misses are noted."""
     folder = cache.folder("opencl")
     if has_src_build_cache(device):
-        return _build(cl.Program(context, source), options)
+        return Built(_build(cl.Program(context, source), options), folder)
     names = (device.name, device.version, device.driver_version, device.platform.version)
-    path = folder / f"{cache.key(source, *options, *names)}.bin"
+    key = cache.key(source, *options, *names)
+    path = folder / f"{key}.bin"
     try:
         binary = path.read_bytes()
-        return _build(cl.Program(context, [device], [binary]), options)
+        built = _build(cl.Program(context, [device], [binary]), options)
+        return Built(built, folder, key, True)
     except (OSError, cl.Error):  # not there, or a driver that takes it no more
         built = _build(cl.Program(context, source), options)
     cache.write(path, built.get_info(cl.program_info.BINARIES)[0])
+    if of is not None:
+        tools = {
+            "device": names[0],
+            "driver": ", ".join(names[1:]),
+            "options": " ".join(options),
+            "execspace": execspace.__version__,
+        }
+        note_miss(folder, key, of.kernel, of.spec, tools)
     cache.limit_size(folder)
-    return built
+    return Built(built, folder, key)
 
 
 def _build(unbuilt: Any, options: list[str]) -> Any:

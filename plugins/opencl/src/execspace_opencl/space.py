@@ -6,7 +6,7 @@ import threading
 import weakref
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyopencl as cl
 
@@ -21,6 +21,7 @@ from execspace import (
     SpaceError,
     TeamLimits,
     config,
+    profiling,
 )
 from execspace.tiles import NO_TILES, fitted_tile, table_of
 from execspace_compiler.blocks import Limits
@@ -30,6 +31,9 @@ from .devices import Found, choose, driver_error
 from .memory import Buffer, BufferMemory, Mover
 from .svm import SharedMemory, has_svm, has_system_svm
 from .timing import Clock, Mark
+
+if TYPE_CHECKING:
+    from execspace.tuning import Stage
 
 _TIMED = cl.command_queue_properties.PROFILING_ENABLE
 
@@ -66,7 +70,9 @@ class OpenCLSpace(ExecutionSpace):
         shared = SharedMemory(self) if parent is None and has_svm(self.device) else None
         self.shared: SharedMemory | None = shared if parent is None else parent.shared
         self.takes_addresses = self.found.is_cpu and has_system_svm(self.device)
-        self.queue = cl.CommandQueue(self.context, self.device, properties=_TIMED)
+        self._plain = cl.CommandQueue(self.context, self.device)
+        self._timed: Any = None
+        self.queue: Any = self._plain
         self.flat = _is_flat(self.found)
         largest = int(self.device.max_work_group_size)
         self.group = min(256, 1 << (largest.bit_length() - 1)) if self.flat else 1
@@ -145,11 +151,32 @@ class OpenCLSpace(ExecutionSpace):
         try:
             for space in spaces:
                 space.queue.finish()
+                if not profiling.TIMED:  # no tool wants times any more
+                    space.queue = space._plain
         except cl.Error as error:
             raise driver_error("A fence", self.found, error) from error
 
+    def tuning_stages(self, plan: Any, bounds: tuple[int, ...]) -> Sequence[Stage]:
+        if not self.flat:
+            return super().tuning_stages(plan, bounds)
+        from execspace_compiler.stages import device_stages  # only what tunes needs it
+
+        return device_stages(plan.lowered, bounds, self.limits.threads, self.team_limits())
+
     def mark(self) -> Mark:
+        if self.queue is self._plain:
+            self._tell_times()
         return (self.parent or self).clock.mark(self.queue)
+
+    def _tell_times(self) -> None:
+        """Go on with a queue of which events have times; a launch costs more there."""
+        with self._lock:
+            if self._timed is None:
+                self._timed = cl.CommandQueue(self.context, self.device, properties=_TIMED)
+            before = cl.enqueue_marker(self._plain)
+            self._plain.flush()
+            cl.enqueue_barrier(self._timed, wait_for=[before])
+            self.queue = self._timed
 
     def time_of(self, mark: Mark) -> float | None:
         return (self.parent or self).clock.time_of(mark)

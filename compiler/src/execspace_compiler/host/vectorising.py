@@ -1,0 +1,242 @@
+"""What LLVM made of the loops of a launch: found in the optimised IR, for `explain`.
+
+Numba keeps that IR with the machine code in its cache. It has no remarks, so a reason is what can
+be seen in a loop that stayed scalar.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+_NAMES = {"double": "float64", "float": "float32", "half": "float16", "ptr": "pointers"}
+_LABEL = re.compile(r'^("[^"]+"|[-\w.$]+):')
+_TARGET = re.compile(r'label %("[^"]+"|[-\w.$]+)')
+_VECTOR = re.compile(r"<(vscale x )?(\d+) x (double|float|half|ptr|i\d+)>")
+_METADATA = re.compile(r"^(!\d+) = (?:distinct )?!\{(.*)\}")
+_ARITHMETIC = re.compile(
+    r"= (?:f(?:add|sub|mul|div|rem|neg)\b"
+    r"|(?:tail )?call\b.*@llvm\.(?:fma|fmuladd|sqrt|fabs|minimum|maximum|minnum|maxnum)\b)"
+)
+_MEMORY = re.compile(
+    r"(?:= load|^\s*store|= atomicrmw|= cmpxchg|@llvm\.masked\.(?:load|store|gather|scatter))\b"
+)
+_CALL = re.compile(r'\bcall\b[^@]*@"?([-\w.$]+)')
+_ATOMIC = re.compile(r"\b(?:atomicrmw|cmpxchg)\b|\b(?:load|store) atomic\b")
+_PHI = re.compile(r"^\s*(%\S+) = phi (?:[a-z]+ )*?(i64|i32|double|float) (.*)")
+_STEP = re.compile(r"^\s*(%\S+) = add (?:nuw |nsw )*i(?:64|32) (%\S+), (\d+)")
+_IN_ORDER = re.compile(r"^\s*(%\S+) = (?:f(?:add|sub|mul)|call)\b(.*)")
+# Functions that do a part of a range.
+_PARTS = ("@team_member", "_f__chunk", "_f__totals", "__gufunc__")
+_MARK = '"llvm.loop.isvectorized"'
+
+
+@dataclass(frozen=True)
+class _Loop:
+    """An innermost loop: the lines of its blocks, that of its head first."""
+
+    blocks: tuple[tuple[str, ...], ...]
+    marked: bool
+    """LLVM's loop vectoriser made it: the vector loop, or the scalar rest of one."""
+
+    @cached_property
+    def lines(self) -> tuple[str, ...]:
+        return tuple(line for block in self.blocks for line in block)
+
+    @cached_property
+    def widths(self) -> Counter[tuple[str, int, str]]:
+        """How often vectors of each kind are computed with, or else loaded and stored, or else
+        used at all. A load of what lies apart has lanes that nobody wants, in no power of two."""
+        for what in (_ARITHMETIC, _MEMORY, _VECTOR):
+            found = (_VECTOR.search(s) for s in self.lines if what.search(s))
+            widths = Counter(
+                (v[1] or "", int(v[2]), _NAMES.get(v[3], f"int{v[3][1:]}"))
+                for v in found
+                if v and int(v[2]).bit_count() == 1
+            )
+            if widths:
+                return widths
+        return Counter()
+
+    def count(self, what: re.Pattern[str], packed: bool) -> int:
+        """Lines of a kind, on vectors or on scalars."""
+        return sum(bool(_VECTOR.search(s)) == packed for s in self.lines if what.search(s))
+
+    def told(self) -> str:
+        """The loop in words; empty for the rest of a vector loop, and for one over parts."""
+        if self.widths:
+            (scalable, width, kind), _ = self.widths.most_common(1)[0]
+            how = f"vectors of {'at least ' if scalable else ''}{width} x {kind}"
+            rounds = self._step() // width if not scalable else 0
+            if rounds > 1:
+                how += f", {rounds} interleaved"
+            if not self.marked:
+                how = f"no vector loop, but its statements were packed into {how}"
+            return f"{how} ({self._operations()})"
+        if self.marked or any(part in s for part in _PARTS for s in self.lines):
+            return ""
+        why = self._hindrances()
+        return f"not vectorised{': ' if why else ''}{', '.join(why)} ({self._operations()})"
+
+    def _operations(self) -> str:
+        parts = []
+        for packed, word in ((True, "packed"), (False, "scalar")):
+            parts += [
+                f"{n} {word} {noun}{'s' * (n != 1)}"
+                for what, noun in ((_ARITHMETIC, "floating operation"), (_MEMORY, "memory access"))
+                if (n := self.count(what, packed))
+            ]
+        told = ", ".join(parts).replace("accesss", "accesses")
+        return told or "no floating operation, no memory access"
+
+    def _step(self) -> int:
+        """By how much the counter of the loop goes on in a round; 0 if it cannot be seen."""
+        counters = {p[1] for s in self.blocks[0] if (p := _PHI.match(s))}
+        steps = [int(a[3]) for s in self.lines if (a := _STEP.match(s)) and a[2] in counters]
+        return max(steps, default=0)
+
+    def _hindrances(self) -> list[str]:
+        """What in a scalar loop keeps LLVM from making vectors of it."""
+        found = []
+        calls = {c[1] for s in self.lines if (c := _CALL.search(s))}
+        calls = {c for c in calls if not c.startswith("llvm.")}
+        if calls:
+            found.append(f"it calls {', '.join(sorted(_short(c) for c in calls))}")
+        if any(_ATOMIC.search(s) for s in self.lines):
+            found.append("it has atomic steps")
+        if self._joins_in_order():
+            found.append("each round adds to the floating number of the one before, in order")
+        if len(self.blocks) > 1:
+            found.append("its rounds branch")
+        return found
+
+    def _joins_in_order(self) -> bool:
+        """Whether a floating number goes from round to round through operations in order."""
+        carried = {
+            place: phi[1]
+            for s in self.blocks[0]
+            if (phi := _PHI.match(s)) and phi[2] in ("double", "float")
+            for place in re.findall(r"\[ (%\S+?),", phi[3])
+        }
+        made = {m[1]: m[2] for s in self.lines if (m := _IN_ORDER.match(s))}
+        return any(
+            "reassoc" not in made[n] and " fast " not in made[n] for n in carried if n in made
+        )
+
+
+def tell_vectors(text: str) -> tuple[str, ...]:
+    """What is said of the loops in optimised LLVM IR; each line begins with their number.
+
+    Where parts of a range have functions of their own, which threads run, those count; else all,
+    with the loops that join partial results. Copies of a loop in several functions count once.
+    """
+    metadata = {m[1]: m[2] for line in text.splitlines() if (m := _METADATA.match(line))}
+    parts: Counter[str] = Counter()
+    every: Counter[str] = Counter()
+    for name, blocks in _functions(text):
+        loops = _innermost(blocks, metadata)
+        told = Counter(words for loop in loops if (words := loop.told()))
+        every |= told
+        if any(word in name for word in _PARTS):
+            parts |= told
+    found = parts or every
+    if not found:
+        return ("no loops are left in the machine code",)
+    order = sorted(found, key=lambda told: (not told.startswith("vectors"), told))
+    return tuple(f"{found[s]} innermost loop{'s' * (found[s] > 1)}: {s}" for s in order)
+
+
+_Blocks = dict[str, tuple[str, ...]]
+
+
+def _functions(text: str) -> Iterator[tuple[str, _Blocks]]:
+    """The first line of each function but those that Python calls, and its blocks by label."""
+    head = ""
+    blocks: dict[str, list[str]] | None = None
+    label = ""
+    for line in text.splitlines():
+        if line.startswith("define "):
+            head, label = line.replace('"', ""), ""
+            blocks = None if "@_ZN7cpython" in head or "@cfunc." in head else {}
+        elif blocks is None:
+            continue
+        elif line.startswith("}"):
+            yield head, {name: tuple(lines) for name, lines in blocks.items()}
+            blocks = None
+        elif found := _LABEL.match(line):
+            label = found[1]
+            blocks[label] = []
+        elif line.strip():
+            blocks.setdefault(label, []).append(line)
+
+
+def _innermost(blocks: _Blocks, metadata: dict[str, str]) -> Iterator[_Loop]:
+    """Loops that contain no other."""
+    after = {
+        name: [t for line in lines for t in _TARGET.findall(line) if t in blocks]
+        for name, lines in blocks.items()
+    }
+    before: dict[str, list[str]] = {name: [] for name in blocks}
+    for name, targets in after.items():
+        for t in targets:
+            before[t].append(name)
+    bodies: dict[str, set[str]] = {}
+    for latch, head in _back_edges(next(iter(blocks), ""), after):
+        body = bodies.setdefault(head, {head})
+        todo = [latch]
+        while todo:
+            name = todo.pop()
+            if name not in body:
+                body.add(name)
+                todo += before[name]
+    for head, body in bodies.items():
+        if any(other in body for other in bodies if other != head):
+            continue
+        ends = [s for name in body for s in blocks[name] if "!llvm.loop" in s]
+        names = {n for s in ends for n in re.findall(r"!llvm\.loop (!\d+)", s)}
+        marked = any(_MARK in metadata.get(part, "") for n in names
+                     for part in metadata.get(n, "").split(", "))  # fmt: skip
+        rest = [name for name in blocks if name in body and name != head]
+        yield _Loop(tuple(blocks[name] for name in (head, *rest)), marked)
+
+
+def _back_edges(start: str, after: dict[str, list[str]]) -> Iterator[tuple[str, str]]:
+    """Edges to a block that is on the path from the start: from the end of a loop to its head."""
+    path: dict[str, Iterator[str]] = {}
+    seen: set[str] = set()
+    todo = [start] if start in after else []
+    while todo:
+        name = todo[-1]
+        if name not in path:
+            seen.add(name)
+            path[name] = iter(after[name])
+        for target in path[name]:
+            if target in path:
+                yield name, target
+            elif target not in seen:
+                todo.append(target)
+                break
+        else:
+            del path[name]
+            todo.pop()
+
+
+def _short(symbol: str) -> str:
+    """A function's name without what Numba adds."""
+    found = re.match(r"_ZN\d+(?:[a-z]\w*?\d+)?(_f_\w+|\w+?)B\d", symbol)
+    return found[1].removeprefix("_f_") if found else symbol
+
+
+def optimised(library: Any) -> str:
+    """The IR of a library of Numba's, be it compiled here or loaded; empty if it has none.
+
+    Numba's own inspection knows only what this process compiled.
+    """
+    try:
+        return str(library._get_module_for_linking())
+    except (AttributeError, RuntimeError):
+        return ""
