@@ -22,9 +22,11 @@ COMPILER = {
     "assertions": ["failure"],
     "blocks": ["Blocks", "Geometry", "Limits", "USUAL_THREADS", "blocks_of", "tile_chooser"],
     "cache": ["folder", "is_tagged", "key", "limit_size", "location", "write"],
+    "cache_history": ["note_miss", "told"],
     "device_team": ["DeviceTeam", "device_team", "shape_of", "usual_sizes"],
     "devices": ["DeviceText", "device_text"],
     "diagnostics": ["Diagnostic", "Fault", "Reporter"],
+    "effects": ["effects_of"],
     "alone": ["POOL"],
     "fission": ["HOST_TEAMS", "HostTeam", "host_team"],
     "gpu_tiles": ["gpu_tiles"],
@@ -71,6 +73,9 @@ COMPILER = {
     "results": ["check_out", "result_maker", "result_shape", "store_result"],
     "telling": ["tell_device_teams", "tell_host_teams", "tell_rows", "tell_threads"],
     "types": ["ViewTy"],
+    "stages": ["device_stages"],
+    "variables": ["variables_of"],
+    "work": ["work_of"],
 }
 
 

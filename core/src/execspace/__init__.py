@@ -4,6 +4,9 @@ One kernel, written once as a Python function, runs on any execution space, chos
 time. Importing this package loads no compiler and no backend.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from . import profiling
 from .argtypes import ScalarType, ViewType
 from .atomics import (
@@ -160,6 +163,7 @@ from .space import (
     API_VERSION,
     Capabilities,
     Capture,
+    Effects,
     ExecutionSpace,
     HealthCheck,
     LaunchSpec,
@@ -197,6 +201,19 @@ from .work import Work
 
 __version__ = "0.1.0"
 
+if TYPE_CHECKING:
+    from . import tuning
+    from .tuning import Tuning, tune
+
+
+def __getattr__(name: str) -> Any:
+    """What tunes is loaded when it is first asked for: most programs never do."""
+    if name not in ("Tuning", "tune", "tuning"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    tuning = import_module(".tuning", __name__)
+    return tuning if name == "tuning" else getattr(tuning, name)
+
+
 __all__ = [
     "ALL",
     "API_VERSION",
@@ -210,6 +227,7 @@ __all__ = [
     "ContextLostError",
     "DTypeError",
     "DualView",
+    "Effects",
     "ExecspaceError",
     "ExecutionSpace",
     "Explanation",
@@ -281,6 +299,7 @@ __all__ = [
     "TimesWork",
     "ToolEntry",
     "ToolError",
+    "Tuning",
     "UniqueToken",
     "UnknownSpaceError",
     "ValLocScalar",
@@ -389,6 +408,8 @@ __all__ = [
     "spaces",
     "static",
     "subview",
+    "tune",
+    "tuning",
     "uint8",
     "uint16",
     "uint32",

@@ -9,6 +9,7 @@ import os
 import threading
 import warnings
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,10 @@ VARIABLES = {
         Variable(
             "PROBE_TIMEOUT", "10", "seconds that a space has to say whether it can be used here"
         ),
+        Variable(
+            "TUNE", None, "1: tune kernels at their first launch; 0: do not use what is tuned"
+        ),
+        Variable("TUNING_DIR", None, "folder of tuned choices; default: among the user's data"),
         Variable("NUM_THREADS", None, "threads of host-parallel spaces; default: usable cores"),
         Variable("CACHE_DIR", None, "folder of compiled kernels; default: the user's cache folder"),
         Variable("CACHE_SIZE", "1024", "size limit of that folder in MiB; oldest kernels go first"),
@@ -102,3 +107,32 @@ def warn_unknown() -> None:
                 f"Environment variable {name} is not read by execspace; known: {known}.",
                 stacklevel=2,
             )
+
+
+def tuning_folder() -> Path:
+    """Folder of tuned choices, which need not be there: EXECSPACE_TUNING_DIR, or the user's."""
+    chosen = get("TUNING_DIR")
+    if chosen:
+        return Path(chosen).expanduser()
+    import platformdirs  # not before the first kernel is compiled
+
+    return Path(platformdirs.user_data_dir("execspace", appauthor=False), "tuning")
+
+
+def is_tuned() -> bool:
+    """Whether there may be tuned choices to use, or kernels are to be tuned."""
+    chosen = get("TUNE")
+    if chosen is not None:
+        return get_bool("TUNE")
+    folder = get("TUNING_DIR") or ""
+    if folder not in _tuned:
+        _tuned[folder] = tuning_folder().is_dir()
+    return _tuned[folder]
+
+
+_tuned: dict[str, bool] = {}  # by EXECSPACE_TUNING_DIR
+
+
+def forget_tuned() -> None:
+    """Look for tuned choices again."""
+    _tuned.clear()

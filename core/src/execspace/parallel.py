@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from . import profiling, selection
+from . import config, profiling, selection
 from .argtypes import SCALAR_TYPES, ArgType, plain_number
 from .captures import Scope, defaults, is_array, parameters, scope_of, without_views
 from .errors import DTypeError, LaunchError, PolicyError, SpaceAccessError
@@ -250,9 +250,31 @@ def prepare(
     reducer: Reducer | tuple[Reducer, ...] | None = None,
     out: tuple[View, ...] = (),
 ) -> Any:
+    """The plan of a launch: that of `compiled`, with what is tuned for it."""
+    return tuned(*compiled(pattern, policy_key, kernel, scope, args, reducer, out))
+
+
+def tuned(plan: Any, kernel: Kernel, spec: LaunchSpec) -> Any:
+    """A plan with what is tuned for it, or the plan itself."""
+    if not config.is_tuned():
+        return plan
+    from .tuning.tuned import wrapped  # which launches, and so imports this module
+
+    return wrapped(plan, kernel, spec)
+
+
+def compiled(
+    pattern: str,
+    policy_key: Any,
+    kernel: Kernel,
+    scope: Scope,
+    args: tuple[Any, ...],
+    reducer: Reducer | tuple[Reducer, ...] | None = None,
+    out: tuple[View, ...] = (),
+) -> tuple[Any, Kernel, LaunchSpec]:
     """Choose the space, check that it reaches every View, and have it compile a plan.
 
-    The Views of `out` are the last of `args`.
+    The Views of `out` are the last of `args`. Returns the plan, and what it was made of.
     """
     spec_policy, named = policy_key
     if pattern == "scan" and spec_policy.tiled:
@@ -289,7 +311,7 @@ def prepare(
         without_views(scope.fn), fma=kernel.fma, fastmath=kernel.fastmath, name=kernel.name,
         source=kernel.source,
     )  # fmt: skip
-    return space.compile(source, spec)
+    return space.compile(source, spec), source, spec
 
 
 def implied_space(views: Sequence[View]) -> ExecutionSpace:

@@ -26,7 +26,9 @@ GROUP = "execspace.commands"
 OWN = {
     "info": "versions, settings, spaces and which of them is the default",
     "plugins": "installed plugins: what they registered, or why they failed",
+    "tune": "what kernels were tuned to: show it, forget it",
     "doctor": "run kernels on each space, in processes of their own, and check the results",
+    "run": "run a program, watched by profiling tools: where does its time go?",
 }
 # Commands that may be missing: the distribution that has them, and the line of help.
 KNOWN = {
@@ -101,6 +103,9 @@ def _dispatch(argv: list[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.configure(sub)
+    if name == "run":  # the program's arguments are not for argparse
+        arguments, rest = command.split(arguments)
+        sub.set_defaults(rest=rest)
     code = command.run(sub.parse_args(arguments))
     if not isinstance(code, int):
         raise CommandError(f"Command '{name}' returned {code!r}; expected an exit code, an int.")

@@ -42,7 +42,8 @@ _until: weakref.WeakKeyDictionary[ExecutionSpace, float] = weakref.WeakKeyDictio
 
 
 @cache
-def _has_marks(kind: type[ExecutionSpace]) -> bool:
+def has_marks(kind: type) -> bool:
+    """Whether spaces of a class tell when their work ran."""
     from ..space import TimesWork  # which imports this package
 
     return issubclass(kind, TimesWork)
@@ -50,7 +51,7 @@ def _has_marks(kind: type[ExecutionSpace]) -> bool:
 
 def begin(space: ExecutionSpace | None) -> _Running | None:
     """Note that work is about to be queued; None where its time cannot be had."""
-    if space is None or not _has_marks(type(space)):
+    if space is None or not has_marks(type(space)):
         if space is not None and space.capabilities.asynchronous:
             return None
         return _Running(None, None, time.perf_counter())

@@ -1,0 +1,39 @@
+"""Tuning: options of policies found by measurement and kept on disk, by kernel, shapes and device.
+
+`tune` searches. Later launches use what it found: `tuned.wrapped` looks when a plan is made, so a
+launch of which nothing is tuned costs nothing. A space suggests what is to be tried as stages, for
+which `choices` has those of blocks of threads, of rows and of teams.
+"""
+
+from __future__ import annotations
+
+from .choices import (
+    DEFAULT,
+    Choice,
+    Stage,
+    block_stages,
+    extents_of,
+    order_of,
+    row_stages,
+    team_stages,
+)
+from .search import Measured
+from .store import Record, clear, everything
+from .tune import Tuning, tune
+
+__all__ = [
+    "DEFAULT",
+    "Choice",
+    "Measured",
+    "Record",
+    "Stage",
+    "Tuning",
+    "block_stages",
+    "clear",
+    "everything",
+    "extents_of",
+    "order_of",
+    "row_stages",
+    "team_stages",
+    "tune",
+]

@@ -1,0 +1,232 @@
+"""What can be chosen for a launch: options of its policy that the user left open.
+
+A `Choice` holds values for some of them. Spaces suggest choices in stages, each of which refines
+the best of the stage before; `block_stages` is for devices whose threads form blocks, `row_stages`
+for hosts whose threads do parts of a range, `team_stages` for teams.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from ..argtypes import ViewType
+from ..policy import MDRangePolicy, RangePolicy
+from ..space import PolicySpec, TeamLimits, policy_spec
+from ..teams import TeamPolicy
+from ..tiles import MOST_PER_THREAD, by_dimension
+
+if TYPE_CHECKING:
+    from ..space import ExecutionSpace
+
+Stage = Callable[["Choice"], Iterable["Choice"]]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Values for options of a policy; empty or 0: as the space decides.
+
+    Attributes
+    ----------
+    tile, per_thread : tuple of int
+        By dimension.
+    launch_bounds, team_size, vector_length, chunk_size : int
+    """
+
+    tile: tuple[int, ...] = ()
+    per_thread: tuple[int, ...] = ()
+    launch_bounds: int = 0
+    team_size: int = 0
+    vector_length: int = 0
+    chunk_size: int = 0
+
+    def options(self) -> dict[str, Any]:
+        """The values that are given, by name."""
+        return {name: value for name, value in asdict(self).items() if value}
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name}={value}" for name, value in self.options().items()) or "default"
+
+
+DEFAULT = Choice()
+
+
+def choice_of(record: dict[str, Any]) -> Choice:
+    """A choice from its options as JSON has them; ValueError for what is none."""
+    given: Any = {n: tuple(v) if isinstance(v, list) else v for n, v in record.items()}
+    found = Choice(**given)
+    sizes = (*found.tile, *found.per_thread, found.launch_bounds, found.team_size,
+             found.vector_length, found.chunk_size)  # fmt: skip
+    if not all(type(n) is int and n >= 0 for n in sizes):
+        raise ValueError(f"{record!r} is no choice")
+    return found
+
+
+def is_open(spec: PolicySpec) -> bool:
+    """Whether the user has left something to choose."""
+    if spec.kind == "team":
+        return not (spec.team_size and spec.vector_length and spec.chunk_size)
+    return not (spec.tiled or spec.per_thread or spec.launch_bounds)
+
+
+def applied(
+    spec: PolicySpec, bounds: tuple[int, ...], choice: Choice
+) -> tuple[PolicySpec, tuple[int, ...]]:
+    """The policy and the bounds of a launch with a choice; what the user has given stays."""
+    if spec.kind == "team":
+        chosen = replace(
+            spec,
+            team_size=spec.team_size or choice.team_size,
+            vector_length=spec.vector_length or choice.vector_length,
+            chunk_size=spec.chunk_size or choice.chunk_size,
+        )
+    else:
+        kind = "mdrange" if choice.tile or choice.per_thread else spec.kind
+        chosen = replace(
+            spec, kind=kind, tiled=bool(choice.tile), per_thread=choice.per_thread,
+            launch_bounds=choice.launch_bounds,
+        )  # fmt: skip
+        bounds = (*bounds, *choice.tile)
+    return policy_spec(*(getattr(chosen, f.name) for f in fields(chosen))), bounds
+
+
+def policy_with(policy: Any, choice: Choice) -> Any:
+    """The user's policy with a choice, as a policy that a launch takes."""
+    if not isinstance(policy, RangePolicy | MDRangePolicy | TeamPolicy):
+        policy = RangePolicy(policy)
+    options = choice.options()
+    if isinstance(policy, TeamPolicy):
+        spec = policy.key[0]
+        given = {name: getattr(spec, name) for name in _TEAM if getattr(spec, name)}
+        return TeamPolicy(
+            policy.league_size, launch_bounds=policy.launch_bounds, space=policy.space,
+            **{**options, **given},
+        )  # fmt: skip
+    if not options:
+        return policy
+    if isinstance(policy, RangePolicy) and not (choice.tile or choice.per_thread):
+        return RangePolicy(policy.begin, policy.end, space=policy.space, **options)
+    if isinstance(policy, RangePolicy):
+        return MDRangePolicy((policy.begin,), (policy.end,), space=policy.space, **options)
+    return MDRangePolicy(
+        policy.lower, policy.upper, iterate=policy.iterate, space=policy.space, **options
+    )
+
+
+_TEAM = ("team_size", "vector_length", "chunk_size")
+
+
+def extents_of(spec: PolicySpec, bounds: tuple[int, ...]) -> tuple[int, ...]:
+    """Extents of a range by dimension; of teams the league size alone."""
+    rank = 1 if spec.kind == "team" else spec.rank
+    lower, upper = bounds[:rank], bounds[rank : 2 * rank]
+    return tuple(b - a for a, b in zip(lower, upper, strict=True))
+
+
+# -- what spaces suggest --------------------------------------------------------------------------
+
+
+def host_stages(space: ExecutionSpace, plan: Any, bounds: tuple[int, ...]) -> list[Stage]:
+    """What a space suggests that says nothing itself: stages of a host."""
+    from ..space import SupportsTeams
+
+    spec = plan.spec.policy
+    if spec.kind == "team":
+        if not isinstance(space, SupportsTeams):
+            return []
+        return team_stages(space.team_limits(), spec, most_chunks=64, most=32)
+    return row_stages(plan.spec.pattern, spec, extents_of(spec, bounds), order_of(plan))
+
+
+def order_of(plan: Any) -> str:
+    """Which index of a plan's range is to run fastest: "left" or "right".
+
+    As its policy says, else as the Views that it gets are laid out.
+    """
+    order = getattr(plan, "order", None)  # dimensions from the slowest to the fastest
+    if order is not None:
+        return "right" if order[-1] == len(order) - 1 else "left"
+    iterate: str = plan.spec.policy.iterate
+    if iterate != "auto":
+        return iterate
+    layouts = [t.layout for t in plan.spec.arguments if isinstance(t, ViewType) and t.rank > 1]
+    return "left" if layouts.count("left") > len(layouts) // 2 else "right"
+
+
+def row_stages(pattern: str, spec: PolicySpec, extents: tuple[int, ...], order: str) -> list[Stage]:
+    """Of a host: tiles that keep what rows share in its caches; none for one dimension."""
+    if spec.rank == 1 or pattern == "scan":
+        return []
+    fast = tuple(reversed(extents)) if order == "right" else extents
+    lengths = [[n for n in (64, 256) if n < fast[0]] + [fast[0]]]
+    lengths += [[n for n in (4, 16, 64) if n < e] or [e] for e in fast[1:2]]
+    lengths += [[n for n in (1, 4, 16) if n < e] or [e] for e in fast[2:3]]
+    lengths += [[n for n in (1, 4) if n < e] or [e] for e in fast[3:]]
+    tiles = [t for t in product(*lengths) if prod(t) >= 64 or prod(t) == prod(fast)]
+    return [_each([Choice(tile=by_dimension(t, order)) for t in tiles])]
+
+
+def block_stages(
+    pattern: str, spec: PolicySpec, extents: tuple[int, ...], order: str, most: int
+) -> list[Stage]:
+    """Of a device: shapes of blocks of at most `most` threads, calls of a thread, registers."""
+    if pattern != "for":
+        return [_each([Choice(launch_bounds=n) for n in (64, 128, 256) if n <= most])]
+    fast = tuple(reversed(extents)) if order == "right" else extents
+    rank = len(fast)
+    firsts = [16, 32, 64, 128, 256, *([512, 1024] if rank == 1 else [])]
+    others = [[1, 2, 4, 8, 16], [1, 2, 4, 8], [1, 2, 4], [1], [1]]
+    tiles = [
+        t
+        for t in product(firsts, *others[: rank - 1])
+        if 64 <= prod(t) <= min(most, 512 if rank > 1 else 1024)
+        and all(n < 2 * max(1, e) for n, e in zip(t, fast, strict=True))
+    ]
+
+    def per_thread(choice: Choice) -> Iterator[Choice]:
+        at = 0 if rank == 1 else 1
+        for calls in (2, 4, 8):
+            if calls <= MOST_PER_THREAD:
+                shape = tuple(calls if d == at else 1 for d in range(rank))
+                yield replace(choice, per_thread=by_dimension(shape, order))
+
+    def registers(choice: Choice) -> Iterator[Choice]:
+        if choice.tile:
+            yield replace(choice, launch_bounds=prod(choice.tile))
+
+    return [_each([Choice(tile=by_dimension(t, order)) for t in tiles]), per_thread, registers]
+
+
+def team_stages(
+    limits: TeamLimits, spec: PolicySpec, most_chunks: int, most: int = 1024
+) -> list[Stage]:
+    """Sizes of teams and lanes together, then how many teams a unit gets at a time.
+
+    `most`: threads of a team and lanes of a thread that are tried.
+    """
+    most_lanes = min(limits.vector_length_max, most)
+    sizes = [spec.team_size] if spec.team_size else _powers(min(limits.team_size_max, most))
+    lanes = [spec.vector_length] if spec.vector_length else _powers(most_lanes)[::2]
+    pairs = [
+        Choice(team_size=0 if spec.team_size else t, vector_length=0 if spec.vector_length else v)
+        for t, v in product(sizes, lanes)
+        if t * v <= limits.threads_max
+    ]
+
+    def chunks(choice: Choice) -> Iterator[Choice]:
+        if not spec.chunk_size:
+            for n in _powers(most_chunks)[1:]:
+                yield replace(choice, chunk_size=n)
+
+    return [_each(pairs), chunks]
+
+
+def _powers(most: int) -> list[int]:
+    return [1 << n for n in range(max(1, most).bit_length())]
+
+
+def _each(choices: Sequence[Choice]) -> Stage:
+    return lambda _: choices

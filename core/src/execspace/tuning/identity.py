@@ -1,0 +1,89 @@
+"""What a tuned choice belongs to: a kernel, types of its arguments, a class of shapes, a device."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from functools import cache
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from .. import plugins
+from ..captures import scope_of
+from ..kernel import Kernel
+from ..space import ExecutionSpace, LaunchSpec, PolicySpec
+from ..view import View
+from .choices import extents_of
+
+
+def kernel_key(kernel: Kernel, spec: LaunchSpec) -> str:
+    """A digest of the kernel's code, its options, the types of its arguments and its policy.
+
+    Captured floats are left out: a step of time that changes does not make another kernel.
+    """
+    parts = [
+        f"{kernel.fn.__module__}.{kernel.fn.__qualname__} fma={kernel.fma} fast={kernel.fastmath}",
+        spec.pattern, repr(spec.policy), *map(str, spec.arguments), repr(spec.reducer),
+        *map(str, spec.out), code_text(kernel.fn.__code__),
+        *(f"{c.name}={_constant(c.value, c.tag)}" for c in spec.captures if c.argument is None),
+    ]  # fmt: skip
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:24]
+
+
+def code_text(code: CodeType) -> str:
+    """All of a function's code but its place in the source."""
+    constants = [code_text(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts]
+    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    head = f"{code.co_name} {code.co_argcount} {code.co_kwonlyargcount} {code.co_flags}"
+    return f"{head} {code.co_code.hex()} {constants} {names}"
+
+
+def _constant(value: Any, tag: object) -> str:
+    scope = scope_of(value)
+    if scope is not None:
+        return code_text(scope.fn.__code__)
+    if isinstance(value, float | complex | np.inexact):
+        return type(value).__name__
+    if isinstance(value, int | str | np.generic | np.dtype | type):
+        return repr(value)
+    return repr(type(value))
+
+
+def shape_class(extents: tuple[int, ...]) -> str:
+    """Extents rounded up to powers of two: ranges of about the same shape share a choice."""
+    return "x".join(str(0 if n < 1 else 1 << (n - 1).bit_length()) for n in extents)
+
+
+def shapes_of(spec: PolicySpec, bounds: tuple[int, ...], arguments: tuple[Any, ...]) -> str:
+    """The class of shapes of a launch; of teams with that of all Views, which tell what to do."""
+    shapes = shape_class(extents_of(spec, bounds))
+    if spec.kind == "team":
+        views = (shape_class(a.shape) for a in arguments if isinstance(a, View))
+        shapes = " ".join([shapes, *views])
+    return shapes
+
+
+@cache
+def device_name(space: ExecutionSpace) -> str:
+    """The device of a space in words, with the number of its threads where it is a host."""
+    base = space.name.partition(":")[0]
+    found = getattr(space, "description", "")
+    if not isinstance(found, str) or not found:
+        entry = plugins.registry().spaces.get(base)
+        found = "" if entry is None else plugins.probe(entry).device
+    if found in ("", "host"):
+        found = f"{_processor()}, {space.concurrency} threads"
+    return f"{base} on {found}"
+
+
+@cache
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        lines = []
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, "") or platform.processor() or platform.machine() or "a processor"

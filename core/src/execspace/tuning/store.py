@@ -1,0 +1,193 @@
+"""Tuned choices on disk: one JSON file for each device, replaced as a whole.
+
+A file that cannot be read is no reason to fail: it counts as empty, with one warning, and the next
+choice that is kept replaces it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+import threading
+import warnings
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import config
+from .choices import Choice, choice_of
+
+_FORMAT = 1
+_lock = threading.RLock()
+_read: dict[str, dict[str, Record]] = {}  # by device
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What tuning found for a kernel and a class of shapes on a device.
+
+    Attributes
+    ----------
+    kernel : str
+        Its name; shown, not compared.
+    shapes : str
+        Class of shapes.
+    types : str
+        Of its arguments; shown, not compared.
+    choice : Choice
+        Empty: the default was the best.
+    default_seconds, seconds : float
+        Medians of a launch without the choice and with it.
+    date : str
+        ISO 8601.
+    """
+
+    kernel: str
+    shapes: str
+    types: str
+    choice: Choice
+    default_seconds: float
+    seconds: float
+    date: str
+
+
+def key_of(kernel: str, shapes: str) -> str:
+    """Key of a record among those of a device."""
+    return f"{kernel} {shapes}"
+
+
+def records(device: str) -> Mapping[str, Record]:
+    """What is kept of a device."""
+    with _lock:
+        path = _path(device)
+        at = str(path)
+        if at not in _read:
+            _read[at] = _load(path, device)
+        return _read[at]
+
+
+def keep(device: str, key: str, record: Record) -> None:
+    """Keep a record in place of an earlier one; what other processes kept meanwhile stays.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be written.
+    """
+    with _lock:
+        path = _path(device)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        found = _load(path, device) | {key: record}
+        document = {
+            "format": _FORMAT,
+            "version": _version(),
+            "device": device,
+            "records": {k: _as_json(r) for k, r in sorted(found.items())},
+        }
+        _write(path, document)
+        _read[str(path)] = found
+        config.forget_tuned()
+
+
+def everything() -> dict[str, dict[str, Record]]:
+    """All records by device and key."""
+    found = {}
+    for path in sorted(config.tuning_folder().glob("*.json")):
+        document = _document(path)
+        if document is not None:
+            found[str(document["device"])] = _load(path, str(document["device"]))
+    return found
+
+
+def clear(device: str | None = None, kernel: str | None = None) -> int:
+    """Forget records, of one device or of kernels of one name only; returns how many."""
+    with _lock:
+        if device is None and kernel is None:  # also what cannot be read
+            count = sum(map(len, everything().values()))
+            for path in config.tuning_folder().glob("*.json"):
+                path.unlink(missing_ok=True)
+            forget()
+            return count
+        count = 0
+        for name, found in everything().items():
+            gone = [k for k, r in found.items() if kernel in (None, r.kernel)]
+            if device not in (None, name) or not gone:
+                continue
+            document = _document(_path(name))
+            assert document is not None
+            for k in gone:
+                del document["records"][k]
+            _write(_path(name), document)
+            count += len(gone)
+        forget()
+    return count
+
+
+def _write(path: Path, document: dict[str, Any]) -> None:
+    """Replace a file so that readers see all of it or none."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(document, file, indent=1)
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+
+
+def forget() -> None:
+    """Read files again when they are next asked for."""
+    with _lock:
+        _read.clear()
+        config.forget_tuned()
+
+
+def _version() -> str:
+    from .. import __version__
+
+    return __version__
+
+
+def _path(device: str) -> Path:
+    short = "".join(c if c.isalnum() else "-" for c in device)[:40].strip("-")
+    digest = hashlib.sha256(device.encode()).hexdigest()[:12]
+    return config.tuning_folder() / f"{short}-{digest}.json"
+
+
+def _as_json(record: Record) -> dict[str, Any]:
+    return asdict(record) | {"choice": record.choice.options()}
+
+
+def _document(path: Path) -> dict[str, Any] | None:
+    """The content of a file; None if there is none, or another version has written it."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(document["records"], dict):
+            raise TypeError("'records' is no object")
+        same = (document["format"], document["version"]) == (_FORMAT, _version())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        warnings.warn(
+            f"Tuned choices in {path} cannot be read and are not used ({type(error).__name__}: "
+            f"{error}). Remove them: execspace tune clear.",
+            stacklevel=6,
+        )
+        return None
+    return document if same else None
+
+
+def _load(path: Path, device: str) -> dict[str, Record]:
+    document = _document(path)
+    if document is None or document.get("device") != device:
+        return {}
+    found = {}
+    for key, entry in document["records"].items():
+        with contextlib.suppress(TypeError, ValueError, KeyError):  # of a file edited by hand
+            found[key] = Record(**(entry | {"choice": choice_of(entry["choice"])}))
+    return found

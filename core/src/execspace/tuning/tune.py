@@ -1,0 +1,209 @@
+"""tune: the search for one launch, kept on disk, and what it found as a record."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from .. import profiling
+from ..captures import Scope
+from ..errors import LaunchError, PolicyError
+from ..kernel import Kernel
+from ..view import View
+from . import store
+from .choices import DEFAULT, Choice, extents_of, is_open, policy_with
+from .identity import device_name, kernel_key, shapes_of
+from .launches import Launch, Plans, Saved
+from .progress import progress_bar
+from .search import Found, Measured, Search
+
+_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What `tune` found.
+
+    Attributes
+    ----------
+    kernel, space, device, shapes : str
+        Names, and the class of shapes that the choice is for.
+    choice : Choice
+        Empty if the default stays.
+    policy : RangePolicy, MDRangePolicy, TeamPolicy or None
+        The policy that was given, with the choice: launches with it need nothing from disk. None
+        for a launch that was tuned by EXECSPACE_TUNE=1.
+    default_seconds, seconds : float
+        Medians of a launch without the choice and with it, measured beside each other.
+    candidates : tuple of Measured
+        All choices that were measured, with the time of a launch or why it is refused.
+    complete : bool
+        False if the time limit ended the search.
+    record : Record
+        What is kept on disk.
+    """
+
+    kernel: str
+    space: str
+    device: str
+    shapes: str
+    choice: Choice
+    policy: Any
+    default_seconds: float
+    seconds: float
+    candidates: tuple[Measured, ...]
+    complete: bool
+    record: store.Record
+
+    @property
+    def speedup(self) -> float:
+        """How many times as fast as the default; 1 where that stays."""
+        return self.default_seconds / self.seconds
+
+    def __str__(self) -> str:
+        usable = sorted((c for c in self.candidates if not c.refused), key=lambda c: c.seconds)
+        what = "the default stays" if self.choice == DEFAULT else str(self.choice)
+        lines = [
+            f"kernel '{self.kernel}' on {self.device}, shapes {self.shapes}: {what}, "
+            f"{1e3 * self.seconds:.4g} ms; default {1e3 * self.default_seconds:.4g} ms "
+            f"({self.speedup:.2f} times as fast)"
+        ]
+        lines += [f"  {1e3 * c.seconds:10.4g} ms  {c.choice}" for c in usable[:10]]
+        refused = len(self.candidates) - len(usable)
+        rest = len(usable) - 10
+        lines += [f"  and {rest} slower ones"] if rest > 0 else []
+        lines += [f"  {refused} refused by the space"] if refused else []
+        lines += [] if self.complete else ["  the time limit ended the search: seconds=..."]
+        return "\n".join(lines)
+
+
+def tune(
+    policy: Any,
+    kernel: Kernel | Scope | Callable[..., Any],
+    /,
+    *args: Any,
+    pattern: str = "for",
+    reducer: Any = None,
+    out: View | tuple[View, ...] | None = None,
+    seconds: float = _SECONDS,
+    keep: bool = True,
+    progress: bool | None = None,
+) -> Tuning:
+    """Find the fastest tile, calls of a thread, block, or team size for a launch, by measurement.
+
+    Launches it many times; afterwards all Views are what they were. Later launches of this kernel
+    with such arguments and about this shape, on this device, use what was found, also in other
+    processes, unless EXECSPACE_TUNE=0. Options that the policy gives stay as they are. Blocks.
+
+    Parameters
+    ----------
+    policy, kernel, *args
+        As for `parallel_for`.
+    pattern : {"for", "reduce", "scan"}, default "for"
+    reducer, out
+        As for `parallel_reduce`. Given a reducer, the pattern "for" means "reduce".
+    seconds : float, default 30
+        After this time no further candidate is begun.
+    keep : bool, default True
+        Keep what is found on disk, in place of what was kept before.
+    progress : bool, optional
+        Show a bar on standard error; by default where that is a terminal.
+
+    Returns
+    -------
+    Tuning
+        Its `policy` has the choice; `print` shows what was measured.
+
+    Raises
+    ------
+    PolicyError
+        If the policy leaves nothing open, or the range is empty.
+    LaunchError
+        If the kernel prints, or an argument of this function makes no sense.
+    MemoryError
+        If there is no memory for copies of the Views that the kernel changes.
+    OSError
+        If what is found cannot be written.
+
+    Notes
+    -----
+    The default stays unless another choice wins three of four launches beside it, and two percent
+    of the time. Reductions with another size of block join in another order, so results of floats
+    may differ in their last digits from those before.
+
+    As the tuners of Kokkos' team sizes and tiles, which need a tool of their own:
+    https://kokkos.org/kokkos-core-wiki/API/core/tuning.html
+
+    Examples
+    --------
+    >>> import execspace as es
+    >>> @es.kernel
+    ... def scale(i, j, x):
+    ...     x[i, j] *= 2.0
+    >>> x = es.View((64, 64), label="x")
+    >>> found = es.tune(es.MDRangePolicy((64, 64)), scale, x, keep=False)
+    >>> found.seconds <= found.default_seconds
+    True
+    """
+    from ..explaining import planned  # which imports the launch path, and so this module
+
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0:
+        raise LaunchError(f"tune: seconds={seconds!r}; expected a number above 0.")
+    found = planned(policy, kernel, args, pattern, reducer, out, with_tuned=False)
+    plans = Plans(found.plan, found.kernel, found.spec)
+    launch = Launch(plans, found.bounds, found.arguments)
+    spec = found.spec.policy
+    if not is_open(spec):
+        raise PolicyError(
+            f"tune: the policy {policy!r} gives what could be chosen; leave out tile=, "
+            f"per_thread= and launch_bounds=, or a size of teams."
+        )
+    if not all(extents_of(spec, launch.bounds)):
+        raise PolicyError(f"tune: the range of {policy!r} is empty; there is nothing to measure.")
+    effects = getattr(found.plan, "effects", None)
+    if effects is not None and effects.prints:
+        raise LaunchError(
+            f"tune: kernel '{found.kernel.name}' prints, which each of many launches would do; "
+            f"take es.printf out of it while it is tuned."
+        )
+    return tune_launch(launch, policy, float(seconds), keep, progress)
+
+
+def tune_launch(
+    launch: Launch,
+    policy: Any = None,
+    seconds: float = _SECONDS,
+    keep: bool = True,
+    progress: bool | None = None,
+) -> Tuning:
+    """Search for a compiled launch; parameters and errors as of `tune`."""
+    space, plans = launch.space, launch.plans
+    name, device = plans.kernel.name, device_name(space)
+    stages = space.tuning_stages(plans.default, launch.bounds)
+    with profiling.region(f"tuning of {name}"), progress_bar(f"tuning {name}", progress) as tell:
+        saved = Saved(launch)
+        try:
+            found = Search(launch, saved, seconds, tell).run(stages)
+        finally:
+            saved.restore()
+    shapes = shapes_of(launch.policy, launch.bounds, launch.arguments)
+    types = ", ".join(map(str, plans.spec.arguments))
+    record = store.Record(
+        name, shapes, types, found.choice, found.default_seconds, found.seconds,
+        time.strftime("%Y-%m-%dT%H:%M:%S"),
+    )  # fmt: skip
+    if keep:
+        store.keep(device, store.key_of(kernel_key(plans.kernel, plans.spec), shapes), record)
+    return _tuning(launch, policy, device, shapes, found, record)
+
+
+def _tuning(
+    launch: Launch, policy: Any, device: str, shapes: str, found: Found, record: store.Record
+) -> Tuning:
+    chosen = None if policy is None else policy_with(policy, found.choice)
+    return Tuning(
+        launch.plans.kernel.name, launch.space.name, device, shapes, found.choice, chosen,
+        found.default_seconds, found.seconds, found.candidates, found.complete, record,
+    )  # fmt: skip

@@ -1,0 +1,122 @@
+"""Plans that launch with tuned choices, and that tune where EXECSPACE_TUNE=1 asks for it."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+from typing import Any
+
+from .. import config
+from ..errors import ExecspaceError
+from ..kernel import Kernel
+from ..space import LaunchSpec
+from ..view import View
+from . import store
+from .choices import DEFAULT, Choice, extents_of, is_open
+from .identity import device_name, kernel_key, shape_class, shapes_of
+from .launches import Launch, Plans
+from .tune import tune_launch
+
+_MOST_SHAPES = 4096  # that a plan remembers
+_SECONDS = 10.0  # of a search in a program that only runs
+
+_Made = tuple[Any, tuple[int, ...]]  # a plan, and what is added to the bounds
+
+
+def wrapped(plan: Any, kernel: Kernel, spec: LaunchSpec) -> Any:
+    """The plan itself, or where something is tuned for it, or to be tuned, one around it."""
+    if not is_open(spec.policy):
+        return plan
+    if config.get("TUNE") is not None:
+        return TunedPlan(plan, kernel, spec, config.get_bool("TUNE"))
+    key = f"{kernel_key(kernel, spec)} "
+    if any(k.startswith(key) for k in store.records(device_name(plan.space))):
+        return TunedPlan(plan, kernel, spec, False)
+    return plan
+
+
+class TunedPlan:
+    """Launches with what is tuned for the class of shapes; else as the plan that it is around."""
+
+    def __init__(self, plan: Any, kernel: Kernel, spec: LaunchSpec, searching: bool) -> None:
+        self.inner = plan
+        self.space = plan.space
+        self.kernel, self.spec, self.searching = kernel, spec, searching
+        self._by_shape: dict[Any, _Made] = {}
+        self._plans = Plans(plan, kernel, spec)
+        self._device = device_name(plan.space)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def launch(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
+        """As `Plan.launch`."""
+        plan, more = self._made(bounds, args)
+        return plan.launch(bounds + more, args)
+
+    def launch_as(self, label: str, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
+        """As `TakesLabels.launch_as`."""
+        plan, more = self._made(bounds, args)
+        labelled = getattr(plan, "launch_as", None)
+        call = plan.launch if labelled is None else partial(labelled, label)
+        return call(bounds + more, args)
+
+    def mapping(self, bounds: tuple[int, ...]) -> list[str]:
+        """As the plan of these bounds says it, and where its choice comes from."""
+        tell = getattr(self.inner, "mapping", None)
+        lines = [] if tell is None else list(tell(bounds))
+        if self.spec.policy.kind == "team":  # more than the bounds decides
+            return lines
+        shapes = shape_class(extents_of(self.spec.policy, bounds))
+        key = store.key_of(kernel_key(self.kernel, self.spec), shapes)
+        record = store.records(self._device).get(key)
+        if record is None:
+            return lines
+        plan, more = self._chosen(bounds, record.choice)
+        if tell is not None:
+            lines = list(plan.mapping(bounds + more))
+        gain = record.default_seconds / record.seconds
+        told = "the default is the best" if record.choice == DEFAULT else (
+            f"{record.choice}, {gain:.2f} times as fast as the default"
+        )  # fmt: skip
+        return [*lines, f"tuned for {shapes} on {record.date}: {told}"]
+
+    def _made(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> _Made:
+        key: Any = bounds
+        if self.spec.policy.kind == "team":  # whose Views tell how much there is to do
+            key = (bounds, *[a.shape for a in args if type(a) is View])
+        found = self._by_shape.get(key)
+        if found is None:
+            if len(self._by_shape) >= _MOST_SHAPES:
+                self._by_shape.clear()
+            found = self._by_shape[key] = self._found(bounds, args)
+        return found
+
+    def _found(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> _Made:
+        shapes = shapes_of(self.spec.policy, bounds, args)
+        key = store.key_of(kernel_key(self.kernel, self.spec), shapes)
+        record = store.records(self._device).get(key)
+        if record is None and self.searching:
+            launch = Launch(self._plans, bounds, args)
+            if worth_tuning(launch):
+                record = tune_launch(launch, seconds=_SECONDS).record
+        return self._chosen(bounds, DEFAULT if record is None else record.choice)
+
+    def _chosen(self, bounds: tuple[int, ...], choice: Choice) -> _Made:
+        try:
+            plan, with_choice = self._plans.of(choice, bounds)
+        except ExecspaceError as error:
+            warnings.warn(
+                f"Kernel '{self.kernel.name}': the tuned choice {choice} cannot be used, and the "
+                f"default is taken ({error}). Tune it again: es.tune(...).",
+                stacklevel=6,
+            )
+            return self.inner, ()
+        return plan, with_choice[len(bounds) :]
+
+
+def worth_tuning(launch: Launch) -> bool:
+    """Whether it may be launched again and again: not if it prints, nor if it is empty."""
+    effects = getattr(launch.plans.default, "effects", None)
+    whole = all(extents_of(launch.policy, launch.bounds))
+    return whole and not (effects is not None and effects.prints)

@@ -1,0 +1,437 @@
+"""Tuning: the fastest choice is found by measurement, kept on disk, and used by later launches."""
+
+import json
+
+import numpy as np
+import pytest
+
+import execspace as es
+from execspace import config
+from execspace.tuning import Choice, block_stages, row_stages, team_stages
+from execspace.tuning.choices import DEFAULT, policy_with
+from execspace.tuning.identity import shape_class
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """Tuned choices of a test are its own."""
+    monkeypatch.setenv("EXECSPACE_TUNING_DIR", str(tmp_path / "tuning"))
+    monkeypatch.delenv("EXECSPACE_TUNE", raising=False)
+    es.tuning.store.forget()
+    yield tmp_path / "tuning"
+    es.tuning.store.forget()
+
+
+@pytest.fixture
+def clocked(plain):
+    """A space with a clock of its own: each launch takes as long as `cost` says of its tile."""
+
+    class Clocked(type(plain)):
+        capabilities = es.Capabilities(asynchronous=True)
+        description = "a clock"
+        now = 0.0
+
+        def __init__(self):
+            super().__init__("clocked")
+            self.launched = []
+            self.cost = lambda tile: 1.0
+
+        def compile(self, kernel, spec):
+            plan = super().compile(kernel, spec)
+            inner, rank = plan.launch, spec.policy.rank
+
+            def launch(bounds, args):
+                tile = bounds[2 * rank :]
+                self.launched.append(tile)
+                self.now += self.cost(tile)
+                return inner(bounds, args)
+
+            plan.launch = launch
+            return plan
+
+        def mark(self):
+            return self.now
+
+        def time_of(self, mark):
+            return mark
+
+    return Clocked()
+
+
+@es.kernel
+def add_one(i, j, x):
+    x[i, j] += 1.0
+
+
+def square(space, n=20, **options):
+    return es.MDRangePolicy((n, n), space=space, **options)
+
+
+def prefers(best):
+    """Launches with that tile take half as long as all others."""
+    return lambda tile: 0.5 if tile == best else 1.0
+
+
+# -- what is found --------------------------------------------------------------------------------
+
+
+def test_the_fastest_tile_is_found_and_views_are_what_they_were(clocked):
+    clocked.cost = prefers((16, 20))
+    x = es.View((20, 20), label="x")
+    es.deep_copy(x, 3.0)
+    found = es.tune(square(clocked), add_one, x)
+    assert found.choice == Choice(tile=(16, 20))
+    assert found.policy.tile == (16, 20)
+    assert (found.default_seconds, found.seconds, found.speedup) == (1.0, 0.5, 2.0)
+    assert found.complete
+    assert (np.asarray(x) == 3.0).all()
+    assert str(found).startswith(
+        "kernel 'add_one' on clocked on a clock, shapes 32x32: tile=(16, 20), 500 ms; default 1000 "
+        "ms (2.00 times as fast)\n         500 ms  tile=(16, 20)\n"
+    )
+
+
+def test_every_launch_of_a_search_sees_the_same_numbers(clocked):
+    seen = set()
+
+    @es.kernel
+    def look(i, j, x):
+        seen.add(x[i, j])
+        x[i, j] += 1.0
+
+    es.tune(square(clocked), look, es.View((20, 20)), keep=False)
+    assert seen == {0.0}
+
+
+def test_in_doubt_the_default_stays(clocked):
+    clocked.cost = lambda tile: 0.99 if tile else 1.0  # one percent is no gain
+    found = es.tune(square(clocked), add_one, es.View((20, 20)))
+    assert found.choice == DEFAULT
+    assert found.speedup == 1.0
+    assert "the default stays" in str(found)
+    assert len(found.candidates) > 2
+
+
+def test_a_lucky_launch_does_not_win(clocked):
+    """A tile that is fast only when it is measured first loses beside the default."""
+    counts = {}
+
+    def cost(tile):
+        counts[tile] = counts.get(tile, 0) + 1
+        return 0.1 if tile and counts[tile] < 5 else 1.0
+
+    clocked.cost = cost
+    found = es.tune(square(clocked), add_one, es.View((20, 20)))
+    assert found.choice == DEFAULT
+
+
+def test_choices_that_a_space_refuses_are_passed_over(clocked):
+    def cost(tile):
+        if tile and tile != (4, 20):
+            raise es.PolicyError("too large")
+        return 0.5 if tile else 1.0
+
+    clocked.cost = cost
+    found = es.tune(square(clocked), add_one, es.View((20, 20)))
+    assert found.choice == Choice(tile=(4, 20))
+    assert {c.refused for c in found.candidates} == {"", "too large"}
+    assert "refused by the space" in str(found)
+
+
+def test_a_time_limit_ends_the_search(clocked):
+    found = es.tune(square(clocked), add_one, es.View((20, 20)), seconds=1e-9)
+    assert not found.complete
+    assert found.choice == DEFAULT
+    assert str(found).endswith("the time limit ended the search: seconds=...")
+
+
+def test_reductions_are_tuned_too(clocked):
+    clocked.cost = prefers((4, 20))
+    x = es.View((20, 20))
+    found = es.tune(square(clocked), lambda i, j, x: x[i, j], x, reducer=es.Sum)
+    assert found.choice == Choice(tile=(4, 20))
+
+
+def test_tools_see_a_region_and_no_launches(clocked, events):
+    es.tune(square(clocked), add_one, es.View((20, 20), label="x"), keep=False)
+    names = [name for name, _ in events]
+    assert ("on_region_push", ("tuning of add_one",)) in events
+    assert "on_kernel_begin" not in names
+
+
+# -- what is refused ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{"tile": (4, 4)}, {"per_thread": 2}, {"launch_bounds": 64}])
+def test_a_policy_that_leaves_nothing_open_is_refused(clocked, options):
+    with pytest.raises(es.PolicyError, match="gives what could be chosen; leave out tile="):
+        es.tune(square(clocked, **options), add_one, es.View((20, 20)))
+
+
+def test_an_empty_range_is_refused(clocked):
+    with pytest.raises(es.PolicyError, match="is empty; there is nothing to measure"):
+        es.tune(square(clocked, 0), add_one, es.View((20, 20)))
+
+
+@pytest.mark.parametrize("seconds", [0, -1.0, "long", True])
+def test_a_time_limit_is_a_number_above_zero(clocked, seconds):
+    with pytest.raises(es.LaunchError, match=r"seconds=.*; expected a number above 0"):
+        es.tune(square(clocked), add_one, es.View((20, 20)), seconds=seconds)
+
+
+# -- what later launches use ----------------------------------------------------------------------
+
+
+def launch_again(space, n=20, **options):
+    """A launch as another process would do it: nothing is remembered but what is on disk."""
+    es.tuning.store.forget()
+    add_one.plans.clear()
+    space.launched.clear()
+    es.parallel_for(square(space, n, **options), add_one, es.View((n, n)))
+    return space.launched
+
+
+def test_later_launches_of_about_the_shape_use_what_was_found(clocked):
+    clocked.cost = prefers((16, 20))
+    es.tune(square(clocked), add_one, es.View((20, 20)))
+    assert launch_again(clocked) == [(16, 20)]
+    assert launch_again(clocked, 32) == [(16, 20)]
+    assert launch_again(clocked, 33) == [()]  # of another class of shapes
+    assert launch_again(clocked, tile=(2, 2)) == [(2, 2)]  # the user's word is the last
+    other = es.kernel(lambda i, j, x: None)
+    clocked.launched.clear()
+    es.parallel_for(square(clocked), other, es.View((20, 20)))
+    assert clocked.launched == [()]
+
+
+def test_a_changed_kernel_is_another_one(clocked):
+    clocked.cost = prefers((16, 20))
+
+    def body(factor):
+        def scale(i, j, x):
+            x[i, j] *= factor
+
+        return es.kernel(scale)
+
+    x = es.View((20, 20))
+    es.tune(square(clocked), body(2), x)
+    for factor, expected in ((2, (16, 20)), (3, ())):
+        clocked.launched.clear()
+        es.parallel_for(square(clocked), body(factor), x)
+        assert clocked.launched == [expected]
+
+
+def test_a_captured_float_that_changes_makes_no_other_kernel(clocked):
+    clocked.cost = prefers((16, 20))
+
+    def body(dt):
+        def step(i, j, x):
+            x[i, j] += dt
+
+        return es.kernel(step)
+
+    x = es.View((20, 20))
+    es.tune(square(clocked), body(0.5), x)
+    clocked.launched.clear()
+    es.parallel_for(square(clocked), body(0.25), x)
+    assert clocked.launched == [(16, 20)]
+
+
+def test_tuned_choices_can_be_left_out(clocked, monkeypatch):
+    clocked.cost = prefers((16, 20))
+    es.tune(square(clocked), add_one, es.View((20, 20)))
+    monkeypatch.setenv("EXECSPACE_TUNE", "0")
+    assert launch_again(clocked) == [()]
+
+
+def test_what_is_not_kept_is_not_used(clocked, folder):
+    clocked.cost = prefers((16, 20))
+    es.tune(square(clocked), add_one, es.View((20, 20)), keep=False)
+    assert not folder.exists()
+    assert launch_again(clocked) == [()]
+
+
+def test_the_environment_tunes_at_the_first_launch(clocked, monkeypatch):
+    monkeypatch.setenv("EXECSPACE_TUNE", "1")
+    clocked.cost = prefers((16, 20))
+    add_one.plans.clear()
+    x = es.View((20, 20))
+    es.parallel_for(square(clocked), add_one, x)
+    assert len(clocked.launched) > 10
+    assert (np.asarray(x) == 1.0).all()  # it ran once, as far as the program can tell
+    clocked.launched.clear()
+    for _ in range(3):
+        es.parallel_for(square(clocked), add_one, x, label="step")
+    assert clocked.launched == [(16, 20)] * 3
+    monkeypatch.delenv("EXECSPACE_TUNE")
+    assert launch_again(clocked) == [(16, 20)]
+
+
+def test_an_empty_launch_is_not_tuned(clocked, monkeypatch):
+    monkeypatch.setenv("EXECSPACE_TUNE", "1")
+    add_one.plans.clear()
+    es.parallel_for(square(clocked, 0), add_one, es.View((20, 20)))
+    assert clocked.launched == [()]
+
+
+def test_a_choice_that_cannot_be_used_any_more_is_named(clocked, folder):
+    clocked.cost = prefers((16, 20))
+    es.tune(square(clocked), add_one, es.View((20, 20)))
+    compile_ = clocked.compile
+
+    def refuse(kernel, spec):
+        if spec.policy.tiled:
+            raise es.PolicyError("no tiles today")
+        return compile_(kernel, spec)
+
+    clocked.compile = refuse
+    with pytest.warns(UserWarning, match=r"tuned choice tile=\(16, 20\) cannot be used.*no tiles"):
+        assert launch_again(clocked) == [()]
+
+
+def test_explain_says_what_was_tuned(clocked):
+    clocked.cost = prefers((16, 20))
+    x = es.View((20, 20))
+    found = es.tune(square(clocked), add_one, x)
+    (line,) = es.explain(square(clocked), add_one, x).mapping
+    assert line == (
+        f"tuned for 32x32 on {found.record.date}: tile=(16, 20), 2.00 times as fast as the default"
+    )
+
+
+# -- on disk --------------------------------------------------------------------------------------
+
+
+def test_one_file_for_a_device_with_what_people_want_to_know(clocked, folder):
+    clocked.cost = prefers((16, 20))
+    es.tune(square(clocked), add_one, es.View((20, 20)))
+    (path,) = folder.iterdir()
+    document = json.loads(path.read_text())
+    assert document["device"] == "clocked on a clock"
+    (record,) = document["records"].values()
+    assert record["kernel"] == "add_one"
+    assert record["choice"] == {"tile": [16, 20]}
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"format": 1, "records": 3}', ""])
+def test_a_file_that_cannot_be_read_is_named_and_left_out(clocked, folder, text):
+    clocked.cost = prefers((16, 20))
+    es.tune(square(clocked), add_one, es.View((20, 20)))
+    (path,) = folder.iterdir()
+    path.write_text(text)
+    with pytest.warns(UserWarning, match="cannot be read and are not used.*execspace tune clear"):
+        assert launch_again(clocked) == [()]
+    with pytest.warns(UserWarning, match="cannot be read"):
+        es.tuning.clear()
+    assert list(folder.iterdir()) == []
+
+
+def test_choices_of_another_version_are_not_used(clocked, folder, monkeypatch):
+    clocked.cost = prefers((16, 20))
+    es.tune(square(clocked), add_one, es.View((20, 20)))
+    monkeypatch.setattr(es, "__version__", "99.0")
+    assert launch_again(clocked) == [()]
+
+
+def test_records_can_be_forgotten_one_by_one(clocked):
+    clocked.cost = prefers((16, 20))
+    x = es.View((20, 20))
+    other = es.kernel(lambda i, j, x: None)
+    es.tune(square(clocked), add_one, x)
+    es.tune(square(clocked), other, x)
+    (records,) = es.tuning.everything().values()
+    assert sorted(r.kernel for r in records.values()) == ["<lambda>", "add_one"]
+    assert es.tuning.clear(kernel="add_one") == 1
+    (records,) = es.tuning.everything().values()
+    assert [r.kernel for r in records.values()] == ["<lambda>"]
+    assert es.tuning.clear(device="another") == 0
+    assert es.tuning.clear() == 1
+    assert es.tuning.everything() == {}
+
+
+def test_nothing_is_loaded_where_nothing_is_tuned(folder):
+    assert not config.is_tuned()
+
+
+# -- what is tried --------------------------------------------------------------------------------
+
+
+def first_stage(stages):
+    return list(stages[0](DEFAULT))
+
+
+def spec_of(policy):
+    return policy.key[0]
+
+
+def test_classes_of_shapes_are_powers_of_two():
+    assert shape_class((0, 1, 2, 3, 64, 65)) == "0x1x2x4x64x128"
+
+
+def test_hosts_try_tiles_of_whole_and_partial_rows():
+    spec = spec_of(es.MDRangePolicy((1000, 1000)))
+    tiles = [c.tile for c in first_stage(row_stages("for", spec, (1000, 1000), "right"))]
+    assert (16, 1000) in tiles
+    assert (16, 64) in tiles
+    turned = [c.tile for c in first_stage(row_stages("for", spec, (1000, 1000), "left"))]
+    assert sorted(t[::-1] for t in turned) == sorted(tiles)
+    assert row_stages("for", spec_of(es.RangePolicy(9)), (9,), "right") == []
+    assert row_stages("scan", spec, (9, 9), "right") == []
+
+
+def test_devices_try_blocks_then_calls_of_a_thread_then_registers():
+    spec = spec_of(es.MDRangePolicy((1000, 1000)))
+    blocks, calls, registers = block_stages("for", spec, (1000, 1000), "right", 1024)
+    tiles = [c.tile for c in blocks(DEFAULT)]
+    assert (4, 64) in tiles
+    assert all(64 <= a * b <= 512 for a, b in tiles)
+    best = Choice(tile=(4, 64))
+    assert Choice(tile=(4, 64), per_thread=(2, 1)) in list(calls(best))
+    assert list(registers(best)) == [Choice(tile=(4, 64), launch_bounds=256)]
+    assert list(registers(DEFAULT)) == []
+
+
+def test_devices_try_no_block_that_reaches_far_beyond_the_range():
+    spec = spec_of(es.MDRangePolicy((4, 1000)))
+    tiles = [c.tile for c in first_stage(block_stages("for", spec, (4, 1000), "right", 1024))]
+    assert tiles
+    assert max(a for a, _ in tiles) <= 4
+
+
+def test_devices_try_sizes_of_groups_for_reductions():
+    spec = spec_of(es.RangePolicy(1000))
+    stages = block_stages("reduce", spec, (1000,), "right", 128)
+    assert [c.launch_bounds for c in first_stage(stages)] == [64, 128]
+
+
+def test_teams_are_tried_within_their_limits_and_what_is_given_stays():
+    limits = es.TeamLimits(8, 4, 16, (0, 0))
+    pairs = first_stage(team_stages(limits, spec_of(es.TeamPolicy(10)), 4))
+    sizes = {(c.team_size, c.vector_length) for c in pairs}
+    assert sizes == {(1, 1), (2, 1), (4, 1), (8, 1), (1, 4), (2, 4), (4, 4)}
+    given = spec_of(es.TeamPolicy(10, team_size=4))
+    stages = team_stages(limits, given, 4)
+    assert {(c.team_size, c.vector_length) for c in first_stage(stages)} == {(0, 1), (0, 4)}
+    assert [c.chunk_size for c in stages[1](DEFAULT)] == [2, 4]
+
+
+@pytest.mark.parametrize(
+    ("policy", "choice", "expected"),
+    [
+        (100, Choice(tile=(64,)), "MDRangePolicy((0,), (100,), tile=(64,))"),
+        (es.RangePolicy(2, 9), Choice(launch_bounds=64), "RangePolicy(2, 9, launch_bounds=64)"),
+        (es.RangePolicy(2, 9), DEFAULT, "RangePolicy(2, 9)"),
+        (
+            es.MDRangePolicy((4, 5), iterate="left"),
+            Choice(tile=(2, 2), per_thread=(1, 2)),
+            "MDRangePolicy((0, 0), (4, 5), tile=(2, 2), iterate='left', per_thread=(1, 2))",
+        ),
+        (
+            es.TeamPolicy(7, vector_length=4),
+            Choice(team_size=8),
+            "TeamPolicy(7, 8, 4)",
+        ),
+    ],
+)
+def test_a_choice_can_be_written_into_a_policy(policy, choice, expected):
+    assert repr(policy_with(policy, choice)) == expected
