@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 MEMBERS := -e core -e compiler -e gpu -e plugins/serial -e plugins/openmp_numba -e plugins/opencl \
-	-e plugins/cuda -e plugins/hip -e tests/conformance
+	-e plugins/cuda -e plugins/hip -e tools -e tests/conformance
 
 .PHONY: demo test test-all third-party on-device lint bench bench-mdrange interop clean help
 
@@ -22,7 +22,7 @@ help:
 $(VENV)/ready: Makefile requirements-dev.txt core/pyproject.toml compiler/pyproject.toml \
 		gpu/pyproject.toml plugins/serial/pyproject.toml plugins/openmp_numba/pyproject.toml \
 		plugins/opencl/pyproject.toml plugins/cuda/pyproject.toml plugins/hip/pyproject.toml \
-		tests/conformance/pyproject.toml
+		tools/pyproject.toml tests/conformance/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "execspace needs Python 3.11 or newer; name one: make PYTHON=python3.12 ..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)

@@ -103,10 +103,11 @@ def interior(shape: tuple[int, int], space: es.ExecutionSpace) -> es.MDRangePoli
     return es.MDRangePolicy((1, 1), (shape[0] - 1, shape[1] - 1), space=space)
 
 
+@es.profiling.region("measure")
 def measure(z: es.View, terrain: Terrain, space: es.ExecutionSpace) -> tuple[float, float]:
     """Volume above sea level in m3, and the steepest slope in degrees."""
     everywhere = es.MDRangePolicy(z.shape, space=space)
-    total = es.parallel_reduce(everywhere, lambda i, j: z[i, j], reducer=es.Sum)
+    total = es.parallel_reduce(everywhere, lambda i, j: z[i, j], reducer=es.Sum, label="total")
     steepest = es.parallel_reduce(
         interior(z.shape, space), slope_squared, z, terrain.dx, terrain.dy, reducer=es.Max
     )
@@ -125,16 +126,17 @@ def evolve(
     The numbers for `report` are reduced every `every` steps, outside of the measured time.
     """
     terrain, shape = model.terrain, model.terrain.elevation.shape
-    z = es.View(shape, es.float64, label="z", space=space)
-    z_new = es.View(shape, es.float64, label="z_new", space=space)
-    es.deep_copy(z, terrain.elevation)
-    es.deep_copy(z_new, terrain.elevation)  # cells that the policy leaves out stay as they are
-
     everywhere = es.MDRangePolicy(shape, space=space)
     policy = interior(shape, space) if model.boundary == "fixed" else everywhere
     rx = model.diffusivity * model.dt / terrain.dx**2
     ry = model.diffusivity * model.dt / terrain.dy**2
-    es.parallel_for(policy, diffuse, z, z_new, rx, ry)  # compiles; the first step overwrites it
+    with es.profiling.region("set up"):  # regions are for profiling tools
+        z = es.View(shape, es.float64, label="z", space=space)
+        z_new = es.View(shape, es.float64, label="z_new", space=space)
+        es.deep_copy(z, terrain.elevation)
+        es.deep_copy(z_new, terrain.elevation)  # cells that the policy leaves out stay as they are
+        # This one compiles; the first step overwrites what it stores.
+        es.parallel_for(policy, diffuse, z, z_new, rx, ry)
     if report is not None:
         report(0, *measure(z, terrain, space))
 
@@ -143,10 +145,11 @@ def evolve(
         count = min(every or steps, steps - done)
         es.fence()
         started = time.perf_counter()
-        for _ in range(count):
-            es.parallel_for(policy, diffuse, z, z_new, rx, ry)
-            z, z_new = z_new, z
-        es.fence()  # launches may be asynchronous
+        with es.profiling.region("steps"):
+            for _ in range(count):
+                es.parallel_for(policy, diffuse, z, z_new, rx, ry)
+                z, z_new = z_new, z
+            es.fence()  # launches may be asynchronous
         seconds += time.perf_counter() - started
         done += count
         if report is not None:

@@ -201,7 +201,8 @@ def test_two_distributions_with_one_command(command, capsys):
 
 
 def test_info_as_json(execspace):
-    result = execspace("info", "--json", EXECSPACE_DEFAULT="nosuch,serial", EXECSPACE_TOOLS="gone")
+    tools = "gone,kernel-timer:sort=calls"
+    result = execspace("info", "--json", EXECSPACE_DEFAULT="nosuch,serial", EXECSPACE_TOOLS=tools)
     assert (result.returncode, result.stderr) == (0, "")
     report = json.loads(result.stdout)
     assert report["execspace"] == es.__version__
@@ -220,6 +221,7 @@ def test_info_as_json(execspace):
     assert settings["EXECSPACE_DEFAULT"]["value"] == "nosuch,serial"
     assert settings["EXECSPACE_DEFAULT"]["set"] and not settings["EXECSPACE_CACHE_SIZE"]["set"]
     assert any("EXECSPACE_TOOLS names 'gone'" in text for text in report["warnings"])
+    assert not any("names 'kernel-timer" in text for text in report["warnings"])
     documented(report)
 
 

@@ -30,8 +30,14 @@ from execspace import config, hookspecs
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-PACKAGES = ("execspace", "execspace_compiler", "execspace_serial", "execspace_openmp")
-READMES = [*PAGES, *(ROOT / part / "README.md" for part in ("core", "compiler", "gpu"))]
+PACKAGES = (
+    "execspace",
+    "execspace_compiler",
+    "execspace_serial",
+    "execspace_openmp",
+    "execspace_tools",
+)
+READMES = [*PAGES, *(ROOT / part / "README.md" for part in ("core", "compiler", "gpu", "tools"))]
 READMES += sorted(ROOT.glob("plugins/*/README.md"))
 FLAGS = doctest.ELLIPSIS | doctest.REPORT_NDIFF
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

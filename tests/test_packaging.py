@@ -28,7 +28,7 @@ LEFT_TO_PLUGINS = {"execspace-gpu": {"cupy", "cupy_backends"}}
 HEAVY = [
     "numba", "llvmlite", "cupy", "cupy_backends", "pyopencl", "execspace_compiler",
     "execspace_gpu", "execspace_serial", "execspace_openmp", "execspace_opencl", "execspace_cuda",
-    "execspace_hip",
+    "execspace_hip", "execspace_tools", "nvtx", "matplotlib",
 ]  # fmt: skip
 
 
@@ -86,6 +86,11 @@ def test_what_gpu_spaces_share_imports_none_of_them():
     assert imports("execspace-gpu").isdisjoint(map(package, PLUGINS))
 
 
+def test_tools_need_core_only():
+    others = {package(other) for other in DISTRIBUTIONS} - {"execspace", "execspace_tools"}
+    assert imports("execspace-tools").isdisjoint(others)
+
+
 @pytest.mark.parametrize("plugin", PLUGINS)
 def test_plugins_never_import_each_other(plugin):
     others = {package(other) for other in PLUGINS if other != plugin}
@@ -132,7 +137,8 @@ def test_listing_spaces_loads_nothing_heavy(python):
         import execspace as es
         names = [space.name for space in es.spaces()]
         assert {"serial", "openmp", "oracle"} <= set(names), names
-        loaded = {"numba", "llvmlite", "cupy", "execspace_compiler"} & set(sys.modules)
+        heavy = {"numba", "llvmlite", "cupy", "execspace_compiler", "rich", "nvtx", "matplotlib"}
+        loaded = heavy & set(sys.modules)
         assert not loaded, loaded
     """
     assert python(program) == ""
@@ -169,7 +175,7 @@ def test_wheels_contain_code_types_and_entry_points(tmp_path):
         assert code <= files
         assert f"{name}/py.typed" in files
         assert not [file for file in files if "test" in file]
-        if distribution in PLUGINS:
+        if distribution in [*PLUGINS, "execspace-tools"]:
             short = distribution.removeprefix("execspace-")
             text = wheel.read(f"{name}-{version}.dist-info/entry_points.txt").decode()
             assert text.split() == ["[execspace]", short, "=", f"{name}.plugin"]

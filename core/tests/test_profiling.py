@@ -333,6 +333,18 @@ def test_queues_are_told_apart_and_may_overlap(plain):
     assert found["Times"].times == {("a", 0): (100.0, 102.0), ("a", 1): (100.0, 102.0)}
 
 
+def test_work_within_work_is_told_as_it_was(plain):
+    clocked = make_clocked(plain)
+    with es.profile(Times()) as found:
+        es.parallel_for(es.RangePolicy(1, space=clocked), nothing, label="before")
+        with profiling.kernel_events("library", "sort", clocked):
+            clocked.now += 1.0
+            es.parallel_for(es.RangePolicy(1, space=clocked), nothing, label="inner")
+    assert found["Times"].times == {
+        ("before", 0): (100.0, 102.0), ("inner", 0): (103.0, 105.0), ("sort", 0): (102.0, 105.0),
+    }  # fmt: skip
+
+
 def test_a_device_that_cannot_tell_does_not_break_the_program(plain):
     clocked = make_clocked(plain)
 

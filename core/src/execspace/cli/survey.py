@@ -147,7 +147,8 @@ def _setting(row: dict[str, Any]) -> dict[str, Any]:
 
 def _check_tools(found: Survey) -> None:
     known = [name for plugin in found.plugins for name in plugin["tools"]]
-    for name in config.get_list("TOOLS") or []:
+    for choice in config.get_list("TOOLS") or []:
+        name = choice.partition(":")[0]  # options follow
         if name not in known:
             found.warnings.append(
                 f"EXECSPACE_TOOLS names '{name}', and every launch will raise; installed tools: "

@@ -7,6 +7,7 @@ import re
 import sys
 import warnings
 from collections.abc import Iterable
+from contextlib import suppress
 from difflib import get_close_matches
 from inspect import Parameter, signature
 from types import TracebackType
@@ -236,42 +237,40 @@ class profile:
         self._profile.finish()
 
 
-_of_process: Profile | None = None
+_of_process: list[Profile] = []
 
 
 def start_for_process(choices: Iterable[Any]) -> None:
     """Watch the rest of the process; reports go to standard error when it ends."""
-    global _of_process
     found = Profile(choices)
     found.start()
-    _of_process = found
+    _of_process.append(found)
+    atexit.unregister(end_of_process)
     atexit.register(end_of_process)
 
 
 def last_at_exit() -> None:
     """Have reports made before anything that was loaded since then is taken down."""
-    if _of_process is not None:
+    if _of_process:
         atexit.unregister(end_of_process)
         atexit.register(end_of_process)
 
 
 def end_of_process() -> None:
     """Finish the tools of the process and print what they say; once."""
-    global _of_process
-    found, _of_process = _of_process, None
-    if found is not None:
+    while _of_process:
+        found = _of_process.pop(0)
         found.finish()
         text = found.report()
         if text:
-            sys.stdout.flush()
+            with suppress(AttributeError, OSError, ValueError):  # it may be gone, or closed
+                sys.stdout.flush()
             sys.stderr.write(f"{text}\n")
             sys.stderr.flush()
 
 
 def drop_for_process() -> None:
     """Detach the tools of the process without a report."""
-    global _of_process
-    found, _of_process = _of_process, None
-    if found is not None:
-        for tool in found.tools.values():
+    while _of_process:
+        for tool in _of_process.pop().tools.values():
             profiling.detach(tool)

@@ -27,18 +27,21 @@ class _Running(NamedTuple):
     space: ExecutionSpace | None
     mark: Any
     clock: float
+    before: int = 0  # works of the space that had ended
 
 
 class _Waiting(NamedTuple):
     id: int
     first: Any
     last: Any
+    alone: bool  # nothing else began or ended within
 
 
 # Work of each space or instance of which the times are not known yet, in order; it keeps the space.
 _waiting: dict[ExecutionSpace, deque[_Waiting]] = {}
-# When the last work of each ended that is known.
+# When the last work of each ended that is known; and how many there were.
 _until: weakref.WeakKeyDictionary[ExecutionSpace, float] = weakref.WeakKeyDictionary()
+_ended: weakref.WeakKeyDictionary[ExecutionSpace, int] = weakref.WeakKeyDictionary()
 
 
 @cache
@@ -56,7 +59,7 @@ def begin(space: ExecutionSpace | None) -> _Running | None:
             return None
         return _Running(None, None, time.perf_counter())
     try:
-        return _Running(space, space.mark(), 0.0)  # type: ignore[attr-defined]
+        return _Running(space, space.mark(), 0.0, _ended.get(space, 0))  # type: ignore[attr-defined]
     except Exception as error:  # the launch itself is going to say what is wrong
         _give_up(space, error)
         return None
@@ -74,7 +77,10 @@ def end(running: _Running, id: int) -> None:
         _give_up(space, error)
         return
     with _lock:
-        _waiting.setdefault(space, deque()).append(_Waiting(id, running.mark, mark))
+        ended = _ended.get(space, 0)
+        work = _Waiting(id, running.mark, mark, ended == running.before)
+        _ended[space] = ended + 1
+        _waiting.setdefault(space, deque()).append(work)
 
 
 def collect(most: int | None = None) -> None:
@@ -97,7 +103,7 @@ def collect(most: int | None = None) -> None:
 
 def _collect(space: Any, waiting: deque[_Waiting], most: int) -> None:
     for _ in range(min(most, len(waiting))):
-        id, first, last = waiting[0]
+        id, first, last, alone = waiting[0]
         end = space.time_of(last)
         if end is None:
             break
@@ -105,8 +111,10 @@ def _collect(space: Any, waiting: deque[_Waiting], most: int) -> None:
         assert start is not None, "a queue passes its marks in order"
         waiting.popleft()
         # A queue does one thing after the other; clocks of devices are read less exactly than that.
-        start = max(start, _until.get(space, start))
-        _until[space] = end = max(end, start)
+        until = _until.get(space, start)
+        start = max(start, until) if alone else start
+        end = max(end, start)
+        _until[space] = max(end, until)
         profiling.emit("on_device_time", id, start, end)
 
 
