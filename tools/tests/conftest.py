@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+import execspace as es
 from execspace import profiling, selection
 from execspace_tools import tables
+
+
+@pytest.fixture(autouse=True)
+def on_serial():
+    """Programs of these tests name no space, and expect Views in memory of the host."""
+    with es.use_space("serial"):
+        yield
 
 
 class Launches:
