@@ -8,11 +8,25 @@ a space that was not usable is asked again, because its user may have done what 
 
 from __future__ import annotations
 
+import platform
 import threading
 import time
+from functools import cache
+from pathlib import Path
 
 from . import config
 from .space import Probe, SpaceEntry
+
+
+@cache
+def processor() -> str:
+    """The host's processor in words."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        lines = []
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, "") or platform.processor() or platform.machine() or "a processor"
 
 
 def described(failure: BaseException) -> str:

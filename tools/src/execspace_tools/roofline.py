@@ -20,7 +20,7 @@ from execspace import PluginWarning, ToolError, Work
 from execspace.profiling import Tool
 
 from .output import check_path, write_records, write_whole
-from .roofline_peaks import Peaks, peaks_of
+from .roofline_peaks import BUSY, Peaks, peaks_of
 from .tables import nbytes, seconds, table
 
 
@@ -92,7 +92,6 @@ class _Sum:
             self.flops[dtype] += number  # type: ignore[assignment]  # of floats as well
 
 
-_BUSY = 0.2  # share of the processors; roofs that were measured meanwhile are told to be wrong
 Key = tuple[str, str]  # of a row: space and label
 
 
@@ -271,10 +270,10 @@ def _told(peaks: Peaks) -> str:
         f"roofs of space '{peaks.space}' ({peaks.device}), measured: "
         f"{_digits(peaks.bandwidth / 1e9)} GB/s, {rates}"
     )
-    if peaks.busy > _BUSY:
+    if peaks.busy > BUSY:
         text += (
             f"; other programs used {100 * peaks.busy:.0f} % of the processors, so that is too "
-            f"low: measure again by roofline:anew=1"
+            f"low, and is measured again next time"
         )
     return text
 

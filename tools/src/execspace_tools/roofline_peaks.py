@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import platform
 import subprocess
 import sys
 import time
@@ -24,10 +23,12 @@ import platformdirs
 
 import execspace as es
 from execspace import ToolError, View, config, plugins
+from execspace.probing import processor
 
 from .output import write_whole
 
 _FORMAT = 1  # of the file; another one is measured again
+BUSY = 0.2  # share of the processors; what was measured meanwhile is measured again
 _MARK = "execspace-roofline "
 _SECONDS = 600.0  # that a measurement may take
 _LEAST_BYTES = 3 << 27  # of the three Views of the triad, if caches are small
@@ -131,7 +132,7 @@ def _key(space: str) -> str:
     """A digest of all that the roofs depend on."""
     versions = sorted(f"{p.distribution} {p.version}" for p in plugins.registry().plugins.values())
     about = (
-        str(_FORMAT), es.__version__, *versions, space, _device(space), _processor(),
+        str(_FORMAT), es.__version__, *versions, space, _device(space), processor(),
         str(es.space(space).concurrency),
     )  # fmt: skip
     return hashlib.sha256("\n".join(about).encode()).hexdigest()[:32]
@@ -141,29 +142,19 @@ def _device(space: str) -> str:
     """What a space runs on, in words."""
     entry = plugins.registry().spaces.get(space.partition(":")[0])
     device = "" if entry is None else plugins.probe(entry).device
-    return _processor() if device in ("", "host") else device
-
-
-def _processor() -> str:
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            for line in file:
-                if line.startswith("model name"):
-                    return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
+    return processor() if device in ("", "host") else device
 
 
 def _kept(path: Path) -> Peaks | None:
-    """What an earlier process found; None if there is nothing, or nothing usable."""
+    """What an earlier process found; None if there is nothing, or it was disturbed."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         if found.pop("format") != _FORMAT:
             return None
         peaks = Peaks(**found)
         rates = [peaks.bandwidth, *peaks.flops.values()]
-        return peaks if peaks.flops and all(r > 0 for r in rates) else None
+        usable = peaks.flops and all(r > 0 for r in rates) and peaks.busy <= BUSY
+        return peaks if usable else None
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
 

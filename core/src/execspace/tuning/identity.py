@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import platform
 from functools import cache
-from pathlib import Path
 from types import CodeType
 from typing import Any
 
@@ -14,6 +12,7 @@ import numpy as np
 from .. import plugins
 from ..captures import scope_of
 from ..kernel import Kernel
+from ..probing import processor
 from ..space import ExecutionSpace, LaunchSpec, PolicySpec
 from ..view import View
 from .choices import extents_of
@@ -75,15 +74,5 @@ def device_name(space: ExecutionSpace) -> str:
         entry = plugins.registry().spaces.get(base)
         found = "" if entry is None else plugins.probe(entry).device
     if found in ("", "host"):
-        found = f"{_processor()}, {space.concurrency} threads"
+        found = f"{processor()}, {space.concurrency} threads"
     return f"{base} on {found}"
-
-
-@cache
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        lines = []
-    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(named, "") or platform.processor() or platform.machine() or "a processor"
