@@ -186,7 +186,7 @@ def test_a_stored_file_is_replaced_on_demand(cache):
     (stored,) = (cache / "cuda").glob("*.bin")
     stored.write_bytes(b"damaged")
     assert binary(text(axpy), "90").code == b"damaged"  # only loading finds out
-    assert binary(text(axpy), "90", again=True) == compiling.Binary(code, False)
+    assert binary(text(axpy), "90", again=True) == compiling.Binary(code, False, stored.stem)
     assert stored.read_bytes() == code
 
 

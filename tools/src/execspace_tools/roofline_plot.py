@@ -83,10 +83,11 @@ def _roofs(axes: Any, peaks: Peaks, low: float, high: float) -> None:
         ends = [low, ridge, max(high, ridge)]
         heights = [low * peaks.bandwidth / 1e9, rate / 1e9, rate / 1e9]
         axes.plot(ends, heights, color=_ROOFS, linestyle=line, linewidth=1.8)
+        above = rate == max(peaks.flops.values())
         axes.annotate(
             f"{dtype}: {_rate(rate, 'flop/s')}", (high, rate / 1e9),
-            xytext=(-4, 3), textcoords="offset points", ha="right", va="bottom",
-            fontsize="small", color=_ROOFS,
+            xytext=(-4, 3 if above else -3), textcoords="offset points", ha="right",
+            va="bottom" if above else "top", fontsize="small", color=_ROOFS,
         )  # fmt: skip
     start = 1.2 * low
     axes.annotate(
