@@ -10,7 +10,7 @@ import functools
 import importlib
 import inspect
 import re
-from types import ModuleType
+from types import GenericAlias, ModuleType
 from typing import Any
 
 import execspace as es
@@ -166,7 +166,9 @@ def describe(name: str, value: Any) -> list[str]:
     """A public name."""
     if isinstance(value, ModuleType):
         lines = [f"module {name}"]
-        own = [n for n, v in vars(value).items() if getattr(v, "__module__", "") == value.__name__]
+        of = value.__name__
+        own = [n for n, v in vars(value).items() if getattr(v, "__module__", "") == of]
+        own = list(getattr(value, "__all__", own))
         for member in sorted(n for n in own if not n.startswith("_")):
             lines += [f"    {line}" for line in describe(member, getattr(value, member))]
         return lines
@@ -174,6 +176,8 @@ def describe(name: str, value: Any) -> list[str]:
         if not value.__module__.startswith("execspace"):
             return [f"{name} = {value.__module__}.{value.__qualname__}"]
         return describe_class(name, value)
+    if isinstance(value, GenericAlias):
+        return [f"{name} = {value}"]
     if callable(value) and hasattr(value, "__name__"):
         return [f"{name}{signature(value)}"]
     if isinstance(value, tuple):

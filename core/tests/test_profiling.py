@@ -345,6 +345,12 @@ def test_work_within_work_is_told_as_it_was(plain):
     }  # fmt: skip
 
 
+def test_a_space_with_graphs_tells_of_their_launches(plain, events):
+    with profiling.graph_events("step", plain, kernels=3):
+        pass
+    assert events == [("on_graph_begin", ("step", "plain", 0, 3)), ("on_graph_end", ())]
+
+
 def test_a_device_that_cannot_tell_does_not_break_the_program(plain):
     clocked = make_clocked(plain)
 

@@ -28,6 +28,7 @@ __all__ = [
     "current_regions",
     "detach",
     "emit",
+    "graph_events",
     "kernel_events",
     "mark_event",
     "new_id",
@@ -49,7 +50,11 @@ _Call = tuple[Any, Callable[..., Any], tuple[int, ...] | None]
 _calls: dict[str, tuple[_Call, ...]] = {}
 _lock = threading.RLock()
 _ids = count(1)
-new_id: Callable[[], int] = _ids.__next__
+
+
+def new_id() -> int:
+    """A number that no other event of this process has."""
+    return next(_ids)
 
 
 class Tool:
@@ -209,7 +214,7 @@ def emit(event: str, *args: object) -> None:
 
 
 from . import timing  # noqa: E402
-from .launches import kernel_events  # noqa: E402
+from .launches import graph_events, kernel_events  # noqa: E402
 from .regions import (  # noqa: E402
     current_regions,
     mark_event,
