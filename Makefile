@@ -34,10 +34,10 @@ demo: $(VENV)/ready
 	$(BIN)/python examples/hillslope.py
 
 test: $(VENV)/ready
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 test-all: $(VENV)/ready
-	$(BIN)/python -m pytest -n auto -o execspace_levels=
+	$(BIN)/python -m pytest -n auto --dist worksteal -o execspace_levels=
 	$(BIN)/python tests/fresh_environment.py
 
 third-party: $(VENV)/ready

@@ -5,6 +5,7 @@ Spaces and the check for leaks come from the conformance kit, `execspace_testing
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -13,6 +14,23 @@ import textwrap
 import pytest
 
 from execspace import profiling, selection
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """Slow tests first: what comes last is short, and processes end together."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish():
+    """The collector passes over what lives as long as the run, and seldom over all the rest.
+
+    Kernels that Numba compiled keep many objects, through which it went in vain.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*gc.get_threshold()[:2], 100)
 
 
 @pytest.fixture

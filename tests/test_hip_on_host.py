@@ -34,7 +34,10 @@ RUNS = [
 ]
 
 
-pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed"),
+]
 
 
 def run(tmp_path, *options, suites, left_out=(), more=()):
@@ -66,7 +69,7 @@ def test_the_kit_passes_and_sanitizers_report_nothing(arch, sanitizer, part, tmp
     ("mutation", "sanitizer", "suite"),
     [
         ("barrier", "thread", "reduce"),
-        ("atomic", "thread", "teams"),
+        ("atomic", "thread", "teams.test_members"),
         ("wave32", "", "teams"),
         ("bounds", "address", "scan"),
     ],

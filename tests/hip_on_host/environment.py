@@ -51,6 +51,7 @@ def environment(folder: Path, arch: str, sanitizer: str, mutation: str = "") -> 
         # The library of C++ must be there when a sanitizer looks for its functions.
         names = [*_LIBRARIES[sanitizer], "libstdc++.so.6"]
         found["LD_PRELOAD"] = " ".join(map(_library, names))
+    if sanitizer == "address":
         found["PYTHONMALLOC"] = "malloc"  # so that bounds of Python's memory are known
     for name in ("TSAN_OPTIONS", "ASAN_OPTIONS", "UBSAN_OPTIONS"):  # such as suppressions
         found[name] = ":".join(filter(None, [found[name], os.environ.get(name)]))
