@@ -310,10 +310,8 @@ class Evaluate:
     loc: Loc = field(default=NOWHERE, compare=False)
 
 
-Stmt = (
-    Assign | Unpack | Store | Atomic | StoreAt | Clear | Fail | Print | If | For | While | Break
-    | Continue | Return | Evaluate | TeamStmt
-)  # fmt: skip
+Stmt = (Assign | Unpack | Store | Atomic | StoreAt | Clear | Fail | Print | If | For | While
+        | Break | Continue | Return | Evaluate | TeamStmt)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
