@@ -31,7 +31,7 @@ def test_events_of_a_program_in_order(plain, events):
         ("on_kernel_begin", ("parallel_reduce", name, name, "in order", 0)),
         ("on_kernel_end", ()),
         ("on_copy_begin", ("x@host", "number", 8, "in order", 0)),
-        ("on_fence_begin", ("in order", 0, "deep_copy")),  # memory of the host is written by the host
+        ("on_fence_begin", ("in order", 0, "deep_copy")),  # the host writes
         ("on_fence_end", ()),
         ("on_copy_end", ()),
         ("on_fence_begin", ("in order", 0, "last")),
