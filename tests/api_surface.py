@@ -26,7 +26,6 @@ COMPILER = {
     "device_team": ["DeviceTeam", "device_team", "shape_of", "usual_sizes"],
     "devices": ["DeviceText", "device_text"],
     "diagnostics": ["Diagnostic", "Fault", "Reporter"],
-    "effects": ["effects_of"],
     "alone": ["POOL"],
     "fission": ["HOST_TEAMS", "HostTeam", "host_team"],
     "gpu_tiles": ["gpu_tiles"],
@@ -75,7 +74,7 @@ COMPILER = {
     "types": ["ViewTy"],
     "stages": ["device_stages"],
     "variables": ["variables_of"],
-    "work": ["work_of"],
+    "plans": ["TellsOfKernel"],
 }
 
 

@@ -13,13 +13,8 @@ from execspace.tuning.identity import shape_class
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    """Tuned choices of a test are its own."""
-    monkeypatch.setenv("EXECSPACE_TUNING_DIR", str(tmp_path / "tuning"))
-    monkeypatch.delenv("EXECSPACE_TUNE", raising=False)
-    es.tuning.store.forget()
-    yield tmp_path / "tuning"
-    es.tuning.store.forget()
+def folder(tuning_folder):
+    return tuning_folder
 
 
 @pytest.fixture

@@ -17,20 +17,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from execspace import Effects, ExecutionSpace, Kernel, LaunchSpec, View, ViewIndexError, Work
+from execspace import ExecutionSpace, Kernel, LaunchSpec, View, ViewIndexError
 
 from . import ir
 from .assertions import failure, place
 from .diagnostics import Loc
-from .effects import effects_of
 from .pipeline import Lowered, check_limits, lower_kernel
+from .plans import TellsOfKernel
 from .printers.oracle import HEAD, OraclePrinter
 from .printers.python import function_name
 from .reductions import Reduction
 from .results import check_out, result_maker, result_shape, store_result
 from .types import Scalar
-from .variables import variables_of
-from .work import work_of
 
 
 class Checked:
@@ -260,7 +258,7 @@ Call = Callable[[tuple[int, ...], tuple[Any, ...]], Any]
 
 
 @dataclass
-class OraclePlan:
+class OraclePlan(TellsOfKernel):
     """An interpreted launch; see `execspace.Plan`.
 
     `functions` are the kernel itself and the functions of its reduction, by name.
@@ -276,23 +274,9 @@ class OraclePlan:
         """What it was made for."""
         return self.lowered.spec
 
-    @property
-    def effects(self) -> Effects:
-        """Which Views it reads and writes."""
-        return effects_of(self.lowered)
-
-    @property
-    def variables(self) -> dict[str, str]:
-        """Types of all variables."""
-        return variables_of(self.lowered)
-
     def mapping(self, bounds: tuple[int, ...]) -> list[str]:
         """How it goes through a range."""
         return ["one call after the other, interpreted, the last index fastest"]
-
-    def work(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Work:
-        """What a launch asks for, counted from its kernel."""
-        return work_of(self.lowered, bounds, args)
 
     def launch(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
         """Run the kernel for every index, the last one fastest.

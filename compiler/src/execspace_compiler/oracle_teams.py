@@ -26,7 +26,6 @@ from execspace import (
     TeamLimits,
     TeamSizes,
     ViewIndexError,
-    Work,
 )
 
 from . import ir
@@ -39,7 +38,6 @@ from .printers.python import function_name
 from .scratch import Sizes, scratch_layout
 from .types import Record, Scalar, ViewTy
 from .values import TEAM_PARTS
-from .work import work_of
 
 TEAM_SIZE = 4  # of "auto": in a team of one thread no barrier is ever missing
 
@@ -352,10 +350,6 @@ class TeamPlan(OraclePlan):
             f"all of them do something together; races between two such places are errors",
             f"vector length {sizes.vector_length}: a thread does what its lanes do, in order",
         ]
-
-    def work(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Work:
-        """What a launch asks for, counted from its kernel."""
-        return work_of(self.lowered, bounds, args, self.team_sizes().team_size)
 
     def caller(self, bounds: tuple[int, ...], inputs: tuple[Any, ...]) -> Call:
         team = Team(self, bounds[1])

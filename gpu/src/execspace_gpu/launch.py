@@ -14,17 +14,15 @@ import cupy
 import numpy as np
 from cupy_backends.cuda.api import driver, runtime
 
-from execspace import Effects, Kernel, LaunchSpec, TeamSizes, ViewType, Work, profiling
+from execspace import Kernel, LaunchSpec, TeamSizes, ViewType, profiling
 from execspace.reducer import flattened
 from execspace_compiler.assertions import failure
-from execspace_compiler.effects import effects_of
 from execspace_compiler.packing import ranges_of
 from execspace_compiler.pipeline import Lowered
+from execspace_compiler.plans import TellsOfKernel
 from execspace_compiler.printers.cfamily.collectives import ROWS, SLOT
 from execspace_compiler.printers.cfamily.lookback import scratch_bytes
 from execspace_compiler.results import result_maker
-from execspace_compiler.variables import variables_of
-from execspace_compiler.work import work_of
 
 from .compiling import cache_of
 from .devices import ERRORS, ERRORS_OR_MEMORY, NO_CONTEXT, on_device
@@ -44,7 +42,7 @@ Grid = tuple[int, int, int, int, int, int]  # blocks, and threads of a block, al
 
 
 @dataclass
-class GpuPlan:
+class GpuPlan(TellsOfKernel):
     """A compiled launch; see `execspace.Plan`."""
 
     space: GpuSpace
@@ -64,11 +62,6 @@ class GpuPlan:
         """How it goes through a range."""
         return self._launcher.mapping(bounds)
 
-    def work(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Work:
-        """What a launch asks for, counted from its kernel."""
-        size = self.team_sizes().team_size if self.spec.policy.kind == "team" else 1
-        return work_of(self.lowered, bounds, args, size)
-
     def team_sizes(self) -> TeamSizes:
         """Of a TeamPolicy: what it chose where the policy does not say."""
         assert self._launcher.teams is not None
@@ -79,16 +72,6 @@ class GpuPlan:
         """What the driver says of each kernel: registers, memory, block, and occupancy."""
         with self.space.current():
             return self.space.figures(self.program, self._launcher.group)
-
-    @property
-    def effects(self) -> Effects:
-        """Which Views it reads and writes."""
-        return effects_of(self.lowered)
-
-    @property
-    def variables(self) -> dict[str, str]:
-        """Types of all variables."""
-        return variables_of(self.lowered)
 
     @property
     def cache(self) -> tuple[str, str]:

@@ -27,7 +27,6 @@ import numpy as np
 import execspace
 from execspace import (
     BackendCompileError,
-    Effects,
     ExecutionSpace,
     Kernel,
     KernelTypeError,
@@ -35,27 +34,24 @@ from execspace import (
     ScalarType,
     TeamSizes,
     ViewType,
-    Work,
     profiling,
 )
 
 from .. import cache, ir
 from ..assertions import failure
 from ..diagnostics import Diagnostic, Loc
-from ..effects import effects_of
 from ..fingerprint import fingerprint
 from ..fission import HOST_TEAMS, HostTeam, host_team
 from ..mapping import index_order
 from ..modules import Assertion
 from ..overlap import written_pairs
 from ..pipeline import Lowered, check_limits, lower_kernel
+from ..plans import TellsOfKernel
 from ..printers.numba import VERSION
 from ..results import check_out, result_maker, result_shape, store_result
 from ..scratch import Sizes
 from ..telling import tell_host_teams, tell_rows
 from ..types import ViewTy
-from ..variables import variables_of
-from ..work import work_of
 from .fork import checked_call
 from .launch_text import Launcher, launch_module
 from .output import flush_c_output
@@ -63,7 +59,7 @@ from .wide import aligned_call, refuse_wide
 
 
 @dataclass
-class HostPlan:
+class HostPlan(TellsOfKernel):
     """A compiled launch.
 
     Attributes
@@ -90,16 +86,6 @@ class HostPlan:
     def source(self) -> str:
         """The generated text."""
         return self.path.read_text(encoding="utf-8")
-
-    @property
-    def effects(self) -> Effects:
-        """Which Views it reads and writes."""
-        return effects_of(self.lowered)
-
-    @property
-    def variables(self) -> dict[str, str]:
-        """Types of all variables."""
-        return variables_of(self.lowered)
 
     @property
     def vectorisation(self) -> tuple[str, ...]:
@@ -136,10 +122,6 @@ class HostPlan:
             policy.team_size or 1, policy.vector_length or 1, policy.chunk_size or 1,
             HOST_TEAMS.team_size_max,
         )  # fmt: skip
-
-    def work(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Work:
-        """What a launch asks for, counted from its kernel."""
-        return work_of(self.lowered, bounds, args)
 
     @property
     def order(self) -> tuple[int, ...]:

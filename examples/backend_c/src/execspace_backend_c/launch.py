@@ -16,12 +16,10 @@ from typing import Any, NoReturn
 import numpy as np
 from execspace import (
     BackendCompileError,
-    Effects,
     Kernel,
     KernelTypeError,
     LaunchSpec,
     TeamSizes,
-    Work,
     profiling,
 )
 from execspace.copying import may_overlap
@@ -32,15 +30,13 @@ from execspace_compiler.alone import POOL
 from execspace_compiler.assertions import failure
 from execspace_compiler.devices import DeviceText, device_text
 from execspace_compiler.diagnostics import Diagnostic
-from execspace_compiler.effects import effects_of
 from execspace_compiler.fission import HOST_TEAMS, HostTeam, host_team
 from execspace_compiler.overlap import pairs_to_check, written_pairs
 from execspace_compiler.pipeline import Lowered, check_limits
+from execspace_compiler.plans import TellsOfKernel
 from execspace_compiler.results import check_out, result_maker
 from execspace_compiler.telling import tell_host_teams, tell_rows
 from execspace_compiler.types import ViewTy
-from execspace_compiler.variables import variables_of
-from execspace_compiler.work import work_of
 
 from .caller import caller_text, result_format
 from .dialect import C
@@ -52,7 +48,7 @@ _Call = Callable[[tuple[int, ...], tuple[Any, ...]], Any]
 
 
 @dataclass
-class CPlan:
+class CPlan(TellsOfKernel):
     """A compiled launch; see `execspace.Plan`."""
 
     space: CSpace
@@ -64,16 +60,6 @@ class CPlan:
     library: Library
 
     @property
-    def effects(self) -> Effects:
-        """Which Views it reads and writes."""
-        return effects_of(self.lowered)
-
-    @property
-    def variables(self) -> dict[str, str]:
-        """Types of all variables."""
-        return variables_of(self.lowered)
-
-    @property
     def cache(self) -> tuple[str, str]:
         """Key of the entry in the cache on disk, and whether it was found."""
         return self.library.told(self.kernel)
@@ -83,10 +69,6 @@ class CPlan:
         if self.spec.policy.kind == "team":
             return tell_host_teams(self.lowered, self.team_sizes())
         return tell_rows(self.lowered)
-
-    def work(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Work:
-        """What a launch asks for, counted from its kernel."""
-        return work_of(self.lowered, bounds, args)
 
     def team_sizes(self) -> TeamSizes:
         """Of a TeamPolicy: what it chose where the policy does not say."""

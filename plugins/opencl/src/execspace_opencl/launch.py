@@ -16,20 +16,20 @@ from weakref import ref
 import numpy as np
 import pyopencl as cl
 
-from execspace import HOST, Effects, Kernel, LaunchSpec, PolicyError, TeamSizes, Work, profiling
+from execspace import HOST, Kernel, LaunchSpec, PolicyError, TeamSizes, profiling
 from execspace.reducer import flattened
 from execspace.tiles import table_of
 from execspace_compiler.assertions import failure
 from execspace_compiler.blocks import USUAL_THREADS, Geometry, blocks_of, tile_chooser
 from execspace_compiler.device_team import DeviceTeam
 from execspace_compiler.devices import DeviceText, device_text
-from execspace_compiler.effects import effects_of
 from execspace_compiler.ir import written_views
 from execspace_compiler.linear import linear_body
 from execspace_compiler.mapping import index_order
 from execspace_compiler.overlap import written_pairs
 from execspace_compiler.packing import ranges_of
 from execspace_compiler.pipeline import Lowered, lower_kernel
+from execspace_compiler.plans import TellsOfKernel
 from execspace_compiler.printers.cfamily.collectives import ROWS, SLOT
 from execspace_compiler.printers.cfamily.dialects import OPENCL, OPENCL_NVIDIA, Dialect
 from execspace_compiler.results import check_out, result_maker
@@ -40,8 +40,6 @@ from execspace_compiler.telling import (
     tell_rows,
     tell_threads,
 )
-from execspace_compiler.variables import variables_of
-from execspace_compiler.work import work_of
 
 from .build import build, figures, refuse
 from .devices import driver_error
@@ -62,7 +60,7 @@ How = tuple[int, Size | None, Variant, tuple[int, int]]
 
 
 @dataclass
-class OpenCLPlan:
+class OpenCLPlan(TellsOfKernel):
     """A compiled launch; see `execspace.Plan`."""
 
     space: OpenCLSpace
@@ -87,11 +85,6 @@ class OpenCLPlan:
             linear=launch.linear, table=table_of(self.space),
         )  # fmt: skip
 
-    def work(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Work:
-        """What a launch asks for, counted from its kernel."""
-        size = self.team_sizes().team_size if self.spec.policy.kind == "team" else 1
-        return work_of(self.lowered, bounds, args, size)
-
     def team_sizes(self) -> TeamSizes:
         """Of a TeamPolicy: what it chose where the policy does not say."""
         assert self._launcher.teams is not None
@@ -101,16 +94,6 @@ class OpenCLPlan:
     def source(self) -> str:
         """The generated text."""
         return self.text.source
-
-    @property
-    def effects(self) -> Effects:
-        """Which Views it reads and writes."""
-        return effects_of(self.lowered)
-
-    @property
-    def variables(self) -> dict[str, str]:
-        """Types of all variables."""
-        return variables_of(self.lowered)
 
     @property
     def figures(self) -> dict[str, dict[str, int]]:

@@ -10,6 +10,7 @@ import gc
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -101,3 +102,13 @@ def no_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
         gc.collect(generation)
         leaked = Counter(es.live_allocations()) - before
     assert not leaked, f"leaked: {', '.join(label or 'unnamed' for _, _, label in leaked)}"
+
+
+@pytest.fixture
+def tuning_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Tuned choices of a test are its own, and nothing is tuned unasked."""
+    monkeypatch.setenv("EXECSPACE_TUNING_DIR", str(tmp_path / "tuning"))
+    monkeypatch.delenv("EXECSPACE_TUNE", raising=False)
+    es.tuning.store.forget()
+    yield tmp_path / "tuning"
+    es.tuning.store.forget()

@@ -8,15 +8,7 @@ import pytest
 import execspace as es
 from execspace_testing import staged
 
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    """Tuned choices of a test are its own."""
-    monkeypatch.setenv("EXECSPACE_TUNING_DIR", str(tmp_path / "tuning"))
-    monkeypatch.delenv("EXECSPACE_TUNE", raising=False)
-    es.tuning.store.forget()
-    yield tmp_path / "tuning"
-    es.tuning.store.forget()
+pytestmark = pytest.mark.usefixtures("tuning_folder")
 
 
 @es.kernel
