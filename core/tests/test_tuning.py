@@ -199,6 +199,20 @@ def test_later_launches_of_about_the_shape_use_what_was_found(clocked):
     assert clocked.launched == [()]
 
 
+def test_a_kernel_that_was_launched_before_it_was_tuned_uses_it_too(clocked):
+    clocked.cost = prefers((16, 20))
+    x = es.View((20, 20))
+    add_one.plans.clear()
+    es.parallel_for(square(clocked), add_one, x)
+    es.tune(square(clocked), add_one, x)
+    clocked.launched.clear()
+    es.parallel_for(square(clocked), add_one, x)
+    assert clocked.launched == [(16, 20)]
+    assert es.tuning.clear() == 1
+    es.parallel_for(square(clocked), add_one, x)
+    assert clocked.launched == [(16, 20)] * 2  # what a process has begun with it goes on with
+
+
 def test_a_changed_kernel_is_another_one(clocked):
     clocked.cost = prefers((16, 20))
 

@@ -132,9 +132,12 @@ def explain(
     ('reduce', ('float64[1,right]@host',))
     """
     found = planned(policy, kernel, args, pattern, reducer, out, target)
-    plan = found.plan
+    plan, bounds, tuned_to = found.plan, found.bounds, ""
+    if hasattr(plan, "chosen"):
+        plan, bounds, tuned_to = plan.chosen(bounds, found.arguments)
     types = tuple(str(t) for t in plan.spec.arguments) if hasattr(plan, "spec") else ()
-    mapping = tuple(plan.mapping(found.bounds)) if hasattr(plan, "mapping") else ()
+    mapping = tuple(plan.mapping(bounds)) if hasattr(plan, "mapping") else ()
+    mapping += (tuned_to,) if tuned_to else ()
     key, cache = getattr(plan, "cache", ("", ""))
     return Explanation(
         found.kernel.name, plan.space.name, found.spec.pattern, types, mapping,
@@ -144,8 +147,12 @@ def explain(
 
 
 class Planned(NamedTuple):
-    """The plan that a launch would use, what it was made of, and what it would be given."""
+    """The plan that a launch would use, what it was made of, and what it would be given.
 
+    `owner` is the kernel of the program, which keeps its plans.
+    """
+
+    owner: Kernel
     plan: Any
     kernel: Kernel
     spec: LaunchSpec
@@ -195,4 +202,4 @@ def planned(
     plan, source, spec = compiled(pattern, key, own, scope, whole, join, views)
     if with_tuned and target is None:
         plan = tuned(plan, source, spec)
-    return Planned(plan, source, spec, bounds, whole)
+    return Planned(own, plan, source, spec, bounds, whole)

@@ -168,7 +168,12 @@ def tune(
             f"tune: kernel '{found.kernel.name}' prints, which each of many launches would do; "
             f"take es.printf out of it while it is tuned."
         )
-    return tune_launch(launch, policy, float(seconds), keep, progress)
+    tuning = tune_launch(launch, policy, float(seconds), keep, progress)
+    if keep:  # plans that were made before look for it, too
+        owner = found.owner.plans
+        for key in [k for k, plan in owner.items() if getattr(plan, "spec", None) == found.spec]:
+            owner.pop(key, None)
+    return tuning
 
 
 def tune_launch(

@@ -13,7 +13,7 @@ from ..space import LaunchSpec
 from ..view import View
 from . import store
 from .choices import DEFAULT, Choice, extents_of, is_open
-from .identity import device_name, kernel_key, shape_class, shapes_of
+from .identity import device_name, kernel_key, shapes_of
 from .launches import Launch, Plans
 from .tune import tune_launch
 
@@ -61,25 +61,19 @@ class TunedPlan:
         call = plan.launch if labelled is None else partial(labelled, label)
         return call(bounds + more, args)
 
-    def mapping(self, bounds: tuple[int, ...]) -> list[str]:
-        """As the plan of these bounds says it, and where its choice comes from."""
-        tell = getattr(self.inner, "mapping", None)
-        lines = [] if tell is None else list(tell(bounds))
-        if self.spec.policy.kind == "team":  # more than the bounds decides
-            return lines
-        shapes = shape_class(extents_of(self.spec.policy, bounds))
-        key = store.key_of(kernel_key(self.kernel, self.spec), shapes)
-        record = store.records(self._device).get(key)
+    def chosen(
+        self, bounds: tuple[int, ...], args: tuple[Any, ...]
+    ) -> tuple[Any, tuple[int, ...], str]:
+        """The plan of a launch, the bounds that it gets, and what was tuned; launches nothing."""
+        record, shapes = self._record(bounds, args)
         if record is None:
-            return lines
-        plan, more = self._chosen(bounds, record.choice)
-        if tell is not None:
-            lines = list(plan.mapping(bounds + more))
+            return self.inner, bounds, ""
+        plan, more = self._with(bounds, record.choice)
         gain = record.default_seconds / record.seconds
         told = "the default is the best" if record.choice == DEFAULT else (
             f"{record.choice}, {gain:.2f} times as fast as the default"
         )  # fmt: skip
-        return [*lines, f"tuned for {shapes} on {record.date}: {told}"]
+        return plan, bounds + more, f"tuned for {shapes} on {record.date}: {told}"
 
     def _made(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> _Made:
         key: Any = bounds
@@ -92,17 +86,22 @@ class TunedPlan:
             found = self._by_shape[key] = self._found(bounds, args)
         return found
 
-    def _found(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> _Made:
+    def _record(
+        self, bounds: tuple[int, ...], args: tuple[Any, ...]
+    ) -> tuple[store.Record | None, str]:
         shapes = shapes_of(self.spec.policy, bounds, args)
         key = store.key_of(kernel_key(self.kernel, self.spec), shapes)
-        record = store.records(self._device).get(key)
+        return store.records(self._device).get(key), shapes
+
+    def _found(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> _Made:
+        record, _ = self._record(bounds, args)
         if record is None and self.searching:
             launch = Launch(self._plans, bounds, args)
             if worth_tuning(launch):
                 record = tune_launch(launch, seconds=_SECONDS).record
-        return self._chosen(bounds, DEFAULT if record is None else record.choice)
+        return self._with(bounds, DEFAULT if record is None else record.choice)
 
-    def _chosen(self, bounds: tuple[int, ...], choice: Choice) -> _Made:
+    def _with(self, bounds: tuple[int, ...], choice: Choice) -> _Made:
         try:
             plan, with_choice = self._plans.of(choice, bounds)
         except ExecspaceError as error:
