@@ -9,7 +9,12 @@ import pytest
 import execspace as es
 
 WEIGHT = 3
-table = es.View(10, label="table")
+
+
+@pytest.fixture(autouse=True)
+def captured(monkeypatch):
+    """A View that the kernel captures lives as long as its test."""
+    monkeypatch.setitem(globals(), "table", es.View(10, label="table"))
 
 
 @es.function
@@ -24,7 +29,7 @@ def smooth(i, j, a, A, B):
     near = es.local((WEIGHT,), es.float32)
     for k in range(WEIGHT):
         near[k] = squared(A[i, j + k])
-        total += near[k] * table[k]
+        total += near[k] * table[k]  # noqa: F821
     _scaled, pair = a * total, (j, total)
     B[i, j] = _scaled + pair[1]
 

@@ -112,13 +112,10 @@ def parallel_for(
     if plan is None:
         plan = prepare("for", policy_key, target, scope, args)
         target.plans[key] = plan
-    if profiling.TOOLS:
-        call = launch_as(plan, label or target.name)
-        shown = RangePolicy(policy) if type(policy) is int else policy
-        run_kernel("parallel_for", target.name, label, shown, plan, call, bounds, args)
-        return None
     try:
-        if label is None:
+        if profiling.TOOLS:
+            run_kernel("parallel_for", target.name, label, policy, plan, bounds, args)
+        elif label is None:
             plan.launch(bounds, args)
         else:
             launch_as(plan, label)(bounds, args)
@@ -130,6 +127,13 @@ def launch_as(plan: Any, label: str) -> Callable[..., Any]:
     """The hot path of a plan, told the label of the launch if it wants to know."""
     labelled = getattr(plan, "launch_as", None)
     return plan.launch if labelled is None else partial(labelled, label)
+
+
+def shown_policy(policy: Any, bounds: tuple[int, ...]) -> Any:
+    """The policy of a launch as tools see it: that of the user, who may have given a number."""
+    if isinstance(policy, RangePolicy | MDRangePolicy | TeamPolicy):
+        return policy
+    return RangePolicy(bounds[0], bounds[1])
 
 
 def fence(label: str = "") -> None:

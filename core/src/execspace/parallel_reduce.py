@@ -204,11 +204,9 @@ def _launch(
         _check_shapes(target.name, join, views)
         plan = prepare(pattern, policy_key, target, scope, args, join, views)
         target.plans[key] = plan
-    if profiling.TOOLS:
-        call = launch_as(plan, label or target.name)
-        shown = RangePolicy(policy) if type(policy) is int else policy
-        return run_kernel(_EVENTS[pattern], target.name, label, shown, plan, call, bounds, args)
     try:
+        if profiling.TOOLS:
+            return run_kernel(_EVENTS[pattern], target.name, label, policy, plan, bounds, args)
         return (plan.launch if label is None else launch_as(plan, label))(bounds, args)
     except OverflowError as error:
         explain_overflow(target, args, error)

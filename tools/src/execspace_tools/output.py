@@ -83,7 +83,7 @@ class Lines:
     def __init__(self, path: str) -> None:
         self._file: TextIO | None = None
         if path:  # it is open until `close`, as long as events come
-            self._file = open(path, "w", encoding="utf-8", newline="\n")  # noqa: SIM115
+            self._file = open(path, "w", buffering=1, encoding="utf-8", newline="\n")  # noqa: SIM115
         self._waiting: deque[str] = deque()
         self._lock = threading.RLock()
         self._writing = False

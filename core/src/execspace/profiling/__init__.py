@@ -92,15 +92,28 @@ class Tool:
         """The tool hears no more: it may write its files. Called once."""
 
 
+class _Registered:
+    """A tool as pluggy sees it: equal to itself only, whatever the tool says of equality."""
+
+    def __init__(self, tool: Any) -> None:
+        self.tool = tool
+        vars(self).update((n, getattr(tool, n)) for n in dir(tool) if n.startswith("on_"))
+
+
 class _Manager(pluggy.PluginManager):
     """Takes every method that is named like an event for an implementation of it."""
 
     def parse_hookimpl_opts(self, plugin: Any, name: str) -> pluggy.HookimplOpts | None:
         if not name.startswith("on_"):
             return None
+        if not callable(getattr(plugin, name)):
+            raise ToolError(
+                f"Profiling tool {_name(plugin.tool)!r}: {name} is no method; names that begin "
+                f"with on_ are for events."
+            )
         if name not in _EVENTS and name != "on_any":
             raise ToolError(
-                f"Profiling tool {_name(plugin)!r} has a method {name!r}, which is no event; "
+                f"Profiling tool {_name(plugin.tool)!r} has a method {name!r}, which is no event; "
                 f"events: {', '.join(_EVENTS)}. Rename it if it is not meant to be one."
             )
         return {
@@ -127,13 +140,16 @@ def attach(tool: Any) -> Any:
         not have; or if it is attached already.
     """
     with _lock:
-        if any(t is tool for t in TOOLS):
+        if is_attached(tool):
             raise ToolError(f"Profiling tool {_name(tool)!r} is attached already.")
+        registered = _Registered(tool)
         try:
-            _manager.register(tool, name=f"{_name(tool)} {id(tool)}")
-        except pluggy.PluginValidationError as error:
-            if _manager.is_registered(tool):
-                _manager.unregister(tool)
+            _manager.register(registered, name=f"{_name(tool)} {id(tool)}")
+        except (pluggy.PluginValidationError, ToolError) as error:
+            if _manager.is_registered(registered):
+                _manager.unregister(registered)
+            if isinstance(error, ToolError):
+                raise
             wrong = str(error).strip().splitlines()
             raise ToolError(
                 f"Profiling tool {_name(tool)!r} has a method with arguments that its event does "
@@ -144,11 +160,16 @@ def attach(tool: Any) -> Any:
     return tool
 
 
+def is_attached(tool: Any) -> bool:
+    """Whether events go to that very object."""
+    return any(t is tool for t in TOOLS)
+
+
 def detach(tool: Any) -> None:
     """Stop sending events to `tool`; no error if it was dropped before."""
     with _lock:
-        if any(t is tool for t in TOOLS):
-            _manager.unregister(tool)
+        if is_attached(tool):
+            _manager.unregister(name=f"{_name(tool)} {id(tool)}")
             _publish(tuple(t for t in TOOLS if t is not tool))
 
 
@@ -161,15 +182,20 @@ def _publish(tools: tuple[Any, ...]) -> None:
         for impl in getattr(_manager.hook, event).get_hookimpls():
             wanted = tuple(map(names.index, impl.argnames))
             plain = impl.argnames == names
-            calls.append((impl.plugin, impl.function, None if plain else wanted))
+            calls.append((_tool_of(impl), impl.function, None if plain else wanted))
         for impl in _manager.hook.on_any.get_hookimpls():
-            calls.append((impl.plugin, _any(event, names, impl), None))
+            calls.append((_tool_of(impl), _any(event, names, impl), None))
         found[event] = tuple(sorted(calls, key=lambda c: _position(tools, c[0])))
     _calls = found
     TIMED = tuple(t for t in tools if getattr(t, "device_times", False))
     if not TIMED:
         timing.forget()
     TOOLS = tools
+
+
+def _tool_of(impl: pluggy.HookImpl) -> Any:
+    registered: Any = impl.plugin
+    return registered.tool
 
 
 def _any(event: str, names: tuple[str, ...], impl: pluggy.HookImpl) -> Callable[..., Any]:
@@ -205,6 +231,8 @@ def emit(event: str, *args: object) -> None:
             else:
                 call(*[args[n] for n in wanted])
         except Exception as error:  # a tool must never break the program that it watches
+            if not is_attached(tool):  # another thread has just detached it
+                continue
             detach(tool)
             warnings.warn(
                 f"Profiling tool {_name(tool)!r} raised in {event} and was detached: "

@@ -50,12 +50,17 @@ def run_kernel(
     label: str | None,
     policy: Any,
     plan: Any,
-    call: Callable[..., Any],
     bounds: tuple[int, ...],
     args: tuple[Any, ...],
 ) -> Any:
-    """Launch a plan by its `call`, and tell the tools of it."""
-    id, space = profiling.new_id(), plan.space
+    """Launch a plan and tell the tools of it; `policy` is what the user gave."""
+    from ..parallel import launch_as, shown_policy  # which imports this module
+
+    ready = getattr(plan, "ready", None)
+    if ready is not None:  # what it does once is no part of the launch
+        ready(bounds, args)
+    id, space, policy = profiling.new_id(), plan.space, shown_policy(policy, bounds)
+    call = launch_as(plan, label or name)
     work = getattr(plan, "work", None)
 
     def count() -> Any:

@@ -28,7 +28,7 @@ def make_tool(choice: Any) -> tuple[str, Any]:
     """
     if not isinstance(choice, str):
         if isinstance(choice, type) or not any(
-            hasattr(choice, a) for a in ("report", "finish", *profiling._EVENTS)
+            hasattr(choice, a) for a in ("report", "finish", "on_any", *profiling._EVENTS)
         ):
             raise ToolError(
                 f"{choice!r} is no profiling tool; expected the name of one, such as "
@@ -143,7 +143,7 @@ class Profile:
         if not self._open:
             return
         self._open = False
-        if any(tool in profiling.TIMED for tool in self.tools.values()):
+        if any(t is tool for tool in self.tools.values() for t in profiling.TIMED):
             try:
                 timing.wait_for_times()
             except Exception as error:  # a device that failed; the program was told, or is going to
@@ -151,11 +151,11 @@ class Profile:
                     f"Times of the last kernels are not known: {type(error).__name__}: {error}",
                     stacklevel=3,
                 )
-        for name, tool in self.tools.items():
-            heard = any(t is tool for t in profiling.TOOLS)
+        heard = {name: t for name, t in self.tools.items() if profiling.is_attached(t)}
+        for tool in heard.values():
             profiling.detach(tool)
-            if heard:
-                _ask(name, tool, "finish")
+        for name, tool in heard.items():
+            _ask(name, tool, "finish")
 
     def report(self) -> str:
         """What all tools have to say, one after the other."""
@@ -222,11 +222,13 @@ class profile:
 
     def __init__(self, *tools: Any) -> None:
         self._choices = tools or ("kernel-timer",)
+        self._open: list[Profile] = []
 
     def __enter__(self) -> Profile:
-        self._profile = Profile(self._choices)
-        self._profile.start()
-        return self._profile
+        found = Profile(self._choices)
+        found.start()
+        self._open.append(found)
+        return found
 
     def __exit__(
         self,
@@ -234,7 +236,7 @@ class profile:
         error: BaseException | None,
         where: TracebackType | None,
     ) -> None:
-        self._profile.finish()
+        self._open.pop().finish()
 
 
 _of_process: list[Profile] = []
@@ -247,13 +249,6 @@ def start_for_process(choices: Iterable[Any]) -> None:
     _of_process.append(found)
     atexit.unregister(end_of_process)
     atexit.register(end_of_process)
-
-
-def last_at_exit() -> None:
-    """Have reports made before anything that was loaded since then is taken down."""
-    if _of_process:
-        atexit.unregister(end_of_process)
-        atexit.register(end_of_process)
 
 
 def end_of_process() -> None:

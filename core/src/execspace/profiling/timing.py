@@ -83,25 +83,41 @@ def end(running: _Running, id: int) -> None:
         _waiting.setdefault(space, deque()).append(work)
 
 
+class _Telling(threading.local):
+    inside = False
+
+
+_telling = _Telling()
+
+
 def collect(most: int | None = None) -> None:
     """Tell of work of which the times are known by now, of each queue at most so many.
 
-    Does not block.
+    Does not block. What a tool launches while it is told is told of later.
     """
-    if not _waiting:
+    if not _waiting or _telling.inside:
         return
-    with _lock:  # one thread asks, so that times are told in order
+    found: list[tuple[int, float, float]] = []
+    with _lock:
         for space, waiting in list(_waiting.items()):
             try:
-                _collect(space, waiting, len(waiting) if most is None else most)
+                found += _known(space, waiting, len(waiting) if most is None else most)
             except Exception as error:
                 _give_up(space, error)
             else:
                 if not waiting:
                     _waiting.pop(space, None)
+    _telling.inside = True
+    try:  # not under the lock: tools do what they like
+        for told in found:
+            profiling.emit("on_device_time", *told)
+    finally:
+        _telling.inside = False
 
 
-def _collect(space: Any, waiting: deque[_Waiting], most: int) -> None:
+def _known(space: Any, waiting: deque[_Waiting], most: int) -> list[tuple[int, float, float]]:
+    """Take what is known, with its times, from the work of a queue."""
+    found: list[tuple[int, float, float]] = []
     for _ in range(min(most, len(waiting))):
         id, first, last, alone = waiting[0]
         end = space.time_of(last)
@@ -115,7 +131,8 @@ def _collect(space: Any, waiting: deque[_Waiting], most: int) -> None:
         start = max(start, until) if alone else start
         end = max(end, start)
         _until[space] = max(end, until)
-        profiling.emit("on_device_time", id, start, end)
+        found.append((id, start, end))
+    return found
 
 
 def wait_for_times() -> None:

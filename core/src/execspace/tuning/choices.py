@@ -14,6 +14,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ..argtypes import ViewType
+from ..errors import PolicyError
 from ..policy import MDRangePolicy, RangePolicy
 from ..space import PolicySpec, TeamLimits, policy_spec
 from ..teams import TeamPolicy
@@ -56,11 +57,13 @@ DEFAULT = Choice()
 
 def choice_of(record: dict[str, Any]) -> Choice:
     """A choice from its options as JSON has them; ValueError for what is none."""
+    if not isinstance(record, dict):
+        raise ValueError(f"{record!r} is no choice")
     given: Any = {n: tuple(v) if isinstance(v, list) else v for n, v in record.items()}
     found = Choice(**given)
     sizes = (*found.tile, *found.per_thread, found.launch_bounds, found.team_size,
              found.vector_length, found.chunk_size)  # fmt: skip
-    if not all(type(n) is int and n >= 0 for n in sizes):
+    if not all(type(n) is int and n >= 0 for n in sizes) or 0 in (*found.tile, *found.per_thread):
         raise ValueError(f"{record!r} is no choice")
     return found
 
@@ -76,6 +79,8 @@ def applied(
     spec: PolicySpec, bounds: tuple[int, ...], choice: Choice
 ) -> tuple[PolicySpec, tuple[int, ...]]:
     """The policy and the bounds of a launch with a choice; what the user has given stays."""
+    if {len(choice.tile), len(choice.per_thread)} - {0, spec.rank}:
+        raise PolicyError(f"The choice {choice} is not for a range of rank {spec.rank}.")
     if spec.kind == "team":
         chosen = replace(
             spec,

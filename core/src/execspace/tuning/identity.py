@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import re
+from enum import Enum
 from functools import cache
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,8 @@ from ..space import ExecutionSpace, LaunchSpec, PolicySpec
 from ..view import View
 from .choices import extents_of
 
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
 
 def kernel_key(kernel: Kernel, spec: LaunchSpec) -> str:
     """A digest of the kernel's code, its options, the types of its arguments and its policy.
@@ -25,7 +29,7 @@ def kernel_key(kernel: Kernel, spec: LaunchSpec) -> str:
     """
     parts = [
         f"{kernel.fn.__module__}.{kernel.fn.__qualname__} fma={kernel.fma} fast={kernel.fastmath}",
-        spec.pattern, repr(spec.policy), *map(str, spec.arguments), repr(spec.reducer),
+        spec.pattern, repr(spec.policy), *map(str, spec.arguments), _reducers(spec.reducer),
         *map(str, spec.out), code_text(kernel.fn.__code__),
         *(f"{c.name}={_constant(c.value, c.tag)}" for c in spec.captures if c.argument is None),
     ]  # fmt: skip
@@ -40,13 +44,25 @@ def code_text(code: CodeType) -> str:
     return f"{head} {code.co_code.hex()} {constants} {names}"
 
 
+def _reducers(reducer: Any) -> str:
+    """Reducers by what they are: two objects of one class are the same."""
+    if isinstance(reducer, tuple):
+        return " ".join(map(_reducers, reducer))
+    kind = type(reducer)
+    functions = (getattr(kind, name, None) for name in ("join", "final"))
+    codes = [code_text(f.__code__) for f in functions if isinstance(f, FunctionType)]
+    return f"{kind.__module__} {_ADDRESS.sub('', repr(reducer))} {codes}"
+
+
 def _constant(value: Any, tag: object) -> str:
     scope = scope_of(value)
     if scope is not None:
         return code_text(scope.fn.__code__)
     if isinstance(value, float | complex | np.inexact):
         return type(value).__name__
-    if isinstance(value, int | str | np.generic | np.dtype | type):
+    if isinstance(value, tuple):
+        return f"({', '.join(_constant(v, tag) for v in value)})"
+    if isinstance(value, int | str | np.generic | np.dtype | type | Enum):
         return repr(value)
     return repr(type(value))
 

@@ -15,7 +15,8 @@ def progress_bar(title: str, wanted: bool | None) -> Iterator[Tell]:
 
     `wanted`: None shows it where standard error is a terminal.
     """
-    if wanted is False or (wanted is None and not sys.stderr.isatty()):
+    error = sys.stderr  # None where the program has closed it
+    if wanted is False or error is None or (wanted is None and not error.isatty()):
         yield lambda done, total, text: None
         return
     try:
@@ -31,11 +32,11 @@ def progress_bar(title: str, wanted: bool | None) -> Iterator[Tell]:
         yield from _lines(title)
         return
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=20),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        TextColumn("{task.fields[text]}"),
+        TextColumn("{task.fields[text]}", markup=False),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(title, total=1, text="")

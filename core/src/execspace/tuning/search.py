@@ -21,7 +21,8 @@ _FIRST = 3  # launches of a candidate
 _MORE = 8  # launches of those that are near the best
 _NEAR = 1.15  # times of the best that others may have to be measured again
 _KEPT = 3  # choices of a stage that the next one refines
-_PAIRS = 25  # launches of the winner and of the default beside each other
+_PAIRS = (5, 25)  # launches of the winner and of the default beside each other: least and most
+_FOR_PAIRS = 0.3  # share of the time for them
 _GAIN = 1.02  # that the winner must have over the default, and in how many of the pairs:
 _WON = 0.75
 
@@ -55,15 +56,14 @@ class Search:
 
     def __init__(self, launch: Launch, saved: Saved, limit: float, progress: Progress) -> None:
         self.launch, self.saved, self.progress = launch, saved, progress
-        self._until = time.perf_counter() + limit
+        self._end = time.perf_counter() + limit
+        self._until = self._end - _FOR_PAIRS * limit
         self.results: dict[Choice, Measured] = {}
         self.complete = True
 
     def run(self, stages: Stages) -> Found:
         """Search, and compare the winner with the default."""
         self._measure([DEFAULT])
-        if self.results[DEFAULT].refused:  # raises as the launch itself would
-            self._once(DEFAULT)
         best = [DEFAULT]
         for stage in stages:
             self._measure([c for b in best for c in stage(b) if c not in self.results])
@@ -102,10 +102,16 @@ class Search:
             self.results[m.choice] = self._sample(m.choice, _MORE)
 
     def _sample(self, choice: Choice, count: int) -> Measured:
+        times = []
         try:
             self._once(choice)  # compiles, and fetches what it needs
-            times = [self._once(choice) for _ in range(count)]
+            for _ in range(count):
+                times.append(self._once(choice))
+                if time.perf_counter() > self._until:
+                    break
         except ExecspaceError as error:
+            if choice == DEFAULT:  # as the launch itself would
+                raise
             return Measured(choice, float("inf"), str(error))
         return Measured(choice, min(times))
 
@@ -119,7 +125,16 @@ class Search:
             found = self.results[DEFAULT].seconds
             return found, found, False
         before, after = [], []
-        for n in range(_PAIRS):
+        least, most = _PAIRS
+        for n in range(most):
+            left = self._end - time.perf_counter()
+            needed = self.results[DEFAULT].seconds + self.results[winner].seconds
+            if left < max(1, least - n) * needed:
+                if n >= least:
+                    break
+                self.complete = False  # in doubt the default stays
+                found = self.results[DEFAULT].seconds
+                return found, found, False
             order = (DEFAULT, winner) if n % 2 else (winner, DEFAULT)
             times = {choice: self._once(choice) for choice in order}
             before.append(times[DEFAULT])

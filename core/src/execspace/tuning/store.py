@@ -10,18 +10,25 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import tempfile
 import threading
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from .. import config
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 from .choices import Choice, choice_of
 
 _FORMAT = 1
+_OURS = re.compile(r".*-[0-9a-f]{12}\.json")  # other files in the folder are somebody else's
 _lock = threading.RLock()
 _read: dict[str, dict[str, Record]] = {}  # by device
 
@@ -81,26 +88,45 @@ def keep(device: str, key: str, record: Record) -> None:
     with _lock:
         path = _path(device)
         path.parent.mkdir(parents=True, exist_ok=True)
-        found = _load(path, device) | {key: record}
-        document = {
-            "format": _FORMAT,
-            "version": _version(),
-            "device": device,
-            "records": {k: _as_json(r) for k, r in sorted(found.items())},
-        }
-        _write(path, document)
-        _read[str(path)] = found
+        with _alone(path.parent):
+            _change(path, device, key, record)
         config.forget_tuned()
+
+
+def _change(path: Path, device: str, key: str, record: Record) -> None:
+    found = _load(path, device) | {key: record}
+    document = {
+        "format": _FORMAT,
+        "version": _version(),
+        "device": device,
+        "records": {k: _as_json(r) for k, r in sorted(found.items())},
+    }
+    _write(path, document)
+    _read[str(path)] = found
 
 
 def everything() -> dict[str, dict[str, Record]]:
     """All records by device and key."""
     found = {}
-    for path in sorted(config.tuning_folder().glob("*.json")):
+    for path in _files():
         document = _document(path)
         if document is not None:
             found[str(document["device"])] = _load(path, str(document["device"]))
     return found
+
+
+def _files() -> list[Path]:
+    folder = config.tuning_folder()
+    return sorted(p for p in folder.glob("*.json") if _OURS.fullmatch(p.name))
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Keep other processes from changing files of the folder, where the system has such locks."""
+    with open(folder / ".lock", "ab") as file:
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def clear(device: str | None = None, kernel: str | None = None) -> int:
@@ -108,7 +134,7 @@ def clear(device: str | None = None, kernel: str | None = None) -> int:
     with _lock:
         if device is None and kernel is None:  # also what cannot be read
             count = sum(map(len, everything().values()))
-            for path in config.tuning_folder().glob("*.json"):
+            for path in _files():
                 path.unlink(missing_ok=True)
             forget()
             return count
@@ -167,8 +193,8 @@ def _document(path: Path) -> dict[str, Any] | None:
     """The content of a file; None if there is none, or another version has written it."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(document["records"], dict):
-            raise TypeError("'records' is no object")
+        if not isinstance(document["records"], dict) or not isinstance(document["device"], str):
+            raise TypeError("'records' is no object, or 'device' no text")
         same = (document["format"], document["version"]) == (_FORMAT, _version())
     except FileNotFoundError:
         return None
@@ -189,5 +215,7 @@ def _load(path: Path, device: str) -> dict[str, Record]:
     found = {}
     for key, entry in document["records"].items():
         with contextlib.suppress(TypeError, ValueError, KeyError):  # of a file edited by hand
-            found[key] = Record(**(entry | {"choice": choice_of(entry["choice"])}))
+            record = Record(**(entry | {"choice": choice_of(entry["choice"])}))
+            if all(0 < s < float("inf") for s in (record.seconds, record.default_seconds)):
+                found[key] = record
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from .progress import progress_bar
 from .search import Found, Measured, Search
 
 _SECONDS = 30.0
+_searching = threading.RLock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +151,7 @@ def tune(
     """
     from ..explaining import planned  # which imports the launch path, and so this module
 
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0:
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
         raise LaunchError(f"tune: seconds={seconds!r}; expected a number above 0.")
     found = planned(policy, kernel, args, pattern, reducer, out, with_tuned=False)
     plans = Plans(found.plan, found.kernel, found.spec)
@@ -187,7 +189,12 @@ def tune_launch(
     space, plans = launch.space, launch.plans
     name, device = plans.kernel.name, device_name(space)
     stages = space.tuning_stages(plans.default, launch.bounds)
-    with profiling.region(f"tuning of {name}"), progress_bar(f"tuning {name}", progress) as tell:
+    # One at a time: two searches would measure, and put back, each other's Views.
+    with (
+        _searching,
+        profiling.region(f"tuning of {name}"),
+        progress_bar(f"tuning {name}", progress) as tell,
+    ):
         saved = Saved(launch)
         try:
             found = Search(launch, saved, seconds, tell).run(stages)
@@ -200,8 +207,14 @@ def tune_launch(
         time.strftime("%Y-%m-%dT%H:%M:%S"),
     )  # fmt: skip
     if keep:
-        store.keep(device, store.key_of(kernel_key(plans.kernel, plans.spec), shapes), record)
+        keep_record(launch, record)
     return _tuning(launch, policy, device, shapes, found, record)
+
+
+def keep_record(launch: Launch, record: store.Record) -> None:
+    """Keep what was found for a launch; OSError if it cannot be written."""
+    key = kernel_key(launch.plans.kernel, launch.plans.spec)
+    store.keep(device_name(launch.space), store.key_of(key, record.shapes), record)
 
 
 def _tuning(

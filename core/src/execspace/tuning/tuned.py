@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from functools import partial
 from typing import Any
 
 from .. import config
-from ..errors import ExecspaceError
+from ..errors import ExecspaceError, LaunchError, PolicyError
 from ..kernel import Kernel
 from ..space import LaunchSpec
 from ..view import View
@@ -15,7 +16,7 @@ from . import store
 from .choices import DEFAULT, Choice, extents_of, is_open
 from .identity import device_name, kernel_key, shapes_of
 from .launches import Launch, Plans
-from .tune import tune_launch
+from .tune import keep_record, tune_launch
 
 _MOST_SHAPES = 4096  # that a plan remembers
 _SECONDS = 10.0  # of a search in a program that only runs
@@ -30,7 +31,8 @@ def wrapped(plan: Any, kernel: Kernel, spec: LaunchSpec) -> Any:
     if config.get("TUNE") is not None:
         return TunedPlan(plan, kernel, spec, config.get_bool("TUNE"))
     key = f"{kernel_key(kernel, spec)} "
-    if any(k.startswith(key) for k in store.records(device_name(plan.space))):
+    kept = store.records(device_name(plan.space)).items()
+    if any(k.startswith(key) and record.choice != DEFAULT for k, record in kept):
         return TunedPlan(plan, kernel, spec, False)
     return plan
 
@@ -52,14 +54,30 @@ class TunedPlan:
     def launch(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
         """As `Plan.launch`."""
         plan, more = self._made(bounds, args)
-        return plan.launch(bounds + more, args)
+        if plan is self.inner:
+            return plan.launch(bounds, args)
+        try:
+            return plan.launch(bounds + more, args)
+        except (LaunchError, PolicyError) as error:  # such as of scratch memory, before it runs
+            self._refused(bounds, args, error)
+            return self.inner.launch(bounds, args)
 
     def launch_as(self, label: str, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
         """As `TakesLabels.launch_as`."""
         plan, more = self._made(bounds, args)
         labelled = getattr(plan, "launch_as", None)
         call = plan.launch if labelled is None else partial(labelled, label)
-        return call(bounds + more, args)
+        if plan is self.inner:
+            return call(bounds, args)
+        try:
+            return call(bounds + more, args)
+        except (LaunchError, PolicyError) as error:
+            self._refused(bounds, args, error)
+            return self.launch(bounds, args)
+
+    def ready(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> None:
+        """Do now what the first launch with these bounds would do: look, or search."""
+        self._made(bounds, args)
 
     def chosen(
         self, bounds: tuple[int, ...], args: tuple[Any, ...]
@@ -75,16 +93,27 @@ class TunedPlan:
         )  # fmt: skip
         return plan, bounds + more, f"tuned for {shapes} on {record.date}: {told}"
 
-    def _made(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> _Made:
-        key: Any = bounds
+    def _key(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
         if self.spec.policy.kind == "team":  # whose Views tell how much there is to do
-            key = (bounds, *[a.shape for a in args if type(a) is View])
+            return (bounds, *[a.shape for a in args if type(a) is View])
+        return bounds
+
+    def _made(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> _Made:
+        key = self._key(bounds, args)
         found = self._by_shape.get(key)
         if found is None:
             if len(self._by_shape) >= _MOST_SHAPES:
                 self._by_shape.clear()
             found = self._by_shape[key] = self._found(bounds, args)
         return found
+
+    def _refused(self, bounds: tuple[int, ...], args: tuple[Any, ...], error: Exception) -> None:
+        """Take the default for these bounds from now on, and say so."""
+        self._by_shape[self._key(bounds, args)] = self.inner, ()
+        self._warn(f"the tuned choice cannot be used here, and the default is taken ({error})")
+
+    def _warn(self, what: str) -> None:
+        warnings.warn(f"Kernel '{self.kernel.name}': {what}", stacklevel=7)
 
     def _record(
         self, bounds: tuple[int, ...], args: tuple[Any, ...]
@@ -96,26 +125,57 @@ class TunedPlan:
     def _found(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> _Made:
         record, _ = self._record(bounds, args)
         if record is None and self.searching:
-            launch = Launch(self._plans, bounds, args)
-            if worth_tuning(launch):
-                record = tune_launch(launch, seconds=_SECONDS).record
+            record = self._searched(Launch(self._plans, bounds, args))
         return self._with(bounds, DEFAULT if record is None else record.choice)
+
+    def _searched(self, launch: Launch) -> store.Record | None:
+        """Tune a launch of a program that only wants to run: nothing may keep it from that."""
+        if not worth_tuning(launch):
+            return None
+        if other_threads():
+            self._warn("it is not tuned, because other threads run that might use its Views")
+            return None
+        try:
+            record = tune_launch(launch, seconds=_SECONDS, keep=False).record
+        except MemoryError as error:
+            self._warn(f"it is not tuned, for want of memory for copies of its Views ({error})")
+            return None
+        try:
+            keep_record(launch, record)
+        except OSError as error:
+            self._warn(
+                f"what was tuned cannot be kept, and is lost when the process ends: {error}. Set "
+                f"EXECSPACE_TUNING_DIR."
+            )
+        return record
 
     def _with(self, bounds: tuple[int, ...], choice: Choice) -> _Made:
         try:
             plan, with_choice = self._plans.of(choice, bounds)
         except ExecspaceError as error:
-            warnings.warn(
-                f"Kernel '{self.kernel.name}': the tuned choice {choice} cannot be used, and the "
-                f"default is taken ({error}). Tune it again: es.tune(...).",
-                stacklevel=6,
+            self._warn(
+                f"the tuned choice {choice} cannot be used, and the default is taken ({error}). "
+                f"Tune it again: es.tune(...)."
             )
             return self.inner, ()
         return plan, with_choice[len(bounds) :]
 
 
 def worth_tuning(launch: Launch) -> bool:
-    """Whether it may be launched again and again: not if it prints, nor if it is empty."""
-    effects = getattr(launch.plans.default, "effects", None)
-    whole = all(extents_of(launch.policy, launch.bounds))
-    return whole and not (effects is not None and effects.prints)
+    """Whether there is something to choose, and it may be launched again and again.
+
+    It may not if it prints, and an empty range tells nothing.
+    """
+    default = launch.plans.default
+    effects = getattr(default, "effects", None)
+    if effects is not None and effects.prints:
+        return False
+    if not all(extents_of(launch.policy, launch.bounds)):
+        return False
+    return bool(launch.space.tuning_stages(default, launch.bounds))
+
+
+def other_threads() -> bool:
+    """Whether threads of the program run beside this one."""
+    mine = threading.current_thread()
+    return any(t is not mine and not t.daemon for t in threading.enumerate())
