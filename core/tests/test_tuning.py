@@ -1,15 +1,18 @@
 """Tuning: the fastest choice is found by measurement, kept on disk, and used by later launches."""
 
 import json
+import multiprocessing
+import threading
+import warnings
 
 import numpy as np
 import pytest
 
 import execspace as es
-from execspace import config
-from execspace.tuning import Choice, block_stages, row_stages, team_stages
+from execspace import config, profiling
+from execspace.tuning import Choice, Record, block_stages, row_stages, team_stages
 from execspace.tuning.choices import DEFAULT, policy_with
-from execspace.tuning.identity import shape_class
+from execspace.tuning.identity import kernel_key, shape_class
 
 
 @pytest.fixture(autouse=True)
@@ -308,6 +311,125 @@ def test_explain_says_what_was_tuned(clocked):
     )
 
 
+# -- programs that only run -----------------------------------------------------------------------
+
+
+def test_a_folder_that_cannot_be_written_costs_a_warning(clocked, monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("EXECSPACE_TUNING_DIR", str(tmp_path / "file"))
+    monkeypatch.setenv("EXECSPACE_TUNE", "1")
+    clocked.cost = prefers((16, 20))
+    add_one.plans.clear()
+    x = es.View((20, 20))
+    with pytest.warns(UserWarning, match="what was tuned cannot be kept.*EXECSPACE_TUNING_DIR"):
+        es.parallel_for(square(clocked), add_one, x)
+    clocked.launched.clear()
+    es.parallel_for(square(clocked), add_one, x)
+    assert clocked.launched == [(16, 20)]  # this process uses it all the same
+    assert (np.asarray(x) == 2.0).all()
+
+
+def test_want_of_memory_for_copies_costs_a_warning(clocked, monkeypatch):
+    monkeypatch.setenv("EXECSPACE_TUNE", "1")
+
+    def nothing_left(launch):
+        raise MemoryError("View 'x before tuning': cannot allocate")
+
+    monkeypatch.setattr("execspace.tuning.tune.Saved", nothing_left)
+    add_one.plans.clear()
+    x = es.View((20, 20))
+    with pytest.warns(UserWarning, match="not tuned, for want of memory for copies"):
+        es.parallel_for(square(clocked), add_one, x)
+    assert clocked.launched == [()]
+
+
+def test_nothing_is_tuned_while_other_threads_run(clocked, monkeypatch):
+    monkeypatch.setenv("EXECSPACE_TUNE", "1")
+    done = threading.Event()
+    other = threading.Thread(target=done.wait)
+    other.start()
+    add_one.plans.clear()
+    try:
+        with pytest.warns(UserWarning, match="not tuned, because other threads run"):
+            es.parallel_for(square(clocked), add_one, es.View((20, 20)))
+    finally:
+        done.set()
+        other.join()
+    assert clocked.launched == [()]
+
+
+def test_where_there_is_nothing_to_choose_nothing_is_tried(clocked, monkeypatch, folder):
+    monkeypatch.setenv("EXECSPACE_TUNE", "1")
+    es.parallel_for(es.RangePolicy(9, space=clocked), lambda i: None)
+    assert clocked.launched == [()]
+    assert not folder.exists()
+
+
+def test_tools_see_the_launch_and_not_the_search_before_it(clocked, monkeypatch):
+    monkeypatch.setenv("EXECSPACE_TUNE", "1")
+    add_one.plans.clear()
+    lengths = []
+
+    class Times(profiling.Tool):
+        device_times = True
+
+        def on_device_time(self, start, end):
+            lengths.append(end - start)
+
+    x = es.View((20, 20))
+    with es.profile(Times()):
+        es.parallel_for(square(clocked), add_one, x)
+    assert lengths == [1.0]
+
+
+def test_a_choice_that_is_refused_at_a_launch_is_given_up(clocked):
+    clocked.cost = prefers((16, 20))
+    x = es.View((20, 20))
+    es.tune(square(clocked), add_one, x)
+    es.tuning.store.forget()
+    add_one.plans.clear()
+
+    def cost(tile):
+        if tile:
+            raise es.LaunchError("needs more scratch memory")
+        return 1.0
+
+    clocked.cost = cost
+    with pytest.warns(UserWarning, match="tuned choice cannot be used here.*needs more scratch"):
+        es.parallel_for(square(clocked), add_one, x)
+    es.parallel_for(square(clocked), add_one, x)  # and no further warning
+    assert (np.asarray(x) == 2.0).all()
+
+
+def test_where_the_default_is_the_best_plans_are_plain(clocked):
+    es.tune(square(clocked), add_one, es.View((20, 20)))
+    launch_again(clocked)
+    (plan,) = add_one.plans.values()
+    assert not hasattr(plan, "chosen")
+
+
+def test_a_slow_kernel_is_not_launched_again_and_again(clocked, monkeypatch):
+    monkeypatch.setattr("execspace.tuning.search.time.perf_counter", lambda: clocked.now)
+    found = es.tune(square(clocked), add_one, es.View((20, 20)), seconds=6.0)
+    assert clocked.now < 9.0
+    assert not found.complete
+
+
+def test_two_reducers_of_a_class_are_the_same_to_tuning(clocked):
+    class Total(es.Reducer):
+        identity = 0.0
+        kind = "sum"
+
+        def join(a, b):
+            return a + b
+
+    keys = set()
+    for _ in range(2):
+        spec = es.explaining.planned(square(clocked), lambda i, j: 1.0, (), "reduce", Total()).spec
+        keys.add(kernel_key(es.kernel(test_two_reducers_of_a_class_are_the_same_to_tuning), spec))
+    assert len(keys) == 1
+
+
 # -- on disk --------------------------------------------------------------------------------------
 
 
@@ -333,6 +455,45 @@ def test_a_file_that_cannot_be_read_is_named_and_left_out(clocked, folder, text)
     with pytest.warns(UserWarning, match="cannot be read"):
         es.tuning.clear()
     assert list(folder.glob("*.json")) == []
+
+
+@pytest.mark.parametrize(
+    "choice", [[1], {"tile": [3, 3, 3]}, {"tile": [0, 3]}, {"tile": "wide"}, {"colour": 3}]
+)
+def test_a_choice_that_makes_no_sense_is_not_used(clocked, folder, choice):
+    clocked.cost = prefers((16, 20))
+    es.tune(square(clocked), add_one, es.View((20, 20)))
+    (path,) = folder.glob("*.json")
+    document = json.loads(path.read_text())
+    for record in document["records"].values():
+        record["choice"] = choice
+    path.write_text(json.dumps(document))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert launch_again(clocked) == [()]
+
+
+def test_files_of_others_in_the_folder_stay(clocked, folder):
+    folder.mkdir()
+    (folder / "package.json").write_text("{}")
+    es.tune(square(clocked), add_one, es.View((20, 20)))
+    assert es.tuning.clear() == 1
+    assert [path.name for path in folder.glob("*.json")] == ["package.json"]
+
+
+def test_processes_lose_no_records_of_each_other(folder):
+    def keep(n):
+        for k in range(20):
+            record = Record("k", "1", "", DEFAULT, 1.0, 1.0, "now")
+            es.tuning.store.keep("device", f"{n} {k}", record)
+
+    workers = [multiprocessing.get_context("fork").Process(target=keep, args=(n,)) for n in "ab"]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    es.tuning.store.forget()
+    assert len(es.tuning.everything()["device"]) == 40
 
 
 def test_choices_of_another_version_are_not_used(clocked, folder, monkeypatch):

@@ -182,11 +182,15 @@ class Effects:
         Views that it may write, and Views that it may read. An atomic step does both.
     prints : bool
         It calls `printf`.
+    team_sized : bool
+        Which places of Views it touches depends on the size of its teams, which tuning then leaves
+        as it is.
     """
 
     written: frozenset[int]
     read: frozenset[int]
     prints: bool = False
+    team_sized: bool = False
 
 
 @dataclass(frozen=True, slots=True)

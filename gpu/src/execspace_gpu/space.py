@@ -214,7 +214,7 @@ class GpuSpace(Sorts, TextSpace):
     def tuning_stages(self, plan: Any, bounds: tuple[int, ...]) -> list[Stage]:
         from execspace_compiler.stages import device_stages  # only what tunes needs it
 
-        return device_stages(plan.lowered, bounds, self.limits.threads, self.team_limits())
+        return device_stages(plan, bounds, self.limits.threads, self.team_limits())
 
     def mark(self) -> Mark:
         if self.alone:

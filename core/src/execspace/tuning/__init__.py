@@ -15,6 +15,7 @@ from .choices import (
     extents_of,
     order_of,
     row_stages,
+    team_size_to_keep,
     team_stages,
 )
 from .search import Measured
@@ -34,6 +35,7 @@ __all__ = [
     "extents_of",
     "order_of",
     "row_stages",
+    "team_size_to_keep",
     "team_stages",
     "tune",
 ]

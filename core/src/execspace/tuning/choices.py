@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ..argtypes import ViewType
 from ..errors import PolicyError
 from ..policy import MDRangePolicy, RangePolicy
-from ..space import PolicySpec, TeamLimits, policy_spec
+from ..space import Effects, PolicySpec, TeamLimits, policy_spec
 from ..teams import TeamPolicy
 from ..tiles import MOST_PER_THREAD, by_dimension
 
@@ -142,7 +142,8 @@ def host_stages(space: ExecutionSpace, plan: Any, bounds: tuple[int, ...]) -> li
     if spec.kind == "team":
         if not isinstance(space, SupportsTeams):
             return []
-        return team_stages(space.team_limits(), spec, most_chunks=64, most=32)
+        keep = team_size_to_keep(plan, getattr(plan, "effects", None))
+        return team_stages(space.team_limits(), spec, most_chunks=64, most=32, keep=keep)
     return row_stages(plan.spec.pattern, spec, extents_of(spec, bounds), order_of(plan))
 
 
@@ -205,15 +206,25 @@ def block_stages(
     return [_each([Choice(tile=by_dimension(t, order)) for t in tiles]), per_thread, registers]
 
 
+def team_size_to_keep(plan: Any, effects: Effects | None) -> int:
+    """The size of teams that a plan has chosen, if its kernel may depend on it; else 0."""
+    if effects is not None and not effects.team_sized:
+        return 0
+    found: int = plan.team_sizes().team_size
+    return found
+
+
 def team_stages(
-    limits: TeamLimits, spec: PolicySpec, most_chunks: int, most: int = 1024
+    limits: TeamLimits, spec: PolicySpec, most_chunks: int, most: int = 1024, keep: int = 0
 ) -> list[Stage]:
     """Sizes of teams and lanes together, then how many teams a unit gets at a time.
 
-    `most`: threads of a team and lanes of a thread that are tried.
+    `most`: threads of a team and lanes of a thread that are tried. `keep`: the only size of teams.
     """
     most_lanes = min(limits.vector_length_max, most)
-    sizes = [spec.team_size] if spec.team_size else _powers(min(limits.team_size_max, most))
+    sizes = [spec.team_size or keep] if spec.team_size or keep else _powers(
+        min(limits.team_size_max, most)
+    )  # fmt: skip
     lanes = [spec.vector_length] if spec.vector_length else _powers(most_lanes)[::2]
     pairs = [
         Choice(team_size=0 if spec.team_size else t, vector_length=0 if spec.vector_length else v)

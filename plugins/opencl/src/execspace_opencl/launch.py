@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
-from threading import Lock
 from typing import Any
 from weakref import ref
 
@@ -192,7 +191,7 @@ class _Launch:
             self.teams = Teams(space, lowered, dialect_of(space), most)
             self.lowered = lowered = self.teams.lowered
         team = self.device_team
-        self.lock = Lock()  # threads of the host share the kernels' arguments
+        self.lock = space.turn  # threads of the host share the kernels' arguments, too
         self.order = index_order(lowered.body, lowered.spec)
         self.reduces = lowered.reduction is not None
         own = space.flat and team is None

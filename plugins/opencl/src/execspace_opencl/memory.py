@@ -83,35 +83,41 @@ class BufferMemory(MemorySpace):
     def copy(self, dst: View, src: View, instance: ExecutionSpace | None) -> None:
         if not dst.size:
             return
-        queue = self.space.queue_of(instance)
-        if dst.memory_space is src.memory_space:
-            self._within(dst, src, queue)
-        elif dst.memory_space is self:
-            self._from_host(dst, src, queue)
-        else:
-            self._to_host(dst, src, queue)
-        if instance is None:
-            queue.finish()
+        with self.space.in_turn(instance) as queue:
+            if dst.memory_space is src.memory_space:
+                self._within(dst, src, queue)
+            elif dst.memory_space is self:
+                self._from_host(dst, src, queue)
+            else:
+                self._to_host(dst, src, queue)
+            if instance is None:
+                queue.finish()
 
     def fill(self, dst: View, value: Any, instance: ExecutionSpace | None) -> None:
-        queue = self.space.queue_of(instance)
-        if dst.size:
-            pattern = np.empty((), dst.dtype)
-            if isinstance(value, int | np.integer) and dst.dtype.kind in "iu":
-                np.empty(1, dst.dtype)[0] = int(value)  # OverflowError where it does not fit
-            pattern[...] = value
-            if dst.span_is_contiguous and dst.mapping is None and dst.dtype.itemsize in _PATTERNS:
-                first = place_of(dst) + extent_of_bytes(dst)[0] - dst.data_ptr
-                _fill(queue, dst.allocation.owner, pattern, first, dst.size * dst.dtype.itemsize)
-            elif dst.mapping is not None:
-                self._write(dst, np.broadcast_to(pattern, dst.shape), queue)
-            else:
-                row = np.empty(1, dst.dtype)
-                row[0] = value
-                source = self._upload(row, queue)
-                self._move(queue, dst, source, 0, (0,) * dst.rank)
-        if instance is None:
-            queue.finish()
+        with self.space.in_turn(instance) as queue:
+            if dst.size:
+                pattern = np.empty((), dst.dtype)
+                if isinstance(value, int | np.integer) and dst.dtype.kind in "iu":
+                    np.empty(1, dst.dtype)[0] = int(value)  # OverflowError where it does not fit
+                pattern[...] = value
+                if (
+                    dst.span_is_contiguous
+                    and dst.mapping is None
+                    and dst.dtype.itemsize in _PATTERNS
+                ):
+                    first = place_of(dst) + extent_of_bytes(dst)[0] - dst.data_ptr
+                    _fill(
+                        queue, dst.allocation.owner, pattern, first, dst.size * dst.dtype.itemsize
+                    )
+                elif dst.mapping is not None:
+                    self._write(dst, np.broadcast_to(pattern, dst.shape), queue)
+                else:
+                    row = np.empty(1, dst.dtype)
+                    row[0] = value
+                    source = self._upload(row, queue)
+                    self._move(queue, dst, source, 0, (0,) * dst.rank)
+            if instance is None:
+                queue.finish()
 
     # -- ways of elements -----------------------------------------------------------------------
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +59,8 @@ class OpenCLSpace(ExecutionSpace):
     def __init__(self, device: str | None = None, parent: OpenCLSpace | None = None) -> None:
         self._instances: weakref.WeakSet[OpenCLSpace] = weakref.WeakSet()
         self._lock = threading.Lock()
+        self.turn = threading.RLock()  # of threads of the host, at the queue
+        self._clock: Clock | None = None
         self._mover: Mover | None = None
         self.parent = parent
         self.found: Found = choose(device) if parent is None else parent.found
@@ -127,6 +130,13 @@ class OpenCLSpace(ExecutionSpace):
         """The queue that work for an instance goes to."""
         return instance.queue if isinstance(instance, OpenCLSpace) else self.queue
 
+    @contextmanager
+    def in_turn(self, instance: ExecutionSpace | None) -> Iterator[Any]:
+        """That queue, for several commands: meanwhile no other one takes its place."""
+        owner = instance if isinstance(instance, OpenCLSpace) else self
+        with owner.turn:
+            yield owner.queue
+
     @property
     def mover(self) -> Mover:
         """The kernel that copies between layouts, built when it is first needed."""
@@ -152,7 +162,9 @@ class OpenCLSpace(ExecutionSpace):
             for space in spaces:
                 space.queue.finish()
                 if not profiling.TIMED:  # no tool wants times any more
-                    space.queue = space._plain
+                    space._go_on_with(space._plain)
+                else:
+                    space.clock.compare()
         except cl.Error as error:
             raise driver_error("A fence", self.found, error) from error
 
@@ -161,30 +173,40 @@ class OpenCLSpace(ExecutionSpace):
             return super().tuning_stages(plan, bounds)
         from execspace_compiler.stages import device_stages  # only what tunes needs it
 
-        return device_stages(plan.lowered, bounds, self.limits.threads, self.team_limits())
+        return device_stages(plan, bounds, self.limits.threads, self.team_limits())
 
     def mark(self) -> Mark:
-        if self.queue is self._plain:
-            self._tell_times()
-        return (self.parent or self).clock.mark(self.queue)
-
-    def _tell_times(self) -> None:
-        """Go on with a queue of which events have times; a launch costs more there."""
-        with self._lock:
+        clock = self.clock
+        with self.turn:
             if self._timed is None:
                 self._timed = cl.CommandQueue(self.context, self.device, properties=_TIMED)
-            before = cl.enqueue_marker(self._plain)
-            self._plain.flush()
-            cl.enqueue_barrier(self._timed, wait_for=[before])
-            self.queue = self._timed
+            self._go_on_with(self._timed)
+            return clock.mark(self._timed)
+
+    def _go_on_with(self, queue: Any) -> None:
+        """Work goes to another queue from now on, in order with all before.
+
+        Events of one of the two have times, and a launch costs more there.
+        """
+        with self.turn:
+            if self.queue is queue:
+                return
+            before = cl.enqueue_marker(self.queue)
+            self.queue.flush()
+            cl.enqueue_barrier(queue, wait_for=[before])
+            self.queue = queue
 
     def time_of(self, mark: Mark) -> float | None:
-        return (self.parent or self).clock.time_of(mark)
+        return self.clock.time_of(mark)
 
-    @cached_property
+    @property
     def clock(self) -> Clock:
         """Tells when queues passed marks."""
-        return Clock(self.context, self.device)
+        root = self.parent or self
+        with root._lock:
+            if root._clock is None:
+                root._clock = Clock(self.context, self.device, self.found.is_cpu)
+            return root._clock
 
     def instance(self) -> OpenCLSpace:
         """A queue of its own on the same device; Views of the device are shared."""

@@ -26,19 +26,31 @@ class Mark(NamedTuple):
 
 
 class Clock:
-    """The clock of a device."""
+    """The clock of a device.
 
-    def __init__(self, context: Any, device: Any) -> None:
+    Parameters
+    ----------
+    context, device
+        Of OpenCL.
+    shared : bool
+        One thing runs on the device at a time, whatever its queue, as on a processor: the clocks
+        are only compared when somebody has waited for it.
+    """
+
+    def __init__(self, context: Any, device: Any, shared: bool) -> None:
         self._lock = threading.Lock()
+        self._device, self._shared = device, shared
         timed = cl.command_queue_properties.PROFILING_ENABLE
         self._queue = cl.CommandQueue(context, device, properties=timed)
-        self._offset = 0.0
+        self._has_timer = True
         self._until = 0.0
+        self._offset = 0.0
+        self.compare()
 
     def mark(self, queue: Any) -> Mark:
         """Put a marker into a queue that was made with PROFILING_ENABLE."""
-        if time.perf_counter() > self._until:
-            self._compare()
+        if not self._shared:
+            self.compare()
         return Mark(cl.enqueue_marker(queue), queue, self._offset)
 
     def time_of(self, mark: Mark) -> float | None:
@@ -48,19 +60,37 @@ class Clock:
             return None
         return _seconds(mark.event) + mark.offset
 
-    def _compare(self) -> None:
-        """The best of a few attempts: that in which the host was kept waiting the least."""
+    def compare(self) -> None:
+        """See how far the clocks are apart, if the last time is a while ago.
+
+        The best of a few attempts counts: that in which the host was kept waiting the least.
+        """
+        if time.perf_counter() < self._until:
+            return
         with self._lock:
-            best = None
-            for _ in range(_ATTEMPTS):
-                before = time.perf_counter()
-                event = cl.enqueue_marker(self._queue)
-                event.wait()
-                after = time.perf_counter()
-                if best is None or after - before < best[0]:
-                    best = after - before, 0.5 * (before + after) - _seconds(event)
-            assert best is not None
-            self._offset, self._until = best[1], time.perf_counter() + _FRESH
+            attempts = [self._attempt() for _ in range(_ATTEMPTS)]
+            self._offset = min(attempts)[1]
+            self._until = time.perf_counter() + _FRESH
+
+    def _attempt(self) -> tuple[float, float]:
+        """How long it took, and the difference."""
+        before = time.perf_counter()
+        now = self._timer() if self._has_timer else None
+        if now is None:
+            event = cl.enqueue_marker(self._queue)
+            event.wait()
+            now = _seconds(event)
+        after = time.perf_counter()
+        return after - before, 0.5 * (before + after) - now
+
+    def _timer(self) -> float | None:
+        """What the driver says of the device's clock, without a wait; few have that."""
+        try:
+            found, _ = self._device.device_and_host_timer()
+        except (cl.Error, AttributeError):
+            self._has_timer = False
+            return None
+        return 1e-9 * float(found)
 
 
 def _seconds(event: Any) -> float:

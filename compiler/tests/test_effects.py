@@ -1,0 +1,106 @@
+"""What a kernel does to its Views, as tuning has to know it."""
+
+import numpy as np
+import pytest
+
+import execspace as es
+from execspace.explaining import planned
+
+
+def effects(kernel, *args, policy=4, **options):
+    policy = es.RangePolicy(policy, space="oracle") if isinstance(policy, int) else policy
+    pattern, reducer = options.get("pattern", "for"), options.get("reducer")
+    return planned(policy, kernel, args, pattern, reducer, options.get("out")).plan.effects
+
+
+A, x, y = np.zeros((4, 5)), np.zeros(4), np.zeros(4)
+
+
+def test_what_is_stored_is_written_and_what_is_loaded_is_read():
+    def body(i, x, y):
+        y[i] = x[i]
+
+    found = effects(body, x, y)
+    assert (found.written, found.read) == ({1}, {0})
+
+
+def test_an_atomic_step_reads_and_writes():
+    found = effects(lambda i, x: es.atomic_add(x, 0, 1.0), x)
+    assert (found.written, found.read) == ({0}, {0})
+
+
+def test_a_view_that_a_helper_gets_counts_as_both():
+    @es.function
+    def put(view, i):
+        view[i] = 1.0
+
+    found = effects(lambda i, x: put(x, i), x)
+    assert (found.written, found.read) == ({0}, {0})
+
+
+def test_captured_views_and_results_come_after_the_arguments():
+    captured = es.View(4, label="captured")
+
+    def body(i, y):
+        captured[i] = y[i]
+        return 1.0
+
+    found = effects(body, y, reducer=es.Sum, out=es.View((), label="out"))
+    assert (found.written, found.read) == ({1, 2}, {0})
+
+
+def test_prints_are_told():
+    assert effects(lambda i: es.printf("%d\n", i)).prints
+    assert not effects(lambda i: None).prints
+
+
+# -- whether places in Views depend on the size of teams -----------------------------------------
+
+
+def numbered(team, y):
+    i = team.league_rank * team.team_size + team.team_rank
+    y[i] = i
+
+
+def guarded(team, y):
+    i = team.league_rank * team.team_size + team.team_rank
+    if i < y.extent(0):
+        y[i] += 1.0
+
+
+def shared_out(team, A):
+    for k in es.TeamThreadRange(team, A.extent(1)):
+        A[team.league_rank, k] = 1.0
+
+
+def strided(team, A):
+    for k in range(team.team_rank, A.extent(1), team.team_size):
+        A[team.league_rank, k] = 1.0
+
+
+def up_to_the_size(team, A):
+    for k in range(team.team_size):
+        A[team.league_rank, k] = 1.0
+
+
+def scratch(team, A):
+    part = team.scratch(team.team_size, es.float64)
+    part[team.team_rank] = 1.0
+    team.barrier()
+    A[team.league_rank, 0] = part[0]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "view", "expected"),
+    [
+        (numbered, y, True),
+        (guarded, y, True),
+        (up_to_the_size, A, True),
+        (shared_out, A, False),
+        (strided, A, False),
+        (scratch, A, False),
+    ],
+)
+def test_places_that_depend_on_the_size_of_teams(kernel, view, expected):
+    policy = es.TeamPolicy(4, space="oracle")
+    assert effects(kernel, view, policy=policy).team_sized is expected
