@@ -1,5 +1,6 @@
 """Profiling tools: told what runs, in order, and never able to break it."""
 
+import dataclasses
 import gc
 import inspect
 import itertools
@@ -175,6 +176,64 @@ def test_tools_hear_of_an_event_in_the_order_in_which_they_came():
     assert heard == ["a", "b", "c", "a", "c"]
 
 
+def test_tools_are_told_apart_whatever_they_say_of_equality():
+    @dataclasses.dataclass
+    class Counter:
+        count: int = 0
+
+        def on_event(self):
+            self.count += 1
+
+    first, second = Counter(), Counter()
+    with es.profile(first), es.profile(second):
+        profiling.mark_event("now")
+    assert (first.count, second.count) == (1, 1)
+
+
+def test_a_tool_may_want_nothing_but_all_events():
+    class Everything:
+        def __init__(self):
+            self.seen = []
+
+        def on_any(self, event):
+            self.seen.append(event)
+
+    with es.profile(Everything()) as found:
+        profiling.mark_event("now")
+    assert found["Everything"].seen == ["on_event"]
+
+
+def test_what_looks_like_an_event_must_be_a_method():
+    class Odd:
+        on_event = 5
+
+    with pytest.raises(es.ToolError, match="'Odd': on_event is no method"):
+        profiling.attach(Odd())
+
+
+def test_errors_are_the_same_with_a_tool(plain):
+    def overflow(bounds, args):
+        raise OverflowError("int too big to convert")
+
+    kernel = es.kernel(lambda i, a: None)
+    policy = es.RangePolicy(1, space=plain)
+    es.parallel_for(policy, kernel, 1)
+    for plan in kernel.plans.values():
+        plan.launch = overflow
+    too_large = pytest.raises(es.LaunchError, match="argument 0 is 1180591620717411303424")
+    with too_large:
+        es.parallel_for(policy, kernel, 2**70)
+    with es.profile(profiling.Tool()), too_large:
+        es.parallel_for(policy, kernel, 2**70)
+
+
+def test_a_profile_may_be_nested_in_itself():
+    both = es.profile(profiling.Tool())
+    with pytest.raises(es.ToolError, match="attached already"), both, both:
+        raise AssertionError("never reached")
+    assert not profiling.TOOLS
+
+
 def test_the_documents_list_all_events_with_their_arguments():
     text = (Path(__file__).parents[2] / "docs" / "plugins.md").read_text()
     listed = dict(re.findall(r"`(on_\w+)\(([^)]*)\)`", text))
@@ -344,6 +403,45 @@ def test_work_within_work_is_told_as_it_was(plain):
     assert found["Times"].times == {
         ("before", 0): (100.0, 102.0), ("inner", 0): (103.0, 105.0), ("sort", 0): (102.0, 105.0),
     }  # fmt: skip
+
+
+def test_a_tool_may_launch_kernels_when_it_is_told_of_one(plain):
+    clocked = make_clocked(plain)
+    policy = es.RangePolicy(1, space=clocked)
+
+    class Curious(Times):
+        def on_device_time(self, id, start, end):
+            super().on_device_time(id, start, end)
+            if len(self.begun) < 4:
+                es.parallel_for(policy, nothing, label=f"again {len(self.begun)}")
+                profiling.wait_for_times()
+
+    with es.profile(Curious()) as found:
+        es.parallel_for(policy, nothing, label="first")
+    assert ("first", 0) in found["Curious"].times
+    assert len(found["Curious"].begun) > 1
+
+
+def test_threads_that_end_profiles_do_not_wait_for_each_other(plain):
+    clocked = make_clocked(plain)
+    policy = es.RangePolicy(1, space=clocked)
+
+    class Leaves(Times):
+        def on_device_time(self, id):
+            profiling.detach(self)
+
+    def work():
+        for _ in range(50):
+            with es.profile(Leaves()):
+                es.parallel_for(policy, nothing)
+                profiling.wait_for_times()
+
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert not any(thread.is_alive() for thread in threads)
 
 
 def test_a_space_with_graphs_tells_of_their_launches(plain, events):

@@ -11,6 +11,7 @@ from .captures import Scope
 from .errors import LaunchError
 from .kernel import Kernel, kernel_of
 from .parallel import INT_KEY, as_arguments, compiled, policy_of, tuned
+from .parallel_reduce import check_shapes, joins_arrays, views_of_out
 from .policy import MDRangePolicy, Policy, RangePolicy
 from .reducer import as_reducer
 from .selection import target_space
@@ -197,7 +198,15 @@ def planned(
         own, scope = kernel_of(given)
     if own.paths is None:
         own.scan(scope)
-    views = () if out is None else out if isinstance(out, tuple) else (out,)
+    if out is not None and pattern == "for":
+        raise LaunchError(f"out={out!r} is for reductions and scans; give a reducer or a pattern.")
+    if pattern == "scan" and joins_arrays(Sum if reducer is None else reducer):
+        raise LaunchError(
+            f"Kernel '{own.name}': an array reduction, reducer={reducer!r}, cannot be scanned."
+        )
+    views = () if out is None else views_of_out(out)
+    if join is not None:
+        check_shapes(own.name, join, views)
     whole = (*plain, *own.environment(scope)[1], *views)
     plan, source, spec = compiled(pattern, key, own, scope, whole, join, views)
     if with_tuned and target is None:

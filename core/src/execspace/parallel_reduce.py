@@ -167,7 +167,7 @@ def _launch(
         given, plain = _arguments(pattern, target, scope, policy_key, reducer, args)
         return _launch(pattern, policy, given, tuple(plain), reducer, out, label)
     join_key = _SUM_KEY if reducer is Sum else reducer_key(reducer)
-    views = () if out is None else _views_of(out)
+    views = () if out is None else views_of_out(out)
     types: list[Any] = [
         pattern, policy_key, _current(), join_key, *[v.type for v in views], len(views)
     ]  # fmt: skip
@@ -195,13 +195,13 @@ def _launch(
         as_reducer(reducer)
         raise
     if plan is None:
-        if pattern == "scan" and _joins_arrays(reducer):
+        if pattern == "scan" and joins_arrays(reducer):
             raise LaunchError(
                 f"Kernel '{target.name}': an array reduction, reducer={reducer!r}, cannot be "
                 f"scanned; return a tuple and give a reducer for each item."
             )
         join = as_reducer(reducer)
-        _check_shapes(target.name, join, views)
+        check_shapes(target.name, join, views)
         plan = prepare(pattern, policy_key, target, scope, args, join, views)
         target.plans[key] = plan
     try:
@@ -212,9 +212,10 @@ def _launch(
         explain_overflow(target, args, error)
 
 
-def _check_shapes(
+def check_shapes(
     kernel: str, reducer: Reducer | tuple[Reducer, ...], views: tuple[View, ...]
 ) -> None:
+    """Raise LaunchError for Views of ``out=`` that the results of reducers do not fit."""
     shape = reducer.result_shape if isinstance(reducer, Reducer) else None
     if shape is not None and len(views) == 1 and views[0].rank:
         check_shape(kernel, views[0], shape)
@@ -237,7 +238,8 @@ def check_shape(kernel: str, view: View, shape: tuple[int, ...]) -> None:
         )
 
 
-def _joins_arrays(reducer: Any) -> bool:
+def joins_arrays(reducer: Any) -> bool:
+    """Whether a reducer, as the user gave it, joins arrays."""
     found = as_reducer(reducer)
     return isinstance(found, Reducer) and found.shape is not None
 
@@ -249,11 +251,12 @@ def _arguments(
     if pattern == "scan":
         leading += 2
     else:
-        leading += _joins_arrays(reducer)
+        leading += joins_arrays(reducer)
     return as_arguments(kernel, scope, leading, args)
 
 
-def _views_of(out: Any) -> tuple[View, ...]:
+def views_of_out(out: Any) -> tuple[View, ...]:
+    """The Views of ``out=``; LaunchError for what cannot receive a result."""
     views = out if isinstance(out, tuple) else (out,)
     for v in views or (None,):
         if not isinstance(v, View) or v.is_readonly:

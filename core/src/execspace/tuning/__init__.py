@@ -20,7 +20,7 @@ from .choices import (
 )
 from .search import Measured
 from .store import Record, clear, everything
-from .tune import Tuning, tune
+from .tuner import Tuning, tune
 
 __all__ = [
     "DEFAULT",

@@ -196,7 +196,7 @@ def _document(path: Path) -> dict[str, Any] | None:
         if not isinstance(document["records"], dict) or not isinstance(document["device"], str):
             raise TypeError("'records' is no object, or 'device' no text")
         same = (document["format"], document["version"]) == (_FORMAT, _version())
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
         warnings.warn(

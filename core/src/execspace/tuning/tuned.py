@@ -16,7 +16,7 @@ from . import store
 from .choices import DEFAULT, Choice, extents_of, is_open
 from .identity import device_name, kernel_key, shapes_of
 from .launches import Launch, Plans
-from .tune import keep_record, tune_launch
+from .tuner import keep_record, tune_launch
 
 _MOST_SHAPES = 4096  # that a plan remembers
 _SECONDS = 10.0  # of a search in a program that only runs
