@@ -411,6 +411,8 @@ def test_where_the_default_is_the_best_plans_are_plain(clocked):
     launch_again(clocked)
     (plan,) = add_one.plans.values()
     assert not hasattr(plan, "chosen")
+    (line,) = es.explain(square(clocked), add_one, es.View((20, 20))).mapping
+    assert line.endswith("the default is the best")
 
 
 def test_a_slow_kernel_is_not_launched_again_and_again(clocked, monkeypatch):

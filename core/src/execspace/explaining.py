@@ -210,5 +210,5 @@ def planned(
     whole = (*plain, *own.environment(scope)[1], *views)
     plan, source, spec = compiled(pattern, key, own, scope, whole, join, views)
     if with_tuned and target is None:
-        plan = tuned(plan, source, spec)
+        plan = tuned(plan, source, spec, tell=True)
     return Planned(own, plan, source, spec, bounds, whole)

@@ -258,13 +258,16 @@ def prepare(
     return tuned(*compiled(pattern, policy_key, kernel, scope, args, reducer, out))
 
 
-def tuned(plan: Any, kernel: Kernel, spec: LaunchSpec) -> Any:
-    """A plan with what is tuned for it, or the plan itself."""
+def tuned(plan: Any, kernel: Kernel, spec: LaunchSpec, tell: bool = False) -> Any:
+    """A plan with what is tuned for it, or the plan itself.
+
+    `tell`: also where the default was found to be the best, for `explain` to say so.
+    """
     if not config.is_tuned():
         return plan
     from .tuning.tuned import wrapped  # which launches, and so imports this module
 
-    return wrapped(plan, kernel, spec)
+    return wrapped(plan, kernel, spec, tell)
 
 
 def compiled(

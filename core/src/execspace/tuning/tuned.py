@@ -24,7 +24,7 @@ _SECONDS = 10.0  # of a search in a program that only runs
 _Made = tuple[Any, tuple[int, ...]]  # a plan, and what is added to the bounds
 
 
-def wrapped(plan: Any, kernel: Kernel, spec: LaunchSpec) -> Any:
+def wrapped(plan: Any, kernel: Kernel, spec: LaunchSpec, tell: bool) -> Any:
     """The plan itself, or where something is tuned for it, or to be tuned, one around it."""
     if not is_open(spec.policy):
         return plan
@@ -32,7 +32,7 @@ def wrapped(plan: Any, kernel: Kernel, spec: LaunchSpec) -> Any:
         return TunedPlan(plan, kernel, spec, config.get_bool("TUNE"))
     key = f"{kernel_key(kernel, spec)} "
     kept = store.records(device_name(plan.space)).items()
-    if any(k.startswith(key) and record.choice != DEFAULT for k, record in kept):
+    if any(k.startswith(key) and (tell or record.choice != DEFAULT) for k, record in kept):
         return TunedPlan(plan, kernel, spec, False)
     return plan
 
