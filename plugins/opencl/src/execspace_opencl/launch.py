@@ -128,7 +128,8 @@ def compile_plan(space: OpenCLSpace, kernel: Kernel, spec: LaunchSpec) -> OpenCL
     launch = _Launch(space, lowered)
     if profiling.TOOLS:
         seconds = time.perf_counter() - started
-        profiling.emit("on_compile", kernel.name, space.name, seconds, False)
+        from_disk = launch.usual.built.from_disk
+        profiling.emit("on_compile", kernel.name, space.name, seconds, from_disk)
     return OpenCLPlan(space, kernel, spec, lowered, launch.caller(), launch.usual.text, launch)
 
 
