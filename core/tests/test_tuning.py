@@ -329,6 +329,27 @@ def test_a_folder_that_cannot_be_written_costs_a_warning(clocked, monkeypatch, t
     assert (np.asarray(x) == 2.0).all()
 
 
+def test_kernels_that_copy_views_for_a_search_are_not_tuned_in_it(clocked, monkeypatch):
+    """As where a device copies Views of odd strides with kernels."""
+    monkeypatch.setenv("EXECSPACE_TUNE", "1")
+    move = es.kernel(lambda i, j, x, y: x.__setitem__((i, j), y[i, j]))
+    copies = []
+
+    def copy(dst, src):
+        copies.append(len(clocked.launched))
+        es.parallel_for(square(clocked), move, dst, src)
+
+    monkeypatch.setattr("execspace.tuning.launches.deep_copy", copy)
+    clocked.cost = prefers((16, 20))
+    add_one.plans.clear()
+    x = es.View((20, 20))
+    es.parallel_for(square(clocked), add_one, x)
+    assert len(copies) > 10
+    assert (np.asarray(x) == 1.0).all()
+    (record,) = next(iter(es.tuning.everything().values())).values()
+    assert record.kernel == "add_one"
+
+
 def test_want_of_memory_for_copies_costs_a_warning(clocked, monkeypatch):
     monkeypatch.setenv("EXECSPACE_TUNE", "1")
 

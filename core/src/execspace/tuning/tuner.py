@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -191,7 +192,7 @@ def tune_launch(
     stages = space.tuning_stages(plans.default, launch.bounds)
     # One at a time: two searches would measure, and put back, each other's Views.
     with (
-        _searching,
+        _one_search(),
         profiling.region(f"tuning of {name}"),
         progress_bar(f"tuning {name}", progress) as tell,
     ):
@@ -209,6 +210,28 @@ def tune_launch(
     if keep:
         keep_record(launch, record)
     return _tuning(launch, policy, device, shapes, found, record)
+
+
+class _Thread(threading.local):
+    searching = False
+
+
+_thread = _Thread()
+
+
+def is_searching() -> bool:
+    """Whether this thread is within a search, whose own copies shall not be tuned."""
+    return _thread.searching
+
+
+@contextmanager
+def _one_search() -> Iterator[None]:
+    with _searching:
+        before, _thread.searching = _thread.searching, True
+        try:
+            yield
+        finally:
+            _thread.searching = before
 
 
 def keep_record(launch: Launch, record: store.Record) -> None:
