@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import tempfile
 import warnings
 from functools import cache
@@ -18,6 +17,9 @@ from pathlib import Path
 import platformdirs
 
 from execspace import config
+from execspace.files import write_whole
+
+write = write_whole  # entries appear as a whole, or not at all
 
 # Marks a folder of ours; programs that make backups know it: https://bford.info/cachedir/
 TAG = "CACHEDIR.TAG"
@@ -78,20 +80,6 @@ def _writable(chosen: str) -> Path:
             stacklevel=4,
         )
         return fallback
-
-
-def write(path: Path, content: str | bytes) -> None:
-    """Write a file so that others see all of it or nothing."""
-    data = content if isinstance(content, bytes) else content.encode()
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
 
 
 def limit_size(root: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from execspace import config
-from execspace.cli.console import table, write, write_json
+from execspace.cli.console import add_actions, table, write, write_json
 
 from . import cache, cache_history
 
@@ -57,19 +57,12 @@ class Kind:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    text = "print one JSON document instead"
-    parser.add_argument("--json", action="store_true", help=text)
-    actions = parser.add_subparsers(dest="action", metavar="ACTION")
-    for name, about in _ACTIONS.items():
-        action = actions.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
-        action.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help=text)
-        if name == "clear":
-            action.add_argument(
-                "--kind",
-                action="append",
-                metavar="K",
-                help="only this kind of entry, such as numba; may be given more than once",
-            )
+    add_actions(parser, _ACTIONS)["clear"].add_argument(
+        "--kind",
+        action="append",
+        metavar="K",
+        help="only this kind of entry, such as numba; may be given more than once",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -20,10 +20,9 @@ from typing import Any
 import numpy as np
 
 from execspace import Kernel, LaunchSpec
-from execspace.captures import Scope
+from execspace.captures import Scope, code_text
 
 from . import cache
-from .fingerprint import code_text
 
 FOLDER = "history"
 _MOST = 16  # misses of a kernel that are kept

@@ -8,13 +8,13 @@ fingerprint and the kernel is lowered as usual.
 from __future__ import annotations
 
 import inspect
-from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 
 import numpy as np
 
 from execspace import Kernel, LaunchSpec, ViewType
 from execspace.argtypes import SCALAR_TYPES
-from execspace.captures import constant_tag, follow, loaded_names
+from execspace.captures import code_text, constant_tag, follow, loaded_names
 from execspace.layout import layout_of
 
 
@@ -45,14 +45,6 @@ def _spec(spec: LaunchSpec) -> str:
         f"{spec.pattern} {policy.kind} {policy.rank} {policy.iterate} {policy.tiled} "
         f"{policy.nonnegative} {spec.arguments} {captures} {spec.reducer!r} {spec.out}"
     )
-
-
-def code_text(code: CodeType) -> str:
-    """All of a function's code but its place in the source."""
-    constants = [code_text(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts]
-    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
-    head = f"{code.co_name} {code.co_argcount} {code.co_kwonlyargcount} {code.co_flags}"
-    return f"{head} {code.co_code.hex()} {constants} {names}"
 
 
 def _meaning(fn: FunctionType, path: tuple[str, ...]) -> str | None:

@@ -430,6 +430,14 @@ def _collect(
     return position
 
 
+def code_text(code: CodeType) -> str:
+    """All of a function's code but its place in the source."""
+    constants = [code_text(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts]
+    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    head = f"{code.co_name} {code.co_argcount} {code.co_kwonlyargcount} {code.co_flags}"
+    return f"{head} {code.co_code.hex()} {constants} {names}"
+
+
 def without_views(fn: FunctionType) -> FunctionType:
     """The function with a closure of its own, which holds no View: plans may keep it."""
     if not fn.__closure__ and not fn.__defaults__ and not fn.__kwdefaults__:

@@ -11,7 +11,7 @@ from .captures import Scope
 from .errors import LaunchError
 from .kernel import Kernel, kernel_of
 from .parallel import INT_KEY, as_arguments, compiled, policy_of, tuned
-from .parallel_reduce import check_shapes, joins_arrays, views_of_out
+from .parallel_reduce import check_shapes, refuse_arrays, views_of_out
 from .policy import MDRangePolicy, Policy, RangePolicy
 from .reducer import as_reducer
 from .selection import target_space
@@ -200,10 +200,8 @@ def planned(
         own.scan(scope)
     if out is not None and pattern == "for":
         raise LaunchError(f"out={out!r} is for reductions and scans; give a reducer or a pattern.")
-    if pattern == "scan" and joins_arrays(Sum if reducer is None else reducer):
-        raise LaunchError(
-            f"Kernel '{own.name}': an array reduction, reducer={reducer!r}, cannot be scanned."
-        )
+    if pattern == "scan":
+        refuse_arrays(own.name, Sum if reducer is None else reducer)
     views = () if out is None else views_of_out(out)
     if join is not None:
         check_shapes(own.name, join, views)

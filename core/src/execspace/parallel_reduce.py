@@ -195,11 +195,8 @@ def _launch(
         as_reducer(reducer)
         raise
     if plan is None:
-        if pattern == "scan" and joins_arrays(reducer):
-            raise LaunchError(
-                f"Kernel '{target.name}': an array reduction, reducer={reducer!r}, cannot be "
-                f"scanned; return a tuple and give a reducer for each item."
-            )
+        if pattern == "scan":
+            refuse_arrays(target.name, reducer)
         join = as_reducer(reducer)
         check_shapes(target.name, join, views)
         plan = prepare(pattern, policy_key, target, scope, args, join, views)
@@ -238,7 +235,16 @@ def check_shape(kernel: str, view: View, shape: tuple[int, ...]) -> None:
         )
 
 
-def joins_arrays(reducer: Any) -> bool:
+def refuse_arrays(kernel: str, reducer: Any) -> None:
+    """Raise LaunchError for an array reduction as a scan."""
+    if _joins_arrays(reducer):
+        raise LaunchError(
+            f"Kernel '{kernel}': an array reduction, reducer={reducer!r}, cannot be scanned; "
+            f"return a tuple and give a reducer for each item."
+        )
+
+
+def _joins_arrays(reducer: Any) -> bool:
     """Whether a reducer, as the user gave it, joins arrays."""
     found = as_reducer(reducer)
     return isinstance(found, Reducer) and found.shape is not None
@@ -251,7 +257,7 @@ def _arguments(
     if pattern == "scan":
         leading += 2
     else:
-        leading += joins_arrays(reducer)
+        leading += _joins_arrays(reducer)
     return as_arguments(kernel, scope, leading, args)
 
 

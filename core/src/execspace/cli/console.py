@@ -6,10 +6,11 @@ which never breaks a cell, so that other programs can read it.
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
@@ -88,3 +89,21 @@ def seconds(value: float) -> str:
 def version(pair: Sequence[int]) -> str:
     """(0, 1) as "0.1"."""
     return ".".join(map(str, pair))
+
+
+def add_actions(
+    parser: argparse.ArgumentParser, actions: Mapping[str, str]
+) -> dict[str, argparse.ArgumentParser]:
+    """Declare what a command can do, by name with a line of help; all take ``--json``."""
+    text = "print one JSON document instead"
+    parser.add_argument("--json", action="store_true", help=text)
+    parsers = parser.add_subparsers(dest="action", metavar="ACTION")
+    found = {}
+    for name, about in actions.items():
+        found[name] = parsers.add_parser(
+            name, help=about, description=f"{about[0].upper()}{about[1:]}."
+        )
+        found[name].add_argument(
+            "--json", action="store_true", default=argparse.SUPPRESS, help=text
+        )
+    return found

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from .. import config
-from .console import table, write, write_json
+from .console import add_actions, table, write, write_json
 
 HELP = """Show the choices that es.tune and EXECSPACE_TUNE=1 have kept, or forget them.
 
@@ -21,12 +21,7 @@ _ACTIONS = {
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    text = "print one JSON document instead"
-    parser.add_argument("--json", action="store_true", help=text)
-    actions = parser.add_subparsers(dest="action", metavar="ACTION")
-    for name, about in _ACTIONS.items():
-        action = actions.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
-        action.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help=text)
+    for name, action in add_actions(parser, _ACTIONS).items():
         if name != "path":
             action.add_argument("--kernel", metavar="NAME", help="only kernels of this name")
             action.add_argument("--device", metavar="D", help="only the device of this name")

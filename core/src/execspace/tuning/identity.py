@@ -6,13 +6,13 @@ import hashlib
 import re
 from enum import Enum
 from functools import cache
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from .. import plugins
-from ..captures import scope_of
+from ..captures import code_text, scope_of
 from ..kernel import Kernel
 from ..probing import processor
 from ..space import ExecutionSpace, LaunchSpec, PolicySpec
@@ -34,14 +34,6 @@ def kernel_key(kernel: Kernel, spec: LaunchSpec) -> str:
         *(f"{c.name}={_constant(c.value, c.tag)}" for c in spec.captures if c.argument is None),
     ]  # fmt: skip
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:24]
-
-
-def code_text(code: CodeType) -> str:
-    """All of a function's code but its place in the source."""
-    constants = [code_text(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts]
-    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
-    head = f"{code.co_name} {code.co_argcount} {code.co_kwonlyargcount} {code.co_flags}"
-    return f"{head} {code.co_code.hex()} {constants} {names}"
 
 
 def _reducers(reducer: Any) -> str:

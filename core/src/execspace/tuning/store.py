@@ -9,9 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import re
-import tempfile
 import threading
 import warnings
 from collections.abc import Iterator, Mapping
@@ -20,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import config
+from ..files import write_whole
 
 try:
     import fcntl
@@ -101,7 +100,7 @@ def _change(path: Path, device: str, key: str, record: Record) -> None:
         "device": device,
         "records": {k: _as_json(r) for k, r in sorted(found.items())},
     }
-    _write(path, document)
+    write_whole(path, json.dumps(document, indent=1))
     _read[str(path)] = found
 
 
@@ -147,23 +146,10 @@ def clear(device: str | None = None, kernel: str | None = None) -> int:
             assert document is not None
             for k in gone:
                 del document["records"][k]
-            _write(_path(name), document)
+            write_whole(_path(name), json.dumps(document, indent=1))
             count += len(gone)
         forget()
     return count
-
-
-def _write(path: Path, document: dict[str, Any]) -> None:
-    """Replace a file so that readers see all of it or none."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(document, file, indent=1)
-        os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
 
 
 def forget() -> None:

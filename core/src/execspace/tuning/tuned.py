@@ -28,12 +28,12 @@ def wrapped(plan: Any, kernel: Kernel, spec: LaunchSpec, tell: bool) -> Any:
     """The plan itself, or where something is tuned for it, or to be tuned, one around it."""
     if not is_open(spec.policy):
         return plan
-    if config.get("TUNE") is not None:
-        return TunedPlan(plan, kernel, spec, config.get_bool("TUNE"))
+    if config.get("TUNE") is not None:  # or `config.is_tuned` had said no
+        return TunedPlan(plan, kernel, spec, searching=True)
     key = f"{kernel_key(kernel, spec)} "
     kept = store.records(device_name(plan.space)).items()
     if any(k.startswith(key) and (tell or record.choice != DEFAULT) for k, record in kept):
-        return TunedPlan(plan, kernel, spec, False)
+        return TunedPlan(plan, kernel, spec, searching=False)
     return plan
 
 
@@ -47,6 +47,7 @@ class TunedPlan:
         self._by_shape: dict[Any, _Made] = {}
         self._plans = Plans(plan, kernel, spec)
         self._device = device_name(plan.space)
+        self._kernel_key = kernel_key(kernel, spec)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
@@ -121,7 +122,7 @@ class TunedPlan:
         self, bounds: tuple[int, ...], args: tuple[Any, ...]
     ) -> tuple[store.Record | None, str]:
         shapes = shapes_of(self.spec.policy, bounds, args)
-        key = store.key_of(kernel_key(self.kernel, self.spec), shapes)
+        key = store.key_of(self._kernel_key, shapes)
         return store.records(self._device).get(key), shapes
 
     def _found(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> _Made:
