@@ -174,7 +174,7 @@ def _group(callee: Callee) -> tuple[str, str]:
 def refused() -> str:
     """Syntax that kernels do not have, and what to write instead."""
     rows: dict[str, list[str]] = {}
-    for what, instead in advice._ADVICE.values():
+    for what, instead in advice.ADVICE.values():
         names = rows.setdefault(instead, [])
         if what not in names:
             names.append(what)

@@ -353,3 +353,16 @@ case(F64, name="fault_in_a_lambda")(lambda i, x: es.printf("%s", x[i]))
 
 # Two lambdas on one line are told apart.
 case(F64, name="the_first_of_two_lambdas")((lambda i, x: x[i, i], lambda i, x: x[i])[0])
+
+
+@case(F64, reduce=True)
+def a_list_that_is_returned(i, x):
+    return [x[i], 1.0]
+
+
+@case(F64, reduce="scan")
+def a_list_in_a_scan(i, prefix, final, x):
+    s = 0.0
+    for v in [1.0, 2.0]:
+        s += v
+    return s

@@ -20,7 +20,7 @@ import pytest
 import execspace as es
 import execspace_compiler
 from execspace.errors import ExecspaceError
-from execspace_compiler.advice import _ADVICE
+from execspace_compiler.advice import ADVICE
 
 from .cases import CASES
 
@@ -241,7 +241,7 @@ def test_nothing_internal_is_in_a_message():
 ASYNC = {"await", "async for", "async with"}
 
 
-@pytest.mark.parametrize("what", sorted({what for what, _ in _ADVICE.values()} - ASYNC))
+@pytest.mark.parametrize("what", sorted({what for what, _ in ADVICE.values()} - ASYNC))
 def test_every_construct_of_the_advice_has_a_golden(what):
     assert any(f"{what} is not supported in a kernel" in golden(name) for name in names)
 

@@ -16,7 +16,7 @@ _GENERATOR = "kernels are no generators"
 _OUTPUT = "write results into a View instead"
 _ERRORS = "use assert, or write an error code into a View and test it on the host"
 
-_ADVICE: dict[type[ast.AST], tuple[str, str]] = {
+ADVICE: dict[type[ast.AST], tuple[str, str]] = {
     ast.ListComp: ("a list comprehension", _LOOP),
     ast.SetComp: ("a set comprehension", _LOOP),
     ast.DictComp: ("a dict comprehension", _LOOP),
@@ -49,7 +49,7 @@ _ADVICE: dict[type[ast.AST], tuple[str, str]] = {
 
 def unsupported(node: ast.AST, loc: Loc) -> Fault:
     """The fault for a construct that kernels do not have."""
-    what, hint = _ADVICE.get(type(node), (f"Python's {type(node).__name__}", _NUMBERS))
+    what, hint = ADVICE.get(type(node), (f"Python's {type(node).__name__}", _NUMBERS))
     return syntax_fault(loc, f"{what} is not supported in a kernel", hint)
 
 

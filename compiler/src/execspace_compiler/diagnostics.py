@@ -131,6 +131,13 @@ class Reporter:
         known = {(d.loc, d.message) for d in self.diagnostics}
         self.diagnostics += [d for d in fault.diagnostics if (d.loc, d.message) not in known]
 
+    def attempt(self) -> Reporter:
+        """A Reporter for one attempt of several: it begins with what is known already.
+
+        The faults that an attempt adds are gone with it; those from before never are.
+        """
+        return Reporter(self.kernel, list(self.diagnostics))
+
     def check(self) -> None:
         """Raise KernelSyntaxError or KernelTypeError if there is any fault."""
         found = self.diagnostics

@@ -22,7 +22,7 @@ from execspace.captures import keyword_only
 from execspace.dtypes import dtype_of
 
 from . import hir, ir
-from .diagnostics import Diagnostic, Fault, Loc, Reporter
+from .diagnostics import Diagnostic, Fault, Loc, Reporter, type_fault
 from .frontend import lower
 from .infer import STATUS_PARAMETER, FunctionTyper, typer_of_module
 from .inlining import without_team_helpers
@@ -164,6 +164,7 @@ def _handles(spec: LaunchSpec) -> list[Type]:
     return [TeamTy()] if spec.policy.kind == "team" else [INDEX] * spec.policy.rank
 
 
+_MOST_GUESSES = 40  # of a prefix's type: each item of it may grow twice, one after the other
 _Typed = tuple[ModuleTyper, FunctionTyper, ir.Function, Reduction | None]
 
 
@@ -201,8 +202,8 @@ def _typed_reduction(
     assert spec.reducer is not None
     rank, array = spec.policy.rank, spec.array_shape is not None
     prefix: Type | None = None
-    for _ in range(8):
-        module, found = typer_of_module(), Reporter(reporter.kernel)
+    for _ in range(_MOST_GUESSES):
+        module, found = typer_of_module(), reporter.attempt()
         maker = Maker(module, captures, function.loc)
         leading = _handles(spec)
         if array:
@@ -216,23 +217,29 @@ def _typed_reduction(
             module, function, pairs, found, returns=not array, rank=rank, array=array
         )
         body = typer.run()
+        found.check()  # before its result is judged, which what is left out may change
         try:
             if array:
                 assert isinstance(spec.reducer, Reducer)
                 reduction = maker.array_reduction(spec.reducer)
-            elif typer.result is None:
-                found.check()
-                raise AssertionError("a kernel that returns nothing has a fault")
             else:
+                assert typer.result is not None, "a kernel that returns nothing has a fault"
                 reduction = maker.reduction(spec.reducer, typer.result)
         except Fault as fault:
             found.add(fault)
             found.check()
         if spec.pattern != "scan" or reduction.value == prefix:
-            break
+            return module, typer, body, reduction
         prefix = reduction.value
-    found.check()
-    return module, typer, body, reduction
+    reporter.add(
+        type_fault(
+            function.loc,
+            "the type of what this scan returns depends on that of its prefix and never settles",
+            "convert what is returned, for example with es.float64(...)",
+        )
+    )
+    reporter.check()
+    raise AssertionError("unreachable")
 
 
 def refuse_whole_steps(lowered: Lowered, who: str) -> None:
