@@ -143,11 +143,10 @@ class FunctionTyper(AssignmentRules):
 
     def run(self) -> ir.Function:
         """Type the function; faults go to the reporter."""
-        for _ in range(100):
+        self.changed = True
+        while self.changed:  # it ends: types of variables only grow, and there are few to grow to
             self.changed = False
             self.walk()
-            if not self.changed:
-                break
         self.final = True
         body = tuple(self.walk())
         for fault in self.torn.values():

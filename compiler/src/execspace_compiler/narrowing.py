@@ -123,7 +123,8 @@ class _Function:
         for n in fixed:
             if _is_long(self.f.locals.get(n)):
                 self.known[n] = None
-        for round_ in range(8):
+        round_ = 0
+        while True:  # it ends: from the third round on what changes loses its bounds
             before = dict(found)
             for s in statements:
                 for name, interval in self.assigned(s):
@@ -136,6 +137,7 @@ class _Function:
                 break
             if round_ >= 2:  # what still grows has no bound that we know of
                 growing |= {n for n in found if before.get(n) != found[n]}
+            round_ += 1
         self.known = start
         return found
 

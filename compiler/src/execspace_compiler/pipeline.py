@@ -22,14 +22,14 @@ from execspace.captures import keyword_only
 from execspace.dtypes import dtype_of
 
 from . import hir, ir
-from .diagnostics import Diagnostic, Fault, Loc, Reporter, type_fault
+from .diagnostics import Diagnostic, Fault, Loc, Reporter
 from .frontend import lower
 from .infer import STATUS_PARAMETER, FunctionTyper, typer_of_module
 from .inlining import without_team_helpers
 from .modules import Assertion, ModuleTyper, flat_scalars
 from .names import Names, variable_name
 from .ranges import drop_sign_fixups
-from .reductions import Maker, Reduction
+from .reductions import Maker, Reduction, with_settled_prefix
 from .scratch import scratch_layout
 from .source import Source, source_of
 from .team_checks import check_team
@@ -164,7 +164,6 @@ def _handles(spec: LaunchSpec) -> list[Type]:
     return [TeamTy()] if spec.policy.kind == "team" else [INDEX] * spec.policy.rank
 
 
-_MOST_GUESSES = 40  # of a prefix's type: each item of it may grow twice, one after the other
 _Typed = tuple[ModuleTyper, FunctionTyper, ir.Function, Reduction | None]
 
 
@@ -200,17 +199,16 @@ def _typed_reduction(
     the kernel is typed again until the two agree.
     """
     assert spec.reducer is not None
-    rank, array = spec.policy.rank, spec.array_shape is not None
-    prefix: Type | None = None
-    for _ in range(_MOST_GUESSES):
+    reducer, rank, array = spec.reducer, spec.policy.rank, spec.array_shape is not None
+
+    def attempt(prefix: Type | None) -> _Typed:
         module, found = typer_of_module(), reporter.attempt()
         maker = Maker(module, captures, function.loc)
         leading = _handles(spec)
         if array:
-            assert isinstance(spec.reducer, Reducer)
-            leading.append(maker.array_type(spec.reducer))
-        elif spec.pattern == "scan":
-            prefix = prefix or maker.guess(spec.reducer, rank)
+            assert isinstance(reducer, Reducer)
+            leading.append(maker.array_type(reducer))
+        elif prefix is not None:
             leading += [prefix, BOOL]
         pairs = tuple(zip(parameters, leading + types, strict=True))
         typer = FunctionTyper(
@@ -220,26 +218,32 @@ def _typed_reduction(
         found.check()  # before its result is judged, which what is left out may change
         try:
             if array:
-                assert isinstance(spec.reducer, Reducer)
-                reduction = maker.array_reduction(spec.reducer)
+                assert isinstance(reducer, Reducer)
+                reduction = maker.array_reduction(reducer)
             else:
                 assert typer.result is not None, "a kernel that returns nothing has a fault"
-                reduction = maker.reduction(spec.reducer, typer.result)
+                reduction = maker.reduction(reducer, typer.result)
         except Fault as fault:
             found.add(fault)
             found.check()
-        if spec.pattern != "scan" or reduction.value == prefix:
-            return module, typer, body, reduction
-        prefix = reduction.value
-    reporter.add(
-        type_fault(
-            function.loc,
-            "the type of what this scan returns depends on that of its prefix and never settles",
-            "convert what is returned, for example with es.float64(...)",
-        )
-    )
-    reporter.check()
-    raise AssertionError("unreachable")
+        return module, typer, body, reduction
+
+    if spec.pattern != "scan":
+        return attempt(None)
+    guess = Maker(typer_of_module(), captures, function.loc).guess(reducer, rank)
+    try:
+        return with_settled_prefix(guess, attempt, _joined, function.loc)
+    except Fault as fault:
+        reporter.add(fault)
+        reporter.check()
+        raise
+
+
+def _joined(typed: _Typed) -> Type:
+    """Type of what a typed reduction joins."""
+    reduction = typed[-1]
+    assert reduction is not None
+    return reduction.value
 
 
 def refuse_whole_steps(lowered: Lowered, who: str) -> None:

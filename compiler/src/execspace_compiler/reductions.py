@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -216,6 +216,38 @@ def returned_type(numbers: tuple[Expr, ...]) -> Scalar | TupleTy:
     return found
 
 
+_Found = TypeVar("_Found")
+
+
+def with_settled_prefix(
+    guess: Type, attempt: Callable[[Type], _Found], value_of: Callable[[_Found], Type], loc: Loc
+) -> _Found:
+    """What typing a scan gives when its prefix has the type of what is joined.
+
+    What a scan contributes may depend on its prefix, whose type follows from the contributions; so
+    it is typed again until the two agree. Each item of the prefix may grow a few times, one after
+    the other.
+
+    Raises
+    ------
+    Fault
+        If they never agree.
+    """
+    prefix, left = guess, 8
+    while left:
+        found = attempt(prefix)
+        value = value_of(found)
+        if value == prefix:
+            return found
+        left = 4 * len(flat_scalars(value)) + 8 if prefix is guess else left - 1
+        prefix = value
+    raise type_fault(
+        loc,
+        "the type of what this scan returns depends on that of its prefix and never settles",
+        "convert what is returned, for example with es.float64(...)",
+    )
+
+
 # -- making one -------------------------------------------------------------------------------
 
 
@@ -403,7 +435,7 @@ class Maker:
         type = self._unified(reducer, given, identity, fixed)
         if reducer.dtype is not None:
             type, fixed = self._asked(reducer, type), True
-        for _ in range(8):
+        while True:  # it ends: the types of the items only grow
             signature, loc = self._helper(reducer, n, "join", (type, type))
             if signature.result is None or not same_structure(signature.result, type):
                 got = "nothing" if signature.result is None else described(signature.result)

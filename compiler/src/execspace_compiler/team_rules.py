@@ -17,7 +17,7 @@ from execspace.reducer import as_reducer, reducer_captures
 
 from . import hir, ir
 from .diagnostics import Loc, syntax_fault, type_fault
-from .reductions import Maker, Reduction
+from .reductions import Maker, Reduction, with_settled_prefix
 from .rewriting import renamed
 from .structures import strong
 from .types import BOOL, INDEX, Scalar, TupleTy, Type, ViewTy
@@ -443,13 +443,14 @@ class TeamRules(WordRules):
         index = ir.Var(name, INDEX, loc)
         reducers = self._reducers(keywords.get("reducer"), loc)
         maker = self._maker(reducers, loc)
-        prefix: Type = maker.guess(reducers, 1)
-        for _ in range(8):  # what is contributed may depend on the prefix, and that on it
-            final = self._scan_body(maker, reducers, prefix, fn, index, rest, True, loc)
-            if final[1].value == prefix:
-                break
-            prefix = final[1].value
-        body, reduction = final
+
+        def scanned(prefix: Type) -> tuple[tuple[ir.Stmt, ...], Reduction]:
+            return self._scan_body(maker, reducers, prefix, fn, index, rest, True, loc)
+
+        body, reduction = with_settled_prefix(
+            maker.guess(reducers, 1), scanned, lambda found: found[1].value, loc
+        )
+        prefix = reduction.value
         probe, _ = self._scan_body(maker, reducers, prefix, fn, index, rest, False, loc)
         states = tuple(s.var for s in reduction.states)
         own = tuple(ir.Var(f"{v.name}_own", v.type) for v in states)
