@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Iterator
 from functools import lru_cache, partial
+from itertools import count
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -17,12 +18,14 @@ import numpy as np
 
 from .argtypes import SCALAR_TYPES
 from .errors import LaunchError
+from .fixed_names import Unchanged, unchanged
 from .interop import view_of
-from .language import is_marked
+from .language import is_marked, is_strict
 from .space import Capture
 from .view import View
 
-# Modules whose attributes never change: `math.pi` needs no second look at each launch.
+# Modules whose attributes hardly ever change: `math.pi` needs no second look at each launch but
+# that of fixed_names.py.
 _FIXED_MODULES = ("math", "cmath", "numpy", "execspace", "builtins", "operator")
 
 _MISSING = type("Missing", (), {"__repr__": lambda self: "<undefined>"})()
@@ -195,12 +198,28 @@ def library_paths(scope: Scope | FunctionType) -> Iterator[tuple[str, ...]]:
                 yield path
 
 
+def fixed_names(scope: Scope) -> Unchanged | None:
+    """A test whether the names that `captured_paths` leaves out still mean the same."""
+    fn = scope.fn
+    roots = frozenset((*scope.given, *defaults(fn)))
+    found = []
+    for path in dict.fromkeys(loaded_names(fn.__code__, roots)):
+        if path[0] not in roots and _is_fixed(fn, path[0], follow(scope, path)[1]):
+            found.append(path)
+    return unchanged(fn, found)
+
+
 def _is_fixed(fn: FunctionType, root: str, value: Any) -> bool:
-    """Whether a name need not be read again: a module, or a builtin that nothing shadows."""
+    """Whether launches need not read a name one by one: a global name that stands for a module,
+    or for something of a module whose attributes hardly change, or a builtin that nothing
+    shadows."""
+    if root in fn.__code__.co_freevars:  # functions of one code may have other ones each
+        return False
     if isinstance(value, ModuleType):
         return True
-    shadowed = root in fn.__code__.co_freevars or root in fn.__globals__
-    return not shadowed and hasattr(builtins, root)
+    if root in fn.__globals__:
+        return False
+    return isinstance(value, BuiltinFunctionType | type) and getattr(builtins, root, None) is value
 
 
 def follow(scope: Scope | FunctionType, path: tuple[str, ...]) -> tuple[int, Any]:
@@ -295,50 +314,87 @@ def constant_tag(value: Any) -> object:
         return kind, value.real.hex(), value.imag.hex()
     if kind in SCALAR_TYPES:
         return kind, value.tobytes()
-    if isinstance(value, tuple):
-        return (tuple, *map(constant_tag, value))
-    if getattr(value, "kind", None) == "custom" and callable(getattr(value, "join", None)):
+    if isinstance(value, tuple):  # of a NamedTuple kernels know the names of the fields
+        return (tuple, tuple(getattr(value, "_fields", ())), *map(constant_tag, value))
+    if callable(getattr(value, "identity_for", None)) and (
+        getattr(value, "kind", None) != "custom" or callable(getattr(value, "join", None))
+    ):
         from .reducer import reducer_key  # which needs this module
 
         return reducer_key(value)
     if isinstance(value, type | np.dtype | ModuleType | BuiltinFunctionType):
         return value
+    if isinstance(value, float | complex | np.generic):  # which call -0.0 and 0.0 equal
+        number = np.asarray(value)
+        return kind, str(number.dtype), number.tobytes()
     scope = None if _is_library_function(value) else scope_of(value)
     if scope is not None:
-        return _function_tag(scope, [], ())
+        return function_tag(scope, [])
     try:
         hash(value)
     except TypeError:
         return kind, id(value)
-    return value
+    return kind, value  # an enumeration's 1 is equal to another's 1.0
 
 
-def _function_tag(scope: Scope, hidden: list[View], seen: tuple[CodeType, ...]) -> object:
+def function_tag(scope: Scope, hidden: list[View], seen: tuple[CodeType, ...] = ()) -> object:
     """Tag of a function: its code and what it captures. Captured Views go to `hidden`."""
     code = scope.fn.__code__
     if code in seen:
         return code
+    names = names_of(scope)
     return (
-        code,
+        names.number,
+        is_strict(scope.fn),
         *scope.given,
-        *environment_tags(scope, paths_of(scope), hidden, (*seen, code)),
+        *environment_tags(scope, names.paths, hidden, (*seen, code)),
     )
 
 
-_known_paths: dict[tuple[Any, ...], tuple[CodeType, tuple[tuple[str, ...], ...]]] = {}
+class HelperNames:
+    """The outer names of a helper, found once for its code and its module.
+
+    Attributes
+    ----------
+    fn : function
+        Keeps code and module, so that their identities are not given to others.
+    paths : tuple
+        Captured names, which each launch reads.
+    unchanged : callable or None
+        A test of the others.
+    number : int
+        No other helper has it, nor this one after its names have changed: what is compiled for
+        the number and the values of `paths` is right.
+    """
+
+    __slots__ = ("fn", "number", "paths", "unchanged")
+
+    def __init__(self, scope: Scope) -> None:
+        self.fn = without_views(scope.fn)
+        self.unchanged = fixed_names(scope)  # first: what changes meanwhile is then noticed
+        self.paths = tuple(captured_paths(scope))
+        self.number = next(_numbers)
+
+
+_numbers = count()
+_known_names: dict[tuple[Any, ...], HelperNames] = {}
+
+
+def names_of(scope: Scope) -> HelperNames:
+    """The outer names of a helper as they are now."""
+    fn = scope.fn
+    key = (id(fn.__code__), id(fn.__globals__), *scope.given)
+    known = _known_names.get(key)
+    if known is None or (known.unchanged is not None and not known.unchanged()):
+        if len(_known_names) > 4096:
+            _known_names.clear()
+        known = _known_names[key] = HelperNames(scope)
+    return known
 
 
 def paths_of(scope: Scope) -> tuple[tuple[str, ...], ...]:
-    """Captured names of a helper, found once for its code; the code is kept, so its identity
-    is not given to another."""
-    code = scope.fn.__code__
-    key = (id(code), *scope.given)
-    known = _known_paths.get(key)
-    if known is None:
-        if len(_known_paths) > 4096:
-            _known_paths.clear()
-        known = _known_paths[key] = (code, tuple(captured_paths(scope)))
-    return known[1]
+    """Captured names of a helper."""
+    return names_of(scope).paths
 
 
 def function_of(value: Any) -> Scope | None:
@@ -384,7 +440,7 @@ def environment_tags(
             if function is None:
                 tags.append(constant_tag(value))
             else:
-                tags.append(_function_tag(function, hidden, seen))
+                tags.append(function_tag(function, hidden, seen))
     return tags
 
 

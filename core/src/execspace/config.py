@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
+
+# When execspace was imported: a file of its own that is younger may be another than was imported.
+STARTED = time.time()
 
 
 @dataclass(frozen=True, slots=True)

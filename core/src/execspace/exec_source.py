@@ -11,7 +11,10 @@ import __future__
 import linecache
 import sys
 from collections.abc import Iterator
+from functools import lru_cache
 from types import CodeType, FrameType, FunctionType
+
+from .errors import KernelSyntaxError
 
 # Where a module made by exec keeps its own text: its namespace, so that both go together.
 _KEY = "__execspace_source__"
@@ -52,13 +55,74 @@ def remembered(fn: FunctionType) -> str | None:
     return None
 
 
+def check_given(fn: FunctionType, text: str) -> None:
+    """Make sure that a text which the user gave is that of the module which defines `fn`.
+
+    Raises
+    ------
+    KernelSyntaxError
+    """
+    if not isinstance(text, str):
+        raise _not_its_text(fn, f"it is of type {type(text).__name__!r}, expected a string")
+    code = fn.__code__
+    try:
+        found = list(_codes(_parsed(text, code.co_filename, code.co_flags & _FUTURE)))
+    except (SyntaxError, ValueError) as error:
+        raise _not_its_text(fn, f"it cannot be compiled: {error}") from None
+    if code not in found:
+        raise _not_its_text(fn, _difference(code, found[1:]))
+
+
+def _not_its_text(fn: FunctionType, why: str) -> KernelSyntaxError:
+    return KernelSyntaxError(
+        f"@es.kernel(source=...) of '{fn.__qualname__}' is not the text that defines it: {why}. "
+        f"Give the text of the whole module, as it was compiled."
+    )
+
+
+def _difference(code: CodeType, others: list[CodeType]) -> str:
+    """What the text has instead of a function."""
+    alike = [c for c in others if c.co_qualname == code.co_qualname]
+    alike = alike or [c for c in others if c.co_name == code.co_name]
+    if not alike:
+        names = ", ".join(dict.fromkeys(c.co_qualname for c in others)) or "no function"
+        return f"it defines {names}"
+    other = min(alike, key=lambda c: abs(c.co_firstlineno - code.co_firstlineno))
+    for what, mine, its in (
+        ("has the parameters", _parameters(code), _parameters(other)),
+        ("reads the names", ", ".join(code.co_names), ", ".join(other.co_names)),
+        ("has the constants", _constants(code), _constants(other)),
+        ("begins in line", code.co_firstlineno, other.co_firstlineno),
+        ("ends in line", _last_line(code), _last_line(other)),
+    ):
+        if mine != its:
+            return f"there it {what} {its or 'none'}, and in the running code {mine or 'none'}"
+    return "there it has other statements than in the running code"
+
+
+def _parameters(code: CodeType) -> str:
+    return ", ".join(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+
+
+def _constants(code: CodeType) -> str:
+    return ", ".join(repr(c) for c in code.co_consts if not isinstance(c, CodeType | None))
+
+
+def _last_line(code: CodeType) -> int:
+    return max((line for _, _, line in code.co_lines() if line is not None), default=0)
+
+
+@lru_cache(maxsize=32)  # a function may be defined, and so decorated, often
+def _parsed(text: str, file: str, flags: int) -> CodeType:
+    code: CodeType = compile(text, file, "exec", flags, dont_inherit=True)
+    return code
+
+
 def _compiled(text: str, like: CodeType) -> CodeType | None:
     try:
-        flags = like.co_flags & _FUTURE
-        code: CodeType = compile(text, like.co_filename, "exec", flags, dont_inherit=True)
+        return _parsed(text, like.co_filename, like.co_flags & _FUTURE)
     except (SyntaxError, ValueError):
         return None
-    return code
 
 
 def _codes(code: CodeType | None) -> Iterator[CodeType]:

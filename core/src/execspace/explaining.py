@@ -179,7 +179,7 @@ def planned(
         raise LaunchError(f"pattern={pattern!r}; expected 'for', 'reduce' or 'scan'.")
     if pattern == "for" and reducer is not None:
         pattern = "reduce"
-    own, scope = (kernel, kernel.scope) if type(kernel) is Kernel else kernel_of(kernel)
+    own, scope = kernel_of(kernel)
     if type(policy) is int:
         key: Any = INT_KEY
         bounds: tuple[int, ...] = (0, policy)
@@ -196,8 +196,7 @@ def planned(
     given, plain = as_arguments(own, scope, leading, args)
     if given.given != scope.given:
         own, scope = kernel_of(given)
-    if own.paths is None:
-        own.scan(scope)
+    paths = own.names_now(scope).paths
     if out is not None and pattern == "for":
         raise LaunchError(f"out={out!r} is for reductions and scans; give a reducer or a pattern.")
     if pattern == "scan":
@@ -205,7 +204,7 @@ def planned(
     views = () if out is None else views_of_out(out)
     if join is not None:
         check_shapes(own.name, join, views)
-    whole = (*plain, *own.environment(scope)[1], *views)
+    whole = (*plain, *own.environment(scope, paths)[1], *views)
     plan, source, spec = compiled(pattern, key, own, scope, whole, join, views)
     if with_tuned and target is None:
         plan = tuned(plan, source, spec, tell=True)

@@ -15,6 +15,7 @@ from .captures import (
     captures_of,
     defaults,
     environment_tags,
+    fixed_names,
     keyword_only,
     lookup,
     parameters,
@@ -22,10 +23,31 @@ from .captures import (
     without_views,
 )
 from .errors import LaunchError
-from .exec_source import remember
+from .exec_source import check_given, remember
+from .fixed_names import Unchanged
 from .language import static
 from .space import Capture
 from .view import View
+
+
+class KernelNames:
+    """The outer names of a kernel at a launch, and the plans that hold while they mean the same.
+
+    Attributes
+    ----------
+    paths : tuple
+        Dotted names that must be read again at each launch.
+    unchanged : callable or None
+        A test of the others. Once it fails, this object is of no use.
+    plans : dict
+    """
+
+    __slots__ = ("paths", "plans", "unchanged")
+
+    def __init__(self, paths: tuple[tuple[str, ...], ...], unchanged: Unchanged | None) -> None:
+        self.paths = paths
+        self.unchanged = unchanged
+        self.plans: dict[tuple[Any, ...], Any] = {}
 
 
 class Kernel:
@@ -47,11 +69,16 @@ class Kernel:
         Parameters that are given beforehand, see `Scope`.
     statics : tuple of str
         Parameters annotated with `es.static` that are not given yet.
+    shared : Kernel
+        The one that keeps the plans: for a function that is defined anew at each call of another
+        one, the kernel of its first definition; for most kernels themselves.
+    names : KernelNames or None
+        Of `shared`; None until the first launch, when the names are all defined.
     """
 
     __slots__ = (
-        "__dict__", "__weakref__", "_variants", "fastmath", "fma", "fn", "given", "name", "paths",
-        "plans", "scope", "source", "statics",
+        "__dict__", "__weakref__", "_variants", "fastmath", "fma", "fn", "given", "name", "names",
+        "scope", "shared", "source", "statics",
     )  # fmt: skip
 
     def __init__(
@@ -72,10 +99,8 @@ class Kernel:
         self.given = given
         self.statics = tuple(n for n in _static_parameters(fn) if n not in given)
         self.scope = Scope(fn, {}, self)
-        self.plans: dict[tuple[Any, ...], Any] = {}
-        # Dotted names that must be read again at each launch; None until the first one, when
-        # the names are all defined.
-        self.paths: tuple[tuple[str, ...], ...] | None = None
+        self.shared = self
+        self.names: KernelNames | None = None
         self._variants: dict[tuple[str, ...], Kernel] = {}
         self.__doc__ = fn.__doc__
         self.__name__ = fn.__name__
@@ -109,24 +134,40 @@ class Kernel:
             found = self._variants.setdefault(given, found)
         return found
 
-    def scan(self, scope: Scope) -> tuple[tuple[str, ...], ...]:
-        """Find out which names of enclosing scopes the function uses."""
-        self.paths = tuple(captured_paths(scope))
-        return self.paths
+    @property
+    def plans(self) -> dict[tuple[Any, ...], Any]:
+        """What is compiled for the names as they were at the last launch."""
+        names = self.shared.names
+        return {} if names is None else names.plans
 
-    def environment(self, scope: Scope) -> tuple[list[object], tuple[View, ...]]:
+    def scan(self, scope: Scope) -> KernelNames:
+        """Find out which names of enclosing scopes the function uses, and forget the plans."""
+        unchanged = fixed_names(scope)  # first: what changes meanwhile is then noticed
+        self.names = KernelNames(tuple(captured_paths(scope)), unchanged)
+        return self.names
+
+    def names_now(self, scope: Scope) -> KernelNames:
+        """The names that hold for a launch; `parallel_for` repeats these lines."""
+        names = self.names
+        if names is None or (names.unchanged is not None and not names.unchanged()):
+            names = self.scan(scope)
+        return names
+
+    def environment(
+        self, scope: Scope, paths: tuple[tuple[str, ...], ...]
+    ) -> tuple[list[object], tuple[View, ...]]:
         """Tags of what the function captures now, and the captured Views in order.
 
         `scope` is this kernel's own or that of a re-creation: same code, other closure.
         """
         hidden: list[View] = []
         code = (scope.fn.__code__,)
-        tags = environment_tags(scope, self.paths or (), hidden, code)
+        tags = environment_tags(scope, paths, hidden, code)
         return tags, tuple(hidden)
 
     def capture_list(self, scope: Scope, first_hidden: int) -> tuple[Capture, ...]:
         """The captures of a LaunchSpec; hidden arguments are numbered from `first_hidden`."""
-        return captures_of(scope, self.paths or (), first_hidden)
+        return captures_of(scope, self.names_now(scope).paths, first_hidden)
 
     def bound(self, scope: Scope, arguments: int) -> tuple[str, ...]:
         """Parameters that a launch with so many indices and arguments does not pass."""
@@ -197,7 +238,11 @@ def kernel_from(
         raise _no_kernel(fn)
     if source is None:
         remember(fn, depth=2)
-    return Kernel(fn, fma=fma, fastmath=fastmath, source=source)
+    else:
+        check_given(fn, source)
+    made = Kernel(fn, fma=fma, fastmath=fastmath, source=source)
+    made.shared = _shared(fn, (fma, fastmath, made.name, source, made.statics))
+    return made
 
 
 def _no_kernel(fn: Any) -> LaunchError:
@@ -207,25 +252,32 @@ def _no_kernel(fn: Any) -> LaunchError:
     )
 
 
-# Kernels of plain functions by the identity of their code: a lambda that is re-created at
-# each call finds its compiled plans again. A Kernel keeps its code, and so the identity, alive;
-# the oldest entries go when there are too many.
-_by_code: dict[int, Kernel] = {}
+# The kernels that keep plans, by the identity of their code and module and by their options: a
+# function that is defined anew at each call of another one finds its compiled plans again. A
+# Kernel keeps both alive, and so their identities; the oldest entries go when there are too many.
+_known: dict[tuple[Any, ...], Kernel] = {}
 _MOST_FUNCTIONS = 4096
 
 
+def _shared(fn: FunctionType, options: tuple[Any, ...]) -> Kernel:
+    """The kernel that keeps the plans of a function and all others of its code and options."""
+    key = (id(fn.__code__), id(fn.__globals__), *options)
+    known = _known.get(key)
+    if known is None:
+        fma, fastmath, name, source = options[:4] if options else (True, False, None, None)
+        known = Kernel(without_views(fn), fma=fma, fastmath=fastmath, name=name, source=source)
+        while len(_known) >= _MOST_FUNCTIONS:
+            _known.pop(next(iter(_known)), None)
+        known = _known.setdefault(key, known)
+    return known
+
+
 def kernel_of(fn: Any) -> tuple[Kernel, Scope]:
-    """Kernel for whatever the user launches, and the scope to read captures from."""
+    """Kernel that keeps the plans of whatever the user launches, and the scope to read captures
+    from."""
     scope = scope_of(fn)
     if scope is None:
         raise _no_kernel(fn)
     known = scope.kernel
-    if known is None:
-        code = scope.fn.__code__
-        known = _by_code.get(id(code))
-        if known is None:
-            known = Kernel(without_views(scope.fn))
-            while len(_by_code) >= _MOST_FUNCTIONS:
-                _by_code.pop(next(iter(_by_code)), None)
-            _by_code[id(code)] = known
+    known = _shared(scope.fn, ()) if known is None else known.shared
     return known.variant(tuple(scope.given)) if scope.given else known, scope

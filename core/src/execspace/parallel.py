@@ -72,7 +72,7 @@ def parallel_for(
     https://kokkos.org/kokkos-core-wiki/API/core/parallel-dispatch/parallel_for.html
     """
     if type(kernel) is Kernel:
-        target, scope = kernel, kernel.scope
+        target, scope = kernel.shared, kernel.scope
     else:
         target, scope = kernel_of(kernel)
     if type(policy) is int:
@@ -100,18 +100,18 @@ def parallel_for(
                 given, plain = as_arguments(target, scope, policy_key[0].rank, args)
                 return parallel_for(policy, given, *plain, label=label)
             types.append(t)
-    paths = target.paths
-    if paths is None:
-        paths = target.scan(scope)
-    if paths:
-        tags, hidden = target.environment(scope)
+    names = target.names
+    if names is None or (names.unchanged is not None and not names.unchanged()):
+        names = target.scan(scope)
+    if names.paths:
+        tags, hidden = target.environment(scope, names.paths)
         types += tags
         args += hidden
     key = tuple(types)
-    plan = target.plans.get(key)
+    plan = names.plans.get(key)
     if plan is None:
         plan = prepare("for", policy_key, target, scope, args)
-        target.plans[key] = plan
+        names.plans[key] = plan
     try:
         if profiling.TOOLS:
             run_kernel("parallel_for", target.name, label, policy, plan, bounds, args)
@@ -299,7 +299,7 @@ def compiled(
     inputs = args[: len(args) - len(out)]
     _check_reach(space, inputs, out, kernel)
     selection.note(space)
-    hidden = len(kernel.environment(scope)[1])
+    hidden = len(kernel.environment(scope, kernel.names_now(scope).paths)[1])
     explicit = len(inputs) - hidden
     captures = kernel.capture_list(scope, explicit)
     spec = LaunchSpec(

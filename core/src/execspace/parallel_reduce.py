@@ -149,7 +149,7 @@ def _launch(
 ) -> Any:
     """Both launches; all but the rare cases is as in `parallel_for`."""
     if type(kernel) is Kernel:
-        target, scope = kernel, kernel.scope
+        target, scope = kernel.shared, kernel.scope
     else:
         target, scope = kernel_of(kernel)
     if type(policy) is int:
@@ -180,17 +180,17 @@ def _launch(
                 given, plain = _arguments(pattern, target, scope, policy_key, reducer, args)
                 return _launch(pattern, policy, given, tuple(plain), reducer, out, label)
             types.append(t)
-    paths = target.paths
-    if paths is None:
-        paths = target.scan(scope)
-    if paths:
-        tags, hidden = target.environment(scope)
+    names = target.names
+    if names is None or (names.unchanged is not None and not names.unchanged()):
+        names = target.scan(scope)
+    if names.paths:
+        tags, hidden = target.environment(scope, names.paths)
         types += tags
         args += hidden
     args += views
     key = tuple(types)
     try:
-        plan = target.plans.get(key)
+        plan = names.plans.get(key)
     except TypeError:  # only the reducer is not known to be hashable
         as_reducer(reducer)
         raise
@@ -200,7 +200,7 @@ def _launch(
         join = as_reducer(reducer)
         check_shapes(target.name, join, views)
         plan = prepare(pattern, policy_key, target, scope, args, join, views)
-        target.plans[key] = plan
+        names.plans[key] = plan
     try:
         if profiling.TOOLS:
             return run_kernel(_EVENTS[pattern], target.name, label, policy, plan, bounds, args)

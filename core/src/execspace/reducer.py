@@ -17,7 +17,7 @@ from .captures import (
     Scope,
     captures_of,
     constant_tag,
-    environment_tags,
+    function_tag,
     parameters,
     paths_of,
 )
@@ -269,26 +269,38 @@ def reducer_key(spec: Any) -> object:
     """
     if isinstance(spec, tuple):
         return (tuple, *map(reducer_key, spec))
-    custom = isinstance(spec, Reducer) or (isinstance(spec, type) and issubclass(spec, Reducer))
-    if not custom or spec.kind != "custom":
+    kind = spec if isinstance(spec, type) else type(spec)
+    if not issubclass(kind, Reducer):
         return spec
+    if spec.kind != "custom":
+        built_in = isinstance(spec, type) or kind.__module__.partition(".")[0] == "execspace"
+        # An instance of a user's own subclass may have attributes that == does not look at.
+        return spec if built_in else (kind, *_attributes(spec))
     reducer = as_reducer(spec)
     assert isinstance(reducer, Reducer)
     # Not the class itself: one that a function makes anew at each call is the same reducer.
     kind = type(reducer)
-    key = [kind.__module__, kind.__qualname__, kind.as_result]
+    key: list[object] = [kind.__module__, kind.__qualname__]
     key += [_identity_tag(reducer.identity), reducer.shape, str(reducer.dtype)]
+    for name in ("as_result", "identity_for", "name", "array_shape", "gives_array", "result_shape"):
+        if getattr(kind, name) is not getattr(Reducer, name):  # Python code, which may read all
+            key += [getattr(kind, name), *_attributes(reducer)]
     for _, scope in _functions(reducer):
         hidden: list[View] = []
-        paths = paths_of(scope)
-        tags = environment_tags(scope, paths, hidden, (scope.fn.__code__,))
+        tag = function_tag(scope, hidden)
         if hidden:
             raise LaunchError(
                 f"Reducer '{reducer.name}': {scope.fn.__name__} captures View "
                 f"'{hidden[0].label}'; expected arguments and constants only."
             )
-        key += [scope.fn.__code__, *tags]
+        key.append(tag)
     return tuple(key)
+
+
+def _attributes(reducer: Reducer) -> list[object]:
+    """Tags of what an instance holds itself."""
+    held = getattr(reducer, "__dict__", {})
+    return [(name, constant_tag(held[name])) for name in sorted(held)]
 
 
 def _identity_tag(identity: Any) -> object:
@@ -303,8 +315,7 @@ def _identity_tag(identity: Any) -> object:
             return constant_tag(identity)
         names = parameters(function)
         scope = Scope(function, {names[0]: owner} if owner is not None and names else {})
-        tags = environment_tags(scope, paths_of(scope), [], (function.__code__,))
-        return (function.__code__, *tags)
+        return function_tag(scope, [])
     if isinstance(identity, tuple):
         return (type(identity), *map(_identity_tag, identity))
     return constant_tag(identity)
@@ -328,7 +339,7 @@ def reducer_captures(spec: Reducer | tuple[Reducer, ...]) -> tuple[Capture, ...]
         for name, scope in _functions(reducer):
             full = f"{n} {name}"
             bare = Scope(scope.fn, dict.fromkeys(scope.given))
-            found.append(Capture(full, bare, scope.fn.__code__))
+            found.append(Capture(full, bare, function_tag(scope, [])))
             inner = captures_of(scope, paths_of(scope), 0)
             found += (Capture(f"{full}/{c.name}", c.value, c.tag) for c in inner)
     return tuple(found)
