@@ -16,8 +16,11 @@ from pathlib import Path
 
 import platformdirs
 
+import execspace
 from execspace import config
 from execspace.files import write_whole
+
+from . import own_code
 
 write = write_whole  # entries appear as a whole, or not at all
 
@@ -28,14 +31,32 @@ _TAG_TEXT = """Signature: 8a477f597d28d172789f06886806bc55
 """
 
 
-def key(*parts: str) -> str:
-    """Name of an entry: a digest of all that it depends on."""
-    digest = hashlib.sha256()
+def key(*parts: str, package: str = "") -> str:
+    """Name of an entry: a digest of all that it depends on.
+
+    That is the parts, the code of execspace itself, and that of `package`, a backend.
+    """
+    return digest(*parts, code(package))
+
+
+def code(package: str = "") -> str:
+    """The digest of the code of execspace, and of a backend's package if one is named."""
+    return own_code.digest(str(_writable(str(location()))), package)
+
+
+def made_by() -> str:
+    """Version and code of execspace, for notes of why something was compiled."""
+    return f"{execspace.__version__} ({code()[:12]})"
+
+
+def digest(*parts: str) -> str:
+    """A short digest of texts and their order."""
+    found = hashlib.sha256()
     for part in parts:
         data = part.encode()
-        digest.update(len(data).to_bytes(8, "little"))
-        digest.update(data)
-    return digest.hexdigest()[:40]
+        found.update(len(data).to_bytes(8, "little"))
+        found.update(data)
+    return found.hexdigest()[:40]
 
 
 def folder(kind: str) -> Path:

@@ -104,7 +104,7 @@ def _place(folder: Path, kernel: Kernel) -> tuple[Path, str]:
     fn = kernel.fn
     name, code = f"{fn.__module__}.{fn.__qualname__}", fn.__code__
     line = str(code.co_firstlineno) if fn.__name__ == "<lambda>" else ""
-    digest = cache.key(name, code.co_filename, line)
+    digest = cache.digest(name, code.co_filename, line)
     return folder / FOLDER / f"{digest}.json", f"{name}:{line}" if line else name
 
 

@@ -10,7 +10,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import execspace
 from execspace import BackendCompileError, Kernel
 from execspace_compiler import cache as disk
 from execspace_compiler.cache_history import note_miss, told
@@ -98,7 +97,8 @@ def binary(
     """
     options = compiler.options(text, arch)
     place = disk.folder(folder)
-    key = disk.key(text.source, *options, compiler.version())
+    package = type(compiler).__module__.partition(".")[0]
+    key = disk.key(text.source, *options, compiler.version(), package=package)
     path = place / f"{key}.bin"
     if not again:
         try:
@@ -116,7 +116,7 @@ def binary(
         compiler.title: compiler.version(),
         "options": " ".join(options),
         "device": arch,
-        "execspace": execspace.__version__,
+        "execspace": disk.made_by(),
     }
     note_miss(place, key, text.lowered.kernel, text.lowered.spec, tools)
     disk.limit_size(place)

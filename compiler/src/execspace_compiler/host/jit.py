@@ -20,6 +20,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import llvmlite
 import llvmlite.binding
 import numba
 import numpy as np
@@ -47,7 +48,6 @@ from ..modules import Assertion
 from ..overlap import written_pairs
 from ..pipeline import Lowered, check_limits, lower_kernel
 from ..plans import TellsOfKernel
-from ..printers.numba import VERSION
 from ..results import check_out, result_maker, result_shape, store_result
 from ..scratch import Sizes
 from ..telling import tell_host_teams, tell_rows
@@ -171,14 +171,13 @@ def compile_plan(
     """
     started = time.perf_counter()
     folder = cache.folder("numba")
-    versions = (VERSION, numba.__version__, platform.python_version(), platform.machine())
+    key = partial(cache.key, *_versions(), package=type(space).__module__.partition(".")[0])
     # What a launch of teams checks is found by lowering.
     print_ = None if spec.policy.kind == "team" else fingerprint(kernel, spec)
     record = None
     team: HostTeam | None = None
     if print_ is not None:
-        options = f"{launcher} {may_overlap} {np.__version__} {execspace.__version__}"
-        record = folder / f"{cache.key(print_, options, *versions)}.launch"
+        record = folder / f"{key(print_, f'{launcher} {may_overlap}')}.launch"
     with _lock:
         found = _recalled(record)
         if found is None:
@@ -195,7 +194,7 @@ def compile_plan(
             disjoint = not may_overlap and bool(written_pairs(lowered))
             pool = None if team is None else team.pool
             text = launch_module(lowered, order, launcher, disjoint, pool)
-            name = f"execspace_{cache.key(text, *versions)}"
+            name = f"execspace_{key(text)}"
             if not (folder / f"{name}.py").exists():  # Numba's cache goes by its time stamp
                 cache.write(folder / f"{name}.py", text)
             if record is not None:
@@ -229,6 +228,22 @@ def compile_plan(
     return HostPlan(space, kernel, spec, call, path, from_disk, loaded)
 
 
+# Settings of Numba that change the code it makes, but not the names of its own files.
+_SETTINGS = (
+    "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "USING_SVML",
+    "CPU_NAME", "CPU_FEATURES",
+)  # fmt: skip
+
+
+def _versions() -> tuple[str, ...]:
+    """What text and machine code depend on beside the launch and execspace's own code."""
+    settings = [f"{name}={getattr(numba.config, name, None)}" for name in _SETTINGS]
+    return (
+        execspace.__version__, numba.__version__, llvmlite.__version__, np.__version__,
+        platform.python_version(), platform.machine(), " ".join(settings),
+    )  # fmt: skip
+
+
 def _tools(space: ExecutionSpace, launcher: Launcher, may_overlap: bool) -> dict[str, str]:
     """What machine code depends on beside the kernel and its launch, for readers."""
     return {
@@ -238,7 +253,7 @@ def _tools(space: ExecutionSpace, launcher: Launcher, may_overlap: bool) -> dict
         "Numba": numba.__version__,
         "NumPy": np.__version__,
         "Python": platform.python_version(),
-        "execspace": f"{execspace.__version__} (text {VERSION})",
+        "execspace": cache.made_by(),
         "processor": f"{platform.machine()} {llvmlite.binding.get_host_cpu_name()}",
     }
 
@@ -283,11 +298,13 @@ def _module(name: str, path: Path, kernel: Kernel) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # Numba's cache imports functions by the name of their module
     try:
+        sys.modules[name] = module  # Numba's cache imports functions by the name of their module
         spec.loader.exec_module(module)
-    except Exception as error:
-        del sys.modules[name]
+    except BaseException as error:  # Ctrl-C, too: half a module would be taken for a whole one
+        sys.modules.pop(name, None)
+        if not isinstance(error, Exception) or isinstance(error, MemoryError):
+            raise
         raise BackendCompileError(
             f"in kernel '{kernel.name}'\nNumba could not compile the generated text {path}: "
             f"{type(error).__name__}: {error}\nThis is a defect of execspace; please report it "

@@ -24,8 +24,6 @@ from .python import (
     part_of_view,
 )
 
-VERSION = "6"  # part of every cache key; raise it when the text for the same IR changes
-
 _NATIVE = frozenset(("int64", "uint64", "float64", "float32", "complex128", "complex64", "bool"))
 
 # Operations that are functions of the runtime module, written there once for all types.

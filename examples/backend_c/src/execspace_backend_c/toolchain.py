@@ -129,11 +129,16 @@ class Toolchain:
         """
         folder = cache.folder("backend_c")
         options = (*BASE, *options)
-        path = folder / f"{cache.key(source, *self.command, *options, self.macros)}.so"
+        key = cache.key(source, *self.command, *options, self.macros, package=__package__)
+        path = folder / f"{key}.so"
         with contextlib.suppress(OSError):  # not there, or damaged
             return Library(ctypes.CDLL(str(path)), path, True)
         self._compile(source, options, path)
-        tools = {"compiler": self.name, "options": " ".join(options)}
+        tools = {
+            "compiler": self.name,
+            "options": " ".join(options),
+            "execspace": cache.made_by(),
+        }
         note_miss(folder, path.stem, lowered.kernel, lowered.spec, tools)
         cache.limit_size(folder)
         return Library(ctypes.CDLL(str(path)), path, False)

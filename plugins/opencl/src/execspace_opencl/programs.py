@@ -14,7 +14,6 @@ from typing import Any
 import pyopencl as cl
 from pyopencl.characterize import has_src_build_cache
 
-import execspace
 from execspace import Kernel
 from execspace_compiler import cache
 from execspace_compiler.cache_history import note_miss, told
@@ -64,7 +63,7 @@ def build_program(
     if has_src_build_cache(device):
         return Built(_build(cl.Program(context, source), options), folder)
     names = (device.name, device.version, device.driver_version, device.platform.version)
-    key = cache.key(source, *options, *names)
+    key = cache.key(source, *options, *names, package="execspace_opencl")
     path = folder / f"{key}.bin"
     try:
         binary = path.read_bytes()
@@ -78,7 +77,7 @@ def build_program(
             "device": names[0],
             "driver": ", ".join(names[1:]),
             "options": " ".join(options),
-            "execspace": execspace.__version__,
+            "execspace": cache.made_by(),
         }
         note_miss(folder, key, of.kernel, of.spec, tools)
     cache.limit_size(folder)
