@@ -46,7 +46,7 @@ def test_resize_realloc_and_reset_except():
         es.deep_copy(A, 5)
         scatter.contribute(A)
         assert (np.asarray(A) == 5).all()
-        with pytest.raises(es.ViewError, match=r"shape .* has rank 1; expected 2"):
+        with pytest.raises(es.ViewError, match=r"ScatterView of 'A' has rank 2; expected 2 .* got 1"):
             scatter.resize(4)
 
 
@@ -75,3 +75,16 @@ def test_on_the_host_it_is_plain_python():
 def test_a_wrong_size_is_refused(size):
     with pytest.raises(es.PolicyError, match=r"UniqueToken: size is .*expected an integer"):
         es.UniqueToken("serial", size)
+
+
+@pytest.mark.parametrize("strategy", ["plain", "duplicated"])
+def test_static_extents_of_the_view_are_those_of_the_buffers(strategy):
+    A = es.View((4, es.static(3)), label="A", space="serial")
+    scatter = es.ScatterView(A, strategy=strategy, space="serial")
+    assert scatter.copies().type.static == (None, None, 3)
+    scatter.resize((6, 3))
+    assert scatter.copies().shape[1:] == (6, 3)
+    assert scatter.copies().type.static == (None, None, 3)
+    for change in (scatter.resize, scatter.realloc):
+        with pytest.raises(es.ViewError, match="ScatterView of 'A' has a static extent 1"):
+            change((6, 4))

@@ -283,3 +283,23 @@ def test_pressure_energy_and_enthalpy(copies, device, plain):
     assert copies() == [("device", "device"), ("host", "device"), ("device", "host")]
     for side, value in ((p, 300), (e, 300), (h, 600)):
         assert list(side.h_view) == on_device(side.d_view).tolist() == [value] * n
+
+
+def test_both_sides_keep_their_static_extents(device):
+    p = es.DualView((4, es.static(3)), label="p", space=device)
+    p.resize((6, 3))
+    assert p.d_view.type.static == p.h_view.type.static == (None, 3)
+    for change in (p.resize, p.realloc):
+        with pytest.raises(es.ViewError, match="static extent 1"):
+            change((6, 5))
+    assert p.d_view.shape == p.h_view.shape == (6, 3)
+
+
+def test_a_dualview_of_a_view_takes_nothing_beside_it():
+    A = es.View(3, es.float32, label="A")
+    assert es.DualView(view=A).d_view is A
+    a = np.zeros(3)
+    assert np.shares_memory(np.asarray(es.DualView(view=a).h_view), a)
+    for more in ({"shape": 4}, {"dtype": es.float32}, {"label": "x"}, {"space": "serial"}):
+        with pytest.raises(es.ViewError, match=r"view= has a shape, .* leave out the other"):
+            es.DualView(view=A, **more)

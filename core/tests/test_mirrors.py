@@ -256,12 +256,70 @@ def test_resize_keeps_traits():
     assert A.traits == ("atomic",)
 
 
-def test_static_extents_are_named_anew():
-    A = es.View((4, es.static(3)))
-    es.resize(A, (8, es.static(3)))
-    assert (A.shape, A.type.static) == ((8, 3), (None, 3))
-    es.resize(A, (8, 5))
-    assert (A.shape, A.type.static) == ((8, 5), ())
+@pytest.mark.parametrize("change", [es.resize, es.realloc])
+def test_static_extents_stay_whether_they_are_named_again_or_not(change):
+    for shape in ((8, es.static(3)), (8, 3), [np.int32(8), np.int64(3)]):
+        A = es.View((4, es.static(3)), layout="left").with_traits("atomic")
+        kind = A.type
+        change(A, shape)
+        assert A.shape == (8, 3)
+        assert A.type is kind  # so kernels that were compiled for it still are those to run
+
+
+@pytest.mark.parametrize("change", [es.resize, es.realloc])
+@pytest.mark.parametrize(
+    ("shape", "why"),
+    [
+        ((4, 5), "static extent 1, .* stays 3; got 5"),
+        ((4, es.static(5)), "static extent 1, .* stays 3; got 5"),
+        ((8, 0), "static extent 1, .* stays 3; got 0"),
+        ((es.static(4), 3), r"extent 0 that is not static, .* got es.static\(4\)"),
+        ((es.static(8), es.static(3)), r"extent 0 that is not static, .* es.static\(8\)"),
+    ],
+)
+def test_what_would_change_the_type_of_a_view_is_refused(change, shape, why, moved):
+    A = counted((4, es.static(3)), label="A")
+    kind, pointer = A.type, A.data_ptr
+    moved()
+    with pytest.raises(es.ViewError, match=f"{change.__name__}: View 'A' has an? {why}.*new View"):
+        change(A, shape)
+    assert (A.type, A.data_ptr, A.shape) == (kind, pointer, (4, 3))
+    assert moved() == (0, 0)
+
+
+def test_every_mirror_has_the_static_extents_the_traits_and_the_label_of_its_view(device):
+    point = np.dtype([("x", "f8"), ("n", "i1")], align=True)
+    for dtype in (es.float32, point):
+        A = es.View((es.static(2), 4, es.static(3)), dtype, label="A", layout="left")
+        A = A.with_traits("atomic", "random_access")
+        for M in (
+            es.create_mirror(A),
+            es.create_mirror(A, where=device),
+            es.create_mirror_view(A, where=device),
+            es.create_mirror_view_and_copy(device, A),
+            es.create_mirror_view_and_copy(es.HOST, es.create_mirror(A, where=device)),
+        ):
+            assert M.type.static == (2, None, 3)
+            assert M.traits == A.traits == ("atomic", "random_access")
+            assert (M.label, M.dtype, M.layout, M.shape) == ("A", A.dtype, "left", A.shape)
+
+
+def test_mirrors_take_arrays(device, moved):
+    a = np.arange(6.0).reshape(2, 3)
+    assert np.shares_memory(np.asarray(es.create_mirror_view(a)), a)
+    assert np.shares_memory(np.asarray(es.create_mirror_view_and_copy(es.HOST, a)), a)
+    assert moved() == (0, 0)
+    assert es.create_mirror(a).shape == (2, 3)
+    D = es.create_mirror_view_and_copy(device, a)
+    assert (D.memory_space, D.shape) == (device.memory_space, (2, 3))
+    assert np.array_equal(es.create_mirror_view_and_copy(es.HOST, D), a)
+
+
+@pytest.mark.parametrize("change", [es.resize, es.realloc])
+@pytest.mark.parametrize("what", [np.zeros(3), [1, 2], None, bytearray(8)])
+def test_only_views_change_their_extents(change, what):
+    with pytest.raises(es.ViewTypeError, match=f"{change.__name__}: expected a View, got"):
+        change(what, 4)
 
 
 @pytest.mark.parametrize("change", [es.resize, es.realloc])

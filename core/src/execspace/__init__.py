@@ -116,6 +116,7 @@ from .errors import (
     PluginError,
     PluginWarning,
     PolicyError,
+    ReadOnlyError,
     SpaceAccessError,
     SpaceError,
     SpaceUnavailableError,
@@ -123,6 +124,7 @@ from .errors import (
     UnknownSpaceError,
     ViewError,
     ViewIndexError,
+    ViewTypeError,
 )
 from .explaining import Explanation, explain
 from .filling import fill_random
@@ -269,6 +271,7 @@ __all__ = [
     "Probe",
     "Prod",
     "RangePolicy",
+    "ReadOnlyError",
     "Reducer",
     "ReducerEntry",
     "ScalarType",
@@ -307,6 +310,7 @@ __all__ = [
     "ViewError",
     "ViewIndexError",
     "ViewType",
+    "ViewTypeError",
     "Work",
     "WrapsArrays",
     "argsort",

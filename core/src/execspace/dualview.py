@@ -10,14 +10,16 @@ import numpy.typing as npt
 
 from .copying import deep_copy
 from .errors import ViewError
+from .interop import view_of
 from .language import static
 from .mirrors import create_mirror_view, realloc, resize
 from .parallel import fence
+from .readonly import ReadOnly
 from .space import ExecutionSpace
 from .view import View
 
 
-class DualView:
+class DualView(ReadOnly):
     """A View in a space's memory and its mirror on the host.
 
     Say `modify` after changing a side and `sync` before reading the other: data moves only if
@@ -31,13 +33,18 @@ class DualView:
     label : str
     space : str or ExecutionSpace, optional
         Of the device side; the default space if not given.
-    view : View, optional
-        Take this View as the device side, instead of a new one.
+    view : View or array, optional
+        Take this View as the device side, instead of a new one; then without the other parameters.
 
     Attributes
     ----------
     d_view, h_view : View
         The device side and the host side.
+
+    Raises
+    ------
+    ViewError
+        If another parameter stands beside `view`, which says all that they would.
 
     Notes
     -----
@@ -54,6 +61,9 @@ class DualView:
     np.int64(5)
     """
 
+    _fixed = frozenset(("d_view", "h_view"))
+    _instead = "resize and realloc change the extents of both sides; else make a new DualView"
+
     def __init__(
         self,
         shape: int | static | Sequence[int | static] = (),
@@ -61,9 +71,17 @@ class DualView:
         *,
         label: str = "",
         space: str | ExecutionSpace | None = None,
-        view: View | None = None,
+        view: View | Any | None = None,
     ) -> None:
-        self.d_view = View(shape, dtype, label=label, space=space) if view is None else view
+        if view is None:
+            self.d_view = View(shape, dtype, label=label, space=space)
+        else:
+            if shape != () or dtype is not np.float64 or label or space is not None:
+                raise ViewError(
+                    "DualView: view= has a shape, a dtype, a label and a place of its own; leave "
+                    "out the other parameters, or view=."
+                )
+            self.d_view = view_of(view)
         self.h_view = create_mirror_view(self.d_view)
         self._newer: str | None = None
 

@@ -24,6 +24,14 @@ class ViewIndexError(ViewError, IndexError):
     """An index lies outside a View."""
 
 
+class ViewTypeError(ViewError, TypeError):
+    """Something is no array that a View can be made of, or means more than its elements."""
+
+
+class ReadOnlyError(ExecspaceError, AttributeError):
+    """An attribute of a View, a policy or another value cannot be assigned."""
+
+
 class PolicyError(ExecspaceError, ValueError):
     """Bounds, tiles or options of an execution policy are not valid."""
 

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from .copying import deep_copy
-from .errors import ViewError
+from .errors import ViewError, ViewTypeError
+from .interop import view_of
 from .language import static
 from .layout import classify, left_strides, right_strides
-from .mirrors import create_mirror
+from .mirrors import create_mirror, reshaped, shape_of
 from .parallel import parallel_for
 from .policy import RangePolicy
+from .readonly import ReadOnly
 from .selection import default_space, resolve
 from .space import ExecutionSpace
 from .uniquetoken import UniqueToken
@@ -23,7 +25,7 @@ _OPS = ("sum", "prod", "min", "max")
 _STRATEGIES = ("plain", "atomic", "duplicated")
 
 
-class ScatterView:
+class ScatterView(ReadOnly):
     """A buffer beside a View that kernels contribute to, whatever index they are at.
 
     Pass `access()` to a kernel, which writes ``a[j] += x`` (with ``op="prod"``: ``a[j] *= x``;
@@ -79,6 +81,9 @@ class ScatterView:
     [1.0, 0.0, -1.0]
     """
 
+    _fixed = frozenset(("op", "strategy", "token"))
+    _instead = "Make a new ScatterView"
+
     def __init__(
         self,
         view: View,
@@ -87,6 +92,11 @@ class ScatterView:
         strategy: str | None = None,
         space: str | ExecutionSpace | None = None,
     ) -> None:
+        if not isinstance(view, View):
+            raise ViewTypeError(
+                f"ScatterView: expected a View, got {type(view).__name__!r}; wrap an array with "
+                f"es.view_of."
+            )
         if op not in _OPS:
             raise ViewError(
                 f"ScatterView of '{view.label}': op {op!r} does not exist; expected 'sum', 'prod', "
@@ -117,6 +127,7 @@ class ScatterView:
     def _make(self, view: View) -> None:
         """Buffers of a View's shape and layout."""
         self._like = view.shape, view.layout
+        self._extents = shape_of(view)
         initialize = self.op == "sum"
         if self.token is None:
             self._buffer = create_mirror(view, where=view.memory_space, initialize=initialize)
@@ -135,7 +146,8 @@ class ScatterView:
             shape, strides = (self.token.size, *view.shape), (int(row), *inner(view.shape))
         self._copies = View._over(
             whole.allocation, whole.data_ptr, whole.dtype, shape, strides,
-            classify(shape, strides, "right"), False, whole.space,
+            classify(shape, strides, "right"), False, whole.space, None,
+            (None, *view.type.static) if view.type.static else (),
         )  # fmt: skip
         if not initialize:
             self.reset()
@@ -178,7 +190,7 @@ class ScatterView:
 
     # -- on the host ----------------------------------------------------------------------------
 
-    def contribute(self, destination: View) -> None:
+    def contribute(self, destination: View | Any) -> None:
         """Join the contributions into a View, usually the one that this is for, and keep them.
 
         Raises
@@ -187,6 +199,7 @@ class ScatterView:
             If the shape or the layout differs, or the View is not contiguous.
         """
         shape, layout = self._like
+        destination = view_of(destination)
         if destination.shape != shape:
             raise ViewError(
                 f"ScatterView: View '{destination.label}' has shape {destination.shape}; expected "
@@ -233,7 +246,7 @@ class ScatterView:
         Raises
         ------
         ViewError
-            If the shape is not valid, or the rank another one.
+            If the shape is not valid, the rank another one, or a static extent would change.
         """
         self._make(self._reshaped(shape))
 
@@ -247,16 +260,12 @@ class ScatterView:
         deep_copy(self._copies[common], old[common])
 
     def _reshaped(self, shape: Any) -> View:
-        fresh = View(
-            shape, self._buffer.dtype, label=self._buffer.label, layout=self._like[1],
+        label = self._buffer.label
+        extents = reshaped(f"ScatterView of '{label}'", self._extents, shape, label)
+        return View(
+            extents, self._buffer.dtype, label=label, layout=self._like[1],
             memory=self._buffer.memory_space, space=self._buffer.space, initialize=False,
         )  # fmt: skip
-        if fresh.rank != len(self._like[0]):
-            raise ViewError(
-                f"ScatterView: shape {fresh.shape} has rank {fresh.rank}; expected "
-                f"{len(self._like[0])}, as before."
-            )
-        return fresh
 
 
 def _identity(op: str, dtype: np.dtype[Any]) -> Any:

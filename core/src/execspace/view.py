@@ -23,6 +23,7 @@ from .dtypes import as_dtype, name_of
 from .errors import SpaceAccessError, ViewError, ViewIndexError
 from .language import static
 from .memory import Allocation, MemorySpace, array_over, track
+from .readonly import ReadOnly, assign
 from .selection import memory_for
 
 if TYPE_CHECKING:
@@ -42,7 +43,63 @@ class _All:
 ALL = _All()
 
 
-class View:
+class _Parts:
+    """The attributes of a View, and what assigns them. `View` itself lets nobody assign them.
+
+    A View is filled in as a `_Parts` and then becomes a View: launches wrap arrays, and a check at
+    each of these assignments would cost as much as all the rest of it.
+    """
+
+    __slots__ = (
+        "__weakref__", "_host", "_table", "allocation", "data_ptr", "descriptor", "dtype",
+        "is_readonly", "layout", "mapping", "shape", "space", "strides", "type",
+    )  # fmt: skip
+
+    allocation: Allocation
+    data_ptr: int
+    descriptor: int
+    dtype: np.dtype[Any]
+    layout: str
+    mapping: _layout.Layout | None
+    is_readonly: bool
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    space: ExecutionSpace | None
+    type: ViewType
+
+    def _set(
+        self,
+        allocation: Allocation,
+        pointer: int,
+        dtype: np.dtype[Any],
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        layout: str,
+        readonly: bool,
+        space: ExecutionSpace | None,
+        mapping: _layout.Layout | None = None,
+        fixed: tuple[int | None, ...] = (),
+        traits: tuple[str, ...] = (),
+    ) -> None:
+        self.allocation = allocation
+        self.data_ptr = pointer
+        self.dtype = dtype
+        self.shape = shape
+        self.strides = strides
+        self.layout = layout
+        self.mapping = mapping
+        self.is_readonly = readonly
+        self.space = space
+        self._host: npt.NDArray[Any] | None = None
+        unit = None if mapping else _layout.unit_dimension(layout, strides)
+        memory = allocation.memory_space.name
+        key = layout if mapping is None else _layout.layout_key(mapping)
+        rank = len(shape)
+        self.type = ViewType(name_of(dtype), rank, key, unit, readonly, memory, fixed, traits)
+        self._table = array("q", (pointer, *shape, *strides))
+        self.descriptor = self._table.buffer_info()[0]
+
+class View(ReadOnly, _Parts):
     """N-dimensional array of one dtype, shared by reference, in a memory space.
 
     Parameters
@@ -89,22 +146,12 @@ class View:
     ((2, 3), 3, 'right')
     """
 
-    __slots__ = (
-        "__weakref__", "_host", "_table", "allocation", "data_ptr", "descriptor", "dtype",
-        "is_readonly", "layout", "mapping", "shape", "space", "strides", "type",
-    )  # fmt: skip
-
-    allocation: Allocation
-    data_ptr: int
-    descriptor: int
-    dtype: np.dtype[Any]
-    layout: str
-    mapping: _layout.Layout | None
-    is_readonly: bool
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    space: ExecutionSpace | None
-    type: ViewType
+    __slots__ = ()
+    _fixed = frozenset(_Parts.__slots__) | {"__class__"}
+    _instead = (
+        "es.resize gives a View other extents, es.subview a part of it, readonly() and "
+        "with_traits() other properties, and es.View makes a new one"
+    )
 
     def __init__(
         self,
@@ -128,48 +175,26 @@ class View:
             raise ViewError(f"View '{label}': shape {extents} exceeds the address space.")
         allocation = memory_space.allocate(span * kind.itemsize, label, initialize)
         track(allocation)
-        self._set(
+        self._become(
             allocation, allocation.pointer, kind, extents, strides, name, False, owner,
             mapping, fixed,
         )  # fmt: skip
 
-    def _set(
-        self,
-        allocation: Allocation,
-        pointer: int,
-        dtype: np.dtype[Any],
-        shape: tuple[int, ...],
-        strides: tuple[int, ...],
-        layout: str,
-        readonly: bool,
-        space: ExecutionSpace | None,
-        mapping: _layout.Layout | None = None,
-        fixed: tuple[int | None, ...] = (),
-        traits: tuple[str, ...] = (),
-    ) -> None:
-        self.allocation = allocation
-        self.data_ptr = pointer
-        self.dtype = dtype
-        self.shape = shape
-        self.strides = strides
-        self.layout = layout
-        self.mapping = mapping
-        self.is_readonly = readonly
-        self.space = space
-        self._host: npt.NDArray[Any] | None = None
-        unit = None if mapping else _layout.unit_dimension(layout, strides)
-        memory = allocation.memory_space.name
-        key = layout if mapping is None else _layout.layout_key(mapping)
-        rank = len(shape)
-        self.type = ViewType(name_of(dtype), rank, key, unit, readonly, memory, fixed, traits)
-        self._table = array("q", (pointer, *shape, *strides))
-        self.descriptor = self._table.buffer_info()[0]
-
     @classmethod
     def _over(cls, *args: Any) -> View:
-        view = object.__new__(cls)
-        view._set(*args)
-        return view
+        parts: Any = object.__new__(_Parts)
+        parts._set(*args)
+        parts.__class__ = cls
+        return parts  # type: ignore[no-any-return]
+
+    def _become(self, *args: Any) -> None:
+        """Take other attributes: those of a View that is being made, or given new memory."""
+        made = View._over(*args)
+        for name in _Parts.__slots__[1:]:
+            assign(self, name, getattr(made, name))
+
+    def _called(self) -> str:
+        return f"View '{self.label}'"
 
     # -- what it is ---------------------------------------------------------------------
 
@@ -399,7 +424,7 @@ class View:
                     f"View '{self.label}' is in memory space '{memory.name}', which the host "
                     f"cannot read; copy it first: es.create_mirror_view_and_copy(es.HOST, A)."
                 )
-            self._host = memory.host_array(self)
+            assign(self, "_host", memory.host_array(self))
         return self._host
 
     def __getitem__(self, key: Any) -> Any:

@@ -1,0 +1,50 @@
+"""Attributes that are assigned once, when an object is made: kernels trust what they were told.
+
+Reading them costs nothing more than reading any attribute; only assignments are looked at.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from .errors import ReadOnlyError
+
+
+class ReadOnly:
+    """Base of classes some of whose attributes nobody may assign or delete.
+
+    A constructor that runs often assigns with `assign`, which does not ask.
+    """
+
+    __slots__ = ()
+    _fixed: ClassVar[frozenset[str]] = frozenset()
+    _instead: ClassVar[str] = "Make a new one"
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self._refuses(name):
+            raise self._refusal(name, "assigned")
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        if self._refuses(name):
+            raise self._refusal(name, "deleted")
+        object.__delattr__(self, name)
+
+    def _refuses(self, name: str) -> bool:
+        if name in self._fixed:
+            return hasattr(self, name)
+        return isinstance(getattr(type(self), name, None), property)
+
+    def _called(self) -> str:
+        return type(self).__name__
+
+    def _refusal(self, name: str, done: str) -> ReadOnlyError:
+        return ReadOnlyError(
+            f"{self._called()}: attribute '{name}' is read-only and cannot be {done}. "
+            f"{self._instead}.",
+            name=name,
+            obj=self,
+        )
+
+
+assign = object.__setattr__
