@@ -46,7 +46,9 @@ def test_resize_realloc_and_reset_except():
         es.deep_copy(A, 5)
         scatter.contribute(A)
         assert (np.asarray(A) == 5).all()
-        with pytest.raises(es.ViewError, match=r"ScatterView of 'A' has rank 2; expected 2 .* got 1"):
+        with pytest.raises(
+            es.ViewError, match=r"ScatterView of 'A' has rank 2; expected 2 .* got 1"
+        ):
             scatter.resize(4)
 
 

@@ -10,10 +10,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from .readonly import ReadOnly, assign
+
 WEAK = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}
 
 
-class ViewType:
+class ViewType(ReadOnly):
     """Type of a View argument: everything a compiler may specialise on, and no more.
 
     Attributes
@@ -36,6 +38,7 @@ class ViewType:
     """
 
     __slots__ = ("dtype", "layout", "memory", "rank", "readonly", "static", "traits", "unit")
+    _fixed = frozenset(__slots__)
     _known: ClassVar[dict[tuple[Any, ...], ViewType]] = {}
 
     dtype: str
@@ -62,9 +65,9 @@ class ViewType:
         found = cls._known.get(key)
         if found is None:
             found = object.__new__(cls)
-            found.dtype, found.rank, found.layout = dtype, rank, layout
-            found.unit, found.readonly, found.memory = unit, readonly, memory
-            found.static, found.traits = static, traits
+            names = ("dtype", "rank", "layout", "unit", "readonly", "memory", "static", "traits")
+            for name, value in zip(names, key, strict=True):
+                assign(found, name, value)
             found = cls._known.setdefault(key, found)
         return found
 
@@ -78,10 +81,11 @@ class ViewType:
     __repr__ = __str__
 
 
-class ScalarType:
+class ScalarType(ReadOnly):
     """Type of a number argument; Python's own numbers are weak (NEP 50), NumPy's are not."""
 
     __slots__ = ("dtype", "weak")
+    _fixed = frozenset(__slots__)
     _known: ClassVar[dict[tuple[str, bool], ScalarType]] = {}
 
     dtype: str
@@ -91,7 +95,8 @@ class ScalarType:
         found = cls._known.get((dtype, weak))
         if found is None:
             found = object.__new__(cls)
-            found.dtype, found.weak = dtype, weak
+            assign(found, "dtype", dtype)
+            assign(found, "weak", weak)
             found = cls._known.setdefault((dtype, weak), found)
         return found
 

@@ -26,6 +26,7 @@ from .errors import LaunchError
 from .exec_source import check_given, remember
 from .fixed_names import Unchanged
 from .language import static
+from .readonly import ReadOnly
 from .space import Capture
 from .view import View
 
@@ -50,7 +51,7 @@ class KernelNames:
         self.plans: dict[tuple[Any, ...], Any] = {}
 
 
-class Kernel:
+class Kernel(ReadOnly):
     """A function that can be launched; made by `@es.kernel`, or from a plain function.
 
     Calling it runs the Python function as it stands, for debugging.
@@ -80,6 +81,8 @@ class Kernel:
         "__dict__", "__weakref__", "_variants", "fastmath", "fma", "fn", "given", "name", "names",
         "scope", "shared", "source", "statics",
     )  # fmt: skip
+    _fixed = frozenset(("fastmath", "fma", "fn", "given", "name", "scope", "source", "statics"))
+    _instead = "Compiled plans depend on it; make another kernel with es.kernel"
 
     def __init__(
         self,

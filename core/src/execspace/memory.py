@@ -16,12 +16,13 @@ import numpy.typing as npt
 
 from . import profiling
 from .layout import ALIGNMENT
+from .readonly import ReadOnly, assign
 
 if TYPE_CHECKING:
     from .space import ExecutionSpace
 
 
-class Allocation:
+class Allocation(ReadOnly):
     """A block of memory that Views share; freed when the last of them is gone.
 
     Attributes
@@ -38,6 +39,15 @@ class Allocation:
     """
 
     __slots__ = ("__weakref__", "label", "managed", "memory_space", "nbytes", "owner", "pointer")
+    _fixed = frozenset(__slots__)
+    _instead = "Views and kernels rely on it; make a new View"
+
+    pointer: int
+    nbytes: int
+    label: str
+    memory_space: MemorySpace
+    owner: object
+    managed: bool
 
     def __init__(
         self,
@@ -48,12 +58,12 @@ class Allocation:
         owner: object,
         managed: bool = True,
     ) -> None:
-        self.pointer = pointer
-        self.nbytes = nbytes
-        self.label = label
-        self.memory_space = memory_space
-        self.owner = owner
-        self.managed = managed
+        assign(self, "pointer", pointer)
+        assign(self, "nbytes", nbytes)
+        assign(self, "label", label)
+        assign(self, "memory_space", memory_space)
+        assign(self, "owner", owner)
+        assign(self, "managed", managed)
 
 
 class MemorySpace(ABC):

@@ -51,7 +51,10 @@ def shape_of(view: View) -> tuple[int | static, ...]:
 
 
 def reshaped(
-    who: str, now: tuple[int | static, ...], shape: int | static | Sequence[int | static], label: str
+    who: str,
+    now: tuple[int | static, ...],
+    shape: int | static | Sequence[int | static],
+    label: str,
 ) -> tuple[int | static, ...]:
     """New extents of a View, of which those that are part of its type stay as they are.
 
@@ -76,9 +79,7 @@ def reshaped(
                 f"{who} has an extent {d} that is not static, and its type stays as it is; "
                 f"expected an integer, got es.static({n}). Make a new View for it."
             )
-    return tuple(
-        old if isinstance(old, static) else n for n, old in zip(extents, now, strict=True)
-    )
+    return tuple(old if isinstance(old, static) else n for n, old in zip(extents, now, strict=True))
 
 
 def create_mirror(view: View | Any, *, where: Where = HOST, initialize: bool = True) -> View:
@@ -137,7 +138,8 @@ def realloc(
     """Give a View new extents and drop its elements. Blocks.
 
     The View itself changes; other Views of the old memory keep that. Label, dtype, space, layout,
-    traits and static extents stay. Nothing happens if the extents are the same, but for zeroing the elements.
+    traits and static extents stay. Nothing happens if the extents are the same, but for zeroing
+    the elements.
 
     Parameters
     ----------
@@ -191,8 +193,8 @@ def _new_shape(view: View, shape: Any, what: str) -> tuple[int | static, ...] | 
     """The extents if they are others than now; raises where they cannot be changed."""
     if not isinstance(view, View):
         raise ViewTypeError(
-            f"{what}: expected a View, got {type(view).__name__!r}; memory of other libraries keeps "
-            f"its extents. Make a new View and copy into it with es.deep_copy."
+            f"{what}: expected a View, got {type(view).__name__!r}; memory of other libraries "
+            f"keeps its extents. Make a new View and copy into it with es.deep_copy."
         )
     whole = view.allocation.nbytes == view.span * view.dtype.itemsize
     if not view.is_managed or not whole or view.layout == "stride" or view.is_readonly:

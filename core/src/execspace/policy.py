@@ -8,9 +8,10 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from .errors import PolicyError
+from .readonly import ReadOnly
 from .selection import resolve
 from .space import PolicySpec, policy_spec
 from .tiles import MOST_PER_THREAD, named_tile
@@ -22,11 +23,35 @@ MAX_RANK = 6
 ITERATE = ("auto", "left", "right")
 
 
+LEAST, MOST = 1 - 2**63, 2**63 - 1  # what kernels count in
+
+
 def _integer(value: Any, what: str) -> int:
     try:
-        return operator.index(value)
+        number = operator.index(value)
     except TypeError:
         raise PolicyError(f"{what} must be an integer, got {value!r}.") from None
+    if not LEAST <= number <= MOST:
+        raise PolicyError(
+            f"{what} is {shown(number)}; expected an integer of 64 bits, at most {MOST}."
+        )
+    return number
+
+
+def shown(number: int) -> str:
+    """An integer for a message; one of many digits by its size."""
+    bits = number.bit_length()
+    return str(number) if bits <= 128 else f"an integer of {bits} bits"
+
+
+def checked_count(who: str, extents: Iterable[int]) -> None:
+    """Raise PolicyError for a range of more indices than 64 bits can count."""
+    count = prod(extents)
+    if count > MOST:
+        raise PolicyError(
+            f"{who} has {shown(count)} indices, and kernels count in 64 bits, up to {MOST}; "
+            f"launch it in parts."
+        )
 
 
 def _integers(values: Any, what: str) -> tuple[int, ...]:
@@ -49,7 +74,18 @@ def _launch_bounds(value: Any, who: str) -> int:
     return bounds
 
 
-class RangePolicy:
+class _RangeParts:
+    """Attributes of a RangePolicy; assigned here, and then nowhere."""
+
+    __slots__ = ("bounds", "key", "launch_bounds", "space")
+
+    bounds: tuple[int, ...]
+    key: tuple[PolicySpec, ExecutionSpace | None]
+    launch_bounds: int | None
+    space: ExecutionSpace | None
+
+
+class RangePolicy(ReadOnly, _RangeParts):
     """Indices `begin <= i < end`.
 
     Parameters
@@ -73,20 +109,18 @@ class RangePolicy:
     Kokkos: https://kokkos.org/kokkos-core-wiki/API/core/policies/RangePolicy.html
     """
 
-    __slots__ = ("bounds", "key", "launch_bounds", "space")
+    __slots__ = ()
+    _fixed = frozenset(_RangeParts.__slots__)
+    _instead = "Policies do not change; make a new one"
 
-    bounds: tuple[int, ...]
-    key: tuple[PolicySpec, ExecutionSpace | None]
-    space: ExecutionSpace | None
-
-    def __init__(
-        self,
+    def __new__(
+        cls,
         begin: int,
         end: int | None = None,
         *,
         space: str | ExecutionSpace | None = None,
         launch_bounds: int | None = None,
-    ) -> None:
+    ) -> Self:
         if end is None:
             begin, end = 0, begin
         first, last = _integer(begin, "RangePolicy: begin"), _integer(end, "RangePolicy: end")
@@ -95,12 +129,21 @@ class RangePolicy:
                 f"RangePolicy: end {last} is less than begin {first}; for an empty range give "
                 f"two equal bounds."
             )
+        if last - first > MOST:
+            checked_count("RangePolicy", (last - first,))
+        most = _launch_bounds(launch_bounds, "RangePolicy")
+        self: Any = object.__new__(_RangeParts)
         self.bounds = (first, last)
         self.space = None if space is None else resolve(space)
         self.launch_bounds = launch_bounds
-        most = _launch_bounds(launch_bounds, "RangePolicy")
         spec = policy_spec("range", 1, nonnegative=first >= 0, launch_bounds=most)
         self.key = (spec, self.space)
+        self.__class__ = cls
+        return self  # type: ignore[no-any-return]
+
+    def __reduce__(self) -> Any:
+        options = {"space": _name_of(self), "launch_bounds": self.launch_bounds}
+        return _made, (type(self), self.bounds, options)
 
     @property
     def begin(self) -> int:
@@ -117,7 +160,26 @@ class RangePolicy:
         return f"RangePolicy({self.begin}, {self.end}{bounds}{_where(self.space)})"
 
 
-class MDRangePolicy:
+class _MDRangeParts:
+    """Attributes of an MDRangePolicy."""
+
+    __slots__ = (
+        "bounds", "iterate", "key", "launch_bounds", "lower", "per_thread", "space", "tile",
+        "upper",
+    )  # fmt: skip
+
+    bounds: tuple[int, ...]
+    iterate: str
+    key: tuple[PolicySpec, ExecutionSpace | None]
+    launch_bounds: int | None
+    lower: tuple[int, ...]
+    per_thread: tuple[int, ...]
+    space: ExecutionSpace | None
+    tile: tuple[int, ...] | None
+    upper: tuple[int, ...]
+
+
+class MDRangePolicy(ReadOnly, _MDRangeParts):
     """All index tuples between `lower` (inclusive) and `upper` (exclusive).
 
     Parameters
@@ -157,16 +219,12 @@ class MDRangePolicy:
     Kokkos: https://kokkos.org/kokkos-core-wiki/API/core/policies/MDRangePolicy.html
     """
 
-    __slots__ = (
-        "bounds", "iterate", "key", "launch_bounds", "lower", "per_thread", "space", "tile",
-        "upper",
-    )  # fmt: skip
+    __slots__ = ()
+    _fixed = frozenset(_MDRangeParts.__slots__)
+    _instead = "Policies do not change; make a new one"
 
-    bounds: tuple[int, ...]
-    key: tuple[PolicySpec, ExecutionSpace | None]
-
-    def __init__(
-        self,
+    def __new__(
+        cls,
         lower: Sequence[int],
         upper: Sequence[int] | None = None,
         *,
@@ -175,55 +233,68 @@ class MDRangePolicy:
         per_thread: int | Sequence[int] | None = None,
         launch_bounds: int | None = None,
         space: str | ExecutionSpace | None = None,
-    ) -> None:
+    ) -> Self:
         if upper is None:
-            self.upper = _integers(lower, "an upper bound")
-            self.lower = (0,) * len(self.upper)
+            last = _integers(lower, "an upper bound")
+            first = (0,) * len(last)
         else:
-            self.lower = _integers(lower, "a lower bound")
-            self.upper = _integers(upper, "an upper bound")
-        rank = len(self.lower)
-        if len(self.upper) != rank:
+            first = _integers(lower, "a lower bound")
+            last = _integers(upper, "an upper bound")
+        rank = len(first)
+        if len(last) != rank:
             raise PolicyError(
-                f"MDRangePolicy: lower has {rank} entries and upper has {len(self.upper)}; "
+                f"MDRangePolicy: lower has {rank} entries and upper has {len(last)}; "
                 f"expected the same number."
             )
         if not 1 <= rank <= MAX_RANK:
             raise PolicyError(f"MDRangePolicy: rank {rank} is outside 1 to {MAX_RANK}.")
-        for d, (a, b) in enumerate(zip(self.lower, self.upper, strict=True)):
+        for d, (a, b) in enumerate(zip(first, last, strict=True)):
             if b < a:
                 raise PolicyError(
                     f"MDRangePolicy: upper bound {b} of dimension {d} is less than its lower "
                     f"bound {a}."
                 )
+        counts = [b - a for a, b in zip(first, last, strict=True)]
+        if prod(counts) > MOST:
+            checked_count("MDRangePolicy", counts)
         if iterate not in ITERATE:
             raise PolicyError(f"MDRangePolicy: iterate={iterate!r}; expected one of {ITERATE}.")
-        self.iterate = iterate
-        self.tile: tuple[int, ...] | None = None
+        extents: tuple[int, ...] | None = None
         if isinstance(tile, str):
-            extents = [b - a for a, b in zip(self.lower, self.upper, strict=True)]
-            self.tile, calls = named_tile(tile, iterate, extents)
+            extents, calls = named_tile(tile, iterate, counts)
             if per_thread is None and calls:
                 per_thread = calls
         elif tile is not None:
-            self.tile = _integers(tile, "a tile extent")
-            if len(self.tile) != rank or min(self.tile, default=0) < 1:
+            extents = _integers(tile, "a tile extent")
+            if len(extents) != rank or min(extents, default=0) < 1:
                 raise PolicyError(
-                    f"MDRangePolicy: tile {self.tile}; expected {rank} extents of at least 1."
+                    f"MDRangePolicy: tile {extents}; expected {rank} extents of at least 1."
                 )
-        self.per_thread = _per_thread(per_thread, rank)
-        self.launch_bounds = launch_bounds
+        calls = _per_thread(per_thread, rank)
         most = _launch_bounds(launch_bounds, "MDRangePolicy")
-        if most and self.tile is not None and prod(self.tile) > most:
+        if most and extents is not None and prod(extents) > most:
             raise PolicyError(
-                f"MDRangePolicy: tile {self.tile} has {prod(self.tile)} elements, one for each "
+                f"MDRangePolicy: tile {extents} has {prod(extents)} elements, one for each "
                 f"thread of a block, and launch_bounds={most} allows {most}; give a smaller tile."
             )
+        self: Any = object.__new__(_MDRangeParts)
+        self.lower, self.upper, self.tile = first, last, extents
+        self.iterate, self.per_thread, self.launch_bounds = iterate, calls, launch_bounds
         self.space = None if space is None else resolve(space)
-        self.bounds = self.lower + self.upper + (self.tile or ())
-        tiled, nonnegative = self.tile is not None, min(self.lower) >= 0
-        spec = policy_spec("mdrange", rank, iterate, tiled, nonnegative, self.per_thread, most)
+        self.bounds = first + last + (extents or ())
+        tiled, nonnegative = extents is not None, min(first) >= 0
+        spec = policy_spec("mdrange", rank, iterate, tiled, nonnegative, calls, most)
         self.key = (spec, self.space)
+        self.__class__ = cls
+        return self  # type: ignore[no-any-return]
+
+    def __reduce__(self) -> Any:
+        calls = self.per_thread[0] if len(self.per_thread) == 1 else self.per_thread or None
+        options = {
+            "tile": self.tile, "iterate": self.iterate, "per_thread": calls,
+            "launch_bounds": self.launch_bounds, "space": _name_of(self),
+        }  # fmt: skip
+        return _made, (type(self), (self.lower, self.upper), options)
 
     @property
     def rank(self) -> int:
@@ -254,6 +325,15 @@ def _per_thread(value: Any, rank: int) -> tuple[int, ...]:
             f"dimensions, of at least 1 and at most {MOST_PER_THREAD} together."
         )
     return calls
+
+
+def _name_of(policy: Any) -> str | None:
+    return None if policy.space is None else policy.space.name
+
+
+def _made(kind: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """A policy that was pickled or copied: its space is looked up by name."""
+    return kind(*arguments, **options)
 
 
 def _where(space: ExecutionSpace | None) -> str:

@@ -33,6 +33,8 @@ class ReadOnly:
     def _refuses(self, name: str) -> bool:
         if name in self._fixed:
             return hasattr(self, name)
+        if name == "__class__":
+            return True
         return isinstance(getattr(type(self), name, None), property)
 
     def _called(self) -> str:

@@ -13,7 +13,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .errors import LaunchError, PluginError, PolicyError
-from .policy import MAX_RANK, _integer, _launch_bounds, _where
+from .policy import (
+    MAX_RANK,
+    _integer,
+    _launch_bounds,
+    _made,
+    _name_of,
+    _where,
+    checked_count,
+)
+from .readonly import ReadOnly, assign
 from .selection import default_space, resolve
 from .space import LaunchSpec, PolicySpec, SupportsTeams, TeamLimits, TeamSizes, policy_spec
 from .team_words import TeamMember, total_of
@@ -22,7 +31,7 @@ if TYPE_CHECKING:
     from .space import ExecutionSpace
 
 
-class TeamPolicy:
+class TeamPolicy(ReadOnly):
     """A league of teams of threads; the kernel is called by each thread of each team.
 
     Parameters
@@ -72,10 +81,17 @@ class TeamPolicy:
         "bounds", "chunk_size", "key", "launch_bounds", "league_size", "space", "team_size",
         "vector_length",
     )  # fmt: skip
+    _fixed = frozenset(__slots__)
+    _instead = "Policies do not change; make a new one"
 
     bounds: tuple[int, ...]
+    chunk_size: int | str
     key: tuple[PolicySpec, ExecutionSpace | None]
+    launch_bounds: int | None
+    league_size: int
     space: ExecutionSpace | None
+    team_size: int | str
+    vector_length: int | str
 
     def __init__(
         self,
@@ -87,9 +103,9 @@ class TeamPolicy:
         launch_bounds: int | None = None,
         space: str | ExecutionSpace | None = None,
     ) -> None:
-        self.league_size = _integer(league_size, "TeamPolicy: league_size")
-        if self.league_size < 0:
-            raise PolicyError(f"TeamPolicy: league_size={self.league_size}; expected 0 or more.")
+        teams = _integer(league_size, "TeamPolicy: league_size")
+        if teams < 0:
+            raise PolicyError(f"TeamPolicy: league_size={teams}; expected 0 or more.")
         threads = _size("team_size", team_size)
         lanes = _size("vector_length", vector_length)
         chunk = _size("chunk_size", chunk_size)
@@ -106,16 +122,27 @@ class TeamPolicy:
                 f"TeamPolicy: a team of {threads or 1} x {lanes or 1} lanes has {least}, and "
                 f"launch_bounds={most} allows {most}; give a smaller team_size or vector_length."
             )
-        self.team_size: int | str = threads or "auto"
-        self.vector_length: int | str = lanes or "auto"
-        self.chunk_size: int | str = chunk or "auto"
-        self.launch_bounds = launch_bounds
-        self.space = None if space is None else resolve(space)
-        self.bounds = (0, self.league_size)
+        checked_count("TeamPolicy", (teams, threads or 1, lanes or 1))
+        where = None if space is None else resolve(space)
+        assign(self, "league_size", teams)
+        assign(self, "team_size", threads or "auto")
+        assign(self, "vector_length", lanes or "auto")
+        assign(self, "chunk_size", chunk or "auto")
+        assign(self, "launch_bounds", launch_bounds)
+        assign(self, "space", where)
+        assign(self, "bounds", (0, teams))
         spec = policy_spec(
             "team", 1, launch_bounds=most, team_size=threads, vector_length=lanes, chunk_size=chunk
         )
-        self.key = (spec, self.space)
+        assign(self, "key", (spec, where))
+
+    def __reduce__(self) -> Any:
+        sizes = (self.league_size, self.team_size, self.vector_length)
+        options = {
+            "chunk_size": self.chunk_size, "launch_bounds": self.launch_bounds,
+            "space": _name_of(self),
+        }  # fmt: skip
+        return _made, (type(self), sizes, options)
 
     def team_size_max(
         self, kernel: Any, /, *args: Any, pattern: str = "for", reducer: Any = None

@@ -7,6 +7,7 @@ from typing import Any
 from .atomics import atomic_compare_exchange, atomic_store
 from .dtypes import int32
 from .errors import PolicyError
+from .readonly import ReadOnly
 from .selection import default_space, resolve
 from .space import ExecutionSpace
 from .view import View
@@ -14,7 +15,7 @@ from .view import View
 _APART = 16  # entries between two locks: no shared cache line
 
 
-class UniqueToken:
+class UniqueToken(ReadOnly):
     """Ids from 0 to `size` - 1, each held by one work item of a kernel at a time.
 
     An id is the index of something that a work item needs for itself: a copy, a workspace, a
@@ -62,6 +63,9 @@ class UniqueToken:
     >>> copies.sum(axis=0)
     array([10., 10., 10.])
     """
+
+    _fixed = frozenset(("size", "space"))
+    _instead = "Make a new UniqueToken"
 
     def __init__(self, space: str | ExecutionSpace | None = None, size: int | None = None) -> None:
         chosen = default_space() if space is None else resolve(space)

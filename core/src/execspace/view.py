@@ -99,6 +99,7 @@ class _Parts:
         self._table = array("q", (pointer, *shape, *strides))
         self.descriptor = self._table.buffer_info()[0]
 
+
 class View(ReadOnly, _Parts):
     """N-dimensional array of one dtype, shared by reference, in a memory space.
 
@@ -147,7 +148,7 @@ class View(ReadOnly, _Parts):
     """
 
     __slots__ = ()
-    _fixed = frozenset(_Parts.__slots__) | {"__class__"}
+    _fixed = frozenset(_Parts.__slots__)
     _instead = (
         "es.resize gives a View other extents, es.subview a part of it, readonly() and "
         "with_traits() other properties, and es.View makes a new one"
