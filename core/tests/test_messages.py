@@ -98,9 +98,8 @@ MESSAGES = {
     "not an array": (
         lambda: es.view_of([1, 2]),
         TypeError,
-        "Cannot make a View of 'list': memoryview: a bytes-like object is required, not 'list'. "
-        "Expected a NumPy array, a DLPack tensor, or an object with the buffer protocol; arrays of "
-        "a device need the plugin of a space that runs there.",
+        "Cannot make a View of 'list': expected a NumPy array, a DLPack tensor, or an object with "
+        "the buffer protocol. Make it an array: np.asarray(...).",
     ),
     "big-endian": (
         lambda: es.view_of(np.zeros(2, ">f8"), label="A"),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from execspace import ALL
+from execspace.arrays import advice
 from execspace.dtypes import as_dtype
 from execspace.errors import DTypeError
 
@@ -98,6 +99,8 @@ class ViewRules(CallRules):
             if isinstance(base, Obj) and isinstance(base.value, list | dict | set):
                 kind = type(base.value).__name__
                 hint = f"make it a tuple, a NumPy array or a View, not a {kind}"
+            elif isinstance(base, Obj) and (text := advice(base.value)):
+                hint = text[0].lower() + text[1:].rstrip(".").replace("x.", f"{base.path}.")
             raise type_fault(e.loc, f"cannot index {describe(base)}", hint)
         return self.part_of(base, keys, locs, e.loc)
 

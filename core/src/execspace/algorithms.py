@@ -13,8 +13,15 @@ from typing import Any
 import numpy as np
 
 from . import selection
+from .arrays import advice, check_plain
 from .copying import share_elements
-from .errors import DTypeError, SpaceAccessError, ViewError, ViewIndexError
+from .errors import (
+    DTypeError,
+    SpaceAccessError,
+    ViewError,
+    ViewIndexError,
+    ViewTypeError,
+)
 from .interop import view_of
 from .parallel import implied_space
 from .space import ExecutionSpace
@@ -28,19 +35,22 @@ def argument(
 
     Raises
     ------
-    TypeError
+    ViewTypeError
         If it is neither a View nor an array.
     ViewError, DTypeError
         If it has another rank, no real numbers, or is read-only and must not be.
     """
+    label = f"{role} of {what}"
+    check_plain(source, label)
     try:
-        view = view_of(source, label=f"{role} of {what}")
+        view = view_of(source, label=label)
     except TypeError as error:
         if isinstance(error, DTypeError):
             raise DTypeError(f"{what}: {role}: {error}") from None
-        raise TypeError(
-            f"{what}: {role} is of type {type(source).__name__!r}; expected a View or an array. "
-            f"Make it an array: np.asarray(...)."
+        more = f" {text}" if (text := advice(source)) else ""
+        raise ViewTypeError(
+            f"{what}: {role} is of type {type(source).__name__!r}; expected a View or an "
+            f"array.{more}"
         ) from None
     if numbers and view.rank != 1:
         raise ViewError(

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from . import profiling
 from .argtypes import plain_number
 from .dtypes import name_of
-from .errors import SpaceAccessError, SpaceError, ViewError
+from .errors import DTypeError, SpaceAccessError, SpaceError, ViewError
 from .interop import view_of
 from .memory import ArrayInterface
 from .parallel import fence
@@ -41,7 +41,9 @@ def deep_copy(
         If shapes differ, `dst` is read-only, or the two overlap without being the same.
     SpaceAccessError
         If there is no way from the one memory to the other, or `instance` reaches neither.
-    TypeError
+    ViewTypeError
+        If one of them is no array, or means more than its elements, see `view_of`.
+    DTypeError
         If elements of `src` cannot be stored in `dst` without losing their kind (a complex
         into a float, a float into an integer), or records differ.
 
@@ -99,7 +101,7 @@ def _check_kind(kind: Any, target: View) -> None:
     else:
         fits = order.index(source) <= order.index(goal) or (source in "iu" and goal in "iu")
     if not fits:
-        raise TypeError(
+        raise DTypeError(
             f"deep_copy: a value of type {name_of(np.dtype(kind))} cannot be stored in View "
             f"'{target.label}' of dtype {name_of(target.dtype)} without loss of kind."
         )

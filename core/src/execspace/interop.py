@@ -9,8 +9,9 @@ import numpy as np
 
 from . import layout as _layout
 from . import plugins, selection
+from .arrays import advice, check_plain, has_protocol
 from .dtypes import as_dtype
-from .errors import PluginError, ViewError
+from .errors import PluginError, ViewError, ViewTypeError
 from .memory import HOST, Allocation, MemorySpace
 from .space import ExecutionSpace, WrapsArrays
 from .view import MAX_RANK, View
@@ -29,8 +30,9 @@ def view_of(source: Any, *, label: str = "") -> View:
 
     Raises
     ------
-    TypeError
-        If `source` is none of these.
+    ViewTypeError
+        If `source` is none of these, or means more than its elements: a masked array, a quantity
+        with a unit, a matrix, or another subclass of numpy.ndarray that is no memmap or recarray.
     ViewError
         If its elements are not aligned, not in native byte order, or of too high a rank.
     SpaceUnavailableError
@@ -39,6 +41,8 @@ def view_of(source: Any, *, label: str = "") -> View:
     if isinstance(source, View):
         return source
     data = source
+    if type(data) is not np.ndarray:
+        check_plain(data, label)
     if not isinstance(data, np.ndarray):
         where = _claimed(source)
         if where is not None:
@@ -51,10 +55,17 @@ def view_of(source: Any, *, label: str = "") -> View:
             else:
                 data = np.asarray(memoryview(data))
         except (TypeError, BufferError, RuntimeError) as error:
-            raise TypeError(
-                f"Cannot make a View of {type(source).__name__!r}: {error}. Expected a NumPy "
-                f"array, a DLPack tensor, or an object with the buffer protocol; arrays of a "
-                f"device need the plugin of a space that runs there."
+            at = f" ({label})" if label else ""
+            wanted = "a NumPy array, a DLPack tensor, or an object with the buffer protocol"
+            if more := advice(source):
+                why = f"expected {wanted}. {more}"
+            else:
+                why = (
+                    f"{error}. Expected {wanted}; arrays of a device need the plugin of a space "
+                    f"that runs there."
+                )
+            raise ViewTypeError(
+                f"Cannot make a View of {type(source).__name__!r}{at}: {why}"
             ) from None
     # A third of the time of data.ctypes.data.
     address = data.__array_interface__["data"][0]
@@ -133,11 +144,3 @@ def _claimed(source: Any) -> WrapsArrays | None:
             f"but has no view_of, see execspace.WrapsArrays; its plugin breaks the contract."
         )
     return where
-
-
-def has_protocol(source: Any, name: str) -> bool:
-    """Whether an object has an attribute such as ``__dlpack__``, without asking for its value.
-
-    Libraries compute such attributes, and may refuse to.
-    """
-    return hasattr(type(source), name) or name in getattr(source, "__dict__", ())

@@ -20,6 +20,7 @@ import numpy as np
 
 from . import config, profiling, selection
 from .argtypes import SCALAR_TYPES, ArgType, plain_number
+from .arrays import advice, has_protocol
 from .captures import Scope, defaults, is_array, parameters, scope_of, without_views
 from .errors import DTypeError, LaunchError, PolicyError, SpaceAccessError
 from .interop import view_of
@@ -199,11 +200,10 @@ def as_arguments(
             except DTypeError as error:
                 raise DTypeError(f"Kernel '{kernel.name}': argument {position}: {error}") from None
             except TypeError as error:
-                if is_array(a):
-                    raise LaunchError(
-                        f"Kernel '{kernel.name}': argument {position}: {error}"
-                    ) from error
-                more = " Make it an array: np.asarray(...)." if isinstance(a, list) else ""
+                if is_array(a) or has_protocol(a, "__array_interface__"):
+                    text = str(error).replace(f" of {kernel.name}: ", ": ", 1)
+                    raise LaunchError(f"Kernel '{kernel.name}': {text}") from error
+                more = f" {text}" if (text := advice(a)) else ""
                 raise LaunchError(
                     f"Kernel '{kernel.name}': argument {position} is of type "
                     f"{type(a).__name__!r}; expected a View, an array, a number or a "

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from .arrays import check_plain
 from .captures import (
     Scope,
     captures_of,
@@ -21,7 +22,7 @@ from .captures import (
     parameters,
     paths_of,
 )
-from .errors import LaunchError
+from .errors import LaunchError, ViewTypeError
 from .space import Capture
 from .view import View
 
@@ -249,6 +250,11 @@ def _checked(reducer: Reducer) -> Reducer:
                 f"Reducer '{reducer.name}' has no identity; give the class the value that joins "
                 f"without effect: identity = 0.0"
             )
+        if isinstance(reducer.identity, np.ndarray):
+            try:
+                check_plain(reducer.identity, "an identity")
+            except ViewTypeError as error:
+                raise LaunchError(f"Reducer '{reducer.name}': {error}") from None
         if reducer.shape is not None:
             checked_shape(reducer.name, reducer.shape)
             if isinstance(reducer.identity, tuple | np.ndarray | np.void):

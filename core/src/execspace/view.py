@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from . import layout as _layout
 from .argtypes import ViewType
+from .arrays import check_plain
 from .dtypes import as_dtype, name_of
 from .errors import SpaceAccessError, ViewError, ViewIndexError
 from .language import static
@@ -451,7 +452,11 @@ class View(ReadOnly, _Parts):
         if self.mapping is not None:
             single = not any(isinstance(part, slice) for part in at)
             at = (self._offset(at) if single else self.offsets()[at],)
-        self._array()[at] = np.asarray(value) if isinstance(value, View) else value
+        if isinstance(value, View):
+            value = np.asarray(value)
+        elif not isinstance(value, np.generic | int | float | complex):
+            check_plain(value, f"what is stored in View '{self.label}'")
+        self._array()[at] = value
 
     def _host_key(self, part: Any, d: int) -> Any:
         """An index of NumPy's for one of a View's."""
