@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import execspace as es
-from execspace_openmp import threads
+from execspace import config
 
 N = 200_000  # large enough to wake the team
 
@@ -79,14 +79,14 @@ def test_number_of_threads(monkeypatch, ours, theirs, expected):
             monkeypatch.delenv(name, raising=False)
         else:
             monkeypatch.setenv(name, value)
-    assert threads.thread_count() == expected
+    assert config.thread_count() == expected
 
 
 def test_without_a_wish_every_usable_core_has_a_thread(monkeypatch):
     monkeypatch.delenv("EXECSPACE_NUM_THREADS", raising=False)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    monkeypatch.setattr(threads.os, "sched_getaffinity", lambda pid: {0, 2, 5}, raising=False)
-    assert threads.thread_count() == 3
+    monkeypatch.setattr(config.os, "sched_getaffinity", lambda pid: {0, 2, 5}, raising=False)
+    assert config.thread_count() == 3
 
 
 @pytest.mark.parametrize("variable", ["EXECSPACE_NUM_THREADS", "OMP_NUM_THREADS"])
@@ -104,14 +104,44 @@ def test_the_space_and_numba_use_that_many_openmp_threads(python, variable):
     assert out[1] in ("libgomp, Numba layer omp", "prange, Numba layer omp")
 
 
-def test_a_bad_number_of_threads_is_named(monkeypatch, fresh_selection):
-    monkeypatch.setenv("EXECSPACE_NUM_THREADS", "many")
+@pytest.mark.parametrize("number", ["many", "0", "-3", "2.5", "1e3"])
+def test_a_bad_number_of_threads_is_named(monkeypatch, fresh_selection, number):
+    monkeypatch.setenv("EXECSPACE_NUM_THREADS", number)
     with pytest.raises(es.SpaceUnavailableError) as error:
         es.space("openmp")
     assert str(error.value) == (
-        "Space 'openmp' failed to start: ValueError: EXECSPACE_NUM_THREADS='many' is not a whole "
-        "number of 1 or more. Choose another with EXECSPACE_DEFAULT or space=..."
+        f"Space 'openmp' failed to start: ValueError: EXECSPACE_NUM_THREADS='{number}' is not a "
+        f"whole number of 1 or more. Choose another with EXECSPACE_DEFAULT or space=..."
     )
+
+
+@pytest.mark.parametrize("variable", ["EXECSPACE_NUM_THREADS", "OMP_NUM_THREADS"])
+@pytest.mark.parametrize("number", [config.MOST_THREADS + 1, 100_000])
+def test_more_threads_than_any_host_has_are_refused(monkeypatch, fresh_selection, variable, number):
+    monkeypatch.delenv("EXECSPACE_NUM_THREADS", raising=False)
+    monkeypatch.setenv(variable, str(number))
+    with pytest.raises(es.SpaceUnavailableError) as error:
+        es.space("openmp")
+    assert f"{variable}={number} is more than 1024 threads" in str(error.value)
+
+
+def test_the_most_threads_reduce_numbers_and_arrays(python):
+    program = """
+        import numpy as np
+        import execspace as es
+
+        policy = es.RangePolicy(2_000_000, space="openmp")
+        assert es.space("openmp").concurrency == 1024
+        print(es.parallel_reduce(policy, lambda i: i))
+
+        def count(i, found):
+            found[i % 2048] += 1
+
+        found = es.parallel_reduce(policy, count, reducer=es.Sum(shape=2048))
+        print(int(found.min()), int(found.max()))
+    """
+    out = python(program, EXECSPACE_NUM_THREADS="1024").splitlines()
+    assert out == [str(2_000_000 * 1_999_999 // 2), f"{2_000_000 // 2048} {2_000_000 // 2048 + 1}"]
 
 
 def test_a_bad_runtime_is_named(monkeypatch, fresh_selection):

@@ -54,7 +54,8 @@ class HostTeam:
         if not self.layout:
             return None
         first, second = self.layout.nbytes
-        return POOL, _with_bound(op("add", first, second), self.league)
+        nbytes = op("add", op("add", first, second), integer(self.layout.kept))
+        return POOL, _with_bound(nbytes, self.league)
 
 
 def host_team(lowered: Lowered, size: int, lanes: int) -> HostTeam:
@@ -77,7 +78,9 @@ def host_team(lowered: Lowered, size: int, lanes: int) -> HostTeam:
         statements, locals_ = Alone(layout).block(body.body), dict(body.locals)
     else:
         functions = lowered.functions[:-1]
-        statements, locals_ = Members(body, functions, member, size, lanes, layout).run()
+        members = Members(body, functions, member, size, lanes, layout)
+        statements, locals_ = members.run()
+        layout = members.layout
     head = body.parameters[: len(TEAM_PARTS)]
     own = (head[0], head[1], *((POOL,) if layout else ()))
     parameters = (*own, *body.parameters[len(TEAM_PARTS) :])

@@ -14,8 +14,9 @@ from . import ir
 from .alone import POOL, alone, joined
 from .inlining import single_exit
 from .ir import Assign, Const, Expr, For, If, Stmt, Var, integer, op, var
+from .private import MOST_PRIVATE, private_bytes
 from .rewriting import numbered, rewritten
-from .scratch import Layout
+from .scratch import ALIGNMENT, Layout
 from .team_checks import THREADS, Variance
 from .types import BOOL, Record, Scalar, TupleTy, ViewTy, numbers_of
 
@@ -68,11 +69,32 @@ class Members:
             self.kept[name] = Var(f"_m_kept_{name}", kept)
             self.locals[f"_m_kept_{name}"] = kept
         out = [self.carved(n, integer(0)) for n in self.layout.places]
+        out += self.off_the_stack()
         out += self.together(statements)
         if results:
             values = tuple(map(self.first, results))
             out.append(ir.Return(values[0] if len(values) == 1 else values))
         return tuple(out), self.locals
+
+    def off_the_stack(self) -> list[Stmt]:
+        """Give what members keep a place after the scratch memory, if the stack is too small."""
+        kept = {name: v.type for name, v in self.kept.items() if isinstance(v.type, ViewTy)}
+        if sum(map(private_bytes, kept.values())) <= MOST_PRIVATE:
+            return []
+        out: list[Stmt] = []
+        first, second = self.layout.nbytes
+        offset = 0
+        for name, type in kept.items():
+            assert type.shape is not None
+            carved = replace(type, shape=None, static=type.shape)
+            self.kept[name] = place = Var(self.kept[name].name, carved)
+            self.locals[place.name] = carved
+            shape = tuple(map(integer, type.shape))
+            at = op("add", op("add", first, second), integer(offset))
+            out.append(ir.Carve(place, shape, POOL, at))
+            offset += -(-private_bytes(type) // ALIGNMENT) * ALIGNMENT
+        self.layout = replace(self.layout, kept=offset)
+        return out
 
     def carved(self, name: str, member: Expr) -> Stmt:
         """Give a View of scratch memory its place: of those that threads have, that of a member."""

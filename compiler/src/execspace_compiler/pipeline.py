@@ -28,6 +28,7 @@ from .infer import STATUS_PARAMETER, FunctionTyper, typer_of_module
 from .inlining import without_team_helpers
 from .modules import Assertion, ModuleTyper, flat_scalars
 from .names import Names, variable_name
+from .private import excess
 from .ranges import drop_sign_fixups
 from .reductions import Maker, Reduction, with_settled_prefix
 from .scratch import scratch_layout
@@ -134,6 +135,9 @@ def lower_kernel(kernel: Kernel, spec: LaunchSpec) -> Lowered:
         body = drop_sign_fixups(body, frozenset(p.name for p in body.parameters[:handles]))
     added = () if reduction is None else reduction.functions
     functions = (*helpers, *added, body)
+    too_much = excess(functions)
+    if too_much is not None:
+        raise KernelTypeError(f"in kernel '{kernel.name}'\n\n{too_much}")
     positions = {p.name: n for n, p in enumerate(body.parameters[leading:])}
     limits = tuple((positions[n], n, *bounds) for n, bounds in typer.limits.items())
     return Lowered(

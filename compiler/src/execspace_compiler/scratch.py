@@ -54,13 +54,16 @@ class Layout:
         Name of the View -> Place.
     nbytes : tuple of Expr
         Bytes of a team at level 0 and level 1.
+    kept : int
+        Bytes after those, of what the members of a host's team keep; no limit counts them.
     """
 
     places: dict[str, Place]
     nbytes: tuple[Expr, Expr]
+    kept: int = 0
 
     def __bool__(self) -> bool:
-        return bool(self.places)
+        return bool(self.places) or self.kept > 0
 
     def offset(self, name: str) -> Expr:
         """Bytes of a View from the begin where both levels lie in one piece, level 0 first."""
@@ -301,7 +304,7 @@ class Sizes:
         )
 
     def __call__(self, league: int, args: tuple[Any, ...]) -> tuple[int, int]:
-        """Bytes of a team at both levels.
+        """Bytes of a team at both levels, with what its members keep.
 
         Raises
         ------
@@ -320,4 +323,4 @@ class Sizes:
                     f"Kernel '{self.kernel}': a team needs {wanted} bytes of scratch at level "
                     f"{level}; space '{self.space}' has at most {most} bytes for a team. {other}"
                 )
-        return found
+        return found[0], found[1] + self.layout.kept

@@ -39,7 +39,11 @@ VARIABLES = {
             "TUNE", None, "1: tune kernels at their first launch; 0: do not use what is tuned"
         ),
         Variable("TUNING_DIR", None, "folder of tuned choices; default: among the user's data"),
-        Variable("NUM_THREADS", None, "threads of host-parallel spaces; default: usable cores"),
+        Variable(
+            "NUM_THREADS",
+            None,
+            "threads of host-parallel spaces, at most 1024; default: usable cores",
+        ),
         Variable("CACHE_DIR", None, "folder of compiled kernels; default: the user's cache folder"),
         Variable("CACHE_SIZE", "1024", "size limit of that folder in MiB; oldest kernels go first"),
         Variable(
@@ -82,6 +86,46 @@ def get_int(name: str) -> int | None:
     if number < 1:
         raise ValueError(f"EXECSPACE_{name}={value!r} is not a whole number of 1 or more.")
     return number
+
+
+MOST_THREADS = 1024  # more than any host has; runtimes end the process where they get too few
+
+
+def thread_count() -> int:
+    """Threads of a host-parallel space: EXECSPACE_NUM_THREADS, else OMP_NUM_THREADS, else the
+    usable cores; ValueError for what is no number of threads, or more than `MOST_THREADS`."""
+    name, number = "EXECSPACE_NUM_THREADS", get_int("NUM_THREADS")
+    if number is None:
+        name, openmp = "OMP_NUM_THREADS", os.environ.get("OMP_NUM_THREADS", "")
+        first = openmp.partition(",")[0].strip()  # of a list, one number for each nested level
+        number = int(first) if first.isdecimal() and int(first) else None
+    if number is None:
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        return min(cores or 1, MOST_THREADS)
+    if number > MOST_THREADS:
+        raise ValueError(
+            f"{name}={number} is more than {MOST_THREADS} threads; give about as many as there "
+            f"are cores."
+        )
+    return number
+
+
+_LEAST_STACK = 1 << 19  # bytes: private arrays, partial results, and the frames of a kernel
+_UNITS = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+
+
+def check_openmp_stack() -> None:
+    """Raise ValueError where OMP_STACKSIZE gives threads less than kernels may need.
+
+    A kernel that finds no room on the stack ends the process.
+    """
+    text = os.environ.get("OMP_STACKSIZE", "").strip().lower()
+    number, unit = (text[:-1], text[-1]) if text and text[-1] in _UNITS else (text, "k")
+    if number.strip().isdecimal() and int(number) * _UNITS[unit] < _LEAST_STACK:
+        raise ValueError(
+            f"OMP_STACKSIZE={text} gives threads too small a stack; kernels need at least "
+            f"{_LEAST_STACK >> 10}k."
+        )
 
 
 def get_seconds(name: str) -> float:

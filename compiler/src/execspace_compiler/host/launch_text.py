@@ -181,14 +181,16 @@ def _launch_text(
         return [*out, "    return True"] if module.disjoint else out
     number = "(_parts + 1)" if scan else "_parts"
     size = _row_bytes(reduction)
-    out += [f"    _space = _r.workspace({number} * {size * len(pointers)})"]
+    # Rows of an array for each of many threads may be more than a stack has room for.
+    room = "workspace" if reduction.array is None else "allocate"
+    out += [f"    _space = _r.{room}({number} * {size * len(pointers)})"]
     out += [f"    {p} = _space + {number} * {size * n}" for n, p in enumerate(pointers)]
     finish = function_name("_finish")
     if scan:
         return [*out, *_scan(launcher, pointers, inputs)]
     out += _spread(launcher, "_chunk", [*pointers, *inputs], reduces=True)
     if reduction.array is not None:
-        return [*out, f"    {finish}(_parts, {pointers[0]}, _out)"]
+        return [*out, f"    {finish}(_parts, {pointers[0]}, _out)", "    _r.release(_space)"]
     return [*out, f"    return {finish}(_parts, {', '.join(pointers)})"]
 
 

@@ -99,7 +99,10 @@ def local_array(typingctx, element, size):
 
     def codegen(context, builder, sig, args):
         kind = llvm.ArrayType(llvm.IntType(8), max(size.literal_value, 1))
-        block = cgutils.alloca_once(builder, kind)
+        # Numba's own alloca_once stores zeros as one value, which LLVM takes apart byte by byte:
+        # quadratic time. Zeros come from `clear`.
+        with builder.goto_entry_block():
+            block = builder.alloca(kind)
         block.align = 64
         return builder.bitcast(block, context.get_value_type(result))
 

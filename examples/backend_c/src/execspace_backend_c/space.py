@@ -39,7 +39,8 @@ class CSpace(HostSort):
 
     def __init__(self) -> None:
         self.toolchain = Toolchain.find(self.name)
-        self.threads = _thread_count()
+        self.threads = config.thread_count()
+        config.check_openmp_stack()
         self.capabilities = Capabilities(float16=self.toolchain.has_float16, atomic_bytes=8)
 
     @property
@@ -66,19 +67,6 @@ class CSpace(HostSort):
 
     def fence(self, label: str = "") -> None:
         """Launches return when they are done, so there is nothing to wait for."""
-
-
-def _thread_count() -> int:
-    """Threads to use: EXECSPACE_NUM_THREADS, else OMP_NUM_THREADS, else the usable cores."""
-    number = config.get_int("NUM_THREADS")
-    if number is not None:
-        return number
-    openmp = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
-    if openmp.isdigit() and int(openmp) > 0:
-        return int(openmp)
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _forbid_teams() -> None:

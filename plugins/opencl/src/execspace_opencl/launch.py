@@ -31,6 +31,7 @@ from execspace_compiler.pipeline import Lowered, lower_kernel
 from execspace_compiler.plans import TellsOfKernel
 from execspace_compiler.printers.cfamily.collectives import ROWS, SLOT
 from execspace_compiler.printers.cfamily.dialects import OPENCL, OPENCL_NVIDIA, Dialect
+from execspace_compiler.private import private_total
 from execspace_compiler.results import check_out, result_maker
 from execspace_compiler.scratch import Sizes
 from execspace_compiler.telling import (
@@ -50,6 +51,7 @@ from .teams import Teams
 _GROUP = 128  # work-items of a group of a parallel_for on a GPU
 _GROUPS_PER_UNIT = 8  # of reductions and scans
 _MOST_ITEMS = 1 << 30
+_STACK = 1 << 21  # bytes of private arrays that a thread of a CPU has room for
 
 Size = tuple[tuple[int, ...], tuple[int, ...]]  # work-items in all, and of a group
 # Narrow, disjoint, small, in line: see `device_text` of `execspace_compiler.devices`.
@@ -152,6 +154,9 @@ class _Program:
         # Weak, for a plan must not keep the memory of Views that the program has dropped.
         self.last: list[list[Any]] = [[] for _ in self.kernels]
         self.largest = min(_largest_group(k, space) for k in self.kernels)
+        if space.flat and space.found.is_cpu:  # a thread keeps what all work-items of a group have
+            private = max(1, private_total(launch.lowered.functions))
+            self.largest = min(self.largest, 1 << max(0, (_STACK // private).bit_length() - 1))
 
     def enqueue(self, queue: Any, n: int, record: bytes, rest: list[Any], size: Any) -> None:
         """Set the arguments that changed since the last launch, and enqueue."""

@@ -15,9 +15,10 @@ from execspace import (
     SpaceError,
     SpaceUnavailableError,
     TeamLimits,
+    config,
 )
 
-from .threads import GOMP, find_runtime, pin_numba_layer, thread_count
+from .threads import GOMP, find_runtime, pin_numba_layer
 
 
 class OpenMPSpace(HostSort):
@@ -37,7 +38,8 @@ class OpenMPSpace(HostSort):
         if runtime is None:
             raise SpaceUnavailableError(f"Space 'openmp': {GOMP} was not found.")
         self.runtime = runtime
-        self.threads = thread_count()
+        self.threads = config.thread_count()
+        config.check_openmp_stack()
         self.layer = pin_numba_layer(self.threads)
         if runtime == "libgomp":
             llvmlite.binding.load_library_permanently(GOMP)

@@ -39,19 +39,6 @@ def _has_gomp() -> bool:
     return True
 
 
-def thread_count() -> int:
-    """Threads to use: EXECSPACE_NUM_THREADS, else OMP_NUM_THREADS, else the usable cores."""
-    number = config.get_int("NUM_THREADS")
-    if number is not None:
-        return number
-    openmp = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
-    if openmp.isdigit() and int(openmp) > 0:
-        return int(openmp)
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def pin_numba_layer(threads: int) -> str:
     """Make Numba's own parallel code use OpenMP too, and verify that it does.
 

@@ -130,6 +130,48 @@ def test_local_arrays_are_private_and_zeroed(space):
     np.testing.assert_array_equal(out, [-10 * i + 100 + square for i in range(4)])
 
 
+def test_private_arrays_of_a_call_have_a_stated_limit(space):
+    def kernel(i, out, n: es.static):
+        a = es.local(n)
+        b = es.local((2, 8), es.float32)
+        for k in range(n):
+            a[k] = i + k
+        b[1, 7] = i
+        out[i] = a[0] + a[n - 1] + b[1, 7]
+
+    room = 65536 - 64  # beside the smaller array
+    out = np.zeros(3)
+    with es.use_space(space):
+        staged.parallel_for(3, kernel, out, room // 8)
+        np.testing.assert_array_equal(out, [3 * i + room // 8 - 1 for i in range(3)])
+        with pytest.raises(es.KernelTypeError) as error:
+            staged.parallel_for(3, kernel, out, room // 8 + 1)
+    report = str(error.value)
+    assert "a = es.local(n)" in report
+    assert "65,480 bytes here, and all private arrays of a call of the kernel take 65,544" in report
+    assert "room for 65,536 bytes" in report
+
+
+def test_private_arrays_of_functions_count_at_each_place_that_calls_them(space):
+    def last(x):
+        t = es.local(3000)
+        t[2999] = x
+        return t[2999]
+
+    def twice(i, out):
+        out[i] = last(i) + last(i + 1.0)
+
+    def thrice(i, out):
+        out[i] = last(i) + last(i + 1.0) + last(last(i))
+
+    out = np.zeros(3)
+    with es.use_space(space):
+        staged.parallel_for(3, twice, out)
+        assert out.tolist() == [1.0, 3.0, 5.0]
+        with pytest.raises(es.KernelTypeError, match="of a call of the kernel take 96,000"):
+            staged.parallel_for(3, thrice, out)
+
+
 # -- records ------------------------------------------------------------------------------------
 
 PARTICLE = np.dtype(

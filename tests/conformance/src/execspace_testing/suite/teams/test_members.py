@@ -7,7 +7,7 @@ import pytest
 
 import execspace as es
 from execspace_testing import staged
-from execspace_testing.sizes import needs_atomic, needs_teams
+from execspace_testing.sizes import fitting, needs_atomic, needs_teams
 
 from .shapes import every_shape, league, told_by_threads, two_shapes
 
@@ -183,3 +183,22 @@ def test_a_failed_assertion_names_the_team(space):
     x = np.arange(50.0).reshape(5, 10)
     staged.parallel_for(policy, checked, x, 50)
     assert x[:, 0].tolist() == [policy.team_size] * 5
+
+
+def test_members_of_large_teams_keep_large_private_arrays(space):
+    """All members' arrays together are more than a stack of a host has room for."""
+
+    @es.kernel
+    def turn(team, out, n: es.static):
+        own = es.local(n)
+        for k in range(n):
+            own[k] = team.team_rank + k
+        team.barrier()
+        other = team.reduce(own[n - 1], es.Max)
+        out[team.league_rank, team.team_rank] = own[1] + other
+
+    policy, n = league(space, 2, ("auto", 1)), fitting(space, 1500, 5)
+    out = np.zeros((2, space.team_limits().team_size_max))
+    size = policy.team_size_max(turn, staged.place(space, out), n)
+    staged.parallel_for(es.TeamPolicy(2, size, 1, space=space), turn, out, n)
+    np.testing.assert_array_equal(out[:, :size], [np.arange(size) + 1 + size - 1 + n - 1] * 2)
