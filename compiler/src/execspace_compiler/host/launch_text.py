@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 # about a microsecond when it is spinning, and far more when it sleeps.
 SERIAL_WORK = 16_000
 
+_STACK = 1 << 18  # bytes of partial results that lie on the stack; more lie on the heap
+
 
 @dataclass(frozen=True, slots=True)
 class Launcher:
@@ -181,8 +183,8 @@ def _launch_text(
         return [*out, "    return True"] if module.disjoint else out
     number = "(_parts + 1)" if scan else "_parts"
     size = _row_bytes(reduction)
-    # Rows of an array for each of many threads may be more than a stack has room for.
-    room = "workspace" if reduction.array is None else "allocate"
+    large = reduction.array is not None and launcher.parts * size > _STACK
+    room = "allocate" if large else "workspace"
     out += [f"    _space = _r.{room}({number} * {size * len(pointers)})"]
     out += [f"    {p} = _space + {number} * {size * n}" for n, p in enumerate(pointers)]
     finish = function_name("_finish")
@@ -190,7 +192,8 @@ def _launch_text(
         return [*out, *_scan(launcher, pointers, inputs)]
     out += _spread(launcher, "_chunk", [*pointers, *inputs], reduces=True)
     if reduction.array is not None:
-        return [*out, f"    {finish}(_parts, {pointers[0]}, _out)", "    _r.release(_space)"]
+        out += [f"    {finish}(_parts, {pointers[0]}, _out)"]
+        return [*out, "    _r.release(_space)"] if large else out
     return [*out, f"    return {finish}(_parts, {', '.join(pointers)})"]
 
 
