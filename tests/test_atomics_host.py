@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import execspace as es
+from execspace_compiler.host.wide import has_wide_exchange
 from execspace_testing.suite.atomics.operations import DTYPES, results
 
 
@@ -27,7 +28,12 @@ def test_on_the_host_they_are_plain_python(dtype):
 
 # -- what the machine is asked for --------------------------------------------------------------
 
+needs_wide_exchange = pytest.mark.skipif(
+    not has_wide_exchange(), reason="no instruction for 16 bytes; see the test of its refusal"
+)
 
+
+@needs_wide_exchange
 @pytest.mark.parametrize("name", ["serial", "openmp"])
 def test_whole_complex_numbers_need_an_aligned_view(name):
     """16 bytes are exchanged at addresses that are multiples of 16 only."""
@@ -68,7 +74,12 @@ X86 = platform.machine().lower() in ("x86_64", "amd64")
         (lambda i, A: es.atomic_add(A, 0, 3), "int64", {"add"}),
         (lambda i, A: es.atomic_fetch_or(A, 0, 3), "int32", {"or"}),  # unwanted, so not fetched
         (lambda i, A: es.atomic_store(A, 1, es.atomic_fetch_add(A, 0, 3)), "int64", {"xadd"}),
-        (lambda i, A: es.atomic_mul(A, 0, 2), "complex128", {"cmpxchg16b"}),
+        pytest.param(
+            lambda i, A: es.atomic_mul(A, 0, 2),
+            "complex128",
+            {"cmpxchg16b"},
+            marks=needs_wide_exchange,
+        ),
         (lambda i, A: es.atomic_mul(A, 0, 2), "complex64", {"cmpxchg"}),
     ],
 )
@@ -80,3 +91,22 @@ def test_one_instruction_where_the_machine_has_one(step, dtype, expected):
     (compiled,) = module.launch.overloads.values()
     found = re.findall(r"lock\s+(cmpxchg16b|[a-z]+?)[bwlq]?\s", compiled.library.get_asm_str())
     assert set(found) == expected
+
+
+REFUSED = """
+import numpy as np
+import pytest
+import execspace as es
+
+z = np.ones(4, complex)
+for name in ("serial", "openmp"):
+    es.parallel_for(es.RangePolicy(2, space=name), lambda i, z: es.atomic_add(z, i, 1j), z)
+    with pytest.raises(es.KernelTypeError, match="no atomic step on a whole complex128"):
+        es.parallel_for(es.RangePolicy(2, space=name), lambda i, z: es.atomic_mul(z, i, 1j), z)
+print(z)
+"""
+
+
+@pytest.mark.skipif(not X86, reason="names processors of x86-64")
+def test_a_processor_without_exchanges_of_16_bytes_refuses_whole_complex_numbers(python):
+    assert python(REFUSED, NUMBA_CPU_NAME="generic") == "[1.+2.j 1.+2.j 1.+0.j 1.+0.j]\n"

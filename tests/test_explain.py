@@ -1,7 +1,10 @@
 """explain on hosts: what is said of a kernel, whole, and what became of its loops and its cache."""
 
+import json
 import math
+import platform
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -191,21 +194,58 @@ def counted(i, n, A):
     es.atomic_add(n, int(A[i, 0]), 1)
 
 
-@pytest.mark.parametrize("host", ["serial", "openmp"])
-def test_what_became_of_loops(host):
+def loops(host):
+    """What is told of kernels whose loops end up alike on every processor."""
     x, A = np.zeros(100), np.zeros((100, 100))
     policy = es.RangePolicy(100, space=host)
+    kernels = {
+        "float64": (scaled, 2.0, x, x.copy()),
+        "float32": (scaled, 2.0, x.astype("f4"), x.astype("f4")),
+        "in order": (rows, A, x),
+        "any order": (es.kernel(fastmath=True)(rows), A, x),
+        "atomic": (counted, np.zeros(9, int), A),
+    }
+    return {name: es.explain(policy, *k).vectorisation for name, k in kernels.items()}
+
+
+def check_loops(told, least=16):
+    """How many copies LLVM makes of a loop and how wide vectors are is the processor's own affair;
+    which loops are vectors, and of no fewer bytes than `least`, is not."""
     for dtype in ("float64", "float32"):
-        y = np.zeros(100, dtype)
-        (line,) = es.explain(policy, scaled, 2.0, y, y.copy()).vectorisation
-        assert re.match(rf"1 innermost loop: vectors of \d+ x {dtype}\b.* packed memory", line)
-    lines = es.explain(policy, rows, A, x).vectorisation
+        line = re.compile(r"\d+ innermost loops?: vectors of (\d+) x (\w+)\b.* packed memory .*")
+        found = list(map(line.fullmatch, told[dtype]))
+        assert found and all(m and m[2] == dtype for m in found), told[dtype]
+        assert max(int(m[1]) for m in found) * np.dtype(dtype).itemsize >= least
     why = "not vectorised: each round adds to the floating number of the one before, in order"
-    assert lines and all(why in line for line in lines)
-    fast = es.explain(policy, es.kernel(fastmath=True)(rows), A, x).vectorisation
-    assert "vectors of" in fast[0]
-    (line,) = es.explain(policy, counted, np.zeros(9, int), A).vectorisation
-    assert "not vectorised: it has atomic steps" in line
+    assert told["in order"] and all(why in line for line in told["in order"])
+    assert ": vectors of" in told["any order"][0]
+    assert told["atomic"] and all("it has atomic steps" in line for line in told["atomic"])
+
+
+@pytest.mark.parametrize("host", ["serial", "openmp"])
+def test_what_became_of_loops(host):
+    check_loops(loops(host))
+
+
+# LLVM's names of processors, and bytes of the vectors that it prefers there.
+PROCESSORS = {"generic": 16, "haswell": 32, "skylake-avx512": 32, "znver4": 32}
+LOOPS = """
+import json, sys
+sys.path.insert(0, {folder!r})
+from test_explain import loops
+print(json.dumps(loops("serial")))
+"""
+
+
+@pytest.mark.skipif(platform.machine().lower() not in ("x86_64", "amd64"), reason="names x86-64")
+@pytest.mark.parametrize("name", PROCESSORS)
+def test_what_becomes_of_loops_on_processors_that_are_not_here(name, python, tmp_path):
+    """`explain` compiles and runs nothing, so any processor will do."""
+    told = python(
+        LOOPS.format(folder=str(Path(__file__).parent)),
+        NUMBA_CPU_NAME=name, NUMBA_CPU_FEATURES="", EXECSPACE_CACHE_DIR=str(tmp_path / "cache"),
+    )  # fmt: skip
+    check_loops(json.loads(told), PROCESSORS[name])
 
 
 # -- the cache ------------------------------------------------------------------------------------
