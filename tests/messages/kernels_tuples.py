@@ -36,15 +36,15 @@ def loop_over_numbers_with_two_variables(i, x):
 
 
 @case(F64, F64)
-def loop_over_two_views(i, x, y):
-    for a in (x, y):
+def loop_over_a_view_and_a_number(i, x, y):
+    for a in (x, 2.0):
         a[i] = 1.0
 
 
 @case(F64)
-def loop_over_numbers_and_tuples(i, x):
+def wrong_only_for_the_tuple(i, x):
     for a in (1, (2, 3)):
-        x[i] = 1.0
+        x[i] = a + 1.0
 
 
 @case(F64)
@@ -132,3 +132,10 @@ def list_of_a_tuple(i, x):
 def sorted_tuple(i, x):
     t = sorted((x[i], 1.0))
     x[i] = t[0]
+
+
+@case(F64, F64)
+def view_of_a_loop_is_read_after_it(i, x, y):
+    for a in (x, y):
+        a[i] = 1.0
+    x[i] = a[i]

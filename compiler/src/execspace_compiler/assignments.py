@@ -128,6 +128,7 @@ class AssignmentRules(ExpressionRules):
 
     def bind(self, name: str, value: Value, loc: Loc) -> None:
         """Assign to a local variable, widening its type where needed."""
+        name = self.own.get(name, name)
         if isinstance(value, ir.Expr) and isinstance(value.type, Scalar):
             self.widen(name, value.type, loc)
             self.out.append(ir.Assign(name, self.coerce(value, self.scalar_type(name)), loc))
@@ -172,7 +173,7 @@ class AssignmentRules(ExpressionRules):
         """Join a type into a variable's type."""
         old = self.types.get(name)
         try:
-            new = type if old is None else _join(old, type, name, loc)
+            new = type if old is None else joined(old, type, name, loc)
         except Fault as fault:
             self.torn.setdefault(name, fault)
             raise
@@ -236,7 +237,8 @@ def _pure(e: ir.Expr) -> bool:
     return not isinstance(e, ir.Load | ir.Call) and all(_pure(a) for a in ir.operands(e))
 
 
-def _join(a: Type, b: Type, name: str, loc: Loc) -> Type:
+def joined(a: Type, b: Type, name: str, loc: Loc) -> Type:
+    """Common type of what is assigned to a variable."""
     if a == b:
         return a
     if isinstance(a, Scalar) and isinstance(b, Scalar):
@@ -246,7 +248,7 @@ def _join(a: Type, b: Type, name: str, loc: Loc) -> Type:
             message = f"'{loc.name(name)}' is {a} in one place and {b} in another: {error}"
             raise type_fault(loc, message, error.hint) from None
     if isinstance(a, TupleTy) and isinstance(b, TupleTy) and len(a.items) == len(b.items):
-        items = tuple(_join(x, y, name, loc) for x, y in zip(a.items, b.items, strict=True))
+        items = tuple(joined(x, y, name, loc) for x, y in zip(a.items, b.items, strict=True))
         return TupleTy(items, a.names if a.names == b.names else ())
     if isinstance(a, RefTy | AliasTy | ViewTy) and isinstance(b, RefTy | AliasTy | ViewTy):
         hint = "a name stands for parts of one View, of one form; use two names"

@@ -152,6 +152,8 @@ def _shown(value: Any) -> str:
     """A captured value; of an object only its type, since its text need not be stable."""
     if isinstance(value, tuple):
         return f"({', '.join(map(_shown, value))})"
+    if isinstance(value, Scope):
+        return value.fn.__qualname__
     plain = bool | int | float | complex | str | np.generic | np.dtype | Enum | None
     if isinstance(value, plain):
         text = repr(value.item() if isinstance(value, np.generic) else value)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import hir, ir
-from .diagnostics import Fault, Loc
+from .diagnostics import Fault, Loc, type_fault
 from .types import BOOL, Scalar, Type
 from .values import (
     TupleValue,
@@ -29,13 +29,25 @@ class Emission(ViewRules):
     module: ModuleTyper
     types: dict[str, Type]
     out: list[ir.Stmt]
-    decided: dict[int, bool]
+    decided: dict[int, bool]  # outcome of constant tests, by `id` of the If or Conditional
+    tested: set[int]  # what has a test that is not the same constant each time
     unknown: dict[str, Loc]
     torn: dict[str, Fault]
     fails: bool
     name: str
     temporaries: int
     own_names: set[str]
+    own: dict[str, str]  # variables that each round of a loop over a tuple has of its own
+    several: dict[str, str]  # those, with why they cannot be read elsewhere
+
+    def decide(self, node: hir.If | hir.Conditional, test: ir.Expr) -> bool | None:
+        """Outcome of a test that is a constant, else None; rounds of a loop may differ."""
+        outcome = bool(test.value) if isinstance(test, ir.Const) else None
+        if outcome is None or self.decided.setdefault(id(node), outcome) != outcome:
+            self.tested.add(id(node))
+        if id(node) in self.tested:
+            self.decided.pop(id(node), None)
+        return outcome
 
     # -- emission -----------------------------------------------------------------------------
 
@@ -86,6 +98,11 @@ class Emission(ViewRules):
 
     def variable(self, name: str, loc: Loc) -> Value:
         """Value of a local variable or parameter."""
+        if name in self.own:
+            name = self.own[name]
+        elif name in self.several:
+            hint = f"use '{loc.name(name)}' within the loop over the tuple, another name elsewhere"
+            raise type_fault(loc, self.several[name], hint)
         type = self.types.get(name)
         if type is None:
             if self.final:

@@ -90,22 +90,23 @@ class ExpressionRules(TeamRules):
                 f"'{e.path}' is an object, of which a kernel knows the attributes only",
                 f"use {e.path}.name, or pass what it holds as arguments",
             )
+        path = tuple(e.path.split("."))
+        return self._captured(value, e.path, e.names.full(path), e)
+
+    def _captured(self, value: Any, path: str, full: str, e: hir.Outer) -> Value:
+        """A captured constant by its path in the source and its full name among the captures."""
         function = function_of(value)
         if function is not None:
-            names = e.names
-            path = tuple(e.path.split("."))
-            definition = self.module.captured(function, names, names.full(path) + "/")
-            views = names.views_of_helper(path)
-            env = tuple((v, self.variable(v, e.loc)) for v in views)
+            definition = self.module.captured(function, e.names, f"{full}/")
+            env = tuple((v, self.variable(v, e.loc)) for v in e.names.views_under(full))
             return FunctionValue(definition, env)
-        return self._object(value, e.path, e.loc)
-
-    def _object(self, value: Any, path: str, loc: Loc) -> Value:
         if isinstance(value, _NUMBER):
-            return self.constant(value, loc)
+            return self.constant(value, e.loc)
         if isinstance(value, tuple):
-            names = tuple(getattr(value, "_fields", ()))
-            return TupleValue(tuple(self._object(v, path, loc) for v in value), names)
+            items = (
+                self._captured(v, f"{path}[{n}]", f"{full}[{n}]", e) for n, v in enumerate(value)
+            )
+            return TupleValue(tuple(items), tuple(getattr(value, "_fields", ())))
         return Obj(value, path)
 
     def member(self, e: hir.Attribute) -> Value | Place:
@@ -258,9 +259,9 @@ class ExpressionRules(TeamRules):
     def conditional(self, e: hir.Conditional) -> Value:
         """`a if test else b`; a constant test decides which side is compiled."""
         test = self.test(e.test)
-        if isinstance(test, ir.Const):
-            self.decided[id(e)] = bool(test.value)
-            return self.value(e.then if test.value else e.orelse)
+        outcome = self.decide(e, test)
+        if outcome is not None:
+            return self.value(e.then if outcome else e.orelse)
         before, then = self.apart(e.then)
         otherwise, orelse = self.apart(e.orelse)
         places = (e.then.loc, e.orelse.loc)

@@ -353,7 +353,8 @@ class _Lowering:
         loc = self.loc(node)
         if isinstance(base, hir.Undefined):
             return base
-        if isinstance(base, hir.Outer):
+        field = isinstance(base, hir.Outer) and node.attr in getattr(base.value, "_fields", ())
+        if isinstance(base, hir.Outer) and not field:
             return self._outer(loc, (*base.path.split("."), node.attr))
         return hir.Attribute(loc, base, node.attr)
 

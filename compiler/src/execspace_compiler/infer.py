@@ -13,7 +13,7 @@ import numpy as np
 
 from . import hir, ir
 from .assigned import check_assigned
-from .assignments import AssignmentRules
+from .assignments import AssignmentRules, joined
 from .diagnostics import Fault, Loc, Reporter, syntax_fault, type_fault
 from .emission import Pending
 from .modules import ModuleTyper, Signature, flat_scalars, has_effects
@@ -44,10 +44,11 @@ from .values import (
     parts,
     rebuild,
     scalar,
+    type_of,
 )
 from .variables import Declared
 
-_TEMPORARY = re.compile(r"_t\d+|_r\d+_.*")
+_TEMPORARY = re.compile(r"_t\d+|_r\d+_.*[^_]")  # names of parts of variables end with "_"
 STATUS = "_status"  # parameter of a kernel with asserts: where a failure is noted
 STATUS_PARAMETER = ir.Var(STATUS, Pointer(INT64))
 
@@ -136,8 +137,12 @@ class FunctionTyper(AssignmentRules):
         self.returns_nothing = False
         self.fails = False
         self.out = []
+        self.own = {}
+        self.several = {}
         self.decided = {}
+        self.tested = set()
         self.unrolled: list[str | None] = []
+        self.rounds: list[str] = []  # of loops over tuples that are being unrolled
         self.limits: dict[str, tuple[int, int]] = {}
         self.own_names = assigned | {n for n, _ in types}
 
@@ -197,6 +202,7 @@ class FunctionTyper(AssignmentRules):
                 del self.types[name]  # a temporary has the type of this walk alone
         self.out = []
         self.decided = {}
+        self.tested = set()
         for name, type, own in self.prologue:
             self.bind(name, rebuild(type, own, self.function.loc), self.function.loc)
         start, self.out = self.out, []
@@ -303,9 +309,9 @@ class FunctionTyper(AssignmentRules):
     def branch(self, s: hir.If) -> None:
         """An if; where the test is a constant only one side is compiled."""
         test = self.test(s.test)
-        if isinstance(test, ir.Const):
-            self.decided[id(s)] = bool(test.value)
-            self.out += self.block(s.body if test.value else s.orelse)
+        outcome = self.decide(s, test)
+        if outcome is not None:
+            self.out += self.block(s.body if outcome else s.orelse)
             return
         body, orelse = self.block(s.body), self.block(s.orelse)
         self.out.append(ir.If(test, tuple(body), tuple(orelse), s.loc))
@@ -353,11 +359,18 @@ class FunctionTyper(AssignmentRules):
         flag = self.temporary(BOOL) if hir.breaks(s.body) else None
         if flag is not None:
             self.out.append(ir.Assign(flag, ir.Const(False, BOOL, s.loc), s.loc))
-        for item in items.items:
+        several = self.of_several_kinds(s.target, items.items)
+        for n, item in enumerate(items.items):
             saved, self.out = self.out, []
-            self.assign(s.target, item, s.loc, s.items.loc)
-            once = self.out + self.body_of_loop(s.body, flag)
-            self.out = saved
+            self.rounds.append(f"{s.loc.line}_{s.loc.column}_{n}")
+            outer = self.own
+            self.own = {**outer, **{v: part_name(v, "_".join(self.rounds)) for v in several}}
+            try:
+                self.assign(s.target, item, s.loc, s.items.loc)
+                once = self.out + self.body_of_loop(s.body, flag)
+            finally:
+                self.out, self.own = saved, outer
+                self.rounds.pop()
             if hir.leaves(s.body):
                 name = self.temporary(INDEX)
                 zero, one = ir.Const(0, INDEX, s.loc), ir.Const(1, INDEX, s.loc)
@@ -366,6 +379,31 @@ class FunctionTyper(AssignmentRules):
                 going = ir.Op("not", (ir.Var(flag, BOOL, s.loc),), BOOL, s.loc)
                 once = [ir.If(going, tuple(once), loc=s.loc)]
             self.out += once
+
+    def of_several_kinds(self, target: hir.Expr, values: Sequence[Value]) -> list[str]:
+        """Variables of a loop over a tuple whose values have no common type: functions, say.
+
+        Each round of the loop has such a variable of its own, which code outside cannot read.
+        """
+        if isinstance(target, hir.Tuple):
+            found = []
+            for n, part in enumerate(target.items):
+                if all(isinstance(v, TupleValue) and n < len(v.items) for v in values):
+                    items = [v.items[n] for v in values if isinstance(v, TupleValue)]
+                    found += self.of_several_kinds(part, items)
+            return found
+        if not isinstance(target, hir.Local):
+            return []
+        if all(isinstance(v, ir.Expr) and isinstance(v.type, Scalar) for v in values):
+            return []
+        try:
+            types = [type_of(v, target.loc) for v in values]
+            for type in types[1:]:
+                types[0] = joined(types[0], type, target.name, target.loc)
+        except Fault as fault:
+            self.several[target.name] = fault.diagnostics[0].message
+            return [target.name]
+        return []
 
     def loop(self, s: hir.For) -> None:
         """A loop over range."""
@@ -387,17 +425,17 @@ class FunctionTyper(AssignmentRules):
             moves = ir.Op("ne", (step, ir.Const(0, INDEX)), BOOL, s.step.loc)
             bounds[1] = ir.Select(moves, stop, start, INDEX, s.step.loc)
             bounds[2] = ir.Select(moves, step, ir.Const(1, INDEX), INDEX, s.step.loc)
-        self.widen(s.name, INDEX, s.loc)
-        type = self.scalar_type(s.name)
+        name = variable = self.own.get(s.name, s.name)
+        self.widen(variable, INDEX, s.loc)
+        type = self.scalar_type(variable)
         body: list[ir.Stmt] = []
-        name = s.name
         if type.strong != INT64 or s.name in {
             t.name for inner in hir.walk(s.body) for t in hir.targets(inner)
         }:
             # The counter is separate where the body changes the variable: range does not care.
             name = f"_k{s.loc.line}_{s.loc.column}"
             self.types[name] = INDEX
-            body.append(ir.Assign(s.name, self.coerce(ir.Var(name, INDEX), type), s.loc))
+            body.append(ir.Assign(variable, self.coerce(ir.Var(name, INDEX), type), s.loc))
         body += self.body_of_loop(s.body)
         self.out.append(ir.For(name, bounds[0], bounds[1], bounds[2], tuple(body), loc=s.loc))
 

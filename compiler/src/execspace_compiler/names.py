@@ -80,6 +80,9 @@ class Names:
         return Unknown if _missing(value) else value
 
     def views_of_helper(self, path: tuple[str, ...]) -> tuple[str, ...]:
-        """Variables of the Views that a captured function captures itself."""
-        start = f"{self.full(path)}/"
-        return tuple(v for n, v in self.hidden.items() if n.startswith(start))
+        """Variables of the Views that a captured function, or a tuple of such, captures itself."""
+        return self.views_under(self.full(path))
+
+    def views_under(self, full: str) -> tuple[str, ...]:
+        """As `views_of_helper`, by the full name: "helper", or "helpers[1]" of an item."""
+        return tuple(v for n, v in self.hidden.items() if n.startswith((f"{full}/", f"{full}[")))

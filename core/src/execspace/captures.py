@@ -314,8 +314,8 @@ def constant_tag(value: Any) -> object:
         return kind, value.real.hex(), value.imag.hex()
     if kind in SCALAR_TYPES:
         return kind, value.tobytes()
-    if isinstance(value, tuple):  # of a NamedTuple kernels know the names of the fields
-        return (tuple, tuple(getattr(value, "_fields", ())), *map(constant_tag, value))
+    if isinstance(value, tuple):
+        return _tuple_tag(value, [], ())
     if callable(getattr(value, "identity_for", None)) and (
         getattr(value, "kind", None) != "custom" or callable(getattr(value, "join", None))
     ):
@@ -349,6 +349,22 @@ def function_tag(scope: Scope, hidden: list[View], seen: tuple[CodeType, ...] = 
         *scope.given,
         *environment_tags(scope, names.paths, hidden, (*seen, code)),
     )
+
+
+def _tuple_tag(
+    value: tuple[Any, ...], hidden: list[View], seen: tuple[CodeType, ...]
+) -> tuple[object, ...]:
+    """Tag of a tuple, whose items may be functions; the Views that these capture go to `hidden`."""
+    # Of a NamedTuple kernels know the names of the fields.
+    tags: list[object] = [tuple, tuple(getattr(value, "_fields", ()))]
+    for item in value:
+        if isinstance(item, tuple):
+            tags.append(_tuple_tag(item, hidden, seen))
+        else:
+            function = function_of(item)
+            own = constant_tag(item) if function is None else function_tag(function, hidden, seen)
+            tags.append(own)
+    return tuple(tags)
 
 
 class HelperNames:
@@ -435,6 +451,8 @@ def environment_tags(
             view = view_of(value, label=path[-1])
             tags.append(view.type)
             hidden.append(view)
+        elif isinstance(value, tuple):
+            tags.append(_tuple_tag(value, hidden, seen))
         else:
             function = function_of(value)
             if function is None:
@@ -471,19 +489,42 @@ def _collect(
         if isinstance(value, View) or is_array(value):
             found.append(Capture(name, None, "view", position))
             position += 1
-            continue
-        function = function_of(value)
-        if function is None:
-            found.append(Capture(name, value, constant_tag(value)))
-            continue
-        bare = Scope(without_views(function.fn), dict.fromkeys(function.given))
-        found.append(Capture(name, bare, constant_tag(value)))
-        code = function.fn.__code__
-        if code not in seen:
-            inner = paths_of(function)
-            inner += tuple(p for p in library_paths(function) if p not in inner)
-            position = _collect(function, inner, f"{name}/", found, position, (*seen, code))
+        else:
+            position = _collect_constant(value, name, found, position, seen)
     return position
+
+
+def _collect_constant(
+    value: Any, name: str, found: list[Capture], position: int, seen: tuple[CodeType, ...]
+) -> int:
+    """The captures of one constant: functions, in tuples too, have captures of their own."""
+    function = function_of(value)
+    if function is None:
+        found.append(Capture(name, _bare(value), constant_tag(value)))
+        for n, item in enumerate(value if isinstance(value, tuple) else ()):
+            if isinstance(item, tuple) or function_of(item) is not None:
+                position = _collect_constant(item, f"{name}[{n}]", found, position, seen)
+        return position
+    found.append(Capture(name, _bare(value), constant_tag(value)))
+    code = function.fn.__code__
+    if code not in seen:
+        inner = paths_of(function)
+        inner += tuple(p for p in library_paths(function) if p not in inner)
+        position = _collect(function, inner, f"{name}/", found, position, (*seen, code))
+    return position
+
+
+def _bare(value: Any) -> Any:
+    """A constant without the Views that functions in it hold."""
+    if isinstance(value, tuple):
+        items = tuple(map(_bare, value))
+        if all(a is b for a, b in zip(items, value, strict=True)):
+            return value
+        return type(value)._make(items) if hasattr(value, "_make") else items
+    function = function_of(value)
+    if function is None:
+        return value
+    return Scope(without_views(function.fn), dict.fromkeys(function.given))
 
 
 def code_text(code: CodeType) -> str:
@@ -494,22 +535,36 @@ def code_text(code: CodeType) -> str:
     return f"{head} {code.co_code.hex()} {constants} {names}"
 
 
-def without_views(fn: FunctionType) -> FunctionType:
-    """The function with a closure of its own, which holds no View: plans may keep it."""
+def _may_hold_views(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return any(isinstance(v, FunctionType) or _may_hold_views(v) for v in value)
+    return isinstance(value, View | MethodType | partial) or is_array(value)
+
+
+def without_views(
+    fn: FunctionType, copies: dict[FunctionType, FunctionType] | None = None
+) -> FunctionType:
+    """The function with a closure of its own, which holds no View: plans may keep it.
+
+    `copies` are those that are made already: functions may hold each other.
+    """
     if not fn.__closure__ and not fn.__defaults__ and not fn.__kwdefaults__:
         return fn
-    cells = []
-    for cell in fn.__closure__ or ():
+    copies = {} if copies is None else copies
+    if fn in copies:
+        return copies[fn]
+    cells = tuple(CellType() for _ in fn.__closure__ or ())
+    copy = FunctionType(fn.__code__, fn.__globals__, fn.__name__, None, cells)
+    copies[fn] = copy
+    for cell, own in zip(fn.__closure__ or (), cells, strict=True):
         try:
             value = cell.cell_contents
         except ValueError:
-            cells.append(CellType())
             continue
         if isinstance(value, FunctionType):
-            value = without_views(value)
-        holds = isinstance(value, View | MethodType | partial) or is_array(value)
-        cells.append(CellType() if holds else CellType(value))
-    copy = FunctionType(fn.__code__, fn.__globals__, fn.__name__, None, tuple(cells))
+            value = without_views(value, copies)
+        if not _may_hold_views(value):
+            own.cell_contents = value
     copy.__qualname__ = fn.__qualname__
     copy.__annotations__ = fn.__annotations__
     copy.__dict__.update(fn.__dict__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -389,3 +390,126 @@ def test_loops_over_tuples(space):
     for i in range(N):
         loops_over_tuples(i, expected)
     np.testing.assert_array_equal(ran(space, loops_over_tuples), expected)
+
+
+# -- tuples of functions --------------------------------------------------------------------------
+
+
+def plus_one(x):
+    return x + 1.0
+
+
+def times_ten(x):
+    return x * 10.0
+
+
+def reading(view, factor):
+    """A function that holds a View."""
+    return lambda k: view[k] * factor
+
+
+class Terms(NamedTuple):
+    first: object
+    second: object
+    weight: float
+
+
+FUNCTIONS = (plus_one, times_ten)
+WEIGHTED = ((2.0, plus_one), (0.5, (times_ten, math.sqrt)))
+NAMED = Terms(plus_one, partial(scaled, factor=3.0), 0.25)
+
+
+def one_after_the_other(functions, x):
+    s = 0.0
+    for f in functions:
+        s += f(x)
+    return s
+
+
+def test_items_of_a_captured_tuple_of_functions_are_called(space):
+    def kernel(i, out):
+        out[i] = FUNCTIONS[0](i) + FUNCTIONS[-1](2.0) + WEIGHTED[1][1][0](i) * WEIGHTED[0][0]
+        out[i] += NAMED.weight * NAMED.first(i) + NAMED.second(i) + NAMED[1](1.0)
+        first, last = FUNCTIONS
+        out[i] += last(first(i))
+
+    expected = I + 1.0 + 20 + 20 * I + 0.25 * (I + 1) + 3 * I + 3 + 10 * (I + 1)
+    np.testing.assert_array_equal(ran(space, kernel), expected)
+
+
+def test_a_loop_over_a_tuple_calls_its_functions(space):
+    def kernel(i, out, given: es.static):
+        s = 0.0
+        for n, f in enumerate(FUNCTIONS):
+            for g in (f, lambda x: x - n, np.floor):
+                s += g(f(i + 0.5))
+        for weight, f in ((2.0, plus_one), (3, math.sqrt)):
+            s += weight * f(i)
+        out[i] = s + one_after_the_other(FUNCTIONS, i) + one_after_the_other(given, 1.0)
+
+    x = I + 0.5
+    expected = (x + 2) + (x + 1) + np.floor(x + 1) + 100 * x + (10 * x - 1) + np.floor(10 * x)
+    expected += 2 * (I + 1.0) + 3 * np.sqrt(I) + (I + 1) + 10 * I + 10 + 8 + 0.5
+    given = (times_ten, partial(scaled, factor=8.0), lambda x: x / 2)
+    np.testing.assert_allclose(ran(space, kernel, given), expected, rtol=1e-6)
+
+
+def test_functions_in_a_tuple_take_their_views_along_and_are_read_at_each_launch(space):
+    a, b = staged.view_on(space, np.arange(5.0)), staged.view_on(space, np.arange(5.0) ** 2)
+    functions = (reading(a, 1.0), (reading(b, 2.0), plus_one))
+
+    def kernel(i, out):
+        s = functions[1][1](functions[0](i % 5))
+        for f in (functions[0], functions[1][0]):
+            s += f(3)
+        out[i] = s
+
+    def expected(f, g):
+        return np.array([f(i % 5) + 1 + f(3) + g(3) for i in I])
+
+    np.testing.assert_array_equal(ran(space, kernel), expected(lambda k: k, lambda k: 2 * k * k))
+    functions = (reading(b, 3.0), (reading(a, 2.0), plus_one))
+    np.testing.assert_array_equal(
+        ran(space, kernel), expected(lambda k: 3 * k * k, lambda k: 2 * k)
+    )
+    functions = (reading(a, 1.0), (times_ten, plus_one))
+    np.testing.assert_array_equal(ran(space, kernel), expected(lambda k: k, lambda k: 10 * k))
+
+
+def test_rounds_of_a_loop_may_differ_in_what_is_compiled(space):
+    def kernel(i, out):
+        total = 0.0
+        for mode, view in (("double", out), ("skip", None), ("add", out)):
+            if view is None:
+                continue
+            else:
+                total += 2 * view[i] if mode == "double" else i
+                view[i] = total
+        out[i] += total
+
+    out = np.arange(float(N))
+    with es.use_space(space):
+        staged.parallel_for(N, kernel, out)
+    np.testing.assert_array_equal(out, 6 * I)
+
+
+def test_a_variable_that_is_several_functions_is_read_in_its_loop_only():
+    def kernel(i, out):
+        for f in FUNCTIONS:
+            out[i] += f(i)
+        out[i] = f(i)
+
+    with pytest.raises(es.KernelTypeError, match="'f' is function 'plus_one' in one place and"):
+        ran("oracle", kernel)
+
+
+def test_what_only_some_rounds_of_a_loop_assign_may_have_no_value():
+    def kernel(i, out):
+        for mode in ("read", "write"):
+            if mode == "write":
+                s = 1.0
+            else:
+                out[i] = s
+
+    with pytest.raises(es.KernelError, match="'s' may be used before it has a value"):
+        ran("oracle", kernel)
