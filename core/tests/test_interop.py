@@ -400,8 +400,9 @@ def test_nothing_copies_elements_behind_ones_back(what):
         with pytest.raises(TypeError) as error:
             what(thing)
         assert str(error.value) == (
-            "View 'A' cannot be pickled or deep-copied: it shares memory. Pickle np.asarray(A), "
-            "or copy with es.deep_copy."
+            "View 'A' cannot be pickled or deep-copied: it shares memory. Pickle a NumPy array "
+            "with its values: np.asarray(A), or of memory that the host cannot read "
+            "es.deep_copy(array, A). Where it arrives, es.deep_copy it into a View made there."
         )
     assert pickle.loads(pickle.dumps(np.asarray(A))).tolist() == [0, 0, 0]
 

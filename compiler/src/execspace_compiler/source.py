@@ -15,7 +15,7 @@ from functools import lru_cache
 from types import CodeType, FunctionType
 
 from execspace import KernelSyntaxError
-from execspace.exec_source import remembered
+from execspace.exec_source import arrived, remembered
 
 from .advice import unsupported
 from .diagnostics import Fault, Loc, syntax_fault
@@ -57,8 +57,8 @@ def find_source(fn: FunctionType, text: str | None = None) -> Source:
     code = fn.__code__
     lines = linecache.getlines(code.co_filename, fn.__globals__)
     name = code.co_filename
-    if text is None and not lines:
-        text = remembered(fn)
+    if text is None:
+        text = arrived(fn) or (None if lines else remembered(fn))
     if text is not None:
         lines = text.splitlines(keepends=True)
         name = f"<kernel {fn.__name__} {hashlib.sha256(text.encode()).hexdigest()[:8]}>"

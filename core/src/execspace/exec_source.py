@@ -118,6 +118,40 @@ def _parsed(text: str, file: str, flags: int) -> CodeType:
     return code
 
 
+_MANY = ("<string>", "<stdin>")  # names that many texts have
+
+# Texts of functions that came in pickles, by the name of their file.
+_arrived: dict[str, list[str]] = {}
+
+
+def keep(file: str, text: str) -> None:
+    """Remember a text of a file that came with a pickle."""
+    known = _arrived.setdefault(file, [])
+    if text not in known:
+        known.append(text)
+
+
+def arrived(fn: FunctionType) -> str | None:
+    """The text that came with a pickle and defines `fn`, unless Python has the same."""
+    file = fn.__code__.co_filename
+    texts = _arrived.get(file, ())
+    if texts and "".join(linecache.getlines(file, fn.__globals__)) in texts:
+        return None
+    for text in texts:
+        if any(code == fn.__code__ for code in _codes(_compiled(text, fn.__code__))):
+            return text
+    # IPython compiles the statements of a cell one by one, which may give other instructions.
+    return texts[0] if len(texts) == 1 and file not in _MANY else None
+
+
+def text_of(fn: FunctionType) -> str | None:
+    """The text of the module that defines `fn`, None if nobody has it."""
+    text = arrived(fn)
+    if text is None:
+        text = "".join(linecache.getlines(fn.__code__.co_filename, fn.__globals__)) or None
+    return remembered(fn) if text is None else text
+
+
 def _compiled(text: str, like: CodeType) -> CodeType | None:
     try:
         return _parsed(text, like.co_filename, like.co_flags & _FUTURE)

@@ -40,6 +40,26 @@ def unchanged(fn: FunctionType, paths: Iterable[tuple[str, ...]]) -> Unchanged |
     return _test(fn, names, tuple(known[n] for n in names)) if names else None
 
 
+def same_modules(one: FunctionType, other: FunctionType) -> bool:
+    """Whether two functions of the same code find the same modules and builtins by their names.
+
+    What else global names stand for may differ: launches read it again.
+    """
+    todo = [one.__code__]
+    for code in todo:
+        todo += (c for c in code.co_consts if isinstance(c, CodeType))
+        for name in code.co_names:
+            mine, its = (fn.__globals__.get(name, _MISSING) for fn in (one, other))
+            if mine is not its and any(
+                v is _MISSING or isinstance(v, ModuleType) for v in (mine, its)
+            ):
+                return False
+    return True
+
+
+_MISSING = object()
+
+
 def _followed(fn: FunctionType, path: tuple[str, ...]) -> tuple[str, Any] | None:
     try:
         value = eval(path[0], fn.__globals__)

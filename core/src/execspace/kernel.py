@@ -6,6 +6,7 @@ Core compiles nothing. What a kernel captures from enclosing scopes is the job o
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from types import FunctionType, MethodType
 from typing import Any, overload
 
@@ -26,6 +27,7 @@ from .errors import LaunchError
 from .exec_source import check_given, remember
 from .fixed_names import Unchanged
 from .language import static
+from .pickling import anchor_of, reduced
 from .readonly import ReadOnly
 from .space import Capture
 from .view import View
@@ -117,6 +119,13 @@ class Kernel(ReadOnly):
 
     def __repr__(self) -> str:
         return f"<kernel '{self.name}'>"
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return reduced(self, protocol)
+
+    @cached_property
+    def _anchor(self) -> FunctionType:
+        return anchor_of(self)
 
     def explain(self, policy: Any, /, *args: Any, **options: Any) -> Any:
         """What a launch would run: `execspace.explain` of this kernel."""
@@ -232,7 +241,12 @@ def kernel(
 
 
 def kernel_from(
-    fn: Any, *, fma: bool = True, fastmath: bool = False, source: str | None = None
+    fn: Any,
+    *,
+    fma: bool = True,
+    fastmath: bool = False,
+    source: str | None = None,
+    name: str | None = None,
 ) -> Kernel:
     """A new Kernel of a Python function; LaunchError for anything else."""
     if isinstance(fn, Kernel):
@@ -243,7 +257,7 @@ def kernel_from(
         remember(fn, depth=2)
     else:
         check_given(fn, source)
-    made = Kernel(fn, fma=fma, fastmath=fastmath, source=source)
+    made = Kernel(fn, fma=fma, fastmath=fastmath, name=name, source=source)
     made.shared = _shared(fn, (fma, fastmath, made.name, source, made.statics))
     return made
 

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from .dtypes import as_dtype
 from .errors import LaunchError
+from .pickling import SourceText
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -61,10 +62,12 @@ def _marked(fn: F, *, fma: bool) -> F:
     if not isinstance(fn, FunctionType):
         raise LaunchError(f"{fn!r} is no helper; expected a Python function or a lambda.")
     fn.__dict__[_MARK] = fma
+    fn.__dict__[TEXT] = SourceText((fn,))  # travels with it
     return fn
 
 
 _MARK = "__execspace_fma__"
+TEXT = "__execspace_text__"
 
 
 def is_marked(fn: FunctionType) -> bool:

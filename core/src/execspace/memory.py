@@ -205,6 +205,9 @@ class HostSpace(MemorySpace):
     kinds = frozenset(("host", "device", "shared", "pinned"))  # for a host space all are one
     host_accessible = True
 
+    def __reduce__(self) -> str:
+        return "HOST"  # there is one
+
     def allocate(self, nbytes: int, label: str, initialize: bool) -> Allocation:
         # calloc hands out untouched zero pages, so each page lands on the NUMA node of the
         # thread that first writes it: first touch by the first kernel, not by the allocator.

@@ -142,7 +142,7 @@ class RangePolicy(ReadOnly, _RangeParts):
         return self  # type: ignore[no-any-return]
 
     def __reduce__(self) -> Any:
-        options = {"space": _name_of(self), "launch_bounds": self.launch_bounds}
+        options = {"space": self.space, "launch_bounds": self.launch_bounds}
         return _made, (type(self), self.bounds, options)
 
     @property
@@ -292,7 +292,7 @@ class MDRangePolicy(ReadOnly, _MDRangeParts):
         calls = self.per_thread[0] if len(self.per_thread) == 1 else self.per_thread or None
         options = {
             "tile": self.tile, "iterate": self.iterate, "per_thread": calls,
-            "launch_bounds": self.launch_bounds, "space": _name_of(self),
+            "launch_bounds": self.launch_bounds, "space": self.space,
         }  # fmt: skip
         return _made, (type(self), (self.lower, self.upper), options)
 
@@ -327,12 +327,8 @@ def _per_thread(value: Any, rank: int) -> tuple[int, ...]:
     return calls
 
 
-def _name_of(policy: Any) -> str | None:
-    return None if policy.space is None else policy.space.name
-
-
 def _made(kind: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """A policy that was pickled or copied: its space is looked up by name."""
+    """A policy that was pickled or copied."""
     return kind(*arguments, **options)
 
 

@@ -23,6 +23,8 @@ from .captures import (
     paths_of,
 )
 from .errors import LaunchError, ViewTypeError
+from .language import TEXT
+from .pickling import SourceText
 from .space import Capture
 from .view import View
 
@@ -79,6 +81,11 @@ class Reducer:
     shape: int | tuple[int, ...] | None = None
     dtype: Any = None
     _default: Reducer
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        functions = (f for f in vars(cls).values() if isinstance(f, FunctionType))
+        setattr(cls, TEXT, SourceText(tuple(functions)))  # travels with a class that does
 
     @property
     def name(self) -> str:

@@ -66,6 +66,11 @@ def _rows() -> Iterator[SpaceInfo]:
             yield SpaceInfo(p.name, False, reason, 0, p.distribution)
 
 
+def made_space(name: str) -> ExecutionSpace | None:
+    """The space of that name if it was made already."""
+    return _made.get(name)
+
+
 def target_space(name: str) -> ExecutionSpace:
     """A space that compiles for a kind of device, such as "gfx942", and launches nothing.
 

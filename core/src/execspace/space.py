@@ -332,6 +332,17 @@ class ExecutionSpace(ABC):
         """An independent queue of this space; may. In-order spaces return themselves."""
         return self
 
+    def __reduce__(self) -> Any:
+        """By name: where it arrives, the space of that name is meant."""
+        from .selection import made_space, space  # which need this module
+
+        if made_space(self.name) is not self:
+            raise TypeError(
+                f"{self!r} cannot be pickled: it is a queue of this process. Pickle its name, and "
+                f"make another where it arrives: es.space(name).instance()."
+            )
+        return space, (self.name,)
+
     def __repr__(self) -> str:
         return f"<execution space '{self.name}'>"
 

@@ -18,7 +18,6 @@ from .policy import (
     _integer,
     _launch_bounds,
     _made,
-    _name_of,
     _where,
     checked_count,
 )
@@ -140,7 +139,7 @@ class TeamPolicy(ReadOnly):
         sizes = (self.league_size, self.team_size, self.vector_length)
         options = {
             "chunk_size": self.chunk_size, "launch_bounds": self.launch_bounds,
-            "space": _name_of(self),
+            "space": self.space,
         }  # fmt: skip
         return _made, (type(self), sizes, options)
 

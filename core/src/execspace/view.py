@@ -37,6 +37,9 @@ TRAITS = ("atomic", "random_access", "restrict")
 class _All:
     """`es.ALL`: the whole of a dimension, in subviews."""
 
+    def __reduce__(self) -> str:
+        return "ALL"
+
     def __repr__(self) -> str:
         return "execspace.ALL"
 
@@ -284,8 +287,9 @@ class View(ReadOnly, _Parts):
 
     def __reduce__(self) -> Any:
         raise TypeError(
-            f"View '{self.label}' cannot be pickled or deep-copied: it shares memory. Pickle "
-            f"np.asarray(A), or copy with es.deep_copy."
+            f"View '{self.label}' cannot be pickled or deep-copied: it shares memory. Pickle a "
+            f"NumPy array with its values: np.asarray(A), or of memory that the host cannot read "
+            f"es.deep_copy(array, A). Where it arrives, es.deep_copy it into a View made there."
         )
 
     def __copy__(self) -> View:
@@ -426,7 +430,9 @@ class View(ReadOnly, _Parts):
                     f"View '{self.label}' is in memory space '{memory.name}', which the host "
                     f"cannot read; copy it first: es.create_mirror_view_and_copy(es.HOST, A)."
                 )
-            assign(self, "_host", memory.host_array(self))
+            host = memory.host_array(self)
+            assign(self, "_host", host)
+            return host
         return self._host
 
     def __getitem__(self, key: Any) -> Any:

@@ -16,7 +16,8 @@ import numpy as np
 from cupy_backends.cuda.api import runtime
 
 from execspace import View
-from execspace.interop import has_protocol, view_over
+from execspace.arrays import has_protocol
+from execspace.interop import view_over
 
 from .claiming import LEGACY, Protocols, stream_of
 from .devices import on_device
