@@ -117,7 +117,8 @@ class FunctionCalls(Emission):
             self.out.append(ir.Unpack(tuple(names), call, loc))
         found: list[ir.Expr] = [ir.Var(n, t, loc) for n, t in zip(names, results, strict=True)]
         if signature.fails:
-            self.fails = True
+            if not self.fails:  # what was returned before lacks the number of the assertion
+                self.fails = self.changed = True
             code = found.pop()
             failed = ir.Op("ne", (code, ir.Const(0, INT64, loc)), BOOL, loc)
             self.out.append(ir.If(failed, tuple(self.failure(code, loc)), loc=loc))

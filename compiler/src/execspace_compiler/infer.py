@@ -180,6 +180,11 @@ class FunctionTyper(AssignmentRules):
         parameters = tuple(self.parameters)
         if self.fails and self.indices and self.team is None:
             parameters += (STATUS_PARAMETER,)
+        elif self.fails and not self.notes and self.result is None:
+            # It returns no value of its own, but at its end, too, that no assertion failed.
+            if not hir.always_returns(self.function.body, self.decided):
+                loc = self.function.loc
+                body = (*body, ir.Return(ir.Const(0, INT64, loc), loc))
         return ir.Function(
             self.name, parameters, self.result_type(), locals_, body, loc=self.function.loc,
             strict=self.function.strict, declared=self.declared(),

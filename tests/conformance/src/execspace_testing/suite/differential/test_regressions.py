@@ -209,3 +209,32 @@ def test_zero_to_a_complex_power(space):
     with es.use_space(space):
         staged.parallel_for(4, zero_to_complex_powers, z, w, o)
     np.testing.assert_allclose(o, [0, 0, 4, -1], atol=1e-15)
+
+
+# A helper that returns nothing but contains an assertion gave no number of a failed assertion at its
+# end: the oracle raised a TypeError, and C compilers took what stood in the register.
+
+
+def check_number(i, x):
+    assert x[i] >= 0
+
+
+def store_checked(i, x, o):
+    if x[i] > 2:
+        return
+    check_number(i, x)
+    o[i] = x[i]
+
+
+@exact
+def asserts_in_helpers(i, o, x):
+    store_checked(i, x, o)
+
+
+def test_assertions_that_hold_in_helpers_without_a_result(space):
+    both(space, asserts_in_helpers, (np.float64,), np.arange(4.0))
+
+
+def test_assertions_that_fail_in_helpers_without_a_result(space):
+    with pytest.raises(es.KernelAssertionError, match="x\\[i\\] >= 0"):
+        both(space, asserts_in_helpers, (np.float64,), np.array([0.0, 1.0, -1.0, 7.0]))
