@@ -48,7 +48,8 @@ from .values import (
 )
 from .variables import Declared
 
-_TEMPORARY = re.compile(r"_t\d+|_r\d+_.*[^_]")  # names of parts of variables end with "_"
+# Those of reductions do not end in an underscore, as parts of a user's variable `r1` do.
+_TEMPORARY = re.compile(r"_t\d+|_r\d+_.*[^_]")
 STATUS = "_status"  # parameter of a kernel with asserts: where a failure is noted
 STATUS_PARAMETER = ir.Var(STATUS, Pointer(INT64))
 

@@ -238,3 +238,21 @@ def test_assertions_that_hold_in_helpers_without_a_result(space):
 def test_assertions_that_fail_in_helpers_without_a_result(space):
     with pytest.raises(es.KernelAssertionError, match="x\\[i\\] >= 0"):
         both(space, asserts_in_helpers, (np.float64,), np.array([0.0, 1.0, -1.0, 7.0]))
+
+
+# The parts of a variable called r1 were taken for the compiler's own, whose types are found anew in
+# each walk over a kernel, so that the walks never came to an end.
+
+
+@exact
+def names_like_temporaries(i, o, x):
+    r1 = x[1:]
+    t1 = (x[i], 2.0)
+    r2 = (t1[1], 3.0)
+    for k in range(2):
+        r1 = x[k:]
+    o[i] = r1[0] + t1[0] * r2[1]
+
+
+def test_variables_may_be_called_like_temporaries(space):
+    both(space, names_like_temporaries, (np.float64,), np.arange(4.0))
