@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import linecache
 import os
 from collections import Counter
 from collections.abc import Callable
@@ -16,6 +14,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 import execspace as es
 from execspace_testing import staged
 
+from .cases import load, same
 from .generate import Program, programs
 from .values import COUNT, input_array
 
@@ -24,15 +23,6 @@ Results = dict[str, npt.NDArray[Any]]
 EXAMPLES = int(os.environ.get("DIFFERENTIAL_EXAMPLES", "0"))
 # A compiled program takes seconds. These find each mutation of tests/test_differential_mutations.
 COUNT_OF_PROGRAMS, SEED = 3, 2
-
-
-def load(source: str) -> dict[str, Any]:
-    """Run a module's source so that the compiler finds it again."""
-    file = f"<differential {hashlib.sha256(source.encode()).hexdigest()[:16]}>"
-    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-    scope: dict[str, Any] = {"__name__": "generated"}
-    exec(compile(source, file, "exec"), scope)
-    return scope
 
 
 def arguments(program: Program) -> tuple[list[npt.NDArray[Any]], Results]:
@@ -58,15 +48,6 @@ def run_plain(program: Program) -> Results:
         for i in range(COUNT):
             function(i, *inputs, *outputs.values())
     return outputs
-
-
-def same(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Where two arrays have the same bits; any NaN is the same as any other."""
-    if a.dtype.kind == "c":
-        return same(a.real, b.real) & same(a.imag, b.imag)
-    if a.dtype.kind != "f":
-        return a == b
-    return ((a == b) & (np.signbit(a) == np.signbit(b))) | (np.isnan(a) & np.isnan(b))
 
 
 def check(program: Program, first: str, second: str, a: Results, b: Results) -> None:

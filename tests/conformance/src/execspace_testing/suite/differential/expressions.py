@@ -174,6 +174,8 @@ class Expressions:
 
     def within(self, e: Typed, target: Scalar) -> Typed:
         """A float that can be cast to an integer type; NaN becomes the lower limit."""
+        if e.type.name == "float16":  # whose range is less than that of most integers
+            e = Typed(f"es.float64({e.text})", Scalar("float64"))
         limits = np.iinfo(target.name)
         low = float(-9e18 if limits.min < -(2**62) else limits.min)
         high = {63: 9e18, 64: 1.8e19, 31: 2e9, 32: 4e9}.get(
