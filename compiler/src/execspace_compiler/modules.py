@@ -92,6 +92,7 @@ class ModuleTyper:
         self._names: set[str] = set(_LAUNCHERS)
         self._joining: dict[tuple[Any, ...], str] = {}
         self.reducers: dict[object, Reducer] = {}  # that kernels make themselves
+        self.in_spite = False  # of their faults helpers have results; see with_settled_prefix
 
     def name(self, wanted: str) -> str:
         """A function name that is not taken yet."""
@@ -186,6 +187,8 @@ class ModuleTyper:
             built, signature = self.type_function(function, types, reporter)
         finally:
             self.leave()
+        if reporter.diagnostics and self.in_spite and signature.result is not None:
+            return signature
         if reporter.diagnostics:
             fault = self._faults[key] = Fault(*reporter.diagnostics)
             raise fault.called(loc)

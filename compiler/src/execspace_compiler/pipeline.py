@@ -205,8 +205,9 @@ def _typed_reduction(
     assert spec.reducer is not None
     reducer, rank, array = spec.reducer, spec.policy.rank, spec.array_shape is not None
 
-    def attempt(prefix: Type | None) -> _Typed:
+    def attempt(prefix: Type | None, in_spite: bool = False) -> _Typed:
         module, found = typer_of_module(), reporter.attempt()
+        module.in_spite = in_spite
         maker = Maker(module, captures, function.loc)
         leading = _handles(spec)
         if array:
@@ -219,7 +220,8 @@ def _typed_reduction(
             module, function, pairs, found, returns=not array, rank=rank, array=array
         )
         body = typer.run()
-        found.check()  # before its result is judged, which what is left out may change
+        if not in_spite or typer.result is None:
+            found.check()  # before its result is judged, which what is left out may change
         try:
             if array:
                 assert isinstance(reducer, Reducer)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from execspace import Capture, DTypeError, Reducer
+from execspace import Capture, DTypeError, KernelError, Reducer
 from execspace.builtin_reducers import MinMaxLocScalar, StdIsPartScalar, ValLocScalar, extreme
 from execspace.captures import Scope
 from execspace.dtypes import as_dtype
@@ -220,7 +220,10 @@ _Found = TypeVar("_Found")
 
 
 def with_settled_prefix(
-    guess: Type, attempt: Callable[[Type], _Found], value_of: Callable[[_Found], Type], loc: Loc
+    guess: Type,
+    attempt: Callable[[Type, bool], _Found],
+    value_of: Callable[[_Found], Type],
+    loc: Loc,
 ) -> _Found:
     """What typing a scan gives when its prefix has the type of what is joined.
 
@@ -228,15 +231,33 @@ def with_settled_prefix(
     it is typed again until the two agree. Each item of the prefix may grow a few times, one after
     the other.
 
+    Parameters
+    ----------
+    guess : Type
+    attempt : callable
+        Types the scan with a prefix; if its second argument is true, in spite of faults, which a
+        prefix of the wrong type may be the cause of.
+    value_of : callable
+        Type of what is joined.
+    loc : Loc
+
     Raises
     ------
-    Fault
-        If they never agree.
+    Fault, KernelError
+        Of a prefix of the right type; or because the types never agree.
     """
     prefix, left = guess, 8
     while left:
-        found = attempt(prefix)
-        value = value_of(found)
+        try:
+            found = attempt(prefix, False)
+            value = value_of(found)
+        except (Fault, KernelError):
+            try:
+                value = value_of(attempt(prefix, True))
+            except (Fault, KernelError):
+                value = prefix
+            if value == prefix:
+                raise
         if value == prefix:
             return found
         left = 4 * len(flat_scalars(value)) + 8 if prefix is guess else left - 1

@@ -444,8 +444,12 @@ class TeamRules(WordRules):
         reducers = self._reducers(keywords.get("reducer"), loc)
         maker = self._maker(reducers, loc)
 
-        def scanned(prefix: Type) -> tuple[tuple[ir.Stmt, ...], Reduction]:
-            return self._scan_body(maker, reducers, prefix, fn, index, rest, True, loc)
+        def scanned(prefix: Type, in_spite: bool) -> tuple[tuple[ir.Stmt, ...], Reduction]:
+            before, self.module.in_spite = self.module.in_spite, in_spite or self.module.in_spite
+            try:
+                return self._scan_body(maker, reducers, prefix, fn, index, rest, True, loc)
+            finally:
+                self.module.in_spite = before
 
         body, reduction = with_settled_prefix(
             maker.guess(reducers, 1), scanned, lambda found: found[1].value, loc

@@ -413,3 +413,39 @@ def test_the_total_into_a_view(space):
         assert staged.parallel_scan(5, exclusive, x, dst, out=total) is None
         assert staged.fetch(total) == 10.0
     assert dst.tolist() == list(itertools.accumulate([0.0, 0.0, 1.0, 2.0, 3.0]))
+
+
+@es.kernel
+def inclusive_sum(i, prefix, final, x, o):
+    if final:
+        o[i] = prefix + x[i]
+    return x[i]
+
+
+def plus_element(i, prefix, final, x, o):
+    if final:
+        o[i] = prefix + x[i]
+    return x[i]
+
+
+@es.kernel
+def in_a_helper(i, prefix, final, x, o):
+    return plus_element(i, prefix, final, x, o)
+
+
+class Added(es.Reducer):
+    identity = 0
+
+    def join(a, b):
+        return a + b
+
+
+@pytest.mark.parametrize("reducer", [es.Sum, es.Max, Added], ids=lambda r: r.__name__)
+@pytest.mark.parametrize("kernel", [inclusive_sum, in_a_helper], ids=lambda k: k.name)
+def test_a_prefix_may_have_a_type_that_meets_no_signed_integer(space, kernel, reducer):
+    """What the prefix is taken for before the contributions are known must not matter."""
+    x, o = np.arange(5, dtype=np.uint64), np.zeros(5, np.uint64)
+    total = staged.parallel_scan(es.RangePolicy(5, space=space), kernel, x, o, reducer=reducer)
+    before = [0, 0, 1, 2, 3] if reducer is es.Max else [0, 0, 1, 3, 6]
+    assert o.tolist() == [p + k for p, k in zip(before, range(5), strict=True)]
+    assert total == (4 if reducer is es.Max else 10)
