@@ -341,14 +341,17 @@ def test_the_time_limit_is_checked(capsys, value):
 # -- cache ----------------------------------------------------------------------------------------
 
 
+FIRST, SECOND = cache.key("first") + ".bin", cache.key("second") + ".json"
+
+
 @pytest.fixture
 def kept(tmp_path, monkeypatch):
-    """A cache with entries of two kinds, and a folder that somebody else put there."""
+    """A cache with entries of two kinds, and files and a folder that somebody else put there."""
     monkeypatch.setenv("EXECSPACE_CACHE_DIR", str(tmp_path))
     for kind, age in (("numba", 1000), ("opencl", 50)):
         folder = cache.folder(kind)
-        (folder / "__pycache__").mkdir()
-        for path in (folder / "first", folder / "__pycache__" / "second"):
+        (folder / "history").mkdir()
+        for path in (folder / FIRST, folder / "history" / SECOND, folder / "diary.txt"):
             path.write_bytes(bytes(2048))
             os.utime(path, (1.5e9 - age, 1.5e9 - age))
     (tmp_path / "photos").mkdir()
@@ -377,8 +380,8 @@ def test_cache_show(kept, capsys):
 def test_cache_clear_deletes_one_kind_or_all_and_nothing_else(kept, capsys):
     assert cli.main(["cache", "clear", "--kind", "numba"]) == 0
     assert capsys.readouterr().out == "numba: 2 files deleted, 4.0 KiB\n"
-    assert not (kept / "numba" / "first").exists()
-    assert (kept / "opencl" / "first").exists()
+    assert not (kept / "numba" / FIRST).exists()
+    assert (kept / "opencl" / FIRST).exists()
     assert cli.main(["cache", "clear", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert [(row["kind"], row["files"]) for row in report["deleted"]] == [
@@ -388,7 +391,7 @@ def test_cache_clear_deletes_one_kind_or_all_and_nothing_else(kept, capsys):
     documented(report)
     assert (kept / "photos" / "cat.png").exists()
     left = {path.name for path in kept.rglob("*") if path.is_file()}
-    assert left == {cache.TAG, "cat.png"}
+    assert left == {cache.TAG, "cat.png", "diary.txt"}
 
 
 def test_cache_clear_leaves_what_is_being_written(kept, capsys):

@@ -303,7 +303,7 @@ def test_hits_and_the_reason_of_the_last_miss(python, tmp_path):
     helper = PROGRAM.replace("v + 1", "v + 2")
     assert told(helper) == "miss: the text of function 'helper' changed"
     assert told(PROGRAM.replace("* N", "- N")) == "miss: the kernel's text changed"
-    for path in (folder / "numba" / "__pycache__").iterdir():
+    for path in (folder / "numba").glob("*.code"):
         path.unlink()
     assert told() == "miss: its entry was deleted, or could not be read"
     # Notes that are damaged count as none.

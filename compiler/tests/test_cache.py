@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import os
+import tempfile
 import types
 
 import numpy as np
@@ -31,25 +33,178 @@ def test_write_leaves_the_whole_file_or_none(tmp_path):
     assert os.listdir(tmp_path) == ["entry"]
 
 
-def test_the_files_used_longest_ago_go_first(tmp_path, monkeypatch):
-    monkeypatch.setenv("EXECSPACE_CACHE_SIZE", "1")
-    for age, name in enumerate(("new", "middle", "old")):
-        (tmp_path / name).write_bytes(bytes(600_000))
-        os.utime(tmp_path / name, (1e9 - age, 1e9 - age))
-    cache.limit_size(tmp_path)
-    assert os.listdir(tmp_path) == ["new"]
+def name(number, suffix=".bin"):
+    """Name of an entry."""
+    return cache.key(str(number)) + suffix
 
 
-def test_folders_are_tagged_and_keep_their_tag(tmp_path, monkeypatch):
-    monkeypatch.setenv("EXECSPACE_CACHE_DIR", str(tmp_path))
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    """The folder of the cache, not there yet."""
+    path = tmp_path / "cache"
+    monkeypatch.setenv("EXECSPACE_CACHE_DIR", str(path))
+    return path
+
+
+def test_the_entries_used_longest_ago_go_first(root, monkeypatch):
     monkeypatch.setenv("EXECSPACE_CACHE_SIZE", "1")
-    (tmp_path / "other").mkdir()
     folder = cache.folder("numba")
-    assert cache.is_tagged(folder) and not cache.is_tagged(tmp_path / "other")
-    (folder / "large").write_bytes(bytes(2**21))
-    os.utime(folder / cache.TAG, (1, 1))
+    for age in range(3):
+        (folder / name(age)).write_bytes(bytes(600_000))
+        os.utime(folder / name(age), (1e9 - age, 1e9 - age))
     cache.limit_size(folder)
-    assert os.listdir(folder) == [cache.TAG]
+    assert sorted(os.listdir(folder)) == sorted([cache.TAG, name(0)])
+
+
+FOREIGN = (
+    "thesis.tex", "model.bin", ".bashrc", "__pycache__/module.pyc", "photos/cat.png",
+    "history/notes.txt", f"{name(1)}.bak", f"a{name(1)}", name(1).upper(), cache.TAG,
+)  # fmt: skip
+
+
+def test_the_limit_deletes_nothing_that_the_cache_has_not_named(root, monkeypatch):
+    monkeypatch.setenv("EXECSPACE_CACHE_SIZE", "1")
+    folder = cache.folder("numba")
+    for other in FOREIGN:
+        (folder / other).parent.mkdir(exist_ok=True)
+        if other != cache.TAG:
+            (folder / other).write_bytes(bytes(2**20))
+        os.utime(folder / other, (1, 1))
+    beside = root / "beside"
+    beside.write_bytes(bytes(2**21))
+    (folder / name(2)).symlink_to(beside)
+    for entry in (folder / name(3), folder / "history" / name(3, ".json"), folder / ".abc12.tmp"):
+        entry.write_bytes(bytes(2**20 + 1))
+        os.utime(entry, (1, 1))
+    cache.limit_size(folder)
+    left = {str(p.relative_to(folder)) for p in folder.rglob("*") if not p.is_dir()}
+    assert left == {*FOREIGN, name(2)} and beside.exists()
+
+
+def test_the_limit_is_not_for_folders_of_others(tmp_path, monkeypatch):
+    monkeypatch.setenv("EXECSPACE_CACHE_SIZE", "1")
+    (tmp_path / name(1)).write_bytes(bytes(2**21))
+    cache.limit_size(tmp_path)
+    assert os.listdir(tmp_path) == [name(1)]
+
+
+def test_folders_are_tagged_and_for_the_user_only(root):
+    folder = cache.folder("numba")
+    assert cache.is_tagged(folder) and not cache.is_tagged(root)
+    assert folder == root / "numba"
+    assert [path.stat().st_mode & 0o777 for path in (root, folder)] == [0o700, 0o700]
+    assert cache.folder("numba") == folder
+
+
+@pytest.mark.parametrize("kind", ["../numba", "a/b", "", ".", "..", ".git"])
+def test_a_kind_is_the_name_of_a_folder(root, kind):
+    with pytest.raises(ValueError, match="is no kind of entries"):
+        cache.folder(kind)
+
+
+def test_what_the_user_has_in_the_chosen_folder_stays(root):
+    """A folder with a name of ours and files of theirs is not taken; one without files is."""
+    (root / "numba").mkdir(parents=True)
+    (root / "numba" / "setup.py").write_text("print()")
+    (root / "opencl").mkdir()
+    (root / "diary").write_text("dear")
+    with pytest.warns(
+        UserWarning, match=r"numba is not used \(it holds files.*EXECSPACE_CACHE_DIR"
+    ):
+        folder = cache.folder("numba")
+    assert folder.is_dir() and not folder.is_relative_to(root)
+    assert cache.keep(folder / name(1), "text") and cache.read_text(folder / name(1)) == "text"
+    assert os.listdir(root / "numba") == ["setup.py"]
+    assert cache.folder("opencl") == root / "opencl"
+
+
+@pytest.mark.parametrize("damage", ["half", None])
+@pytest.mark.parametrize("entries", [0, 1])
+def test_a_folder_whose_tag_was_damaged_is_tagged_again(root, entries, damage):
+    folder = cache.folder("numba")
+    for number in range(entries):
+        cache.keep(folder / name(number), "text")
+    (folder / cache.TAG).unlink()
+    if damage:
+        (folder / cache.TAG).write_text(damage)
+    assert not cache.is_tagged(folder)
+    assert cache.folder("numba") == folder
+    assert cache.is_tagged(folder)
+
+
+def test_a_folder_without_a_tag_is_not_taken_for_its_names_alone(root):
+    folder = root / "numba"
+    folder.mkdir(parents=True)
+    (folder / name(1)).write_text("no entry")
+    with pytest.warns(UserWarning, match="it holds files"):
+        assert cache.folder("numba") != folder
+
+
+# -- who else could write -------------------------------------------------------------------------
+
+posix = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no owners and modes of this kind")
+ANOTHER = 54321
+
+
+def _foreign(path):
+    if os.geteuid():
+        pytest.skip("only root can give a folder away")
+    os.chown(path, ANOTHER, ANOTHER)
+
+
+UNTRUSTED = {
+    "the folder is another user's": (
+        lambda root: _foreign(root / "numba"),
+        "belongs to user 54321",
+    ),
+    "the cache is another user's": (lambda root: _foreign(root), "belongs to user 54321"),
+    "all may write to the folder": (lambda root: (root / "numba").chmod(0o777), "chmod go-w"),
+    "a group may write to the folder": (lambda root: (root / "numba").chmod(0o770), "chmod go-w"),
+    "all may write to the cache": (lambda root: root.chmod(0o777), "chmod go-w"),
+    "all may write above it": (lambda root: root.parent.chmod(0o777), "which is above it"),
+    "what is above it is another's": (lambda root: _foreign(root.parent), "belongs to user 54321"),
+}
+
+
+@posix
+@pytest.mark.parametrize("case", UNTRUSTED)
+def test_a_folder_that_others_rule_is_not_used(root, case):
+    change, reason = UNTRUSTED[case]
+    folder = cache.folder("numba")
+    cache.keep(folder / name(1), "planted")
+    change(root)
+    with pytest.warns(UserWarning, match=f"is not used .*{reason}.*Set EXECSPACE_CACHE_DIR"):
+        used = cache.folder("numba")
+    assert used != folder and used.stat().st_mode & 0o777 == 0o700
+    assert cache.read(used / name(1)) is None
+    assert cache.folder("numba") == used  # without a second warning
+
+
+@posix
+def test_a_sticky_folder_above_it_is_no_danger(root):
+    root.parent.chmod(0o1777)
+    assert cache.folder("numba") == root / "numba"
+
+
+@posix
+def test_links_are_followed_where_only_the_user_can_change_them(tmp_path, monkeypatch):
+    real, link = tmp_path / "real", tmp_path / "link"
+    real.mkdir(0o700)
+    link.symlink_to("real")
+    monkeypatch.setenv("EXECSPACE_CACHE_DIR", str(link / ".." / "link"))
+    assert cache.folder("numba") == real / "numba"
+    (real / "elsewhere").mkdir(0o700)
+    (real / "opencl").symlink_to("elsewhere")
+    with pytest.warns(UserWarning, match="opencl is not used .it is a symbolic link"):
+        cache.folder("opencl")
+    if not os.geteuid():
+        os.chown(link, ANOTHER, ANOTHER, follow_symlinks=False)
+        with pytest.warns(UserWarning, match="the link .*link belongs to user 54321"):
+            cache.folder("numba")
+    (tmp_path / "round").symlink_to("round")
+    monkeypatch.setenv("EXECSPACE_CACHE_DIR", str(tmp_path / "round"))
+    with pytest.warns(UserWarning, match="too many levels of symbolic links"):
+        cache.folder("numba")
 
 
 def test_a_folder_that_cannot_be_written_is_replaced_with_a_warning(tmp_path, monkeypatch):
@@ -59,6 +214,111 @@ def test_a_folder_that_cannot_be_written_is_replaced_with_a_warning(tmp_path, mo
     with pytest.warns(UserWarning, match="cannot be written .* Set EXECSPACE_CACHE_DIR"):
         folder = cache.folder("numba")
     assert folder.is_dir()
+    assert occupied.read_text() == "not a folder"
+
+
+# -- entries --------------------------------------------------------------------------------------
+
+
+def _replaced_by_folder(path):
+    path.unlink()
+    (path / "within").mkdir(parents=True)
+    (path / "within" / "thesis.tex").write_text("chapter 1")
+
+
+def _pipe(path):
+    path.unlink()
+    os.mkfifo(path)
+
+
+def _link(path):
+    """To what would do, in a place that somebody else could choose."""
+    path.rename(path.parent.parent / path.name)
+    path.symlink_to(path.parent.parent / path.name)
+
+
+DAMAGE = {
+    "empty": lambda path: path.write_bytes(b""),
+    "cut off": lambda path: path.write_bytes(path.read_bytes()[:-1]),
+    "half": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    "a bit of the content": lambda path: path.write_bytes(b"\x01" + path.read_bytes()[1:]),
+    "a bit of the seal": lambda path: path.write_bytes(path.read_bytes()[:-2] + b"0\n"),
+    "longer": lambda path: path.write_bytes(path.read_bytes() + b"\n"),
+    "zeros": lambda path: path.write_bytes(bytes(path.stat().st_size)),
+    "noise": lambda path: path.write_bytes(os.urandom(path.stat().st_size)),
+    "without its seal": lambda path: path.write_bytes(b"content"),
+    "another entry": lambda path: cache.keep(path.with_name(name(2)), "x") and os.replace(
+        path.with_name(name(2)), path
+    ),
+    "a folder": lambda path: (path.unlink(), path.mkdir()),
+    "a folder with files": _replaced_by_folder,
+    "a pipe": _pipe,
+    "a link": _link,
+    "a link to nothing": lambda path: (path.unlink(), path.symlink_to("nothing")),
+    "writable by a group": lambda path: path.chmod(0o620),
+    "another user's": lambda path: _foreign(path),
+}  # fmt: skip
+
+
+@posix
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_entry_counts_as_none_and_can_be_written_anew(root, damage):
+    path = cache.folder("numba") / name(1)
+    assert cache.keep(path, b"content") and cache.read(path) == b"content"
+    DAMAGE[damage](path)
+    assert cache.read(path) is None
+    assert cache.keep(path, "content") and cache.read_text(path) == "content"
+    aside = list(path.parent.rglob("thesis.tex"))
+    assert [p.read_text() for p in aside] == ["chapter 1"] * (damage == "a folder with files")
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"\xff\x00", b"# execspace \n" * 9, bytes(10**6)])
+def test_entries_come_back_as_they_were(root, content):
+    path = cache.folder("numba") / name(1)
+    assert cache.keep(path, content) and cache.read(path) == content
+
+
+def test_text_that_is_none_is_thrown_away(root):
+    path = cache.folder("numba") / name(1)
+    cache.keep(path, b"\xff")
+    assert cache.read_text(path) is None and not path.exists()
+
+
+@pytest.mark.parametrize("call", ["write", "replace", "mkstemp"])
+def test_a_full_disk_is_a_warning_and_leaves_nothing_behind(root, monkeypatch, call):
+    folder = cache.folder("numba")
+
+    def full(*args, **options):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    if call == "write":
+        resource = pytest.importorskip("resource")
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+    else:
+        owner = os if call == "replace" else tempfile
+        monkeypatch.setattr(owner, call, full)
+    try:
+        with pytest.warns(UserWarning, match="cannot be kept in .*numba.*Make room"):
+            assert not cache.keep(folder / name(1), bytes(1000))
+        assert not cache.keep(folder / name(2), bytes(1000))  # without a second warning
+    finally:
+        if call == "write":
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert os.listdir(folder) == [cache.TAG]
+    assert cache.read(folder / name(1)) is None
+
+
+def test_a_disk_without_any_place_is_a_warning_too(root, monkeypatch):
+    def full(*args, **options):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(tempfile, "mkstemp", full)
+    monkeypatch.setattr(tempfile, "mkdtemp", full)
+    with pytest.warns(UserWarning, match="cannot be written .*No space left"):
+        folder = cache.folder("numba")
+    assert not cache.keep(folder / name(1), "text")  # without a second warning
+    assert cache.read(folder / name(1)) is None
 
 
 def _print(fn, **options):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import tempfile
 
 import pytest
 
@@ -132,8 +135,35 @@ def test_values_are_told_in_few_words(reason, monkeypatch):
     assert "(object, 2)" in reason()
 
 
-def test_a_note_that_cannot_be_written_is_left_out(folder):
-    (folder / "history").write_text("not a folder")
+def test_a_note_that_cannot_be_written_is_left_out(folder, monkeypatch):
+    def full(*args, **options):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(tempfile, "mkstemp", full)
     kernel, spec = launch()
     note_miss(folder, "usual", kernel, spec, TOOLS)
     assert told(folder, "usual", kernel, "") == ("usual", "miss: no note of the reason is left")
+
+
+def test_what_lies_in_the_place_of_notes_is_moved_aside(folder):
+    (folder / "history").write_text("my history")
+    kernel, spec = launch()
+    note_miss(folder, "usual", kernel, spec, TOOLS)
+    (path,) = (folder / "history").iterdir()
+    path.unlink()
+    (path / "within").mkdir(parents=True)
+    note_miss(folder, "usual", kernel, spec, TOOLS)
+    assert [m.reason for m in misses(folder)] == ["first time this kernel is seen"]
+    assert [p.read_text() for p in folder.glob("set-aside-*/history")] == ["my history"]
+
+
+@pytest.mark.parametrize("depth", [700, 100_000])
+def test_notes_that_are_nested_too_deep_count_as_none(folder, depth):
+    kernel, spec = launch()
+    note_miss(folder, "usual", kernel, spec, TOOLS)
+    (path,) = (folder / "history").iterdir()
+    (note,) = json.loads(path.read_text())
+    deep = json.dumps([{**note, "parts": {"x": "DEEP"}}])
+    path.write_text(deep.replace('"DEEP"', "[" * depth + "]" * depth))
+    note_miss(folder, "other", kernel, spec, TOOLS)
+    assert [m.key for m in misses(folder)][-1] == "other"

@@ -15,6 +15,8 @@ import execspace as es
 from execspace import config
 from execspace_compiler import cache, own_code
 
+NOTED = "noted.txt"
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -35,7 +37,7 @@ def copy(tmp_path, monkeypatch):
 
 def digest(folder, package=""):
     own_code.digest.cache_clear()
-    return own_code.digest(str(folder), package)
+    return own_code.digest(folder / NOTED, package)
 
 
 def test_a_copy_elsewhere_has_the_same_digest(copy, tmp_path, monkeypatch):
@@ -93,14 +95,14 @@ def test_the_text_is_read_once_for_a_state_of_the_files(copy, tmp_path, monkeypa
     first = digest(tmp_path)
     monkeypatch.setattr(own_code, "_content", lambda files: pytest.fail("read again"))
     assert digest(tmp_path) == first
-    (tmp_path / own_code.FILE).write_bytes(b"\xff damaged")
+    (tmp_path / NOTED).write_bytes(b"\xff damaged")
     monkeypatch.undo()
 
 
 @pytest.mark.parametrize("damage", [b"", b"\xff\xfe", b"one two", b"a" * 64])
 def test_a_damaged_note_is_as_good_as_none(copy, tmp_path, damage):
     first = digest(tmp_path)
-    (tmp_path / own_code.FILE).write_bytes(damage)
+    (tmp_path / NOTED).write_bytes(damage)
     assert digest(tmp_path) == first
 
 
@@ -110,7 +112,7 @@ def test_code_that_changed_since_the_import_shares_nothing(copy, tmp_path, monke
     (copy / "execspace_compiler" / "joins.py").touch()
     found = {digest(tmp_path) for _ in range(3)}
     assert len(found) == 3 and all(d.startswith("changed-") for d in found)
-    assert not (tmp_path / own_code.FILE).exists()
+    assert not (tmp_path / NOTED).exists()
 
 
 def test_a_launch_after_an_edit_finds_nothing_in_the_cache(tmp_path, monkeypatch):

@@ -1,34 +1,57 @@
 """The on-disk cache of compiled kernels that all backends share.
 
-Entries are named by the SHA-256 of everything that they depend on and written by rename, so
-that readers never see half a file. When the folder exceeds its size limit the entries that
-were used longest ago go first.
+Entries are named by the SHA-256 of everything that they depend on. They are written by rename, so
+that readers never see half a file, and sealed with a checksum, so that what was damaged since is
+thrown away and compiled again. What cannot be written is lost, with one warning. When the folder
+exceeds its size limit the entries that were used longest ago go first.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import hashlib
+import os
+import re
+import shutil
+import stat
 import tempfile
+import threading
+import time
 import warnings
-from functools import cache
+from collections.abc import Iterator
 from pathlib import Path
 
 import platformdirs
 
 import execspace
 from execspace import config
-from execspace.files import write_whole
+from execspace.files import UntrustedFolderError, clear_place, private_folder, write_whole
 
 from . import own_code
 
-write = write_whole  # entries appear as a whole, or not at all
+write = write_whole  # a file that is no entry, as a whole or not at all
 
 # Marks a folder of ours; programs that make backups know it: https://bford.info/cachedir/
 TAG = "CACHEDIR.TAG"
 _TAG_TEXT = """Signature: 8a477f597d28d172789f06886806bc55
 # Kernels compiled by execspace; may be deleted at any time, for example by execspace cache clear.
 """
+HISTORY = "history"
+"""Folder of notes beside the entries of a kind; see `cache_history`."""
+
+# Names that `key` made, and of files that were being written when their process ended.
+_ENTRY = re.compile(r"(execspace_)?[0-9a-f]{40}(-[0-9a-f]{16})?\.[a-z0-9]{1,8}")
+_UNFINISHED = re.compile(r"\.\w+\.tmp")
+_ASIDE = re.compile(r"set-aside-\w+")  # of `clear_place`
+_GIVEN_UP = 3600.0  # seconds after which nobody writes to such a file any more
+_KIND = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+# A folder that can never be: what is read there is missed, what is written there is lost.
+_NOWHERE = Path(os.devnull, "execspace")
+
+_lock = threading.RLock()
+_replaced: dict[str, Path] = {}  # folders that cannot be used -> what is used in their place
+_full: set[Path] = set()  # folders of which it was said that they take nothing
 
 
 def key(*parts: str, package: str = "") -> str:
@@ -41,7 +64,7 @@ def key(*parts: str, package: str = "") -> str:
 
 def code(package: str = "") -> str:
     """The digest of the code of execspace, and of a backend's package if one is named."""
-    return own_code.digest(str(_writable(str(location()))), package)
+    return own_code.digest(folder("code") / f"{digest('code')}.txt", package)
 
 
 def made_by() -> str:
@@ -59,63 +82,208 @@ def digest(*parts: str) -> str:
     return found.hexdigest()[:40]
 
 
-def folder(kind: str) -> Path:
-    """Folder for entries of one kind, made if need be.
-
-    It is in `location()`. If that cannot be written a temporary folder is used, with one
-    warning: nothing then lasts beyond the process.
-    """
-    path = _writable(str(location())) / kind
-    path.mkdir(parents=True, exist_ok=True)
-    if not (path / TAG).exists():
-        write(path / TAG, _TAG_TEXT)
-    return path
-
-
 def location() -> Path:
     """The folder of the cache, which need not be there: EXECSPACE_CACHE_DIR, or the user's."""
     chosen = config.get("CACHE_DIR") or platformdirs.user_cache_dir("execspace", appauthor=False)
     return Path(chosen).expanduser()
 
 
+def folder(kind: str) -> Path:
+    """Folder for entries of one kind, made if need be.
+
+    It is in `location()`, and nobody else may write to it: what is in it is executed. Where that
+    cannot be had, a temporary folder takes its place, with one warning: nothing then lasts beyond
+    the process. A folder that holds something, and that this function has not made, is not taken.
+
+    Raises
+    ------
+    ValueError
+        If `kind` is no name of a folder.
+    """
+    if not _KIND.fullmatch(kind):
+        raise ValueError(f"{kind!r} is no kind of entries; expected letters, digits, '_' and '-'.")
+    path = location() / kind
+    with _lock:
+        known = _replaced.get(str(path))
+        if known is not None:
+            return known
+        try:
+            return _own(path)
+        except OSError as error:
+            used = _replaced[str(path)] = _temporary(kind)
+            untrusted = isinstance(error, UntrustedFolderError)
+            warnings.warn(
+                f"Cache folder {path} {'is not used' if untrusted else 'cannot be written'} "
+                f"({error}); compiled kernels are lost when the process ends. Set "
+                f"EXECSPACE_CACHE_DIR to a folder of your own.",
+                stacklevel=3,
+            )
+            return used
+
+
+def _own(path: Path) -> Path:
+    """The folder, marked as ours; OSError if it is not, or cannot be."""
+    root = private_folder(path.parent)  # stricter than what is asked of folders above another
+    if path.is_symlink():
+        raise UntrustedFolderError("it is a symbolic link")
+    found = private_folder(root / path.name)
+    if not is_tagged(found):
+        if not _may_tag(found):
+            raise UntrustedFolderError("it holds files, and was not made by execspace")
+        clear_place(found / TAG)
+        write_whole(found / TAG, _TAG_TEXT)
+    return found
+
+
+def _may_tag(path: Path) -> bool:
+    """Whether a folder is empty, or ours without its tag: it was damaged, or never written."""
+    names = set(os.listdir(path))
+    others = names - {TAG, HISTORY}
+    if not all(any(p.fullmatch(n) for p in (_ENTRY, _UNFINISHED, _ASIDE)) for n in others):
+        return False
+    entries = [path / name for name in others if _ENTRY.fullmatch(name)]
+    for entry in entries:
+        with contextlib.suppress(OSError):
+            if _unsealed(entry.name, contents(entry)) is not None:
+                return True
+    return TAG in names or not entries
+
+
+def _temporary(kind: str) -> Path:
+    """A folder of this process, deleted at its end."""
+    try:
+        made = private_folder(Path(tempfile.mkdtemp(prefix=f"execspace-{kind}-")))
+    except OSError:  # a full disk has no place for a folder either
+        return _NOWHERE
+    owner = os.getpid()
+
+    def clear() -> None:
+        if os.getpid() == owner:  # not a forked child
+            shutil.rmtree(made, ignore_errors=True)
+
+    atexit.register(clear)
+    return made
+
+
 def is_tagged(path: Path) -> bool:
     """Whether `folder` made that folder; nothing else may be deleted."""
     try:
-        return (path / TAG).read_text(encoding="utf-8") == _TAG_TEXT
-    except (OSError, UnicodeDecodeError):
+        return contents(path / TAG) == _TAG_TEXT.encode()
+    except OSError:
         return False
 
 
-@cache
-def _writable(chosen: str) -> Path:
-    path = Path(chosen)
+# -- entries --------------------------------------------------------------------------------------
+
+
+def keep(path: Path, content: str | bytes) -> bool:
+    """Write an entry, as a whole or not at all; tells whether it could be. If not, one warning.
+
+    It is sealed: `read` believes it only under this name, and only if no byte of it has changed.
+    """
+    data = content if isinstance(content, bytes) else content.encode()
+    place = path.parent
     try:
-        path.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path):
-            return path
+        clear_place(path)
+        write_whole(path, data + _seal(path.name, data))
     except OSError as error:
-        fallback = Path(tempfile.mkdtemp(prefix="execspace-"))
-        warnings.warn(
-            f"Cache folder {path} cannot be written ({error}); compiled kernels go to {fallback} "
-            f"and are lost when the process ends. Set EXECSPACE_CACHE_DIR.",
-            stacklevel=4,
-        )
-        return fallback
+        if place not in _full and not place.is_relative_to(_NOWHERE):
+            _full.add(place)
+            warnings.warn(
+                f"Compiled kernels cannot be kept in {place} ({error}); the next process compiles "
+                f"them again. Make room there, or set EXECSPACE_CACHE_DIR.",
+                stacklevel=3,
+            )
+        return False
+    return True
 
 
-def limit_size(root: Path) -> None:
-    """Delete the files used longest ago until the folder is within EXECSPACE_CACHE_SIZE."""
+def read(path: Path) -> bytes | None:
+    """The content of an entry, None if there is none; one that is damaged is thrown away."""
+    try:
+        data = contents(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError:
+        discard(path)
+        return None
+    content = _unsealed(path.name, data)
+    if content is None:
+        discard(path)
+    return content
+
+
+def read_text(path: Path) -> str | None:
+    """As `read`, of an entry that was written as text."""
+    data = read(path)
+    try:
+        return None if data is None else data.decode()
+    except UnicodeDecodeError:
+        discard(path)
+        return None
+
+
+def discard(path: Path) -> None:
+    """Throw an entry away that cannot be used; `keep` moves what cannot be deleted."""
+    with contextlib.suppress(OSError):
+        path.unlink()
+
+
+def _seal(name: str, content: bytes) -> bytes:
+    """What follows the content of an entry; loaders of programs and Python pass over it."""
+    digest = hashlib.sha256(f"{name}\n".encode() + content).hexdigest()
+    return f"\n# execspace {digest}\n".encode()
+
+
+_SEAL_LENGTH = len(_seal("", b""))
+
+
+def _unsealed(name: str, data: bytes) -> bytes | None:
+    content = data[:-_SEAL_LENGTH]
+    return content if data[len(content) :] == _seal(name, content) else None
+
+
+def contents(path: Path) -> bytes:
+    """Bytes of a regular file that nobody else could write, without a seal; or else OSError."""
+    flags = os.O_RDONLY | getattr(os, "O_BINARY", 0)
+    # Neither through a link, nor waiting for somebody to write to a pipe.
+    flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    with os.fdopen(os.open(path, flags), "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(f"{path} is no file")
+        if hasattr(os, "geteuid") and (status.st_uid != os.geteuid() or status.st_mode & 0o022):
+            raise PermissionError(f"others can write to {path}")
+        return file.read()
+
+
+def files(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """The files that this cache has written to a folder of entries; no others, and no tag."""
+    if not is_tagged(path):
+        return
+    for place in (path, path / HISTORY):
+        if place.is_symlink():
+            continue
+        with contextlib.suppress(OSError), os.scandir(place) as found:
+            for entry in found:
+                with contextlib.suppress(OSError):  # deleted meanwhile
+                    status = entry.stat(follow_symlinks=False)
+                    given_up = time.time() - status.st_mtime > _GIVEN_UP
+                    ours = _ENTRY.fullmatch(entry.name) or (
+                        given_up and _UNFINISHED.fullmatch(entry.name)
+                    )
+                    if ours and stat.S_ISREG(status.st_mode):
+                        yield Path(entry.path), status
+
+
+def limit_size(path: Path) -> None:
+    """Delete the entries used longest ago until the folder is within EXECSPACE_CACHE_SIZE."""
     limit = (config.get_int("CACHE_SIZE") or 1024) * 2**20
-    files = []
-    for path in root.rglob("*"):
-        with contextlib.suppress(OSError):
-            if path.is_file() and path.name != TAG:
-                status = path.stat()
-                files.append((max(status.st_atime, status.st_mtime), status.st_size, path))
-    total = sum(size for _, size, _ in files)
-    for _, size, path in sorted(files):
+    found = [(max(s.st_atime, s.st_mtime), s.st_size, file) for file, s in files(path)]
+    total = sum(size for _, size, _ in found)
+    for _, size, file in sorted(found):
         if total <= limit:
             return
         with contextlib.suppress(OSError):
-            path.unlink()
+            file.unlink()
             total -= size

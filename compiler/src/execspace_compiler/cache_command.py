@@ -1,14 +1,14 @@
 """``execspace cache``: show the folder of compiled kernels, or delete what is in it.
 
-Announced to the command line through the entry-point group ``execspace.commands``. Only folders
-that the cache has marked as its own are touched, whatever EXECSPACE_CACHE_DIR says.
+Announced to the command line through the entry-point group ``execspace.commands``. Only files that
+the cache has named, in folders that it has marked as its own, are touched, whatever
+EXECSPACE_CACHE_DIR says.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import time
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -30,7 +30,6 @@ _ACTIONS = {
     "path": "print the folder",
 }
 _MOST_MISSES = 50  # that are shown
-_UNFINISHED = 3600.0  # seconds after which a file that is being written has been given up
 
 
 @dataclass
@@ -120,16 +119,12 @@ def _kinds(root: Path) -> tuple[list[Kind], list[str]]:
 
 def _look(folder: Path) -> Kind:
     kind = Kind(folder.name, folder)
-    for path in folder.rglob("*"):
-        with contextlib.suppress(OSError):  # deleted meanwhile
-            if path.name == cache.TAG or not (path.is_file() or path.is_symlink()):
-                continue
-            status = path.lstat()
-            used = max(status.st_atime, status.st_mtime)
-            kind.files.append(path)
-            kind.nbytes += status.st_size
-            kind.oldest = used if kind.oldest is None else min(used, kind.oldest)
-            kind.newest = used if kind.newest is None else max(used, kind.newest)
+    for path, status in cache.files(folder):
+        used = max(status.st_atime, status.st_mtime)
+        kind.files.append(path)
+        kind.nbytes += status.st_size
+        kind.oldest = used if kind.oldest is None else min(used, kind.oldest)
+        kind.newest = used if kind.newest is None else max(used, kind.newest)
     return kind
 
 
@@ -183,8 +178,6 @@ def _delete(kind: Kind) -> tuple[int, int, list[str]]:
     for path in kind.files:
         try:
             status = path.lstat()
-            if path.name.endswith(".tmp") and time.time() - status.st_mtime < _UNFINISHED:
-                continue  # a program is writing it
             path.unlink()
         except FileNotFoundError:
             continue
@@ -193,11 +186,8 @@ def _delete(kind: Kind) -> tuple[int, int, list[str]]:
             continue
         deleted += 1
         nbytes += status.st_size
-    # Numba expects the folder in which it stores to stay.
-    for folder in sorted((p for p in kind.folder.rglob("*") if p.is_dir()), reverse=True):
-        if folder.name != "__pycache__" and not folder.is_symlink():
-            with contextlib.suppress(OSError):  # not empty
-                folder.rmdir()
+    with contextlib.suppress(OSError):  # not empty, or not there
+        (kind.folder / cache.HISTORY).rmdir()
     return deleted, nbytes, failures
 
 

@@ -21,10 +21,10 @@ import numpy as np
 
 from execspace import Kernel, LaunchSpec
 from execspace.captures import Scope, code_text
+from execspace.files import clear_place
 
 from . import cache
 
-FOLDER = "history"
 _MOST = 16  # misses of a kernel that are kept
 _LONGEST = 120  # characters of a value that is told
 
@@ -75,10 +75,15 @@ def note_miss(
     known = _read(path)
     parts = _parts(kernel, spec, tools)
     made = Miss(name, key, _reason(key, parts, known), time.time(), parts)
-    kept = [vars(m) for m in (*known, made)[-_MOST:]]
+    try:
+        text = json.dumps([vars(m) for m in (*known, made)[-_MOST:]])
+    except RecursionError:  # damaged
+        text = json.dumps([vars(made)])
     with contextlib.suppress(OSError):  # the note is lost, nothing else
-        path.parent.mkdir(exist_ok=True)
-        cache.write(path, json.dumps(kept))
+        clear_place(path.parent, folder=True)
+        path.parent.mkdir(0o700, exist_ok=True)
+        clear_place(path)
+        cache.write(path, text)
 
 
 def told(folder: Path, key: str, kernel: Kernel, hit: str) -> tuple[str, str]:
@@ -95,7 +100,7 @@ def told(folder: Path, key: str, kernel: Kernel, hit: str) -> tuple[str, str]:
 
 def misses(folder: Path) -> Iterator[Miss]:
     """All that is noted in the folder of a kind of entries."""
-    for path in sorted((folder / FOLDER).glob("*.json")):
+    for path in sorted((folder / cache.HISTORY).glob("*.json")):
         yield from _read(path)
 
 
@@ -105,18 +110,18 @@ def _place(folder: Path, kernel: Kernel) -> tuple[Path, str]:
     name, code = f"{fn.__module__}.{fn.__qualname__}", fn.__code__
     line = str(code.co_firstlineno) if fn.__name__ == "<lambda>" else ""
     digest = cache.digest(name, code.co_filename, line)
-    return folder / FOLDER / f"{digest}.json", f"{name}:{line}" if line else name
+    return folder / cache.HISTORY / f"{digest}.json", f"{name}:{line}" if line else name
 
 
 def _read(path: Path) -> list[Miss]:
     try:
-        found = [Miss(**m) for m in json.loads(path.read_text(encoding="utf-8"))]
+        found = [Miss(**m) for m in json.loads(cache.contents(path))]
         for m in found:
             texts = isinstance(m.key, str) and isinstance(m.reason, str)
             if not (texts and isinstance(m.kernel, str) and isinstance(m.parts, dict)):
                 return []
             time.localtime(m.moment)
-    except (OSError, ValueError, TypeError, OverflowError):
+    except (OSError, ValueError, TypeError, OverflowError, RecursionError):
         return []
     return found
 

@@ -21,7 +21,6 @@ import execspace
 from execspace import config
 from execspace.files import write_whole
 
-FILE = "execspace-code.txt"  # in the folder of the cache: notes, and the digest for each
 _MOST = 16
 
 # Of core they tell, measure and manage; nothing that they do reaches what is compiled.
@@ -33,7 +32,7 @@ File = tuple[str, str, os.stat_result]  # path, its name within the package, wha
 
 
 @cache
-def digest(root: str, package: str = "") -> str:
+def digest(noted: Path, package: str = "") -> str:
     """Digest of the source of core and compiler, and of a backend's package if one is named.
 
     Content counts, not time stamps and places, which copies do not keep. It is read where the
@@ -45,8 +44,8 @@ def digest(root: str, package: str = "") -> str:
 
     Parameters
     ----------
-    root : str
-        The folder of the cache.
+    noted : Path
+        File in the cache for notes, and the digest for each.
     package : str
         Import name of a loaded package, such as "execspace_serial".
     """
@@ -56,7 +55,6 @@ def digest(root: str, package: str = "") -> str:
     if os.name != "posix":  # st_ctime is something else there
         return _content(files)
     notes = _notes(files)
-    noted = Path(root) / FILE
     known = _known(noted)
     if notes in known:
         return known[notes]

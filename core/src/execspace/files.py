@@ -1,11 +1,18 @@
-"""Files that several processes write and read at once."""
+"""Files that several processes write and read at once, and folders that nobody else can write."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import tempfile
 from pathlib import Path
+
+_MOST_LINKS = 40  # as Linux has it
+
+
+class UntrustedFolderError(OSError):
+    """Somebody else rules a folder, or may put another in its place."""
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
@@ -20,3 +27,115 @@ def write_whole(path: Path, content: str | bytes) -> None:
         with contextlib.suppress(OSError):
             os.unlink(name)
         raise
+
+
+def clear_place(path: Path, *, folder: bool = False) -> None:
+    """Move what lies where a file (or a folder) belongs out of the way; delete nothing in it."""
+    with contextlib.suppress(FileNotFoundError):
+        if stat.S_ISDIR(os.lstat(path).st_mode) == folder:
+            return
+        with contextlib.suppress(OSError):
+            path.rmdir()  # an empty folder
+            return
+        os.rename(path, Path(tempfile.mkdtemp(dir=path.parent, prefix="set-aside-"), path.name))
+
+
+def private_folder(path: Path) -> Path:
+    """Make a folder if need be, and return it with all links followed, if nobody else rules it.
+
+    What a program executes comes from such folders only. Nobody else may write to it, and nobody
+    may put another in its place: that holds for the folders above it, too, unless they are sticky
+    as ``/tmp`` is. On systems without POSIX permissions the folder is made, and that is all.
+
+    Raises
+    ------
+    UntrustedFolderError
+        If somebody else rules it; the message says who, and what to do.
+    OSError
+        If it cannot be made.
+    """
+    if not hasattr(os, "geteuid"):
+        path.mkdir(parents=True, exist_ok=True)
+        return path.resolve()
+    here, rest, links = Path("/"), list(path.absolute().parts[:0:-1]), 0
+    while rest:
+        part = rest.pop()
+        if part == "..":  # no part of `here` is a link
+            here = here.parent
+            continue
+        found = here / part
+        status = _made(found)
+        if stat.S_ISLNK(status.st_mode):
+            links += 1
+            if links > _MOST_LINKS:
+                raise OSError(f"{path} has too many levels of symbolic links")
+            _check_owner(found, status, "link")
+            target = Path(os.readlink(found))
+            here = Path("/") if target.is_absolute() else here
+            rest += [p for p in reversed(target.parts) if p != "/"]
+            continue
+        if not stat.S_ISDIR(status.st_mode):
+            raise NotADirectoryError(f"{found} is no folder")
+        if rest:
+            _check_owner(found, status, "folder")
+            _check_above(found, status)
+        here = found
+    status = os.lstat(here)
+    if status.st_uid != os.geteuid():
+        raise UntrustedFolderError(f"{here} belongs to user {_user(status.st_uid)}")
+    if status.st_mode & 0o022:
+        raise UntrustedFolderError(
+            f"others may write to {here}, mode {stat.S_IMODE(status.st_mode):o}; if you trust what "
+            f"is in it: chmod go-w {here}"
+        )
+    return here
+
+
+def _made(path: Path) -> os.stat_result:
+    """What is there, or else a folder that is made."""
+    try:
+        return os.lstat(path)
+    except FileNotFoundError:
+        with contextlib.suppress(FileExistsError):  # another process was faster
+            os.mkdir(path, 0o700)
+        return os.lstat(path)
+
+
+def _check_owner(path: Path, status: os.stat_result, what: str) -> None:
+    """Raise UntrustedFolderError where somebody else can put another thing in its place."""
+    # Who owns / rules the machine. In a user namespace that need not be user 0.
+    if status.st_uid not in (0, os.geteuid(), os.stat("/").st_uid):
+        raise UntrustedFolderError(f"the {what} {path} belongs to user {_user(status.st_uid)}")
+
+
+def _check_above(path: Path, status: os.stat_result) -> None:
+    mode = status.st_mode
+    if mode & stat.S_ISVTX or not mode & 0o022:
+        return
+    if not mode & 0o002 and _is_own_group(status.st_gid):
+        return
+    raise UntrustedFolderError(
+        f"others may write to {path}, mode {stat.S_IMODE(mode):o}, which is above it"
+    )
+
+
+def _is_own_group(number: int) -> bool:
+    """Whether the user is alone in a group; where each has one, folders are often open to it."""
+    import grp  # which no other system has
+    import pwd
+
+    try:
+        group, user = grp.getgrgid(number), pwd.getpwuid(os.geteuid())
+    except KeyError:
+        return False
+    alone = group.gr_name == user.pw_name and set(group.gr_mem) <= {user.pw_name}
+    return alone and user.pw_uid != 0
+
+
+def _user(number: int) -> str:
+    import pwd
+
+    try:
+        return f"{number} ({pwd.getpwuid(number).pw_name})"
+    except KeyError:
+        return str(number)

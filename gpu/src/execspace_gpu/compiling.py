@@ -100,18 +100,16 @@ def binary(
     package = type(compiler).__module__.partition(".")[0]
     key = disk.key(text.source, *options, compiler.version(), package=package)
     path = place / f"{key}.bin"
-    if not again:
-        try:
-            return Binary(path.read_bytes(), True, key)
-        except OSError:
-            pass
+    kept = None if again else disk.read(path)
+    if kept is not None:
+        return Binary(kept, True, key)
     try:
         code = compiler.compile(text.source, options)
     except CompileError as error:
         log = str(error)
         who = f"{compiler.title} {compiler.version()} with {' '.join(options)}"
         raise BackendCompileError(text.complaint(compiler.faults(log), log, who)) from error
-    disk.write(path, code)
+    disk.keep(path, code)
     tools = {
         compiler.title: compiler.version(),
         "options": " ".join(options),

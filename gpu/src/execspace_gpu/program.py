@@ -47,7 +47,7 @@ class Program:
         except driver.CUDADriverError:
             if not found.from_disk:
                 raise
-            found = binary(text, compiler, arch, folder, again=True)  # a damaged file
+            found = binary(text, compiler, arch, folder, again=True)  # the driver takes it no more
             module = cupy.cuda.function.Module()
             module.load(found.code)
         names = text.entry.kernels

@@ -23,6 +23,7 @@ import platformdirs
 
 import execspace as es
 from execspace import ToolError, View, config, plugins
+from execspace.files import clear_place
 from execspace.probing import processor
 
 from .output import write_whole
@@ -113,6 +114,7 @@ def peaks_of(
         found = _measured_apart(space)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            clear_place(path)
             write_whole(str(path), json.dumps({"format": _FORMAT, **asdict(found)}, indent=1))
         except OSError as error:
             warnings.warn(
@@ -155,7 +157,7 @@ def _kept(path: Path) -> Peaks | None:
         rates = [peaks.bandwidth, *peaks.flops.values()]
         usable = peaks.flops and all(r > 0 for r in rates) and peaks.busy <= BUSY
         return peaks if usable else None
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
 
 

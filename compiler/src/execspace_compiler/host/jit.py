@@ -1,14 +1,14 @@
 """Compile a lowered kernel with Numba and make the plan that launches it.
 
 Body, helpers, chunk and launcher go into one generated file named by a hash of all that they
-depend on. Numba's own cache beside it holds the machine code, so a later process imports the
-file and loads the code without compiling.
+depend on. An entry beside it holds the machine code, so a later process runs the file and loads the
+code without compiling.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import platform
+import re
 import sys
 import threading
 import time
@@ -85,7 +85,7 @@ class HostPlan(TellsOfKernel):
     @property
     def source(self) -> str:
         """The generated text."""
-        return self.path.read_text(encoding="utf-8")
+        return str(sys.modules[self.path.stem].SOURCE)
 
     @property
     def vectorisation(self) -> tuple[str, ...]:
@@ -195,16 +195,17 @@ def compile_plan(
             pool = None if team is None else team.pool
             text = launch_module(lowered, order, launcher, disjoint, pool)
             name = f"execspace_{key(text)}"
-            if not (folder / f"{name}.py").exists():  # Numba's cache goes by its time stamp
-                cache.write(folder / f"{name}.py", text)
+            path = folder / f"{name}.py"
+            if cache.read(path) is None:
+                cache.keep(path, text)
             if record is not None:
-                cache.write(record, f"{name} {disjoint}")
+                cache.keep(record, f"{name} {disjoint}")
             cache.limit_size(folder)
         else:
-            name, disjoint = found
-        path = folder / f"{name}.py"
+            name, disjoint, text = found
+            path = folder / f"{name}.py"
         loaded = name in sys.modules
-        module = _module(name, path, kernel)
+        module = _module(name, path, text, kernel)
     launch = module.launch
     entry = next(iter(launch.overloads.values())).entry_point
     from_disk = bool(launch.stats.cache_hits)
@@ -268,16 +269,17 @@ def _with_scratch(call: Callable[..., Any], sizes: Sizes) -> Callable[..., Any]:
     return launch
 
 
-def _recalled(record: Path | None) -> tuple[str, bool] | None:
-    """What an earlier process noted of a launch: its generated module, and whether Views must
-    be disjoint. None if there is no note, or the module is gone."""
-    if record is None:
+_RECORD = re.compile(r"(execspace_[0-9a-f]{40}) (True|False)")
+
+
+def _recalled(record: Path | None) -> tuple[str, bool, str] | None:
+    """What an earlier process noted of a launch: its generated module, whether Views must be
+    disjoint, and the module's text. None if there is no note, or the module is gone."""
+    noted = None if record is None else _RECORD.fullmatch(cache.read_text(record) or "")
+    if record is None or noted is None:
         return None
-    try:
-        name, disjoint = record.read_text(encoding="utf-8").split()
-    except (OSError, ValueError):
-        return None
-    return (name, disjoint == "True") if (record.parent / f"{name}.py").exists() else None
+    text = cache.read_text(record.with_name(f"{noted[1]}.py"))
+    return None if text is None else (noted[1], noted[2] == "True", text)
 
 
 def _refuse_float16(lowered: Lowered, space: ExecutionSpace) -> None:
@@ -291,16 +293,15 @@ def _refuse_float16(lowered: Lowered, space: ExecutionSpace) -> None:
                 raise KernelTypeError(f"in kernel '{lowered.kernel.name}'\n\n{found}")
 
 
-def _module(name: str, path: Path, kernel: Kernel) -> ModuleType:
+def _module(name: str, path: Path, text: str, kernel: Kernel) -> ModuleType:
     known = sys.modules.get(name)
     if known is not None:
         return known
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
+    module = ModuleType(name)
+    module.__dict__.update(__file__=str(path), SOURCE=text)
     try:
-        sys.modules[name] = module  # Numba's cache imports functions by the name of their module
-        spec.loader.exec_module(module)
+        sys.modules[name] = module  # Numba finds functions again by the name of their module
+        exec(compile(text, path, "exec", dont_inherit=True), module.__dict__)
     except BaseException as error:  # Ctrl-C, too: half a module would be taken for a whole one
         sys.modules.pop(name, None)
         if not isinstance(error, Exception) or isinstance(error, MemoryError):

@@ -165,7 +165,7 @@ def _launch_text(
     parallel = ", parallel=True" if launcher.name == "prange" else ""
     out = [
         *(_passes(printer, pointers, inputs) if scan else []),
-        f"@numba.njit([({signature},)], cache=True, {printer.options()}{parallel})",
+        f"@_r.stored([({signature},)], {printer.options()}{parallel})",
         f"def launch(_parts, {', '.join(taken)}):",
         *(_overlap_check(pairs_to_check(lowered)) if module.disjoint else []),
         f"    _total = {printer.expr(units_count(policy, order))}",

@@ -1,6 +1,6 @@
 """Everything that generated Numba text calls; it imports this module as `_r`.
 
-All of it is inlined into kernels.
+All of it is inlined into kernels, but for `stored`, which compiles the module's `launch`.
 """
 
 # ruff: noqa: F401
@@ -80,6 +80,7 @@ from .memory import (
     workspace,
 )
 from .messages import fail, printf
+from .storing import stored
 from .teams import (
     call_for,
     call_reduce,

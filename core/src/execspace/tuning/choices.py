@@ -53,6 +53,7 @@ class Choice:
 
 
 DEFAULT = Choice()
+_LARGEST = 1 << 40  # of a number in a choice; sums and products with it fit 64 bits
 
 
 def choice_of(record: dict[str, Any]) -> Choice:
@@ -63,7 +64,9 @@ def choice_of(record: dict[str, Any]) -> Choice:
     found = Choice(**given)
     sizes = (*found.tile, *found.per_thread, found.launch_bounds, found.team_size,
              found.vector_length, found.chunk_size)  # fmt: skip
-    if not all(type(n) is int and n >= 0 for n in sizes) or 0 in (*found.tile, *found.per_thread):
+    possible = all(type(n) is int and 0 <= n <= _LARGEST for n in sizes)
+    tiles = (*found.tile, *found.per_thread)
+    if not possible or 0 in tiles or prod(found.per_thread) > MOST_PER_THREAD:
         raise ValueError(f"{record!r} is no choice")
     return found
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import config
-from ..files import write_whole
+from ..files import clear_place, write_whole
 
 try:
     import fcntl
@@ -100,6 +100,7 @@ def _change(path: Path, device: str, key: str, record: Record) -> None:
         "device": device,
         "records": {k: _as_json(r) for k, r in sorted(found.items())},
     }
+    clear_place(path)
     write_whole(path, json.dumps(document, indent=1))
     _read[str(path)] = found
 
@@ -109,8 +110,9 @@ def everything() -> dict[str, dict[str, Record]]:
     found = {}
     for path in _files():
         document = _document(path)
-        if document is not None:
-            found[str(document["device"])] = _load(path, str(document["device"]))
+        device = "" if document is None else str(document["device"])
+        if document is not None and path == _path(device):  # not a copy by another name
+            found[device] = _load(path, device)
     return found
 
 
@@ -122,6 +124,7 @@ def _files() -> list[Path]:
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """Keep other processes from changing files of the folder, where the system has such locks."""
+    clear_place(folder / ".lock")
     with open(folder / ".lock", "ab") as file:
         if fcntl is not None:
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -134,6 +137,7 @@ def clear(device: str | None = None, kernel: str | None = None) -> int:
         if device is None and kernel is None:  # also what cannot be read
             count = sum(map(len, everything().values()))
             for path in _files():
+                clear_place(path)
                 path.unlink(missing_ok=True)
             forget()
             return count
@@ -184,7 +188,7 @@ def _document(path: Path) -> dict[str, Any] | None:
         same = (document["format"], document["version"]) == (_FORMAT, _version())
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         warnings.warn(
             f"Tuned choices in {path} cannot be read and are not used ({type(error).__name__}: "
             f"{error}). Remove them: execspace tune clear.",
@@ -202,6 +206,8 @@ def _load(path: Path, device: str) -> dict[str, Record]:
     for key, entry in document["records"].items():
         with contextlib.suppress(TypeError, ValueError, KeyError):  # of a file edited by hand
             record = Record(**(entry | {"choice": choice_of(entry["choice"])}))
-            if all(0 < s < float("inf") for s in (record.seconds, record.default_seconds)):
+            texts = (record.kernel, record.shapes, record.types, record.date)
+            times = (record.seconds, record.default_seconds)
+            if all(isinstance(t, str) for t in texts) and all(0 < s < float("inf") for s in times):
                 found[key] = record
     return found

@@ -1,7 +1,8 @@
 """The C compiler of the system: which one, what it can do, and shared libraries made by it.
 
 Libraries are kept in execspace's cache on disk. Their names depend on the text, the options and
-all that the compiler predefines, which says its version and the processor's instructions.
+all that the compiler predefines, which says its version and the processor's instructions. Only what
+carries the seal of the cache is loaded.
 """
 
 from __future__ import annotations
@@ -131,9 +132,10 @@ class Toolchain:
         options = (*BASE, *options)
         key = cache.key(source, *self.command, *options, self.macros, package=__package__)
         path = folder / f"{key}.so"
-        with contextlib.suppress(OSError):  # not there, or damaged
-            return Library(ctypes.CDLL(str(path)), path, True)
-        self._compile(source, options, path)
+        if cache.read(path) is not None:  # it is there, and what was written
+            with contextlib.suppress(OSError):  # of another C library, or not to be executed there
+                return Library(ctypes.CDLL(str(path)), path, True)
+        loaded = self._compiled(source, options, path)
         tools = {
             "compiler": self.name,
             "options": " ".join(options),
@@ -141,22 +143,27 @@ class Toolchain:
         }
         note_miss(folder, path.stem, lowered.kernel, lowered.spec, tools)
         cache.limit_size(folder)
-        return Library(ctypes.CDLL(str(path)), path, False)
+        return Library(loaded, path, False)
 
-    def _compile(self, source: str, options: tuple[str, ...], path: Path) -> None:
-        """Compile to a file that others see as a whole or not at all."""
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
-        os.close(handle)
+    def _compiled(self, source: str, options: tuple[str, ...], path: Path) -> ctypes.CDLL:
+        """Compile, keep what came of it in the cache, and load it, whether it could be kept or not.
+
+        The compiler writes to a folder of this process. It is deleted; what was loaded stays.
+        """
         try:
-            output = ["-shared", "-fPIC", "-x", "c", "-", "-o", name, "-lm"]
-            done = _run([*self.command, *options, *output], source)
-            if done.returncode:
-                raise CompileError(done.stderr)
-            os.replace(name, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(name)
-            raise
+            with tempfile.TemporaryDirectory(prefix="execspace-") as place:
+                made = Path(place, path.name)
+                output = ["-shared", "-fPIC", "-x", "c", "-", "-o", str(made), "-lm"]
+                done = _run([*self.command, *options, *output], source)
+                if done.returncode:
+                    raise CompileError(done.stderr)
+                cache.keep(path, made.read_bytes())
+                return ctypes.CDLL(str(made))
+        except OSError as error:
+            raise CompileError(
+                f"error: the compiler cannot be run, or what it makes cannot be written or loaded "
+                f"({error}); set TMPDIR to a folder with room where programs may be executed"
+            ) from error
 
 
 def _run(command: list[str], text: str) -> Any:

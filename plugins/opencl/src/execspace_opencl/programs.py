@@ -65,13 +65,15 @@ def build_program(
     names = (device.name, device.version, device.driver_version, device.platform.version)
     key = cache.key(source, *options, *names, package="execspace_opencl")
     path = folder / f"{key}.bin"
-    try:
-        binary = path.read_bytes()
-        built = _build(cl.Program(context, [device], [binary]), options)
-        return Built(built, folder, key, True)
-    except (OSError, cl.Error):  # not there, or a driver that takes it no more
-        built = _build(cl.Program(context, source), options)
-    cache.write(path, built.get_info(cl.program_info.BINARIES)[0])
+    binary = cache.read(path)
+    if binary is not None:
+        try:
+            built = _build(cl.Program(context, [device], [binary]), options)
+            return Built(built, folder, key, True)
+        except cl.Error:  # the driver takes it no more
+            cache.discard(path)
+    built = _build(cl.Program(context, source), options)
+    cache.keep(path, built.get_info(cl.program_info.BINARIES)[0])
     if of is not None:
         tools = {
             "device": names[0],

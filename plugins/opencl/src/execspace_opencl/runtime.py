@@ -15,7 +15,7 @@ import tempfile
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
-from execspace import config
+from .pocl_cache import name_cache
 
 _VENDORS = Path("/etc/OpenCL/vendors")
 _CHOSEN = ("OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH")
@@ -29,7 +29,7 @@ def prepare_runtime() -> None:
     """
     if "pyopencl" in sys.modules:
         return
-    _name_cache()
+    name_cache()
     driver = intel_driver()
     if driver is None or any(name in os.environ for name in _CHOSEN):
         return
@@ -48,17 +48,6 @@ def prepare_runtime() -> None:
                 cl.get_platforms()
         finally:  # programs that this one starts find no such folder
             del os.environ["OCL_ICD_VENDORS"]
-
-
-def _name_cache() -> None:
-    """Tell PoCL, which has a cache of its own, of a folder that the user chose for execspace."""
-    chosen = config.get("CACHE_DIR")
-    if chosen is None or "POCL_CACHE_DIR" in os.environ:
-        return
-    path = Path(chosen).expanduser().resolve() / "pocl"
-    with contextlib.suppress(OSError):  # execspace's own cache warns of that
-        path.mkdir(parents=True, exist_ok=True)
-        os.environ["POCL_CACHE_DIR"] = str(path)
 
 
 def intel_driver() -> Path | None:
