@@ -64,7 +64,16 @@ def key(*parts: str, package: str = "") -> str:
 
 def code(package: str = "") -> str:
     """The digest of the code of execspace, and of a backend's package if one is named."""
-    return own_code.digest(folder("code") / f"{digest('code')}.txt", package)
+    return own_code.digest(_notes_of_code(), package)
+
+
+def _notes_of_code() -> Path:
+    """Where the digests of code are noted; `folder` warns if nothing can be kept at all."""
+    name = f"{digest('code')}.txt"
+    try:
+        return _own(location() / "code") / name
+    except OSError:
+        return _NOWHERE / name
 
 
 def made_by() -> str:
