@@ -472,3 +472,57 @@ def test_tables_on_a_terminal_are_richs(monkeypatch):
 )
 def test_times(value, text):
     assert console.seconds(value) == text
+
+
+# -- output that nobody reads ---------------------------------------------------------------------
+
+
+def in_a_shell(line, **settings):
+    command = f"{sys.executable} -m execspace"
+    return subprocess.run(
+        ["bash", "-c", line.replace("execspace", command, 1)], env={**os.environ, **settings},
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("command", ["--help", "run --help", "run --list", "cache show"])
+def test_a_reader_that_has_seen_enough_ends_a_command_without_a_traceback(command):
+    found = in_a_shell(f"execspace {command} | true; echo ${{PIPESTATUS[0]}}")
+    assert found.stderr == ""
+    assert found.stdout in ("0\n", "1\n")
+
+
+@pytest.mark.parametrize("command", ["--help", "--version", "run --list", "cache show"])
+def test_a_command_whose_output_is_closed_prints_nothing(command):
+    found = in_a_shell(f"execspace {command} >&-")
+    assert (found.returncode, found.stdout, found.stderr) == (0, "", "")
+
+
+def test_a_command_whose_errors_are_closed_still_fails():
+    assert in_a_shell("execspace nonsense 2>&-").returncode == 2
+    assert in_a_shell("execspace nonsense >&- 2>&-").returncode == 2
+    unread = in_a_shell("execspace nonsense 2>&1 >/dev/null | true; exit ${PIPESTATUS[0]}")
+    assert unread.returncode == 2
+
+
+def test_the_doctor_works_without_any_standard_stream():
+    """The processes in which it tries spaces get their pipes all the same."""
+    found = in_a_shell("execspace doctor oracle <&- >&- 2>&-")
+    assert found.returncode == 0
+    found = in_a_shell("execspace doctor oracle <&- 2>&-")
+    assert "parallel_scan: right" in found.stdout
+
+
+def test_kernels_print_nowhere_where_the_output_is_closed(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import execspace as es\n"
+        "def k(i): es.printf('%d', i)\n"
+        "for space in ('oracle', 'serial'):\n"
+        "    es.parallel_for(es.RangePolicy(2, space=space), k)\n"
+        "k(1)\n"
+    )
+    found = in_a_shell(f"execspace run {script} >&-")
+    assert found.returncode == 0, found.stderr
+    assert "k" in found.stderr  # the report of the tool
+    assert in_a_shell(f"execspace run {script} >&- 2>&-").returncode == 0

@@ -216,3 +216,17 @@ def test_its_own_help(capsys):
     text = capsys.readouterr().out
     assert text.startswith("usage: execspace run [--tool NAME[:OPTION=VALUE]...]...")
     assert "--list" in text
+
+
+@pytest.mark.parametrize("kind", ["folder", "archive"])
+def test_a_folder_or_an_archive_without_a_main_module(folder, kind):
+    """As Python says it: one line, and no report of a program that never ran."""
+    folder.write("empty/other.py", "")
+    name = "empty"
+    if kind == "archive":
+        name = "empty.zip"
+        with zipfile.ZipFile(folder.path / name, "w") as archive:
+            archive.writestr("other.py", "")
+    found = folder.run(name)
+    assert found.returncode == 2
+    assert found.stderr == f"execspace: can't find '__main__' module in '{name}'.\n"

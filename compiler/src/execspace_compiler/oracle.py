@@ -123,7 +123,9 @@ def bounded(index: Any, extent: Any) -> Any:
 
 def printf(text: str, values: tuple[Any, ...]) -> None:
     """Write to standard output; Python's % formats numbers as C does."""
-    sys.stdout.write(text % tuple(v.item() for v in values))
+    shown = text % tuple(v.item() for v in values)
+    if sys.stdout is not None:
+        sys.stdout.write(shown)
 
 
 # -- operations that NumPy spells differently; generated text calls them ----------------------

@@ -113,7 +113,7 @@ class DualView(ReadOnly):
         return self.h_view is self.d_view
 
     def _side(self, side: str) -> str:
-        if side not in ("host", "device"):
+        if not isinstance(side, str) or side not in ("host", "device"):
             raise ViewError(
                 f"DualView '{self.label}': side {side!r} does not exist; expected 'host' or "
                 f"'device'."

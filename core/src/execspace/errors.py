@@ -96,3 +96,9 @@ class KernelAssertionError(ExecspaceError, AssertionError):
 
 class BackendCompileError(KernelError, RuntimeError):
     """The backend's own compiler refused generated code: a defect, please report it."""
+
+
+def shown(number: int) -> str:
+    """An integer for a message; one of many digits by its size."""
+    bits = number.bit_length()
+    return str(number) if bits <= 128 else f"an integer of {bits} bits"

@@ -175,7 +175,7 @@ def planned(
 
     `with_tuned`: with what is tuned for it.
     """
-    if pattern not in _LEADING:
+    if not isinstance(pattern, str) or pattern not in _LEADING:
         raise LaunchError(f"pattern={pattern!r}; expected 'for', 'reduce' or 'scan'.")
     if pattern == "for" and reducer is not None:
         pattern = "reduce"

@@ -12,7 +12,7 @@ from .algorithms import argument, check_apart, choose_space, result
 from .atomics import atomic_add
 from .builtin_reducers import Max, Min
 from .copying import deep_copy
-from .errors import DTypeError, ViewError
+from .errors import DTypeError, ViewError, shown
 from .language import function
 from .parallel import parallel_for
 from .parallel_reduce import parallel_reduce
@@ -228,7 +228,12 @@ def _equal_bins(
     kind = np.result_type(low, high, dtype)
     kind = np.result_type(kind, float) if kind.kind in "iu" else kind
     with np.errstate(over="ignore", invalid="ignore"):
-        edges = np.linspace(low, high, n + 1, dtype=kind)
+        try:
+            edges = np.linspace(low, high, n + 1, dtype=kind)
+        except (ValueError, IndexError, OverflowError):  # what NumPy raises differs with the number
+            raise ViewError(
+                f"histogram: {shown(n)} bins are more than there is memory for; ask for fewer."
+            ) from None
         sound = np.all(edges[:-1] < edges[1:]) and np.isfinite(edges[-1] - edges[0])
     if not sound:
         raise ViewError(
@@ -259,12 +264,17 @@ def _outer(data: View, dtype: np.dtype[Any], range: Any, space: ExecutionSpace) 
         if not in_order:
             raise ViewError(f"histogram: range={range!r}; expected the lower end first.")
         whose = "range="
-    if not (np.isfinite(low) and np.isfinite(high)):
+    try:
+        finite = np.isfinite(float(low)) and np.isfinite(float(high))
+    except (TypeError, ValueError, OverflowError):
+        finite = False
+    if not finite:
         raise ViewError(
             f"histogram: {whose} reaches from {low} to {high}; expected finite ends. Give "
             f"range=(lower, upper)."
         )
-    return low, high
+    wide = (isinstance(end, int) and not -(2**63) <= end < 2**63 for end in (low, high))
+    return (float(low), float(high)) if any(wide) else (low, high)
 
 
 def _bound(value: Any, dtype: np.dtype[Any], kind: np.dtype[Any]) -> Any:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .dtypes import as_dtype
-from .errors import LaunchError
+from .errors import LaunchError, ViewError, ViewTypeError
 from .pickling import SourceText
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -98,7 +98,10 @@ class static:
     __slots__ = ("extent",)
 
     def __init__(self, extent: int) -> None:
-        self.extent = operator.index(extent)
+        try:
+            self.extent = operator.index(extent)
+        except TypeError:
+            raise ViewTypeError(f"es.static({extent!r}): expected an integer extent.") from None
 
     def __index__(self) -> int:
         return self.extent
@@ -120,7 +123,14 @@ def local(shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> An
     -----
     It lives in registers or on the stack, so keep it small. It cannot be returned.
     """
-    return np.zeros(shape, as_dtype(dtype))
+    kind = as_dtype(dtype)
+    try:
+        return np.zeros(shape, kind)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ViewError(
+            f"es.local({shape!r}): expected a small number of elements, or a tuple of extents "
+            f"({error})."
+        ) from None
 
 
 def printf(format: str, *args: Any) -> None:
@@ -137,4 +147,6 @@ def printf(format: str, *args: Any) -> None:
     -----
     Compiled spaces write to the C library's standard output, from all threads, in any order.
     """
-    sys.stdout.write(format % args)
+    text = format % args
+    if sys.stdout is not None:  # where it is closed, print() prints nowhere, too
+        sys.stdout.write(text)

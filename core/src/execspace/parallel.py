@@ -22,10 +22,10 @@ from . import config, profiling, selection
 from .argtypes import SCALAR_TYPES, ArgType, plain_number
 from .arrays import advice, has_protocol
 from .captures import Scope, defaults, is_array, parameters, scope_of, without_views
-from .errors import DTypeError, LaunchError, PolicyError, SpaceAccessError
+from .errors import DTypeError, LaunchError, PolicyError, SpaceAccessError, shown
 from .interop import view_of
 from .kernel import Kernel, kernel_of
-from .policy import MDRangePolicy, Policy, RangePolicy
+from .policy import LEAST, MOST, MDRangePolicy, Policy, RangePolicy
 from .profiling.launches import run_kernel
 from .reducer import Reducer, reducer_captures
 from .space import ExecutionSpace, LaunchSpec, policy_spec
@@ -121,7 +121,7 @@ def parallel_for(
         else:
             launch_as(plan, label)(bounds, args)
     except OverflowError as error:
-        explain_overflow(target, args, error)
+        explain_overflow(target, args, bounds, error)
 
 
 def launch_as(plan: Any, label: str) -> Callable[..., Any]:
@@ -143,13 +143,21 @@ def fence(label: str = "") -> None:
         space.fence(label)
 
 
-def explain_overflow(kernel: Kernel, args: tuple[Any, ...], error: OverflowError) -> NoReturn:
-    """Say which argument does not fit, if that is what the error is about."""
+def explain_overflow(
+    kernel: Kernel, args: tuple[Any, ...], bounds: tuple[int, ...], error: OverflowError
+) -> NoReturn:
+    """Say which number does not fit, if that is what the error is about."""
+    for number in bounds:  # an integer for a policy, at which nobody looked yet
+        if not LEAST <= number <= MOST:
+            raise PolicyError(
+                f"Kernel '{kernel.name}': a range of {shown(number)} indices, and kernels count "
+                f"in 64 bits, up to {MOST}; launch it in parts."
+            ) from None
     for position, a in enumerate(args):
         if type(a) is int and not -(2**63) <= a < 2**63:
             raise LaunchError(
-                f"Kernel '{kernel.name}': argument {position} is {a}, which does not fit into a "
-                f"signed 64-bit integer; pass es.uint64(...) or a float."
+                f"Kernel '{kernel.name}': argument {position} is {shown(a)}, which does not fit "
+                f"into a signed 64-bit integer; pass es.uint64(...) or a float."
             ) from None
     raise error
 

@@ -206,7 +206,7 @@ def _launch(
             return run_kernel(_EVENTS[pattern], target.name, label, policy, plan, bounds, args)
         return (plan.launch if label is None else launch_as(plan, label))(bounds, args)
     except OverflowError as error:
-        explain_overflow(target, args, error)
+        explain_overflow(target, args, bounds, error)
 
 
 def check_shapes(

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, Self
 
-from .errors import PolicyError
+from .errors import PolicyError, shown
 from .readonly import ReadOnly
 from .selection import resolve
 from .space import PolicySpec, policy_spec
@@ -36,12 +36,6 @@ def _integer(value: Any, what: str) -> int:
             f"{what} is {shown(number)}; expected an integer of 64 bits, at most {MOST}."
         )
     return number
-
-
-def shown(number: int) -> str:
-    """An integer for a message; one of many digits by its size."""
-    bits = number.bit_length()
-    return str(number) if bits <= 128 else f"an integer of {bits} bits"
 
 
 def checked_count(who: str, extents: Iterable[int]) -> None:
@@ -257,7 +251,7 @@ class MDRangePolicy(ReadOnly, _MDRangeParts):
         counts = [b - a for a, b in zip(first, last, strict=True)]
         if prod(counts) > MOST:
             checked_count("MDRangePolicy", counts)
-        if iterate not in ITERATE:
+        if not isinstance(iterate, str) or iterate not in ITERATE:
             raise PolicyError(f"MDRangePolicy: iterate={iterate!r}; expected one of {ITERATE}.")
         extents: tuple[int, ...] | None = None
         if isinstance(tile, str):
@@ -270,6 +264,8 @@ class MDRangePolicy(ReadOnly, _MDRangeParts):
                 raise PolicyError(
                     f"MDRangePolicy: tile {extents}; expected {rank} extents of at least 1."
                 )
+        if extents is not None:
+            _check_tile(extents, first, last)
         calls = _per_thread(per_thread, rank)
         most = _launch_bounds(launch_bounds, "MDRangePolicy")
         if most and extents is not None and prod(extents) > most:
@@ -308,6 +304,16 @@ class MDRangePolicy(ReadOnly, _MDRangeParts):
         bounds = "" if self.launch_bounds is None else f", launch_bounds={self.launch_bounds}"
         options = f"{tile}{order}{calls}{bounds}{_where(self.space)}"
         return f"MDRangePolicy({self.lower}, {self.upper}{options})"
+
+
+def _check_tile(tile: tuple[int, ...], lower: tuple[int, ...], upper: tuple[int, ...]) -> None:
+    """Raise PolicyError for a tile whose elements, or last index, 64 bits cannot hold."""
+    furthest = zip(tile, lower, upper, strict=True)
+    if prod(tile) > MOST or any(max(-a, b) + t > MOST for t, a, b in furthest):
+        raise PolicyError(
+            f"MDRangePolicy: tile {tile} reaches beyond {MOST}, and kernels count in 64 bits; give "
+            f"a smaller tile."
+        )
 
 
 def _per_thread(value: Any, rank: int) -> tuple[int, ...]:

@@ -97,7 +97,7 @@ class ScatterView(ReadOnly):
                 f"ScatterView: expected a View, got {type(view).__name__!r}; wrap an array with "
                 f"es.view_of."
             )
-        if op not in _OPS:
+        if not isinstance(op, str) or op not in _OPS:
             raise ViewError(
                 f"ScatterView of '{view.label}': op {op!r} does not exist; expected 'sum', 'prod', "
                 f"'min' or 'max'."
@@ -113,8 +113,9 @@ class ScatterView(ReadOnly):
         several = self._space.concurrency > 1
         if strategy is None:
             strategy = "atomic" if several else "plain"
-        if strategy not in _STRATEGIES or (several and strategy == "plain"):
-            what = "does not exist" if strategy not in _STRATEGIES else "loses contributions"
+        known = isinstance(strategy, str) and strategy in _STRATEGIES
+        if not known or (several and strategy == "plain"):
+            what = "does not exist" if not known else "loses contributions"
             usable = [s for s in _STRATEGIES if not (several and s == "plain")]
             raise ViewError(
                 f"ScatterView of '{view.label}': strategy {strategy!r} {what} on space "

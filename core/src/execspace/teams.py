@@ -122,6 +122,7 @@ class TeamPolicy(ReadOnly):
                 f"launch_bounds={most} allows {most}; give a smaller team_size or vector_length."
             )
         checked_count("TeamPolicy", (teams, threads or 1, lanes or 1))
+        checked_count("TeamPolicy with its last chunk", (teams + chunk,))
         where = None if space is None else resolve(space)
         assign(self, "league_size", teams)
         assign(self, "team_size", threads or "auto")
@@ -213,7 +214,7 @@ class TeamPolicy(ReadOnly):
         PolicyError
             If the space has no teams, or there is no such level.
         """
-        if level not in (0, 1):
+        if not isinstance(level, int) or level not in (0, 1):
             raise PolicyError(f"scratch_size_max: level={level!r}; expected 0 or 1.")
         return self._limits().scratch[level]
 

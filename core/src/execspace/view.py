@@ -21,7 +21,7 @@ from . import layout as _layout
 from .argtypes import ViewType
 from .arrays import check_plain
 from .dtypes import as_dtype, name_of
-from .errors import SpaceAccessError, ViewError, ViewIndexError
+from .errors import SpaceAccessError, ViewError, ViewIndexError, ViewTypeError, shown
 from .language import static
 from .memory import Allocation, MemorySpace, array_over, track
 from .readonly import ReadOnly, assign
@@ -177,7 +177,10 @@ class View(ReadOnly, _Parts):
         chosen = preferred if layout is None else layout
         strides, name, span = _layout.arrange(extents, kind.itemsize, chosen, padding, label)
         if max(span * kind.itemsize, 0, *extents, *strides) >= 2**62:
-            raise ViewError(f"View '{label}': shape {extents} exceeds the address space.")
+            raise ViewError(
+                f"View '{label}': shape ({', '.join(map(shown, extents))}) exceeds the address "
+                f"space."
+            )
         allocation = memory_space.allocate(span * kind.itemsize, label, initialize)
         track(allocation)
         self._become(
@@ -259,15 +262,38 @@ class View(ReadOnly, _Parts):
 
     def static_extent(self, d: int) -> int:
         """Extent of dimension `d` if it is part of the type, else 0."""
+        d = self._dimension(d)
         return (self.type.static[d] or 0) if d < len(self.type.static) else 0
 
     def extent(self, d: int) -> int:
         """Extent of dimension `d`; 1 for `d` beyond the rank, as in Kokkos."""
+        d = self._dimension(d)
         return self.shape[d] if d < len(self.shape) else 1
 
     def stride(self, d: int) -> int:
         """Distance in elements between neighbours in dimension `d`."""
+        d = self._dimension(d)
+        if d >= len(self.strides):
+            raise ViewIndexError(
+                f"View '{self.label}' has rank {self.rank}, and no dimension {shown(d)} with a "
+                f"stride."
+            )
         return self.strides[d]
+
+    def _dimension(self, d: Any) -> int:
+        """A dimension by its number; a negative one counts from the end."""
+        try:
+            number = operator.index(d)
+        except TypeError:
+            raise ViewTypeError(
+                f"View '{self.label}': {d!r} is no dimension; expected an integer."
+            ) from None
+        rank = len(self.shape)
+        if number < -rank:
+            raise ViewIndexError(
+                f"View '{self.label}' has rank {rank}, and no dimension {shown(number)}."
+            )
+        return number + rank if number < 0 else number
 
     def __repr__(self) -> str:
         return (
@@ -286,7 +312,7 @@ class View(ReadOnly, _Parts):
         return hash((self.data_ptr, self.shape, self.strides))
 
     def __reduce__(self) -> Any:
-        raise TypeError(
+        raise ViewTypeError(
             f"View '{self.label}' cannot be pickled or deep-copied: it shares memory. Pickle a "
             f"NumPy array with its values: np.asarray(A), or of memory that the host cannot read "
             f"es.deep_copy(array, A). Where it arrives, es.deep_copy it into a View made there."
@@ -297,7 +323,7 @@ class View(ReadOnly, _Parts):
 
     def __len__(self) -> int:
         if not self.shape:
-            raise TypeError(f"View '{self.label}' has rank 0 and so no length.")
+            raise ViewTypeError(f"View '{self.label}' has rank 0 and so no length.")
         return self.shape[0]
 
     # -- the same memory with other properties --------------------------------------------
@@ -327,10 +353,10 @@ class View(ReadOnly, _Parts):
         -----
         Kokkos: https://kokkos.org/kokkos-core-wiki/API/core/view/memoryTraits.html
         """
-        unknown = set(traits) - set(TRAITS)
+        unknown = [t for t in traits if not isinstance(t, str) or t not in TRAITS]
         if unknown:
             raise ViewError(
-                f"View '{self.label}': memory trait {sorted(unknown)[0]!r} does not exist; "
+                f"View '{self.label}': memory trait {unknown[0]!r} does not exist; "
                 f"expected {', '.join(map(repr, TRAITS))}."
             )
         return self._with(traits=tuple(t for t in TRAITS if t in {*traits, *self.traits}))
@@ -353,8 +379,7 @@ class View(ReadOnly, _Parts):
             if part is ALL:
                 start, count, step = 0, n, 1
             elif isinstance(part, slice):
-                start, stop, step = part.indices(n)
-                count = len(range(start, stop, step))
+                start, count, step = self._slice(part, d)
             elif isinstance(part, tuple):
                 start, count, step = *self._pair(part, d), 1
             else:
@@ -372,6 +397,19 @@ class View(ReadOnly, _Parts):
             self.is_readonly, self.space, None, _trimmed(fixed), self.traits,
         )  # fmt: skip
 
+    def _slice(self, part: slice, d: int) -> tuple[int, int, int]:
+        """First index, number of indices and step of a slice, cut to the extent as Python does."""
+        n = self.shape[d]
+        try:
+            start, stop, step = part.indices(n)
+        except (TypeError, ValueError) as error:
+            raise ViewError(
+                f"View '{self.label}': {_part_text(part)} is no slice of dimension {d}: {error}."
+            ) from None
+        count = len(range(start, stop, step))
+        # A step from one index alone leads nowhere, and need not fit into a stride.
+        return start, count, step if count > 1 or abs(step) <= n else 1
+
     def _pair(self, part: tuple[Any, ...], d: int) -> tuple[int, int]:
         try:
             begin, end = (operator.index(p) for p in part)
@@ -382,8 +420,8 @@ class View(ReadOnly, _Parts):
             ) from None
         if not 0 <= begin <= end <= self.shape[d]:
             raise ViewIndexError(
-                f"View '{self.label}': range ({begin}, {end}) does not lie within dimension "
-                f"{d} of extent {self.shape[d]}."
+                f"View '{self.label}': range ({shown(begin)}, {shown(end)}) does not lie within "
+                f"dimension {d} of extent {self.shape[d]}."
             )
         return begin, end - begin
 
@@ -398,7 +436,8 @@ class View(ReadOnly, _Parts):
         n = self.shape[d]
         if not -n <= i < n:
             raise ViewIndexError(
-                f"View '{self.label}': index {i} is out of bounds for dimension {d} of extent {n}."
+                f"View '{self.label}': index {shown(i)} is out of bounds for dimension {d} of "
+                f"extent {n}."
             )
         return i + n if i < 0 else i
 
@@ -462,7 +501,15 @@ class View(ReadOnly, _Parts):
             value = np.asarray(value)
         elif not isinstance(value, np.generic | int | float | complex):
             check_plain(value, f"what is stored in View '{self.label}'")
-        self._array()[at] = value
+        array = self._array()
+        try:
+            array[at] = value
+        except (TypeError, ValueError, OverflowError) as error:
+            kind = ViewTypeError if isinstance(error, TypeError) else ViewError
+            raise kind(
+                f"View '{self.label}' of dtype {name_of(self.dtype)} cannot store "
+                f"{type(value).__name__} there: {error}."
+            ) from None
 
     def _host_key(self, part: Any, d: int) -> Any:
         """An index of NumPy's for one of a View's."""
@@ -471,7 +518,10 @@ class View(ReadOnly, _Parts):
         if isinstance(part, tuple):
             begin, count = self._pair(part, d)
             return slice(begin, begin + count)
-        return part if isinstance(part, slice) else self._index(part, d)
+        if isinstance(part, slice):
+            self._slice(part, d)  # which raises for what is none
+            return part
+        return self._index(part, d)
 
     def _offset(self, indices: tuple[int, ...]) -> int:
         assert self.mapping is not None

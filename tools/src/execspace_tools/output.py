@@ -97,7 +97,9 @@ class Lines:
             self._writing = True
             try:
                 while self._waiting:
-                    (self._file or sys.stderr).write(f"{self._waiting.popleft()}\n")
+                    line, goal = self._waiting.popleft(), self._file or sys.stderr
+                    if goal is not None:  # standard error may be closed
+                        goal.write(f"{line}\n")
             finally:
                 self._writing = False
 
@@ -105,6 +107,7 @@ class Lines:
         """Close the file, or flush standard error."""
         with self._lock:
             if self._file is None:
-                sys.stderr.flush()
+                if sys.stderr is not None:
+                    sys.stderr.flush()
             else:
                 self._file.close()

@@ -259,8 +259,9 @@ class Roofline(Tool):
 
 
 def _say(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
-    sys.stderr.flush()
+    if sys.stderr is not None:
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
 
 
 def _told(peaks: Peaks) -> str:

@@ -338,7 +338,7 @@ def _reporting(
     assertions = [Assertion(Loc(*row[:5]), row[5]) for row in module.ASSERTIONS]
 
     def launch(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
-        if module.PRINTS:
+        if module.PRINTS and sys.stdout is not None:
             sys.stdout.flush()  # so that text of Python and of C comes in order
         status = np.zeros(1 + rank, np.int64) if assertions else None
         try:

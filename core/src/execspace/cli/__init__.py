@@ -19,7 +19,7 @@ from typing import Any
 from .. import config
 from ..errors import ExecspaceError
 from ..probing import described
-from .console import complain, write
+from .console import complain, give_up_output, occupy_closed_streams, write
 
 GROUP = "execspace.commands"
 # Commands of this distribution, with the line that `execspace --help` shows.
@@ -54,13 +54,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     SystemExit
         For ``--help``, ``--version`` and arguments that argparse refuses.
     """
+    occupy_closed_streams()
     try:
-        return _dispatch(list(sys.argv[1:] if argv is None else argv))
+        try:
+            return _dispatch(list(sys.argv[1:] if argv is None else argv))
+        finally:  # so that a closed pipe is noticed here, and not when Python ends
+            if sys.stdout is not None and not sys.stdout.closed:
+                sys.stdout.flush()
     except KeyboardInterrupt:
         complain("interrupted")
         return 130
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:
+        give_up_output()
         return 1
     except (ExecspaceError, OSError, ValueError) as failure:
         if os.environ.get("EXECSPACE_STRICT", "").strip().lower() in config.TRUE:
@@ -109,7 +114,6 @@ def _dispatch(argv: list[str]) -> int:
     code = command.run(sub.parse_args(arguments))
     if not isinstance(code, int):
         raise CommandError(f"Command '{name}' returned {code!r}; expected an exit code, an int.")
-    sys.stdout.flush()  # so that a closed pipe is noticed here
     return int(code)
 
 

@@ -7,22 +7,46 @@ which never breaks a cell, so that other programs can read it.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.util
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 
 def write(text: str = "") -> None:
-    """Print a line, at once: reports come while work goes on."""
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
+    """Print a line, at once: reports come while work goes on. Nowhere if there is no output."""
+    if sys.stdout is not None:
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
 
 
 def complain(text: str) -> None:
-    """Print an error of the command line to standard error."""
-    sys.stderr.write(f"execspace: {text}\n")
+    """Print an error of the command line to standard error, if somebody reads that."""
+    if sys.stderr is not None:
+        with contextlib.suppress(BrokenPipeError):
+            sys.stderr.write(f"execspace: {text}\n")
+            sys.stderr.flush()
+
+
+def occupy_closed_streams() -> None:
+    """Open the null device in place of standard streams that are closed.
+
+    Else the next file that is opened gets such a number, and what compiled code prints goes there.
+    """
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
+
+
+def give_up_output() -> None:
+    """Send what is still to be printed nowhere: the reader, such as `head`, has seen enough."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def write_json(document: Any) -> None:
@@ -37,7 +61,8 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     kept = [c for c in range(len(headers)) if any(row[c] for row in rows)]
     heads = [headers[c] for c in kept]
     cells = [[row[c] for c in kept] for row in rows]
-    if sys.stdout.isatty() and importlib.util.find_spec("rich") is not None:
+    on_terminal = sys.stdout is not None and sys.stdout.isatty()
+    if on_terminal and importlib.util.find_spec("rich") is not None:
         _rich(heads, cells)
     else:
         _plain(heads, cells)

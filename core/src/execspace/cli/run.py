@@ -134,7 +134,7 @@ def _run_script(path: str, arguments: list[str], code: CodeType | None) -> NoRet
     sys.argv = [path, *arguments]
     if code is None:
         _first_on_path(path)
-        _watched(lambda: runpy.run_path(path, run_name="__main__"))
+        _watched(lambda: runpy.run_path(path, run_name="__main__"), path)
     _first_on_path(os.path.dirname(os.path.realpath(path)))
     main = ModuleType("__main__")
     name = os.path.abspath(path)
@@ -160,16 +160,19 @@ def _first_on_path(folder: str) -> None:
         sys.path[0] = folder
 
 
-def _watched(program: Any, module: str = "") -> NoReturn:
-    """Run the program and end as it does."""
+def _watched(program: Any, found_by_runpy: str = "") -> NoReturn:
+    """Run the program and end as it does.
+
+    `found_by_runpy`: the module, folder or archive that runpy has to find first.
+    """
     try:
         program()
     except SystemExit:
         raise
     except BaseException as error:
         where = _of_program(error.__traceback__)
-        if module and where is None and isinstance(error, ImportError):
-            runs.drop_for_process()  # runpy did not find the module, so there is nothing to tell
+        if found_by_runpy and where is None and isinstance(error, ImportError):
+            runs.drop_for_process()  # runpy did not find it, so there is nothing to tell
             raise UsageError(f"{error}.") from None
         _fail(error.with_traceback(where))
     raise SystemExit(0)

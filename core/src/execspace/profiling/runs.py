@@ -260,8 +260,9 @@ def end_of_process() -> None:
         if text:
             with suppress(AttributeError, OSError, ValueError):  # it may be gone, or closed
                 sys.stdout.flush()
-            sys.stderr.write(f"{text}\n")
-            sys.stderr.flush()
+            if sys.stderr is not None:
+                sys.stderr.write(f"{text}\n")
+                sys.stderr.flush()
 
 
 def drop_for_process() -> None:

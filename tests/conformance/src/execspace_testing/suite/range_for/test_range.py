@@ -55,6 +55,20 @@ def test_every_index_from_the_lower_bound_to_below_the_upper_one(space, lower, u
     check(space, lower, upper)
 
 
+@pytest.mark.parametrize("pattern", ["for", "reduce", "scan"])
+def test_more_indices_than_64_bits_count_are_refused(space, pattern):
+    """A number of indices that wrapped would silently run over fewer."""
+    launch = {
+        "for": lambda n: es.parallel_for(n, lambda i: None),
+        "reduce": lambda n: es.parallel_reduce(n, lambda i: 1),
+        "scan": lambda n: es.parallel_scan(n, lambda i, prefix, final: 1),
+    }[pattern]
+    with es.use_space(space):
+        for n in (2**63, 2**64 + 3, 10**400):
+            with pytest.raises(es.PolicyError, match="kernels count in 64 bits"):
+                launch(n)
+
+
 @pytest.mark.parametrize("bound", [0, 5, -3])
 def test_an_empty_range_runs_nothing(space, bound):
     """`bound <= i < bound`: two equal bounds are how a program says that there is nothing to do."""
