@@ -41,12 +41,12 @@ class HostTeam:
     layout: Layout
     league: str
 
-    def sizes(self, space: str) -> Sizes:
+    def sizes(self, space: str, limits: tuple[int, int] = HOST_TEAMS.scratch) -> Sizes:
         """What checks the scratch memory of a launch on a host space."""
         lowered = self.lowered
         parameters = lowered.body.parameters[lowered.leading :]
         name = lowered.kernel.name
-        return Sizes(name, self.layout, parameters, self.league, HOST_TEAMS.scratch, space)
+        return Sizes(name, self.layout, parameters, self.league, limits, space)
 
     @property
     def pool(self) -> tuple[Var, Expr] | None:

@@ -22,9 +22,6 @@ import numpy as np
 from execspace import (
     ExecutionSpace,
     KernelError,
-    SupportsTeams,
-    TeamLimits,
-    TeamSizes,
     ViewIndexError,
 )
 
@@ -35,9 +32,8 @@ from .oracle_races import Turns, Watched
 from .pipeline import Lowered
 from .printers.oracle import TeamPrinter
 from .printers.python import function_name
-from .scratch import Sizes, scratch_layout
+from .team_fit import HostTeamSizes
 from .types import Record, Scalar, ViewTy
-from .values import TEAM_PARTS
 
 TEAM_SIZE = 4  # of "auto": in a team of one thread no barrier is ever missing
 
@@ -73,14 +69,16 @@ class Team(Turns):
     plan : TeamPlan
     league : int
         Number of teams.
+    size : int
+        Threads of a team.
     """
 
-    def __init__(self, plan: TeamPlan, league: int) -> None:
+    def __init__(self, plan: TeamPlan, league: int, size: int) -> None:
         super().__init__(plan.lowered.kernel.name)
         self.sites, self.merges, body = plan.sites, plan.merges, plan.functions["body"]
         self.body: Body = body if inspect.isgeneratorfunction(body) else _without_waits(body)
-        sizes = plan.team_sizes()
-        self.size, self.lanes, self.league = sizes.team_size, sizes.vector_length, league
+        self.size, self.league = size, league
+        self.lanes = plan.team_sizes().vector_length
         self.arrays: dict[tuple[Any, ...], Watched] = {}
 
     def run(self, rank: int, leading: tuple[Any, ...], values: Sequence[Any]) -> Any:
@@ -316,7 +314,7 @@ def _filled(shape: tuple[int, ...], element: Scalar | Record) -> Any:
 
 
 @dataclass
-class TeamPlan(OraclePlan):
+class TeamPlan(HostTeamSizes, OraclePlan):
     """An interpreted launch of teams.
 
     Attributes
@@ -325,21 +323,22 @@ class TeamPlan(OraclePlan):
         Statements that the text of the kernel names by their number.
     merges : dict
         Functions that join the states of two threads, by name.
-    sizes : Sizes
-        Takes the team size as the first argument.
     """
 
     sites: tuple[ir.TeamStmt, ...]
     merges: dict[str, Any]
-    sizes: Sizes
 
-    def team_sizes(self) -> TeamSizes:
-        """What was chosen where the policy does not say."""
-        policy = self.lowered.spec.policy
-        return TeamSizes(
-            policy.team_size or TEAM_SIZE, policy.vector_length or 1, policy.chunk_size or 1,
-            _limits(self.space).team_size_max,
-        )  # fmt: skip
+    _usual_size = TEAM_SIZE
+
+    def team_size_recommended(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> int:
+        """Threads of a team of a launch: less than usual where these have too little memory."""
+        size, scratch = self.team_sizes().team_size, self._scratch
+        while size > 1 and not self.spec.policy.team_size:
+            if scratch.fits(size, bounds[1], args):
+                break
+            size //= 2
+        scratch.check(size, bounds[1], args)
+        return size
 
     def mapping(self, bounds: tuple[int, ...]) -> list[str]:
         """How it goes through the league."""
@@ -352,8 +351,7 @@ class TeamPlan(OraclePlan):
         ]
 
     def caller(self, bounds: tuple[int, ...], inputs: tuple[Any, ...]) -> Call:
-        team = Team(self, bounds[1])
-        self.sizes(bounds[1], (team.size, *inputs))
+        team = Team(self, bounds[1], self.team_size_recommended(bounds, inputs))
         values = self.values(inputs)
         parameters = self.lowered.body.parameters[self.lowered.leading :]
         written = ir.written_views(self.lowered.body)
@@ -368,20 +366,9 @@ class TeamPlan(OraclePlan):
 
 def team_plan(space: ExecutionSpace, lowered: Lowered, made: Sequence[ir.Function]) -> TeamPlan:
     """A plan that runs a kernel of teams; `made` are the functions of its reduction."""
-    body = lowered.body
-    league, size = (body.parameters[TEAM_PARTS.index(w)] for w in ("league_size", "team_size"))
-    parameters = (size, *body.parameters[lowered.leading :])
-    layout = scratch_layout(body, (league, *parameters), size)
-    limits = _limits(space).scratch
-    sizes = Sizes(lowered.kernel.name, layout, parameters, league.name, limits, space.name)
-    printer = TeamPrinter(lowered.module(*made), body)
+    printer = TeamPrinter(lowered.module(*made), lowered.body)
     functions, scope = loaded(lowered, made, printer)
     sites = tuple(printer.sites)
     joins = (s.merge for s in sites if isinstance(s, ir.Combine | ir.Prefix | ir.ScanRange))
     merges = {name: scope[function_name(name)] for name in joins}
-    return TeamPlan(space, lowered, functions, printer.text(), sites, merges, sizes)
-
-
-def _limits(space: ExecutionSpace) -> TeamLimits:
-    assert isinstance(space, SupportsTeams)  # core has refused the launch on others
-    return space.team_limits()
+    return TeamPlan(space, lowered, functions, printer.text(), sites, merges)

@@ -153,7 +153,11 @@ class Plan(Protocol):
     on disk, and a sentence on whether it was found. They may be properties that take their time:
     no launch reads them. For profiling tools it may have ``work(bounds, args) -> Work``: the bytes
     and operations of a launch, which runs nothing. A plan of a TeamPolicy has a method
-    ``team_sizes() -> TeamSizes``: what was chosen, and how large a team could be.
+    ``team_sizes() -> TeamSizes``: what was chosen, and how large a team could be. Where that
+    depends on the launch, as it does if scratch memory grows with the team, it has methods
+    ``team_size_max(bounds, args)`` and ``team_size_recommended(bounds, args)`` as well: the most
+    threads of a team with which this launch works, and those that "auto" gives it. They raise what
+    the launch would.
     """
 
     @property

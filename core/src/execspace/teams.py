@@ -27,6 +27,7 @@ from .space import LaunchSpec, PolicySpec, SupportsTeams, TeamLimits, TeamSizes,
 from .team_words import TeamMember, total_of
 
 if TYPE_CHECKING:
+    from .explaining import Planned
     from .space import ExecutionSpace
 
 
@@ -160,36 +161,38 @@ class TeamPolicy(ReadOnly):
         Returns
         -------
         int
-            With the policy's vector length; its own team size has no influence.
+            With the policy's vector length; its own team size has no influence. A launch with the
+            same arguments works with teams of this size, also if scratch memory grows with them.
 
         Raises
         ------
         KernelSyntaxError, KernelTypeError, LaunchError, SpaceAccessError, PolicyError
             As the launch would.
         """
-        return self._sizes(kernel, args, pattern, reducer).team_size_max
+        made = self._planned(kernel, args, pattern, reducer)
+        if hasattr(made.plan, "team_size_max"):
+            return int(made.plan.team_size_max(made.bounds, made.arguments))
+        found = _sizes_of(made.plan)
+        most = self.launch_bounds or found.team_size_max * found.vector_length
+        return min(found.team_size_max, max(1, most // found.vector_length))
 
     def team_size_recommended(
         self, kernel: Any, /, *args: Any, pattern: str = "for", reducer: Any = None
     ) -> int:
         """Threads of a team that "auto" chooses for a kernel; otherwise as `team_size_max`."""
-        return self._sizes(kernel, args, pattern, reducer).team_size
+        made = self._planned(kernel, args, pattern, reducer)
+        if hasattr(made.plan, "team_size_recommended"):
+            return int(made.plan.team_size_recommended(made.bounds, made.arguments))
+        return _sizes_of(made.plan).team_size
 
-    def _sizes(self, kernel: Any, args: tuple[Any, ...], pattern: str, reducer: Any) -> TeamSizes:
+    def _planned(self, kernel: Any, args: tuple[Any, ...], pattern: str, reducer: Any) -> Planned:
         from .explaining import planned
 
         free = TeamPolicy(
             self.league_size, "auto", self.vector_length, chunk_size=self.chunk_size,
             launch_bounds=self.launch_bounds, space=self.space,
         )  # fmt: skip
-        plan = planned(free, kernel, args, pattern, reducer).plan
-        if not hasattr(plan, "team_sizes"):
-            raise PluginError(
-                f"Space '{plan.space.name}' compiles kernels for teams, but its plans have no "
-                f"team_sizes(), which says what they chose; this is a defect of its plugin."
-            )
-        found: TeamSizes = plan.team_sizes()
-        return found
+        return planned(free, kernel, args, pattern, reducer)
 
     def vector_length_max(self) -> int:
         """Most lanes of a thread on the policy's space, or on the default space.
@@ -231,6 +234,17 @@ class TeamPolicy(ReadOnly):
         chunk = "" if self.chunk_size == "auto" else f", chunk_size={self.chunk_size}"
         bounds = "" if self.launch_bounds is None else f", launch_bounds={self.launch_bounds}"
         return f"TeamPolicy({', '.join(map(repr, sizes))}{chunk}{bounds}{_where(self.space)})"
+
+
+def _sizes_of(plan: Any) -> TeamSizes:
+    """What a plan chose."""
+    if not hasattr(plan, "team_sizes"):
+        raise PluginError(
+            f"Space '{plan.space.name}' compiles kernels for teams, but its plans have no "
+            f"team_sizes(), which says what they chose; this is a defect of its plugin."
+        )
+    found: TeamSizes = plan.team_sizes()
+    return found
 
 
 def _size(what: str, value: Any) -> int:

@@ -67,6 +67,14 @@ class GpuPlan(TellsOfKernel):
         assert self._launcher.teams is not None
         return self._launcher.teams.team_sizes(self.space.limits.threads)
 
+    def team_size_max(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> int:
+        """Threads of the largest team for which a launch with these arguments works."""
+        return self._launcher.team_size_max(bounds, args)
+
+    def team_size_recommended(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> int:
+        """Threads of a team of such a launch."""
+        return self._launcher.team_size_of(bounds, args)
+
     @property
     def figures(self) -> dict[str, dict[str, int]]:
         """What the driver says of each kernel: registers, memory, block, and occupancy."""

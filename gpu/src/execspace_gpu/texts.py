@@ -8,9 +8,16 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from execspace import Capabilities, ExecutionSpace, Kernel, LaunchSpec, TeamLimits
+from execspace import (
+    Capabilities,
+    ExecutionSpace,
+    Kernel,
+    LaunchError,
+    LaunchSpec,
+    TeamLimits,
+)
 from execspace.tiles import fitted_tile, table_of
 from execspace_compiler.blocks import USUAL_THREADS, Geometry, Limits, blocks_of, tile_chooser
 from execspace_compiler.device_team import DeviceTeam
@@ -20,6 +27,7 @@ from execspace_compiler.overlap import reads_after_writing, written_pairs
 from execspace_compiler.pipeline import Lowered, lower_kernel, refuse_whole_steps
 from execspace_compiler.printers.cfamily.dialects import Dialect
 from execspace_compiler.results import check_out
+from execspace_compiler.team_fit import ScratchBySize, most_threads, with_team_size
 from execspace_compiler.telling import tell_device_teams, tell_threads
 
 from .compiling import Compiler
@@ -170,6 +178,46 @@ class Texts:
         of_array = self.spec.array_shape is not None
         fitting = min(_GROUP if of_array else self.space.shared_always // per_thread, self.most)
         return min(_GROUP, 1 << max(5, fitting.bit_length() - 1))
+
+    def team_size_max(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> int:
+        """Threads of the largest team for which a launch with these arguments works."""
+        assert self.teams is not None
+        limits = self.space.team_limits()
+        scratch = ScratchBySize(self.source, self.space.name, limits.scratch)
+        lanes = self.teams.lanes
+        most = most_threads(self.spec, lanes, limits.threads_max, limits.team_size_max)
+
+        def attempt(size: int) -> None:
+            Texts(self.space, with_team_size(self.source, size)).team_size_of(bounds, args)
+
+        return scratch.largest(most, bounds[1], args, attempt)
+
+    def team_size_of(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> int:
+        """Threads of a team of a launch: where scratch memory does not suffice, fewer than usual.
+
+        Raises
+        ------
+        LaunchError
+            Where it does not suffice for any that the policy leaves open.
+        """
+        texts = self
+        while True:
+            assert texts.teams is not None
+            needed = texts.text(texts.usual_key).entry.group_memory
+            if needed > self.space.shared_always:
+                raise LaunchError(
+                    f"Kernel '{self.source.kernel.name}': teams of {texts.teams.size} threads join "
+                    f"values in {needed} bytes of shared memory; a block on space "
+                    f"'{self.space.name}' has at most {self.space.shared_always}. Use "
+                    f"fewer threads."
+                )
+            check, room = texts.teams.check(needed), texts.teams.roomier
+            if check is None:
+                return texts.teams.size
+            if room is None or check.found(bounds[1], args)[0] <= check.limits[0]:
+                check(bounds[1], args)
+                return texts.teams.size
+            texts = Texts(self.space, self.source, room)
 
     @property
     def device_team(self) -> DeviceTeam | None:

@@ -33,7 +33,6 @@ from execspace import (
     KernelTypeError,
     LaunchSpec,
     ScalarType,
-    TeamSizes,
     ViewType,
     profiling,
 )
@@ -42,7 +41,7 @@ from .. import cache, ir
 from ..assertions import failure
 from ..diagnostics import Diagnostic, Loc
 from ..fingerprint import fingerprint
-from ..fission import HOST_TEAMS, HostTeam, host_team
+from ..fission import HostTeam, host_team
 from ..mapping import index_order
 from ..modules import Assertion
 from ..overlap import written_pairs
@@ -50,6 +49,7 @@ from ..pipeline import Lowered, check_limits, lower_kernel
 from ..plans import TellsOfKernel
 from ..results import check_out, result_maker, result_shape, store_result
 from ..scratch import Sizes
+from ..team_fit import HostTeamSizes, team_limits
 from ..telling import tell_host_teams, tell_rows
 from ..types import ViewTy
 from .fork import checked_call
@@ -59,7 +59,7 @@ from .wide import aligned_call, refuse_wide
 
 
 @dataclass
-class HostPlan(TellsOfKernel):
+class HostPlan(HostTeamSizes, TellsOfKernel):
     """A compiled launch.
 
     Attributes
@@ -114,14 +114,6 @@ class HostPlan(TellsOfKernel):
     def lowered(self) -> Lowered:
         """The kernel in typed IR; lowered again where the plan came from the cache."""
         return lower_kernel(self.kernel, self.spec)
-
-    def team_sizes(self) -> TeamSizes:
-        """Of a TeamPolicy: what it chose where the policy does not say."""
-        policy = self.spec.policy
-        return TeamSizes(
-            policy.team_size or 1, policy.vector_length or 1, policy.chunk_size or 1,
-            HOST_TEAMS.team_size_max,
-        )  # fmt: skip
 
     @property
     def order(self) -> tuple[int, ...]:
@@ -222,7 +214,7 @@ def compile_plan(
     if module.PRINTS or module.ASSERTIONS:
         call = _reporting(call, kernel.name, module, spec.policy.rank)
     if team is not None and team.layout:
-        call = _with_scratch(call, team.sizes(space.name))
+        call = _with_scratch(call, team.sizes(space.name, team_limits(space).scratch))
     if profiling.TOOLS:
         seconds = time.perf_counter() - started
         profiling.emit("on_compile", kernel.name, space.name, seconds, from_disk)

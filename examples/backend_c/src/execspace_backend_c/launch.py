@@ -19,7 +19,6 @@ from execspace import (
     Kernel,
     KernelTypeError,
     LaunchSpec,
-    TeamSizes,
     profiling,
 )
 from execspace.copying import may_overlap
@@ -30,11 +29,12 @@ from execspace_compiler.alone import POOL
 from execspace_compiler.assertions import failure
 from execspace_compiler.devices import DeviceText, device_text
 from execspace_compiler.diagnostics import Diagnostic
-from execspace_compiler.fission import HOST_TEAMS, HostTeam, host_team
+from execspace_compiler.fission import HostTeam, host_team
 from execspace_compiler.overlap import pairs_to_check, written_pairs
 from execspace_compiler.pipeline import Lowered, check_limits
 from execspace_compiler.plans import TellsOfKernel
 from execspace_compiler.results import check_out, result_maker
+from execspace_compiler.team_fit import HostTeamSizes
 from execspace_compiler.telling import tell_host_teams, tell_rows
 from execspace_compiler.types import ViewTy
 
@@ -48,7 +48,7 @@ _Call = Callable[[tuple[int, ...], tuple[Any, ...]], Any]
 
 
 @dataclass
-class CPlan(TellsOfKernel):
+class CPlan(HostTeamSizes, TellsOfKernel):
     """A compiled launch; see `execspace.Plan`."""
 
     space: CSpace
@@ -69,12 +69,6 @@ class CPlan(TellsOfKernel):
         if self.spec.policy.kind == "team":
             return tell_host_teams(self.lowered, self.team_sizes())
         return tell_rows(self.lowered)
-
-    def team_sizes(self) -> TeamSizes:
-        """Of a TeamPolicy: what it chose where the policy does not say."""
-        p = self.spec.policy
-        most = HOST_TEAMS.team_size_max
-        return TeamSizes(p.team_size or 1, p.vector_length or 1, p.chunk_size or 1, most)
 
 
 def compile_plan(space: CSpace, kernel: Kernel, spec: LaunchSpec) -> CPlan:

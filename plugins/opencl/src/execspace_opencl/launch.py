@@ -15,7 +15,7 @@ from weakref import ref
 import numpy as np
 import pyopencl as cl
 
-from execspace import HOST, Kernel, LaunchSpec, PolicyError, TeamSizes, profiling
+from execspace import HOST, Kernel, LaunchError, LaunchSpec, PolicyError, TeamSizes, profiling
 from execspace.reducer import flattened
 from execspace.tiles import table_of
 from execspace_compiler.assertions import failure
@@ -34,6 +34,7 @@ from execspace_compiler.printers.cfamily.dialects import OPENCL, OPENCL_NVIDIA, 
 from execspace_compiler.private import private_total
 from execspace_compiler.results import check_out, result_maker
 from execspace_compiler.scratch import Sizes
+from execspace_compiler.team_fit import ScratchBySize, most_threads, with_team_size
 from execspace_compiler.telling import (
     tell_device_teams,
     tell_host_teams,
@@ -90,6 +91,27 @@ class OpenCLPlan(TellsOfKernel):
         """Of a TeamPolicy: what it chose where the policy does not say."""
         assert self._launcher.teams is not None
         return self._launcher.teams.team_sizes(self._launcher.usual.largest)
+
+    def team_size_max(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> int:
+        """Threads of the largest team for which a launch with these arguments works."""
+        limits, lanes = self.space.team_limits(), self.team_sizes().vector_length
+        scratch = ScratchBySize(self.lowered, self.space.name, limits.scratch)
+        most = most_threads(self.spec, lanes, limits.threads_max, limits.team_size_max)
+        if not self.space.flat:
+            return scratch.largest(most, bounds[1], args)
+
+        def attempt(size: int) -> None:
+            launch = _Launch(self.space, with_team_size(self.lowered, size))
+            needed = launch.entry.group_memory
+            if needed > limits.scratch[0]:
+                raise LaunchError(f"{needed} bytes of local memory to join values")
+            launch.team_size_of(bounds, args)
+
+        return scratch.largest(most, bounds[1], args, attempt)
+
+    def team_size_recommended(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> int:
+        """Threads of a team of such a launch."""
+        return self._launcher.team_size_of(bounds, args)
 
     @property
     def source(self) -> str:
@@ -291,6 +313,24 @@ class _Launch:
         return self.check.or_other_teams(
             found, lambda: _Launch(self.space, self.source, room).caller()
         )
+
+    def team_size_of(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> int:
+        """Threads of a team of a launch: where scratch memory does not suffice, fewer than usual.
+
+        Raises
+        ------
+        LaunchError
+            Where it does not suffice for any that the policy leaves open.
+        """
+        assert self.teams is not None
+        size, check, room = self.teams.sizes[0], self.check, self.teams.roomier
+        if not check:
+            return size
+        if room is not None and isinstance(check, Sizes):
+            if check.found(bounds[1], args)[0] > check.limits[0]:
+                return _Launch(self.space, self.source, room).team_size_of(bounds, args)
+        check(bounds[1], args)
+        return size
 
     def run(self, how: How, record: bytes, buffers: list[Any]) -> Any:
         """Launch with packed numbers and device buffers.

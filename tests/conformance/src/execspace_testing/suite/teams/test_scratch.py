@@ -311,3 +311,91 @@ def test_a_size_that_differs_between_teams_is_refused(space):
     for kernel in (by_rank, by_element, by_loop):
         with pytest.raises(es.KernelTypeError, match="scratch is not known before the launch"):
             staged.parallel_for(league(space, 2, (1, 1)), kernel, np.zeros(2))
+
+
+# -- teams for which there is enough --------------------------------------------------------------
+
+
+def growing(team, told, per_thread, more):
+    at = team.scratch(team.team_size * per_thread + more, es.uint8)
+    own = team.thread_scratch(3, es.uint8)
+    own[2] = 1
+    at[team.team_rank] = 1
+    team.barrier()
+    total = team.reduce(at[team.team_size - 1 - team.team_rank] + own[2])
+    if es.single(es.PerTeam(team)):
+        told[team.league_rank] = total
+
+
+def of_each_thread(team, told, per_thread, more):
+    own = team.thread_scratch((per_thread, 2), es.uint8)
+    at = team.scratch(more + 1, es.uint8)
+    own[per_thread - 1, 1] = at[0] = 1
+    total = 2 * team.reduce(int(own[per_thread - 1, 1]))
+    if es.single(es.PerTeam(team)):
+        told[team.league_rank] = total
+
+
+def in_steps(team, told, per_thread, more):
+    pairs = (team.team_size + 1) // 2
+    at = team.scratch(min(pairs * 2 * per_thread, 1 << 40) + max(more, 0), es.uint8)
+    if es.single(es.PerTeam(team)):
+        at[0] = 1
+        told[team.league_rank] = 2 * team.team_size
+
+
+def shrinking(team, told, per_thread, more):
+    at = team.scratch(max(more * 40 // team.team_size, 1) + team.team_size * per_thread, es.uint8)
+    if es.single(es.PerTeam(team)):
+        at[0] = 1
+        told[team.league_rank] = 2 * team.team_size
+
+
+@pytest.mark.parametrize("kernel", [growing, of_each_thread, in_steps, shrinking])
+def test_a_launch_works_with_the_largest_team_and_not_with_one_more(space, kernel):
+    """Also where scratch memory grows with the team, in whatever way."""
+    policy = league(space, 2, ("auto", 1))
+    room = policy.scratch_size_max(0)
+    most = {}
+    for wanted in (3, 20):  # about so many threads share what there is
+        told = np.zeros(2, np.int64)
+        sizes = room // (wanted + 1), room // 100
+        most[wanted] = size = policy.team_size_max(kernel, staged.place(space, told), *sizes)
+        assert 1 <= size <= space.team_limits().team_size_max
+        staged.parallel_for(es.TeamPolicy(2, size, 1, space=space), kernel, told, *sizes)
+        assert told.tolist() == [2 * size] * 2
+        one_more = es.TeamPolicy(2, size + 1, 1, space=space)
+        with pytest.raises((es.LaunchError, es.PolicyError)):
+            staged.parallel_for(one_more, kernel, told, *sizes)
+    assert most[3] <= most[20] <= 64
+
+
+def test_auto_takes_the_size_that_is_recommended_for_these_arguments(space):
+    policy = league(space, 2, ("auto", 1))
+    for per_thread in (1, 10, policy.scratch_size_max(0) // 3):
+        told = np.zeros(2, np.int64)
+        placed = staged.place(space, told)
+        size = policy.team_size_recommended(growing, placed, per_thread, 5)
+        assert size <= policy.team_size_max(growing, placed, per_thread, 5)
+        staged.parallel_for(policy, growing, told, per_thread, 5)
+        assert told.tolist() == [2 * size] * 2
+
+
+def test_what_no_team_has_room_for_raises_as_the_launch_would(space):
+    policy, told = league(space, 2, ("auto", 1)), np.zeros(2, np.int64)
+    placed = staged.place(space, told)
+    asked = policy.scratch_size_max(0) + 1
+    for ask in (policy.team_size_max, policy.team_size_recommended):
+        with pytest.raises(es.LaunchError, match="bytes of scratch at level 0; space"):
+            ask(growing, placed, 1, asked)
+    with pytest.raises(es.LaunchError, match="bytes of scratch at level 0; space"):
+        staged.parallel_for(policy, growing, told, 1, asked)
+
+
+def test_launch_bounds_limit_the_largest_team(space):
+    policy, told = league(space, 2, ("auto", 1), launch_bounds=8), np.zeros(2, np.int64)
+    size = policy.team_size_max(growing, staged.place(space, told), 1, 1)
+    assert size <= 8
+    bounded = es.TeamPolicy(2, size, 1, launch_bounds=8, space=space)
+    staged.parallel_for(bounded, growing, told, 1, 1)
+    assert told.tolist() == [2 * size] * 2
