@@ -6,6 +6,7 @@ The spaces of these tests run kernels as the oracle does, each with a fault of i
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 
@@ -40,8 +41,14 @@ KEPT = []
 class Space(OracleSpace):
     name = NAME
     capabilities = es.Capabilities(float16=False)
+    if FAULT == "has no teams":
+        team_limits = None
 
     def compile(self, kernel, spec):
+        if FAULT == "cannot compile":
+            with open(NAME + "-compiled", "a") as file:
+                file.write(kernel.name + " ")
+            raise es.BackendCompileError("the compiler is out of order")
         return Plan(self, super().compile(kernel, spec), spec.pattern)
 
 @es.hookimpl
@@ -112,6 +119,42 @@ def test_a_space_that_is_not_there(kit):
     code, text = kit("none", "--space", "ghost", "--level", "1", levels=["memory"])
     assert code == pytest.ExitCode.USAGE_ERROR, text
     assert "--space ghost: no such space is installed; installed spaces: " in text
+
+
+def test_a_space_without_teams_passes_the_level_of_teams(kit):
+    """By one test of what it says; all others skip, with this reason and no other."""
+    code, text = kit("has no teams", levels=["teams"])
+    assert code == 0, text
+    skips = re.findall(r"level 9, (\d+) skipped: (.*)", text)
+    assert [reason for _, reason in skips] == ["space 'mine' has no teams"], text
+    assert re.search(rf"  9  pass  teams: .* 1 passed, {skips[0][0]} skipped", text), text
+    assert int(skips[0][0]) > 100
+    code, text = kit("has no teams", "-k", "team", name="other", levels=["programs"])
+    assert code == 0, text
+    assert "space 'other' has no teams" in text
+    assert " passed" not in text.splitlines()[-1]
+
+
+def test_what_cannot_be_compiled_is_not_compiled_again_and_again(kit, tmp_path):
+    """Hypothesis looks for no smaller example of an error that is the same for all."""
+    tests = "test_any_range or test_any_bounds_tile_and_strides or test_integers_agree_with_numpy"
+    code, text = kit("cannot compile", "-k", tests, levels=["range_for", "mdrange", "reduce"])
+    assert code == 1
+    assert "the compiler is out of order" in text
+    failed = int(re.search(r"(\d+) failed", text.splitlines()[-1])[1])
+    compiled = (tmp_path / "empty" / "mine-compiled").read_text().split()
+    assert failed == 5, text
+    assert len(compiled) <= 6 * failed, compiled
+
+
+@pytest.mark.parametrize("processes", [(), ("-n", "2")], ids=["one process", "two"])
+def test_a_level_is_reported_when_it_is_done(kit, processes):
+    chosen = ("-k", "test_factorials or test_every_index_from_the_lower", *processes)
+    code, text = kit("dies in scans", *chosen, levels=["range_for", "scan"])
+    assert code == 1
+    told, rest = text.split("= FAILURES =")
+    assert re.search(r"^level 2 of space 'mine' pass  range_for: \d+ passed$", told, re.M), text
+    assert re.search(r"^level 6 of space 'mine' FAIL  scan: 1 failed$", told, re.M), text
 
 
 def test_levels_that_were_not_run_are_not_passed(kit):

@@ -6,6 +6,7 @@ Each level is a folder of the suite. A space passes level N if all levels up to 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 
@@ -64,6 +65,11 @@ def level_of(path: Path) -> Level | None:
 
 def level_of_name(nodeid: str) -> Level | None:
     """The level of a test of which only the name is known."""
-    *folders, file = nodeid.partition("::")[0].replace("\\", "/").split("/")
+    return _level_of_file(nodeid.partition("::")[0].replace("\\", "/"))
+
+
+@cache
+def _level_of_file(name: str) -> Level | None:
+    *folders, file = name.split("/")
     found = [p for p in SUITE.rglob(file) if not folders or p.parent.name == folders[-1]]
     return level_of(found[0]) if len(found) == 1 else None

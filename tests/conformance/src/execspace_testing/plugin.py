@@ -129,13 +129,56 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
         named = level_of_name(report.nodeid)
         level = None if named is None else named.number
-        spaces = _CONFIG[-1].getoption("--space") or []
-        space = next((s for s in spaces if s in report.nodeid.partition("[")[2]), "")
+        space = "" if named is None else _space_named(_CONFIG[-1], report.nodeid)
     if level is not None:
-        from .report import Report
-
-        reports = _CONFIG[-1].stash.setdefault(_REPORT, Report())
+        reports = _reports(_CONFIG[-1])
         reports.add(space, int(str(level)), report)
+        if report.when not in ("setup", "call"):  # of its three reports the last one
+            line = reports.ended(space, int(str(level)))
+            terminal = _CONFIG[-1].pluginmanager.getplugin("terminalreporter")
+            if line is not None and terminal is not None:
+                terminal.write_line("")  # ends that of the dots
+                terminal.write_line(line)
+
+
+def _reports(config: pytest.Config) -> Report:
+    from .report import Report
+
+    return config.stash.setdefault(_REPORT, Report())
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Count the tests of each level, so that a line can tell when it is done."""
+    for item in session.items:
+        level = _level(item)
+        if level is not None:
+            _reports(session.config).expect(_space_of(item), level)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_node_collection_finished(node: Any, ids: list[str]) -> None:
+    """As `pytest_collection_finish`, where other processes collect: each the same tests."""
+    from .levels import level_of_name
+
+    reports = _reports(node.config)
+    if reports.left:
+        return
+    for name in ids:
+        level = level_of_name(name)
+        if level is not None:
+            reports.expect(_space_named(node.config, name), level.number)
+
+
+def _space_named(config: pytest.Config, test: str) -> str:
+    """The space among the parameters of a test's name."""
+    given = test.partition("[")[2].removesuffix("]").split("-")
+    return next((s for s in _spaces(config) if s in given), "")
+
+
+def _spaces(config: pytest.Config) -> list[str]:
+    from .fixtures import spaces_under_test
+
+    return spaces_under_test(config)
 
 
 _CONFIG: list[pytest.Config] = []

@@ -23,12 +23,23 @@ class Tally:
         """Something was tested, and nothing failed that was not expected to."""
         return self.counts["passed"] > 0 and not self.counts["failed"]
 
+    @property
+    def verdict(self) -> str:
+        """One word."""
+        return "pass" if self.passes else "FAIL" if self.counts["failed"] else "none"
+
+    @property
+    def told(self) -> str:
+        """How many tests came to what."""
+        return ", ".join(f"{n} {what}" for what, n in sorted(self.counts.items()) if n)
+
 
 @dataclass
 class Report:
     """The tallies of all spaces and levels."""
 
     tallies: dict[str, dict[int, Tally]] = field(default_factory=dict)
+    left: Counter[tuple[str, int]] = field(default_factory=Counter)  # tests that have not ended
 
     def add(self, space: str, level: int, report: pytest.TestReport) -> None:
         """Count one report of a test's setup, call or teardown."""
@@ -44,6 +55,21 @@ class Report:
             tally.skips[reason.removeprefix("Skipped: ")] += 1
         elif report.when == "call":
             tally.counts["passed"] += 1
+
+    def expect(self, space: str, level: int) -> None:
+        """A test that is going to run."""
+        self.left[space, level] += 1
+
+    def ended(self, space: str, level: int) -> str | None:
+        """A line on a level on a space, if this test was the last one of it."""
+        if (space, level) not in self.left:
+            return None
+        self.left[space, level] -= 1
+        if self.left[space, level]:
+            return None
+        tally, of = self.tallies.get(space, {}).get(level, Tally()), f" of space '{space}'"
+        title = f"{LEVELS[level - 1].folder}: {tally.told}"
+        return f"level {level}{of if space else ''} {tally.verdict}  {title}"
 
     def print(self, terminal: pytest.TerminalReporter, levels: tuple[Level, ...]) -> None:
         """A table and a verdict for each space; tests without a space count for every one."""
@@ -70,12 +96,11 @@ def _print_space(
         tally = tallies.get(level.number, nothing)
         if tally.passes and passed == level.number - 1:
             passed = level.number
-        counts = ", ".join(f"{n} {what}" for what, n in sorted(tally.counts.items()) if n)
-        verdict = "pass" if tally.passes else "FAIL" if tally.counts["failed"] else "none"
+        verdict = tally.verdict
         title = f"{level.folder}: {level.title}"
         markup = {"green": tally.passes, "red": verdict == "FAIL"}
         terminal.write_line(
-            f"{level.number:>3}  {verdict}  {title:<66} {counts or 'not run'}", **markup
+            f"{level.number:>3}  {verdict}  {title:<66} {tally.told or 'not run'}", **markup
         )
     for level in levels:
         tally = tallies.get(level.number, nothing)

@@ -6,18 +6,17 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import execspace as es
 from execspace_testing import staged
+from execspace_testing.drawn import drawn
 from execspace_testing.sizes import fitting, interpreted
 
 from .arrays import INTEGERS, strided
 
-some = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+some = drawn(60)
 
 
 def agree(x, bins, range=None, *, weights=None, space):

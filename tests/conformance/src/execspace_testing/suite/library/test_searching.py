@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import execspace as es
 from execspace_testing import staged
+from execspace_testing.drawn import drawn
 from execspace_testing.sizes import interpreted
 
 from .arrays import NUMBERS, arrays, elements
 
-some = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+some = drawn(40)
 
 
 def test_bounds_in_kernels_take_whatever_has_a_row_of_elements(space):

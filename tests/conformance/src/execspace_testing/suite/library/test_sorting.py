@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import execspace as es
 from execspace_testing import staged
+from execspace_testing.drawn import drawn
 from execspace_testing.sizes import interpreted
 
 from .arrays import (
@@ -23,9 +24,7 @@ from .arrays import (
     strided,
 )
 
-some = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+some = drawn(40)
 particle = np.dtype([("x", "f4"), ("id", "i8"), ("v", "f8", (2,))])
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 
 import execspace as es
 from execspace_testing import staged
+from execspace_testing.drawn import drawn
 from execspace_testing.sizes import fitting
 
 LETTERS = "ijklmn"
@@ -73,12 +74,7 @@ def test_any_order_of_the_dimensions(space, kernels, rank, iterate):
     visited(space, kernels, SHAPE[:rank], against, iterate=iterate)
 
 
-@settings(
-    max_examples=60,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.filter_too_much],
-)
+@drawn(60, HealthCheck.filter_too_much)
 @given(data=st.data())
 def test_any_bounds_tile_and_strides(space, kernels, data):
     """Ranges with random bounds over random subviews, checked against NumPy."""

@@ -9,11 +9,12 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import execspace as es
 from execspace_testing import staged
+from execspace_testing.drawn import drawn
 from execspace_testing.sizes import fitting, interpreted, needs_host_arrays
 
 EMPTY = -7  # what no kernel stores
@@ -86,12 +87,7 @@ def test_a_number_is_a_range_from_zero(space):
         assert not marked(space, 0, 3, 0)[1].any()
 
 
-@settings(
-    max_examples=30,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@drawn(30)
 @given(lower=st.integers(-3000, 3000), size=st.integers(0, 3000))
 @example(lower=0, size=255)  # around the sizes of blocks, groups and vectors
 @example(lower=0, size=256)

@@ -11,19 +11,15 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import execspace as es
 from execspace_testing import staged
+from execspace_testing.drawn import drawn
 from execspace_testing.sizes import fitting, interpreted, needs_dtype
 
 LEAST, GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
-HYPOTHESIS = {
-    "deadline": None,
-    "derandomize": True,
-    "suppress_health_check": [HealthCheck.function_scoped_fixture],
-}
 
 
 # -- each reducer alone -------------------------------------------------------------------------
@@ -158,7 +154,7 @@ def every(i, x):
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint64", "bool"])
-@settings(max_examples=15, **HYPOTHESIS)
+@drawn(15)
 @given(size=st.integers(1, 40_000), seed=st.integers(0, 99))
 def test_integers_agree_with_numpy(space, dtype, size, seed):
     """One launch, nine reducers; int8 is summed in 64 bits, and 64 bits wrap."""
@@ -180,7 +176,7 @@ SPECIAL = [np.nan, np.inf, -np.inf, -0.0, 0.0]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@settings(max_examples=25, **HYPOTHESIS)
+@drawn(25)
 @given(
     size=st.integers(1, 40_000),
     seed=st.integers(0, 99),
@@ -279,7 +275,7 @@ def test_a_tuple_of_one_reducer_gives_a_tuple_of_one(space):
 # -- locations ----------------------------------------------------------------------------------
 
 
-@settings(max_examples=20, **HYPOTHESIS)
+@drawn(20)
 @given(data=st.data(), size=st.integers(1, 40_000))
 def test_of_equal_values_the_first_or_last_location_is_kept(space, data, size):
     """Wherever threads meet; NaN counts as the extreme, so its first or last place is kept."""
@@ -362,7 +358,7 @@ WALKS = [
 
 
 @pytest.mark.parametrize(("rank", "options"), WALKS)
-@settings(max_examples=8, **HYPOTHESIS)
+@drawn(8)
 @given(data=st.data())
 def test_ranges_of_every_rank(space, rank, options, data):
     """With negative bounds; the first location is the same for every order and tile."""
@@ -459,7 +455,7 @@ def test_accuracy_high_carries_rounding_errors_along(space):
     assert abs(normal - exact(x)) > 0.1
 
 
-@settings(max_examples=20, **HYPOTHESIS)
+@drawn(20)
 @given(size=st.integers(0, 40_000), seed=st.integers(0, 99), spread=st.integers(0, 30))
 def test_accuracy_high_is_right_to_one_rounding(space, size, seed, spread):
     size = fitting(space, size, 100)

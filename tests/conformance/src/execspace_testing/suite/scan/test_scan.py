@@ -10,19 +10,13 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import execspace as es
 from execspace_testing import staged
+from execspace_testing.drawn import drawn
 from execspace_testing.sizes import fitting, interpreted
-
-HYPOTHESIS = {
-    "max_examples": 20,
-    "deadline": None,
-    "derandomize": True,
-    "suppress_health_check": [HealthCheck.function_scoped_fixture],
-}
 
 
 @es.kernel
@@ -86,7 +80,7 @@ def test_a_hundred_million(space):
     np.testing.assert_array_equal(dst, np.cumsum(src, dtype=np.int32))
 
 
-@settings(**HYPOTHESIS)
+@drawn(20)
 @given(
     lower=st.integers(-500, 500),
     size=st.integers(0, 40_000),
@@ -219,7 +213,7 @@ def count4(i, j, k, l, prefix, final, src, dst):  # noqa: E741
     ("kernel", "rank", "iterate"),
     [(count2, 2, "auto"), (count2, 2, "left"), (count4, 4, "right")],
 )
-@settings(**{**HYPOTHESIS, "max_examples": 8})
+@drawn(8)
 @given(data=st.data())
 def test_rank_order(space, kernel, rank, iterate, data):
     """The last index fastest, or the first one with iterate="left", whatever the layout."""
@@ -281,7 +275,7 @@ def in_order(i, prefix, final, k, out):
     return (v + 2, v), ((v, 1), (1, 0)), v
 
 
-@settings(**{**HYPOTHESIS, "max_examples": 8})
+@drawn(8)
 @given(size=st.integers(0, 40_000), seed=st.integers(0, 99), share=st.sampled_from([1e-3, 0.5]))
 def test_joins_that_are_not_commutative(space, size, seed, share):
     """A recurrence, a product of matrices, and the last number that is not zero, in one scan."""

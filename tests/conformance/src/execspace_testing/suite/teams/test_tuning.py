@@ -7,6 +7,7 @@ import pytest
 
 import execspace as es
 from execspace_testing import staged
+from execspace_testing.sizes import needs_teams
 
 pytestmark = pytest.mark.usefixtures("tuning_folder")
 
@@ -20,6 +21,7 @@ def row_sums(team, A, y):
 
 
 def test_teams_get_sizes_with_which_results_are_right(space):
+    needs_teams(space)
     values = np.arange(120.0).reshape(30, 4)
     A, y = staged.view_on(space, values, "A"), es.View(30, label="y", space=space)
     policy = es.TeamPolicy(30, space=space)
