@@ -14,6 +14,7 @@ from .alone import POOL, Alone
 from .ir import Const, Expr, Stmt, Var, integer, op, var
 from .members import Members
 from .pipeline import Lowered
+from .prechecks import reported_at_the_end
 from .rewriting import renamed, rewritten
 from .scratch import Layout, Sizes, scratch_layout
 from .types import INDEX, INT64, Type, ViewTy
@@ -87,6 +88,7 @@ def host_team(lowered: Lowered, size: int, lanes: int) -> HostTeam:
     locals_ |= {n: INT64 for n in _counters(statements) if n not in locals_}
     body = replace(body, parameters=parameters, body=statements, locals=locals_)
     leading = lowered.leading - len(TEAM_PARTS) + len(own)
+    body = reported_at_the_end(body)
     functions = tuple(map(_in_plain_memory, (*lowered.functions[:-1], body)))
     return HostTeam(replace(lowered, functions=functions, leading=leading), layout, league.name)
 

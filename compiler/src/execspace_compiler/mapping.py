@@ -15,6 +15,7 @@ from . import ir
 from .access import unit_stride_votes
 from .ir import Assign, Expr, For, If, Stmt, Var, While, integer, op, var
 from .partials import counters, load_state, reset_state, rows, store_state
+from .prechecks import STRIP, Prechecks
 from .reductions import ARRAY, Reduction
 from .types import BOOL, INDEX, INT64, UINT32, Scalar, TupleTy, ViewTy
 
@@ -121,8 +122,10 @@ class Chunk:
         small: bool = False,
         numbered: bool = False,
         pools: tuple[Var, ...] = (),
+        prechecks: Prechecks | None = None,
     ) -> None:
         self.pools = pools
+        self.prechecks = prechecks
         self.small = small
         self.numbered = numbered
         self.own = own
@@ -139,8 +142,17 @@ class Chunk:
         self.locals[name] = INT64
         return Assign(name, value)
 
-    def call(self) -> list[Stmt]:
-        """The body, for the current indices."""
+    def call(self, version: ir.Function | None = None) -> list[Stmt]:
+        """The body, or another version of it, for the current indices."""
+        body = version or self.body
+        result = body.result if isinstance(body.result, Scalar) else INT64
+        value = ir.Call(body.name, self.passed(), result)
+        if self.reduction is None or self.reduction.array is not None:
+            return [ir.Evaluate(value)]
+        return self.reduction.accumulate(value)
+
+    def passed(self) -> tuple[Expr, ...]:
+        """Arguments of the body, for the current indices."""
         leading: list[Expr] = [var(f"_i{d}") for d in range(self.policy.rank)]
         if self.policy.kind == "team":
             leading += [var("_hi0"), *self.pools]
@@ -150,12 +162,7 @@ class Chunk:
             leading += [*self.reduction.prefix(), ir.Const(self.final, BOOL)]
             leading += [] if self.own is None else [self.own]
         leading += [var("_u")] if self.numbered else []
-        result = self.body.result if isinstance(self.body.result, Scalar) else INT64
-        passed = (*leading, *(Var(p.name, p.type) for p in self.arguments))
-        value = ir.Call(self.body.name, passed, result)
-        if self.reduction is None or self.reduction.array is not None:
-            return [ir.Evaluate(value)]
-        return self.reduction.accumulate(value)
+        return (*leading, *(Var(p.name, p.type) for p in self.arguments))
 
     def nest(self, dims: tuple[int, ...], lo: str = "_lo", hi: str = "_hi") -> list[Stmt]:
         """Plain loops over some dimensions, the last one innermost, around the body."""
@@ -167,8 +174,40 @@ class Chunk:
     def loop(self, d: int, first: Expr, last: Expr, body: list[Stmt]) -> Stmt:
         """A loop over a dimension; the innermost one of a parallel_for is independent."""
         self.locals[f"_i{d}"] = INT64
-        innermost = d == self.order[-1] and self.reduction is None and self.policy.kind != "team"
-        return For(f"_i{d}", first, last, integer(1), tuple(body), independent=innermost)
+        innermost = d == self.order[-1]
+        if innermost and self.prechecks is not None:
+            return self.strips(d, first, last, self.prechecks)
+        free = innermost and self.reduction is None and self.policy.kind != "team"
+        return For(f"_i{d}", first, last, integer(1), tuple(body), independent=free)
+
+    def strips(self, d: int, first: Expr, last: Expr, prechecks: Prechecks) -> Stmt:
+        """The innermost loop, strip by strip: tests of assertions, then calls of the body."""
+        self.locals |= {"_strip": INT64, "_end": INT64, "_failed": BOOL}
+        failed = Var("_failed", BOOL)
+        none_failed = ir.Op("not", (failed,), BOOL)
+
+        def each(body: list[Stmt], free: bool = False) -> Stmt:
+            return For(f"_i{d}", var("_strip"), var("_end"), integer(1), tuple(body), free)
+
+        def test(function: ir.Function, convex: bool) -> list[Stmt]:
+            found = ir.Call(function.name, self.passed(), BOOL)
+            looked: Stmt = Assign("_failed", ir.Op("bitor", (failed, found), BOOL))
+            if not convex:
+                return [each([looked])]
+            ends = (var("_strip"), op("sub", var("_end"), integer(1)))
+            return [s for e in ends for s in (self.set(f"_i{d}", e), looked)]
+
+        tests: list[Stmt] = []
+        for pair in reversed(list(zip(prechecks.tests, prechecks.convex, strict=True))):
+            tests = [*test(*pair), *([If(none_failed, tuple(tests))] if tests else [])]
+        sound = each(self.call(prechecks.sound), free=self.reduction is None)
+        body = [
+            self.set("_end", op("min", op("add", var("_strip"), integer(STRIP)), last)),
+            Assign("_failed", ir.Const(False, BOOL)),
+            *tests,
+            If(failed, (each(self.call()),), (sound,)),
+        ]
+        return For("_strip", first, last, integer(STRIP), tuple(body))
 
     def rows(self) -> list[Stmt]:
         """The untiled walk."""
@@ -323,18 +362,19 @@ def chunk_function(
     name: str,
     final: bool | None = None,
     pool: tuple[Var, Expr] | None = None,
+    prechecks: Prechecks | None = None,
 ) -> ir.Function:
     """The loops around a body, which has `leading` parameters before those of the arguments.
 
     `pool` is the pointer to the scratch memory of a team, and its size in bytes: each part has it
-    for itself, made once.
+    for itself, made once. `prechecks` test the assertions of the body beforehand.
 
     Its parameters are the first and last unit, for a reduction the number of the part and
     the rows of partial results, then bounds, then the arguments of the kernel. In the final
     pass of a scan the part's entry in those rows holds the prefix that it begins with.
     """
     pools = () if pool is None else (pool[0],)
-    chunk = Chunk(body, leading, policy, order, reduction, final, pools=pools)
+    chunk = Chunk(body, leading, policy, order, reduction, final, pools=pools, prechecks=prechecks)
     walk = chunk.tiles() if policy.tiled else chunk.rows()
     if pool is not None:
         walk = [ir.Pool(*pool, tuple(walk))]

@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from ctypes import addressof
+from ctypes import addressof, c_int64
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -328,18 +328,19 @@ def _reporting(
 ) -> Callable[..., Any]:
     """A launch whose kernel prints or asserts: text is flushed, and failures are raised."""
     assertions = [Assertion(Loc(*row[:5]), row[5]) for row in module.ASSERTIONS]
+    table = c_int64 * (1 + rank)
 
     def launch(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
         if module.PRINTS and sys.stdout is not None:
             sys.stdout.flush()  # so that text of Python and of C comes in order
-        status = np.zeros(1 + rank, np.int64) if assertions else None
+        status = table() if assertions else None
         try:
-            return call(bounds, args if status is None else (*args, status.ctypes.data))
+            return call(bounds, args if status is None else (*args, addressof(status)))
         finally:
             if module.PRINTS:
                 flush_c_output()
             if status is not None and status[0]:
-                code, *indices = status.tolist()
+                code, *indices = status
                 raise failure(kernel, assertions, code, indices)
 
     return launch

@@ -22,6 +22,7 @@ from ..partials import (
     seed_function,
 )
 from ..pipeline import Lowered
+from ..prechecks import prechecks_of
 from ..printers.numba import NumbaPrinter
 from ..printers.python import function_name, identifier, part_of_view
 from ..reductions import Reduction
@@ -101,9 +102,12 @@ def launch_module(
     policy, reduction = lowered.spec.policy, lowered.reduction
     scan = lowered.spec.pattern == "scan"
     walk = (lowered.body, lowered.leading, policy, order, reduction)
-    functions = [
-        chunk_function(*walk, "_chunk", final=True if scan else None, pool=pool),
-    ]
+    prechecks = prechecks_of(lowered, disjoint, order[-1])
+    functions = [] if prechecks is None else [*prechecks.functions]
+    final = True if scan else None
+    functions.append(
+        chunk_function(*walk, "_chunk", final=final, pool=pool, prechecks=prechecks),
+    )
     if reduction is not None and scan:
         functions.append(chunk_function(*walk, "_totals", final=False, pool=pool))
         functions.append(seed_function(reduction, "_seed"))

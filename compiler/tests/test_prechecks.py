@@ -1,0 +1,152 @@
+"""Which assertions are tested before a strip runs, and by how many loops."""
+
+import re
+
+import numpy as np
+import pytest
+
+import execspace as es
+
+x, y = np.ones(9), np.ones(9)
+at = np.zeros(9, int)
+
+
+@es.function
+def positive(v):
+    assert v > 0
+    return v
+
+
+@es.function
+def put(view, i, v):
+    assert v > 0
+    view[i] = v
+
+
+def source(kernel, *args, policy=9, **options):
+    given = es.RangePolicy(policy, space="serial") if isinstance(policy, int) else policy
+    return es.explain(given, kernel, *args, **options).source
+
+
+def loops_of(text):
+    return sorted(set(re.findall(r"def _f_\w+__fails(\d)", text)))
+
+
+def test_the_loop_that_stores_has_no_assertion_and_nothing_to_leave_for():
+    def kernel(i, x, y):
+        assert x[i] > 0
+        y[i] = positive(x[i])
+
+    text = source(kernel, x, y)
+    sound = text.partition("def _f_kernel__sound")[2].partition("\n\n")[0]
+    assert "_r.store_disjoint" in sound and "fail" not in sound and "if" not in sound
+    assert "if" not in text.partition("def _f_positive__sound")[2].partition("\n\n")[0]
+    assert "independent_loop(_f_kernel__sound" in text
+
+
+def two_of_one(i, x, y):
+    assert x[i] > 0
+    assert x[i] < 9
+    y[i] = x[i]
+
+
+def guarded(i, x, y, at):
+    assert 0 <= at[i] < 9
+    assert x[at[i]] > 0
+    y[i] = x[at[i]]
+
+
+def of_what_was_stored(i, x, y):
+    y[i] = 2 * x[i]
+    y[i] += 1
+    assert y[i] > 0
+
+
+def of_a_copy(i, x, y):
+    t = x[i]
+    x[i] = 0
+    assert t > 0
+
+
+@pytest.mark.parametrize(
+    ("kernel", "args", "expected"),
+    [(two_of_one, (x, y), ["1"]), (guarded, (x, y, at), ["1", "2"]),
+     (of_what_was_stored, (x, y), ["1"]), (of_a_copy, (x, y), ["1"])],
+)  # fmt: skip
+def test_a_test_loads_nothing_that_an_assertion_guards(kernel, args, expected):
+    assert loops_of(source(kernel, *args)) == expected
+
+
+def test_what_is_stored_is_not_loaded_by_the_test():
+    text = source(of_what_was_stored, x, y).partition("__fails1")[2].partition("\n\n")[0]
+    assert "load(x" in text and "load(y" not in text and "store" not in text
+
+
+def test_an_index_is_tested_at_the_ends_of_a_strip():
+    def steady(i, x, y):
+        k = 2 * i + 1
+        assert 0 <= k < 2 * x.extent(0)
+        y[i] = 1
+
+    def bent(i, x, y):
+        assert i != 5
+        y[i] = 1
+
+    assert "_failed = (_failed | _f_steady__fails1(_i0" in source(steady, x, y)
+    loop = r"for _i0 in range\(_strip, _end\):\n +_failed = "
+    assert not re.search(loop, source(steady, x, y))
+    assert re.search(loop, source(bent, x, y))
+
+
+def elsewhere(i, x, y):
+    y[8 - i] = x[i]
+    assert y[i] > 0
+
+
+def through_a_helper(i, x, y):
+    put(y, i, x[i])
+
+
+def heavy(i, x, y):
+    assert x[i] > 0
+    y[i] = np.exp(x[i])
+
+
+def long(i, x, y):
+    for k in range(y.extent(0)):
+        assert x[k] > 0
+        y[i] += x[k]
+
+
+def counted(i, x, y):
+    n = es.atomic_fetch_add(y, 0, 1.0)
+    assert n < 5
+
+
+@pytest.mark.parametrize("kernel", [elsewhere, through_a_helper, heavy, long, counted])
+def test_what_depends_on_effects_or_gains_nothing_is_asserted_as_it_stands(kernel):
+    text = source(kernel, x, y)
+    assert not loops_of(text) and "_r.fail(" in text
+
+
+def test_views_that_overlap_are_stored_in_the_order_of_the_kernel():
+    def kernel(i, x, y):
+        y[i] = 0
+        assert x[i] > 0
+
+    data = np.ones(9)
+    policy = es.RangePolicy(9, space="serial")
+    with pytest.raises(es.KernelAssertionError, match="at index 0"):
+        es.parallel_for(policy, kernel, data, data)
+    assert loops_of(source(kernel, data, np.ones(9))) == ["1"]
+
+
+def test_a_team_reports_at_its_end():
+    def kernel(team, x, y):
+        for k in es.TeamThreadRange(team, 9):
+            assert x[k] > 0
+            y[k] = x[k]
+
+    text = source(kernel, x, y, policy=es.TeamPolicy(1, space="serial"))
+    loop, _, end = text.partition("for _t1 in range")[2].partition("\n    if _failed0:")
+    assert "_r.fail(" not in loop and end.lstrip().startswith("_r.fail(")
