@@ -27,7 +27,7 @@ def pytest_configure(config):
     cache = tempfile.TemporaryDirectory(prefix="execspace-tests-", ignore_cleanup_errors=True)
     config.add_cleanup(cache.cleanup)
     environment.setenv("EXECSPACE_CACHE_DIR", cache.name)
-    for name in ("DEFAULT", "PLUGINS", "STRICT", "TOOLS", "OPENCL_MAPPING"):
+    for name in ("DEFAULT", "PLUGINS", "STRICT", "TOOLS", "OPENCL_MAPPING", "OPENCL_MEMORY"):
         environment.delenv(f"EXECSPACE_{name}", raising=False)
     es.spaces()  # the plugin prepares the loader; test modules import pyopencl after that
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import execspace as es
@@ -138,6 +139,38 @@ def test_the_mapping_is_chosen_by_the_environment(opencl, monkeypatch):
     monkeypatch.setenv("EXECSPACE_OPENCL_MAPPING", "tiled")
     with pytest.raises(es.SpaceError, match="'tiled' is no mapping; expected flat or chunked"):
         OpenCLSpace(place)
+
+
+def test_memory_of_the_host_is_out_of_reach_if_the_environment_says_so(opencl, monkeypatch):
+    from execspace_opencl.space import OpenCLSpace
+
+    if not opencl.found.is_cpu:
+        pytest.skip("on a GPU it always is")
+    monkeypatch.setenv("EXECSPACE_OPENCL_MEMORY", "device")
+    space = OpenCLSpace(opencl.found.place)
+    assert space.capabilities.asynchronous
+    assert not space.takes_addresses  # not even where the driver could
+    assert space.instance().memory_space is space.memory_space
+    x = es.View(4, space=space, label="x")
+    assert x.memory_space is space.memory
+    policy = es.RangePolicy(4, space=space)
+    for there in (np.zeros(4), es.View(4, memory=es.HOST), es.View(4, space=space, memory="host")):
+        with pytest.raises(es.SpaceAccessError, match="memory space 'host', which space 'opencl"):
+            es.parallel_for(policy, lambda i, y: None, there)
+    monkeypatch.setenv("EXECSPACE_OPENCL_MEMORY", "host")
+    assert OpenCLSpace(opencl.found.place).memory_space is es.HOST
+    monkeypatch.setenv("EXECSPACE_OPENCL_MEMORY", "texture")
+    with pytest.raises(es.SpaceError, match="OPENCL_MEMORY='texture'; expected device or host"):
+        OpenCLSpace(opencl.found.place)
+
+
+def test_a_gpu_cannot_take_memory_of_the_host(opencl, monkeypatch):
+    from execspace_opencl import space as module
+
+    monkeypatch.setenv("EXECSPACE_OPENCL_MEMORY", "host")
+    monkeypatch.setattr(type(opencl.found), "is_cpu", False)
+    with pytest.raises(es.SpaceError, match="does not run kernels on memory of the host"):
+        module.OpenCLSpace(opencl.found.place)
 
 
 SPACES = """

@@ -15,6 +15,14 @@ config.declare(
         "range; default: flat on GPUs, chunked on CPUs",
     )
 )
+config.declare(
+    config.Variable(
+        "OPENCL_MEMORY",
+        None,
+        "device: on a CPU, too, Views are in buffers of the device and memory of the host is out "
+        "of reach, as on a GPU; host: it is taken in place, the default on CPUs",
+    )
+)
 
 
 def probe() -> Probe:

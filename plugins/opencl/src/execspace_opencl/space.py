@@ -52,8 +52,10 @@ class OpenCLSpace(ExecutionSpace):
         One call of the kernel for each work-item (GPUs), not a contiguous part (CPUs).
     group : int
         Work-items of a group in reductions and scans.
+    takes_host : bool
+        Kernels take memory of the host.
     takes_addresses : bool
-        Kernels take memory of the host by its address, whoever allocated it.
+        They take it by its address, whoever allocated it.
     """
 
     def __init__(self, device: str | None = None, parent: OpenCLSpace | None = None) -> None:
@@ -72,7 +74,8 @@ class OpenCLSpace(ExecutionSpace):
         self.device = self.found.device
         shared = SharedMemory(self) if parent is None and has_svm(self.device) else None
         self.shared: SharedMemory | None = shared if parent is None else parent.shared
-        self.takes_addresses = self.found.is_cpu and has_system_svm(self.device)
+        self.takes_host = _takes_host(self.found) if parent is None else parent.takes_host
+        self.takes_addresses = self.takes_host and has_system_svm(self.device)
         self._plain = cl.CommandQueue(self.context, self.device)
         self._timed: Any = None
         self.queue: Any = self._plain
@@ -82,7 +85,7 @@ class OpenCLSpace(ExecutionSpace):
         self.default_layout = "left" if self.flat else "right"
         self.tiles = gpu_tiles("opencl") if self.flat else NO_TILES
         self.capabilities = Capabilities(
-            asynchronous=not self.found.is_cpu,
+            asynchronous=not self.takes_host,
             float16="cl_khr_fp16" in self.device.extensions,
             atomic_bytes=8,
             ordered_reductions=not self.flat,
@@ -90,12 +93,12 @@ class OpenCLSpace(ExecutionSpace):
 
     @property
     def memory_space(self) -> MemorySpace:
-        return HOST if self.found.is_cpu else self.memory
+        return HOST if self.takes_host else self.memory
 
     @property
     def memory_spaces(self) -> tuple[MemorySpace, ...]:
         shared = () if self.shared is None else (self.shared,)
-        host = (HOST,) if self.found.is_cpu else ()
+        host = (HOST,) if self.takes_host else ()
         return (self.memory, *shared, *host)
 
     @property
@@ -225,3 +228,16 @@ def _is_flat(found: Found) -> bool:
             f"EXECSPACE_OPENCL_MAPPING={chosen!r} is no mapping; expected flat or chunked."
         )
     return not found.is_cpu if chosen is None else chosen == "flat"
+
+
+def _takes_host(found: Found) -> bool:
+    """Whether kernels take memory of the host: EXECSPACE_OPENCL_MEMORY, else on CPUs."""
+    chosen = config.get("OPENCL_MEMORY")
+    if chosen not in (None, "device", "host"):
+        raise SpaceError(f"EXECSPACE_OPENCL_MEMORY={chosen!r}; expected device or host.")
+    if chosen == "host" and not found.is_cpu:
+        raise SpaceError(
+            f"EXECSPACE_OPENCL_MEMORY=host: device {found} does not run kernels on memory of the "
+            f"host; expected device."
+        )
+    return found.is_cpu and chosen != "device"
