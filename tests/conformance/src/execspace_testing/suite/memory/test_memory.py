@@ -409,6 +409,15 @@ def test_mirrors(space, layout):
     np.testing.assert_array_equal(staged.fetch(placed), values)
 
 
+def test_arrays_come_to_a_space_as_mirrors_do(space):
+    for array in (samples("float32"), samples("int64").T, np.float64(2.5) * np.ones(())):
+        placed = es.create_mirror_view_and_copy(space, array)
+        assert placed.memory_space.reachable_from(space)
+        assert (placed.shape, placed.dtype) == (array.shape, array.dtype)
+        assert placed.is_managed == (not es.HOST.reachable_from(space))  # else over the array
+        np.testing.assert_array_equal(staged.fetch(placed), array)
+
+
 def test_dual_views_copy_what_is_newer(space):
     dual = es.DualView(4, es.int64, label="dual", space=space)
     assert dual.shares_memory == space.memory_space.host_accessible
