@@ -11,6 +11,7 @@ import threading
 import weakref
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from time import perf_counter
 
 import execspace as es
 from execspace import profiling
@@ -61,6 +62,9 @@ class FakePlan:
     def __init__(self, space, inner, blocks):
         self.space, self.inner, self.blocks = space, inner, blocks
 
+    def __getattr__(self, name):  # what a plan tells of itself
+        return getattr(self.inner, name)
+
     def launch(self, bounds, args):
         # The queue holds `args`, and so the Views, until the launch is done.
         done = self.space.submit(self.inner.launch, bounds, args, blocks=self.blocks)
@@ -98,6 +102,11 @@ class FakeDevice(es.ExecutionSpace):
         inner = compile_plan(self, kernel, spec, Launcher("serial"))
         return FakePlan(self, inner, spec.pattern != "for" and not spec.out)
 
+    def team_limits(self):
+        from execspace_compiler.fission import HOST_TEAMS
+
+        return HOST_TEAMS
+
     def fence(self, label=""):
         for queue in list(self._instances):
             queue.fence(label)
@@ -108,6 +117,15 @@ class FakeDevice(es.ExecutionSpace):
             done.exception()  # wait for all of them before one may raise
         for done in futures:
             done.result()
+
+    def mark(self):
+        """A place in the queue; `time_of` it is when all before it was done."""
+        place = self._thread.submit(perf_counter)
+        self._under_way.append(place)
+        return place
+
+    def time_of(self, mark):
+        return mark.result() if mark.done() else None
 
     def instance(self):
         queue = FakeDevice(self.name)

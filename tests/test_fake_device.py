@@ -143,6 +143,11 @@ def test_host_views_are_refused_by_the_device_before_the_launch(fake):
     )
     assert (fake.compiled, fake.launched) == (0, 0)
     es.parallel_for(range_on("fake", 3), add, x, es.create_mirror_view_and_copy("fake", y))
+    # The same advice is given, and works, for arrays.
+    with pytest.raises(es.SpaceAccessError, match=r"create_mirror_view_and_copy\('fake', \.\.\."):
+        es.parallel_for(range_on("fake", 3), add, x, np.ones(3))
+    es.parallel_for(range_on("fake", 3), add, x, es.create_mirror_view_and_copy("fake", np.ones(3)))
+    assert on_host(x).tolist() == [1, 1, 1]
 
 
 def test_captured_views_and_results_are_checked_as_well(fake):
