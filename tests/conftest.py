@@ -10,9 +10,11 @@ import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
+import execspace as es
 from execspace import profiling, selection
 
 
@@ -70,6 +72,29 @@ def fake_plugin(tmp_path, monkeypatch, fresh_selection):
     yield install
     for module in modules:
         sys.modules.pop(module, None)
+
+
+@pytest.fixture(params=["fake", "opencl"])
+def device(request, monkeypatch):
+    """The default space; the host cannot reach its memory, and launches are asynchronous.
+
+    `fake` is that of fake_device.py, `opencl` a device of OpenCL, also if that is the processor.
+    """
+    if request.param == "fake":
+        source = Path(__file__).with_name("fake_device.py").read_text(encoding="utf-8")
+        request.getfixturevalue("fake_plugin")("fake", source)
+    else:
+        monkeypatch.setenv("EXECSPACE_OPENCL_MEMORY", "device")
+        request.getfixturevalue("fresh_selection")()
+        row = next((s for s in es.spaces() if s.name == "opencl"), None)
+        if row is None or not row.usable:
+            pytest.skip(row.reason if row else "the plugin of opencl is not installed")
+    monkeypatch.setenv("EXECSPACE_DEFAULT", request.param)
+    space = es.default_space()
+    yield space
+    es.fence()
+    if request.param == "fake":
+        space.close()
 
 
 @pytest.fixture

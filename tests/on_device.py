@@ -2,8 +2,9 @@
 
     python tests/on_device.py --space cuda --json benchmarks/results/mine.json
 
-The conformance kit, the tests of the space's plugin, CUDA's checker of memory and races over the
-collective kernels where it is installed, and the benchmarks. Each part has a time limit, and one
+The conformance kit, the tests of the space's plugin, the programs of the documentation and the
+examples, CUDA's checker of memory and races over the collective kernels where it is installed, and
+the benchmarks. Each part has a time limit, and one
 that fails does not keep the others from running. The exit status says whether all went well.
 """
 
@@ -39,6 +40,8 @@ def parts(space: str, workers: int, scratch: Path) -> dict[str, tuple[list[str],
     found = {"conformance": ([python, *PYTEST, *parallel, *kit], 0)}
     if base in PLUGINS:
         found["plugin"] = [python, *PYTEST, *parallel, "-rfEs", str(ROOT / PLUGINS[base])], 0
+    documented = [python, str(ROOT / "tests" / "docs_on_device.py"), "--space", space]
+    found["documentation"] = documented, 0
     kernels = [python, str(ROOT / "tests" / "collective_kernels.py"), "--space", space]
     found["collective kernels"] = kernels, 0
     checker = shutil.which("compute-sanitizer")

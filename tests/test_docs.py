@@ -1,35 +1,24 @@
 """The documentation: its programs run, its tables are up to date, its examples are true.
 
-In README.md and docs/*.md
-
-- a ```python block is executed, and a ```text block right after it is what it prints;
-- a ```pycon block is a doctest;
-- the blocks of a page run in order and in one namespace;
-- ```console blocks are not executed.
+What pages.py says is run of README.md and docs/*.md. The programs run thrice: on the default of
+this machine, and where the default space is one whose memory the host cannot reach.
 """
 
-import builtins
-import contextlib
 import doctest
 import importlib
 import importlib.util
 import inspect
-import io
-import itertools
-import linecache
 import pkgutil
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
+from pages import BLOCK, PAGES, READMES, ROOT, Page, blocks, check, name_of
 
 import execspace as es
 from execspace import config, hookspecs
 
-ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PACKAGES = (
     "execspace",
     "execspace_compiler",
@@ -37,117 +26,53 @@ PACKAGES = (
     "execspace_openmp",
     "execspace_tools",
 )
-READMES = [*PAGES, *(ROOT / part / "README.md" for part in ("core", "compiler", "gpu", "tools"))]
-READMES += sorted(ROOT.glob("plugins/*/README.md"))
-FLAGS = doctest.ELLIPSIS | doctest.REPORT_NDIFF
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-@dataclass
-class Block:
-    """A fenced block: its language, text, and the numbers of its lines in the page."""
-
-    language: str
-    text: str
-    first: int
-    last: int
+# Every launch there names its space, so the default does not matter; docs_on_device.py runs them.
+ABOUT_A_SPACE = {ROOT / "docs" / f"{name}.md" for name in ("backend", "cuda", "hip", "opencl")}
+ABOUT_A_SPACE |= set(ROOT.glob("plugins/*/README.md"))
 
 
-def blocks(page):
-    text = page.read_text(encoding="utf-8")
-    found = []
-    for match in BLOCK.finditer(text):
-        first = text.count("\n", 0, match.start(2)) + 1
-        found.append(Block(match[1], match[2], first, first + match[2].count("\n")))
-    return found
+# -- programs -------------------------------------------------------------------------------------
 
 
-def in_place(page, block):
-    """A block behind as many empty lines as stand before it, so that line numbers agree."""
-    return "\n" * (block.first - 1) + block.text
-
-
-def outputs(page):
-    """The ```text block that directly follows each ```python block, by the latter's line."""
-    lines = page.read_text(encoding="utf-8").split("\n")
-    found = blocks(page)
-    return {
-        a.first: b.text
-        for a, b in itertools.pairwise(found)
-        if (a.language, b.language) == ("python", "text")
-        and not "".join(lines[a.last : b.first - 2]).strip()
-    }
-
-
-def without_places(text):
-    """Messages of the compiler without the numbers of lines, which change with the page."""
-    text = re.sub(r"(\w+\.md):\d+:\d+", r"\1", text)
-    return re.sub(r"^ *\d* \|", "|", text, flags=re.MULTILINE)
-
-
-class Page:
-    """Runs the blocks of a page."""
-
-    def __init__(self, page):
-        self.page = page
-        self.names = {"__name__": page.stem}
-        self.expected = outputs(page)
-        lines = [""] * page.read_text(encoding="utf-8").count("\n")
-        for block in blocks(page):
-            if block.language == "python":
-                lines[block.first - 1 : block.last - 1] = block.text.splitlines()
-        source = "\n".join(lines) + "\n"
-        # Kernels are compiled from source, which Python looks up here.
-        linecache.cache[page.name] = (len(source), None, source.splitlines(True), page.name)
-
-    def run(self):
-        for block in blocks(self.page):
-            if block.language == "python":
-                self.execute(block)
-            elif block.language == "pycon":
-                self.doctest(block)
-
-    def execute(self, block):
-        printed = io.StringIO()
-        code = compile(in_place(self.page, block), self.page.name, "exec")
-        with contextlib.redirect_stdout(printed):
-            exec(code, self.names)
-        if block.first in self.expected:
-            assert without_places(printed.getvalue()) == without_places(self.expected[block.first])
-
-    def doctest(self, block):
-        name = f"{self.page.name}:{block.first}"
-        test = doctest.DocTestParser().get_doctest(block.text, {}, name, name, block.first - 1)
-        check(test, self.names)
-
-    def close(self):
-        self.names.clear()
-        linecache.cache.pop(self.page.name, None)
-        vars(builtins).pop("_", None)  # the last value that a doctest displayed
-
-
-def check(test, names=None):
-    """Run a doctest; names that it defines are kept in `names`."""
-    if names is not None:
-        test.globs = names
-    report = io.StringIO()
-    runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
-    runner.run(test, out=report.write, clear_globs=names is None)
-    vars(builtins).pop("_", None)
-    assert not runner.failures, report.getvalue()
-
-
-def name_of(path):
-    return str(path.relative_to(ROOT))
-
-
-@pytest.mark.parametrize("path", READMES, ids=name_of)
-def test_programs_of_a_page_run(path):
+def run(path):
     page = Page(path)
     try:
         page.run()
     finally:
         page.close()
+
+
+@pytest.mark.parametrize("path", READMES, ids=name_of)
+def test_programs_of_a_page_run(path):
+    run(path)
+
+
+@pytest.mark.parametrize("path", [p for p in READMES if p not in ABOUT_A_SPACE], ids=name_of)
+def test_programs_of_a_page_run_on_a_device(path, device):
+    run(path)
+
+
+def test_the_devices_refuse_what_a_gpu_refuses(device):
+    view = es.View(3, label="v")
+    assert not view.memory_space.host_accessible
+    for reach in (lambda: view[0], lambda: view.__setitem__(0, 1), lambda: np.asarray(view)):
+        with pytest.raises(es.SpaceAccessError, match="'v'"):
+            reach()
+    array = np.zeros(3)
+    for launch in (
+        lambda: es.parallel_for(3, lambda i, x: None, array),
+        lambda: es.parallel_reduce(3, lambda i: array[i]),
+        lambda: es.parallel_for(3, lambda i, x: None, es.view_of(array)),
+        lambda: es.parallel_for(3, lambda i, x: None, es.View(3, memory=es.HOST)),
+        lambda: es.parallel_for(es.TeamPolicy(3), lambda team, x: None, array),
+        lambda: es.parallel_for(es.MDRangePolicy((3, 3)), lambda i, j, x, y: None, view, array),
+        lambda: es.parallel_reduce(3, lambda i: i, out=es.View((), memory=es.HOST)),
+        lambda: es.parallel_scan(3, lambda i, prefix, final, x: x[i], array),
+    ):
+        with pytest.raises(es.SpaceAccessError, match=f"space '{device.name}' cannot reach"):
+            launch()
 
 
 @pytest.mark.parametrize("path", READMES, ids=name_of)
