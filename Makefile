@@ -13,7 +13,7 @@ help:
 	@echo "make third-party  the conformance kit on generated backends, in a fresh environment"
 	@echo "make test-all  both, with all levels of the kit on spaces that share their compiler"
 	@echo "make lint   ruff and mypy"
-	@echo "make on-device SPACE=cuda  kit, plugin's tests, checkers and benchmarks, into one JSON file"
+	@echo "make on-device SPACE=cuda  kit, plugin's tests, docs, checkers and benchmarks, into one JSON file"
 	@echo "make bench  time execspace against NumPy, Numba and C/OpenMP, in pairs"
 	@echo "make bench-mdrange  time multi-dimensional ranges against kernels by hand, on every space"
 	@echo "make interop  install the libraries whose arrays are tested, such as PyTorch"
