@@ -211,10 +211,21 @@ def with_examples():
                 yield module.name
 
 
-@pytest.mark.parametrize("name", list(with_examples()))
-def test_examples_in_docstrings(name):
+def run_examples(name):
     finder = doctest.DocTestFinder(exclude_empty=True)
     tests = [test for test in finder.find(importlib.import_module(name)) if test.examples]
     assert tests
     for test in tests:
         check(test)
+
+
+@pytest.mark.parametrize("name", list(with_examples()))
+def test_examples_in_docstrings(name):
+    run_examples(name)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in with_examples() if name.startswith("execspace.")]
+)
+def test_examples_in_docstrings_on_a_device(name, device):
+    run_examples(name)

@@ -127,7 +127,7 @@ def explain(
     Examples
     --------
     >>> import execspace as es
-    >>> A = es.View(8, label="A")
+    >>> A = es.View(8, label="A", space="serial")
     >>> found = es.explain(8, lambda i: A[i] * 2, reducer=es.Max)
     >>> found.pattern, found.arguments
     ('reduce', ('float64[1,right]@host',))

@@ -80,8 +80,7 @@ def histogram(
     Examples
     --------
     >>> import execspace as es
-    >>> counts, edges = es.histogram(np.array([0.0, 1.0, 1.5, 4.0]), 2)
-    >>> es.fence()
+    >>> counts, edges = es.histogram(np.array([0.0, 1.0, 1.5, 4.0]), 2, space="serial")
     >>> list(map(int, counts)), list(map(float, edges))
     ([3, 1], [0.0, 2.0, 4.0])
     """

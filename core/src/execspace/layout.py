@@ -102,7 +102,7 @@ class Layout(ABC):
     ...     def offset(self, i, j, n, m):
     ...         t = self.tile
     ...         return ((i // t) * ((m + t - 1) // t) + j // t) * t * t + i % t * t + j % t
-    >>> A = es.View((5, 6), layout=Tiled(4))
+    >>> A = es.View((5, 6), layout=Tiled(4), memory=es.HOST)
     >>> A[4, 5] = 1.0
     >>> A.span
     64

@@ -77,7 +77,7 @@ class ScatterView(ReadOnly):
     ...     f[k + 1] -= 1.0
     >>> es.parallel_for(2, pairs, scatter.access())
     >>> scatter.contribute(forces)
-    >>> list(map(float, forces))
+    >>> list(map(float, es.create_mirror_view_and_copy(es.HOST, forces)))
     [1.0, 0.0, -1.0]
     """
 

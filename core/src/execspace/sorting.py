@@ -62,10 +62,9 @@ def sort(
     Examples
     --------
     >>> import execspace as es
-    >>> A = es.view_of(np.array([3, 1, 2]))
+    >>> A = es.create_mirror_view_and_copy(es.default_space(), np.array([3, 1, 2]))
     >>> es.sort(A, descending=True)
-    >>> es.fence()
-    >>> list(map(int, A))
+    >>> list(map(int, es.create_mirror_view_and_copy(es.HOST, A)))
     [3, 2, 1]
     """
     target = part(argument(view, "sort", "view", writable=True), begin, end, "sort")
@@ -159,8 +158,7 @@ def sort_by_key(
     --------
     >>> import execspace as es
     >>> keys, names = np.array([2, 0, 1]), np.array([20, 0, 10])
-    >>> es.sort_by_key(keys, names)
-    >>> es.fence()
+    >>> es.sort_by_key(keys, names, space="serial")
     >>> names
     array([ 0, 10, 20])
     """

@@ -57,7 +57,7 @@ class TeamMember:
     ...     total = es.parallel_reduce(columns, lambda j: A[row, j])
     ...     if es.single(es.PerTeam(team)):
     ...         sums[row] = total
-    >>> A, sums = es.View((2, 3)), es.View(2)
+    >>> A, sums = es.View((2, 3), memory=es.HOST), es.View(2, memory=es.HOST)
     >>> A[1, 0] = A[1, 2] = 4.5
     >>> sum_row(es.TeamMember(1, 2), A, sums)
     >>> float(sums[1])

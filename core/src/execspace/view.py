@@ -146,9 +146,9 @@ class View(ReadOnly, _Parts):
     Examples
     --------
     >>> import execspace as es
-    >>> A = es.View((2, 3), es.float32, label="A")
-    >>> A.shape, A.extent(1), A.layout
-    ((2, 3), 3, 'right')
+    >>> A = es.View((2, 3), es.float32, label="A", layout="right")
+    >>> A.shape, A.extent(1), A.strides
+    ((2, 3), 3, (3, 1))
     """
 
     __slots__ = ()
