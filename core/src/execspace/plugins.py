@@ -18,7 +18,7 @@ import pluggy
 
 from . import config, hookspecs, probing
 from .errors import PluginError, PluginWarning, ToolError
-from .probing import described, probe
+from .probing import described, is_of_program, probe
 from .profiling import runs
 from .space import API_VERSION, HealthCheck, ReducerEntry, SpaceEntry, ToolEntry
 from .tiles import RESERVED, TileTable
@@ -277,8 +277,8 @@ def load(begin: Callable[[str], None] = lambda name: None) -> Registry:
     ------
     PluginError
         If a plugin fails and EXECSPACE_STRICT=1.
-    KeyboardInterrupt
-        The user's, also while a plugin is imported. No other exception of a plugin gets out.
+    KeyboardInterrupt, MemoryError
+        Also while a plugin is imported. No other exception of a plugin gets out.
     """
     from importlib import metadata  # half the time of `import execspace`, if it were up there
 
@@ -297,10 +297,10 @@ def load(begin: Callable[[str], None] = lambda name: None) -> Registry:
         begin(point.name)
         try:
             deprecations = _load_one(manager, point, info, registry)
-        except KeyboardInterrupt:
-            raise
         # Whatever else a third party does must not stop the program, sys.exit() included.
         except BaseException as failure:
+            if is_of_program(failure):
+                raise
             if strict:
                 raise PluginError(
                     f"Plugin {info} failed to load: {described(failure)}"

@@ -39,6 +39,15 @@ def described(failure: BaseException) -> str:
     return f"{name}: {text}" if text else name
 
 
+def is_of_program(failure: BaseException) -> bool:
+    """Whether an exception says nothing of the third party whose code it went through.
+
+    The user's Ctrl-C, and Python's own lack of memory: at the next try all may be well. Where a
+    device lacks memory, libraries have exceptions of their own for it.
+    """
+    return isinstance(failure, KeyboardInterrupt) or type(failure) is MemoryError
+
+
 class _Question:
     """One call of a probe."""
 

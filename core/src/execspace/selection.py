@@ -18,7 +18,7 @@ from weakref import WeakSet
 from . import config, plugins
 from .errors import PluginWarning, SpaceError, SpaceUnavailableError, UnknownSpaceError
 from .memory import HOST, MemorySpace
-from .probing import described, is_late
+from .probing import described, is_late, is_of_program
 from .space import ExecutionSpace, Probe
 from .tiles import warn_unused
 
@@ -124,9 +124,9 @@ def space(name: str) -> ExecutionSpace:
             except SpaceError as failure:
                 _failures[name] = str(failure)
                 raise
-            except KeyboardInterrupt:
-                raise
             except BaseException as failure:  # sys.exit() in a factory ends no program
+                if is_of_program(failure):
+                    raise
                 cause = described(failure).rstrip(".")
                 _failures[name] = cause
                 raise SpaceUnavailableError(
