@@ -21,7 +21,17 @@ from execspace.cli import console
 COMPILER = {
     "assertions": ["failure"],
     "blocks": ["Blocks", "Geometry", "Limits", "USUAL_THREADS", "blocks_of", "tile_chooser"],
-    "cache": ["folder", "is_tagged", "key", "limit_size", "location", "write"],
+    "cache": [
+        "discard",
+        "folder",
+        "is_tagged",
+        "keep",
+        "key",
+        "limit_size",
+        "location",
+        "read",
+        "write",
+    ],
     "cache_history": ["note_miss", "told"],
     "device_team": ["DeviceTeam", "device_team", "shape_of", "usual_sizes"],
     "devices": ["DeviceText", "device_text"],

@@ -4,6 +4,7 @@ In the program itself: imports that fail in odd ways, records that are wrong, pr
 With `execspace doctor`, which uses processes of its own, also imports that hang and crashes.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -11,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 
 import pytest
 
@@ -125,6 +127,131 @@ def test_the_users_ctrl_c_ends_the_program_also_while_a_plugin_is_imported(fake_
     fake_plugin("vendor", "raise KeyboardInterrupt")
     with pytest.raises(KeyboardInterrupt):
         es.spaces()
+
+
+# -- which plugins are loaded ---------------------------------------------------------------------
+
+DIES = {
+    "exits": "import os; os._exit(3)",
+    "crashes": "import ctypes; ctypes.string_at(0)",
+    "aborts": "import os; os.abort()",
+    "leaves": "import sys; sys.exit('bye')",
+    "hangs": "import time; time.sleep(600)",
+}
+NAMED = """
+    import execspace as es
+
+    policy = es.RangePolicy(4, space="serial")
+    print(es.parallel_reduce(policy, lambda i: 2.0), es.View(3, space="serial").shape)
+"""
+
+
+def test_who_names_a_space_is_not_in_the_hands_of_other_plugins(fake_plugin, python, tmp_path):
+    """Not even of those that no process survives."""
+    for name, source in DIES.items():
+        fake_plugin(f"a-{name}", source)
+    folders = [str(folder) for folder in tmp_path.iterdir()]
+    assert python(NAMED, PYTHONPATH=os.pathsep.join(folders)) == "8.0 (3,)\n"
+    default = {"EXECSPACE_DEFAULT": "serial", "PYTHONPATH": os.pathsep.join(folders)}
+    program = (
+        "import execspace as es; print(es.parallel_reduce(4, lambda i: 2.0), es.View(3).shape)"
+    )
+    assert python(program, **default) == "8.0 (3,)\n"
+
+
+EVERYTHING = """
+import execspace as es
+
+@es.hookimpl
+def execspace_register_reducers():
+    yield es.ReducerEntry("{name}", es.Sum(dtype=es.float32))
+    yield es.ReducerEntry("{name}-too", es.Sum(dtype=es.float32))
+
+@es.hookimpl
+def execspace_register_tiles():
+    yield es.TileTable("{name}", {{"stencil": {{2: (8, 4)}}}})
+
+@es.hookimpl
+def execspace_register_tools():
+    yield es.ToolEntry("{name}", es.profiling.Tool)
+"""
+ASKED = {
+    "a space": lambda name: es.space("serial"),
+    "a reducer": lambda name: es.parallel_reduce(
+        es.RangePolicy(3, space="serial"), lambda i: 1.0, reducer=name
+    ),
+    "a tile": lambda name: es.MDRangePolicy((9, 9), tile=name, iterate="right"),
+    "a tool": lambda name: _profiled(name),
+}
+
+
+def _profiled(name):
+    with es.profiling.profile(name):
+        pass
+
+
+@pytest.mark.parametrize("what", ASKED)
+def test_a_plugin_is_loaded_for_its_own_name(fake_plugin, what):
+    other = fake_plugin("aaa", "raise RuntimeError('not asked for')")
+    mine = fake_plugin("mine", EVERYTHING.format(name="mine"))
+    ASKED[what]("mine")
+    assert other not in sys.modules
+    assert (mine in sys.modules) == (what != "a space")
+
+
+def test_for_a_name_that_no_entry_point_has_plugins_are_loaded_until_one_has_it(fake_plugin):
+    first = fake_plugin("aaa", EVERYTHING.format(name="aaa"))
+    last = fake_plugin("zzz", "raise RuntimeError('not asked for')")
+    policy = es.RangePolicy(3, space="serial")
+    assert es.parallel_reduce(policy, lambda i: 1.0, reducer="aaa-too") == 3
+    assert first in sys.modules and last not in sys.modules
+    with (
+        pytest.warns(es.PluginWarning, match="'zzz' .* failed to load"),
+        pytest.raises(es.LaunchError, match="registered: aaa, aaa-too"),
+    ):
+        es.parallel_reduce(policy, lambda i: 1.0, reducer="neither")
+
+
+@pytest.mark.parametrize("ask", [lambda: es.space("zzz"), es.spaces, lambda: es.space("none")])
+def test_a_space_belongs_to_the_plugin_of_its_name_whoever_is_loaded_first(fake_plugin, ask):
+    fake_plugin("aaa", vendor("zzz", probe="return es.Probe(False, 'of aaa')"))
+    fake_plugin("zzz", vendor("zzz"))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with contextlib.suppress(es.UnknownSpaceError):
+            ask()
+        assert es.space("zzz").name == "zzz"
+        assert row("zzz").usable
+    told = [str(w.message) for w in caught]
+    assert len(told) == 1 and "plugin 'aaa' (execspace-aaa 1.0) failed to load" in told[0]
+    assert (
+        "registers the name 'zzz', which plugin 'zzz' (execspace-zzz 1.0) already holds" in told[0]
+    )
+
+
+def test_of_a_plugin_that_does_not_come_back_a_line_tells(fake_plugin, monkeypatch, capsys):
+    monkeypatch.setattr(plugins, "_PATIENCE", 0.05)
+    fake_plugin("slow", "import time; time.sleep(0.5)\n" + vendor("slow"), version="2.5")
+    assert es.space("slow").name == "slow"
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(
+        "execspace: plugin 'slow' (execspace-slow 2.5) has been loading for 0.05 s. If it hangs, "
+        "leave it out: EXECSPACE_PLUGINS="
+    )
+    names = line.partition("EXECSPACE_PLUGINS=")[2].split(",")
+    assert "serial" in names and "slow" not in names
+
+
+def test_variables_of_plugins_that_are_not_loaded_are_not_called_unknown(fake_plugin, monkeypatch):
+    monkeypatch.setenv("EXECSPACE_VENDOR_SPEED", "high")
+    monkeypatch.setenv("EXECSPACE_DEFUALT", "serial")
+    fake_plugin("vendor", vendor())
+    with pytest.warns(UserWarning, match="EXECSPACE_DEFUALT is not read") as caught:
+        es.space("serial")
+    assert len(caught) == 1
+    with pytest.warns(UserWarning, match="EXECSPACE_VENDOR_SPEED is not read") as caught:
+        es.spaces()
+    assert len(caught) == 1
 
 
 # -- records --------------------------------------------------------------------------------------
@@ -305,6 +432,58 @@ def test_plugins_that_take_their_process_down_are_listed_with_the_rest(execspace
     assert found["raises"]["error"] == "RuntimeError: driver too old"
     assert found["good"]["error"] is None and found["good"]["spaces"] == ["good"]
     assert found["hangs"]["distribution"] == "execspace-hangs"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no signals of this kind here")
+@pytest.mark.parametrize("end", ["SIGTERM", "SIGKILL", "SIGINT", "SIGHUP"])
+def test_a_command_that_is_killed_leaves_no_process_behind(fake_plugin, tmp_path, end):
+    """Neither its workers, nor what a plugin that hangs in one of them has started."""
+    pids = tmp_path / "pids"
+    fake_plugin(
+        "hangs",
+        f"""
+        import os, subprocess, time
+        child = subprocess.Popen(["sleep", "600"])
+        with open({str(pids) + ".new"!r}, "w") as file:
+            file.write(f"{{os.getpid()}} {{child.pid}}")
+        os.rename({str(pids) + ".new"!r}, {str(pids)!r})
+        time.sleep(600)
+        """,
+    )
+    chosen = {"PYTHONPATH": str(tmp_path / "execspace-hangs"), "EXECSPACE_PLUGINS": "hangs"}
+    command = [sys.executable, "-m", "execspace", "plugins"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen(command, env={**os.environ, **chosen}, **quiet)
+    try:
+        assert _soon(pids.exists)
+        process.send_signal(getattr(signal, end))
+        process.wait(10)
+        left = [int(pid) for pid in pids.read_text().split()]
+        assert _soon(lambda: not any(map(_runs, left)))
+    finally:
+        process.kill()
+
+
+def _soon(condition):
+    begun = time.monotonic()
+    while not condition() and time.monotonic() - begun < 20:
+        time.sleep(0.02)
+    return condition()
+
+
+def _runs(pid):
+    """Whether a process is there and no zombie, which waits for a parent that may never ask."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        if os.path.exists("/proc/self/stat"):
+            return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def test_a_probe_that_crashes_is_the_reason_why_its_space_is_not_usable(execspace):

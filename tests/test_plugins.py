@@ -347,10 +347,11 @@ def test_tiles_of_plugins_replace_those_of_a_space(fake_plugin):
     assert es.default_tile(2, "right", (7, 9), space=gpu) == (7, 16)
 
 
-def test_a_table_for_a_space_that_takes_none(fake_plugin, fresh_selection):
+@pytest.mark.parametrize("first", [es.spaces, lambda: es.space("serial")])
+def test_a_table_for_a_space_that_takes_none(fake_plugin, first):
     fake_plugin("tiles", TILES.replace('space="gpu"', 'space="serial"'))
     with pytest.warns(es.PluginWarning, match="'ours' is for space 'serial', which tiles nothing"):
-        es.space("serial")
+        assert first() and es.spaces() and es.space("serial")  # once both are known
     assert es.default_tile(2, space="serial") is None
 
 

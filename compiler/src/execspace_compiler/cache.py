@@ -285,10 +285,10 @@ def files(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
                         yield Path(entry.path), status
 
 
-def limit_size(path: Path) -> None:
+def limit_size(root: Path) -> None:
     """Delete the entries used longest ago until the folder is within EXECSPACE_CACHE_SIZE."""
     limit = (config.get_int("CACHE_SIZE") or 1024) * 2**20
-    found = [(max(s.st_atime, s.st_mtime), s.st_size, file) for file, s in files(path)]
+    found = [(max(s.st_atime, s.st_mtime), s.st_size, file) for file, s in files(root)]
     total = sum(size for _, size, _ in found)
     for _, size, file in sorted(found):
         if total <= limit:

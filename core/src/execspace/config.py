@@ -9,6 +9,7 @@ import os
 import threading
 import time
 import warnings
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -146,15 +147,24 @@ def get_list(name: str) -> list[str] | None:
     return None if value is None else [part.strip() for part in value.split(",") if part.strip()]
 
 
-def warn_unknown() -> None:
-    """Warn of each EXECSPACE_* variable that nothing reads: most are spelling errors."""
+def warn_unknown(later: tuple[str, ...] = (), known: Collection[str] = ()) -> set[str]:
+    """Warn of each EXECSPACE_* variable that nothing reads: most are spelling errors.
+
+    Not of those that begin with one of `later`, after the prefix, nor of those in `known`. Returns
+    the names of which it has warned.
+    """
+    found = set()
     for name in os.environ:
-        if name.startswith("EXECSPACE_") and name.removeprefix("EXECSPACE_") not in VARIABLES:
-            known = ", ".join(f"EXECSPACE_{n}" for n in VARIABLES)
-            warnings.warn(
-                f"Environment variable {name} is not read by execspace; known: {known}.",
-                stacklevel=2,
-            )
+        short = name.removeprefix("EXECSPACE_")
+        if short == name or short in VARIABLES or short.startswith(later) or name in known:
+            continue
+        listed = ", ".join(f"EXECSPACE_{n}" for n in VARIABLES)
+        warnings.warn(
+            f"Environment variable {name} is not read by execspace; known: {listed}.",
+            stacklevel=2,
+        )
+        found.add(name)
+    return found
 
 
 def tuning_folder() -> Path:

@@ -131,12 +131,9 @@ def _claimed(source: Any) -> WrapsArrays | None:
     """The space in whose memory an array of another library is, started if need be."""
     if not any(has_protocol(source, name) for name in ("__dlpack__", "__cuda_array_interface__")):
         return None
-    entries = sorted(plugins.registry().spaces.values(), key=lambda e: -e.priority)
-    named = [name for entry in entries if (name := entry.claims(source)) is not None]
-    if not named:
+    name = _claim(source)
+    if name is None:
         return None
-    current = selection.CURRENT.get()  # of two spaces on one device, that which is in use
-    name = next((n for n in named if current is not None and n == current.name), named[0])
     where = selection.space(name)
     if not isinstance(where, WrapsArrays):
         raise PluginError(
@@ -144,3 +141,16 @@ def _claimed(source: Any) -> WrapsArrays | None:
             f"but has no view_of, see execspace.WrapsArrays; its plugin breaks the contract."
         )
     return where
+
+
+def _claim(source: Any) -> str | None:
+    """The name of the space that has an array in its memory."""
+    current = selection.CURRENT.get()  # of two spaces on one device, that which is in use
+    if current is not None:
+        entry = plugins.loaded().spaces.get(current.name.partition(":")[0])
+        if entry is not None and entry.claims(source) == current.name:
+            return current.name
+    entries = sorted(plugins.registry().spaces.values(), key=lambda e: -e.priority)
+    named = [name for entry in entries if (name := entry.claims(source)) is not None]
+    mine = (n for n in named if current is not None and n == current.name)
+    return next(mine, named[0] if named else None)

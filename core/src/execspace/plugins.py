@@ -1,8 +1,9 @@
 """Plugin loading: find, isolate, check versions, remember what went wrong.
 
-The only file that touches entry points. Plugins are read once per process, on first use. A
-plugin that fails is left out with one warning, unless EXECSPACE_STRICT=1 or the user asked
-for one of its spaces by name.
+The only file that touches entry points. A plugin is loaded once per process, when a name is asked
+for that is its entry point's, or that no entry point has and no plugin before it; all are where
+any of them may be meant. One that fails is left out with one warning, unless EXECSPACE_STRICT=1 or
+the user asked for one of its spaces by name. Of one that does not come back, a line tells.
 """
 
 from __future__ import annotations
@@ -18,16 +19,18 @@ import pluggy
 
 from . import config, hookspecs, probing
 from .errors import PluginError, PluginWarning, ToolError
-from .probing import described, is_of_program, probe
+from .probing import described, is_of_program, probe, said_if_slow
 from .profiling import runs
 from .space import API_VERSION, HealthCheck, ReducerEntry, SpaceEntry, ToolEntry
-from .tiles import RESERVED, TileTable
+from .tiles import RESERVED, TileTable, warn_unused
 
 if TYPE_CHECKING:
     from importlib import metadata
 
 
-__all__ = ["PluginInfo", "Registry", "forget", "load", "probe", "registry"]
+__all__ = ["PluginInfo", "Registry", "forget", "load", "loaded", "probe", "registry"]
+
+_PATIENCE = 5.0  # seconds after which a line says which plugin is being loaded
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +57,13 @@ class PluginInfo:
 
 @dataclass
 class Registry:
-    """What all plugins announced, by name."""
+    """What plugins announced, by name.
 
+    `points` are the entry points that there are: no plugin may take the name of another's for a
+    space, loaded or not.
+    """
+
+    points: dict[str, PluginInfo] = field(default_factory=dict)
     plugins: dict[str, PluginInfo] = field(default_factory=dict)
     spaces: dict[str, SpaceEntry] = field(default_factory=dict)
     reducers: dict[str, ReducerEntry] = field(default_factory=dict)
@@ -84,11 +92,15 @@ class Registry:
                     f"plugin '{info.name}' registers the name '{entry.name}' twice; "
                     f"give each of its {kind} a name of its own."
                 )
+            holder = None
             if entry.name in getattr(self, kind):
+                holder = self.owner(kind, entry.name)
+            elif kind == "spaces" and entry.name != info.name:
+                holder = self.points.get(entry.name)
+            if holder is not None:
                 raise PluginError(
                     f"plugin '{info.name}' registers the name '{entry.name}', which plugin "
-                    f"{self.owner(kind, entry.name)} already holds; uninstall one of them or "
-                    f"restrict EXECSPACE_PLUGINS."
+                    f"{holder} already holds; uninstall one of them or restrict EXECSPACE_PLUGINS."
                 )
             new[kind][entry.name] = entry
         self._check_replaced(info.name, new["tiles"])
@@ -268,6 +280,118 @@ def _records(plugin: str, hook: str, result: Any) -> list[Any]:
     return records
 
 
+class _Loader:
+    """The entry points that are not loaded so far, and the registry of those that are."""
+
+    def __init__(self, begin: Callable[[str], None] = lambda name: None) -> None:
+        from importlib import metadata  # half the time of `import execspace`, if it were up there
+
+        self.begin = begin
+        self.strict = config.get_bool("STRICT")
+        self.manager = pluggy.PluginManager(hookspecs.GROUP)
+        self.manager.add_hookspecs(hookspecs)
+        wanted = config.get_list("PLUGINS")
+        points = sorted(metadata.entry_points(group=hookspecs.GROUP), key=lambda p: p.name)
+        self.left = [p for p in points if wanted is None or p.name in wanted]
+        self.registry = Registry(points={p.name: _info(p) for p in reversed(self.left)})
+        self.warned: set[str] = set()  # variables
+        self.warn_variables()
+        for name in set(wanted or ()) - set(self.registry.points):
+            warnings.warn(
+                f"EXECSPACE_PLUGINS names '{name}', which is not installed.",
+                PluginWarning,
+                stacklevel=4,
+            )
+
+    def warn_variables(self) -> None:
+        """Warn of variables that nobody reads; those of plugins that are not loaded may be read."""
+        later = tuple(f"{p.name.replace('-', '_').upper()}_" for p in self.left)
+        self.warned |= config.warn_unknown(later, self.warned)
+
+    def named(self, name: str) -> None:
+        """Load what has the name of an entry point."""
+        for point in [p for p in self.left if p.name == name]:
+            self._load(point)
+
+    def find(self, kind: str, name: str) -> Any:
+        """The record of a name and a kind such as "spaces", or None if there is none.
+
+        The plugin of that name is loaded; if there is none, the others are, until one has it.
+        """
+        table = getattr(self.registry, kind)
+        if name not in table:
+            self.named(name)
+        broken = self.registry.plugins.get(name)
+        if broken is not None and broken.error is not None:
+            return table.get(name)
+        while name not in table and self.left:
+            self._load(self.left[0])
+        return table.get(name)
+
+    def everything(self) -> Registry:
+        """The registry, with all plugins."""
+        if self.left:
+            while self.left:
+                self._load(self.left[0])
+            self.warn_variables()
+        return self.registry
+
+    def _load(self, point: metadata.EntryPoint) -> None:
+        """Load a plugin in isolation; raises where `load` does, and then it is loaded again."""
+        if point not in self.left:  # while it was loaded, a plugin has asked for another
+            return
+        self.left.remove(point)
+        info, plugins = _info(point), self.registry.plugins
+        self.begin(point.name)
+        others = ",".join(name for name in self.registry.points if name != point.name)
+        text = (
+            f"execspace: plugin {info} has been loading for {_PATIENCE:g} s. If it hangs, leave it "
+            f"out: EXECSPACE_PLUGINS={others}"
+        )
+        try:
+            with said_if_slow(_PATIENCE, text):
+                deprecations = _load_one(self.manager, point, info, self.registry)
+        # Whatever else a third party does must not stop the program, sys.exit() included.
+        except BaseException as failure:
+            if is_of_program(failure):
+                self.left.insert(0, point)
+                raise
+            if self.strict:
+                self.left.insert(0, point)
+                raise PluginError(
+                    f"Plugin {info} failed to load: {described(failure)}"
+                ) from failure
+            taken = point.name in plugins
+            key = f"{point.name} ({info.distribution})" if taken else point.name
+            plugins[key] = replace(info, error=failure)
+            warnings.warn(
+                f"execspace plugin {info} failed to load and is left out: "
+                f"{described(failure).rstrip('.')}. Set EXECSPACE_STRICT=1 for the traceback.",
+                PluginWarning,
+                stacklevel=5,
+            )
+        else:
+            _warn_deprecated(info, deprecations)
+            _warn_of_tables(self.registry, plugins[point.name])
+
+
+def _info(point: metadata.EntryPoint) -> PluginInfo:
+    dist = point.dist
+    # Without a file METADATA, name and version are None whatever their types say.
+    origin = ("unknown", "") if dist is None else (dist.name or "unknown", dist.version or "")
+    return PluginInfo(point.name, *origin, module=point.value)
+
+
+def _warn_of_tables(found: Registry, info: PluginInfo) -> None:
+    """Warn of tables of a plugin for spaces that were started before it was loaded."""
+    tables = [found.tiles[name] for name in info.tiles if found.tiles[name].space]
+    if tables:
+        from .selection import started  # which imports this module
+
+        for space in started():
+            warn_unused(space, tables)
+
+
 def load(begin: Callable[[str], None] = lambda name: None) -> Registry:
     """Read entry points and load every plugin, each in isolation.
 
@@ -280,69 +404,77 @@ def load(begin: Callable[[str], None] = lambda name: None) -> Registry:
     KeyboardInterrupt, MemoryError
         Also while a plugin is imported. No other exception of a plugin gets out.
     """
-    from importlib import metadata  # half the time of `import execspace`, if it were up there
-
-    registry = Registry()
-    manager = pluggy.PluginManager(hookspecs.GROUP)
-    manager.add_hookspecs(hookspecs)
-    wanted = config.get_list("PLUGINS")
-    strict = config.get_bool("STRICT")
-    for point in sorted(metadata.entry_points(group=hookspecs.GROUP), key=lambda p: p.name):
-        if wanted is not None and point.name not in wanted:
-            continue
-        dist = point.dist
-        # Without a file METADATA, name and version are None whatever their types say.
-        origin = ("unknown", "") if dist is None else (dist.name or "unknown", dist.version or "")
-        info = PluginInfo(point.name, *origin, module=point.value)
-        begin(point.name)
-        try:
-            deprecations = _load_one(manager, point, info, registry)
-        # Whatever else a third party does must not stop the program, sys.exit() included.
-        except BaseException as failure:
-            if is_of_program(failure):
-                raise
-            if strict:
-                raise PluginError(
-                    f"Plugin {info} failed to load: {described(failure)}"
-                ) from failure
-            taken = point.name in registry.plugins
-            key = f"{point.name} ({origin[0]})" if taken else point.name
-            registry.plugins[key] = replace(info, error=failure)
-            warnings.warn(
-                f"execspace plugin {info} failed to load and is left out: "
-                f"{described(failure).rstrip('.')}. Set EXECSPACE_STRICT=1 for the traceback.",
-                PluginWarning,
-                stacklevel=3,
-            )
-        else:
-            _warn_deprecated(info, deprecations)
-    config.warn_unknown()  # after plugins have declared variables of their own
-    for name in set(wanted or ()) - set(registry.plugins):
-        warnings.warn(
-            f"EXECSPACE_PLUGINS names '{name}', which is not installed.",
-            PluginWarning,
-            stacklevel=3,
-        )
-    return registry
+    return _Loader(begin).everything()
 
 
 _lock = threading.RLock()
-_registry: Registry | None = None
+_loader: _Loader | None = None
 
 
-def registry() -> Registry:
-    """The process's registry; loads the plugins at the first call."""
-    global _registry
-    if _registry is None:
+def _started() -> _Loader:
+    """The process's plugins; reads entry points at the first call, and starts tools."""
+    global _loader
+    if _loader is None:
         with _lock:
-            if _registry is None:
-                _registry = load()
+            if _loader is None:
+                _loader = _Loader()
                 try:
                     _attach_tools()
                 except BaseException:
-                    _registry = None  # so that it raises at every use
+                    _loader = None  # so that it raises at every use
                     raise
-    return _registry
+    return _loader
+
+
+def registry() -> Registry:
+    """The process's registry, with all plugins; for what any of them may have."""
+    loader = _started()
+    if not loader.left:
+        return loader.registry
+    with _lock:
+        return loader.everything()
+
+
+def loaded(name: str = "") -> Registry:
+    """The process's registry with the plugins that are loaded, and the one of that name."""
+    loader = _started()
+    if name in loader.registry.points and any(p.name == name for p in loader.left):
+        with _lock:
+            loader.named(name)
+    return loader.registry
+
+
+def _find(kind: str, name: str) -> Any:
+    loader = _started()
+    found = getattr(loader.registry, kind).get(name)
+    if found is not None:
+        return found
+    with _lock:
+        return loader.find(kind, name)
+
+
+def find_space(name: str) -> SpaceEntry | None:
+    """The space of that name; loads the plugin of that name, or others until one has it."""
+    found: SpaceEntry | None = _find("spaces", name)
+    return found
+
+
+def find_reducer(name: str) -> ReducerEntry | None:
+    """The reducer of that name; as `find_space`."""
+    found: ReducerEntry | None = _find("reducers", name)
+    return found
+
+
+def find_tiles(name: str) -> TileTable | None:
+    """The table of tiles of that name; as `find_space`."""
+    found: TileTable | None = _find("tiles", name)
+    return found
+
+
+def find_tool(name: str) -> ToolEntry | None:
+    """The profiling tool of that name; as `find_space`."""
+    found: ToolEntry | None = _find("tools", name)
+    return found
 
 
 def _attach_tools() -> None:
@@ -361,8 +493,8 @@ def tool_entries() -> dict[str, ToolEntry]:
 
 def forget() -> None:
     """Drop the registry, so that the next use reads entry points and environment again."""
-    global _registry
+    global _loader
     with _lock:
-        _registry = None
+        _loader = None
         probing.forget()
         runs.drop_for_process()

@@ -8,9 +8,12 @@ a space that was not usable is asked again, because its user may have done what 
 
 from __future__ import annotations
 
+import contextlib
 import platform
+import sys
 import threading
 import time
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -46,6 +49,25 @@ def is_of_program(failure: BaseException) -> bool:
     device lacks memory, libraries have exceptions of their own for it.
     """
     return isinstance(failure, KeyboardInterrupt) or type(failure) is MemoryError
+
+
+@contextlib.contextmanager
+def said_if_slow(seconds: float, text: str) -> Iterator[None]:
+    """Write a line to standard error if what is within takes longer than that."""
+
+    def say() -> None:
+        with contextlib.suppress(Exception):  # there may be no standard error
+            sys.stderr.write(f"{text}\n")
+            sys.stderr.flush()
+
+    timer = threading.Timer(seconds, say)
+    timer.daemon = True
+    with contextlib.suppress(RuntimeError):  # the interpreter shuts down
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 class _Question:

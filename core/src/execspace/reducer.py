@@ -207,9 +207,9 @@ def as_reducer(spec: Any) -> Reducer | tuple[Reducer, ...]:
                 ) from None
         return _checked(known)
     if isinstance(spec, str):
-        from .plugins import registry
+        from .plugins import find_reducer, registry
 
-        entry = registry().reducers.get(spec)
+        entry = find_reducer(spec)
         if entry is not None:
             return entry.reducer
         names = ", ".join(sorted(registry().reducers)) or "none"

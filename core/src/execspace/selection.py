@@ -83,11 +83,12 @@ def target_space(name: str) -> ExecutionSpace:
     """
     if not isinstance(name, str):
         raise UnknownSpaceError(f"target={name!r}; expected a string such as 'gfx942'.")
-    entries = plugins.registry().spaces.values()
-    for entry in entries:
-        found = entry.target(name)
-        if found is not None:
-            return found
+    for registry in (plugins.loaded, plugins.registry):  # the latter loads the others
+        entries = registry().spaces.values()
+        for entry in entries:
+            found = entry.target(name)
+            if found is not None:
+                return found
     raise UnknownSpaceError(
         f"target={name!r}: none of the spaces {', '.join(sorted(e.name for e in entries))} knows "
         f"such a device. Without target= a kernel is compiled for the space of its policy."
@@ -110,10 +111,9 @@ def space(name: str) -> ExecutionSpace:
     if made is not None:
         return made
     base, _, device = name.partition(":")
-    found = plugins.registry()
-    entry = found.spaces.get(base)
+    entry = plugins.find_space(base)
     if entry is None:
-        raise _unknown(base, found)
+        raise _unknown(base, plugins.loaded())
     answer = plugins.probe(entry)
     if not answer.usable:
         raise SpaceUnavailableError(f"Space '{name}' is not usable: {answer.reason}")
@@ -138,7 +138,7 @@ def space(name: str) -> ExecutionSpace:
                     f"Space '{name}' failed to start: its factory returned {made!r}, expected an "
                     f"execspace.ExecutionSpace."
                 )
-            warn_unused(made)
+            warn_unused(made, plugins.loaded().tiles.values())
             _made[name] = made
         return _made[name]
 
@@ -270,7 +270,7 @@ def memory_for(
             f"memory={memory!r} is no memory space; expected a name, a kind such as 'shared', or "
             f"a MemorySpace."
         )
-    if spec is None and CURRENT.get() is None and not plugins.registry().spaces:
+    if spec is None and CURRENT.get() is None and _is_bare():
         if memory is None or memory == HOST.name or memory in HOST.kinds:
             return HOST, None, "right"  # core without any backend still has host memory
     chosen = default_space() if spec is None else resolve(spec)
@@ -285,6 +285,15 @@ def memory_for(
     raise SpaceError(
         f"Space '{chosen.name}' has no memory {memory!r}; expected a name or kind of {known}."
     )
+
+
+def _is_bare() -> bool:
+    """Whether there is no backend at all."""
+    if _default is not None or plugins.loaded().spaces:
+        return False
+    if config.get_list("DEFAULT") and plugins.loaded().points:
+        return False  # the plugins of these names will do
+    return not plugins.registry().spaces
 
 
 def note(space: ExecutionSpace) -> None:

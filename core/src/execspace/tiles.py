@@ -7,7 +7,7 @@ it, and tables that have a name can be asked for by it, those of Kokkos for comp
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING
@@ -166,7 +166,9 @@ def table_named(name: str) -> TileTable:
     PolicyError
         If there is none.
     """
-    found = next((t for t in _KOKKOS if t.name == name), None) or tile_tables().get(name)
+    from .plugins import find_tiles
+
+    found = next((t for t in _KOKKOS if t.name == name), None) or find_tiles(name)
     if found is None:
         known = ", ".join(sorted(tile_tables()))
         raise PolicyError(f"No table of tiles is named {name!r}; there are: {known}.")
@@ -184,12 +186,10 @@ def table_of(space: ExecutionSpace) -> TileTable:
     return next(replaced, space.tiles)
 
 
-def warn_unused(space: ExecutionSpace) -> None:
-    """Warn of a table for a space that takes none; once, when the space is made."""
-    from .plugins import registry
-
+def warn_unused(space: ExecutionSpace, tables: Iterable[TileTable]) -> None:
+    """Warn of tables for a space that takes none; once both are there."""
     name = space.name.partition(":")[0]
-    for table in registry().tiles.values():
+    for table in tables:
         if table.space == name and space.tiles is NO_TILES:
             warnings.warn(
                 f"Table of tiles '{table.name}' is for space '{name}', which tiles nothing unless "

@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -64,10 +64,8 @@ def run(job: str, *arguments: str, timeout: float, settings: Mapping[str, str]) 
                 start_new_session=True,  # so that children of its own end with it
             )
             try:
-                code: int | None = process.wait(timeout)
-            except subprocess.TimeoutExpired:
-                code = None
-                _ask_where(process)
+                with _guarded(process):
+                    code = _waited(process, timeout)
             finally:
                 _end(process)
         outcome = Outcome(list(_events(report)))
@@ -75,6 +73,39 @@ def run(job: str, *arguments: str, timeout: float, settings: Mapping[str, str]) 
             text = log.read_text(encoding="utf-8", errors="replace")
             outcome.death = _death(code, timeout, text)
         return outcome
+
+
+# Reads to the end of what this process never writes to: it is there when this process is no more.
+_GUARD = "import os, sys; sys.stdin.buffer.read(); os.killpg(int(sys.argv[1]), 9)"
+
+
+@contextlib.contextmanager
+def _guarded(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Have a process and all that it started killed if this one dies, of whatever it may be."""
+    if os.name != "posix":
+        yield
+        return
+    guard = subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", _GUARD, str(process.pid)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # the user's Ctrl-C is for this process, which then ends both
+    )
+    try:
+        yield
+    finally:
+        guard.kill()  # before the process is waited for, whose number may be another's after that
+        guard.communicate()
+
+
+def _waited(process: subprocess.Popen[bytes], timeout: float) -> int | None:
+    """The exit code; None if it has to be ended, which is under way then."""
+    try:
+        return process.wait(timeout)
+    except subprocess.TimeoutExpired:
+        _ask_where(process)
+        return None
 
 
 def _ask_where(process: subprocess.Popen[bytes]) -> None:

@@ -35,11 +35,13 @@ def make_tool(choice: Any) -> tuple[str, Any]:
                 f"'kernel-timer', or an object with methods of execspace.profiling.ToolSpecs."
             )
         return type(choice).__name__, choice
-    from ..plugins import tool_entries  # which imports this package
+    from ..plugins import find_tool, tool_entries  # which imports this package
 
     name, _, text = choice.strip().partition(":")
-    entries = tool_entries()
-    entry = entries.get(name)
+    entry = find_tool(name)
+    if entry is None:
+        entries = tool_entries()
+        entry = entries.get(name)
     if entry is None:
         known = ", ".join(sorted(entries)) or "none"
         close = get_close_matches(name, entries, n=1)

@@ -79,7 +79,7 @@ def device_name(space: ExecutionSpace) -> str:
     base = space.name.partition(":")[0]
     found = getattr(space, "description", "")
     if not isinstance(found, str) or not found:
-        entry = plugins.registry().spaces.get(base)
+        entry = plugins.loaded(base).spaces.get(base)
         found = "" if entry is None else plugins.probe(entry).device
     if found in ("", "host"):
         found = f"{processor()}, {space.concurrency} threads"
