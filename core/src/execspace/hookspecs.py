@@ -5,8 +5,8 @@ A plugin is a module named by an entry point of the group ``execspace``::
     [project.entry-points.execspace]
     mine = "execspace_mine.plugin"
 
-Its hook implementations are marked with `execspace.hookimpl`. Hooks are called once, when
-plugins are loaded; launches never go through pluggy.
+Its hook implementations are marked with `execspace.hookimpl`. Hooks are called once, when the
+plugin is loaded, which the name of the entry point decides; launches never go through pluggy.
 """
 
 from __future__ import annotations
