@@ -10,7 +10,7 @@ import pytest
 
 import execspace as es
 from execspace import config, profiling
-from execspace.tuning import Choice, Record, block_stages, row_stages, team_stages
+from execspace.tuning import Choice, Record, block_stages, row_stages, store, team_stages
 from execspace.tuning.choices import DEFAULT, policy_with
 from execspace.tuning.identity import kernel_key, shape_class
 
@@ -471,12 +471,15 @@ def test_one_file_for_a_device_with_what_people_want_to_know(clocked, folder):
     assert record["choice"] == {"tile": [16, 20]}
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"format": 1, "records": 3}', ""])
+@pytest.mark.parametrize(
+    "text",
+    ["{", "[]", '{"format": 1, "records": 3}', "", "[" * 100_000, '{"a":' * 100_000, "\udcff"],
+)
 def test_a_file_that_cannot_be_read_is_named_and_left_out(clocked, folder, text):
     clocked.cost = prefers((16, 20))
     es.tune(square(clocked), add_one, es.View((20, 20)))
     (path,) = folder.glob("*.json")
-    path.write_text(text)
+    path.write_bytes(text.encode(errors="surrogateescape"))
     with pytest.warns(UserWarning, match="cannot be read and are not used.*execspace tune clear"):
         assert launch_again(clocked) == [()]
     with pytest.warns(UserWarning, match="cannot be read"):
@@ -484,9 +487,51 @@ def test_a_file_that_cannot_be_read_is_named_and_left_out(clocked, folder, text)
     assert list(folder.glob("*.json")) == []
 
 
+@pytest.mark.parametrize("name", ["device", ".lock"])
+def test_what_lies_in_the_place_of_a_file_is_moved_aside(clocked, folder, name):
+    clocked.cost = prefers((16, 20))
+    es.tune(square(clocked), add_one, es.View((20, 20)))
+    path = folder / ".lock" if name == ".lock" else next(folder.glob("*.json"))
+    path.unlink()
+    (path / "within").mkdir(parents=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        store.forget()
+        es.tune(square(clocked), add_one, es.View((20, 20)))
+    assert launch_again(clocked) == [(16, 20)]
+    assert [p.name for p in folder.glob("set-aside-*/*/within")] == ["within"]
+
+
+def test_a_copy_under_another_name_is_not_taken_for_that_of_a_device(clocked, folder):
+    clocked.cost = prefers((16, 20))
+    es.tune(square(clocked), add_one, es.View((20, 20)))
+    (path,) = folder.glob("*.json")
+    path.rename(path.with_name("another-0123456789ab.json"))
+    assert es.tuning.everything() == {}
+    assert es.tuning.clear(kernel="add_one") == 0
+
+
+@pytest.mark.parametrize("field", ["kernel", "shapes", "types", "date", "seconds"])
+def test_a_record_of_other_types_is_not_used(clocked, folder, field):
+    clocked.cost = prefers((16, 20))
+    es.tune(square(clocked), add_one, es.View((20, 20)))
+    (path,) = folder.glob("*.json")
+    document = json.loads(path.read_text())
+    for record in document["records"].values():
+        record[field] = {"a": []}
+    path.write_text(json.dumps(document))
+    assert launch_again(clocked) == [()]
+
+
 @pytest.mark.parametrize(
-    "choice", [[1], {"tile": [3, 3, 3]}, {"tile": [0, 3]}, {"tile": "wide"}, {"colour": 3}]
-)
+    "choice",
+    [
+        [1], {"tile": [3, 3, 3]}, {"tile": [0, 3]}, {"tile": "wide"}, {"colour": 3},
+        {"tile": [2**64, 1]}, {"tile": [2**41, 1]}, {"tile": [10**400, 1]}, {"tile": [True, 1]},
+        {"tile": [1.0, 2.0]}, {"tile": {"a": 1}}, {"per_thread": [4, 5]}, {"per_thread": [2**64]},
+        {"launch_bounds": 2**64}, {"team_size": -1}, {"chunk_size": [1]},
+    ],
+)  # fmt: skip
 def test_a_choice_that_makes_no_sense_is_not_used(clocked, folder, choice):
     clocked.cost = prefers((16, 20))
     es.tune(square(clocked), add_one, es.View((20, 20)))

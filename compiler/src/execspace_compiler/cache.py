@@ -161,7 +161,7 @@ def _may_tag(path: Path) -> bool:
 def _temporary(kind: str) -> Path:
     """A folder of this process, deleted at its end."""
     try:
-        made = private_folder(Path(tempfile.mkdtemp(prefix=f"execspace-{kind}-")))
+        made = Path(tempfile.mkdtemp(prefix=f"execspace-{kind}-"))
     except OSError:  # a full disk has no place for a folder either
         return _NOWHERE
     owner = os.getpid()
@@ -171,7 +171,10 @@ def _temporary(kind: str) -> Path:
             shutil.rmtree(made, ignore_errors=True)
 
     atexit.register(clear)
-    return made
+    try:
+        return private_folder(made)
+    except OSError:  # somebody else rules the folder of temporary files
+        return _NOWHERE
 
 
 def is_tagged(path: Path) -> bool:

@@ -2,7 +2,7 @@
 
 PoCL believes its files, and ends the process over one that is cut off. So their checksums are noted
 when a process ends, and compared before the next one loads PoCL; a program that differs is thrown
-away, and PoCL builds it again.
+away, and PoCL builds it again. It ends the process over a full disk, too, so there has to be room.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import os
 import re
 import shutil
 import stat
+import tempfile
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +26,7 @@ from execspace.files import private_folder, write_whole
 _NOTES = "execspace.json"
 _OURS = re.compile(r"[A-Z]{2}|tempfile_\w+|_UNCACHED|execspace\.json|\.\w{8}\.tmp")
 _PROGRAM = re.compile(r"[A-Z]{20,}")
+_ROOM = 16 << 20  # bytes; a program takes about a tenth of a MiB
 _UNNOTED = "last_accessed"  # which PoCL touches at each use, and does not read
 
 # By path in the folder: size, times of last change of content and of the file, and checksum.
@@ -44,9 +47,34 @@ def name_cache() -> None:
         folder = private_folder(private_folder(path) / "pocl")
         if not all(_OURS.fullmatch(name) for name in os.listdir(folder)):
             return
-        throw_damaged_away(folder)
-        os.environ["POCL_CACHE_DIR"] = str(folder)
-        atexit.register(note_programs, folder)
+        try:
+            throw_damaged_away(folder)
+            _take_room(folder)
+        except OSError as error:
+            os.environ["POCL_CACHE_DIR"] = _temporary()
+            warnings.warn(
+                f"What PoCL compiles cannot be kept in {folder} ({error}); the next process "
+                f"compiles it again. Make room there, or set EXECSPACE_CACHE_DIR.",
+                stacklevel=4,
+            )
+        else:
+            os.environ["POCL_CACHE_DIR"] = str(folder)
+            atexit.register(note_programs, folder)
+
+
+def _take_room(folder: Path) -> None:
+    """Raise OSError if there is no room for some programs."""
+    with tempfile.TemporaryFile(dir=folder) as file:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, _ROOM)
+
+
+def _temporary() -> str:
+    """A folder of this process, deleted at its end; OSError if there is no room either."""
+    folder = tempfile.mkdtemp(prefix="execspace-pocl-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    _take_room(Path(folder))
+    return folder
 
 
 def throw_damaged_away(folder: Path) -> None:
