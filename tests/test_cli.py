@@ -136,10 +136,12 @@ def test_a_command_whose_distribution_is_missing_says_what_to_install(capsys, mo
     assert cli.main(["new-backend", "mine"]) == 2
     assert capsys.readouterr().err == (
         "execspace: Command 'new-backend' is in the distribution execspace-testing, which is not "
-        "installed; pip install execspace-testing.\n"
+        "installed; in a checkout of execspace, pip install -e tests/conformance.\n"
     )
     assert cli.main(["--help"]) == 0
-    assert "(pip install execspace-compiler)" in capsys.readouterr().out
+    assert (
+        "(of execspace-compiler; pip install -e compiler in a checkout)" in capsys.readouterr().out
+    )
 
 
 def test_commands_of_other_distributions(command, capsys):

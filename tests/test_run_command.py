@@ -206,7 +206,7 @@ def test_without_tools_it_says_what_to_install(folder):
     for arguments in (["--list"], ["program.py"]):
         result = folder.run(*arguments, EXECSPACE_PLUGINS="serial")
         assert (result.returncode, result.stdout) == (1, "")
-        assert "pip install execspace-tools." in result.stderr
+        assert "pip install -e tools." in result.stderr
 
 
 def test_its_own_help(capsys):

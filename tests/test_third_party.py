@@ -118,7 +118,7 @@ def test_names_that_are_taken_are_refused(tmp_path, monkeypatch, capsys):
 def test_without_copier_it_says_what_to_install(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "copier", None)
     assert command.run(parsed("mistral", "--output", str(tmp_path / "made"))) == 1
-    assert 'pip install "execspace-testing[template]"' in capsys.readouterr().err
+    assert "pip install copier" in capsys.readouterr().err
     assert not (tmp_path / "made").exists()
 
 
@@ -237,7 +237,7 @@ def check_gone(environment: Environment, name: str, program: Path) -> None:
     result = run(environment.python, program, cwd=program.parent, EXECSPACE_DEFAULT=name)
     assert result.returncode == 1
     assert f"EXECSPACE_DEFAULT={name}: Space '{name}' is not installed" in result.stderr
-    assert f"pip install {distribution}." in result.stderr
+    assert "Spaces come from plugins" in result.stderr
     listed = "import execspace as es; print(*(s.name for s in es.spaces()))"
     found = done(environment.python, "-c", listed, cwd=program.parent)
     assert found.split() == ["serial", "oracle"]

@@ -163,14 +163,14 @@ MESSAGES = {
     "no space of that name": (
         lambda: es.View(2, space="cuda:1"),
         es.UnknownSpaceError,
-        "Space 'cuda' is not installed; installed spaces: none. Spaces come from plugins: pip "
-        "install execspace-cuda.",
+        "Space 'cuda' is not installed; installed spaces: none. Spaces come from plugins; "
+        "section Install of execspace's README lists those of its repository.",
     ),
     "no space at all": (
         lambda: es.parallel_for(3, lambda i: None),
         es.SpaceUnavailableError,
-        "No execution space is usable (no plugin is installed). Install one: pip install "
-        "execspace-serial.",
+        "No execution space is usable (no plugin is installed). Install one from a "
+        "checkout of execspace: pip install -e compiler -e plugins/serial.",
     ),
 }  # fmt: skip
 

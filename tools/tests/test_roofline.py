@@ -214,7 +214,7 @@ def test_without_matplotlib_the_table_still_comes(roofs, tmp_path, monkeypatch):
         lambda name: None if name == "matplotlib" else find(name),
     )  # fmt: skip
     path = tmp_path / "r.png"
-    with pytest.warns(es.PluginWarning, match=re.escape("pip install execspace-tools[plot]")):
+    with pytest.warns(es.PluginWarning, match=re.escape("pip install matplotlib")):
         tool = Roofline(plot=str(path))
     with es.profile(tool) as found:
         launched("flux", work(2e9, 1_000_000_000), 0.1)

@@ -120,7 +120,7 @@ def test_work_of_every_space_has_a_track(path, name):
 
 @pytest.mark.skipif(
     not any(r.usable for r in es.spaces() if r.name == "opencl"),
-    reason="no OpenCL device: pip install execspace-opencl[pocl]",
+    reason="no OpenCL device: apt install pocl-opencl-icd",
 )
 def test_instances_have_tracks_of_their_own(path):
     opencl = es.space("opencl")

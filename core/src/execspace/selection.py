@@ -156,7 +156,8 @@ def _unknown(name: str, found: plugins.Registry) -> UnknownSpaceError:
     hint = (
         f"Did you mean '{close[0]}'?"
         if close
-        else f"Spaces come from plugins: pip install execspace-{name.replace('_', '-')}."
+        else "Spaces come from plugins; section Install of execspace's README lists those of its "
+        "repository."
     )
     return UnknownSpaceError(f"Space '{name}' is not installed; installed spaces: {known}. {hint}")
 
@@ -229,7 +230,8 @@ def _by_priority() -> ExecutionSpace:
                 )
     why = "; ".join(reasons) or "no plugin is installed"
     raise SpaceUnavailableError(
-        f"No execution space is usable ({why}). Install one: pip install execspace-serial."
+        f"No execution space is usable ({why}). Install one from a checkout of execspace: "
+        f"pip install -e compiler -e plugins/serial."
     )
 
 

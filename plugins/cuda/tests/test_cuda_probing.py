@@ -58,7 +58,7 @@ REASONS = {
     "CuPy for ROCm": (
         Runtime("gfx942", is_hip=True),
         "the installed CuPy is the one for AMD's ROCm",
-        "uninstall it and pip install execspace-cuda[cuda13]",
+        "uninstall it and pip install -e plugins/cuda[cuda13] in a checkout",
     ),
     "no driver": (
         Runtime(driver=0),
@@ -125,7 +125,7 @@ def test_without_cupy_it_says_what_to_install(monkeypatch):
     monkeypatch.setattr(probing, "find_spec", lambda name: None)
     for found in (probing.probe(), probing.check_compiler()):
         assert not found.usable
-        assert found.reason.startswith("CuPy is not installed; pip install execspace-cuda[cuda13]")
+        assert found.reason.startswith("CuPy is not installed; pip install -e plugins/cuda[cuda13]")
         assert "for CUDA 12: [cuda12]" in found.reason
 
 

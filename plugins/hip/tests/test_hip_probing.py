@@ -119,7 +119,9 @@ def probed(tmp_path, setup):
 
 def test_without_cupy(tmp_path):
     told = probed(tmp_path, "import importlib.util as u; u.find_spec = lambda name: None")
-    assert told.startswith("False CuPy is not installed; pip install execspace-hip[rocm7]")
+    assert told.startswith(
+        "False CuPy is not installed; pip install -e plugins/hip[rocm7] in a checkout"
+    )
 
 
 def test_a_cupy_that_does_not_find_rocm_tells_which_library(tmp_path):

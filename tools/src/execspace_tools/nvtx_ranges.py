@@ -47,8 +47,7 @@ class NvtxRanges(Tool):
                 import nvtx
             except ImportError as error:
                 raise ToolError(
-                    "Profiling tool 'nvtx' needs the package nvtx; "
-                    "pip install 'execspace-tools[nvtx]'."
+                    "Profiling tool 'nvtx' needs the package nvtx; pip install nvtx."
                 ) from error
             library = nvtx
         self._domain = library.get_domain(domain)

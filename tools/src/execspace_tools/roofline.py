@@ -128,7 +128,7 @@ class Roofline(Tool):
             self._plot = ""
             warnings.warn(
                 f"Profiling tool 'roofline': plot={plot!r} needs matplotlib, so only the table "
-                f"comes. pip install execspace-tools[plot]",
+                f"comes. pip install matplotlib",
                 PluginWarning,
                 stacklevel=2,
             )

@@ -30,10 +30,19 @@ OWN = {
     "doctor": "run kernels on each space, in processes of their own, and check the results",
     "run": "run a program, watched by profiling tools: where does its time go?",
 }
-# Commands that may be missing: the distribution that has them, and the line of help.
+# Commands that may be missing: the distribution that has them, its folder in a checkout, and the
+# line of help.
 KNOWN = {
-    "cache": ("execspace-compiler", "the folder of compiled kernels: show it, clear it"),
-    "new-backend": ("execspace-testing", "write the skeleton of a package with a new space"),
+    "cache": (
+        "execspace-compiler",
+        "compiler",
+        "the folder of compiled kernels: show it, clear it",
+    ),
+    "new-backend": (
+        "execspace-testing",
+        "tests/conformance",
+        "write the skeleton of a package with a new space",
+    ),
 }
 EPILOG = "execspace COMMAND --help describes a command. The exit code is 0 if all is well, 1 if"
 EPILOG += " something is not, and 2 if the command line is wrong."
@@ -142,8 +151,9 @@ def _listing() -> str:
     """One line for each command; those that nothing is known of are imported for theirs."""
     found = _points()
     lines = dict(OWN)
-    for name, (distribution, text) in KNOWN.items():
-        lines[name] = text if name in found else f"{text} (pip install {distribution})"
+    for name, (distribution, folder, text) in KNOWN.items():
+        missing = f"{text} (of {distribution}; pip install -e {folder} in a checkout)"
+        lines[name] = text if name in found else missing
     for name, points in found.items():
         if name not in KNOWN:
             try:
@@ -173,7 +183,7 @@ def _command(name: str) -> Any:
     if name in KNOWN:
         raise UsageError(
             f"Command '{name}' is in the distribution {KNOWN[name][0]}, which is not installed; "
-            f"pip install {KNOWN[name][0]}."
+            f"in a checkout of execspace, pip install -e {KNOWN[name][1]}."
         )
     known = sorted({*OWN, *KNOWN, *found})
     close = get_close_matches(name, known, n=1)

@@ -150,7 +150,7 @@ def _missing(name: str, found: Survey) -> str:
         if plugin["name"] == base:
             return f"its plugin failed to load: {plugin['error']}"
     known = ", ".join(sorted(row["name"] for row in found.spaces)) or "none"
-    return f"not installed; installed spaces: {known}. pip install execspace-{base}"
+    return f"not installed; installed spaces: {known}"
 
 
 def _lines(result: dict[str, Any]) -> list[str]:

@@ -26,7 +26,10 @@ def run(arguments: argparse.Namespace) -> int:
         write_json({"plugins": found.plugins, "warnings": found.warnings})
         return 0
     if not found.plugins:
-        write("No plugin is loaded. Spaces come from plugins: pip install execspace-serial.")
+        write(
+            "No plugin is loaded. Spaces come from plugins: in a checkout, "
+            "pip install -e compiler -e plugins/serial."
+        )
     else:
         kinds = ("spaces", "reducers", "tiles", "tools", "health_checks")
         headers = ["plugin", "distribution", "version", "module", "API", *kinds, "error"]

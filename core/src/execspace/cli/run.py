@@ -89,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _list() -> None:
     entries = tool_entries()
     if not entries:
-        raise CommandError("No profiling tool is installed; pip install execspace-tools.")
+        raise CommandError("No profiling tool is installed; in a checkout, pip install -e tools.")
     rows = []
     for name, entry in sorted(entries.items()):
         options = " ".join(

@@ -181,7 +181,11 @@ def default_space(found: Survey) -> dict[str, Any]:
                 "why": f"the highest priority ({row['priority']}) of all usable spaces{better}",
             }
         passed_over.append(row["name"])
-    return {"name": None, "why": "no usable space is installed; pip install execspace-serial"}
+    return {
+        "name": None,
+        "why": "no usable space is installed; in a checkout, "
+        "pip install -e compiler -e plugins/serial",
+    }
 
 
 def versions() -> dict[str, Any]:

@@ -47,7 +47,7 @@ def make_tool(choice: Any) -> tuple[str, Any]:
         close = get_close_matches(name, entries, n=1)
         hint = f" Did you mean '{close[0]}'?" if close else ""
         if not entries:
-            hint = " pip install execspace-tools."
+            hint = " In a checkout, pip install -e tools."
         raise ToolError(f"'{name}' is no profiling tool; installed tools: {known}.{hint}")
     options = _options(name, entry.factory, text)
     try:

@@ -11,8 +11,8 @@ from typing import Any
 from execspace import Probe
 
 _INSTALL = (
-    "pip install execspace-cuda[cuda13] (for CUDA 12: [cuda12]; 'nvidia-smi' shows the version "
-    "that the driver has)"
+    "pip install -e plugins/cuda[cuda13] in a checkout (for CUDA 12: [cuda12]; 'nvidia-smi' shows "
+    "the version that the driver has)"
 )
 _NO_DEVICE, _OLD_DRIVER, _NOT_STARTED = 100, 35, 3  # of cudaError_t
 

@@ -14,7 +14,9 @@ from typing import Any
 
 from execspace import Probe
 
-_INSTALL = "pip install execspace-hip[rocm7] (CuPy for ROCm 7; it needs ROCm itself, too)"
+_INSTALL = (
+    "pip install -e plugins/hip[rocm7] in a checkout (CuPy for ROCm 7; it needs ROCm itself, too)"
+)
 _NO_DEVICE = 100  # of hipError_t
 
 EVIDENCE = (

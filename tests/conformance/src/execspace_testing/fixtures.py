@@ -52,7 +52,7 @@ def _check_spaces(config: pytest.Config) -> None:
     if "oracle" not in known:
         raise pytest.UsageError(
             "the oracle, which results are compared with, is not installed: "
-            "pip install execspace-serial"
+            "pip install -e plugins/serial in a checkout of execspace"
         )
 
 

@@ -17,7 +17,7 @@ HELP = "write a complete package with a new execution space, with tests and READ
 TEMPLATE = Path(__file__).with_name("template")
 KINDS = ("threads", "c")
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
-_INSTALL = 'pip install "execspace-testing[template]"'
+_INSTALL = "pip install copier"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="folder to make; it must not exist, or be empty (default: the distribution's name)",
     )
     parser.add_argument(
-        "--distribution", metavar="NAME", help="name for pip install (default: execspace-NAME)"
+        "--distribution", metavar="NAME", help="name of the distribution (default: execspace-NAME)"
     )
     parser.add_argument("--author", metavar="TEXT", help="who holds the copyright")
     parser.add_argument("--description", metavar="TEXT", help="one line on the space")
