@@ -56,7 +56,7 @@ def test_the_patterns_find_what_they_are_for():
 
 @pytest.mark.parametrize("name", ["gpu", "nonsense", "tpu", "a-b"])
 def test_an_unknown_space_is_not_said_to_be_a_package(name):
-    with pytest.raises(es.UnknownSpaceError, match="installed spaces: .*'serial'") as caught:
+    with pytest.raises(es.UnknownSpaceError, match=r"installed spaces: .*'serial'") as caught:
         es.View(3, space=name)
     assert "pip" not in str(caught.value)
     assert f"execspace-{name}" not in str(caught.value)

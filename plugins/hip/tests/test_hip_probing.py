@@ -45,7 +45,7 @@ REASONS = {
         Runtime("NVIDIA H200", is_hip=False),
         "the installed CuPy is the CUDA build, and only one can be installed",
         "uninstall it (pip uninstall cupy-cuda13x, or what 'pip list' shows) and pip install "
-        "execspace-hip[rocm7]",
+        "-e plugins/hip[rocm7]",
     ),
     "no device": (
         Runtime(NO_DEVICE),

@@ -107,5 +107,6 @@ def choose(name: str | None) -> Found:
 
 NO_DEVICE = (
     "no OpenCL device was found. Install a driver: on Debian and Ubuntu apt install "
-    "pocl-opencl-icd (CPU), or pip install -e plugins/opencl[cpu] in a checkout; GPUs bring their own."
+    "pocl-opencl-icd (CPU), or in a checkout pip install -e plugins/opencl[cpu]; GPUs bring their "
+    "own."
 )
