@@ -70,6 +70,18 @@ def test_source_not_available():
     check("source_not_available", message_of(caught.value))
 
 
+@pytest.mark.parametrize("where", ["read_from_standard_input", "typed_at_the_prompt"])
+def test_source_that_came_from_standard_input(where, monkeypatch):
+    monkeypatch.setattr("sys.ps1", ">>> ", raising=False)
+    if where == "read_from_standard_input":
+        monkeypatch.delattr("sys.ps1")
+    scope = {}
+    exec(compile("def kernel(i, x):\n    x[i] = 1.0\n", "<stdin>", "exec"), scope)
+    with pytest.raises(es.KernelSyntaxError) as caught:
+        launch(es.kernel(scope["kernel"]))
+    check(f"source_{where}", message_of(caught.value))
+
+
 def test_source_of_a_helper_not_available():
     scope = {}
     exec("def helper(v):\n    return v\n", scope)
@@ -136,7 +148,10 @@ LAUNCHES = {
     "reducer_without_identity", "reducer_without_join", "scan_into_a_record_of_few_fields",
     "scan_of_a_negative_number_of_indices", "scan_of_arrays", "scan_with_a_tile",
     "shape_of_nothing", "shape_with_an_identity_that_is_a_tuple", "tuple_of_tuples_of_reducers",
-    "unknown_reducer_in_a_tuple",
+    "unknown_reducer_in_a_tuple", "range_instead_of_a_policy", "float_instead_of_a_policy",
+    "range_with_a_step_instead_of_a_policy", "array_instead_of_a_policy",
+    "reducer_by_a_similar_name", "reducer_of_an_unknown_name", "ufunc_instead_of_a_reducer",
+    "tuple_of_arrays_as_an_argument",
 }  # fmt: skip
 # Raised while the kernel runs: the traceback shows the line of the kernel.
 RUNNING = {
@@ -149,6 +164,7 @@ DEFECTS = {"backend_compile_error"}
 # There is no text to point into, or another one than that of the running code.
 NO_SOURCE = {
     "source_not_available", "source_of_a_helper_not_available", "file_changed_since_import",
+    "source_read_from_standard_input", "source_typed_at_the_prompt",
 }  # fmt: skip
 # Assertions say what the author of the kernel wrote.
 ASSERTIONS = {name for name in CASES if name.startswith("assertion_")}

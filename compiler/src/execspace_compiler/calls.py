@@ -59,6 +59,10 @@ _INSTEAD: dict[Any, str] = {
     execspace.parallel_reduce: _NO_LAUNCH,
     execspace.parallel_scan: _NO_LAUNCH,
     isinstance: "the types of arguments are known when a kernel is compiled; write two kernels",
+    super: (
+        "give the method of the base class a name of its own, as in base_step = Base.step in the "
+        "class, and call self.base_step(...)"
+    ),
     slice: "write A[start:stop], or es.subview(A, (start, stop))",
 }
 

@@ -10,6 +10,7 @@ import ast
 import hashlib
 import inspect
 import linecache
+import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType, FunctionType
@@ -65,13 +66,7 @@ def find_source(fn: FunctionType, text: str | None = None) -> Source:
         linecache.cache[name] = (len(text), None, lines, name)  # for excerpts in messages
     nowhere = Loc(code.co_filename, code.co_firstlineno, 0, 0, 0)
     if not lines:
-        raise syntax_fault(
-            nowhere,
-            f"the source of this function is not available: '{fn.__name__}' was typed at the plain "
-            f"prompt or made by exec, of which Python keeps none",
-            "decorate it with @es.kernel in the text that exec runs, give the text as "
-            "@es.kernel(source=text), or put the kernel into a file, a notebook cell or IPython",
-        )
+        raise _no_source(fn, nowhere)
     if code.co_name == "<lambda>":
         node: FunctionNode | None = _lambda(code, lines)
     else:
@@ -89,6 +84,29 @@ def find_source(fn: FunctionType, text: str | None = None) -> Source:
             "restart Python or reload the module",
         )
     return Source(fn, node, name)
+
+
+def _no_source(fn: FunctionType, nowhere: Loc) -> Fault:
+    """Why there is no text, which differs with where the function comes from."""
+    missing = f"the source of this function is not available: '{fn.__name__}'"
+    if fn.__code__.co_filename != "<stdin>":
+        return syntax_fault(
+            nowhere,
+            f"{missing} was typed at the plain prompt or made by exec, of which Python keeps none",
+            "decorate it with @es.kernel in the text that exec runs, give the text as "
+            "@es.kernel(source=text), or put the kernel into a file, a notebook cell or IPython",
+        )
+    if hasattr(sys, "ps1"):
+        return syntax_fault(
+            nowhere,
+            f"{missing} was typed at the plain prompt, of which Python keeps none before 3.13",
+            "put the kernel into a file and import it, or use IPython or a notebook",
+        )
+    return syntax_fault(
+        nowhere,
+        f"{missing} is part of a program read from standard input, of which Python keeps none",
+        "put the program into a file and run that, or pass it as python -c",
+    )
 
 
 def _positional(node: FunctionNode) -> list[ast.arg]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from execspace import ALL
+from execspace import ALL, View
 from execspace.arrays import advice
 from execspace.dtypes import as_dtype
 from execspace.errors import DTypeError
@@ -59,6 +59,15 @@ def is_atomic(place: Place) -> bool:
     return isinstance(place.view.type, ViewTy) and "atomic" in place.view.type.traits
 
 
+def _holds_views(value: Any) -> bool:
+    """Whether it is a View, or a container of such, that a kernel cannot get at."""
+    if isinstance(value, list | tuple):
+        return any(map(_holds_views, value))
+    if isinstance(value, dict):
+        return any(map(_holds_views, value.values()))
+    return isinstance(value, View | np.ndarray)
+
+
 class ViewRules(CallRules):
     """Indexing; FunctionTyper adds names and statements."""
 
@@ -96,7 +105,12 @@ class ViewRules(CallRules):
             return self._within(base, keys, locs, e.loc)
         if not is_view(base):
             hint = "index Views, local arrays, tuples and records only"
-            if isinstance(base, Obj) and isinstance(base.value, list | dict | set):
+            if isinstance(base, Obj) and _holds_views(base.value):
+                hint = (
+                    "give each View a name of its own before the launch, or make them attributes "
+                    "of an object whose method is the kernel"
+                )
+            elif isinstance(base, Obj) and isinstance(base.value, list | dict | set):
                 kind = type(base.value).__name__
                 hint = f"make it a tuple, a NumPy array or a View, not a {kind}"
             elif isinstance(base, Obj) and (text := advice(base.value)):

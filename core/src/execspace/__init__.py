@@ -211,9 +211,20 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     """What tunes is loaded when it is first asked for: most programs never do."""
     if name not in ("Tuning", "tune", "tuning"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from difflib import get_close_matches
+
+        close = get_close_matches(name, __all__, n=1) or [
+            known for known in __all__ if known.lower() == name.lower().replace("_", "")
+        ]
+        hint = f". Did you mean: '{close[0]}'?" if close else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
     tuning = import_module(".tuning", __name__)
     return tuning if name == "tuning" else getattr(tuning, name)
+
+
+def __dir__() -> list[str]:
+    """Public names, and none of the modules that they come from."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
 
 
 __all__ = [

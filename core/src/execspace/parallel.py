@@ -168,11 +168,39 @@ def policy_of(policy: Any) -> tuple[Any, tuple[int, ...]]:
         n = operator.index(policy)
     except TypeError:
         raise PolicyError(
-            f"{policy!r} is no policy; expected an integer, es.RangePolicy, es.MDRangePolicy or "
-            f"es.TeamPolicy."
+            f"{_shortened(policy)} is no policy; expected an integer, es.RangePolicy, "
+            f"es.MDRangePolicy or es.TeamPolicy.{_policy_hint(policy)}"
         ) from None
     p = RangePolicy(n)
     return p.key, p.bounds
+
+
+def _shortened(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"an object of type {type(value).__name__!r}"
+
+
+def _policy_hint(given: Any) -> str:
+    """What somebody may have meant who gave this for a policy, as a sentence."""
+    if isinstance(given, range):
+        if given.step == 1:
+            first, last = given.start, given.stop
+            return f" Write {f'es.RangePolicy({first}, {last})' if first else last}."
+        return (
+            f" Policies have no step; write {len(given)}, and compute "
+            f"{given.start} + {given.step} * i in the kernel."
+        )
+    if isinstance(given, tuple | list) and 1 <= len(given) <= 6:
+        if all(isinstance(n, int | np.integer) for n in given):
+            extents = ", ".join(map(str, given)) + ("," if len(given) == 1 else "")
+            return f" Write es.MDRangePolicy(({extents}))."
+    if isinstance(given, View) or is_array(given):
+        return " Give the number of indices, such as A.shape[0], and the array as an argument."
+    if isinstance(given, float) and given.is_integer():
+        return f" Write {int(given)}."
+    if scope_of(given) is not None:
+        return " The policy comes first, then the kernel."
+    return ""
 
 
 def as_arguments(

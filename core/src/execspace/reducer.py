@@ -8,6 +8,8 @@ and `final` are kernel-language functions, which compilers compile for each spac
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from difflib import get_close_matches
 from types import FunctionType
 from typing import Any, cast
 
@@ -213,12 +215,49 @@ def as_reducer(spec: Any) -> Reducer | tuple[Reducer, ...]:
         if entry is not None:
             return entry.reducer
         names = ", ".join(sorted(registry().reducers)) or "none"
-        raise LaunchError(f"No plugin registers a reducer named {spec!r}; registered: {names}.")
+        meant = _built_in_named(spec) or _close(spec, registry().reducers)
+        hint = f"Did you mean reducer={meant}?" if meant else "Others are given as reducer=es.Sum."
+        raise LaunchError(
+            f"No plugin registers a reducer named {spec!r}; registered: {names}. {hint}"
+        )
+    name = getattr(spec, "__name__", "")
+    meant = _built_in_named(name) if callable(spec) and isinstance(name, str) else ""
     raise LaunchError(
         f"reducer={spec!r} is no reducer; expected es.Sum, es.Prod, es.Min, es.Max or another "
         f"reducer of execspace, a class of your own that derives from es.Reducer, an instance "
-        f"of one, or a tuple of reducers."
+        f"of one, or a tuple of reducers.{f' Did you mean reducer={meant}?' if meant else ''}"
     )
+
+
+# What other libraries call the joins that execspace has.
+_ALSO = {
+    "+": "Sum", "add": "Sum", "plus": "Sum", "*": "Prod", "mul": "Prod", "multiply": "Prod",
+    "product": "Prod", "minimum": "Min", "maximum": "Max", "amin": "Min", "amax": "Max",
+    "argmin": "MinLoc", "argmax": "MaxLoc", "and": "LAnd", "all": "LAnd", "or": "LOr",
+    "any": "LOr", "&": "BAnd", "|": "BOr", "&&": "LAnd", "||": "LOr", "and_": "BAnd",
+    "or_": "BOr", "logical_and": "LAnd", "logical_or": "LOr", "bitwise_and": "BAnd",
+    "bitwise_or": "BOr", "fmin": "Min", "fmax": "Max",
+}  # fmt: skip
+
+
+def _built_in_named(name: str) -> str:
+    """The built-in reducer that a name stands for, as it is written; "" if there is none."""
+    from . import builtin_reducers  # which derive from Reducer, here
+
+    kinds = {
+        found.__name__.lower(): found.__name__
+        for found in vars(builtin_reducers).values()
+        if isinstance(found, type) and issubclass(found, Reducer) and found.kind != "custom"
+    }
+    plain = name.strip().removeprefix("es.").lower()
+    known = _ALSO.get(plain) or kinds.get(plain.replace("_", ""))
+    if known is None:
+        known = next((kinds[n] for n in get_close_matches(plain, kinds, n=1, cutoff=0.7)), None)
+    return f"es.{known}" if known else ""
+
+
+def _close(name: str, known: Iterable[str]) -> str:
+    return next((repr(n) for n in get_close_matches(name, known, n=1)), "")
 
 
 # An array reduction keeps one array for each thread on its stack.
