@@ -152,7 +152,7 @@ def test_a_level_is_reported_when_it_is_done(kit, processes):
     chosen = ("-k", "test_factorials or test_every_index_from_the_lower", *processes)
     code, text = kit("dies in scans", *chosen, levels=["range_for", "scan"])
     assert code == 1
-    told, rest = text.split("= FAILURES =")
+    told, _ = text.split("= FAILURES =")
     assert re.search(r"^level 2 of space 'mine' pass  range_for: \d+ passed$", told, re.M), text
     assert re.search(r"^level 6 of space 'mine' FAIL  scan: 1 failed$", told, re.M), text
 

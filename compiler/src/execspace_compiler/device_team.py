@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from . import ir
 from .alone import joined
-from .diagnostics import type_fault
+from .diagnostics import Loc, type_fault
 from .ir import Assign, Const, Expr, For, If, Stmt, Var, integer, op, var
 from .modules import has_effects
 from .pipeline import Lowered
@@ -42,12 +42,16 @@ class Shape:
     stride : int
         Work-items from one team of a group to the next; 0 where a group does them one after the
         other.
+    turns : int
+        Lanes that a thread does itself, one after the other, on a device that has none: `lanes` is
+        1 then.
     """
 
     size: int
     lanes: int
     chunk: int = 1
     stride: int = 0
+    turns: int = 1
 
     @property
     def items(self) -> int:
@@ -79,9 +83,11 @@ def shape_of(size: int, lanes: int, chunk: int, width: int, parts: bool, most: i
     most : int
         Work-items of the largest group.
     """
+    if width == 1:
+        return Shape(size, 1, chunk or 1, turns=lanes)
     items = size * lanes
     stride = 1 << (items - 1).bit_length() if items < width else -(-items // width) * width
-    fits = width > 1 and (items <= width or (parts and items % width == 0))
+    fits = items <= width or (parts and items % width == 0)
     if not chunk:
         chunk = max(1, 128 // stride) if fits and items <= width else 1
         chunk = min(chunk, max(1, most // stride))
@@ -146,9 +152,9 @@ def usual_sizes(lowered: Lowered, width: int, most: int) -> tuple[int, int]:
     Parameters
     ----------
     width : int
-        Neighbours that can exchange values.
+        Neighbours that can exchange values; 1 where none can, and a thread does all its lanes.
     most : int
-        Threads of all lanes of a team.
+        Work-items of a team.
     """
     policy, body = lowered.spec.policy, lowered.body
     rank = body.parameters[TEAM_PARTS.index("team_rank")].name
@@ -161,8 +167,10 @@ def usual_sizes(lowered: Lowered, width: int, most: int) -> tuple[int, int]:
     lanes = policy.vector_length or (width if _lanes_pay(lowered) else 1)
     # Threads that nothing tells from each other would all do the same.
     alone = rank not in names and not levels & {"thread", "team"}
-    size = policy.team_size or (1 if alone else max(1, min(USUAL_ITEMS, most) // lanes))
-    return size, lanes
+    usual = max(1, min(USUAL_ITEMS, most) // (lanes if width > 1 else 1))
+    if policy.launch_bounds:
+        usual = max(1, min(usual, policy.launch_bounds // lanes))
+    return policy.team_size or (1 if alone else usual), lanes
 
 
 USUAL_ITEMS = 256
@@ -430,6 +438,8 @@ class _Device:
         over_lanes = level in ("vector", "team") and self.shape.lanes > 1
         body = self.block(s.body, in_lanes or over_lanes)
         member, count = self.member(s.level)
+        if self.in_turn(s.level):
+            return [self.turns(s, member, count, body)]
         step = integer(count)
         if len(s.names) == 1:
             first = op("add", s.starts[0], member) if count > 1 else s.starts[0]
@@ -437,6 +447,27 @@ class _Device:
         else:
             loop = self.flat(s, member, step, body)
         return [loop, *(self.sync() if over_lanes and self.shared_in(s.body) else ())]
+
+    def in_turn(self, level: str) -> bool:
+        """Whether a thread does several neighbouring iterations, those of its lanes."""
+        return level == "team" and self.level(level) != "" and self.shape.turns > 1
+
+    def turns(self, s: ir.Split, member: Expr, count: int, body: tuple[Stmt, ...]) -> Stmt:
+        """A loop in which each thread does what its lanes would."""
+        turns = self.shape.turns
+        number = self.temporary(INT64)
+        total, places = numbered(s, Var(number.name, INDEX))
+        block = Var(self.temporary(INT64).name, INDEX)
+        lane = self.lane_loop(number.name, block, total, (*places, *body), s.loc)
+        first, step = op("mul", member, integer(turns)), integer(count * turns)
+        return For(block.name, first, total, step, (lane,), loc=s.loc)
+
+    def lane_loop(
+        self, name: str, first: Expr, stop: Expr, body: tuple[Stmt, ...], loc: Loc
+    ) -> Stmt:
+        """A loop over as many iterations as a thread has lanes, from `first`."""
+        last = op("min", op("add", first, integer(self.shape.turns)), stop)
+        return For(name, first, last, integer(1), body, loc=loc)
 
     def shared_in(self, body: tuple[Stmt, ...]) -> bool:
         return any(map(self.changes_memory, ir.walk_statements(body)))
@@ -467,6 +498,23 @@ class _Device:
 
         probe = self.block(s.probe, in_lanes or over_lanes)
         body = self.block(s.body, in_lanes or over_lanes)
+        if self.in_turn(s.level):
+            sums = tuple(self.temporary(t) for t in kinds)
+            first = op("add", base, op("mul", member, integer(self.shape.turns)))
+            found = (*copy(s.states, carry), *probe, joined(sums, sums, s.own, s.merge))
+            done = (*body, joined(s.states, s.states, s.own, s.merge))
+            turns: list[Stmt] = [
+                *copy(sums, s.identity),
+                self.lane_loop(s.name, first, s.stop, found, s.loc),
+                *copy(before, sums),
+                ir.Prefix(level, before, totals, s.identity, s.merge, s.loc),
+                joined(s.states, carry, before, s.merge),
+                self.lane_loop(s.name, first, s.stop, done, s.loc),
+                joined(carry, carry, totals, s.merge),
+            ]
+            step = integer(count * self.shape.turns)
+            walked = For(base.name, s.start, s.stop, step, tuple(turns), loc=s.loc)
+            return [*copy(carry, s.states), walked, *copy(s.states, carry), ir.Barrier(s.loc)]
         walk: list[Stmt] = [
             Assign(s.name, op("add", base, member)),
             *copy(s.own, s.identity),

@@ -265,10 +265,19 @@ class Variance:
                 bits = OF_LEVEL[level]
                 names = tuple(v.name for v in s.states)
                 bounds = self.of(s.start) | self.of(s.stop)
-                self.set((s.name, *names), bits | keep | bounds)
                 text = f"it stands in the scan of line {s.loc.line}"
-                self.loop(_Cause(bits, text, level), (*s.probe, *s.body))
-                left = keep & THREADS
+                own = 0  # whether threads contribute different numbers to scans of their own
+                while True:
+                    self.set((s.name,), bits | keep | bounds)
+                    self.set(names, bits | keep | bounds | own)
+                    self.loop(_Cause(bits, text, level), (*s.probe, *s.body))
+                    found = own
+                    for e in s.own if level == "vector" else ():
+                        found |= self.of(e) & THREADS
+                    if found == own:
+                        break
+                    own = found
+                left = keep & THREADS | own
                 if level == "vector":
                     for name in names:
                         left |= self.values.get(name, 0) & THREADS

@@ -157,6 +157,11 @@ def tell_device_teams(team: DeviceTeam) -> list[str]:
     """Of a device on which the members of teams are work-items."""
     shape = team.shape
     lines = [f"teams of {shape.size} threads of {shape.lanes} lanes, a work-item for each lane"]
+    if shape.turns > 1:
+        lines = [
+            f"teams of {shape.size} threads, a work-item for each: it does its {shape.turns} lanes "
+            f"one after the other, for the device has none"
+        ]
     if shape.stride:
         lines.append(
             f"{shape.chunk} teams side by side in a block of {shape.group} threads, {shape.stride} "

@@ -150,10 +150,22 @@ def test_what_explain_says(flat_opencl):
     ]
 
 
-def test_lanes_are_limited_to_what_the_device_has(flat_opencl):
+def test_a_thread_does_its_lanes_in_turn_and_explain_says_so(flat_opencl):
     x, y = es.View(14, space=flat_opencl), es.View(8, space=flat_opencl)
-    with pytest.raises(es.PolicyError, match="vector_length"):
-        es.parallel_for(es.TeamPolicy(2, 4, 8, space=flat_opencl), moving_sum, x, y, 6)
+    es.deep_copy(x, np.arange(14.0))
+    policy = es.TeamPolicy(2, 4, 8, space=flat_opencl)
+    es.parallel_for(policy, moving_sum, x, y, 6)
+    plain = es.View(8, space=flat_opencl)
+    es.parallel_for(es.TeamPolicy(2, 4, 1, space=flat_opencl), moving_sum, x, plain, 6)
+    assert host(y).tolist() == host(plain).tolist()
+    told = es.explain(policy, moving_sum, x, y, 6).mapping
+    assert list(told) == [
+        "teams of 4 threads, a work-item for each: it does its 8 lanes one after the other, for "
+        "the device has none",
+        "a team is a block of 4 threads",
+    ]
+    most = policy.team_size_max(moving_sum, x, y, 6)
+    assert most > flat_opencl.team_limits().team_size_max // 8  # lanes take no work-items
 
 
 def test_scratch_beyond_the_memory_of_a_group(flat_opencl):

@@ -6,6 +6,7 @@ import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -176,7 +177,11 @@ class OpenCLSpace(ExecutionSpace):
             return super().tuning_stages(plan, bounds)
         from execspace_compiler.stages import device_stages  # only what tunes needs it
 
-        return device_stages(plan, bounds, self.limits.threads, self.team_limits())
+        from .launch import dialect_of
+
+        # Lanes that a thread does one after the other need no measurement.
+        limits = replace(self.team_limits(), vector_length_max=dialect_of(self).lanes)
+        return device_stages(plan, bounds, self.limits.threads, limits)
 
     def mark(self) -> Mark:
         clock = self.clock

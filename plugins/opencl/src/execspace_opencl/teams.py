@@ -32,7 +32,11 @@ def limits_of(space: OpenCLSpace, dialect: Dialect) -> TeamLimits:
     if not space.flat:
         return HOST_TEAMS
     most = int(space.device.max_work_group_size)
-    return TeamLimits(most, dialect.lanes, most, (int(space.device.local_mem_size), _POOL))
+    scratch = (int(space.device.local_mem_size), _POOL)
+    if dialect.lanes > 1:
+        return TeamLimits(most, dialect.lanes, most, scratch)
+    lanes = HOST_TEAMS.vector_length_max  # which a thread does one after the other
+    return TeamLimits(most, lanes, most * lanes, scratch)
 
 
 class LocalMemory(cl.LocalMemory):  # type: ignore[misc]
@@ -80,7 +84,7 @@ class Teams:
         policy = self.policy
         most = min(self.most, policy.launch_bounds or self.most)
         self.sizes = size, lanes = usual_sizes(lowered, dialect.lanes, most)
-        if size * lanes > most:
+        if size * (lanes if dialect.lanes > 1 else 1) > most:
             raise PolicyError(
                 f"Kernel '{self.name}': team_size={size} and vector_length={lanes}; this device "
                 f"launches the kernel with at most {most} work-items in a group. Give a smaller "
@@ -96,10 +100,10 @@ class Teams:
     def roomier(self) -> int | None:
         """Work-items of a group whose teams need less scratch memory; None where the policy says
         how large teams are."""
-        size, lanes = self.sizes
+        size, _ = self.sizes
         if self.device is None or not self.device.uses(0) or self.policy.team_size or size == 1:
             return None
-        return size * lanes // 2
+        return self.device.shape.items // 2
 
     def team_sizes(self, most: int) -> TeamSizes:
         """What was chosen; `most` work-items have room in a group."""
@@ -107,7 +111,9 @@ class Teams:
         chunk = self.policy.chunk_size or 1
         if self.device is None:
             return TeamSizes(size, lanes, chunk, HOST_TEAMS.team_size_max)
-        return TeamSizes(size, lanes, self.device.shape.chunk, max(1, most // lanes))
+        return TeamSizes(
+            size, lanes, self.device.shape.chunk, max(1, most // self.device.shape.lanes)
+        )
 
     def check(self, group_memory: int) -> Callable[[int, tuple[Any, ...]], tuple[int, int]] | None:
         """What finds the scratch memory of a launch; None where there is none."""
