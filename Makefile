@@ -19,18 +19,24 @@ help:
 	@echo "make interop  install the libraries whose arrays are tested, such as PyTorch"
 	@echo "make clean  remove the environment"
 
-$(VENV)/ready: Makefile requirements-dev.txt core/pyproject.toml compiler/pyproject.toml \
-		gpu/pyproject.toml plugins/serial/pyproject.toml plugins/openmp_numba/pyproject.toml \
-		plugins/opencl/pyproject.toml plugins/cuda/pyproject.toml plugins/hip/pyproject.toml \
-		tools/pyproject.toml tests/conformance/pyproject.toml
+# What a kernel needs to run on this host, and what the example draws with: half of it all.
+HOST := core compiler plugins/serial plugins/openmp_numba
+$(VENV)/demo-ready: Makefile requirements-demo.txt $(HOST:%=%/pyproject.toml)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "execspace needs Python 3.11 or newer; name one: make PYTHON=python3.12 ..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(HOST:%=-e %) \
+		-r requirements-demo.txt
+	touch $@
+
+$(VENV)/ready: $(VENV)/demo-ready requirements-dev.txt gpu/pyproject.toml \
+		plugins/opencl/pyproject.toml plugins/cuda/pyproject.toml plugins/hip/pyproject.toml \
+		tools/pyproject.toml tests/conformance/pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(MEMBERS) \
 		-r requirements-dev.txt
 	touch $@
 
-demo: $(VENV)/ready
+demo: $(VENV)/demo-ready
 	$(BIN)/python examples/hillslope.py
 
 test: $(VENV)/ready

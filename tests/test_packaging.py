@@ -179,3 +179,18 @@ def test_wheels_contain_code_types_and_entry_points(tmp_path):
             short = distribution.removeprefix("execspace-")
             text = wheel.read(f"{name}-{version}.dist-info/entry_points.txt").decode()
             assert text.split() == ["[execspace]", short, "=", f"{name}.plugin"]
+
+
+def test_the_demo_installs_what_its_program_imports_and_no_more():
+    """CuPy, NVRTC and the tools of tests are half a gigabyte that it does not need."""
+    tree = ast.parse((ROOT / "examples" / "hillslope.py").read_text())
+    modules = [n.module or "" for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)]
+    modules += [a.name for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names]
+    used = {m.partition(".")[0] for m in modules} - set(sys.stdlib_module_names)
+    lines = (ROOT / "requirements-demo.txt").read_text().splitlines()
+    asked = {re.match(r"[\w-]+", line)[0] for line in lines if not line.startswith("#")}
+    assert used == asked | {"execspace", "numpy"}
+    makefile = (ROOT / "Makefile").read_text()
+    members = re.search(r"^HOST := (.*)$", makefile, re.MULTILINE)[1].split()
+    assert members == ["core", "compiler", "plugins/serial", "plugins/openmp_numba"]
+    assert re.search(r"^demo: \$\(VENV\)/demo-ready$", makefile, re.MULTILINE)
