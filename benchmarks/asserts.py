@@ -184,7 +184,8 @@ def measured(quick: bool) -> dict[str, dict[str, float]]:
                 args = (np.dtype(dtype).type(3), x, y, z)
                 launches = (launcher(k, pattern, n, args) for k in (plain, checked))
                 times = max(1, 1_000_000 // n)
-                row[f"{dtype} {place}"] = round(ratio(*launches, times, 9 if n == MEMORY else 31), 2)
+                found_ratio = ratio(*launches, times, 9 if n == MEMORY else 31)
+                row[f"{dtype} {place}"] = round(found_ratio, 2)
         print(f"{name:30}", *(f"{what} {r:5.2f}  " for what, r in row.items()), flush=True)
     return found
 

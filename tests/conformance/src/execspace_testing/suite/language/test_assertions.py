@@ -75,8 +75,10 @@ def on_a_condition(i, x, at, y):
     y[i] = 1
 
 
-KERNELS = (before_the_store, guarding_a_load, after_a_store, of_what_is_changed,
-           of_the_last_indices, of_an_index_in_the_middle, in_helpers, in_a_loop, on_a_condition)  # fmt: skip
+KERNELS = (
+    before_the_store, guarding_a_load, after_a_store, of_what_is_changed, of_the_last_indices,
+    of_an_index_in_the_middle, in_helpers, in_a_loop, on_a_condition,
+)  # fmt: skip
 
 
 def data():
