@@ -64,8 +64,12 @@ def run_page(path: Path, told: Path) -> None:
 
 
 def environment(space: str, folder: Path) -> dict[str, str]:
-    """What the processes see: the space as the default, and a cache of their own."""
-    found = {k: v for k, v in os.environ.items() if not k.startswith("EXECSPACE_")}
+    """What the processes see: the space as the default, and a cache of their own.
+
+    Settings of spaces stay, such as EXECSPACE_OPENCL_MAPPING=flat, with which a CPU is used as a GPU.
+    """
+    others = {f"EXECSPACE_{name}" for name in ("PLUGINS", "STRICT", "TOOLS", "TUNE", "TUNING_DIR")}
+    found = {k: v for k, v in os.environ.items() if k not in others}
     found |= {"EXECSPACE_DEFAULT": space, "EXECSPACE_CACHE_DIR": str(folder / "cache")}
     if space.partition(":")[0] == "opencl":
         found["EXECSPACE_OPENCL_MEMORY"] = "device"

@@ -224,8 +224,7 @@ def test_examples_in_docstrings(name):
     run_examples(name)
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in with_examples() if name.startswith("execspace.")]
-)
+@pytest.mark.parametrize("name", [n for n in with_examples() if n.startswith("execspace.")])
+@pytest.mark.parametrize("device", ["fake"], indirect=True)
 def test_examples_in_docstrings_on_a_device(name, device):
     run_examples(name)

@@ -75,7 +75,7 @@ class OpenCLSpace(ExecutionSpace):
         self.device = self.found.device
         shared = SharedMemory(self) if parent is None and has_svm(self.device) else None
         self.shared: SharedMemory | None = shared if parent is None else parent.shared
-        self.takes_host = _takes_host(self.found) if parent is None else parent.takes_host
+        self.takes_host: bool = _takes_host(self.found) if parent is None else parent.takes_host
         self.takes_addresses = self.takes_host and has_system_svm(self.device)
         self._plain = cl.CommandQueue(self.context, self.device)
         self._timed: Any = None
