@@ -66,7 +66,7 @@ def run_page(path: Path, told: Path) -> None:
 def environment(space: str, folder: Path) -> dict[str, str]:
     """What the processes see: the space as the default, and a cache of their own.
 
-    Settings of spaces stay, such as EXECSPACE_OPENCL_MAPPING=flat, with which a CPU is used as a GPU.
+    Settings of spaces stay, such as EXECSPACE_OPENCL_MAPPING=flat, which treats a CPU as a GPU.
     """
     others = {f"EXECSPACE_{name}" for name in ("PLUGINS", "STRICT", "TOOLS", "TUNE", "TUNING_DIR")}
     found = {k: v for k, v in os.environ.items() if k not in others}

@@ -104,7 +104,7 @@ es.parallel_for(3, lambda i, x: None, np.zeros(3))
     assert [(b["line"], b["passed"]) for b in blocks] == [
         (3, True), (9, False), (12, False), (16, True), (22, False),
     ]  # fmt: skip
-    assert "View 'far' is in memory space 'fake'" in blocks[1]["error"]
+    assert "SpaceAccessError: View 'far'" in blocks[1]["error"]
     assert "    - 3\n    + 2\n" in blocks[2]["error"]
     out = capsys.readouterr().out
     assert "page.md: 2 of 5 blocks passed" in out
