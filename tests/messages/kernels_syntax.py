@@ -328,22 +328,22 @@ def tabs_are_expanded(i, x):
 
 
 @case(F64)
-def a_sum_of_many_terms(i, x):
+def a_tower_of_many_powers(i, x):
     x[i] = (
         x[0]
-        + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i]
-        + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i]
-        + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i]
-        + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i]
-        + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i]
-        + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i]
-        + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i]
-        + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i]
-        + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i]
-        + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i]
-        + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i]
-        + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i]
-        + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i]
+        ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i
+        ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i
+        ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i
+        ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i
+        ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i
+        ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i
+        ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i
+        ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i
+        ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i
+        ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i
+        ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i
+        ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i
+        ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i ** i
     )
 # fmt: on
 

@@ -24,7 +24,7 @@ def check_assigned(
     Parameters
     ----------
     decided : mapping
-        Outcome of constant tests, by `id` of the If or Conditional.
+        Outcome of constant tests, by `id` of the If, Arm, While or Conditional.
     known : set of str
         Parameters and captured variables.
     nested : mapping
@@ -83,6 +83,8 @@ class _Checker:
                 if then is None or orelse is None:
                     return orelse if then is None else then
                 return then & orelse
+            case hir.Cases():
+                return self.cases(s, known)
             case hir.For():
                 for e in (s.start, s.stop, s.step):
                     known = self.read(e, known)
@@ -99,8 +101,11 @@ class _Checker:
                 return set.intersection(*paths) if runs and paths else known
             case hir.While():
                 known = self.read(s.test, known)
+                outcome = self.decided.get(id(s))
+                if outcome is False:
+                    return known
                 _, breaks = self.loop(s.body, known)
-                if isinstance(s.test, hir.Constant) and s.test.value:  # only a break leaves it
+                if outcome:  # only a break leaves it
                     return set.intersection(*breaks) if breaks else None
             case hir.Return():
                 if s.value is not None:
@@ -117,6 +122,22 @@ class _Checker:
             case hir.Assert():
                 return self.read(s.test, known)
         return known
+
+    def cases(self, s: hir.Cases, known: set[str]) -> set[str] | None:
+        """A chain of elif: a test is read only where those before it fail."""
+        ends = []
+        arms, certain = hir.possible(s, self.decided)
+        taken = set(map(id, arms))
+        for arm in s.arms:
+            known = self.read(arm.test, known)
+            if id(arm) in taken:
+                ends.append(self.block(arm.body, known))
+            if certain and arm is arms[-1]:
+                break
+        else:
+            ends.append(self.block(s.orelse, known))
+        reached = [e for e in ends if e is not None]
+        return set.intersection(*reached) if reached else None
 
     def nested_range(self, s: hir.ForEach, known: set[str]) -> set[str]:
         """A loop whose iterations run at once."""
@@ -176,7 +197,12 @@ class _Checker:
             case hir.Lambda() if e.function.is_lambda:
                 for name in e.function.free:
                     self.need(name, e, known)
-        for c in hir.children(e):
+        parts = hir.children(e)
+        rest: list[hir.Expr] = []
+        while parts and isinstance(parts[0], hir.Operation):  # of a long sum, without recursion
+            rest += reversed(parts[1:])
+            parts = parts[0].args
+        for c in (*parts, *reversed(rest)):
             known = self.read(c, known)
         return known
 

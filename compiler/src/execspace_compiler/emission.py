@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from .modules import ModuleTyper
 
 
+_NESTED = 32
+
+
 class Pending(Exception):
     """A variable is read whose type is not known yet; a later walk will know it."""
 
@@ -29,7 +32,7 @@ class Emission(ViewRules):
     module: ModuleTyper
     types: dict[str, Type]
     out: list[ir.Stmt]
-    decided: dict[int, bool]  # outcome of constant tests, by `id` of the If or Conditional
+    decided: dict[int, bool]  # outcome of constant tests, by `id` of the node
     tested: set[int]  # what has a test that is not the same constant each time
     unknown: dict[str, Loc]
     torn: dict[str, Fault]
@@ -40,7 +43,9 @@ class Emission(ViewRules):
     own: dict[str, str]  # variables that each round of a loop over a tuple has of its own
     several: dict[str, str]  # those, with why they cannot be read elsewhere
 
-    def decide(self, node: hir.If | hir.Conditional, test: ir.Expr) -> bool | None:
+    def decide(
+        self, node: hir.If | hir.Arm | hir.While | hir.Conditional, test: ir.Expr
+    ) -> bool | None:
         """Outcome of a test that is a constant, else None; rounds of a loop may differ."""
         outcome = bool(test.value) if isinstance(test, ir.Const) else None
         if outcome is None or self.decided.setdefault(id(node), outcome) != outcome:
@@ -71,6 +76,13 @@ class Emission(ViewRules):
         name = self.temporary(value.type)
         self.out.append(ir.Assign(name, value, value.loc))
         return ir.Var(name, value.type, value.loc)
+
+    def settled(self, value: Any, n: int) -> Any:
+        """The n-th step of what is computed step by step, in a temporary now and then.
+
+        Compilers, ours too, take expressions of some hundred operations within each other only.
+        """
+        return self.keep(value) if n % _NESTED == _NESTED - 1 else value
 
     def apart(self, e: hir.Expr) -> tuple[list[ir.Stmt], Value]:
         """A value, and the statements that compute it, which are not emitted."""

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from execspace.captures import function_of
+from execspace import View
+from execspace.captures import function_of, is_array
+from execspace.interop import view_of
 
 from . import hir, ir
-from .diagnostics import Loc, syntax_fault, type_fault
+from .diagnostics import syntax_fault, type_fault
 from .names import Object
-from .types import BOOL, PY_INT, PromotionError, Scalar, promote
+from .types import BOOL, PY_INT
 from .values import (
     FunctionValue,
     Obj,
@@ -25,6 +27,7 @@ from .values import (
     ViewRef,
     describe,
     is_view,
+    part_name,
     scalar,
 )
 from .views import Place
@@ -32,12 +35,12 @@ from .views import Place
 if TYPE_CHECKING:
     pass
 
-from .team_rules import TeamRules
+from .choices import ChoiceRules
 
 _NUMBER = bool | int | float | complex | np.generic
 
 
-class ExpressionRules(TeamRules):
+class ExpressionRules(ChoiceRules):
     """Typing of expressions within a function; FunctionTyper adds statements."""
 
     # -- values -------------------------------------------------------------------------------
@@ -95,6 +98,11 @@ class ExpressionRules(TeamRules):
 
     def _captured(self, value: Any, path: str, full: str, e: hir.Outer) -> Value:
         """A captured constant by its path in the source and its full name among the captures."""
+        if self.ruled_out and (isinstance(value, View) or is_array(value)):
+            # Python has left it out of the bytecode, so it is no argument; its type counts still.
+            from .pipeline import argument_type  # which needs this module
+
+            return ir.Var(part_name(path, "ruled_out"), argument_type(view_of(value).type), e.loc)
         function = function_of(value)
         if function is not None:
             definition = self.module.captured(function, e.names, f"{full}/")
@@ -119,11 +127,23 @@ class ExpressionRules(TeamRules):
     # -- operators ----------------------------------------------------------------------------
 
     def operation(self, e: hir.Operation) -> Value:
-        """A unary or binary operator."""
-        values = self.operands(e.args)
+        """A unary or binary operator. Long sums, whose first operands nest, need no recursion."""
+        chain = [e]
+        while len(chain[-1].args) == 2 and isinstance(chain[-1].args[0], hir.Operation):
+            chain.append(chain[-1].args[0])
+        last = chain.pop()
+        values = self.operands(last.args)
         if len(values) == 1:
-            return self.unary(e.op, scalar(values[0], e.args[0].loc), e.loc)
-        return self.compare_or_compute(e.op, values[0], values[1], e)
+            result = self.unary(last.op, scalar(values[0], last.args[0].loc), last.loc)
+        else:
+            result = self.compare_or_compute(last.op, values[0], values[1], last)
+        for n, outer in enumerate(reversed(chain)):
+            emitted, right = self.apart(outer.args[1])
+            if emitted:
+                result = self.keep(result)
+                self.out += emitted
+            result = self.compare_or_compute(outer.op, self.settled(result, n), right, outer)
+        return result
 
     def compare_or_compute(self, op: str, a: Value, b: Value, e: hir.Operation) -> Value:
         """An operator on two values: numbers, and for == and its like tuples and constants."""
@@ -166,7 +186,8 @@ class ExpressionRules(TeamRules):
             raise type_fault(e.loc, f"'in' needs a tuple, got {describe(b)}", hint)
         a = self.keep(a)
         result: Any = ir.Const(False, BOOL, e.loc)
-        for item in b.items:
+        for n, item in enumerate(b.items):
+            result = self.settled(result, n)
             result = self.either(result, self.compare_or_compute("eq", a, item, e), "or", e.loc)
         return result if op == "in" else self.unary("not", result, e.loc)
 
@@ -174,161 +195,7 @@ class ExpressionRules(TeamRules):
         if len(a.items) != len(b.items):
             return ir.Const(op == "ne", BOOL, e.loc)
         result: Any = ir.Const(True, BOOL, e.loc)
-        for x, y in zip(a.items, b.items, strict=True):
+        for n, (x, y) in enumerate(zip(a.items, b.items, strict=True)):
+            result = self.settled(result, n)
             result = self.either(result, self.compare_or_compute("eq", x, y, e), "and", e.loc)
         return result if op == "eq" else self.unary("not", result, e.loc)
-
-    def chain(self, e: hir.Chain) -> Value:
-        """`a < b < c`: the rest is evaluated only where the tests so far hold."""
-        first, second = self.operands(e.args[:2])
-        second = self.keep(second)
-        return self._chained(e, 0, first, second)
-
-    def _chained(self, e: hir.Chain, n: int, a: Value, b: Value) -> Value:
-        pair = hir.Operation(e.loc, e.ops[n], e.args[n : n + 2])
-        test: Any = self.compare_or_compute(e.ops[n], a, b, pair)
-        if n + 1 == len(e.ops):
-            return test  # type: ignore[no-any-return]
-        if isinstance(test, ir.Const) and not test.value:
-            return test
-        saved, self.out = self.out, []
-        try:
-            following = self.value(e.args[n + 2])
-            if n + 2 < len(e.ops):
-                following = self.keep(following)
-            rest = self._chained(e, n + 1, b, following)
-        finally:
-            emitted, self.out = self.out, saved
-        if isinstance(test, ir.Const):
-            self.out += emitted
-            return rest
-        return self._joined("and", test, emitted, rest, e.loc)
-
-    def _joined(
-        self, op: str, first: Any, emitted: list[ir.Stmt], second: Any, loc: Loc
-    ) -> ir.Expr:
-        """and/or of two bools, the second of which may need statements."""
-        if not emitted:
-            return self.either(first, second, op, loc)  # type: ignore[no-any-return]
-        name = self.temporary(BOOL)
-        self.out.append(ir.Assign(name, first, loc))
-        test: ir.Expr = ir.Var(name, BOOL, loc)
-        if op == "or":
-            test = ir.Op("not", (test,), BOOL, loc)
-        body = (*emitted, ir.Assign(name, second, loc))
-        self.out.append(ir.If(test, body, loc=loc))
-        return ir.Var(name, BOOL, loc)
-
-    def logical(self, e: hir.Logical) -> Value:
-        """and/or: of bools a bool, otherwise the deciding operand, as in Python."""
-        return self._logical(e, 0)
-
-    def _logical(self, e: hir.Logical, n: int) -> Value:
-        value = self._operand(e.args[n])
-        if n + 1 == len(e.args):
-            return value  # type: ignore[no-any-return]
-        if isinstance(value, ir.Const):
-            # Decided at compile time: the rest is not even looked at.
-            return self._logical(e, n + 1) if bool(value.value) == (e.op == "and") else value
-        saved, self.out = self.out, []
-        try:
-            rest: Any = self._logical(e, n + 1)
-        finally:
-            emitted, self.out = self.out, saved
-        if value.type == BOOL and rest.type == BOOL:
-            return self._joined(e.op, value, emitted, rest, e.loc)
-        common = self._common(value.type, rest.type, f"'{e.op}'", e.loc)
-        value = self.keep(value)
-        test = self.truth(value, e.loc)
-        if e.op == "or":
-            test = ir.Op("not", (test,), BOOL, e.loc)
-        return self._choose(
-            test, common, emitted, self.coerce(rest, common), [], self.coerce(value, common), e.loc
-        )
-
-    def _operand(self, e: hir.Expr) -> Any:
-        value = self.value(e)
-        if isinstance(value, Obj):  # a constant that is no number is as true as Python says
-            return ir.Const(bool(value.value), BOOL, e.loc)
-        return scalar(value, e.loc)
-
-    def test(self, e: hir.Expr) -> ir.Expr:
-        """Value of a condition."""
-        return self.truth(self._operand(e), e.loc)
-
-    def conditional(self, e: hir.Conditional) -> Value:
-        """`a if test else b`; a constant test decides which side is compiled."""
-        test = self.test(e.test)
-        outcome = self.decide(e, test)
-        if outcome is not None:
-            return self.value(e.then if outcome else e.orelse)
-        before, then = self.apart(e.then)
-        otherwise, orelse = self.apart(e.orelse)
-        places = (e.then.loc, e.orelse.loc)
-        return self._select(test, before, then, otherwise, orelse, e.loc, places)
-
-    def _common(self, a: Scalar, b: Scalar, what: str, loc: Loc) -> Scalar:
-        try:
-            return promote(a, b)
-        except PromotionError as error:
-            raise type_fault(loc, f"{what} of {a} and {b}: {error}", error.hint) from None
-
-    def _select(
-        self,
-        test: ir.Expr,
-        before: list[ir.Stmt],
-        then: Value,
-        otherwise: list[ir.Stmt],
-        orelse: Value,
-        loc: Loc,
-        places: tuple[Loc, Loc],
-    ) -> Value:
-        if isinstance(then, TupleValue) and isinstance(orelse, TupleValue):
-            if len(then.items) != len(orelse.items):
-                raise type_fault(
-                    loc,
-                    f"cannot choose between {describe(then)} and {describe(orelse)}",
-                    "give both the same number of items",
-                )
-            test = self.keep(test)
-            if before or otherwise:
-                self.out.append(ir.If(test, tuple(before), tuple(otherwise), loc))
-            pairs = zip(then.items, orelse.items, strict=True)
-            chosen = (self._select(test, [], a, [], b, loc, places) for a, b in pairs)
-            return TupleValue(tuple(chosen), then.names if then.names == orelse.names else ())
-        if type(then) is type(orelse) and isinstance(then, Obj | FunctionValue) and then == orelse:
-            return then
-        for value in (then, orelse):
-            if not (isinstance(value, ir.Expr) and isinstance(value.type, Scalar)):
-                hint = (
-                    "choose between numbers; for the rest use if and else around whole statements"
-                )
-                if Obj(None, "None") in (then, orelse):
-                    hint = "kernels compute with numbers; math.nan can stand for a missing one"
-                raise type_fault(
-                    loc, f"cannot choose between {describe(then)} and {describe(orelse)}", hint
-                )
-        a, b = scalar(then, places[0]), scalar(orelse, places[1])
-        common = self._common(a.type, b.type, "the choice", loc)
-        return self._choose(
-            test, common, before, self.coerce(a, common), otherwise, self.coerce(b, common), loc
-        )
-
-    def _choose(
-        self,
-        test: ir.Expr,
-        type: Scalar,
-        before: list[ir.Stmt],
-        then: Any,
-        otherwise: list[ir.Stmt],
-        orelse: Any,
-        loc: Loc,
-    ) -> ir.Expr:
-        """One of two numbers of the same type, each with statements that compute it."""
-        if not before and not otherwise:
-            return ir.Select(test, then, orelse, type, loc)
-        name = self.temporary(type)
-        yes = (*before, ir.Assign(name, then, loc))
-        no = (*otherwise, ir.Assign(name, orelse, loc))
-        self.out.append(ir.If(test, yes, no, loc))
-        return ir.Var(name, type, loc)

@@ -34,6 +34,7 @@ _COMPARE: dict[type[ast.cmpop], str] = {
 }  # fmt: skip
 
 _DEEPEST = 150  # Python's parser, which reads generated text, takes 200 parentheses
+_NESTED_TESTS = 16  # of an if with its elif, that are lowered one within the other
 _BUILTINS = {n for n in dir(builtins) if getattr(builtins, n) in (range, *CALLEES)}
 
 FunctionNode = ast.FunctionDef | ast.Lambda
@@ -170,8 +171,24 @@ class _Lowering:
         return [hir.Update(self.loc(node), target, _BINARY[type(node.op)], self.expr(node.value))]
 
     def _if(self, node: ast.If) -> list[hir.Stmt]:
+        chain = [node]
+        while len(orelse := chain[-1].orelse) == 1 and isinstance(orelse[0], ast.If):
+            chain.append(orelse[0])
+        if len(chain) > _NESTED_TESTS:
+            return self._cases(chain)
         test = self.expr(node.test)
         return [hir.If(self.loc(node), test, self.block(node.body), self.block(node.orelse))]
+
+    def _cases(self, chain: list[ast.If]) -> list[hir.Stmt]:
+        """A long chain of elif, in which nothing nests."""
+        arms = []
+        for node in chain:
+            try:
+                test = self.expr(node.test)
+                arms.append(hir.Arm(self.loc(node), test, self.block(node.body)))
+            except Fault as fault:
+                self.reporter.add(fault)
+        return [hir.Cases(self.loc(chain[0]), tuple(arms), self.block(chain[-1].orelse))]
 
     def _assert(self, node: ast.Assert) -> list[hir.Stmt]:
         if not __debug__:
@@ -399,10 +416,16 @@ class _Lowering:
         return hir.Slice(self.loc(node), *ends)
 
     def _binary(self, node: ast.BinOp) -> hir.Expr:
-        if type(node.op) not in _BINARY:
-            raise unsupported(node.op, self.loc(node))
-        args = (self.expr(node.left), self.expr(node.right))
-        return hir.Operation(self.loc(node), _BINARY[type(node.op)], args)
+        chain = [node]  # a long sum nests in its first operand
+        while isinstance(chain[-1].left, ast.BinOp):
+            chain.append(chain[-1].left)
+        left = self.expr(chain[-1].left)
+        for part in reversed(chain):
+            if type(part.op) not in _BINARY:
+                raise unsupported(part.op, self.loc(part))
+            args = (left, self.expr(part.right))
+            left = hir.Operation(self.loc(part), _BINARY[type(part.op)], args)
+        return left
 
     def _unary(self, node: ast.UnaryOp) -> hir.Expr:
         op = _UNARY[type(node.op)]

@@ -175,6 +175,22 @@ class If(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Arm(Node):
+    """`elif test: body`."""
+
+    test: Expr
+    body: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cases(Node):
+    """A long chain of if and elif."""
+
+    arms: tuple[Arm, ...]
+    orelse: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class For(Node):
     """`for name in range(start, stop, step)`."""
 
@@ -234,7 +250,10 @@ class Assert(Node):
     message: str
 
 
-Stmt = Assign | Update | If | For | ForEach | While | Break | Continue | Return | Evaluate | Assert
+Stmt = (
+    Assign | Update | If | Cases | For | ForEach | While | Break | Continue | Return | Evaluate
+    | Assert
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,6 +304,8 @@ def direct(s: Stmt) -> tuple[Expr, ...]:
             return (s.value, s.target)
         case If() | While() | Assert():
             return (s.test,)
+        case Cases():
+            return tuple(arm.test for arm in s.arms)
         case For():
             return (s.start, s.stop, s.step)
         case ForEach():
@@ -298,9 +319,13 @@ def direct(s: Stmt) -> tuple[Expr, ...]:
 
 def named(e: Expr) -> list[str]:
     """Variables that an expression assigns."""
-    found = [e.name] if isinstance(e, Named) else []
-    for c in children(e):
-        found += named(c)
+    found = []
+    todo = [e]
+    while todo:
+        e = todo.pop()
+        if isinstance(e, Named):
+            found.append(e.name)
+        todo += reversed(children(e))
     return found
 
 
@@ -321,40 +346,42 @@ def targets(s: Stmt) -> list[Local]:
     return found
 
 
+def bodies(s: Stmt) -> tuple[tuple[Stmt, ...], ...]:
+    """What one of is done: the branches of an if or a chain of elif; of other statements none."""
+    match s:
+        case If():
+            return (s.body, s.orelse)
+        case Cases():
+            return (*(arm.body for arm in s.arms), s.orelse)
+    return ()
+
+
 def walk(body: Sequence[Stmt]) -> list[Stmt]:
     """All statements of a body, nested ones included, in order."""
     found: list[Stmt] = []
     for s in body:
         found.append(s)
-        if isinstance(s, If):
-            found += walk(s.body) + walk(s.orelse)
-        elif isinstance(s, For | ForEach | While):
+        for inner in bodies(s):
+            found += walk(inner)
+        if isinstance(s, For | ForEach | While):
             found += walk(s.body)
     return found
 
 
 def leaves(body: Sequence[Stmt]) -> bool:
     """Whether a break or continue in a body belongs to the loop that the body is of."""
-    return any(
-        isinstance(s, Break | Continue)
-        or (isinstance(s, If) and (leaves(s.body) or leaves(s.orelse)))
-        for s in body
-    )  # fmt: skip
+    return any(isinstance(s, Break | Continue) or any(map(leaves, bodies(s))) for s in body)
 
 
 def breaks(body: Sequence[Stmt]) -> bool:
     """Whether a break in a body leaves the loop that the body is of."""
-    return any(
-        isinstance(s, Break)
-        or (isinstance(s, If) and (breaks(s.body) or breaks(s.orelse)))
-        for s in body
-    )  # fmt: skip
+    return any(isinstance(s, Break) or any(map(breaks, bodies(s))) for s in body)
 
 
 def always_returns(body: Sequence[Stmt], decided: Mapping[int, bool]) -> bool:
     """Whether no path through a body reaches its end.
 
-    `decided` holds the outcome of tests that are compile-time constants, by `id` of the If.
+    `decided` holds the outcome of tests that are compile-time constants, by `id` of the node.
     """
     for s in body:
         if isinstance(s, Return):
@@ -365,7 +392,23 @@ def always_returns(body: Sequence[Stmt], decided: Mapping[int, bool]) -> bool:
                 branches = [s.body if decided[id(s)] else s.orelse]
             if all(always_returns(b, decided) for b in branches):
                 return True
-        if isinstance(s, While) and isinstance(s.test, Constant) and s.test.value:
-            if not breaks(s.body):
+        if isinstance(s, Cases):
+            arms, certain = possible(s, decided)
+            branches = [arm.body for arm in arms] + ([] if certain else [s.orelse])
+            if all(always_returns(b, decided) for b in branches):
                 return True
+        if isinstance(s, While) and decided.get(id(s)) and not breaks(s.body):
+            return True
     return False
+
+
+def possible(s: Cases, decided: Mapping[int, bool]) -> tuple[list[Arm], bool]:
+    """Arms that constant tests do not rule out, and whether the last of them is always taken."""
+    found = []
+    for arm in s.arms:
+        outcome = decided.get(id(arm))
+        if outcome is not False:
+            found.append(arm)
+        if outcome:
+            return found, True
+    return found, False

@@ -50,6 +50,7 @@ from .variables import Declared
 
 # Those of reductions do not end in an underscore, as parts of a user's variable `r1` do.
 _TEMPORARY = re.compile(r"_t\d+|_r\d+_.*[^_]")
+_GROUP = 16  # tests of a chain of elif that nest in each other
 STATUS = "_status"  # parameter of a kernel with asserts: where a failure is noted
 STATUS_PARAMETER = ir.Var(STATUS, Pointer(INT64))
 
@@ -276,10 +277,13 @@ class FunctionTyper(AssignmentRules):
 
     def undefined(self, e: hir.Expr) -> None:
         """Report names in an expression that are not defined."""
-        if isinstance(e, hir.Undefined):
-            self.reporter.add(syntax_fault(e.loc, e.message, e.hint))
-        for part in (e.test,) if isinstance(e, hir.Conditional) else hir.children(e):
-            self.undefined(part)
+        todo = [e]
+        while todo:
+            e = todo.pop()
+            if isinstance(e, hir.Undefined):
+                self.reporter.add(syntax_fault(e.loc, e.message, e.hint))
+            parts = (e.test,) if isinstance(e, hir.Conditional) else hir.children(e)
+            todo += reversed(parts)
 
     def statement(self, s: hir.Stmt) -> None:
         """Emit the IR of one statement."""
@@ -290,6 +294,8 @@ class FunctionTyper(AssignmentRules):
                 self.update(s)
             case hir.If():
                 self.branch(s)
+            case hir.Cases():
+                self.cases(s)
             case hir.For():
                 self.loop(s)
             case hir.ForEach():
@@ -322,6 +328,47 @@ class FunctionTyper(AssignmentRules):
         body, orelse = self.block(s.body), self.block(s.orelse)
         self.out.append(ir.If(test, tuple(body), tuple(orelse), s.loc))
 
+    def cases(self, s: hir.Cases) -> None:
+        """A long chain of elif: which arm is taken is found first, a group of tests at a time, and
+        then done, so that nothing nests deeply."""
+        arms: list[tuple[list[ir.Stmt], ir.Expr, list[ir.Stmt]]] = []
+        orelse: list[ir.Stmt] | None = None
+        carried: list[ir.Stmt] = []
+        for arm in s.arms:
+            saved, self.out = self.out, carried
+            try:
+                test = self.test(arm.test)
+            finally:
+                emitted, self.out = self.out, saved
+            outcome = self.decide(arm, test)
+            carried = emitted if outcome is not None else []
+            if outcome is False:
+                continue
+            body = self.block(arm.body)
+            if outcome:
+                orelse = body
+                break
+            arms.append((emitted, test, body))
+        if orelse is None:
+            orelse = self.block(s.orelse)
+        if not arms:
+            self.out += [*carried, *orelse]
+            return
+        last = ir.Const(len(arms), INDEX, s.loc)
+        taken = ir.Var(self.temporary(INDEX), INDEX, s.loc)
+        self.out.append(ir.Assign(taken.name, last, s.loc))
+        for first in range(0, len(arms), _GROUP):
+            inner: list[ir.Stmt] = carried if first + _GROUP >= len(arms) else []
+            for n in reversed(range(first, min(first + _GROUP, len(arms)))):
+                emitted, test, _ = arms[n]
+                number = ir.Assign(taken.name, ir.Const(n, INDEX, s.loc), s.loc)
+                inner = [*emitted, ir.If(test, (number,), tuple(inner), s.loc)]
+            if first:
+                untaken = ir.Op("eq", (taken, last), BOOL, s.loc)
+                inner = [ir.If(untaken, tuple(inner), loc=s.loc)]
+            self.out += inner
+        self.out += _halved([*(body for _, _, body in arms), orelse], 0, taken, s.loc)
+
     def while_(self, s: hir.While) -> None:
         """A while loop; a test that needs statements moves into the loop."""
         saved, self.out = self.out, []
@@ -329,6 +376,9 @@ class FunctionTyper(AssignmentRules):
             test = self.test(s.test)
         finally:
             emitted, self.out = self.out, saved
+        if self.decide(s, test) is False:  # as an if, it leaves its body out
+            self.out += emitted
+            return
         body = self.body_of_loop(s.body)
         if emitted:
             done = ir.If(ir.Op("not", (test,), BOOL, s.loc), (ir.Break(s.loc),), loc=s.loc)
@@ -528,6 +578,17 @@ class FunctionTyper(AssignmentRules):
         self.leave(zeros, loc, code)
         found, self.out = self.out, saved
         return found
+
+
+def _halved(bodies: Sequence[list[ir.Stmt]], first: int, number: ir.Var, loc: Loc) -> list[ir.Stmt]:
+    """One of several bodies by its number, which counts from `first`."""
+    if len(bodies) == 1:
+        return bodies[0]
+    half = len(bodies) // 2
+    below = ir.Op("lt", (number, ir.Const(first + half, INDEX, loc)), BOOL, loc)
+    yes = _halved(bodies[:half], first, number, loc)
+    no = _halved(bodies[half:], first + half, number, loc)
+    return [ir.If(below, tuple(yes), tuple(no), loc)]
 
 
 def _returned(value: Value, loc: Loc) -> Type:

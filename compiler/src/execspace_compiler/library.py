@@ -47,6 +47,10 @@ def indexable(value: Value) -> bool:
 class LibraryRules(OperatorRules):
     """Typing of library functions; CallRules adds attributes and calls."""
 
+    def settled(self, value: Any, n: int) -> Any:
+        """The n-th step of what is computed step by step, in a temporary now and then."""
+        raise NotImplementedError
+
     # -- attributes that functions share ------------------------------------------------------
 
     def extents(self, view: Any, loc: Loc) -> tuple[ir.Expr, ...]:
@@ -116,8 +120,8 @@ class LibraryRules(OperatorRules):
         if type.kind == "c":
             raise no_order(numbers, loc)
         result = numbers[0]
-        for n in numbers[1:]:
-            result = self._same(op, result, n, type, loc)
+        for k, n in enumerate(numbers[1:]):
+            result = self._same(op, self.settled(result, k), n, type, loc)
         return result  # type: ignore[no-any-return]
 
     def _rule_float1(self, callee: Callee, path: str, a: list[Any], loc: Loc) -> Value:
@@ -161,7 +165,7 @@ class LibraryRules(OperatorRules):
 
     def _rule_predicate(self, callee: Callee, path: str, a: list[Any], loc: Loc) -> Value:
         if not a[0].type.is_float and a[0].type.kind != "c":
-            return ir.Const(callee.op == "isfinite", BOOL, loc)
+            return self.always(callee.op == "isfinite", a[0], loc)
         return ir.Op(callee.op, (a[0],), BOOL, loc)
 
     def _rule_abs(self, callee: Callee, path: str, a: list[Any], loc: Loc) -> Value:

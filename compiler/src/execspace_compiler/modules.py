@@ -82,6 +82,7 @@ class ModuleTyper:
     def __init__(self, type_function: Typer) -> None:
         self.type_function = type_function
         self.functions: list[ir.Function] = []
+        self.perhaps_unused: set[str] = set()  # typed for what a constant rules out
         self.assertions: list[Assertion] = []
         self.prints = False
         self._signatures: dict[tuple[Any, ...], Signature] = {}
@@ -156,6 +157,18 @@ class ModuleTyper:
         """Add functions that are not in the module yet."""
         known = {f.name for f in self.functions}
         self.functions += [f for f in functions if f.name not in known]
+
+    def used(self, body: ir.Function) -> tuple[ir.Function, ...]:
+        """The functions, without those that only what constants rule out would call."""
+        every = {f.name: f for f in self.functions}
+        todo = [body, *(f for f in self.functions if f.name not in self.perhaps_unused)]
+        found = {f.name for f in todo}
+        while todo:
+            for e in ir.walk_expressions(todo.pop().body):
+                if isinstance(e, ir.Call) and e.function in every and e.function not in found:
+                    found.add(e.function)
+                    todo.append(every[e.function])
+        return tuple(f for f in self.functions if f.name in found)
 
     def joining(self, user: str, reduction: Reduction) -> str:
         """Name of the function that joins two states of a nested reduction of a function."""

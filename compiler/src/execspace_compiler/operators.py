@@ -198,7 +198,7 @@ class OperatorRules:
                     less = (const is b) == (const.value > limits.max)
                     outcome = {"lt": less, "le": less, "gt": not less, "ge": not less,
                                "eq": False, "ne": True}[op]  # fmt: skip
-                    return ir.Const(outcome, BOOL, loc)
+                    return self.always(outcome, other, loc)
         for x, y, flipped in ((a, b, False), (b, a, True)):
             signed = x.type.kind == "i" and not (isinstance(x, ir.Const) and x.value >= 0)
             if y.type.strong == UINT64 and signed and not isinstance(y, ir.Const):
@@ -208,6 +208,14 @@ class OperatorRules:
             if not isinstance(a, ir.Const) and not isinstance(b, ir.Const):
                 type = INT64  # exact, where the narrower type need not hold both
         return ir.Op(op, (self.coerce(a, type), self.coerce(b, type)), BOOL, loc)
+
+    def always(self, outcome: bool, number: Any, loc: Loc) -> ir.Expr:
+        """A test whose outcome the type of a number decides. It is no constant: which type an
+        argument has must not change what other types there are."""
+        if number.type == BOOL:
+            return ir.Op("eq" if outcome else "ne", (number, number), BOOL, loc)
+        least = ir.Const(int(np.iinfo(number.type.name).min), number.type.strong, loc)
+        return ir.Op("ge" if outcome else "lt", (number, least), BOOL, loc)
 
     def _compare_signs(self, op: str, signed: Any, unsigned: Any, flipped: bool, loc: Loc) -> Value:
         """A signed number against a uint64, exactly: no common type holds both."""

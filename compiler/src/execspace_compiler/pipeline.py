@@ -127,7 +127,7 @@ def lower_kernel(kernel: Kernel, spec: LaunchSpec) -> Lowered:
         leading += len(flat_scalars(reduction.value)) + 1
     elif spec.array_shape is not None:
         leading += 1
-    helpers = tuple(module.functions)
+    helpers = module.used(body)
     typed_functions = (*helpers, body)
     if spec.policy.kind == "team":
         helpers, body = _of_team(helpers, body, leading, reporter)
@@ -138,10 +138,11 @@ def lower_kernel(kernel: Kernel, spec: LaunchSpec) -> Lowered:
     too_much = excess(functions)
     if too_much is not None:
         raise KernelTypeError(f"in kernel '{kernel.name}'\n\n{too_much}")
+    assertions = tuple(module.assertions) if STATUS_PARAMETER in body.parameters else ()
     positions = {p.name: n for n, p in enumerate(body.parameters[leading:])}
     limits = tuple((positions[n], n, *bounds) for n, bounds in typer.limits.items())
     return Lowered(
-        kernel, spec, functions, leading, reduction, tuple(module.assertions), module.prints,
+        kernel, spec, functions, leading, reduction, assertions, module.prints,
         limits, typed_functions,
     )  # fmt: skip
 

@@ -231,9 +231,7 @@ def _without(body: tuple[Stmt, ...], asserts: _Question) -> tuple[Stmt, ...]:
 class _Tests:
     """Functions that tell whether an assertion of a body fails, made of what that depends on."""
 
-    def __init__(
-        self, body: ir.Function, helpers: dict[str, ir.Function], disjoint: bool
-    ) -> None:
+    def __init__(self, body: ir.Function, helpers: dict[str, ir.Function], disjoint: bool) -> None:
         self.body = body
         self.disjoint = disjoint
         effectful: set[str] = set()

@@ -40,8 +40,9 @@ class WordRules(AtomicRules):
 
     def _sum(self, tuples: list[tuple[Value, ...]], loc: Loc) -> Value:
         total: Value = self.constant(0, loc)
-        for item in tuples[0]:
-            total = self.binary("add", scalar(total, loc), scalar(item, loc), loc)
+        for n, item in enumerate(tuples[0]):
+            number = scalar(self.settled(total, n), loc)
+            total = self.binary("add", number, scalar(item, loc), loc)
         return total
 
     def _any(self, tuples: list[tuple[Value, ...]], loc: Loc) -> Value:
@@ -52,7 +53,8 @@ class WordRules(AtomicRules):
 
     def _all_or_any(self, items: tuple[Value, ...], op: str, loc: Loc) -> Value:
         result: Value = self.constant(op == "and", loc)
-        for item in items:
+        for n, item in enumerate(items):
+            result = self.settled(result, n)
             result = self.either(result, self.truth(scalar(item, loc), loc), op, loc)
         return result
 

@@ -431,3 +431,98 @@ def test_the_same_view_may_be_passed_twice(space):
     np.testing.assert_array_equal(
         staged.fetch(x)[:50], 2 * np.arange(50.0) + 2 * np.arange(50, 100)
     )
+
+
+FLAG = True
+
+
+def test_a_constant_condition_does_not_change_the_type_of_a_choice(space):
+    def kernel(i, narrow, wide, out, static: es.static):
+        out[i, 0] = (narrow[i] if FLAG else wide[i]) * narrow[i]
+        out[i, 1] = (narrow[i] if i >= 0 else wide[i]) * narrow[i]
+        out[i, 2] = (wide[i] if not static else narrow[i]) * narrow[i]
+        out[i, 3] = (200 and narrow[i] and (narrow[i] or wide[i])) * narrow[i]
+        if static:
+            chosen = narrow[i]
+        else:
+            chosen = wide[i]
+        out[i, 4] = chosen * narrow[i]  # the other branch is not there: it wraps
+
+    narrow, out = np.full(3, 200, np.uint8), np.zeros((3, 5))
+    with es.use_space(space):
+        staged.parallel_for(3, kernel, narrow, np.full(3, 7, np.int32), out, True)
+    assert out.tolist() == [[40000] * 4 + [64]] * 3
+
+
+def test_long_chains_of_tests_and_sums(space):
+    def kernel(i, x, out):
+        if i == 0:
+            out[i] = 1
+        elif i == 1:
+            out[i] = 2
+        elif (
+            i == 2
+            or i == 3
+            or i == 4
+            or i == 5
+            or i == 6
+            or i == 7
+            or i == 8
+            or i == 9
+            or i == 10
+            or i == 11
+            or i == 12
+            or i == 13
+            or i == 14
+            or i == 15
+            or i == 16
+            or i == 17
+            or i == 18
+            or i == 19
+            or i == 20
+        ):
+            out[i] = 3
+        elif (y := x[i]) < 0:
+            out[i] = y
+        elif i == 21:
+            out[i] = y + 1
+        elif i == 22:
+            out[i] = 5
+        elif i == 23:
+            out[i] = 6
+        elif i == 24:
+            out[i] = 7
+        elif i == 25:
+            out[i] = 8
+        elif i == 26:
+            out[i] = 9
+        elif i == 27:
+            out[i] = 10
+        elif i == 28:
+            out[i] = 11
+        elif i == 29:
+            out[i] = 12
+        elif i == 30:
+            out[i] = 13
+        elif i == 31:
+            out[i] = 14
+        elif i == 32:
+            out[i] = 15
+        elif i == 33:
+            out[i] = 16
+        elif i == 34:
+            out[i] = (
+                x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i]
+                + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i]
+                + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i] + x[i]
+            )  # fmt: skip
+        else:
+            out[i] = 0
+
+    x, out, expected = np.arange(40.0), np.zeros(40), np.zeros(40)
+    x[30:33] = -1.5
+    for i in range(40):
+        kernel(i, x, expected)
+    with es.use_space(space):
+        staged.parallel_for(40, kernel, x, out)
+    assert out.tolist() == expected.tolist()
