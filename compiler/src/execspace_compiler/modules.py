@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from execspace import Layout, Reducer
+from execspace import Capture, Layout, Reducer
 from execspace.captures import Scope, captured_paths, captures_of, scope_of
+from execspace.reducer import reducer_captures
 
 from . import hir, ir
 from .diagnostics import Fault, Loc, Reporter, syntax_fault
@@ -86,7 +87,9 @@ class ModuleTyper:
         self.assertions: list[Assertion] = []
         self.prints = False
         self._signatures: dict[tuple[Any, ...], Signature] = {}
-        self._captured: dict[str, Captured] = {}
+        self._captured: dict[tuple[int, str], Captured] = {}
+        self._of_nested: dict[tuple[int, ...], tuple[Any, dict[str, Capture]]] = {}
+        self._layouts: dict[str, Captured] = {}
         self._nested: dict[int, Nested] = {}
         self._faults: dict[object, Fault] = {}
         self._active: list[object] = []
@@ -112,11 +115,26 @@ class ModuleTyper:
         return self.assertions.index(found) + 1
 
     def captured(self, scope: Scope, names: Names, prefix: str) -> Captured:
-        """Definition of a function from an enclosing scope, by its full name."""
-        known = self._captured.get(prefix)
+        """Definition of a function from an enclosing scope, by its full name.
+
+        The join of a nested reduction has the same name as that of another one, but not the same
+        captures.
+        """
+        key = (id(names.captures), prefix)  # definitions keep their captures alive
+        known = self._captured.get(key)
         if known is None:
-            known = self._captured[prefix] = Captured(scope, names, prefix)
+            known = self._captured[key] = Captured(scope, names, prefix)
         return known
+
+    def captures_of_nested(
+        self, reducers: Reducer | tuple[Reducer, ...]
+    ) -> Mapping[str, Capture]:
+        """What reducers of a nested reduction capture: one mapping, however often it is typed."""
+        key = tuple(map(id, reducers if isinstance(reducers, tuple) else (reducers,)))
+        if key not in self._of_nested:
+            captures = {c.name: c for c in reducer_captures(reducers)}
+            self._of_nested[key] = reducers, captures
+        return self._of_nested[key][1]
 
     def layout(self, key: str, layout: Layout) -> Captured:
         """Definition of the function of a layout."""
@@ -124,9 +142,9 @@ class ModuleTyper:
         assert scope is not None
         captures = {c.name: c for c in captures_of(scope, tuple(captured_paths(scope)), 0)}
         names = Names(scope.fn, frozenset(scope.given), captures, {})
-        known = self._captured.get(key)
+        known = self._layouts.get(key)
         if known is None:
-            known = self._captured[key] = Captured(scope, names, "")
+            known = self._layouts[key] = Captured(scope, names, "")
         return known
 
     def nested(self, function: hir.Function) -> Nested:

@@ -350,7 +350,7 @@ class OraclePlan(TellsOfKernel):
             if self.lowered.spec.pattern == "scan":
                 leading = (*self._prefix(state), np.True_)
             state = self._step(state, index, call, leading)
-        numbers = tuple(v.item() for v in row(self.functions["result"](*state)))
+        numbers = tuple(python_number(v) for v in row(self.functions["result"](*state)))
         return numbers[0] if len(numbers) == 1 else numbers
 
     def _run_array(self, reduction: Reduction, indices: list[tuple[int, ...]], call: Call) -> Any:
@@ -376,6 +376,11 @@ class OraclePlan(TellsOfKernel):
 def row(value: Any) -> tuple[Any, ...]:
     """What a function of the module returned, as a tuple."""
     return value if isinstance(value, tuple) else (value,)
+
+
+def python_number(value: Any) -> Any:
+    """A number as Python's own; a bool may be so already, since `not` of NumPy's gives Python's."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def names_of(lowered: Lowered) -> list[str]:

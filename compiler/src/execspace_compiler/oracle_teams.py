@@ -27,7 +27,7 @@ from execspace import (
 
 from . import ir
 from .diagnostics import Loc
-from .oracle import Call, Checked, OraclePlan, loaded, names_of, number, row
+from .oracle import Call, Checked, OraclePlan, loaded, names_of, number, python_number, row
 from .oracle_races import Turns, Watched
 from .pipeline import Lowered
 from .printers.oracle import TeamPrinter
@@ -275,7 +275,7 @@ def _different(values: Iterable[tuple[Any, ...]]) -> int:
 
 
 def _shown(values: tuple[Any, ...]) -> str:
-    items = [v.item() if isinstance(v, np.generic) else v for v in values]
+    items = [python_number(v) for v in values]
     return str(items[0] if len(items) == 1 else tuple(items))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import execspace
 from execspace import Reducer
 from execspace.errors import ExecspaceError
-from execspace.reducer import as_reducer, reducer_captures
+from execspace.reducer import as_reducer
 
 from . import hir, ir
 from .diagnostics import Loc, syntax_fault, type_fault
@@ -333,7 +333,7 @@ class TeamRules(WordRules):
 
     def _maker(self, reducers: Reducer | tuple[Reducer, ...], loc: Loc) -> Maker:
         self.reductions += 1
-        captures = {c.name: c for c in reducer_captures(reducers)}
+        captures = self.module.captures_of_nested(reducers)
         return Maker(self.module, captures, loc, f"_r{self.reductions}")
 
     def _reduction(self, maker: Maker, reducers: Any, value: Value, loc: Loc) -> Reduction:

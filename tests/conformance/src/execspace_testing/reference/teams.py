@@ -215,16 +215,21 @@ class Words:
         return getattr(es, name)
 
     @staticmethod
-    def PerTeam(member: Member) -> bool:
-        return member.team_rank == 0
+    def PerTeam(member: Member) -> tuple[Member, bool]:
+        return member, True
 
     @staticmethod
-    def PerThread(member: Member) -> bool:
-        return True
+    def PerThread(member: Member) -> tuple[Member, bool]:
+        return member, False
 
     @staticmethod
-    def single(once: bool) -> bool:
-        return once
+    def single(which: tuple[Member, bool], function: Callable[[], Any] | None = None) -> Any:
+        member, per_team = which
+        chosen = member.team_rank == 0 or not per_team
+        if function is None:
+            return chosen
+        value = function() if chosen else None
+        return member.meet("single", value)[0] if per_team else value
 
     @staticmethod
     def parallel_for(shared: _Range, body: Callable[..., Any]) -> None:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from execspace_compiler.types import PY_FLOAT, Scalar
 
 from . import data_statements as data
-from .cases import RECORD, Case
+from .cases import Case
 from .contributions import Contribution, array_reducer, contribution
 from .expressions import Construct, Expressions, Typed
 from .generate import (
@@ -105,12 +105,24 @@ def _elements(rng: Random, has_complex: bool, has_float16: bool) -> tuple[str, .
     return tuple(chosen)
 
 
-def _builder(rng: Random, has_complex: bool, has_float16: bool) -> PatternBuilder:
-    b = PatternBuilder(rng, True, _elements(rng, has_complex, has_float16))
+_Kind = TypeVar("_Kind", bound="PatternBuilder")
+
+
+def begun(kind: type[_Kind], rng: Random, has_complex: bool, has_float16: bool) -> _Kind:
+    """A builder of programs that share Views of some element types."""
+    b = kind(rng, True, _elements(rng, has_complex, has_float16))
     b.start()
     for name, (_, type) in _CONSTANTS.items():
         b.constants[name] = Typed(name, type, const=True)
     return b
+
+
+def module(b: PatternBuilder, definitions: list[str], text: list[str]) -> str:
+    """A module of what programs use, reducers of one's own, and the programs."""
+    lines = [_IMPORTS + _PRELUDE, data.MODULE, f"RECORD = np.dtype({data.RECORD})", _TRIPLE]
+    lines += [f"{name} = {value}" for name, (value, _) in _CONSTANTS.items() if value]
+    lines += ["", *(HELPERS[name].source for name in HELPERS if name in b.helpers)]
+    return "\n".join([*lines, *definitions, "", *text]) + "\n"
 
 
 def case(
@@ -122,7 +134,7 @@ def case(
     `refused` is the name and the text of a statement that kernels do not have, which is put
     somewhere into the first program.
     """
-    b = _builder(rng, has_complex, has_float16)
+    b = begun(PatternBuilder, rng, has_complex, has_float16)
     functor = pattern in ("for", "reduce") and b.chance(20)
     this = "self, " if functor else ""
     if functor:
@@ -235,16 +247,13 @@ def _finished(
         kernel.append(f"    return {joined}")
     else:
         kernel += [f"    {call}" for call in calls]
-    lines = [_IMPORTS + _PRELUDE, data.MODULE, f"RECORD = np.dtype({data.RECORD})", _TRIPLE]
-    lines += [f"{name} = {value}" for name, (value, _) in _CONSTANTS.items() if value]
-    lines += ["", *(HELPERS[name].source for name in HELPERS if name in b.helpers)]
-    lines += [c.definition for c in contributions if c.definition]
+    definitions = [c.definition for c in contributions if c.definition]
     if functor:
-        lines += ["", "@dataclass", "class Functor:", "    factor: float", "    count: object", ""]
+        lines = ["@dataclass", "class Functor:", "    factor: float", "    count: object", ""]
         lines += [f"    {line}" for line in (*text, "@es.kernel(fma=False)", *kernel)]
         lines.append("\n\nkernel = Functor(1.5, np.int8(-3)).kernel")
     else:
-        lines += ["", *text, *kernel]
+        lines = [*text, *kernel]
     types: Any = None
     if contributions:
         reducers = [c.reducer for c in contributions]
@@ -254,10 +263,10 @@ def _finished(
     elif array is not None:
         lines += [array.definition, f"reducer = {array.reducer}"]
     return Case(
-        pattern, "\n".join(lines) + "\n", where["bounds"],
+        pattern, module(b, definitions, lines), where["bounds"],
         ("n", *inputs, *outputs, b.pick(("0", "1", "2"))), types, where.get("iterate", "right"),
         where.get("tile", ()), (), programs, refused[0] if refused else "",
     )  # fmt: skip
 
 
-__all__ = ["PATTERNS", "RECORD", "PatternBuilder", "case"]
+__all__ = ["PATTERNS", "PatternBuilder", "begun", "case", "module"]

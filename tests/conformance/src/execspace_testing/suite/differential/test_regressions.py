@@ -256,3 +256,26 @@ def names_like_temporaries(i, o, x):
 
 def test_variables_may_be_called_like_temporaries(space):
     both(space, names_like_temporaries, (np.float64,), np.arange(4.0))
+
+
+# The oracle could not return a bool that a reducer of one's own had joined: `not` of NumPy's bool is
+# Python's.
+
+
+class CountAndAny(es.Reducer):
+    identity = (0, False)
+
+    def join(a, b):
+        return a[0] + b[0], a[1] or b[1]
+
+
+@exact
+def index_and_zero(i, x):
+    return i, not x[i]
+
+
+def test_reducers_may_join_negations(space):
+    x = np.array([True, False, True])
+    policy = es.RangePolicy(3, space=space)
+    joined = staged.parallel_reduce(policy, index_and_zero, x, reducer=CountAndAny)
+    assert joined == (3, True)

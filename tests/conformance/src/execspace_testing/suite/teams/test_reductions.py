@@ -10,7 +10,7 @@ import pytest
 
 import execspace as es
 from execspace_testing import staged
-from execspace_testing.sizes import needs_atomic, needs_dtype
+from execspace_testing.sizes import needs_atomic, needs_dtype, needs_teams
 
 from .shapes import every_shape, league, small_integers, told_by_threads, two_shapes
 
@@ -348,3 +348,56 @@ def test_reductions_of_a_team_decide_how_often_a_loop_goes_round(space):
     x[np.arange(4), [0, 13, 17, 29]] = [0.5, 1, 100, 3]
     staged.parallel_for(league(space, 4), converging, x, rounds)
     assert rounds.tolist() == [0, 1, 7, 2]
+
+
+def by_two(a, b):
+    return a + b + 2 * a * b
+
+
+class Twos(es.Reducer):
+    identity = 0
+
+    def join(a, b):
+        return by_two(a, b)
+
+
+class Weighted(es.Reducer):
+    identity = 0
+
+    def __init__(self, k):
+        self.k = k
+
+    def join(self, a, b):
+        return a + b + self.k * a * b
+
+
+THREES, FIVES = Weighted(3), Weighted(5)
+
+
+@es.kernel
+def several_joins(team, o):
+    n = es.TeamThreadRange(team, 3)
+    sums = (
+        es.parallel_reduce(n, lambda k: k + 1, reducer=Twos),
+        es.parallel_reduce(n, lambda k: k + 1, reducer=THREES),
+        es.parallel_reduce(n, lambda k: k + 1, reducer=FIVES),
+        team.reduce(team.league_rank + 1, FIVES),
+    )
+    if es.single(es.PerTeam(team)):
+        for at, value in enumerate(sums):
+            o[team.league_rank, at] = value
+
+
+def test_nested_reductions_have_joins_of_their_own(space):
+    """Each reduction of a kernel joins as its own reducer says, not as the first one's does."""
+    needs_teams(space)
+    o = np.zeros((1, 4), np.int64)
+    staged.parallel_for(es.TeamPolicy(1, 1, space=space), several_joins, o)
+
+    def joined(k):
+        total = 0
+        for value in (1, 2, 3):
+            total += value + k * total * value
+        return total
+
+    assert o[0].tolist() == [joined(2), joined(3), joined(5), 1]
