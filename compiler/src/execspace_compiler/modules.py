@@ -126,9 +126,7 @@ class ModuleTyper:
             known = self._captured[key] = Captured(scope, names, prefix)
         return known
 
-    def captures_of_nested(
-        self, reducers: Reducer | tuple[Reducer, ...]
-    ) -> Mapping[str, Capture]:
+    def captures_of_nested(self, reducers: Reducer | tuple[Reducer, ...]) -> Mapping[str, Capture]:
         """What reducers of a nested reduction capture: one mapping, however often it is typed."""
         key = tuple(map(id, reducers if isinstance(reducers, tuple) else (reducers,)))
         if key not in self._of_nested:

@@ -19,7 +19,7 @@ from .reducing import reduced
 from .refused import REFUSED
 
 PATTERNS = (*patterns.PATTERNS, "team-for", "team-reduce")
-REFUSED_SHARE = 0.06
+REFUSED_SHARE = 0.15
 
 
 @dataclass(frozen=True)

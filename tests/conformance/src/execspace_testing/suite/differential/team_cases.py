@@ -217,7 +217,11 @@ def case(
             found = contribution(b, "reduce")
             b.definitions += [found.definition] if found.definition else []
             contributions.append(found)
-            b.emit(f"return {found.make(b)}")
+            if programs == 1 and b.chance(50):
+                b.emit(f"return {found.make(b)}")
+            else:  # alike by what it is, whatever the other programs store
+                b.emit(f"shared = team.broadcast({_contributed(found)(b)}, 0)")
+                b.emit("return shared")
         functions += [f"def program_{n}(team, {{parameters}}):", *b.lines, ""]
     inputs = sorted(b.inputs)
     outputs = [f"o_{name}:{rows}" for name, rows in b.rows.items()]

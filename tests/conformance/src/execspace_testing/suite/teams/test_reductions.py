@@ -376,11 +376,10 @@ THREES, FIVES = Weighted(3), Weighted(5)
 
 @es.kernel
 def several_joins(team, o):
-    n = es.TeamThreadRange(team, 3)
     sums = (
-        es.parallel_reduce(n, lambda k: k + 1, reducer=Twos),
-        es.parallel_reduce(n, lambda k: k + 1, reducer=THREES),
-        es.parallel_reduce(n, lambda k: k + 1, reducer=FIVES),
+        es.parallel_reduce(es.TeamThreadRange(team, 3), lambda k: k + 1, reducer=Twos),
+        es.parallel_reduce(es.TeamThreadRange(team, 3), lambda k: k + 1, reducer=THREES),
+        es.parallel_reduce(es.TeamThreadRange(team, 3), lambda k: k + 1, reducer=FIVES),
         team.reduce(team.league_rank + 1, FIVES),
     )
     if es.single(es.PerTeam(team)):
