@@ -312,7 +312,19 @@ def made(name: str) -> ExecutionSpace | None:
 def started() -> list[ExecutionSpace]:
     """Spaces that this process has started, and instances that were given work."""
     with _working_lock:
-        return list(dict.fromkeys((*_made.values(), *_working)))
+        spaces = dict.fromkeys((*_made.values(), *_working))
+        return [s for s in spaces if s not in _left_out] if _left_out else list(spaces)
+
+
+_left_out: WeakSet[ExecutionSpace] = WeakSet()
+
+
+def leave_out(space: ExecutionSpace) -> None:
+    """Fence a space no more with all others: in a forked child, one that only its parent can use.
+
+    Takes no lock, for another thread of the parent may have held it.
+    """
+    _left_out.add(space)
 
 
 def forget() -> None:

@@ -9,6 +9,8 @@ import pyopencl as cl
 
 from execspace import SpaceError, SpaceUnavailableError
 
+from .ending import FORKED, forked, watch
+
 
 @dataclass(frozen=True)
 class Found:
@@ -33,7 +35,16 @@ class Found:
 
 
 def all_devices() -> list[Found]:
-    """Every device, platforms without any left out; none where there is no platform."""
+    """Every device, platforms without any left out; none where there is no platform.
+
+    Raises
+    ------
+    SpaceError
+        In a forked child of a process that has used OpenCL.
+    """
+    if forked():
+        raise SpaceError(f"Space 'opencl': {FORKED}")
+    watch()
     try:
         platforms = cl.get_platforms()
     except cl.Error:  # the loader found no driver

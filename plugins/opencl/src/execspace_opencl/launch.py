@@ -44,6 +44,7 @@ from execspace_compiler.telling import (
 
 from .build import build, figures, refuse
 from .devices import driver_error
+from .ending import remember_object
 from .memory import Buffer, lend
 from .packing import MOST_UNITS, caller_text
 from .space import OpenCLSpace
@@ -171,6 +172,7 @@ class _Program:
             pools=() if teams is None else teams.pools,
         )  # fmt: skip
         self.built = build(space, self.text)
+        remember_object(self)
         self.kernels = [getattr(self.built.program, n) for n in self.text.entry.kernels]
         self.records: list[bytes | None] = [None for _ in self.kernels]
         # Weak, for a plan must not keep the memory of Views that the program has dropped.

@@ -18,6 +18,7 @@ from execspace import HOST, Allocation, ExecutionSpace, MemorySpace, View, profi
 from execspace.copying import extent_of_bytes, host_elements, same_block
 from execspace.memory import out_of_memory
 
+from .ending import remember_object
 from .programs import program
 
 if TYPE_CHECKING:
@@ -49,6 +50,10 @@ class Buffer(cl.Buffer):  # type: ignore[misc]
     """A buffer that can be remembered without being kept: pyopencl's own has no weak references."""
 
     __slots__ = ("__weakref__",)
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        remember_object(self)
 
 
 class BufferMemory(MemorySpace):

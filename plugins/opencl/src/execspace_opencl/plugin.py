@@ -34,8 +34,11 @@ def probe() -> Probe:
     try:
         prepare_runtime()
         from .devices import NO_DEVICE, all_devices, choose, has_float64
+        from .ending import FORKED, forked
     except ImportError as error:  # no loader, or one that does not fit
         return Probe(False, f"pyopencl cannot be imported ({error}); reinstall it")
+    if forked():
+        return Probe(False, FORKED)
     devices = all_devices()
     if not devices:
         return Probe(False, NO_DEVICE)

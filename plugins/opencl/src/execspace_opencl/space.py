@@ -30,6 +30,7 @@ from execspace_compiler.blocks import Limits
 from execspace_compiler.gpu_tiles import gpu_tiles
 
 from .devices import Found, choose, driver_error
+from .ending import remember
 from .memory import Buffer, BufferMemory, Mover
 from .svm import SharedMemory, has_svm, has_system_svm
 from .timing import Clock, Mark
@@ -60,6 +61,7 @@ class OpenCLSpace(ExecutionSpace):
     """
 
     def __init__(self, device: str | None = None, parent: OpenCLSpace | None = None) -> None:
+        remember(self)
         self._instances: weakref.WeakSet[OpenCLSpace] = weakref.WeakSet()
         self._lock = threading.Lock()
         self.turn = threading.RLock()  # of threads of the host, at the queue

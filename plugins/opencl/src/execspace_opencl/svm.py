@@ -15,6 +15,8 @@ import pyopencl as cl
 from execspace import HOST, Allocation, ExecutionSpace, MemorySpace, View
 from execspace.memory import array_over, out_of_memory
 
+from .ending import remember_object
+
 if TYPE_CHECKING:
     from .space import OpenCLSpace
 
@@ -69,6 +71,7 @@ class SharedMemory(MemorySpace):
         size = max(nbytes, 1)
         try:
             block = _Shared(self.space.context, size, _ALIGNMENT, flags, queue=self.space.queue)
+            remember_object(block)
         except (cl.MemoryError, cl.RuntimeError, cl.LogicError) as error:
             raise out_of_memory(label, nbytes, self) from error
         if initialize:
