@@ -11,7 +11,8 @@ help:
 	@echo "make demo   run examples/hillslope.py on a real elevation model"
 	@echo "make test   run the tests"
 	@echo "make third-party  the conformance kit on generated backends, in a fresh environment"
-	@echo "make test-all  both, with all levels of the kit on spaces that share their compiler"
+	@echo "make test-all  both, with all levels of the kit on spaces that share their compiler, and"
+	@echo "               tests whose subject others cover in make test (marked exhaustive)"
 	@echo "make lint   ruff and mypy"
 	@echo "make on-device SPACE=cuda  kit, plugin's tests, docs, checkers and benchmarks, into one JSON file"
 	@echo "make bench  time execspace against NumPy, Numba and C/OpenMP, in pairs"
@@ -43,7 +44,7 @@ test: $(VENV)/ready
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 test-all: $(VENV)/ready
-	$(BIN)/python -m pytest -n auto --dist worksteal -o execspace_levels=
+	$(BIN)/python -m pytest -n auto --dist worksteal -o execspace_levels= -m ''
 	$(BIN)/python tests/fresh_environment.py
 
 third-party: $(VENV)/ready

@@ -32,6 +32,10 @@ RUNS = [
     for part in parts
     for sanitizer in ("thread", "address", "")
 ]
+# Left to `make test-all`. With both sanitizers wavefronts of 64 run what the plain run does but for
+# the long tests, and those are in the plain run of wavefronts of 32. Whether an index lies within
+# its array does not depend on the width.
+COVERED = {("gfx942", "", "teams"), ("gfx1100", "address", "teams")}
 
 
 pytestmark = [
@@ -53,8 +57,15 @@ def run(tmp_path, *options, suites, left_out=(), more=()):
 
 
 @pytest.mark.parametrize(
-    ("arch", "sanitizer", "part"), RUNS, ids=["-".join([a, s or "plain", p]) for a, s, p in RUNS]
-)
+    ("arch", "sanitizer", "part"),
+    [
+        pytest.param(
+            *run, id="-".join([run[0], run[1] or "plain", run[2]]),
+            marks=[pytest.mark.exhaustive] * (run in COVERED),
+        )
+        for run in RUNS
+    ],
+)  # fmt: skip
 def test_the_kit_passes_and_sanitizers_report_nothing(arch, sanitizer, part, tmp_path):
     order = {"gfx942": "reverse", "gfx1100": "shuffle:7"}[arch]
     options = ["--arch", arch, "--sanitizer", sanitizer, "--order", order]
