@@ -155,7 +155,7 @@ def test_memory_of_the_host_is_out_of_reach_if_the_environment_says_so(opencl, m
     assert x.memory_space is space.memory
     policy = es.RangePolicy(4, space=space)
     for there in (np.zeros(4), es.View(4, memory=es.HOST), es.View(4, space=space, memory="host")):
-        with pytest.raises(es.SpaceAccessError, match="space 'host'.* space 'opencl"):
+        with pytest.raises(es.SpaceAccessError, match=r"space 'host'.* space 'opencl"):
             es.parallel_for(policy, lambda i, y: None, there)
     monkeypatch.setenv("EXECSPACE_OPENCL_MEMORY", "host")
     assert OpenCLSpace(opencl.found.place).memory_space is es.HOST
