@@ -8,7 +8,9 @@ code that is running, so a wrong one is never taken.
 from __future__ import annotations
 import __future__
 
+import itertools
 import linecache
+import os
 import sys
 from collections.abc import Iterator
 from functools import lru_cache
@@ -33,7 +35,9 @@ def remember(fn: FunctionType, depth: int) -> None:
         Frames between this call and the one that decorates `fn`.
     """
     file = fn.__code__.co_filename
-    if not file.startswith("<") or linecache.getlines(file, fn.__globals__):
+    if not file.startswith("<") and os.path.exists(file):
+        return
+    if linecache.getlines(file, fn.__globals__):
         return
     frame: FrameType | None = sys._getframe(depth + 1)
     while frame is not None and frame.f_code.co_filename == file:
@@ -48,8 +52,7 @@ def remember(fn: FunctionType, depth: int) -> None:
 
 def remembered(fn: FunctionType) -> str | None:
     """The text kept for the module of `fn`, if it is the one that defines `fn`."""
-    arguments = sys.orig_argv if fn.__code__.co_filename == "<string>" else ()
-    for text in (*fn.__globals__.get(_KEY, ()), *arguments):
+    for text in (*fn.__globals__.get(_KEY, ()), *_of_process(fn.__code__.co_filename)):
         if any(code == fn.__code__ for code in _codes(_compiled(text, fn.__code__))):
             return str(text)
     return None
@@ -120,6 +123,19 @@ def _parsed(text: str, file: str, flags: int) -> CodeType:
 
 _MANY = ("<string>", "<stdin>")  # names that many texts have
 
+
+def _of_process(file: str) -> Iterator[str]:
+    """Texts that the process itself was given: by `python -c`, or by a file as standard input."""
+    if file == "<string>":
+        yield from sys.orig_argv
+    elif file == "<stdin>":
+        try:
+            size = os.fstat(0).st_size
+            yield os.pread(0, size, 0).decode() if size else ""
+        except (OSError, AttributeError, UnicodeDecodeError):  # a pipe, or no POSIX
+            return
+
+
 # Texts of functions that came in pickles, by the name of their file.
 _arrived: dict[str, list[str]] = {}
 
@@ -169,11 +185,22 @@ def _codes(code: CodeType | None) -> Iterator[CodeType]:
 
 def _text_of(module: FrameType) -> str | None:
     code = module.f_code
-    return next((t for t in _candidates(module.f_back) if _compiled(t, code) == code), None)
-
-
-def _candidates(caller: FrameType | None) -> Iterator[str]:
+    caller = module.f_back
     if caller is None:  # python -c, whose text `remembered` finds itself
-        return
+        return None
+    found = itertools.chain(_candidates(caller), _evaluated(caller))
+    return next((t for t in found if _compiled(t, code) == code), None)
+
+
+def _evaluated(caller: FrameType) -> Iterator[str]:
+    from .exec_argument import texts_of_call  # needed where nobody holds the text
+
+    file = caller.f_code.co_filename
+    lines = linecache.getlines(file, caller.f_globals)
+    for source in ["".join(lines)] if lines else _of_process(file):
+        yield from texts_of_call(caller, source)
+
+
+def _candidates(caller: FrameType) -> Iterator[str]:
     for held in (caller.f_locals.values(), caller.f_code.co_consts, caller.f_globals.values()):
         yield from (v for v in list(held) if isinstance(v, str) and "kernel" in v)
