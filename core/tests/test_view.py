@@ -159,8 +159,28 @@ def test_a_vector_iterates_over_its_elements():
     A = es.View(3)
     A[:] = [1, 2, 3]
     assert list(A) == [1.0, 2.0, 3.0]
-    with pytest.raises(es.ViewError, match="only rank 1 iterates"):
-        iter(es.View((2, 2)))
+    with pytest.raises(TypeError, match="rank 0, and nothing to iterate over"):
+        iter(es.View(()))
+
+
+def test_a_matrix_iterates_over_its_rows():
+    A = es.View((2, 3), label="A")
+    for row in A:
+        row[:] = [1, 2, 3]
+    assert np.asarray(A).tolist() == [[1, 2, 3]] * 2
+    assert all(isinstance(row, es.View) for row in A)
+
+
+def test_a_plot_of_what_the_host_cannot_read_says_so(device):
+    """The error names the View, and what to do; no library puts another in its place."""
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("Agg")
+    figure, axes = pyplot.subplots()
+    for A in (es.View(4, label="D", space=device), es.View((4, 3), label="D", space=device)):
+        for plot in (axes.plot, axes.hist, axes.imshow):
+            with pytest.raises(es.SpaceAccessError, match="View 'D' is in memory space 'device'"):
+                plot(A)
+    pyplot.close(figure)
 
 
 def test_extents_labels_and_pointers():
@@ -285,7 +305,7 @@ def test_too_few_indices_suggest_the_subview_to_write():
         assert str(error.value).endswith(f"For a subview write {advice}.")
 
 
-@pytest.mark.parametrize("part", [1.0, "x", None, [0], np.array([0, 1])])
+@pytest.mark.parametrize("part", [1.0, "x", [0], np.array([0, 1])])
 def test_an_index_must_be_an_integer(part):
     with pytest.raises(es.ViewError, match="cannot index dimension 0"):
         es.View(3)[part]

@@ -32,6 +32,7 @@ VARIABLES = {
         Variable("DEFAULT", None, "default space, or a comma list in order: `cuda:1,openmp`"),
         Variable("PLUGINS", None, "comma list of plugins to load; empty loads none"),
         Variable("STRICT", "0", "1: a plugin that fails to load raises instead of warning"),
+        Variable("TRACEBACK", "short", "full: errors in kernels show what the compiler did, too"),
         Variable("TOOLS", "", "comma list of profiling tools to attach at the first launch"),
         Variable(
             "PROBE_TIMEOUT", "10", "seconds that a space has to say whether it can be used here"

@@ -7,10 +7,18 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from .builtin_reducers import Sum
-from .captures import Scope
+from .captures import Scope, scope_of
 from .errors import LaunchError
 from .kernel import Kernel, kernel_of
-from .parallel import INT_KEY, as_arguments, compiled, policy_of, tuned
+from .parallel import (
+    INT_KEY,
+    KERNEL_FAULTS,
+    as_arguments,
+    compiled,
+    policy_of,
+    shortened,
+    tuned,
+)
 from .parallel_reduce import check_shapes, refuse_arrays, views_of_out
 from .policy import MDRangePolicy, Policy, RangePolicy
 from .reducer import as_reducer
@@ -94,7 +102,7 @@ def explain(
     kernel: Kernel | Scope | Callable[..., Any],
     /,
     *args: Any,
-    pattern: str = "for",
+    pattern: str | None = None,
     reducer: Any = None,
     out: View | tuple[View, ...] | None = None,
     target: str | None = None,
@@ -105,7 +113,9 @@ def explain(
     ----------
     policy, kernel, *args
         As for `parallel_for`.
-    pattern : {"for", "reduce", "scan"}, default "for"
+    pattern : {"for", "reduce", "scan"}, optional
+        Default "reduce" if there is a reducer, or the kernel returns a value; else "for". So it is
+        for a lambda that calls a function, which may do so for its effect.
     reducer, out
         As for `parallel_reduce`; default `Sum`. Given a reducer, the pattern "for" means "reduce".
     target : str, optional
@@ -132,6 +142,8 @@ def explain(
     >>> found.pattern, found.arguments
     ('reduce', ('float64[1,right]@host',))
     """
+    if pattern is None:
+        pattern = "reduce" if reducer is not None or _returns_a_value(kernel) else "for"
     found = planned(policy, kernel, args, pattern, reducer, out, target)
     plan, bounds, tuned_to = found.plan, found.bounds, ""
     if hasattr(plan, "chosen"):
@@ -145,6 +157,29 @@ def explain(
         getattr(plan, "source", ""), getattr(plan, "figures", {}), getattr(plan, "variables", {}),
         tuple(getattr(plan, "vectorisation", ())), key, cache,
     )  # fmt: skip
+
+
+def _returns_a_value(kernel: Any) -> bool:
+    """Whether a kernel can only be that of a reduction: it returns what parallel_for would lose."""
+    scope = scope_of(kernel)
+    if scope is None:
+        return False
+    import dis
+
+    code = scope.fn.__code__
+    last = None
+    for op in dis.get_instructions(code):
+        if op.opname in ("CACHE", "PRECALL", "NOP", "RESUME"):
+            continue
+        constant = op.opname == "RETURN_CONST" and op.argval is not None
+        if constant or (op.opname == "RETURN_VALUE" and last is not None):
+            before = op if last is None or constant else last
+            nothing = before.opname == "LOAD_CONST" and before.argval is None
+            called = code.co_name == "<lambda>" and before.opname.startswith("CALL")
+            if not nothing and not called:
+                return True
+        last = op
+    return False
 
 
 class Planned(NamedTuple):
@@ -205,7 +240,10 @@ def planned(
     if join is not None:
         check_shapes(own.name, join, views)
     whole = (*plain, *own.environment(scope, paths)[1], *views)
-    plan, source, spec = compiled(pattern, key, own, scope, whole, join, views)
+    try:
+        plan, source, spec = compiled(pattern, key, own, scope, whole, join, views)
+    except KERNEL_FAULTS as error:
+        raise shortened(error) from error.__cause__
     if with_tuned and target is None:
         plan = tuned(plan, source, spec, tell=True)
     return Planned(own, plan, source, spec, bounds, whole)

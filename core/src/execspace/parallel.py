@@ -22,7 +22,15 @@ from . import config, profiling, selection
 from .argtypes import SCALAR_TYPES, ArgType, plain_number
 from .arrays import advice, has_protocol
 from .captures import Scope, defaults, is_array, parameters, scope_of, without_views
-from .errors import DTypeError, LaunchError, PolicyError, SpaceAccessError, shown
+from .errors import (
+    DTypeError,
+    KernelSyntaxError,
+    KernelTypeError,
+    LaunchError,
+    PolicyError,
+    SpaceAccessError,
+    shown,
+)
 from .interop import view_of
 from .kernel import Kernel, kernel_of
 from .policy import LEAST, MOST, MDRangePolicy, Policy, RangePolicy
@@ -34,6 +42,7 @@ from .view import View
 
 INT_KEY = (policy_spec("range", 1), None)
 _current = selection.CURRENT.get
+KERNEL_FAULTS = (KernelSyntaxError, KernelTypeError)
 SCALAR_TAGS: dict[Any, ArgType] = dict(SCALAR_TYPES)
 
 
@@ -293,7 +302,10 @@ def prepare(
     out: tuple[View, ...] = (),
 ) -> Any:
     """The plan of a launch: that of `compiled`, with what is tuned for it."""
-    return tuned(*compiled(pattern, policy_key, kernel, scope, args, reducer, out))
+    try:
+        return tuned(*compiled(pattern, policy_key, kernel, scope, args, reducer, out))
+    except KERNEL_FAULTS as error:
+        raise shortened(error) from error.__cause__
 
 
 def tuned(plan: Any, kernel: Kernel, spec: LaunchSpec, tell: bool = False) -> Any:
@@ -357,6 +369,14 @@ def compiled(
         source=kernel.source,
     )  # fmt: skip
     return space.compile(source, spec), source, spec
+
+
+def shortened(error: Exception) -> Exception:
+    """An error in a kernel without how the compiler came to it.
+
+    Its message shows the place in the kernel. The rest are forty frames, which notebooks show.
+    """
+    return error if config.get("TRACEBACK") == "full" else error.with_traceback(None)
 
 
 def implied_space(views: Sequence[View]) -> ExecutionSpace:

@@ -61,7 +61,8 @@ class Reducer:
     joins neighbours only, nor for `parallel_reduce` where
     ``space.capabilities.ordered_reductions`` says that contributions are joined in the order of
     indices, as on CPUs. It may be written with or without ``self``; attributes of ``self``
-    are constants by value, as in kernels that are methods. Kokkos:
+    are constants by value, as in kernels that are methods. Without it type checkers want a
+    ``@staticmethod``, which may be left out otherwise. Kokkos:
     https://kokkos.org/kokkos-core-wiki/API/core/builtinreducers/ReducerConcept.html
 
     Examples
@@ -70,8 +71,10 @@ class Reducer:
     >>> import execspace as es
     >>> class Norm(es.Reducer):
     ...     identity = 0.0
+    ...     @staticmethod
     ...     def join(a, b):
     ...         return a + b
+    ...     @staticmethod
     ...     def final(a):
     ...         return math.sqrt(a)
     >>> es.parallel_reduce(2, lambda i: (3.0 + i) ** 2, reducer=Norm)

@@ -431,7 +431,7 @@ class View(ReadOnly, _Parts):
         except TypeError:
             raise ViewError(
                 f"View '{self.label}': cannot index dimension {d} with {part!r}; expected an "
-                f"integer, a slice or es.ALL (es.subview also takes a pair)."
+                f"integer, a slice or es.ALL (es.subview also takes a pair).{_numpy_has(part)}"
             ) from None
         n = self.shape[d]
         if not -n <= i < n:
@@ -459,6 +459,44 @@ class View(ReadOnly, _Parts):
             )
         return parts
 
+    def _with_new_axes(self, key: tuple[Any, ...]) -> View:
+        """The subview of a key, with a dimension of extent 1 for each None in it, as in NumPy."""
+        named = [part for part in key if part is not None]
+        if not named:
+            key = (*key, Ellipsis)
+        parts = self._key(tuple(named) or (Ellipsis,))
+        part = self._subview(parts)
+        if part.mapping is not None:
+            raise ViewError(
+                f"View '{self.label}' has layout {self.layout!r}, which takes no new dimension."
+            )
+        shape, strides = list(part.shape), list(part.strides)
+        fixed = list(part.type.static) or [None] * len(shape)
+        rest = iter(parts)
+        whole: list[Any] = []
+        for given in key:
+            if given is Ellipsis:
+                whole += (next(rest) for _ in range(len(parts) - max(len(named) - 1, 0)))
+            else:
+                whole.append(None if given is None else next(rest))
+        d = 0
+        for given in whole:
+            if given is None:
+                shape.insert(d, 1)
+                strides.insert(d, 0)
+                fixed.insert(d, None)
+                d += 1
+            elif isinstance(given, slice | _All | tuple):
+                d += 1
+        if len(shape) > MAX_RANK:
+            raise ViewError(f"View '{self.label}': rank {len(shape)} exceeds {MAX_RANK}.")
+        extents, steps = tuple(shape), tuple(strides)
+        kind = _layout.classify(extents, steps, prefer=part.layout)
+        return View._over(
+            part.allocation, part.data_ptr, part.dtype, extents, steps, kind, part.is_readonly,
+            part.space, None, _trimmed(fixed), part.traits,
+        )  # fmt: skip
+
     # -- host access --------------------------------------------------------------------
 
     def _array(self) -> npt.NDArray[Any]:
@@ -476,6 +514,8 @@ class View(ReadOnly, _Parts):
 
     def __getitem__(self, key: Any) -> Any:
         """Element (all indices integers; host-accessible memory only) or subview."""
+        if _has_new_axis(key):
+            return self._with_new_axes(key if isinstance(key, tuple) else (key,))
         parts = self._key(key)
         for part in parts:
             if isinstance(part, slice | _All | tuple):
@@ -492,6 +532,9 @@ class View(ReadOnly, _Parts):
         """Store into an element or a subview, from the host."""
         if self.is_readonly:
             raise ViewError(f"View '{self.label}' is read-only.")
+        if _has_new_axis(key):
+            self[key][...] = value
+            return
         parts = self._key(key)
         at = tuple(self._host_key(p, d) for d, p in enumerate(parts))
         if self.mapping is not None:
@@ -541,8 +584,12 @@ class View(ReadOnly, _Parts):
         return np.fromiter(every, np.int64, self.size).reshape(self.shape)
 
     def __iter__(self) -> Iterator[Any]:
-        if len(self.shape) != 1:
-            raise ViewError(f"View '{self.label}' has rank {self.rank}; only rank 1 iterates.")
+        """Elements if the rank is 1, and subviews along the first dimension if it is more."""
+        if not self.shape:
+            raise ViewTypeError(f"View '{self.label}' has rank 0, and nothing to iterate over.")
+        if len(self.shape) > 1:
+            rest = (ALL,) * (len(self.shape) - 1)
+            return (self._subview((k, *rest)) for k in range(self.shape[0]))
         array = self._array()
         return iter(array if self.mapping is None else array[self.offsets()])
 
@@ -614,6 +661,17 @@ def subview(view: View, *parts: Any) -> View:
 
     source = view_of(view)
     return source._subview(source._key(parts))
+
+
+def _has_new_axis(key: Any) -> bool:
+    return key is None or (isinstance(key, tuple) and any(part is None for part in key))
+
+
+def _numpy_has(part: Any) -> str:
+    """What to write for the ways in which NumPy's arrays can be indexed, too."""
+    if isinstance(part, list | np.ndarray | View):
+        return " Lists and masks select a copy: np.asarray(A)[...]."
+    return ""
 
 
 def _part_text(part: Any) -> str:
