@@ -40,6 +40,48 @@ def test_a_change_between_two_launches_is_noticed(case, tmp_path):
         case.undo(module)
 
 
+def test_a_kernel_that_is_defined_at_each_call_is_compiled_once(monkeypatch):
+    """As a plain function is. Its closure is read anew, and its options count."""
+    compiled, space = [], es.space("oracle")
+    own = type(space).compile
+    monkeypatch.setattr(
+        type(space), "compile", lambda self, k, s: compiled.append(k) or own(self, k, s)
+    )
+
+    def launched(value, **options):
+        @es.kernel(**options)
+        def kernel(i, x):
+            x[i] = v[i] + 1
+
+        v, x = np.full(2, value), np.zeros(2)
+        es.parallel_for(es.RangePolicy(2, space=space), kernel, x)
+        return x.tolist()
+
+    assert [launched(float(n)) for n in range(4)] == [[n + 1.0] * 2 for n in range(4)]
+    assert len(compiled) == 1
+    launched(1.0, fma=False)
+    launched(1.0, fma=False)
+    assert len(compiled) == 2 and not compiled[-1].fma
+
+
+def test_a_mark_on_a_helper_counts(monkeypatch):
+    def helper(a):
+        return a * 2.0 + 1.0
+
+    kernel = es.kernel(lambda i, x: scaled(x, i, helper))
+    policy, x = es.RangePolicy(2, space="oracle"), np.zeros(2)
+    es.parallel_for(policy, kernel, x)
+    es.parallel_for(policy, kernel, x)
+    assert len(kernel.plans) == 1
+    es.function(fma=False)(helper)
+    es.parallel_for(policy, kernel, x)
+    assert len(kernel.plans) == 2
+
+
+def scaled(x, i, function):
+    x[i] = function(x[i])
+
+
 # -- over two processes ---------------------------------------------------------------------------
 
 

@@ -73,6 +73,55 @@ def test_source_is_given_where_it_cannot_be_found(space):
     assert launched(space, kernel) == [0, -1, -2, -3]
 
 
+OTHER_TEXTS = {
+    "another text": ("x = 1\n", "it defines no function"),
+    "another function": (PROGRAM.replace("def plain", "def other"), "it defines .*other"),
+    "another parameter": (
+        PROGRAM.replace("def plain(i, x)", "def plain(i, y)"),
+        "has the parameters i, y, and in the running code i, x",
+    ),
+    "another number": (PROGRAM.replace("-i", "3 * i"), "has the constants .*3"),
+    "another statement": (PROGRAM.replace("-i", "+i"), "other statements"),
+    "other lines": ("\n" + PROGRAM, "begins in line"),
+    "no Python": (PROGRAM + "def", "it cannot be compiled"),
+    "no text": (b"def plain(i, x): pass", "it is of type 'bytes', expected a string"),
+}
+
+
+@pytest.mark.parametrize("which", OTHER_TEXTS)
+def test_a_source_that_is_not_the_function_s_is_refused(which):
+    """It would run instead of the function."""
+    text, difference = OTHER_TEXTS[which]
+    scope: dict = {}
+    exec(compile(PROGRAM, "<built elsewhere>", "exec"), scope)
+    with pytest.raises(es.KernelSyntaxError, match=f"'plain' is not the text.*: .*{difference}"):
+        es.kernel(source=text)(scope["plain"])
+
+
+def test_a_function_that_is_nested_or_defined_twice_is_found_in_its_source():
+    text = """
+def make(n):
+    def plain(i, x):
+        x[i] = n
+    return plain
+
+
+def plain(i, x):
+    x[i] = 1
+
+
+first = plain
+
+
+def plain(i, x):
+    x[i] = 2
+"""
+    scope: dict = {}
+    exec(compile(text, "<built elsewhere>", "exec"), scope)
+    for fn, value in ((scope["make"](3), 3), (scope["first"], 1), (scope["plain"], 2)):
+        assert launched("oracle", es.kernel(source=text)(fn)) == [value] * 4
+
+
 def test_messages_about_such_kernels_show_the_line():
     scope: dict = {}
     exec("import execspace as es\n@es.kernel\ndef kernel(i, x):\n    x[i] = i + missing\n", scope)
