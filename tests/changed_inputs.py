@@ -168,6 +168,21 @@ class E(float, enum.Enum): A = 1.0
 a = E.A"""),
     stored("array_then_tuple", "V = np.array([1.0])", "V = (2.0,)", "V[0]"),
     stored("view_then_object", "V = np.zeros(3)", "V = types.SimpleNamespace(size=7)", "V.size"),
+    stored("view_then_object_that_changes", "V = np.zeros(3)", "V = types.SimpleNamespace(size=7)",
+           "V.size", change="""
+V = types.SimpleNamespace(size=7)
+result('oracle')
+V.size = 8""", over_processes=False),
+    stored("view_then_object_in_helper", "V = np.zeros(3)", "V = types.SimpleNamespace(size=7)",
+           "h(i)", more="def h(i):\n    return V.size + i", change="""
+V = types.SimpleNamespace(size=7)
+result('oracle')
+V.size = 8""", over_processes=False),
+    stored("none_then_object_that_changes", "V = None", "V = types.SimpleNamespace(s=7.0)",
+           "1.0 if V is None else V.s", change="""
+V = types.SimpleNamespace(s=7.0)
+kept = V.s
+V.s = 8.0""", over_processes=False),
 )  # fmt: skip
 
 NAMEDTUPLES = (
@@ -346,6 +361,8 @@ max = other""", over_processes=False),
     stored("function_of_a_module_replaced", "pass", "pass", "math.erf(i)",
            change="math.erf, kept = math.erfc, math.erf", restore="math.erf = kept",
            over_processes=False),
+    stored("module_in_an_object", "c = types.SimpleNamespace(m=math)",
+           "c = types.SimpleNamespace(m=np)", f"c.m.floor(3.5) + {BIG} - {BIG}", change="c.m = np"),
     Case("module_in_a_closure", "M = math", "M = np", f"""
 def make(m):
     return lambda i, x: put(i, x, m.floor(3.5) + {BIG} - {BIG})

@@ -200,15 +200,19 @@ PLAN_MUTATIONS = {
     ),
     "modules in closures": (
         captures, "_is_fixed",
-        lambda: lambda fn, root, value, own=captures._is_fixed: (
-            isinstance(value, types.ModuleType) or own(fn, root, value)
+        lambda: lambda fn, path, value, own=captures._is_fixed: (
+            isinstance(value, types.ModuleType) or own(fn, path, value)
         ),
-        ["module_in_a_closure"],
+        ["module_in_a_closure", "module_in_an_object"],
+    ),
+    "objects where there was a View": (
+        captures, "_leads_on", lambda: lambda *a: False,
+        ["view_then_object_that_changes", "view_then_object_in_helper"],
     ),
     "names in builtins": (
         captures, "_is_fixed",
-        lambda: lambda fn, root, value, own=captures._is_fixed: (
-            own(fn, root, value) or (root not in fn.__globals__ and hasattr(builtins, root))
+        lambda: lambda fn, path, value, own=captures._is_fixed: (
+            own(fn, path, value) or (path[0] not in fn.__globals__ and hasattr(builtins, path[0]))
         ),
         ["new_builtin"],
     ),

@@ -178,7 +178,7 @@ def captured_paths(scope: Scope | FunctionType) -> Iterator[tuple[str, ...]]:
         if path[0] in roots:
             fixed = False
         else:
-            fixed = _is_fixed(scope.fn, path[0], value)
+            fixed = _is_fixed(scope.fn, path[:depth], value)
         if not fixed and path[:depth] not in seen:
             seen.add(path[:depth])
             yield path[:depth]
@@ -204,19 +204,21 @@ def fixed_names(scope: Scope) -> Unchanged | None:
     roots = frozenset((*scope.given, *defaults(fn)))
     found = []
     for path in dict.fromkeys(loaded_names(fn.__code__, roots)):
-        if path[0] not in roots and _is_fixed(fn, path[0], follow(scope, path)[1]):
+        depth, value = follow(scope, path)
+        if path[0] not in roots and _is_fixed(fn, path[:depth], value):
             found.append(path)
     return unchanged(fn, found)
 
 
-def _is_fixed(fn: FunctionType, root: str, value: Any) -> bool:
-    """Whether launches need not read a name one by one: a global name that stands for a module,
-    or for something of a module whose attributes hardly change, or a builtin that nothing
-    shadows."""
+def _is_fixed(fn: FunctionType, path: tuple[str, ...], value: Any) -> bool:
+    """Whether launches need not read a name one by one: a global name that leads through modules
+    to a module whose attributes hardly change, or a builtin that nothing shadows."""
+    root = path[0]
     if root in fn.__code__.co_freevars:  # functions of one code may have other ones each
         return False
     if isinstance(value, ModuleType):
-        return True
+        owners = (lookup(fn, path[:n]) for n in range(1, len(path)))
+        return all(isinstance(owner, ModuleType) for owner in owners)
     if root in fn.__globals__:
         return False
     return isinstance(value, BuiltinFunctionType | type) and getattr(builtins, root, None) is value
@@ -342,13 +344,14 @@ def function_tag(scope: Scope, hidden: list[View], seen: tuple[CodeType, ...] = 
     code = scope.fn.__code__
     if code in seen:
         return code
-    names = names_of(scope)
-    return (
-        names.number,
-        is_strict(scope.fn),
-        *scope.given,
-        *environment_tags(scope, names.paths, hidden, (*seen, code)),
-    )
+    names, held = names_of(scope), len(hidden)
+    try:
+        tags = environment_tags(scope, names.paths, hidden, (*seen, code))
+    except NamesLeadOn:
+        del hidden[held:]
+        names = names_of(scope, again=True)
+        tags = environment_tags(scope, names.paths, hidden, (*seen, code), again=True)
+    return names.number, is_strict(scope.fn), *scope.given, *tags
 
 
 def _tuple_tag(
@@ -396,12 +399,13 @@ _numbers = count()
 _known_names: dict[tuple[Any, ...], HelperNames] = {}
 
 
-def names_of(scope: Scope) -> HelperNames:
-    """The outer names of a helper as they are now."""
+def names_of(scope: Scope, again: bool = False) -> HelperNames:
+    """The outer names of a helper as they are now; `again`: found anew whatever is known."""
     fn = scope.fn
     key = (id(fn.__code__), id(fn.__globals__), *scope.given)
     known = _known_names.get(key)
-    if known is None or (known.unchanged is not None and not known.unchanged()):
+    changed = known is None or (known.unchanged is not None and not known.unchanged())
+    if changed or again:
         if len(_known_names) > 4096:
             _known_names.clear()
         known = _known_names[key] = HelperNames(scope)
@@ -434,13 +438,42 @@ def _is_library_function(value: Any) -> bool:
     return isinstance(module, str) and module.partition(".")[0] in _FIXED_MODULES
 
 
+class NamesLeadOn(Exception):
+    """A name stands for an object now, whose attributes are captured, and did not before."""
+
+
+_WHOLE = frozenset((*SCALAR_TYPES, str, tuple, type(None), BuiltinFunctionType, np.ufunc))
+
+
+def _leads_on(
+    scope: Scope, path: tuple[str, ...], paths: tuple[tuple[str, ...], ...], value: Any
+) -> bool:
+    """Whether the function reads attributes of a captured object that no other name stands for."""
+    if not _has_constants(value):
+        return False
+    roots = frozenset((*scope.given, *defaults(scope.fn)))
+    longer = [p for p in paths if len(p) > len(path)]
+    for read in loaded_names(scope.fn.__code__, roots):
+        if len(read) > len(path) and read[: len(path)] == path:
+            if not any(read[: len(p)] == p for p in longer):
+                return True
+    return False
+
+
 def environment_tags(
     scope: Scope,
     paths: tuple[tuple[str, ...], ...],
     hidden: list[View],
     seen: tuple[CodeType, ...],
+    again: bool = False,
 ) -> list[object]:
-    """Tags of what a function captures now; captured Views go to `hidden`, in order."""
+    """Tags of what a function captures now; captured Views go to `hidden`, in order.
+
+    Raises
+    ------
+    NamesLeadOn
+        Unless it is done `again`: the names were found after that.
+    """
     tags: list[object] = []
     for path in paths:
         value = lookup(scope, path)
@@ -456,6 +489,8 @@ def environment_tags(
         else:
             function = function_of(value)
             if function is None:
+                if type(value) not in _WHOLE and not again and _leads_on(scope, path, paths, value):
+                    raise NamesLeadOn
                 tags.append(constant_tag(value))
             else:
                 tags.append(function_tag(function, hidden, seen))

@@ -231,7 +231,7 @@ def planned(
     given, plain = as_arguments(own, scope, leading, args)
     if given.given != scope.given:
         own, scope = kernel_of(given)
-    paths = own.names_now(scope).paths
+    _, _, hidden = own.environment(scope, own.names_now(scope))
     if out is not None and pattern == "for":
         raise LaunchError(f"out={out!r} is for reductions and scans; give a reducer or a pattern.")
     if pattern == "scan":
@@ -239,7 +239,7 @@ def planned(
     views = () if out is None else views_of_out(out)
     if join is not None:
         check_shapes(own.name, join, views)
-    whole = (*plain, *own.environment(scope, paths)[1], *views)
+    whole = (*plain, *hidden, *views)
     try:
         plan, source, spec = compiled(pattern, key, own, scope, whole, join, views)
     except KERNEL_FAULTS as error:

@@ -11,6 +11,7 @@ from types import FunctionType, MethodType
 from typing import Any, overload
 
 from .captures import (
+    NamesLeadOn,
     Scope,
     captured_paths,
     captures_of,
@@ -166,16 +167,22 @@ class Kernel(ReadOnly):
         return names
 
     def environment(
-        self, scope: Scope, paths: tuple[tuple[str, ...], ...]
-    ) -> tuple[list[object], tuple[View, ...]]:
-        """Tags of what the function captures now, and the captured Views in order.
+        self, scope: Scope, names: KernelNames
+    ) -> tuple[KernelNames, list[object], tuple[View, ...]]:
+        """The names that hold, tags of what the function captures now, and the captured Views in
+        order.
 
         `scope` is this kernel's own or that of a re-creation: same code, other closure.
         """
         hidden: list[View] = []
         code = (scope.fn.__code__,)
-        tags = environment_tags(scope, paths, hidden, code)
-        return tags, tuple(hidden)
+        try:
+            tags = environment_tags(scope, names.paths, hidden, code)
+        except NamesLeadOn:
+            hidden.clear()
+            names = self.scan(scope)
+            tags = environment_tags(scope, names.paths, hidden, code, again=True)
+        return names, tags, tuple(hidden)
 
     def capture_list(self, scope: Scope, first_hidden: int) -> tuple[Capture, ...]:
         """The captures of a LaunchSpec; hidden arguments are numbered from `first_hidden`."""

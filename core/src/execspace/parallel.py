@@ -114,7 +114,7 @@ def parallel_for(
     if names is None or (names.unchanged is not None and not names.unchanged()):
         names = target.scan(scope)
     if names.paths:
-        tags, hidden = target.environment(scope, names.paths)
+        names, tags, hidden = target.environment(scope, names)
         types += tags
         args += hidden
     key = tuple(types)
@@ -349,7 +349,7 @@ def compiled(
     inputs = args[: len(args) - len(out)]
     _check_reach(space, inputs, out, kernel)
     selection.note(space)
-    hidden = len(kernel.environment(scope, kernel.names_now(scope).paths)[1])
+    hidden = len(kernel.environment(scope, kernel.names_now(scope))[2])
     explicit = len(inputs) - hidden
     captures = kernel.capture_list(scope, explicit)
     spec = LaunchSpec(

@@ -184,7 +184,7 @@ def _launch(
     if names is None or (names.unchanged is not None and not names.unchanged()):
         names = target.scan(scope)
     if names.paths:
-        tags, hidden = target.environment(scope, names.paths)
+        names, tags, hidden = target.environment(scope, names)
         types += tags
         args += hidden
     args += views
