@@ -13,7 +13,7 @@ pytest.importorskip("mypy")
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"^```(python|pycon)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
-TYPED = '''
+TYPED = """
 import math
 
 import execspace as es
@@ -67,7 +67,7 @@ A: es.View = es.View((3, es.static(2)), es.float32, label="A")
 shape: tuple[int, ...] = A.shape
 es.resize(A, (4, 2))
 es.create_mirror_view_and_copy(es.HOST, A)
-'''
+"""
 
 
 def code_of(page):

@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from execspace import Kernel, LaunchSpec
-from execspace.captures import Scope, code_text
+from execspace.captures import Scope
+from execspace.code_names import code_text
 from execspace.files import clear_place
 
 from . import cache

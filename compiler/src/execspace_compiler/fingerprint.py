@@ -18,7 +18,8 @@ import numpy as np
 
 from execspace import Kernel, LaunchSpec, Reducer, ViewType
 from execspace.argtypes import SCALAR_TYPES
-from execspace.captures import code_text, constant_tag, follow, loaded_names
+from execspace.captures import constant_tag, follow
+from execspace.code_names import code_text, loaded_names
 from execspace.language import is_marked
 from execspace.layout import layout_of
 

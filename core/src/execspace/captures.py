@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterator
-from functools import lru_cache, partial
+from functools import partial
 from itertools import count
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from .argtypes import SCALAR_TYPES
+from .code_names import loaded_names
 from .errors import LaunchError
 from .fixed_names import Unchanged, unchanged
 from .interop import view_of
@@ -259,49 +260,6 @@ def is_array(value: Any) -> bool:
     return hasattr(kind, "__dlpack__") or hasattr(kind, "__cuda_array_interface__")
 
 
-@lru_cache(maxsize=4096)
-def loaded_names(
-    code: CodeType, roots: frozenset[str] = frozenset()
-) -> tuple[tuple[str, ...], ...]:
-    """Dotted names that a code object reads from enclosing scopes, in order.
-
-    `roots` are parameters that count as such names, because they are given beforehand.
-    """
-    return tuple(_loads(code, frozenset(code.co_freevars) | roots, roots))
-
-
-def _loads(
-    code: CodeType, free: frozenset[str], roots: frozenset[str]
-) -> Iterator[tuple[str, ...]]:
-    import dis
-
-    path: list[str] = []
-    for op in dis.get_instructions(code):
-        if path and op.opname in ("LOAD_ATTR", "LOAD_METHOD"):
-            path.append(op.argval)
-            continue
-        if path and op.opname in ("CACHE", "PRECALL", "PUSH_NULL"):
-            continue
-        if path:
-            yield tuple(path)
-            path = []
-        outer = op.opname in ("LOAD_GLOBAL", "LOAD_NAME")
-        cell = op.opname.startswith("LOAD_") and "DEREF" in op.opname
-        if outer or (cell and op.argval in free):
-            path = [op.argval]
-        elif "LOAD_FAST" in op.opname:
-            # From Python 3.13 on one instruction may load two variables.
-            names = op.argval if isinstance(op.argval, tuple) else (op.argval,)
-            for name in names:
-                if path:
-                    yield tuple(path)
-                path = [name] if name in roots else []
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            inner = free & frozenset(constant.co_freevars)
-            yield from _loads(constant, inner, roots & inner)
-
-
 # -- tags -------------------------------------------------------------------------------------
 
 
@@ -403,9 +361,8 @@ def names_of(scope: Scope, again: bool = False) -> HelperNames:
     """The outer names of a helper as they are now; `again`: found anew whatever is known."""
     fn = scope.fn
     key = (id(fn.__code__), id(fn.__globals__), *scope.given)
-    known = _known_names.get(key)
-    changed = known is None or (known.unchanged is not None and not known.unchanged())
-    if changed or again:
+    known = None if again else _known_names.get(key)
+    if known is None or (known.unchanged is not None and not known.unchanged()):
         if len(_known_names) > 4096:
             _known_names.clear()
         known = _known_names[key] = HelperNames(scope)
@@ -560,14 +517,6 @@ def _bare(value: Any) -> Any:
     if function is None:
         return value
     return Scope(without_views(function.fn), dict.fromkeys(function.given))
-
-
-def code_text(code: CodeType) -> str:
-    """All of a function's code but its place in the source."""
-    constants = [code_text(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts]
-    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
-    head = f"{code.co_name} {code.co_argcount} {code.co_kwonlyargcount} {code.co_flags}"
-    return f"{head} {code.co_code.hex()} {constants} {names}"
 
 
 def _may_hold_views(value: Any) -> bool:

@@ -118,7 +118,8 @@ class Layout(ABC):
 
         Called with one index and then one extent for each dimension. It must give different
         offsets below `span` for different indices. The host calls it, too, with arrays of
-        indices where the arithmetic allows.
+        indices where the arithmetic allows. What it reads from outside must not change once a View
+        has the layout: the elements would be elsewhere.
         """
 
     @property

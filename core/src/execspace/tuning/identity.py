@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from .. import plugins
-from ..captures import code_text, scope_of
+from ..captures import scope_of
+from ..code_names import code_text
 from ..kernel import Kernel
 from ..probing import processor
 from ..space import ExecutionSpace, LaunchSpec, PolicySpec
