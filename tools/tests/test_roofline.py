@@ -289,6 +289,27 @@ def test_roofs_are_measured_once_and_kept(small, tmp_path):
     assert len(small) == 3
 
 
+@pytest.mark.parametrize(
+    "content", [b"", b"[]", b"\xff", b"[" * 100_000, b'{"format": 1, "flops": 3}', b'{"format": 1}']
+)
+def test_damaged_roofs_count_as_none(tmp_path, content):
+    (tmp_path / "roofs.json").write_bytes(content)
+    assert roofline_peaks._kept(tmp_path / "roofs.json") is None
+    assert roofline_peaks._kept(tmp_path) is None
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no modes of this kind")
+def test_the_cache_folder_is_made_for_the_user_alone(small, tmp_path, monkeypatch):
+    monkeypatch.setenv("EXECSPACE_CACHE_DIR", str(tmp_path / "new"))
+    before = os.umask(0o002)
+    try:
+        peaks_of("oracle")
+    finally:
+        os.umask(before)
+    made = (tmp_path / "new", tmp_path / "new" / "tools")
+    assert [path.stat().st_mode & 0o777 for path in made] == [0o700, 0o700]
+
+
 def test_roofs_of_a_busy_machine_are_measured_again(small, monkeypatch):
     monkeypatch.setenv("TEST_BUSY", "0.5")
     assert peaks_of("oracle").busy == 0.5

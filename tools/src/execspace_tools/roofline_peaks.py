@@ -23,7 +23,7 @@ import platformdirs
 
 import execspace as es
 from execspace import ToolError, View, config, plugins
-from execspace.files import clear_place
+from execspace.files import clear_place, private_folder
 from execspace.probing import processor
 
 from .output import write_whole
@@ -113,7 +113,7 @@ def peaks_of(
         )
         found = _measured_apart(space)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            private_folder(path.parent)
             clear_place(path)
             write_whole(str(path), json.dumps({"format": _FORMAT, **asdict(found)}, indent=1))
         except OSError as error:
