@@ -10,6 +10,7 @@ import pytest
 import execspace as es
 from execspace.reducer import as_reducer, reducer_captures
 from execspace.space import policy_spec
+from execspace_compiler import cache as disk
 from execspace_compiler import lower_kernel
 from execspace_compiler.devices import device_text
 from execspace_compiler.printers.cfamily.cuda import CUDA
@@ -170,7 +171,7 @@ def test_what_was_compiled_is_found_again(cache):
     assert (first.from_disk, again.from_disk) == (False, True)
     assert first.code == again.code
     (stored,) = (cache / "cuda").glob("*.bin")
-    assert stored.read_bytes() == first.code
+    assert disk.read(stored) == first.code
 
 
 def test_all_that_the_code_depends_on_is_part_of_the_name(monkeypatch):
@@ -181,13 +182,21 @@ def test_all_that_the_code_depends_on_is_part_of_the_name(monkeypatch):
     assert not binary(text(axpy), "90").from_disk
 
 
-def test_a_stored_file_is_replaced_on_demand(cache):
+def test_a_stored_file_that_is_damaged_is_compiled_again(cache):
     code = binary(text(axpy), "90").code
     (stored,) = (cache / "cuda").glob("*.bin")
     stored.write_bytes(b"damaged")
-    assert binary(text(axpy), "90").code == b"damaged"  # only loading finds out
+    assert binary(text(axpy), "90") == compiling.Binary(code, False, stored.stem)
+    assert disk.read(stored) == code
+
+
+def test_a_stored_file_is_replaced_on_demand(cache):
+    code = binary(text(axpy), "90").code
+    (stored,) = (cache / "cuda").glob("*.bin")
+    disk.keep(stored, b"of another driver")
+    assert binary(text(axpy), "90").code == b"of another driver"  # only loading finds out
     assert binary(text(axpy), "90", again=True) == compiling.Binary(code, False, stored.stem)
-    assert stored.read_bytes() == code
+    assert disk.read(stored) == code
 
 
 # -- what the compiler refuses --------------------------------------------------------------------
