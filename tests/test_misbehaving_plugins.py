@@ -139,9 +139,23 @@ DIES = {
     "hangs": "import time; time.sleep(600)",
 }
 NAMED = """
+    import numpy as np
     import execspace as es
 
     policy = es.RangePolicy(4, space="serial")
+    x, y = es.View(4, space="serial"), np.ones(4)
+
+    @es.kernel
+    def add(i, x, y):
+        x[i] += y[i]
+
+    es.parallel_for(policy, add, x, y)
+    es.deep_copy(y, x)
+    es.sort(x, space="serial")
+    str(es.explain(policy, add, x, y))
+    with es.use_space("serial"):
+        es.parallel_for(es.MDRangePolicy((2, 2)), lambda i, j: None)
+    es.fence()
     print(es.parallel_reduce(policy, lambda i: 2.0), es.View(3, space="serial").shape)
 """
 
