@@ -332,6 +332,41 @@ def test_health_checks_are_rows_of_doctor(fake_plugin, tmp_path, execspace):
     assert lines[-1] == "failed: trace folder, licence, card, bus"
 
 
+ABSENT = """
+import execspace as es
+
+@es.hookimpl
+def execspace_register_spaces():
+    yield es.SpaceEntry(
+        "card", factory=lambda device: None, api_version=(0, 1), priority=9,
+        probe=lambda: es.Probe(False, "there is no card"),
+    )
+
+@es.hookimpl
+def execspace_health_checks():
+    yield es.HealthCheck("compiler for cards", lambda: es.Probe(False, "is not installed"))
+"""
+
+
+def test_what_an_absent_device_would_need_is_a_note_unless_it_was_asked_for(
+    fake_plugin, tmp_path, execspace
+):
+    fake_plugin("card", ABSENT)
+    settings = {"EXECSPACE_PLUGINS": "card", "PYTHONPATH": str(tmp_path / "execspace-card")}
+    result = execspace("doctor", **settings)
+    assert result.returncode == 0, result.stdout
+    note = "compiler for cards (of plugin 'card'): note, not needed here: is not installed"
+    assert note in result.stdout.splitlines()
+    report = json.loads(execspace("doctor", "--json", **settings).stdout)
+    assert report["ok"]
+    assert [(c["ok"], c["needed"]) for c in report["health_checks"]] == [(False, False)]
+    documented(report)
+    result = execspace("doctor", "card", **settings)
+    assert result.returncode == 1
+    assert "compiler for cards (of plugin 'card'): failed: is not installed" in result.stdout
+    assert result.stdout.splitlines()[-1] == "failed: card, compiler for cards"
+
+
 @pytest.mark.parametrize("value", ["0", "-3", "soon", "nan"])
 def test_the_time_limit_is_checked(capsys, value):
     with pytest.raises(SystemExit) as end:

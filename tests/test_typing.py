@@ -92,7 +92,7 @@ def errors_of(path, code, *options):
 
 
 def test_annotated_reducers_pass_the_strictest_check(tmp_path):
-    found, done = errors_of(tmp_path / "typed.py", TYPED, "--strict")
+    _, done = errors_of(tmp_path / "typed.py", TYPED, "--strict")
     assert done.returncode == 0, done.stdout
 
 
