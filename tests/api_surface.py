@@ -138,14 +138,16 @@ def _members(cls: type) -> dict[str, Any]:
             continue
         annotations = inspect.get_annotations(base)
         for name in [*annotations, *vars(base)]:
-            if not name.startswith("_") or name in ("__init__", "__call__"):
+            if not name.startswith("_") or name in ("__init__", "__new__", "__call__"):
                 found.setdefault(name, vars(base).get(name))
     return found
 
 
 def describe_class(name: str, cls: type) -> list[str]:
     """A class with its bases, its fields and its methods."""
-    bases = ", ".join(base.__name__ for base in cls.__bases__ if base is not object)
+    # What makes attributes read-only is no part of the interface.
+    inner = {"object", "ReadOnly", "_Parts", "_RangeParts", "_MDRangeParts"}
+    bases = ", ".join(base.__name__ for base in cls.__bases__ if base.__name__ not in inner)
     kind = "record " if dataclasses.is_dataclass(cls) else "class "
     lines = [f"{kind}{name}({bases})"]
     fields: dict[str, str] = {}
@@ -158,6 +160,8 @@ def describe_class(name: str, cls: type) -> list[str]:
             fields[field.name] = f"{_Raw(field.type)!r}{default}"
         lines += [f"    {field}: {text}" for field, text in fields.items()]
     for member, value in sorted(_members(cls).items()):
+        if member == "__new__" and hasattr(cls, "_fields"):  # of a NamedTuple: its items
+            continue
         if member in fields or (fields and member == "__init__"):
             continue
         plain = value.__func__ if isinstance(value, staticmethod | classmethod) else value
