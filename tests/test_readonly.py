@@ -28,18 +28,20 @@ def public(thing):
     return [n for n in dir(thing) if not n.startswith("_") and not callable(getattr(thing, n))]
 
 
-def views():
-    A = es.View((4, 6), label="A")
-    return {
-        "made": A,
-        "a subview": A[1:, ::2],
-        "read-only": A.readonly(),
-        "with a trait": A.with_traits("atomic"),
-        "over an array": es.view_of(np.zeros((4, 6)), label="A"),
-        "resized": resized(),
-        "a mirror": es.create_mirror(A),
-        "a copy": copy.copy(A),
-    }
+def made():
+    return es.View((4, 6), label="A")
+
+
+VIEWS = {
+    "made": made,
+    "a subview": lambda: made()[1:, ::2],
+    "read-only": lambda: made().readonly(),
+    "with a trait": lambda: made().with_traits("atomic"),
+    "over an array": lambda: es.view_of(np.zeros((4, 6)), label="A"),
+    "resized": lambda: resized(),
+    "a mirror": lambda: es.create_mirror(made()),
+    "a copy": lambda: copy.copy(made()),
+}
 
 
 def resized():
@@ -48,9 +50,9 @@ def resized():
     return A
 
 
-@pytest.mark.parametrize("how", views())
+@pytest.mark.parametrize("how", VIEWS)
 def test_no_attribute_of_a_view_can_be_assigned_or_deleted(how):
-    A = views()[how]
+    A = VIEWS[how]()
     names = public(A)
     assert {"shape", "strides", "dtype", "data_ptr", "descriptor", "type", "label"} <= {*names}
     for name in [*names, "_table", "_host", "__class__"]:

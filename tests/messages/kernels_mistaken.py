@@ -31,7 +31,7 @@ def tuple_of_arrays_as_an_argument(i, pair):
     pair[0][i] = pair[1][i]
 
 
-PAIR = (es.View(4, space="serial"), np.zeros(4))
+PAIR = (es.view_of(np.zeros(4)), np.zeros(4))
 
 
 @case()
