@@ -19,10 +19,8 @@ def value_of(i, x):
 
 case(F64, policy=range(4), name="range_instead_of_a_policy")(scale_by)
 case(F64, policy=range(1, 9, 2), name="range_with_a_step_instead_of_a_policy")(scale_by)
-case(F64, policy=4.0, name="float_instead_of_a_policy")(scale_by)
 case(F64, policy=np.zeros(4), name="array_instead_of_a_policy")(scale_by)
 case(F64, reduce=True, reducer="minimum loc", name="reducer_by_a_similar_name")(value_of)
-case(F64, reduce=True, reducer="nonsense", name="reducer_of_an_unknown_name")(value_of)
 case(F64, reduce=True, reducer=np.maximum, name="ufunc_instead_of_a_reducer")(value_of)
 
 

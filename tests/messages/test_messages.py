@@ -148,9 +148,9 @@ LAUNCHES = {
     "reducer_without_identity", "reducer_without_join", "scan_into_a_record_of_few_fields",
     "scan_of_a_negative_number_of_indices", "scan_of_arrays", "scan_with_a_tile",
     "shape_of_nothing", "shape_with_an_identity_that_is_a_tuple", "tuple_of_tuples_of_reducers",
-    "unknown_reducer_in_a_tuple", "range_instead_of_a_policy", "float_instead_of_a_policy",
+    "unknown_reducer_in_a_tuple", "range_instead_of_a_policy",
     "range_with_a_step_instead_of_a_policy", "array_instead_of_a_policy",
-    "reducer_by_a_similar_name", "reducer_of_an_unknown_name", "ufunc_instead_of_a_reducer",
+    "reducer_by_a_similar_name", "ufunc_instead_of_a_reducer",
     "tuple_of_arrays_as_an_argument",
 }  # fmt: skip
 # Raised while the kernel runs: the traceback shows the line of the kernel.

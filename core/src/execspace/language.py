@@ -100,8 +100,8 @@ class static:
     def __init__(self, extent: int) -> None:
         try:
             self.extent = operator.index(extent)
-        except TypeError:
-            raise ViewTypeError(f"es.static({extent!r}): expected an integer extent.") from None
+        except TypeError as error:
+            raise ViewTypeError(f"es.static({extent!r}): {error}; expected an extent.") from None
 
     def __index__(self) -> int:
         return self.extent

@@ -205,8 +205,6 @@ def _policy_hint(given: Any) -> str:
             return f" Write es.MDRangePolicy(({extents}))."
     if isinstance(given, View) or is_array(given):
         return " Give the number of indices, such as A.shape[0], and the array as an argument."
-    if isinstance(given, float) and given.is_integer():
-        return f" Write {int(given)}."
     if scope_of(given) is not None:
         return " The policy comes first, then the kernel."
     return ""

@@ -219,9 +219,9 @@ def as_reducer(spec: Any) -> Reducer | tuple[Reducer, ...]:
             return entry.reducer
         names = ", ".join(sorted(registry().reducers)) or "none"
         meant = _built_in_named(spec) or _close(spec, registry().reducers)
-        hint = f"Did you mean reducer={meant}?" if meant else "Others are given as reducer=es.Sum."
+        hint = f" Did you mean reducer={meant}?" if meant else ""
         raise LaunchError(
-            f"No plugin registers a reducer named {spec!r}; registered: {names}. {hint}"
+            f"No plugin registers a reducer named {spec!r}; registered: {names}.{hint}"
         )
     name = getattr(spec, "__name__", "")
     meant = _built_in_named(name) if callable(spec) and isinstance(name, str) else ""
