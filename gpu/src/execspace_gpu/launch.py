@@ -26,6 +26,7 @@ from execspace_compiler.results import result_maker
 
 from .compiling import cache_of
 from .devices import ERRORS, ERRORS_OR_MEMORY, NO_CONTEXT, on_device
+from .forks import remember_plan
 from .interop import after, before
 from .memory import bytes_at
 from .packing import MOST_UNITS, Frame, caller_text, names_used, packer, record_size
@@ -117,7 +118,9 @@ def compile_plan(space: GpuSpace, kernel: Kernel, spec: LaunchSpec) -> GpuPlan:
     if profiling.TOOLS:
         seconds = time.perf_counter() - started
         profiling.emit("on_compile", kernel.name, space.name, seconds, launch.usual.from_disk)
-    return GpuPlan(space, kernel, spec, lowered, launch.caller(), launch.usual, launch)
+    plan = GpuPlan(space, kernel, spec, lowered, launch.caller(), launch.usual, launch)
+    remember_plan(plan)
+    return plan
 
 
 class _Launch(Texts):

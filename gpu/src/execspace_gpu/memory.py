@@ -21,6 +21,7 @@ from execspace import Allocation, ExecutionSpace, MemorySpace, SpaceError, View,
 from execspace.memory import array_over, out_of_memory
 
 from .devices import ERRORS_OR_MEMORY
+from .forks import remembered
 from .transfers import copy_view, fill_view
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ class DeviceMemory(GpuMemory):
                 space.note_allocation()
         except ERRORS_OR_MEMORY as error:
             raise self._failed(label, nbytes, error) from error
-        return Allocation(int(block.ptr), nbytes, label, self, block)
+        return remembered(Allocation(int(block.ptr), nbytes, label, self, block))
 
     def block(self, size: int) -> Any:
         """Bytes from the pool, in order with the current stream of CuPy."""
@@ -168,7 +169,7 @@ class ManagedMemory(GpuMemory):
                     runtime.streamSynchronize(space.stream)  # the host may look at once
         except ERRORS_OR_MEMORY as error:
             raise self._failed(label, nbytes, error) from error
-        return Allocation(int(block.ptr), nbytes, label, self, block)
+        return remembered(Allocation(int(block.ptr), nbytes, label, self, block))
 
     def host_array(self, view: View) -> npt.NDArray[Any]:
         return array_over(view, view.allocation.owner)
@@ -214,7 +215,7 @@ class PinnedMemory(GpuMemory):
             raise self._failed(label, nbytes, error) from error
         if initialize:
             bytes_at(block.ptr, size, block)[...] = 0
-        return Allocation(block.ptr, nbytes, label, self, block)
+        return remembered(Allocation(block.ptr, nbytes, label, self, block))
 
     def host_array(self, view: View) -> npt.NDArray[Any]:
         return array_over(view, view.allocation.owner)
@@ -238,7 +239,7 @@ class StagingMemory(PinnedMemory):
                 block = self._taken(cupy.cuda.alloc_pinned_memory, max(nbytes, 1))
         except ERRORS_OR_MEMORY as error:
             raise self._failed(label, nbytes, error) from error
-        return Allocation(int(block.ptr), nbytes, label, self, block)
+        return remembered(Allocation(int(block.ptr), nbytes, label, self, block))
 
 
 class _Bytes:

@@ -29,6 +29,7 @@ from execspace_compiler.blocks import Limits
 
 from .claiming import Protocols
 from .devices import ERRORS, Faults, name_of, number_of, on_device
+from .forks import remember_space
 from .memory import DeviceMemory, ForeignMemory, ManagedMemory, PinnedMemory, StagingMemory
 from .program import Program
 from .sorting import Sorts
@@ -70,6 +71,7 @@ class GpuSpace(Sorts, TextSpace):
     has_async_pool: ClassVar[bool] = False
 
     def __init__(self, number: int, parent: GpuSpace | None = None) -> None:
+        remember_space(self)
         self.number = number
         self.parent = parent
         self.name = self.short if number == 0 else f"{self.short}:{number}"

@@ -20,6 +20,7 @@ RUNTIME_VERSION = 70253211  # as HIP 7.2 tells it
 _ERRORS = {
     1: ("hipErrorInvalidValue", "invalid argument"),
     2: ("hipErrorOutOfMemory", "out of memory"),
+    3: ("hipErrorNotInitialized", "initialization error"),
     9: ("hipErrorInvalidConfiguration", "invalid configuration argument"),
     101: ("hipErrorInvalidDevice", "invalid device ordinal"),
     200: ("hipErrorInvalidImage", "device kernel image is invalid"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import os
 import threading
 from types import SimpleNamespace
 from typing import Any
@@ -213,3 +214,22 @@ def eventQuery(event: int) -> int:
 
 def eventSynchronize(event: int) -> None:
     _event(event)
+
+
+# -- forks ----------------------------------------------------------------------------------------
+
+
+def _lose() -> None:
+    """As the real one in a child of a process that has used it: each call fails."""
+    if not _events:  # as nothing uses the device without
+        return
+
+    def failing(*args: object, **options: object) -> None:
+        raise CUDARuntimeError(3)
+
+    for name, value in list(globals().items()):
+        if callable(value) and not isinstance(value, type) and name[0].islower():
+            globals()[name] = failing
+
+
+os.register_at_fork(after_in_child=_lose)
