@@ -66,15 +66,14 @@ def _after_fork() -> None:
     for plan in list(_plans.values()):
         plan.launch = _Refused(plan.space)
     for (module, name), methods in _TOUCHING.items():
-        kind = getattr(sys.modules.get(f"{__package__}.{module}"), name, None)
-        found: list[type] = [] if kind is None else list(_kinds(kind))
-        for one in found:
+        kind: Any = getattr(sys.modules.get(f"{__package__}.{module}"), name, None)
+        for one in () if kind is None else tuple(_kinds(kind)):
             for method in methods:
                 if method in vars(one):
                     setattr(one, method, _refuse)
 
 
-def _kinds(kind: type) -> Iterator[type]:
+def _kinds(kind: Any) -> Iterator[Any]:
     yield kind
     for one in kind.__subclasses__():
         yield from _kinds(one)
