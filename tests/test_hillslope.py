@@ -35,7 +35,7 @@ def run_script(folder, *args, **variables):
     environment = {k: v for k, v in os.environ.items() if not k.startswith("EXECSPACE_DEFAULT")}
     return subprocess.run(
         [sys.executable, str(SCRIPT), *map(str, args)],
-        cwd=folder, env=environment | variables, capture_output=True, text=True, timeout=120,
+        cwd=folder, env=environment | variables, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
 
 

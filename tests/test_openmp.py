@@ -1,6 +1,9 @@
 """The openmp space: threads, runtimes, forks, concurrent launches, and its cache on disk."""
 
 import os
+import re
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -8,6 +11,8 @@ import pytest
 
 import execspace as es
 from execspace import config
+from execspace_openmp import threads
+from execspace_openmp.threads import SPIN_COUNT, find_runtime
 
 N = 200_000  # large enough to wake the team
 
@@ -297,3 +302,33 @@ def test_the_next_process_compiles_again_what_changed(python, tmp_path):
     assert python(program, **cache, ALPHA="1").split() == ["False", "False", "6.0", "4.0"]
     assert python(program, **cache, ALPHA="2").split() == ["False", "False", "12.0", "8.0"]
     assert python(program, **cache, ALPHA="1").split() == ["True", "True", "6.0", "4.0"]
+
+
+# -- spinning -------------------------------------------------------------------------------------
+
+LOADS = """
+import os
+import execspace as es
+
+before = dict(os.environ)
+es.space("openmp")
+assert os.environ.get("GOMP_SPINCOUNT") == before.get("GOMP_SPINCOUNT")
+"""
+
+
+@pytest.mark.skipif(find_runtime() != "libgomp", reason="looks at settings of libgomp")
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [({}, SPIN_COUNT), ({"GOMP_SPINCOUNT": "77"}, "77"), ({"OMP_WAIT_POLICY": "passive"}, "0")],
+)
+def test_threads_that_wait_spin_briefly_unless_the_user_says_otherwise(tmp_path, given, expected):
+    program = tmp_path / "program.py"
+    program.write_text(LOADS)
+    environment = {**os.environ, "OMP_DISPLAY_ENV": "verbose"}
+    for name in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY"):
+        environment.pop(name, None)
+    found = subprocess.run(
+        [sys.executable, str(program)], env=environment | given, capture_output=True, text=True,
+        timeout=60, check=True,
+    )  # fmt: skip
+    assert re.search(rf"GOMP_SPINCOUNT = '{expected}'", found.stderr), found.stderr

@@ -8,6 +8,8 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from execspace import SpaceError, config
 
@@ -31,12 +33,34 @@ def find_runtime() -> str | None:
     return "prange"
 
 
+# How often a thread of libgomp looks for work before it sleeps: about 50 microseconds, longer than
+# waking one takes on a virtual machine, or no launch would ever find the team awake. Its own 300,000
+# are many milliseconds; where cores are shared, the thread that a team waits for then waits for the
+# core that another one spins on.
+SPIN_COUNT = "1000"
+
+
 def _has_gomp() -> bool:
     try:
-        ctypes.CDLL(GOMP)
+        with bounded_spinning():
+            ctypes.CDLL(GOMP)
     except OSError:
         return False
     return True
+
+
+@contextmanager
+def bounded_spinning() -> Iterator[None]:
+    """While libgomp is loaded, which is when it reads these variables. What the user says holds;
+    child processes decide for themselves."""
+    given = os.environ.keys() & {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"}
+    if not given:
+        os.environ["GOMP_SPINCOUNT"] = SPIN_COUNT
+    try:
+        yield
+    finally:
+        if not given:
+            del os.environ["GOMP_SPINCOUNT"]
 
 
 def pin_numba_layer(threads: int) -> str:
@@ -64,7 +88,8 @@ def pin_numba_layer(threads: int) -> str:
     numba.config.reload_config()
     numba.config.THREADING_LAYER = "omp"
     try:
-        parallel._launch_threads()
+        with bounded_spinning():
+            parallel._launch_threads()
     except ValueError as error:
         raise SpaceError(
             f"Numba has no OpenMP threading layer here ({error}). Install an OpenMP runtime "

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 import execspace as es
 
@@ -23,6 +24,9 @@ _SETTINGS = ("DEFAULT", "PLUGINS", "STRICT", "TOOLS", "OPENMP_RUNTIME")
 def pytest_configure(config: pytest.Config) -> None:
     """Kernels are compiled into a folder of this run, and settings of the user do not count."""
     config.addinivalue_line("markers", "slow: takes many seconds; leave out with -m 'not slow'")
+    # How long an example takes says something about the machine and who else uses it.
+    settings.register_profile("execspace", deadline=None)
+    settings.load_profile("execspace")
     environment = pytest.MonkeyPatch()
     config.add_cleanup(environment.undo)
     if not hasattr(config, "workerinput"):  # processes of pytest-xdist take that of the first
