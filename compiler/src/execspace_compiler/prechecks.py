@@ -244,7 +244,8 @@ class _Tests:
         last = max(n for n, s in enumerate(body.body) if _contains_fail(s))
         # What is stored is seen by later loads of the same place.
         self.statements = self._forwarded(body.body[: last + 1])
-        self.needed = self._needed()
+        self.needed: set[str] = set()
+        self._find_needed()
 
     def functions(self) -> tuple[ir.Function, ...] | None:
         """The tests, in their order; None if an assertion depends on what the call does."""
@@ -315,9 +316,8 @@ class _Tests:
                 return any(self._is_needed(t) for body in ir.bodies(s) for t in body)
         return False
 
-    def _needed(self) -> set[str]:
+    def _find_needed(self) -> None:
         """Names that assertions depend on: variables, and arrays of the kernel's own."""
-        self.needed: set[str] = set()
         every = ir.walk_statements(self.statements)
         before = -1
         while before != len(self.needed):
@@ -325,7 +325,6 @@ class _Tests:
             for s in every:
                 if self._is_needed(s) and not isinstance(s, ir.Fail | ir.Return):
                     self.needed |= _names(ir.expressions(s))
-        return self.needed
 
     def _independent(self) -> bool:
         """Whether assertions depend on nothing that the call of the kernel stores itself."""

@@ -34,9 +34,9 @@ def find_runtime() -> str | None:
 
 
 # How often a thread of libgomp looks for work before it sleeps: about 50 microseconds, longer than
-# waking one takes on a virtual machine, or no launch would ever find the team awake. Its own 300,000
-# are many milliseconds; where cores are shared, the thread that a team waits for then waits for the
-# core that another one spins on.
+# waking one takes on a virtual machine, or no launch would ever find the team awake. Its own
+# 300,000 are many milliseconds; where cores are shared, the thread that a team waits for then waits
+# for the core that another one spins on.
 SPIN_COUNT = "1000"
 
 
