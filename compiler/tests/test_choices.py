@@ -8,10 +8,15 @@ from __future__ import annotations
 import math
 from itertools import product
 
+import numpy as np
 import pytest
 
 import execspace as es
-from execspace_compiler import ir
+from execspace import Kernel, LaunchSpec, ViewType
+from execspace.argtypes import SCALAR_TYPES
+from execspace.captures import Scope, captured_paths, captures_of
+from execspace.space import policy_spec
+from execspace_compiler import ir, lower_kernel
 
 YES, NO, ZERO, TWO, HALF, UNIT = True, False, 0, 2, 0.5, 1j
 DTYPES = (
@@ -21,6 +26,24 @@ DTYPES = (
 PYTHON = (bool, int, float, complex)
 VIEWS = [f"{d}[1]" for d in DTYPES]
 PAIRS = [*product(VIEWS, repeat=2), *product(PYTHON, repeat=2)]
+
+
+@pytest.fixture
+def lower():
+    """``lower(fn, *arguments)``: as the shared one, but with what the function captures."""
+
+    def run(fn, *arguments):
+        types = tuple(
+            SCALAR_TYPES[a]
+            if isinstance(a, type)
+            else ViewType(a.partition("[")[0], 1, "right", 0, False, "host")
+            for a in arguments
+        )
+        captures = captures_of(Scope(fn, {}), tuple(captured_paths(fn)), 0)
+        spec = LaunchSpec("for", policy_spec("range", 1), types, captures=captures)
+        return lower_kernel(Kernel(fn), spec)
+
+    return run
 
 
 def literally(i, x, y):
@@ -188,3 +211,21 @@ def decided_by_types(i, x):
 def test_what_the_type_of_an_operand_decides_is_no_constant(lower, dtype):
     found = types(lower(decided_by_types, f"{dtype}[1]"))
     assert [found[n] for n in "ab"] == ["Python float"] * 2
+
+
+CAPTURED = 0.5
+
+
+def literal(i, x):
+    a = 1 if True else CAPTURED
+    b = 2 or CAPTURED
+    c = 3 or math.pi
+    x[0] = a + b + c
+
+
+def test_a_name_that_python_left_out_of_the_code_has_no_type():
+    """No launch would notice that it stands for something else."""
+    out = np.zeros(1)
+    found = es.explain(es.RangePolicy(1, space="oracle"), es.kernel(literal), out).variables
+    assert [found[n] for n in "abc"] == ["int64", "int64", "float64"]
+    assert ("CAPTURED",) not in tuple(captured_paths(literal))

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from execspace import View
-from execspace.captures import function_of, is_array
-from execspace.interop import view_of
+from execspace.captures import function_of
 
 from . import hir, ir
 from .diagnostics import syntax_fault, type_fault
@@ -27,7 +25,6 @@ from .values import (
     ViewRef,
     describe,
     is_view,
-    part_name,
     scalar,
 )
 from .views import Place
@@ -94,15 +91,12 @@ class ExpressionRules(ChoiceRules):
                 f"use {e.path}.name, or pass what it holds as arguments",
             )
         path = tuple(e.path.split("."))
+        if self.ruled_out and not e.names.is_watched(path):
+            raise type_fault(e.loc, f"Python has left '{e.path}' out of the bytecode", "")
         return self._captured(value, e.path, e.names.full(path), e)
 
     def _captured(self, value: Any, path: str, full: str, e: hir.Outer) -> Value:
         """A captured constant by its path in the source and its full name among the captures."""
-        if self.ruled_out and (isinstance(value, View) or is_array(value)):
-            # Python has left it out of the bytecode, so it is no argument; its type counts still.
-            from .pipeline import argument_type  # which needs this module
-
-            return ir.Var(part_name(path, "ruled_out"), argument_type(view_of(value).type), e.loc)
         function = function_of(value)
         if function is not None:
             definition = self.module.captured(function, e.names, f"{full}/")

@@ -6,9 +6,10 @@ record; only what never changes (modules, builtins) is looked up anew.
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from execspace import Capture
@@ -78,6 +79,16 @@ class Names:
             return Object if inner else Unknown
         value = lookup(self.fn, path)
         return Unknown if _missing(value) else value
+
+    def is_watched(self, path: tuple[str, ...]) -> bool:
+        """Whether launches notice that a dotted name means something else, or it never will.
+
+        They do not of names in code that Python has left out, as of `b` in `a if True else b`.
+        """
+        if any(self.full(path[:n]) in self.captures for n in range(1, len(path) + 1)):
+            return True
+        root = lookup(self.fn, path[:1])
+        return isinstance(root, ModuleType) or hasattr(builtins, path[0])
 
     def views_of_helper(self, path: tuple[str, ...]) -> tuple[str, ...]:
         """Variables of the Views that a captured function, or a tuple of such, captures itself."""

@@ -34,6 +34,7 @@ _FUNCTIONS = (
     range,
     sorted,
 )
+_CONVERSIONS: dict[int, Callable[[Any], str]] = {ord("s"): str, ord("r"): repr, ord("a"): ascii}
 _PLAIN = (str, bytes, int, float, bool, complex, tuple, list, dict, range, type(None))
 _MOST = 1 << 16  # items of a comprehension
 
@@ -110,11 +111,9 @@ class _Reader:
         if not isinstance(node, ast.FormattedValue):
             return str(self.value(node))
         value = self._printed(self.value(node.value))
-        convert: Callable[[Any], Any] = {115: str, 114: repr, 97: ascii}.get(
-            node.conversion, lambda v: v
-        )
+        convert = _CONVERSIONS.get(node.conversion)
         spec = "" if node.format_spec is None else str(self.value(node.format_spec))
-        return format(convert(value), spec)
+        return format(value if convert is None else convert(value), spec)
 
     def _printed(self, value: Any) -> Any:
         """A value whose text is made by Python or NumPy."""
@@ -161,7 +160,7 @@ class _Reader:
             raise _NotRead
         for item in itertools.islice(self._plain(first.iter), _MOST):
             values = (item,) if isinstance(target, ast.Name) else tuple(item)
-            bound = zip((n.id for n in names), values, strict=True)  # type: ignore[attr-defined]
+            bound = zip((n.id for n in names), values, strict=True)
             inner = _Reader({**self.names, **dict(bound)})
             if rest:
                 yield from inner._items(element, rest)
