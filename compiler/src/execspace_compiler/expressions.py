@@ -15,6 +15,7 @@ from execspace.captures import function_of
 
 from . import hir, ir
 from .diagnostics import syntax_fault, type_fault
+from .emission import Pending
 from .names import Object
 from .types import BOOL, PY_INT
 from .values import (
@@ -92,7 +93,7 @@ class ExpressionRules(ChoiceRules):
             )
         path = tuple(e.path.split("."))
         if self.ruled_out and not e.names.is_watched(path):
-            raise type_fault(e.loc, f"Python has left '{e.path}' out of the bytecode", "")
+            raise Pending  # Python has left it out of the bytecode; its type is not to be known
         return self._captured(value, e.path, e.names.full(path), e)
 
     def _captured(self, value: Any, path: str, full: str, e: hir.Outer) -> Value:
