@@ -5,12 +5,13 @@ BIN := $(VENV)/bin
 MEMBERS := -e core -e compiler -e gpu -e plugins/serial -e plugins/openmp_numba -e plugins/opencl \
 	-e plugins/cuda -e plugins/hip -e tools -e tests/conformance
 
-.PHONY: demo test test-all third-party on-device lint bench bench-mdrange interop clean help
+.PHONY: demo test nightly test-all third-party on-device lint bench bench-mdrange interop clean help
 
 help:
 	@echo "make demo   run examples/hillslope.py on a real elevation model"
 	@echo "make test   run the tests"
 	@echo "make third-party  the conformance kit on generated backends, in a fresh environment"
+	@echo "make nightly  100000 random programs on the oracle and 5000 on compiled spaces"
 	@echo "make test-all  both, with all levels of the kit on spaces that share their compiler, and"
 	@echo "               tests whose subject others cover in make test (marked exhaustive)"
 	@echo "make lint   ruff and mypy"
@@ -46,6 +47,10 @@ test: $(VENV)/ready
 test-all: $(VENV)/ready
 	$(BIN)/python -m pytest -n auto --dist worksteal -o execspace_levels= -m ''
 	$(BIN)/python tests/fresh_environment.py
+
+# For example: make nightly NIGHTLY="--seed 7 --minutes 30 --json nightly.json"
+nightly: $(VENV)/ready
+	$(BIN)/python tests/nightly.py $(NIGHTLY)
 
 third-party: $(VENV)/ready
 	$(BIN)/python tests/fresh_environment.py --levels threads=1

@@ -3,12 +3,13 @@
     python tests/nightly.py --oracle 100000 --compiled 5000 --jobs 2
     python tests/nightly.py --oracle 5000 --compiled 0 --seed 7 --minutes 2
 
-The programs are those of the conformance kit's campaign (execspace_testing.suite.differential), cheap
-ones for the oracle and larger launches for compiled spaces, which take turns. CPython runs each kernel
-as the Python function that it is, so what the compiler's front end gets wrong on all spaces alike is
-seen, too. Each difference is written as a program that shows it, with as few statements as could be
-found, into the folder `--found`. A summary with counts for each pattern and space is printed and
-written as JSON; the exit status is 1 if there is any difference, or less was run than was asked for.
+The programs are those of the conformance kit's campaign (execspace_testing.suite.differential),
+cheap ones for the oracle and larger launches for compiled spaces, which share their number. CPython
+runs each kernel as the Python function that it is, so what the compiler's front end gets wrong on
+all spaces alike is seen, too. Each difference is written as a program that shows it, with as few
+statements as could be found, into the folder `--found`. A summary with counts for each pattern and
+space is printed and written as JSON; the exit status is 1 if there is any difference, or less was
+run than was asked for.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-CHUNK = 25  # cases between two reports of a process
+CHUNK = {"oracle": 25}  # cases between two reports of a process
+COMPILED_CHUNK = 4
 CLEARED = 40  # chunks after which a process is replaced: compiled kernels keep memory
 Job = tuple[str, int, int, int]  # space, seed, first case, cases
 
@@ -64,10 +66,11 @@ def work(job: Job) -> dict[str, Any]:
 
 def jobs(spaces: dict[str, int], seed: int) -> dict[str, list[Job]]:
     """Jobs for each space: more than enough cases, which are cut off when there are enough."""
-    return {
-        name: [(name, seed, k * CHUNK, CHUNK) for k in range(wanted // CHUNK + 1)]
-        for name, wanted in spaces.items()
-    }
+    found = {}
+    for name, wanted in spaces.items():
+        chunk = CHUNK.get(name, COMPILED_CHUNK)
+        found[name] = [(name, seed, k * chunk, chunk) for k in range(wanted // chunk + 1)]
+    return found
 
 
 class Night:

@@ -1,11 +1,31 @@
-"""The differential test notices a wrong compiler: printers are broken on purpose."""
+"""The differential tests notice a wrong compiler: it is broken on purpose, in many ways.
+
+Printers of compiled spaces are broken by two mutations of the first test. All others are those of
+differential_mutations.py and are looked for on the oracle, with as few programs as notice them.
+"""
 
 from __future__ import annotations
 
-import pytest
+import signal
+from random import Random
 
+import pytest
+from differential_mutations import (
+    EXPRESSIONS,
+    KEYS,
+    REDUCTIONS,
+    REFUSALS,
+    SCANS,
+    STATEMENTS,
+    TEAMS,
+)
+
+import execspace as es
 from execspace_compiler.printers.numba import NumbaPrinter
+from execspace_testing.suite.differential import patterns, sequences, team_cases
+from execspace_testing.suite.differential.cases import check
 from execspace_testing.suite.differential.compare import examine, run
+from execspace_testing.suite.differential.refused import REFUSED
 
 
 def division_that_rounds_up(monkeypatch):
@@ -37,3 +57,101 @@ def test_a_wrong_compiler_is_noticed(monkeypatch, tmp_path, break_it):
     break_it(monkeypatch)
     with pytest.raises(AssertionError, match="differ\ninputs at"):
         examine("serial", lambda program: run(program, "serial"))
+
+
+# -- on the oracle --------------------------------------------------------------------------------
+
+
+def overdue(signal_number, frame):
+    raise TimeoutError("a program does not come to an end")
+
+
+@pytest.fixture(autouse=True)
+def no_program_runs_forever():
+    """Loops whose end was dropped are noticed by their time."""
+    before = signal.signal(signal.SIGALRM, overdue)
+    yield
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def noticed(kinds, most=60, **options):
+    """How many cases it takes until one disagrees with CPython, or fails in another way."""
+    for number in range(most):
+        signal.setitimer(signal.ITIMER_REAL, 10)
+        rng, kind = Random(f"mutations {number}"), kinds[number % len(kinds)]
+        if kind.startswith("team-"):
+            case = team_cases.case(rng, kind.removeprefix("team-"), 3)
+        else:
+            case = patterns.case(rng, kind, 3, statements=4, **options)
+        try:
+            check(case, "oracle")
+        except Exception:
+            return number + 1
+    return None
+
+
+@pytest.mark.parametrize("break_it", [*STATEMENTS, *EXPRESSIONS], ids=lambda f: f.__name__)
+def test_a_wrong_front_end_is_noticed(monkeypatch, break_it):
+    """What all spaces share is wrong on all of them: only CPython tells."""
+    break_it(monkeypatch)
+    assert noticed(("for", "reduce", "scan", "array"))
+
+
+@pytest.mark.parametrize("pattern", ["for", "reduce", "scan", "array", "team-for", "team-reduce"])
+def test_a_statement_that_is_dropped_is_noticed_in_each_pattern(monkeypatch, pattern):
+    STATEMENTS[CONTROL_STATEMENTS](monkeypatch)
+    assert noticed((pattern,))
+
+
+CONTROL_STATEMENTS = next(n for n, f in enumerate(STATEMENTS) if f.__name__ == "Assign_is_dropped")
+
+
+@pytest.mark.parametrize("break_it", REDUCTIONS, ids=lambda f: f.__name__)
+def test_a_wrong_reduction_is_noticed(monkeypatch, break_it):
+    break_it(monkeypatch)
+    assert noticed(("reduce", "scan"))
+
+
+@pytest.mark.parametrize("break_it", SCANS, ids=lambda f: f.__name__)
+def test_a_wrong_scan_is_noticed(monkeypatch, break_it):
+    break_it(monkeypatch)
+    assert noticed(("scan",))
+
+
+@pytest.mark.parametrize("break_it", TEAMS, ids=lambda f: f.__name__)
+def test_a_wrong_team_is_noticed(monkeypatch, break_it):
+    break_it(monkeypatch)
+    assert noticed(("team-for", "team-reduce"))
+
+
+@pytest.mark.parametrize("pattern", patterns.PATTERNS)
+@pytest.mark.parametrize("break_it", REFUSALS, ids=lambda f: f.__name__)
+def test_faults_that_are_ignored_are_noticed(monkeypatch, break_it, pattern):
+    """A statement that is refused must not be dropped while the rest is run."""
+    break_it(monkeypatch)
+    found = set()
+    for name, text in REFUSED[:8]:
+        case = patterns.case(Random(name), pattern, 1, statements=2, refused=(name, text))
+        try:
+            check(case, "oracle")
+        except Exception:
+            found.add(name)
+    assert found
+
+
+@pytest.mark.parametrize("break_it", KEYS, ids=lambda f: f.__name__)
+def test_a_key_that_forgets_a_part_is_noticed(monkeypatch, break_it):
+    break_it(monkeypatch)
+    wrong = (
+        *sequences.wrong("oracle"), *sequences.wrong_after_change("oracle"),
+        *sequences.wrong_of_temporaries("oracle"),
+    )  # fmt: skip
+    assert wrong
+
+
+def test_without_a_mutation_nothing_is_noticed():
+    """What the tests above look for is not there in a compiler as it is."""
+    kinds = ("for", "reduce", "scan", "array", "team-for", "team-reduce")
+    assert noticed(kinds, 12) is None
+    assert not sequences.wrong_of_temporaries(es.space("oracle"))

@@ -1,4 +1,4 @@
-"""What generated kernels contribute to reductions and scans: a reducer, and expressions that fit it.
+"""What generated kernels contribute to reductions and scans: a reducer, and what fits it.
 
 Contributions are such that the result is exact in any order: sums of floats are of small whole
 numbers, products of powers of two, and joins of one's own are of integers, or order numbers.
@@ -131,7 +131,8 @@ def conditional(b: Builder) -> Contribution:
     prefix = {"[0]": "int64", "[1]": "int64"} if name == "StdIsPartitioned" else {"": "int64"}
     return Contribution(
         f"es.{name}", ("bool", "int64"),
-        lambda b: f"es.bool_({b.of('b', 2).text}), es.int64({b.pick(('i', '-i', '7 - i'))})", prefix,
+        lambda b: f"es.bool_({b.of('b', 2).text}), es.int64({b.pick(('i', '-i', '7 - i'))})",
+        prefix,
     )  # fmt: skip
 
 

@@ -303,6 +303,13 @@ def membership(x: Expressions, kind: str, depth: int) -> Typed:
     return Typed(f"({value(x, type, depth).text} {word} ({items}))", BOOL)
 
 
+def boundary(x: Expressions, kind: str, depth: int) -> Typed:
+    """Of special values, which are equal at some indices."""
+    name = x.pick([e for e in x.elements if e != "bool" and not e.startswith("complex")])
+    x.inputs.update((f"x_{name}", f"y_{name}"))
+    return Typed(f"(x_{name}[i] {x.pick(('<', '<=', '>', '>=', '==', '!='))} y_{name}[i])", BOOL)
+
+
 def any_or_all(x: Expressions, kind: str, depth: int) -> Typed:
     items = ", ".join(x.of("b", depth).text for _ in range(2 + x.rng.randrange(2)))
     return x.pinned(Typed(f"{x.pick(('any', 'all'))}(({items}))", BOOL))
@@ -341,6 +348,7 @@ COMPUTING = [
     Statement(helper_with_function),
 ]
 CONSTRUCTS = [
+    Construct(boundary, "b", 3),
     Construct(membership, "b"),
     Construct(any_or_all, "b"),
     Construct(tuple_equality, "b"),

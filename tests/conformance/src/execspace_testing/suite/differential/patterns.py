@@ -1,8 +1,8 @@
 """Random launches of every pattern over ranges: `case(rng, pattern)`.
 
 A kernel calls a few *programs*, functions of its index that share its Views, so that one
-compilation tests several. Everything is drawn from one `random.Random`: the same seed gives the same
-source.
+compilation tests several. Everything is drawn from one `random.Random`: the same seed gives the
+same source.
 """
 
 from __future__ import annotations
@@ -214,7 +214,8 @@ def _range(rng: Random, pattern: str, most: int, has_array: bool) -> dict[str, A
 
 def _finished(
     b: PatternBuilder, pattern: str, functions: list[str], contributions: list[Contribution],
-    array: Any, several: bool, functor: bool, direct: bool, most: int, refused: tuple[str, str] | None,
+    array: Any, several: bool, functor: bool, direct: bool, most: int,
+    refused: tuple[str, str] | None,
 ) -> Case:  # fmt: skip
     where = _range(b.rng, pattern, most, array is not None)
     inputs = sorted(b.inputs)

@@ -154,10 +154,10 @@ def collective(b: TeamBuilder) -> None:
     """What each thread has, joined, joined up to each thread, or told to all."""
     name = b.fresh("r")
     if b.chance(30):
-        type = data._element(b)
-        e = b.knowing(_RANK, lambda b: value(b, type, 2)).text
-        b.emit(f"{name} = team.broadcast({e}, {b.pick(('0', 'team.team_size - 1'))})")
-        b.variables[name] = type
+        e = b.knowing(_RANK, lambda b: value(b, INT64)).text
+        rank = b.pick(("0", "team.team_size - 1", "team.team_size - 1"))
+        b.emit(f"{name} = team.broadcast({e} + es.int64(team.team_rank), {rank})")
+        b.variables[name] = INT64
         return
     found = b.joined()
     e = b.knowing(_RANK, _contributed(found))

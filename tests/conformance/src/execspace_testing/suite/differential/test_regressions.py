@@ -211,8 +211,8 @@ def test_zero_to_a_complex_power(space):
     np.testing.assert_allclose(o, [0, 0, 4, -1], atol=1e-15)
 
 
-# A helper that returns nothing but contains an assertion gave no number of a failed assertion at its
-# end: the oracle raised a TypeError, and C compilers took what stood in the register.
+# A helper that returns nothing but contains an assertion gave no number of a failed assertion at
+# its end: the oracle raised a TypeError, and C compilers took what stood in the register.
 
 
 def check_number(i, x):
@@ -258,8 +258,8 @@ def test_variables_may_be_called_like_temporaries(space):
     both(space, names_like_temporaries, (np.float64,), np.arange(4.0))
 
 
-# The oracle could not return a bool that a reducer of one's own had joined: `not` of NumPy's bool is
-# Python's.
+# The oracle could not return a bool that a reducer of one's own had joined: `not` of NumPy's bool
+# is Python's.
 
 
 class CountAndAny(es.Reducer):
