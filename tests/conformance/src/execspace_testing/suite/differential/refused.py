@@ -1,7 +1,7 @@
 """Statements that kernels do not have, each of which must be refused in every pattern.
 
-Each is a name, as docs/kernels.md has it, and lines of Python for a generated program, in which `i`,
-`n` and `mode` are known. A compiler that drops such a statement and runs the rest gives an answer
+Each is a name, as docs/kernels.md has it, and lines of Python for a generated program, in which
+`i`, `n` and `mode` are known. A compiler that drops such a statement and runs the rest gives an answer
 here, where an error is due.
 """
 

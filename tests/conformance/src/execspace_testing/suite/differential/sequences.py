@@ -147,7 +147,8 @@ SEQUENCES: tuple[Sequence, ...] = (
     ),
     Sequence(
         "identity that is a method", f"class R(es.Reducer):\n{_REPR}"
-        + "    def identity(self, dtype):\n        return {part}\n    def join(a, b):\n        return max(a, b)\n" + _END,
+        + "    def identity(self, dtype):\n        return {part}\n"
+        + "    def join(a, b):\n        return max(a, b)\n" + _END,
         ("-100", "20"),
     ),
     Sequence("final", _CLASS + "    def join(a, b):\n        return a + b\n{part}" + _END,
