@@ -1,8 +1,8 @@
 """Statements that kernels do not have, each of which must be refused in every pattern.
 
 Each is a name, as docs/kernels.md has it, and lines of Python for a generated program, in which
-`i`, `n` and `mode` are known. A compiler that drops such a statement and runs the rest gives an answer
-here, where an error is due.
+`i`, `n` and `mode` are known. A compiler that drops such a statement and runs the rest gives an
+answer here, where an error is due.
 """
 
 from __future__ import annotations
