@@ -11,7 +11,6 @@ import pytest
 
 import execspace as es
 from execspace import config
-from execspace_openmp import threads
 from execspace_openmp.threads import SPIN_COUNT, find_runtime
 
 N = 200_000  # large enough to wake the team
