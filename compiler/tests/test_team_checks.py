@@ -252,3 +252,34 @@ def test_sizes_may_be_computed_step_by_step():
         more[0] = 1
 
     assert lowered(kernel, "float64", int).leading == 4
+
+
+def own_element(team, x):
+    rank = team.league_rank
+    return x[rank]
+
+
+def first_of_scratch(team, x):
+    at = team.scratch(4)
+    for k in es.TeamThreadRange(team, 4):
+        at[k] = x[k]
+    team.barrier()
+    return at[1]
+
+
+@pytest.mark.parametrize("second", [own_element, first_of_scratch])
+def test_a_helper_that_is_given_the_team_contributes_what_all_threads_have(second):
+    def kernel(team, x):
+        return own_element(team, x) + second(team, x)
+
+    assert lowered(kernel, "float64", pattern="reduce").reduction is not None
+
+
+def test_what_a_helper_computes_from_the_rank_differs():
+    def of_rank(team, x):
+        return x[team.team_rank]
+
+    def kernel(team, x):
+        return of_rank(team, x) + first_of_scratch(team, x)
+
+    assert "the threads of the team return different values" in refused(kernel, pattern="reduce")

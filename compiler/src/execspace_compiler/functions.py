@@ -6,7 +6,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
-from execspace.captures import Scope, keyword_only, parameters
+from execspace.captures import Scope, is_optional, keyword_only, parameters
 
 from . import hir
 from .diagnostics import Fault, Loc, Reporter, type_fault
@@ -133,10 +133,11 @@ class Captured(Definition):
         return next(n for n in (*parameters(fn), *keyword_only(fn)) if variable_name(n) == variable)
 
     def has_default(self, name: str) -> bool:
-        """Whether the launch knows a default value of a parameter."""
-        full = self.prefix + self.own_name(name)
-        captures = self.outer.captures
-        return full in captures or any(n.startswith(f"{full}.") for n in captures)
+        """Whether a parameter has a default value; the launch knows it if the function reads it."""
+        own = self.own_name(name)
+        full, captures = self.prefix + own, self.outer.captures
+        known = full in captures or any(n.startswith(f"{full}.") for n in captures)
+        return known or is_optional(self.scope.fn, own)
 
 
 class Nested(Definition):

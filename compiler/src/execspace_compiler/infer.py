@@ -146,10 +146,15 @@ class FunctionTyper(ControlRules):
 
     def run(self) -> ir.Function:
         """Type the function; faults go to the reporter."""
+        walks = 0
         self.changed = True
-        while self.changed:  # it ends: types of variables only grow, and there are few to grow to
+        while self.changed:
             self.changed = False
             self.walk()
+            walks += 1
+            # Each walk lets a type of at least one variable or result grow, and there are few to
+            # grow to; a walk that grows nothing and says so would never end.
+            assert walks <= 100 + 20 * len(self.types), f"types of '{self.name}' do not settle"
         self.final = True
         body = tuple(self.walk())
         for fault in self.torn.values():

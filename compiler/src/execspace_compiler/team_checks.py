@@ -17,7 +17,7 @@ from . import ir
 from .diagnostics import Diagnostic, Loc, Reporter
 from .inlining import single_exit
 from .ir import Expr, Stmt, Var
-from .types import ViewTy
+from .types import Scalar, TupleTy, ViewTy
 
 THREADS, LANES = 1, 2
 OF_LEVEL = {"thread": THREADS, "vector": LANES, "team": THREADS | LANES}
@@ -62,6 +62,7 @@ class Variance:
         self.reported: set[Loc] = set()
         self.final = False
         self.stepping = _functions_with_atomics(functions)
+        self.unread = {f.name: _unread(f) for f in functions}
         self.causes: list[_Cause] = []
         self.tests: dict[int, int] = {}  # bits of the condition of each statement, by `id`
         self.bodies = body.body
@@ -99,8 +100,10 @@ class Variance:
             found = self.arrays.get(e.view.name, 0)
         elif isinstance(e, ir.Call) and e.function in self.stepping:
             found = THREADS | (LANES & self.control)
-        for a in ir.operands(e):
-            found |= self.of(a)
+        unread = self.unread.get(e.function, frozenset()) if isinstance(e, ir.Call) else frozenset()
+        for n, a in enumerate(ir.operands(e)):
+            if n not in unread:
+                found |= self.of(a)
         return found
 
     def block(self, body: tuple[Stmt, ...]) -> None:
@@ -338,6 +341,15 @@ def _functions_with_atomics(functions: Sequence[ir.Function]) -> set[str]:
     return found
 
 
+def _unread(f: ir.Function) -> frozenset[int]:
+    """Positions of parameters that a function does not read: all parts of a team are passed on."""
+    read = {e.name for e in ir.walk_expressions(f.body) if isinstance(e, Var)}
+    return frozenset(
+        n for n, p in enumerate(f.parameters)
+        if isinstance(p.type, Scalar) and p.name not in read
+    )  # fmt: skip
+
+
 def check_team(
     body: ir.Function, rank: str, functions: Sequence[ir.Function], reporter: Reporter
 ) -> None:
@@ -352,7 +364,8 @@ def check_team(
     functions : sequence of ir.Function
         That it calls.
     """
-    results = tuple(f"_result{n}" for n in range(8))
+    items = body.result.items if isinstance(body.result, TupleTy) else (body.result,)
+    results = tuple(f"_result{n}" for n in range(len(items)))
     statements, _ = single_exit(body.body, results, "_left")
     Variance(body, rank, functions, reporter).run(statements)
     if not reporter.diagnostics:

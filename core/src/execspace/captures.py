@@ -552,4 +552,14 @@ def without_views(
     copy.__qualname__ = fn.__qualname__
     copy.__annotations__ = fn.__annotations__
     copy.__dict__.update(fn.__dict__)
+    copy.__dict__[_OPTIONAL] = frozenset(defaults(fn))
     return copy
+
+
+# Attribute of such a function: parameters that have default values, which may be Views.
+_OPTIONAL = "__execspace_optional__"
+
+
+def is_optional(fn: FunctionType, parameter: str) -> bool:
+    """Whether a parameter has a default value, in a function `without_views`, too."""
+    return parameter in defaults(fn) or parameter in fn.__dict__.get(_OPTIONAL, ())

@@ -513,3 +513,19 @@ def test_what_only_some_rounds_of_a_loop_assign_may_have_no_value():
 
     with pytest.raises(es.KernelError, match="'s' may be used before it has a value"):
         ran("oracle", kernel)
+
+
+def test_a_default_value_that_is_not_read_needs_no_argument(space):
+    def scaled(value, factor=2.0, unused=None, *, also_unused=3):
+        return factor * value
+
+    def keeps(value, unused=(1.0, 2.0)):
+        return value
+
+    def kernel(i, x):
+        x[i] = scaled(x[i]) + keeps(x[i])
+
+    x = np.arange(4.0)
+    with es.use_space(space):
+        staged.parallel_for(4, kernel, x)
+    np.testing.assert_array_equal(x, 3 * np.arange(4.0))
