@@ -33,7 +33,7 @@ from .errors import (
 )
 from .interop import view_of
 from .kernel import Kernel, kernel_of
-from .policy import LEAST, MOST, MDRangePolicy, Policy, RangePolicy
+from .policy import MOST, MDRangePolicy, Policy, RangePolicy
 from .profiling.launches import run_kernel
 from .reducer import Reducer, reducer_captures
 from .space import ExecutionSpace, LaunchSpec, policy_spec
@@ -86,8 +86,8 @@ def parallel_for(
     else:
         target, scope = kernel_of(kernel)
     if type(policy) is int:
-        if policy < 0:
-            raise PolicyError(f"parallel_for over {policy} indices; expected 0 or more.")
+        if not 0 <= policy <= MOST:
+            raise wrong_count("parallel_for", policy)
         policy_key: Any = INT_KEY
         bounds: tuple[int, ...] = (0, policy)
     elif type(policy) is RangePolicy or type(policy) is MDRangePolicy or type(policy) is TeamPolicy:
@@ -130,7 +130,7 @@ def parallel_for(
         else:
             launch_as(plan, label)(bounds, args)
     except OverflowError as error:
-        explain_overflow(target, args, bounds, error)
+        explain_overflow(target, args, error)
 
 
 def launch_as(plan: Any, label: str) -> Callable[..., Any]:
@@ -152,16 +152,18 @@ def fence(label: str = "") -> None:
         space.fence(label)
 
 
-def explain_overflow(
-    kernel: Kernel, args: tuple[Any, ...], bounds: tuple[int, ...], error: OverflowError
-) -> NoReturn:
+def wrong_count(what: str, count: int) -> PolicyError:
+    """What is wrong with a number of indices."""
+    if count < 0:
+        return PolicyError(f"{what} over {shown(count)} indices; expected 0 or more.")
+    return PolicyError(
+        f"{what} over {shown(count)} indices, and kernels count in 64 bits, up to {MOST}; launch "
+        f"it in parts."
+    )
+
+
+def explain_overflow(kernel: Kernel, args: tuple[Any, ...], error: OverflowError) -> NoReturn:
     """Say which number does not fit, if that is what the error is about."""
-    for number in bounds:  # an integer for a policy, at which nobody looked yet
-        if not LEAST <= number <= MOST:
-            raise PolicyError(
-                f"Kernel '{kernel.name}': a range of {shown(number)} indices, and kernels count "
-                f"in 64 bits, up to {MOST}; launch it in parts."
-            ) from None
     for position, a in enumerate(args):
         if type(a) is int and not -(2**63) <= a < 2**63:
             raise LaunchError(

@@ -8,7 +8,7 @@ from typing import Any
 from . import profiling, selection
 from .builtin_reducers import Sum
 from .captures import Scope
-from .errors import LaunchError, PolicyError
+from .errors import LaunchError
 from .kernel import Kernel, kernel_of
 from .parallel import (
     INT_KEY,
@@ -18,8 +18,9 @@ from .parallel import (
     launch_as,
     policy_of,
     prepare,
+    wrong_count,
 )
-from .policy import MDRangePolicy, Policy, RangePolicy
+from .policy import MOST, MDRangePolicy, Policy, RangePolicy
 from .profiling.launches import run_kernel
 from .reducer import Reducer, as_reducer, reducer_key
 from .teams import Nested, TeamPolicy, run_nested
@@ -153,8 +154,8 @@ def _launch(
     else:
         target, scope = kernel_of(kernel)
     if type(policy) is int:
-        if policy < 0:
-            raise PolicyError(f"{_EVENTS[pattern]} over {policy} indices; expected 0 or more.")
+        if not 0 <= policy <= MOST:
+            raise wrong_count(_EVENTS[pattern], policy)
         policy_key: Any = INT_KEY
         bounds: tuple[int, ...] = (0, policy)
     elif type(policy) is RangePolicy or type(policy) is MDRangePolicy or type(policy) is TeamPolicy:
@@ -206,7 +207,7 @@ def _launch(
             return run_kernel(_EVENTS[pattern], target.name, label, policy, plan, bounds, args)
         return (plan.launch if label is None else launch_as(plan, label))(bounds, args)
     except OverflowError as error:
-        explain_overflow(target, args, bounds, error)
+        explain_overflow(target, args, error)
 
 
 def check_shapes(
