@@ -249,7 +249,7 @@ def as_arguments(
                     text = str(error).replace(f" of {kernel.name}: ", ": ", 1)
                     raise LaunchError(f"Kernel '{kernel.name}': {text}") from error
                 more = f" {text}" if (text := advice(a)) else ""
-                if isinstance(a, tuple) and not any(isinstance(item, View) for item in a):
+                if isinstance(a, tuple) and not any(type(v) is View or is_array(v) for v in a):
                     more = " A tuple needs a parameter that is annotated with es.static."
                 raise LaunchError(
                     f"Kernel '{kernel.name}': argument {position} is of type "
