@@ -219,6 +219,13 @@ def fmax(a: Any, b: Any) -> Any:
     return a if a >= b or b != b else b
 
 
+def float_pow(a: Any, b: Any) -> Any:
+    """A power. For an exponent of 0.5 `np.power` of two numbers takes the square root, which is
+    another one at -0.0 and at minus infinity."""
+    kind = np.result_type(a, b).type
+    return kind(a) ** kind(b)
+
+
 def int_pow(a: Any, b: Any) -> Any:
     """Wrapping integer power; a negative exponent truncates to an integer."""
     kind = type(a)

@@ -124,6 +124,8 @@ class OraclePrinter(PythonPrinter):
             return f"(not {args[0]})"
         if name == "pow" and t.is_integer:
             return f"_r.int_pow({args[0]}, {args[1]})"
+        if name == "pow" and t.kind == "f":
+            return f"_r.float_pow({args[0]}, {args[1]})"
         if name == "complex":
             return f"{type_name(t)}(complex({args[0]}, {args[1]}))"
         if name in _RUNTIME:
