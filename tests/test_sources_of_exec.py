@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -73,6 +74,10 @@ def test_exec_may_be_given_what_a_file_holds(tmp_path):
     path, names = tmp_path / "text", {"es": es}
     path.write_text(TEMPLATE.format(7))
     exec(path.read_text(), names)
+    assert stored(names) == [7, 7]
+    exec((path.parent / path.name).read_text(encoding="utf-8"), names := {"es": es})
+    assert stored(names) == [7, 7]
+    exec(Path(f"{path.parent}", "text").read_text(), names := {"es": es})
     assert stored(names) == [7, 7]
 
 

@@ -33,7 +33,9 @@ _FUNCTIONS = (
     len,
     range,
     sorted,
+    pathlib.Path,
 )
+_PATH_ATTRIBUTES = ("parent", "name", "stem", "suffix")
 _CONVERSIONS: dict[int, Callable[[Any], str]] = {ord("s"): str, ord("r"): repr, ord("a"): ascii}
 _PLAIN = (str, bytes, int, float, bool, complex, tuple, list, dict, range, type(None))
 _MOST = 1 << 16  # items of a comprehension
@@ -95,6 +97,11 @@ class _Reader:
                 return [self.value(e) for e in node.elts]
             case ast.BinOp(op=ast.Add() | ast.Mult() | ast.Mod() | ast.Sub()):
                 return self._binary(node)
+            case ast.BinOp(op=ast.Div()):
+                folder = self.value(node.left)
+                if not isinstance(folder, pathlib.Path):
+                    raise _NotRead
+                return folder / self._plain(node.right)
             case ast.IfExp():
                 return self.value(node.body if self._plain(node.test) else node.orelse)
             case ast.Subscript():
@@ -117,7 +124,7 @@ class _Reader:
 
     def _printed(self, value: Any) -> Any:
         """A value whose text is made by Python or NumPy."""
-        if type(value).__module__.partition(".")[0] not in ("builtins", "numpy"):
+        if type(value).__module__.partition(".")[0] not in ("builtins", "numpy", "pathlib"):
             raise _NotRead
         return value
 
@@ -145,6 +152,8 @@ class _Reader:
             return vars(owner)[name]
         if type(owner) in _PLAIN:
             raise _NotRead
+        if isinstance(owner, pathlib.Path) and name in _PATH_ATTRIBUTES:
+            return getattr(owner, name)
         if type(owner).__module__.partition(".")[0] == "numpy":
             return getattr(owner, name)
         value = inspect.getattr_static(owner, name)
