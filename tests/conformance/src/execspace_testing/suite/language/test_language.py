@@ -529,7 +529,7 @@ def test_long_chains_of_tests_and_sums(space):
 
 
 @exact
-def powers(i, x, y, of_operator, of_function):
+def computed_powers(i, x, y, of_operator, of_function):
     of_operator[i] = x[i] ** y[i]
     of_function[i] = math.pow(x[i], y[i])
 
@@ -540,7 +540,7 @@ def test_a_computed_exponent_of_one_half_is_a_power_like_others(space, dtype):
     y = np.full(5, 0.5, dtype)
     found = np.ones((2, 5), dtype)
     with es.use_space(space):
-        staged.parallel_for(5, powers, x, y, found[0], found[1])
+        staged.parallel_for(5, computed_powers, x, y, found[0], found[1])
     expected = [math.pow(a, 0.5) for a in x.tolist()]
     for row in found:
         np.testing.assert_array_equal(row, expected)
