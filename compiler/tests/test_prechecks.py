@@ -23,6 +23,12 @@ def put(view, i, v):
     view[i] = v
 
 
+@pytest.fixture(autouse=True)
+def without_cheap_masks(monkeypatch):
+    """What is told here is of processors without AVX-512; for the others see test_masking."""
+    monkeypatch.setattr("execspace_compiler.host.jit.has_cheap_masks", lambda: False)
+
+
 def source(kernel, *args, policy=9, **options):
     given = es.RangePolicy(policy, space="serial") if isinstance(policy, int) else policy
     return es.explain(given, kernel, *args, **options).source

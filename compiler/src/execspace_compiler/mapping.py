@@ -14,6 +14,7 @@ from execspace import LaunchSpec, PolicySpec
 from . import ir
 from .access import unit_stride_votes
 from .ir import Assign, Expr, For, If, Stmt, Var, While, integer, op, var
+from .masking import Masked
 from .partials import counters, load_state, reset_state, rows, store_state
 from .prechecks import STRIP, Prechecks
 from .reductions import ARRAY, Reduction
@@ -123,8 +124,10 @@ class Chunk:
         numbered: bool = False,
         pools: tuple[Var, ...] = (),
         prechecks: Prechecks | None = None,
+        masked: Masked | None = None,
     ) -> None:
         self.pools = pools
+        self.masked = masked
         self.prechecks = prechecks
         self.small = small
         self.numbered = numbered
@@ -175,10 +178,42 @@ class Chunk:
         """A loop over a dimension; the innermost one of a parallel_for is independent."""
         self.locals[f"_i{d}"] = INT64
         innermost = d == self.order[-1]
+        if innermost and self.masked is not None:
+            return self.marked(d, first, last, self.masked)
         if innermost and self.prechecks is not None:
             return self.strips(d, first, last, self.prechecks)
         free = innermost and self.reduction is None and self.policy.kind != "team"
         return For(f"_i{d}", first, last, integer(1), tuple(body), independent=free)
+
+    def marked(self, d: int, first: Expr, last: Expr, masked: Masked) -> Stmt:
+        """The innermost loop, and behind it the report of the first call that has failed.
+
+        Each assertion has a variable for its first failure: one number for all of them would
+        be computed in every round, for lanes of twice the width that float32 needs.
+        """
+        code, index = var("_code"), var(f"_i{d}")
+        least = [var(f"_failed{n}") for n in range(1, masked.assertions + 1)]
+        self.locals |= {"_code": INT64, **{v.name: INT64 for v in least}}
+        row: list[Stmt] = [Assign("_code", ir.Call(masked.body.name, self.passed(), INT64))]
+        where: Expr = least[0]
+        number: Expr = integer(1)
+        for n, v in enumerate(least, 1):
+            found = ir.Select(op("eq", code, integer(n)), index, last, INT64)
+            row.append(Assign(v.name, op("min", v, found)))
+            if n > 1:
+                number = ir.Select(op("lt", v, where), integer(n), number, INT64)
+                where = op("min", where, v)
+        report: tuple[Stmt, ...] = (
+            Assign("_code", number),
+            self.set(f"_i{d}", where),
+            ir.Fail(code, tuple(var(f"_i{n}") for n in range(self.policy.rank))),
+        )
+        whole: tuple[Stmt, ...] = (
+            *(Assign(v.name, last) for v in least),
+            For(f"_i{d}", first, last, integer(1), tuple(row)),
+            If(op("lt", where, last), report),
+        )
+        return If(op("lt", first, last), whole)
 
     def strips(self, d: int, first: Expr, last: Expr, prechecks: Prechecks) -> Stmt:
         """The innermost loop, strip by strip: tests of assertions, then calls of the body."""
@@ -363,18 +398,23 @@ def chunk_function(
     final: bool | None = None,
     pool: tuple[Var, Expr] | None = None,
     prechecks: Prechecks | None = None,
+    masked: Masked | None = None,
 ) -> ir.Function:
     """The loops around a body, which has `leading` parameters before those of the arguments.
 
     `pool` is the pointer to the scratch memory of a team, and its size in bytes: each part has it
-    for itself, made once. `prechecks` test the assertions of the body beforehand.
+    for itself, made once. `prechecks` test the assertions of the body beforehand,
+    `masked` is the body for a loop that reports them at its end.
 
     Its parameters are the first and last unit, for a reduction the number of the part and
     the rows of partial results, then bounds, then the arguments of the kernel. In the final
     pass of a scan the part's entry in those rows holds the prefix that it begins with.
     """
     pools = () if pool is None else (pool[0],)
-    chunk = Chunk(body, leading, policy, order, reduction, final, pools=pools, prechecks=prechecks)
+    chunk = Chunk(
+        body, leading, policy, order, reduction, final, pools=pools, prechecks=prechecks,
+        masked=masked,
+    )  # fmt: skip
     walk = chunk.tiles() if policy.tiled else chunk.rows()
     if pool is not None:
         walk = [ir.Pool(*pool, tuple(walk))]

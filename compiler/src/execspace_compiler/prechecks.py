@@ -11,7 +11,7 @@ nothing; only what a call itself stores before it asserts must be seen by the te
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from . import ir
@@ -67,9 +67,9 @@ def prechecks_of(lowered: Lowered, disjoint: bool, innermost: int) -> Prechecks 
     body = lowered.body
     if not any(isinstance(s, ir.Fail) for s in ir.walk_statements(body.body)):
         return None
-    helpers = {f.name: f for f in lowered.functions[:-1]}
-    if not all(map(_vectorises, (body, *_called(body, helpers)))):
+    if not vectorises(lowered):
         return None
+    helpers = {f.name: f for f in lowered.functions[:-1]}
     sound = _Sound(body, helpers)
     tests = _Tests(body, helpers, disjoint).functions()
     if tests is None or not sound.complete:
@@ -91,8 +91,14 @@ def _called(function: ir.Function, helpers: dict[str, ir.Function]) -> list[ir.F
     return list(found.values())
 
 
+def vectorises(lowered: Lowered) -> bool:
+    """Whether a loop over calls of a kernel may be vectorised, as far as can be seen here."""
+    helpers = {f.name: f for f in lowered.functions[:-1]}
+    return all(map(_vectorises, (lowered.body, *_called(lowered.body, helpers))))
+
+
 def _vectorises(function: ir.Function) -> bool:
-    """Whether a loop over calls of a function may be vectorised, as far as can be seen here."""
+    """Whether nothing in a function hinders a vector loop over it."""
     for s in ir.walk_statements(function.body):
         if isinstance(s, ir.While | ir.Atomic | ir.Print | ir.TeamStmt):
             return False
@@ -384,11 +390,11 @@ class _Tests:
 def _is_convex(test: ir.Function, index: str) -> bool:
     """Whether all that a test compares grows with an index steadily, by the same at each step."""
     *statements, _ = test.body  # the last one says that none has failed
-    slopes = {index: 1}
+    slopes: dict[str, int | None] = {index: 1}
     for s in statements:
         match s:
             case ir.Assign():
-                slope = _slope(s.value, slopes)
+                slope = slope_of(s.value, slopes)
                 if slope is None or s.name in slopes:
                     return False
                 slopes[s.name] = slope
@@ -400,19 +406,19 @@ def _is_convex(test: ir.Function, index: str) -> bool:
     return True
 
 
-def _holds_between(e: Expr, slopes: dict[str, int]) -> bool:
+def _holds_between(e: Expr, slopes: Mapping[str, int | None]) -> bool:
     """Whether a condition that holds at two places holds at all between them."""
     if isinstance(e, ir.Op) and e.op == "and":
         return all(_holds_between(a, slopes) for a in e.args)
     if isinstance(e, ir.Op) and e.op in ("lt", "le", "gt", "ge", "eq"):
-        return all(_slope(a, slopes) is not None for a in e.args)
-    return _slope(e, slopes) == 0
+        return all(slope_of(a, slopes) is not None for a in e.args)
+    return slope_of(e, slopes) == 0
 
 
-def _slope(e: Expr, slopes: dict[str, int]) -> int | None:
+def slope_of(e: Expr, slopes: Mapping[str, int | None]) -> int | None:
     """By how much a number grows from one index to the next; None if that is not the same
     everywhere."""
-    inner = [_slope(a, slopes) for a in ir.operands(e)]
+    inner = [slope_of(a, slopes) for a in ir.operands(e)]
     if isinstance(e, Var):
         return slopes.get(e.name, 0)
     if all(slope == 0 for slope in inner):

@@ -55,7 +55,7 @@ from ..types import ViewTy
 from .fork import checked_call
 from .launch_text import Launcher, launch_module
 from .output import flush_c_output
-from .wide import aligned_call, refuse_wide
+from .wide import aligned_call, has_cheap_masks, refuse_wide
 
 
 @dataclass
@@ -168,8 +168,9 @@ def compile_plan(
     print_ = None if spec.policy.kind == "team" else fingerprint(kernel, spec)
     record = None
     team: HostTeam | None = None
+    masks = has_cheap_masks()
     if print_ is not None:
-        record = folder / f"{key(print_, f'{launcher} {may_overlap}')}.launch"
+        record = folder / f"{key(print_, f'{launcher} {may_overlap} {masks}')}.launch"
     with _lock:
         found = _recalled(record)
         if found is None:
@@ -185,7 +186,7 @@ def compile_plan(
             order = index_order(lowered.body, spec)
             disjoint = not may_overlap and bool(written_pairs(lowered))
             pool = None if team is None else team.pool
-            text = launch_module(lowered, order, launcher, disjoint, pool)
+            text = launch_module(lowered, order, launcher, disjoint, pool, masks)
             name = f"execspace_{key(text)}"
             path = folder / f"{name}.py"
             if cache.read(path) is None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from .. import ir
 from ..cost import cost
 from ..mapping import chunk_function, items_count, units_count
+from ..masking import masked_of
 from ..overlap import pairs_to_check
 from ..partials import (
     PART_STRIDE,
@@ -94,19 +95,23 @@ def launch_module(
     launcher: Launcher,
     disjoint: bool = False,
     pool: tuple[ir.Var, ir.Expr] | None = None,
+    masks: bool = False,
 ) -> str:
     """Text of the module for a launch; a pure function, so goldens need no Numba.
 
-    `pool` is the scratch memory of a team, see `mapping.chunk_function`.
+    `pool` is the scratch memory of a team, see `mapping.chunk_function`. `masks`: masked stores
+    cost what others do.
     """
     policy, reduction = lowered.spec.policy, lowered.reduction
     scan = lowered.spec.pattern == "scan"
     walk = (lowered.body, lowered.leading, policy, order, reduction)
-    prechecks = prechecks_of(lowered, disjoint, order[-1])
+    masked = masked_of(lowered, order[-1]) if masks else None
+    prechecks = None if masked else prechecks_of(lowered, disjoint, order[-1])
     functions = [] if prechecks is None else [*prechecks.functions]
+    functions += [] if masked is None else [masked.body]
     final = True if scan else None
     functions.append(
-        chunk_function(*walk, "_chunk", final=final, pool=pool, prechecks=prechecks),
+        chunk_function(*walk, "_chunk", final=final, pool=pool, prechecks=prechecks, masked=masked),
     )
     if reduction is not None and scan:
         functions.append(chunk_function(*walk, "_totals", final=False, pool=pool))

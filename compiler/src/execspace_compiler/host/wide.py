@@ -35,6 +35,21 @@ def has_wide_exchange() -> bool:
     return bool(llvmlite.binding.get_host_cpu_features().get("cx16", False))
 
 
+def has_cheap_masks() -> bool:
+    """Whether code for this host has masked stores that cost no more than others.
+
+    AVX-512 has them. Those of AVX2 cost some processors more than all the rest of a loop.
+    """
+    wanted = ("avx512f", "avx512bw", "avx512dq", "avx512vl")
+    chosen = numba.config.CPU_FEATURES
+    if chosen is not None:
+        return all(f"+{name}" in chosen.split(",") for name in wanted)
+    if numba.config.CPU_NAME not in (None, "host", llvmlite.binding.get_host_cpu_name()):
+        return False
+    features = llvmlite.binding.get_host_cpu_features()
+    return all(features.get(name, False) for name in wanted)
+
+
 def refuse_wide(lowered: Lowered, space: ExecutionSpace) -> None:
     """A KernelTypeError for a step on 16 bytes that this host has no instruction for."""
     if has_wide_exchange():
