@@ -119,7 +119,7 @@ def test_a_call_ends_where_it_failed_and_the_first_failure_is_told(
 ):
     def data():
         x = np.ones(N, dtype)
-        x[list(BAD)] = -10, -3, 0
+        x[list(BAD)] = -3, -10, 0  # of `several` the second assertion fails first
         return x, x if same else np.ones(N, dtype)
 
     masks(cheap)
