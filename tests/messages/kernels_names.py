@@ -269,3 +269,24 @@ for method in (
     "view_of_self_with_two_indices",
 ):  # fmt: skip
     case()(getattr(model, method))
+
+
+@case(F64)
+def choice_of_a_number_or_a_string(i, x):
+    x[i] = x[i] or text
+
+
+@case(F64)
+def choice_that_is_a_string(i, x):
+    x[i] = text or 5.0
+
+
+@case(F64)
+def truth_of_a_list(i, x):
+    if names:
+        x[i] = 1.0
+
+
+@case(F64)
+def truth_of_a_list_as_an_operand(i, x):
+    x[i] = names or 1.0

@@ -246,3 +246,30 @@ def contributions_that_differ(team, x):
 @case(F64, policy=TEAMS)
 def parameters_for_indices_of_a_range(i, j, x):
     x[i] = j
+
+
+class Modulo(es.Reducer):
+    identity = 0
+
+    def __init__(self, m):
+        self.m = m
+
+    def join(self, a, b):
+        return (a + b) % self.m
+
+
+@case(F64, policy=TEAMS)
+def reducer_of_ones_own_made_in_a_kernel(team, x):
+    own = Modulo(7)
+    x[0] = es.parallel_reduce(es.TeamThreadRange(team, 4), lambda k: k, reducer=own)
+
+
+@case(F64, policy=TEAMS)
+def reducer_of_ones_own_without_its_arguments(team, x):
+    x[0] = es.parallel_reduce(es.TeamThreadRange(team, 4), lambda k: k, reducer=Modulo)
+
+
+@case(F64, policy=TEAMS)
+def keyword_of_single(team, x):
+    if es.single(es.PerTeam(team), value=2.0):
+        x[0] = 1.0

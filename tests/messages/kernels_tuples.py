@@ -139,3 +139,15 @@ def view_of_a_loop_is_read_after_it(i, x, y):
     for a in (x, y):
         a[i] = 1.0
     x[i] = a[i]
+
+
+@case(F64)
+def strict_zip_of_unequal_lengths(i, x):
+    for a, b in zip((1, 2), (1, 2, 3), strict=True):
+        x[i] += a * b
+
+
+@case(F64)
+def zip_that_may_be_strict(i, x):
+    for a, b in zip((1, 2), (1, 2), strict=x[i] > 0.0):
+        x[i] += a * b

@@ -151,7 +151,7 @@ LAUNCHES = {
     "unknown_reducer_in_a_tuple", "range_instead_of_a_policy",
     "range_with_a_step_instead_of_a_policy", "array_instead_of_a_policy",
     "reducer_by_a_similar_name", "ufunc_instead_of_a_reducer",
-    "tuple_of_arrays_as_an_argument",
+    "tuple_of_arrays_as_an_argument", "argument_that_adds_in_its_own_way",
 }  # fmt: skip
 # Raised while the kernel runs: the traceback shows the line of the kernel.
 RUNNING = {

@@ -11,6 +11,7 @@ import numpy as np
 import execspace
 from execspace.argtypes import SCALAR_TYPES
 from execspace.dtypes import NAMES
+from execspace.subclasses import fields_of, own_making, own_operator
 
 from . import ir
 from .diagnostics import Fault, Loc, syntax_fault, type_fault
@@ -86,10 +87,25 @@ def element_of_view(view: Any) -> Any:
     return type.element
 
 
-def _no_keyword(name: str, keywords: dict[str, Value], loc: Loc) -> Fault:
+def no_keyword(name: str, keywords: dict[str, Value], loc: Loc) -> Fault:
+    """The fault for a keyword argument of what has none."""
     given = next(iter(keywords))
     message = f"'{name}' takes no keyword argument '{given}' in a kernel"
     return syntax_fault(loc, message, "give the arguments by position")
+
+
+def own_code(path: str, kind: type, name: str, loc: Loc) -> Fault:
+    """The fault for a class of tuples or numbers that computes in a way of its own."""
+    base = next((c for c in kind.__mro__ if c is tuple or c in SCALAR_TYPES), kind)
+    what = (
+        base.__name__ if base is tuple or base.__module__ == "numpy" else f"Python {base.__name__}"
+    )
+    hint = f"pass a plain {what}, and write '{name}' as a function that the kernel calls"
+    if name in ("__new__", "__init__"):
+        hint = f"write what '{name}' computes as a function that the kernel calls"
+    whose = f"each '{path}'" if path.rpartition(".")[2] == kind.__name__ else f"'{path}'"
+    message = f"{whose} is a {what} of a class whose own '{name}' kernels do not call"
+    return type_fault(loc, message, hint)
 
 
 def _is_named_tuple(target: Any) -> bool:
@@ -100,13 +116,27 @@ def _named_tuple(
     target: Any, args: Sequence[Value], keywords: dict[str, Value], loc: Loc
 ) -> TupleValue:
     """A NamedTuple: a tuple whose items have names. Its defaults are not known here."""
-    fields: tuple[str, ...] = target._fields
+    fields = fields_of(target)
     given = dict(zip(fields, args, strict=False)) | keywords
     if len(args) + len(keywords) != len(fields) or set(given) != set(fields):
         got = counted(len(args) + len(keywords), "value")
         message = f"{target.__name__} has {counted(len(fields), 'field')}, got {got}"
         raise type_fault(loc, message, f"give each of {', '.join(fields)} one value")
     return TupleValue(tuple(given[f] for f in fields), fields)
+
+
+def _zip_keywords(args: Sequence[Value], keywords: dict[str, Value], loc: Loc) -> dict[str, Value]:
+    """What is left when `strict` has been looked at: the lengths of tuples are known."""
+    strict = keywords.get("strict", ir.Const(False, BOOL, loc))
+    if not isinstance(strict, ir.Const):
+        what = f"zip takes a constant strict, got {describe(strict)}"
+        raise type_fault(loc, what, "write strict=True or strict=False")
+    lengths = [len(a.items) for a in args if isinstance(a, TupleValue)]
+    if strict.value and len(lengths) == len(args) and len(set(lengths)) > 1:
+        got = " and ".join(map(describe, args))
+        message = f"zip with strict=True takes tuples of one length, got {got}"
+        raise type_fault(loc, message, "give tuples of one length, or leave strict out")
+    return {k: v for k, v in keywords.items() if k != "strict"}
 
 
 class CallRules(LibraryRules):
@@ -204,7 +234,7 @@ class CallRules(LibraryRules):
             return self.function_call(function, args, keywords, loc)
         if isinstance(function, Method):
             if keywords:
-                raise _no_keyword(function.name, keywords, loc)
+                raise no_keyword(function.name, keywords, loc)
             return self._method(function, args, loc)
         if not isinstance(function, Obj):
             hint = "index it with square brackets" if indexable(function) else ""
@@ -213,14 +243,17 @@ class CallRules(LibraryRules):
             )
         target = function.value
         if _is_named_tuple(target):
+            name = own_making(target) or own_operator(target)
+            if name is not None:
+                raise own_code(function.path, target, name, loc)
             return _named_tuple(target, args, keywords, loc)
-        if target is zip:  # tuples are of known length, so `strict` has nothing to check
-            keywords = {k: v for k, v in keywords.items() if k != "strict"}
+        if target is zip:
+            keywords = _zip_keywords(args, keywords, loc)
         if target is execspace.local:
             args = [*args, *(v for k, v in keywords.items() if k == "dtype")]
             keywords = {k: v for k, v in keywords.items() if k != "dtype"}
         if keywords:
-            raise _no_keyword(function.path, keywords, loc)
+            raise no_keyword(function.path, keywords, loc)
         special = self.special_call(target, args, loc)
         if special is not None:
             return special

@@ -7,8 +7,12 @@ may, it has no type to add.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Any
+
+import numpy as np
 
 from . import hir, ir
 from .diagnostics import Fault, Loc, type_fault
@@ -74,29 +78,75 @@ class ChoiceRules(TeamRules):
                 break
         return self.all_or_any(rows, "and", e.loc)  # type: ignore[no-any-return]
 
-    def logical(self, e: hir.Logical) -> Value:
-        """and/or: of bools a bool, otherwise the deciding operand, as in Python."""
+    def logical(self, e: hir.Logical, as_test: bool = False) -> Value:
+        """and/or: of bools a bool, otherwise the deciding operand, as in Python.
+
+        `as_test`: only whether it is true counts, so that objects may stand beside numbers.
+        """
         rows: list[Row] = []
         carried: list[ir.Stmt] = []
         ruled_out: list[Scalar] = []
         for n, operand in enumerate(e.args):
+            last = n + 1 == len(e.args)
             saved, self.out = self.out, carried
             try:
-                value = self._operand(operand)
+                value = self.test(operand) if as_test else self.value(operand)
+                known = None if last else self._known_truth(value, operand.loc)
             finally:
                 emitted, self.out = self.out, saved
             carried = []
-            last = n + 1 == len(e.args)
-            if last or not isinstance(value, ir.Const):
-                rows.append(Row(emitted, value))
-            elif bool(value.value) == (e.op == "and"):
-                rows.append(Row([], value, False))
+            if known is not None and known == (e.op == "and"):
+                if isinstance(value, ir.Const):
+                    rows.append(Row([], value, False))
                 carried = emitted
-            else:
+                continue
+            if last or known is not None:
+                if not (isinstance(value, ir.Expr) and isinstance(value.type, Scalar)):
+                    return self._object(rows, value, emitted, e)
                 rows.append(Row(emitted, value))
-                ruled_out = [t for a in e.args[n + 1 :] if (t := self._type_apart(a)) is not None]
+                rest = e.args[n + 1 :]
+                ruled_out = [t for a in rest if (t := self._type_apart(a)) is not None]
                 break
+            rows.append(Row(emitted, scalar(value, operand.loc)))
         return self.all_or_any(rows, e.op, e.loc, ruled_out)  # type: ignore[no-any-return]
+
+    def _object(
+        self, rows: list[Row], value: Value, emitted: list[ir.Stmt], e: hir.Logical
+    ) -> Value:
+        """The value of and/or that is no number: only constants may have left it to decide."""
+        before = next((r.value for r in rows if r.decides), None)
+        if before is not None:
+            raise type_fault(
+                e.loc,
+                f"'{e.op}' cannot choose between {describe(before)} and {describe(value)}",
+                "choose between numbers; for the rest use if and else around whole statements",
+            )
+        self.out += emitted
+        return value
+
+    def _known_truth(self, value: Value, loc: Loc) -> bool | None:
+        """Whether a constant is true; None for a number that is known at run time only."""
+        if isinstance(value, FunctionValue):
+            return True
+        if isinstance(value, Obj):
+            return self._object_truth(value, loc)
+        number = scalar(value, loc)
+        return bool(number.value) if isinstance(number, ir.Const) else None
+
+    def _object_truth(self, value: Obj, loc: Loc) -> bool:
+        """As Python says, of what can be neither more nor less true at a later launch."""
+        held = value.value
+        kind = type(held)
+        if held is None or isinstance(held, str | bytes | type | Enum | np.dtype):
+            with suppress(Exception):  # a metaclass may raise whatever it likes
+                return bool(held)
+        elif not hasattr(kind, "__bool__") and not hasattr(kind, "__len__"):
+            return True
+        raise type_fault(
+            loc,
+            f"whether {describe(value)} is true may change, and no launch would notice",
+            "test it before the launch, and let the kernel read the bool",
+        )
 
     def all_or_any(
         self, rows: list[Row], op: str, loc: Loc, ruled_out: list[Scalar] | None = None
@@ -166,8 +216,6 @@ class ChoiceRules(TeamRules):
     def _type_apart(self, e: hir.Expr) -> Scalar | None:
         """Type of a number that a constant rules out; None if it has none or a fault."""
         value = self.without_trace(e)
-        if isinstance(value, Obj):
-            return BOOL
         known = isinstance(value, ir.Expr) and isinstance(value.type, Scalar)
         return value.type if known else None  # type: ignore[union-attr,return-value]
 
@@ -186,15 +234,12 @@ class ChoiceRules(TeamRules):
         self.out.append(ir.If(test, body, loc=loc))
         return ir.Var(name, BOOL, loc)
 
-    def _operand(self, e: hir.Expr) -> Any:
-        value = self.value(e)
-        if isinstance(value, Obj):  # a constant that is no number is as true as Python says
-            return ir.Const(bool(value.value), BOOL, e.loc)
-        return scalar(value, e.loc)
-
     def test(self, e: hir.Expr) -> ir.Expr:
         """Value of a condition."""
-        return self.truth(self._operand(e), e.loc)
+        value = self.logical(e, as_test=True) if isinstance(e, hir.Logical) else self.value(e)
+        if isinstance(value, Obj | FunctionValue):
+            return ir.Const(bool(self._known_truth(value, e.loc)), BOOL, e.loc)
+        return self.truth(scalar(value, e.loc), e.loc)
 
     # -- conditions -----------------------------------------------------------------------------
 

@@ -7,11 +7,13 @@ statements are emitted, and what was evaluated before them is kept in temporarie
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from execspace.captures import function_of
+from execspace.subclasses import fields_of, own_operator, own_reading
 
 from . import hir, ir
 from .diagnostics import syntax_fault, type_fault
@@ -33,6 +35,7 @@ from .views import Place
 if TYPE_CHECKING:
     pass
 
+from .calls import own_code
 from .choices import ChoiceRules
 
 _NUMBER = bool | int | float | complex | np.generic
@@ -82,8 +85,8 @@ class ExpressionRules(ChoiceRules):
                 raise syntax_fault(e.loc, e.message, e.hint)
         raise AssertionError(f"no value: {e}")
 
-    def outer(self, e: hir.Outer) -> Value:
-        """A captured constant, function or compile-time object."""
+    def outer(self, e: hir.Outer, field: bool = False) -> Value:
+        """A captured constant, function or compile-time object; `field`: to read one of it."""
         value = e.value
         if value is Object:
             raise type_fault(
@@ -94,27 +97,36 @@ class ExpressionRules(ChoiceRules):
         path = tuple(e.path.split("."))
         if self.ruled_out and not e.names.is_watched(path):
             raise Pending  # Python has left it out of the bytecode; its type is not to be known
-        return self._captured(value, e.path, e.names.full(path), e)
+        own = own_reading if field else own_operator
+        return self._captured(value, e.path, e.names.full(path), e, own)
 
-    def _captured(self, value: Any, path: str, full: str, e: hir.Outer) -> Value:
+    def _captured(
+        self, value: Any, path: str, full: str, e: hir.Outer, own: Callable[[type], str | None]
+    ) -> Value:
         """A captured constant by its path in the source and its full name among the captures."""
         function = function_of(value)
         if function is not None:
             definition = self.module.captured(function, e.names, f"{full}/")
             env = tuple((v, self.variable(v, e.loc)) for v in e.names.views_under(full))
             return FunctionValue(definition, env)
+        if not isinstance(value, _NUMBER | tuple):
+            return Obj(value, path)
+        name = own(type(value))
+        if name is not None:
+            raise own_code(path, type(value), name, e.loc)
         if isinstance(value, _NUMBER):
             return self.constant(value, e.loc)
-        if isinstance(value, tuple):
-            items = (
-                self._captured(v, f"{path}[{n}]", f"{full}[{n}]", e) for n, v in enumerate(value)
-            )
-            return TupleValue(tuple(items), tuple(getattr(value, "_fields", ())))
-        return Obj(value, path)
+        items = (
+            self._captured(v, f"{path}[{n}]", f"{full}[{n}]", e, own_operator)
+            for n, v in enumerate(value)
+        )
+        return TupleValue(tuple(items), fields_of(value))
 
     def member(self, e: hir.Attribute) -> Value | Place:
         """`base.name`: a field of a record, or what calls.py knows."""
-        base = self.value(e.base)
+        base = (
+            self.outer(e.base, field=True) if isinstance(e.base, hir.Outer) else self.value(e.base)
+        )
         if isinstance(base, ViewRef) and base.field is not None:
             return self.field(base, e.name, e.loc)
         return self.attribute(base, e.name, e.loc)
@@ -127,8 +139,10 @@ class ExpressionRules(ChoiceRules):
         while len(chain[-1].args) == 2 and isinstance(chain[-1].args[0], hir.Operation):
             chain.append(chain[-1].args[0])
         last = chain.pop()
-        values = self.operands(last.args)
-        if len(values) == 1:
+        values = [] if last.op == "not" else self.operands(last.args)
+        if not values:
+            result = self.unary("not", self.test(last.args[0]), last.loc)
+        elif len(values) == 1:
             result = self.unary(last.op, scalar(values[0], last.args[0].loc), last.loc)
         else:
             result = self.compare_or_compute(last.op, values[0], values[1], last)

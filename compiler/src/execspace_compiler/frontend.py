@@ -13,6 +13,7 @@ from typing import Any
 
 import execspace
 from execspace.language import is_strict
+from execspace.subclasses import fields_of
 
 from . import hir
 from .advice import did_you_mean, similar, unsupported
@@ -370,7 +371,7 @@ class _Lowering:
         loc = self.loc(node)
         if isinstance(base, hir.Undefined):
             return base
-        field = isinstance(base, hir.Outer) and node.attr in getattr(base.value, "_fields", ())
+        field = isinstance(base, hir.Outer) and node.attr in fields_of(base.value)
         if isinstance(base, hir.Outer) and not field:
             return self._outer(loc, (*base.path.split("."), node.attr))
         return hir.Attribute(loc, base, node.attr)

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from execspace.subclasses import fields_of
+
 from .types import Scalar, TupleTy, Type, python_type
 
 
@@ -63,7 +65,7 @@ def structure(value: Any) -> tuple[Type, list[Any], bool]:
         found, numbers = _joined([structure(value[n]) for n in names], names)
         return found, numbers, True
     if isinstance(value, tuple) and value:
-        fields = tuple(getattr(value, "_fields", ()))
+        fields = fields_of(value)
         parts: Iterator[tuple[Type, list[Any], bool]] = (structure(v) for v in value)
         found, numbers = _joined(list(parts), fields)
         return found, numbers, False

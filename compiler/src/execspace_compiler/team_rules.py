@@ -13,9 +13,10 @@ from typing import Any
 import execspace
 from execspace import Reducer
 from execspace.errors import ExecspaceError
-from execspace.reducer import as_reducer
+from execspace.reducer import as_reducer, is_made_alone
 
 from . import hir, ir
+from .calls import no_keyword
 from .diagnostics import Loc, syntax_fault, type_fault
 from .reductions import Maker, Reduction, with_settled_prefix
 from .rewriting import renamed
@@ -96,6 +97,8 @@ class TeamRules(WordRules):
                 )
             return Once(args[0], "team" if target is execspace.PerTeam else "thread")
         if target is execspace.single:
+            if keywords:
+                raise no_keyword(function.path, keywords, loc)
             return self._single(args, loc)
         if target in _PATTERNS and args and isinstance(args[0], NestedRange):
             return self._nested_launch(_PATTERNS[target], args[0], args[1:], keywords, loc)
@@ -286,6 +289,12 @@ class TeamRules(WordRules):
         self, kind: type[Reducer], args: Sequence[Value], keywords: dict[str, Value], loc: Loc
     ) -> Reducer:
         """`es.Sum(dtype=es.float32)` within a kernel."""
+        if kind is not Reducer and kind.kind == "custom" and not is_made_alone(kind):
+            # Launches look at what its join captures, and need an instance for that.
+            name = kind.__name__
+            message = f"a kernel cannot make {name}(...), a reducer of your own that has parameters"
+            hint = f"write own = {name}(...) outside of the kernel, and reducer=own in it"
+            raise type_fault(loc, message, hint)
 
         def constant(v: Value) -> Any:
             if isinstance(v, Obj):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Iterator
 from functools import partial
+from inspect import getattr_static
 from itertools import count
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -23,6 +24,7 @@ from .fixed_names import Unchanged, unchanged
 from .interop import view_of
 from .language import is_marked, is_strict
 from .space import Capture
+from .subclasses import fields_of, own_operator
 from .view import View
 
 # Modules whose attributes hardly ever change: `math.pi` needs no second look at each launch but
@@ -78,7 +80,9 @@ def scope_of(value: Any) -> Scope | None:
     if type(own) is Scope:  # a Kernel
         return own
     original = _attribute(value, "py_func")
-    if isinstance(original, FunctionType):  # what Numba's and other compilers' decorators keep
+    if isinstance(original, FunctionType) and _is_set(
+        value, "py_func"
+    ):  # what Numba's and other compilers' decorators keep
         return Scope(original, {})
     call = getattr(type(value), "__call__", None)  # noqa: B004 - the function itself is wanted
     if not isinstance(value, type) and (isinstance(call, FunctionType) or _is_kernel(call)):
@@ -92,6 +96,11 @@ def _attribute(value: Any, name: str, missing: Any = None) -> Any:
         return getattr(value, name, missing)
     except Exception:  # an object may raise whatever it likes
         return missing
+
+
+def _is_set(value: Any, name: str) -> bool:
+    """Whether an attribute is there, and not the answer of a `__getattr__` to every name."""
+    return getattr_static(value, name, _MISSING) is not _MISSING
 
 
 def _is_kernel(value: Any) -> bool:
@@ -276,12 +285,12 @@ def constant_tag(value: Any) -> object:
         return kind, value.tobytes()
     if isinstance(value, tuple):
         return _tuple_tag(value, [], ())
-    if callable(getattr(value, "identity_for", None)) and (
-        getattr(value, "kind", None) != "custom" or callable(getattr(value, "join", None))
-    ):
-        from .reducer import reducer_key  # which needs this module
+    # Asked of the class: an object may answer to every name.
+    if hasattr(value if isinstance(value, type) else kind, "identity_for"):
+        from .reducer import is_whole, reducer_key  # which need this module
 
-        return reducer_key(value)
+        if is_whole(value):
+            return reducer_key(value)
     if isinstance(value, type | np.dtype | ModuleType | BuiltinFunctionType):
         return value
     if isinstance(value, float | complex | np.generic):  # which call -0.0 and 0.0 equal
@@ -292,7 +301,7 @@ def constant_tag(value: Any) -> object:
         return function_tag(scope, [])
     try:
         hash(value)
-    except TypeError:
+    except Exception:  # an object may raise whatever it likes
         return kind, id(value)
     return kind, value  # an enumeration's 1 is equal to another's 1.0
 
@@ -316,9 +325,11 @@ def _tuple_tag(
     value: tuple[Any, ...], hidden: list[View], seen: tuple[CodeType, ...]
 ) -> tuple[object, ...]:
     """Tag of a tuple, whose items may be functions; the Views that these capture go to `hidden`."""
-    # Of a NamedTuple kernels know the names of the fields.
-    tags: list[object] = [tuple, tuple(getattr(value, "_fields", ()))]
-    for item in value:
+    # Of a NamedTuple kernels know the names of the fields, and whether it has code of its own.
+    tags: list[object] = [tuple]
+    if type(value) is not tuple:
+        tags += (fields_of(value), own_operator(type(value)))
+    for item in tuple.__iter__(value):  # whatever the class says
         if isinstance(item, tuple):
             tags.append(_tuple_tag(item, hidden, seen))
         else:
@@ -493,7 +504,7 @@ def _collect_constant(
     function = function_of(value)
     if function is None:
         found.append(Capture(name, _bare(value), constant_tag(value)))
-        for n, item in enumerate(value if isinstance(value, tuple) else ()):
+        for n, item in enumerate(tuple.__iter__(value) if isinstance(value, tuple) else ()):
             if isinstance(item, tuple) or function_of(item) is not None:
                 position = _collect_constant(item, f"{name}[{n}]", found, position, seen)
         return position
@@ -509,10 +520,11 @@ def _collect_constant(
 def _bare(value: Any) -> Any:
     """A constant without the Views that functions in it hold."""
     if isinstance(value, tuple):
-        items = tuple(map(_bare, value))
-        if all(a is b for a, b in zip(items, value, strict=True)):
+        held = tuple(tuple.__iter__(value))
+        items = tuple(map(_bare, held))
+        if all(a is b for a, b in zip(items, held, strict=True)):
             return value
-        return type(value)._make(items) if hasattr(value, "_make") else items
+        return tuple.__new__(type(value), items)
     function = function_of(value)
     if function is None:
         return value
@@ -521,7 +533,7 @@ def _bare(value: Any) -> Any:
 
 def _may_hold_views(value: Any) -> bool:
     if isinstance(value, tuple):
-        return any(isinstance(v, FunctionType) or _may_hold_views(v) for v in value)
+        return any(isinstance(v, FunctionType) or _may_hold_views(v) for v in tuple.__iter__(value))
     return isinstance(value, View | MethodType | partial) or is_array(value)
 
 

@@ -37,6 +37,7 @@ from .policy import MOST, MDRangePolicy, Policy, RangePolicy
 from .profiling.launches import run_kernel
 from .reducer import Reducer, reducer_captures
 from .space import ExecutionSpace, LaunchSpec, policy_spec
+from .subclasses import own_operator
 from .teams import Nested, TeamPolicy, check_teams, run_nested
 from .view import View
 
@@ -236,6 +237,12 @@ def as_arguments(
                 f"subclass of View; pass a View."
             )
         elif isinstance(a, bool | int | float | complex) and not isinstance(a, np.generic):
+            if (own := own_operator(type(a))) is not None:
+                raise LaunchError(
+                    f"Kernel '{kernel.name}': argument {position} is of type "
+                    f"{type(a).__name__!r}, which has its own '{own}'; kernels compute with plain "
+                    f"numbers. Pass {type(plain_number(a)).__name__}(...) of it."
+                )
             converted.append(plain_number(a))
         elif name is not None and _is_constant(a):
             given[name] = a

@@ -28,6 +28,7 @@ from .errors import LaunchError, ViewTypeError
 from .language import TEXT
 from .pickling import SourceText
 from .space import Capture
+from .subclasses import fields_of
 from .view import View
 
 
@@ -164,7 +165,7 @@ def _named(like: Any, value: Any) -> Any:
     if not isinstance(like, tuple) or not isinstance(value, tuple):
         return value
     items = [_named(a, v) for a, v in zip(like, value, strict=True)]
-    return type(like)(*items) if hasattr(like, "_fields") else tuple(items)
+    return type(like)(*items) if fields_of(like) else tuple(items)
 
 
 def flattened(value: Any) -> list[Any]:
@@ -350,6 +351,24 @@ def reducer_key(spec: Any) -> object:
             )
         key.append(tag)
     return tuple(key)
+
+
+def is_whole(value: Any) -> bool:
+    """Whether it is a reducer, or a class of such that is made without arguments."""
+    if isinstance(value, Reducer):
+        return value.kind != "custom" or value.has("join")
+    if not (isinstance(value, type) and issubclass(value, Reducer)):
+        return False
+    return value.kind != "custom" or is_made_alone(value)
+
+
+def is_made_alone(kind: type[Reducer]) -> bool:
+    """Whether a class of one's own stands for its one instance."""
+    try:
+        as_reducer(kind)
+    except Exception:  # its __init__ may raise whatever it likes
+        return False
+    return True
 
 
 def _attributes(reducer: Reducer) -> list[object]:

@@ -1,0 +1,53 @@
+"""Kernels with tuples and numbers of classes that have code of their own."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import NamedTuple
+
+from .cases import F64, case
+
+
+class Vector(NamedTuple):
+    x: float
+    y: float
+
+    def __add__(self, other):
+        return Vector(self.x + other.x, self.y + other.y)
+
+
+class Doubled(namedtuple("Doubled", "x")):
+    def __new__(cls, x):
+        return super().__new__(cls, 2 * x)
+
+
+class Metres(float):
+    def __add__(self, other):
+        return Metres(float(self) + 100 * other)
+
+
+here, length = Vector(1.0, 2.0), Metres(1.0)
+
+
+@case(F64)
+def named_tuple_that_adds_in_its_own_way(i, x):
+    x[i] = (here + here).x
+
+
+@case(F64)
+def named_tuple_with_its_own_sum_made_in_a_kernel(i, x):
+    a = Vector(x[i], 1.0)
+    x[i] = (a + a).x
+
+
+@case(F64)
+def named_tuple_with_its_own_new(i, x):
+    x[i] = Doubled(x[i]).x
+
+
+@case(F64)
+def number_that_adds_in_its_own_way(i, x):
+    x[i] = length + 1.0
+
+
+case(F64, length, name="argument_that_adds_in_its_own_way")(lambda i, x, v: None)
