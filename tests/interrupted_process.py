@@ -1,24 +1,28 @@
 """A program of test_interruptions.py: new processes are interrupted at their first launch.
 
     python interrupted_process.py COUNT
+    python interrupted_process.py MODULE FUNCTION ...
 
 Children are forked before execspace is imported. Each raises an exception at another of so many
 places, all over the import, plugins, the choice of the default space and the compiler, and then
 launches again. It prints what went wrong, and at the end how many places there were.
+
+Or each gets Ctrl-C where it imports a module of that name, or enters a function of that name, which
+are Numba's: then they are forked before Numba is imported.
 """
 
 from __future__ import annotations
 
+import importlib
 import linecache
 import os
+import signal
 import sys
 import tempfile
 import traceback
 
-import llvmlite.binding  # noqa: F401 - so that children need not import it
-import numba  # noqa: F401
 import numpy as np
-import platformdirs  # noqa: F401
+import platformdirs  # noqa: F401 - so that children need not import it
 import pluggy
 
 KERNEL = """
@@ -83,7 +87,7 @@ def tried(path, kind, at):
         return traceback.format_exc(), found.place, found.lines
 
 
-def forked(path, kind, at):
+def forked(path, kind, at, tried=tried):
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -98,8 +102,65 @@ def forked(path, kind, at):
     return eval(text)
 
 
+class CtrlC:
+    """Sends SIGINT once, where a module of a name is looked for or a function is called."""
+
+    def __init__(self, place):
+        self.awaited, self.place = place, ""
+
+    def find_spec(self, name, path=None, target=None):
+        if name == self.awaited:
+            self.send()
+
+    def trace(self, frame, event, _):
+        if event == "call" and frame.f_code.co_qualname.endswith(self.awaited):
+            self.send()
+
+    def send(self):
+        if not self.place:
+            self.place = self.awaited
+            signal.raise_signal(signal.SIGINT)
+
+
+def pressed(path, _, place):
+    """As `tried`; whether the first launch raised, in place of a number of lines."""
+    assert "numba" not in sys.modules
+    found, raised = CtrlC(place), False
+    sys.meta_path.insert(0, found)
+    if "." not in place or place[0].isupper():
+        sys.setprofile(found.trace)
+    try:
+        launched(path)
+    except KeyboardInterrupt:
+        raised = True
+    finally:
+        sys.setprofile(None)
+    assert raised == bool(found.place), (raised, place)
+    try:
+        return launched(path), found.place, raised
+    except BaseException:
+        return traceback.format_exc(), found.place, raised
+
+
+def main_of_ctrl_c(places):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "interrupted.py")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(KERNEL)
+        wanted, _, _ = forked(path, None, "none.such", pressed)
+        met = 0
+        for place in places:
+            found, at, _ = forked(path, None, place, pressed)
+            met += bool(at)
+            if found != wanted:
+                print(f"Ctrl-C at {place}: got {found}, expected {wanted}")
+        print(f"{met} places, {wanted}")
+
+
 def main(count):
     assert "execspace" not in sys.modules
+    for name in ("llvmlite.binding", "numba"):  # so that children need not import them
+        importlib.import_module(name)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "interrupted.py")
         with open(path, "w", encoding="utf-8") as file:
@@ -117,4 +178,7 @@ def main(count):
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    if sys.argv[1].isdecimal():
+        main(int(sys.argv[1]))
+    else:
+        main_of_ctrl_c(sys.argv[1:])

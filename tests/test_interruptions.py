@@ -60,6 +60,28 @@ def test_a_first_launch_that_is_interrupted_anywhere_is_as_good_as_none(tmp_path
     assert done.stdout == "10 places, ('openmp', [2.0, 1.0, 0.0, 1.0])\n", done.stderr
 
 
+PLACES = [
+    "numba.core.types",  # the import of Numba
+    "numba.core.typing.cmathdecl",  # what Numba imports when it first compiles
+    "BaseRegistryLoader.new_registrations",  # a generator that goes on at the next compilation
+]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
+@pytest.mark.parametrize("name", ["serial", "openmp"])
+def test_ctrl_c_while_numba_starts_does_not_break_it_for_good(name, tmp_path):
+    """It is raised when Numba has started; the next launch of the process computes."""
+    environment = os.environ | {
+        "EXECSPACE_CACHE_DIR": str(tmp_path), "EXECSPACE_PLUGINS": name,
+        "EXECSPACE_DEFAULT": name,
+    }  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", PROGRAM, *PLACES], env=environment,
+        capture_output=True, text=True, check=True, timeout=200,
+    )  # fmt: skip
+    assert done.stdout == f"3 places, ('{name}', [2.0, 1.0, 0.0, 1.0])\n", done.stderr
+
+
 def test_a_lack_of_memory_says_nothing_of_a_space(monkeypatch, fresh_selection):
     """It is not passed over from then on."""
     tried = []

@@ -19,6 +19,7 @@ import pluggy
 
 from . import config, hookspecs, probing
 from .errors import PluginError, PluginWarning, ToolError
+from .interrupts import held
 from .probing import described, is_of_program, probe, said_if_slow
 from .profiling import runs
 from .space import API_VERSION, HealthCheck, ReducerEntry, SpaceEntry, ToolEntry
@@ -338,8 +339,11 @@ class _Loader:
 
     def _load(self, point: metadata.EntryPoint) -> None:
         """Load a plugin in isolation; raises where `load` does, and then it is loaded again."""
-        if point not in self.left:  # while it was loaded, a plugin has asked for another
-            return
+        if point in self.left:  # or, while it was loaded, a plugin has asked for another
+            with held():  # what a plugin imports is not imported again
+                self._load_whole(point)
+
+    def _load_whole(self, point: metadata.EntryPoint) -> None:
         self.left.remove(point)
         info, plugins = _info(point), self.registry.plugins
         self.begin(point.name)
@@ -417,7 +421,8 @@ def _started() -> _Loader:
     if _loader is None:
         with _lock:
             if _loader is None:
-                _loader = _Loader()
+                with held():
+                    _loader = _Loader()
                 try:
                     _attach_tools()
                 except BaseException:

@@ -17,9 +17,10 @@ from weakref import WeakSet
 
 from . import config, plugins
 from .errors import PluginWarning, SpaceError, SpaceUnavailableError, UnknownSpaceError
+from .interrupts import held
 from .memory import HOST, MemorySpace
 from .probing import described, is_late, is_of_program
-from .space import ExecutionSpace, Probe
+from .space import ExecutionSpace, Probe, SpaceEntry
 from .tiles import warn_unused
 
 # Read directly by the launch path: the space of the innermost `use_space`, or None.
@@ -119,28 +120,34 @@ def space(name: str) -> ExecutionSpace:
         raise SpaceUnavailableError(f"Space '{name}' is not usable: {answer.reason}")
     with _lock:
         if name not in _made:
-            try:
-                made = entry.factory(device or None)
-            except SpaceError as failure:
-                _failures[name] = str(failure)
-                raise
-            except BaseException as failure:  # sys.exit() in a factory ends no program
-                if is_of_program(failure):
-                    raise
-                cause = described(failure).rstrip(".")
-                _failures[name] = cause
-                raise SpaceUnavailableError(
-                    f"Space '{name}' failed to start: {cause}. "
-                    f"Choose another with EXECSPACE_DEFAULT or space=..."
-                ) from failure
-            if not isinstance(made, ExecutionSpace):
-                raise SpaceUnavailableError(
-                    f"Space '{name}' failed to start: its factory returned {made!r}, expected an "
-                    f"execspace.ExecutionSpace."
-                )
-            warn_unused(made, plugins.loaded().tiles.values())
-            _made[name] = made
+            with held():  # what a factory imports or starts is not begun again
+                _made[name] = _make(entry, name, device or None)
         return _made[name]
+
+
+def _make(entry: SpaceEntry, name: str, device: str | None) -> ExecutionSpace:
+    """Call a space's factory, and note why it failed if it did."""
+    try:
+        made = entry.factory(device)
+    except SpaceError as failure:
+        _failures[name] = str(failure)
+        raise
+    except BaseException as failure:  # sys.exit() in a factory ends no program
+        if is_of_program(failure):
+            raise
+        cause = described(failure).rstrip(".")
+        _failures[name] = cause
+        raise SpaceUnavailableError(
+            f"Space '{name}' failed to start: {cause}. "
+            f"Choose another with EXECSPACE_DEFAULT or space=..."
+        ) from failure
+    if not isinstance(made, ExecutionSpace):
+        raise SpaceUnavailableError(
+            f"Space '{name}' failed to start: its factory returned {made!r}, expected an "
+            f"execspace.ExecutionSpace."
+        )
+    warn_unused(made, plugins.loaded().tiles.values())
+    return made
 
 
 def _unknown(name: str, found: plugins.Registry) -> UnknownSpaceError:

@@ -16,6 +16,8 @@ import numba
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
+from execspace.interrupts import held
+
 from .. import cache
 
 
@@ -45,7 +47,8 @@ class _Entries:
 
     def load_overload(self, signature: Any, context: Any) -> Any:
         """What was kept, None if there is nothing that can be used."""
-        context.refresh()
+        with held():  # see `starting`: there may be new declarations
+            context.refresh()
         path = self._path(signature, context.codegen())
         data = cache.read(path)
         if data is None:
