@@ -330,9 +330,10 @@ def growing(team, told, per_thread, more):
 def of_each_thread(team, told, per_thread, more):
     own = team.thread_scratch((per_thread, 2), es.uint8)
     at = team.scratch(more + 1, es.uint8)
-    own[per_thread - 1, 1] = at[0] = 1
+    own[per_thread - 1, 1] = 1
     total = 2 * team.reduce(int(own[per_thread - 1, 1]))
     if es.single(es.PerTeam(team)):
+        at[0] = 1
         told[team.league_rank] = total
 
 
