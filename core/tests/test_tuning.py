@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import os
 import threading
 import warnings
 
@@ -487,19 +488,35 @@ def test_a_file_that_cannot_be_read_is_named_and_left_out(clocked, folder, text)
     assert list(folder.glob("*.json")) == []
 
 
+def pipe(path):
+    os.mkfifo(path)
+
+
+def endless(path):
+    path.symlink_to("/dev/zero")
+
+
+def folder_with_something(path):
+    (path / "within").mkdir(parents=True)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+@pytest.mark.parametrize("make", [pipe, endless, folder_with_something])
 @pytest.mark.parametrize("name", ["device", ".lock"])
-def test_what_lies_in_the_place_of_a_file_is_moved_aside(clocked, folder, name):
+def test_what_lies_in_the_place_of_a_file_is_moved_aside(clocked, folder, name, make):
+    """Nobody waits for one who writes to a pipe, or for the end of what has none."""
     clocked.cost = prefers((16, 20))
     es.tune(square(clocked), add_one, es.View((20, 20)))
     path = folder / ".lock" if name == ".lock" else next(folder.glob("*.json"))
     path.unlink()
-    (path / "within").mkdir(parents=True)
+    make(path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         store.forget()
         es.tune(square(clocked), add_one, es.View((20, 20)))
     assert launch_again(clocked) == [(16, 20)]
-    assert [p.name for p in folder.glob("set-aside-*/*/within")] == ["within"]
+    (aside,) = folder.glob("set-aside-*/*")
+    assert aside.name == path.name and not aside.is_file()
 
 
 def test_a_copy_under_another_name_is_not_taken_for_that_of_a_device(clocked, folder):

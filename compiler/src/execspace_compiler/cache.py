@@ -26,7 +26,13 @@ import platformdirs
 
 import execspace
 from execspace import config
-from execspace.files import UntrustedFolderError, clear_place, private_folder, write_whole
+from execspace.files import (
+    UntrustedFolderError,
+    clear_place,
+    private_folder,
+    read_regular,
+    write_whole,
+)
 
 from . import own_code
 
@@ -257,16 +263,7 @@ def _unsealed(name: str, data: bytes) -> bytes | None:
 
 def contents(path: Path) -> bytes:
     """Bytes of a regular file that nobody else could write, without a seal; or else OSError."""
-    flags = os.O_RDONLY | getattr(os, "O_BINARY", 0)
-    # Neither through a link, nor waiting for somebody to write to a pipe.
-    flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    with os.fdopen(os.open(path, flags), "rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(f"{path} is no file")
-        if hasattr(os, "geteuid") and (status.st_uid != os.geteuid() or status.st_mode & 0o022):
-            raise PermissionError(f"others can write to {path}")
-        return file.read()
+    return read_regular(path, own=True)
 
 
 def files(path: Path) -> Iterator[tuple[Path, os.stat_result]]:

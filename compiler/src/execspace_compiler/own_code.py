@@ -19,9 +19,10 @@ from pathlib import Path
 
 import execspace
 from execspace import config
-from execspace.files import write_whole
+from execspace.files import read_regular, write_whole
 
 _MOST = 16
+_LARGEST = 1 << 16  # bytes of notes; a line of them has 130
 
 # Of core they tell, measure and manage; nothing that they do reaches what is compiled.
 _NO_PART = frozenset(("cli", "profiling", "tuning"))
@@ -68,7 +69,7 @@ def digest(noted: Path, package: str = "") -> str:
 
 def _known(noted: Path) -> dict[str, str]:
     try:
-        rows = [line.split() for line in noted.read_text(encoding="ascii").splitlines()]
+        rows = [line.split() for line in read_regular(noted, _LARGEST).decode("ascii").splitlines()]
     except (OSError, UnicodeDecodeError):
         return {}
     return {row[0]: row[1] for row in rows if [len(word) for word in row] == [64, 64]}

@@ -29,10 +29,51 @@ def write_whole(path: Path, content: str | bytes) -> None:
         raise
 
 
+def read_regular(path: Path, most: int = 1 << 30, *, own: bool = False) -> bytes:
+    """All bytes of a regular file, never waiting for anybody.
+
+    Parameters
+    ----------
+    path : Path
+    most : int, optional
+        As many bytes as it may have.
+    own : bool, optional
+        It must be no link, and nobody else may be able to write to it.
+
+    Raises
+    ------
+    OSError
+        If there is no such file, such as a pipe, a device, or a file that is larger.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_BINARY", 0)
+    flags |= getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+    if own:
+        flags |= getattr(os, "O_NOFOLLOW", 0)
+    handle = os.open(path, flags)
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(f"{path} is no regular file")
+        if own and hasattr(os, "geteuid"):
+            if status.st_uid != os.geteuid() or status.st_mode & 0o022:
+                raise PermissionError(f"others can write to {path}")
+        file = os.fdopen(handle, "rb", closefd=False)
+        data = b"" if status.st_size > most else file.read(most + 1)
+    finally:
+        os.close(handle)
+    if max(status.st_size, len(data)) > most:  # it may have grown meanwhile
+        raise OSError(f"{path} is larger than {most} bytes")
+    return data
+
+
 def clear_place(path: Path, *, folder: bool = False) -> None:
     """Move what lies where a file (or a folder) belongs out of the way; delete nothing in it."""
     with contextlib.suppress(FileNotFoundError):
-        if stat.S_ISDIR(os.lstat(path).st_mode) == folder:
+        mode = os.lstat(path).st_mode
+        if stat.S_ISLNK(mode) and not folder:  # to a file it may stay; it may lead to a pipe
+            with contextlib.suppress(OSError):
+                mode = os.stat(path).st_mode
+        if stat.S_ISDIR(mode) if folder else stat.S_ISREG(mode):
             return
         with contextlib.suppress(OSError):
             path.rmdir()  # an empty folder

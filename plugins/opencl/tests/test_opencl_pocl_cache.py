@@ -56,6 +56,8 @@ DAMAGE = {
     "a folder": _as_folder,
     "a link": lambda path: (path.unlink(), path.symlink_to("nothing")),
     "gone": lambda path: path.unlink(),
+    "a pipe": lambda path: (path.unlink(), os.mkfifo(path)),
+    "a link to what has no end": lambda path: (path.unlink(), path.symlink_to("/dev/zero")),
 }
 
 
@@ -68,6 +70,25 @@ def test_a_program_with_a_damaged_file_is_thrown_away_and_no_other(folder, name,
     pocl_cache.note_programs(folder)
     pocl_cache.throw_damaged_away(folder)
     assert programs(folder) == {TWO}
+
+
+@pytest.mark.parametrize("damage", ["a link", "a pipe", "a link to what has no end"])
+@pytest.mark.parametrize("name", ["last_accessed", "another"])
+def test_what_pocl_would_wait_for_is_gone_though_nothing_was_noted_of_it(folder, name, damage):
+    path = folder / ONE / name
+    path.write_bytes(b"")
+    DAMAGE[damage](path)
+    pocl_cache.throw_damaged_away(folder)
+    assert not os.path.lexists(path)
+    assert programs(folder) == {ONE, TWO}
+
+
+@pytest.mark.parametrize("damage", ["a link", "a pipe", "a link to what has no end"])
+def test_notes_that_are_no_file_are_none(folder, damage):
+    DAMAGE[damage](folder / "execspace.json")
+    pocl_cache.throw_damaged_away(folder)
+    assert programs(folder) == set()
+    assert (folder / "execspace.json").is_file()
 
 
 @pytest.mark.parametrize("text", [None, "", "{}", "0\n{}", b"\xff"])

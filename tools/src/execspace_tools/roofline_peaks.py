@@ -23,7 +23,7 @@ import platformdirs
 
 import execspace as es
 from execspace import ToolError, View, config, plugins
-from execspace.files import clear_place, private_folder
+from execspace.files import clear_place, private_folder, read_regular
 from execspace.probing import processor
 
 from .output import write_whole
@@ -150,7 +150,7 @@ def _device(space: str) -> str:
 def _kept(path: Path) -> Peaks | None:
     """What an earlier process found; None if there is nothing, or it was disturbed."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(read_regular(path, 1 << 20))
         if found.pop("format") != _FORMAT:
             return None
         peaks = Peaks(**found)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import config
-from ..files import clear_place, write_whole
+from ..files import clear_place, read_regular, write_whole
 
 try:
     import fcntl
@@ -27,6 +27,7 @@ except ImportError:  # Windows
 from .choices import Choice, choice_of
 
 _FORMAT = 1
+_LARGEST = 1 << 26  # bytes; a record has some hundred
 _OURS = re.compile(r".*-[0-9a-f]{12}\.json")  # other files in the folder are somebody else's
 _lock = threading.RLock()
 _read: dict[str, dict[str, Record]] = {}  # by device
@@ -182,7 +183,7 @@ def _as_json(record: Record) -> dict[str, Any]:
 def _document(path: Path) -> dict[str, Any] | None:
     """The content of a file; None if there is none, or another version has written it."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(read_regular(path, _LARGEST))
         if not isinstance(document["records"], dict) or not isinstance(document["device"], str):
             raise TypeError("'records' is no object, or 'device' no text")
         same = (document["format"], document["version"]) == (_FORMAT, _version())

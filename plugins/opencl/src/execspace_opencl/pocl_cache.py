@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from execspace import config
-from execspace.files import private_folder, write_whole
+from execspace.files import private_folder, read_regular, write_whole
 
 _NOTES = "execspace.json"
 _OURS = re.compile(r"[A-Z]{2}|tempfile_\w+|_UNCACHED|execspace\.json|\.\w{8}\.tmp")
@@ -80,8 +80,11 @@ def _temporary() -> str:
 def throw_damaged_away(folder: Path) -> None:
     """Delete programs of which a file is not what was noted; all of them without notes.
 
-    A file of which nothing is noted stays: another process may just have made it.
+    A file of which nothing is noted stays: another process may just have made it. But what is no
+    regular file is not PoCL's, which waits for ever where it opens a pipe.
     """
+    for path in _irregular(folder):
+        _delete(path)
     notes = _read(folder / _NOTES)
     if notes is None:
         for name in os.listdir(folder):
@@ -119,6 +122,17 @@ def _files(folder: Path) -> Iterator[Path]:
             yield from (Path(place, n) for n in names if n != _UNNOTED)
 
 
+def _irregular(folder: Path) -> Iterator[Path]:
+    """What is neither a file nor a folder: pipes, links, sockets."""
+    for place, folders, names in os.walk(folder):
+        for name in (*folders, *names):
+            path = Path(place, name)
+            with contextlib.suppress(OSError):  # another process has thrown it away
+                mode = os.lstat(path).st_mode
+                if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+                    yield path
+
+
 def _is_as_noted(path: Path, note: _Note) -> bool:
     try:
         stamp = _stamp(path)
@@ -135,7 +149,7 @@ def _stamp(path: Path) -> tuple[int, int, int]:
 
 
 def _checksum(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return hashlib.sha256(read_regular(path)).hexdigest()
 
 
 def _text(notes: dict[str, _Note]) -> str:
@@ -146,7 +160,7 @@ def _text(notes: dict[str, _Note]) -> str:
 def _read(path: Path) -> dict[str, _Note] | None:
     """What was noted; None if there is nothing, or it was damaged."""
     try:
-        digest, _, text = path.read_text(encoding="utf-8").partition("\n")
+        digest, _, text = read_regular(path).decode().partition("\n")
     except (OSError, UnicodeDecodeError):
         return None
     if hashlib.sha256(text.encode()).hexdigest() != digest:
