@@ -114,7 +114,7 @@ def test_a_bad_number_of_threads_is_named(monkeypatch, fresh_selection, number):
     with pytest.raises(es.SpaceUnavailableError) as error:
         es.space("openmp")
     assert str(error.value) == (
-        f"Space 'openmp' failed to start: ValueError: EXECSPACE_NUM_THREADS='{number}' is not a "
+        f"Space 'openmp' failed to start: ConfigError: EXECSPACE_NUM_THREADS='{number}' is not a "
         f"whole number of 1 or more. Choose another with EXECSPACE_DEFAULT or space=..."
     )
 

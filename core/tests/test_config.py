@@ -2,6 +2,7 @@
 
 import pytest
 
+import execspace as es
 from execspace import config
 
 
@@ -37,14 +38,14 @@ def test_switches_off(monkeypatch, text):
 
 def test_a_bad_switch(monkeypatch):
     monkeypatch.setenv("EXECSPACE_STRICT", "maybe")
-    with pytest.raises(ValueError, match="EXECSPACE_STRICT='maybe' is not a switch; expected 1 or"):
+    with pytest.raises(es.ConfigError, match="EXECSPACE_STRICT='maybe' is not a switch"):
         config.get_bool("STRICT")
 
 
-@pytest.mark.parametrize("text", ["0", "-2", "two", "1.5", "2,4"])
+@pytest.mark.parametrize("text", ["0", "-2", "two", "1.5", "1e3", "2,4"])
 def test_a_bad_number(monkeypatch, text):
     monkeypatch.setenv("EXECSPACE_NUM_THREADS", text)
-    with pytest.raises(ValueError, match=f"EXECSPACE_NUM_THREADS='{text}' is not a whole number"):
+    with pytest.raises(es.ConfigError, match=f"EXECSPACE_NUM_THREADS='{text}' is not a whole"):
         config.get_int("NUM_THREADS")
 
 
@@ -71,3 +72,16 @@ def test_known_variables_and_those_of_others_are_silent(monkeypatch):
     monkeypatch.setenv("MYEXECSPACE_X", "1")
     config.warn_unknown()  # warnings are errors here
     assert "DEFAULT" in config.VARIABLES
+
+
+def test_errors_of_variables_are_errors_of_values_too(monkeypatch):
+    """Whichever variable it is; so a program may catch them with all others of execspace."""
+    monkeypatch.setenv("EXECSPACE_PROBE_TIMEOUT", "soon")
+    monkeypatch.setenv("OMP_STACKSIZE", "4k")
+    monkeypatch.setenv("EXECSPACE_NUM_THREADS", "100000")
+    calls = [lambda: config.get_seconds("PROBE_TIMEOUT"), config.check_openmp_stack]
+    for call in [*calls, config.thread_count]:
+        with pytest.raises(es.ConfigError) as raised:
+            call()
+        assert isinstance(raised.value, es.ExecspaceError)
+        assert isinstance(raised.value, ValueError)

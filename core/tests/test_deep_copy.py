@@ -188,3 +188,12 @@ def test_whether_views_may_overlap():
     A = es.View(10)
     assert may_overlap(A[:6], A[5:]) and not may_overlap(A[:5], A[5:])
     assert not may_overlap(A, es.View(10))
+
+
+@pytest.mark.parametrize(
+    "value", [np.datetime64("2020"), np.timedelta64(1, "s"), np.str_("one"), np.bytes_(b"one")]
+)
+@pytest.mark.parametrize("dtype", ["int64", "complex128"])
+def test_a_date_or_a_text_is_no_number(value, dtype):
+    with pytest.raises(es.DTypeError, match=r"cannot be stored in View 'A' .*; expected a number"):
+        es.deep_copy(es.View(3, dtype, label="A"), value)

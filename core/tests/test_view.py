@@ -30,6 +30,33 @@ def test_any_sequence_of_integers_is_a_shape(shape):
     assert es.View(shape).shape == (2, 3)
 
 
+@pytest.mark.parametrize("shape", [(2, 3), [2, 3], range(2, 4), np.array([2, 3])])
+def test_a_shape_is_a_sequence_of_integers(shape):
+    assert es.View(shape).shape == (2, 3)
+
+
+class Elements:
+    def __iter__(self):
+        return iter((2, 3))
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [b"abc", bytearray(b"abc"), memoryview(b"abc"), "23", {2, 3}, {2: 3}, Elements(),
+     np.array([[2, 3]]), np.array([2.0]), None],
+)  # fmt: skip
+def test_what_happens_to_hold_integers_is_no_shape(shape):
+    """Bytes, sets, and arrays of another rank: none of them is meant as one."""
+    with pytest.raises(es.ViewError, match=r"View 'A': shape .* is not valid; expected an int"):
+        es.View(shape, label="A")
+
+
+@pytest.mark.parametrize("extent", [-1, 2**63])
+def test_a_static_extent_has_to_be_one(extent):
+    with pytest.raises(es.ViewError, match="View 'A': shape"):
+        es.View((2, es.static(extent)), label="A")
+
+
 @pytest.mark.parametrize("shape", [2.5, "23", (2, 3.0), None, (2, (3,))])
 def test_a_shape_that_is_no_sequence_of_integers_is_refused(shape):
     with pytest.raises(es.ViewError, match="expected an integer or a sequence of integers"):

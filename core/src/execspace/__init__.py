@@ -105,6 +105,7 @@ from .dtypes import (
 from .dualview import DualView
 from .errors import (
     BackendCompileError,
+    ConfigError,
     ContextLostError,
     DTypeError,
     ExecspaceError,
@@ -237,6 +238,7 @@ __all__ = [
     "BackendCompileError",
     "Capabilities",
     "Capture",
+    "ConfigError",
     "ContextLostError",
     "DTypeError",
     "DualView",

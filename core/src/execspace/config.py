@@ -13,6 +13,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+from .errors import ConfigError
+
 # When execspace was imported: a file of its own that is younger may be another than was imported.
 STARTED = time.time()
 
@@ -69,15 +71,15 @@ def get(name: str) -> str | None:
 
 
 def get_bool(name: str) -> bool:
-    """Value of a switch; ValueError if it is neither 1/true/yes/on nor 0/false/no/off."""
+    """Value of a switch; ConfigError if it is neither 1/true/yes/on nor 0/false/no/off."""
     value = (get(name) or "").strip().lower()
     if value not in TRUE | FALSE:
-        raise ValueError(f"EXECSPACE_{name}={value!r} is not a switch; expected 1 or 0.")
+        raise ConfigError(f"EXECSPACE_{name}={value!r} is not a switch; expected 1 or 0.")
     return value in TRUE
 
 
 def get_int(name: str) -> int | None:
-    """Value of a positive whole number, None if unset; ValueError otherwise."""
+    """Value of a positive whole number, None if unset; ConfigError otherwise."""
     value = get(name)
     if value is None or not value.strip():
         return None
@@ -86,7 +88,7 @@ def get_int(name: str) -> int | None:
     except ValueError:
         number = 0
     if number < 1:
-        raise ValueError(f"EXECSPACE_{name}={value!r} is not a whole number of 1 or more.")
+        raise ConfigError(f"EXECSPACE_{name}={value!r} is not a whole number of 1 or more.")
     return number
 
 
@@ -95,7 +97,7 @@ MOST_THREADS = 1024  # more than any host has; runtimes end the process where th
 
 def thread_count() -> int:
     """Threads of a host-parallel space: EXECSPACE_NUM_THREADS, else OMP_NUM_THREADS, else the
-    usable cores; ValueError for what is no number of threads, or more than `MOST_THREADS`."""
+    usable cores; ConfigError for what is no number of threads, or more than `MOST_THREADS`."""
     name, number = "EXECSPACE_NUM_THREADS", get_int("NUM_THREADS")
     if number is None:
         name, openmp = "OMP_NUM_THREADS", os.environ.get("OMP_NUM_THREADS", "")
@@ -105,7 +107,7 @@ def thread_count() -> int:
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         return min(cores or 1, MOST_THREADS)
     if number > MOST_THREADS:
-        raise ValueError(
+        raise ConfigError(
             f"{name}={number} is more than {MOST_THREADS} threads; give about as many as there "
             f"are cores."
         )
@@ -117,28 +119,28 @@ _UNITS = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
 def check_openmp_stack() -> None:
-    """Raise ValueError where OMP_STACKSIZE gives threads less than kernels may need.
+    """Raise ConfigError where OMP_STACKSIZE gives threads less than kernels may need.
 
     A kernel that finds no room on the stack ends the process.
     """
     text = os.environ.get("OMP_STACKSIZE", "").strip().lower()
     number, unit = (text[:-1], text[-1]) if text and text[-1] in _UNITS else (text, "k")
     if number.strip().isdecimal() and int(number) * _UNITS[unit] < _LEAST_STACK:
-        raise ValueError(
+        raise ConfigError(
             f"OMP_STACKSIZE={text} gives threads too small a stack; kernels need at least "
             f"{_LEAST_STACK >> 10}k."
         )
 
 
 def get_seconds(name: str) -> float:
-    """Value of a time in seconds, more than 0; ValueError otherwise."""
+    """Value of a time in seconds, more than 0; ConfigError otherwise."""
     value = get(name) or ""
     try:
         seconds = float(value)
     except ValueError:
         seconds = 0.0
     if not 0 < seconds <= threading.TIMEOUT_MAX:
-        raise ValueError(f"EXECSPACE_{name}={value!r} is not a number of seconds above 0.")
+        raise ConfigError(f"EXECSPACE_{name}={value!r} is not a number of seconds above 0.")
     return seconds
 
 

@@ -95,6 +95,11 @@ def _check_kind(kind: Any, target: View) -> None:
     weak = {int: "i", float: "f", complex: "c", bool: "b"}.get(kind)
     order = "biufc"
     source = weak or np.dtype(kind).kind
+    if source not in f"{order}V":  # a date, a text
+        raise DTypeError(
+            f"deep_copy: a value of type {np.dtype(kind)} cannot be stored in View "
+            f"'{target.label}' of dtype {name_of(target.dtype)}; expected a number."
+        )
     goal = target.dtype.kind
     if "V" in (source, goal):  # records: the same fields, at the same places
         fits = weak is None and np.dtype(kind) == target.dtype

@@ -63,6 +63,10 @@ class ContextLostError(SpaceError):
     """
 
 
+class ConfigError(ExecspaceError, ValueError):
+    """An environment variable has a value that it cannot have; the message names it."""
+
+
 class PluginError(ExecspaceError):
     """A plugin could not be loaded or broke the plugin contract."""
 

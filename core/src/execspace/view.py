@@ -692,6 +692,9 @@ def extents_of(
     except TypeError:
         parts = shape  # type: ignore[assignment]
     try:
+        # Bytes hold integers, and sets have no order: neither is meant as a shape.
+        if not isinstance(parts, tuple | list | range | np.ndarray):
+            raise TypeError
         parts = tuple(parts)
         extents = tuple(operator.index(n) for n in parts)
     except TypeError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from importlib.util import find_spec
 
-from execspace import Probe, SpaceEntry, hookimpl
+from execspace import ConfigError, Probe, SpaceEntry, hookimpl
 
 from .space import make_openmp
 from .threads import find_runtime
@@ -17,7 +17,7 @@ def probe() -> Probe:
         return Probe(False, "Numba is not installed; pip install numba")
     try:
         runtime = find_runtime()
-    except ValueError as error:
+    except ConfigError as error:
         return Probe(False, str(error))
     if runtime is None:
         return Probe(

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from execspace import SpaceError, config
+from execspace import ConfigError, SpaceError, config
 
 GOMP = "libgomp.so.1"
 
@@ -19,11 +19,11 @@ GOMP = "libgomp.so.1"
 def find_runtime() -> str | None:
     """ "libgomp" where it can be called directly, "prange" for Numba's own layer, or None.
 
-    EXECSPACE_OPENMP_RUNTIME overrules what was found; ValueError if it names neither.
+    EXECSPACE_OPENMP_RUNTIME overrules what was found; ConfigError if it names neither.
     """
     wanted = config.get("OPENMP_RUNTIME")
     if wanted not in (None, "libgomp", "prange"):
-        raise ValueError(
+        raise ConfigError(
             f"EXECSPACE_OPENMP_RUNTIME={wanted!r} is no runtime; expected libgomp or prange."
         )
     if wanted is not None:
