@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from fractions import Fraction
 from typing import NamedTuple
 
 from .cases import F64, case
@@ -51,3 +52,18 @@ def number_that_adds_in_its_own_way(i, x):
 
 
 case(F64, length, name="argument_that_adds_in_its_own_way")(lambda i, x, v: None)
+
+
+half, few, many = Fraction(1, 2), [1], [1, 2]
+
+
+@case(F64)
+def fraction_that_may_equal_a_number(i, x):
+    if half == x[i]:
+        x[i] = 1.0
+
+
+@case(F64)
+def lists_that_may_become_equal(i, x):
+    if few == many:
+        x[i] = 1.0

@@ -38,6 +38,14 @@ if TYPE_CHECKING:
 from .calls import own_code
 from .choices import ChoiceRules
 
+
+def _compares_itself(value: Any) -> bool:
+    """Whether it is an object that may be equal to a number, as a Fraction is."""
+    own: Any = type(value).__eq__
+    plain = value is None or isinstance(value, str | bytes | type | np.dtype)
+    return not plain and own is not object.__eq__
+
+
 _NUMBER = bool | int | float | complex | np.generic
 
 
@@ -177,9 +185,22 @@ class ExpressionRules(ChoiceRules):
             return self._membership(op, a, b, e)
         if op in ("eq", "ne"):
             if isinstance(a, Obj) and isinstance(b, Obj):
+                if any(isinstance(v.value, list | dict | set | bytearray) for v in (a, b)):
+                    raise type_fault(
+                        e.loc,
+                        f"whether {describe(a)} equals {describe(b)} may change unnoticed",
+                        "compare before the launch, and let the kernel read the bool",
+                    )
                 return ir.Const((a.value == b.value) == (op == "eq"), BOOL, e.loc)
-            if Obj in (type(a), type(b)):
-                return ir.Const(op == "ne", BOOL, e.loc)
+            for one in (a, b):
+                if isinstance(one, Obj):
+                    if _compares_itself(one.value):
+                        raise type_fault(
+                            e.loc,
+                            f"{describe(a)} and {describe(b)} are compared by a class of Python",
+                            "compare before the launch, or convert it to a number there",
+                        )
+                    return ir.Const(op == "ne", BOOL, e.loc)
             if isinstance(a, TupleValue) and isinstance(b, TupleValue):
                 return self._equal_tuples(op, a, b, e)
         locs = [x.loc for x in e.args]
