@@ -62,7 +62,7 @@ class held:
         if waiting is None:
             return
         waiting.is_over = True
-        now = signal.getsignal(signal.SIGINT)
+        now: Any = signal.getsignal(signal.SIGINT)
         if now is waiting:
             now = waiting.handler
             signal.signal(signal.SIGINT, now)
