@@ -19,6 +19,7 @@ from .pipeline import Lowered
 from .reductions import Reduction
 from .rewriting import numbered, rewritten
 from .scratch import Layout, Sizes, scratch_layout
+from .team_failures import without_failed_members
 from .types import BOOL, INDEX, INT64, Pointer, Scalar, TupleTy, ViewTy
 from .values import TEAM_PARTS
 
@@ -226,6 +227,7 @@ def device_team(lowered: Lowered, shape: Shape) -> DeviceTeam:
     Fault
         For what cannot be done once for several lanes.
     """
+    lowered = without_failed_members(lowered)
     source = lowered.body
     head = source.parameters[: len(TEAM_PARTS)]
     source = _with_constants(source, {head[3].name: integer(shape.size), head[2].name: RANK})

@@ -17,6 +17,7 @@ from .pipeline import Lowered
 from .prechecks import reported_at_the_end
 from .rewriting import renamed, rewritten
 from .scratch import Layout, Sizes, scratch_layout
+from .team_failures import without_failed_members
 from .types import INDEX, INT64, Type, ViewTy
 from .values import TEAM_PARTS
 
@@ -67,6 +68,7 @@ def host_team(lowered: Lowered, size: int, lanes: int) -> HostTeam:
     Fault
         For scratch memory of a size that is not known before the launch.
     """
+    lowered = without_failed_members(lowered)
     body = lowered.body
     rank = TEAM_PARTS.index("team_rank")
     league, threads = body.parameters[1], body.parameters[TEAM_PARTS.index("team_size")]

@@ -11,14 +11,14 @@ from dataclasses import replace
 
 from . import ir
 from .diagnostics import type_fault
-from .ir import Assign, Const, Expr, If, Stmt, Var
+from .ir import Assign, Const, Expr, For, If, Stmt, Var
 from .rewriting import renamed
 from .types import BOOL, Scalar, ViewTy
 
 
 def is_of_team(body: tuple[Stmt, ...]) -> bool:
-    """Whether a body has statements of teams."""
-    return any(isinstance(s, ir.TeamStmt) for s in ir.walk_statements(body))
+    """Whether a body has statements of teams, or asserts, which concern the kernel around it."""
+    return any(isinstance(s, ir.TeamStmt | ir.Fail) for s in ir.walk_statements(body))
 
 
 def without_team_helpers(
@@ -162,3 +162,34 @@ class _SingleExit:
 def returns(s: Stmt) -> bool:
     """Whether a return stands in a statement."""
     return any(isinstance(t, ir.Return) for b in ir.bodies(s) for t in ir.walk_statements(b))
+
+
+def is_collective(s: Stmt) -> bool:
+    """Whether all threads do it together."""
+    if isinstance(s, ir.Combine | ir.ScanRange) and s.level == "vector":
+        return False
+    return isinstance(s, ir.COLLECTIVES)
+
+
+def is_together(s: Stmt) -> bool:
+    """Whether it is, or holds, what all threads do together, or leaves a loop that does."""
+    if is_collective(s) or isinstance(s, ir.Break | ir.Continue):
+        return True
+    if isinstance(s, If):
+        return any(map(is_together, (*s.body, *s.orelse)))
+    if isinstance(s, For | ir.While):
+        return any(map(is_collective, ir.walk_statements(s.body)))
+    return False
+
+
+def regions(body: tuple[Stmt, ...]) -> list[Stmt | list[Stmt]]:
+    """A body cut where the team does something together."""
+    out: list[Stmt | list[Stmt]] = []
+    for s in body:
+        if is_together(s):
+            out.append(s)
+        elif out and isinstance(out[-1], list):
+            out[-1].append(s)
+        else:
+            out.append([s])
+    return out

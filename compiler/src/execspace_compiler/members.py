@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from . import ir
 from .alone import POOL, alone, joined
-from .inlining import single_exit
+from .inlining import regions, single_exit
 from .ir import Assign, Const, Expr, For, If, Stmt, Var, integer, op, var
 from .private import MOST_PRIVATE, private_bytes
 from .rewriting import numbered, rewritten
@@ -242,7 +242,7 @@ class Members:
     def together(self, body: tuple[Stmt, ...]) -> list[Stmt]:
         """Statements of the whole team: regions, and what lies between them."""
         out: list[Stmt] = []
-        for region in _regions(body):
+        for region in regions(body):
             out += self.whole(region) if isinstance(region, ir.Stmt) else self.each(region)
         return out
 
@@ -382,19 +382,6 @@ def _used(body: tuple[Stmt, ...]) -> tuple[set[str], set[str]]:
     return used | changed, changed
 
 
-def _regions(body: tuple[Stmt, ...]) -> list[Stmt | list[Stmt]]:
-    """A body cut where the team does something together."""
-    out: list[Stmt | list[Stmt]] = []
-    for s in body:
-        if _is_together(s):
-            out.append(s)
-        elif out and isinstance(out[-1], list):
-            out[-1].append(s)
-        else:
-            out.append([s])
-    return out
-
-
 def _living_on(body: tuple[Stmt, ...], results: frozenset[str], alike: set[str]) -> set[str]:
     """Variables that members must keep from one region to another.
 
@@ -414,7 +401,7 @@ def _living_on(body: tuple[Stmt, ...], results: frozenset[str], alike: set[str])
             found |= names - first
 
     def walk(statements: tuple[Stmt, ...], looped: bool) -> None:
-        for part in _regions(statements):
+        for part in regions(statements):
             if isinstance(part, list):
                 used, changed = _used(tuple(part))
                 first = _set_first(part)
@@ -465,21 +452,3 @@ def _variables(e: Expr) -> list[Var]:
     for a in ir.operands(e):
         found += _variables(a)
     return found
-
-
-def _collective(s: Stmt) -> bool:
-    """Whether all threads do it together."""
-    if isinstance(s, ir.Combine | ir.ScanRange) and s.level == "vector":
-        return False
-    return isinstance(s, ir.COLLECTIVES)
-
-
-def _is_together(s: Stmt) -> bool:
-    """Whether it is, or holds, what all threads do together, or leaves a loop that does."""
-    if _collective(s) or isinstance(s, ir.Break | ir.Continue):
-        return True
-    if isinstance(s, If):
-        return any(map(_is_together, (*s.body, *s.orelse)))
-    if isinstance(s, For | ir.While):
-        return any(map(_collective, ir.walk_statements(s.body)))
-    return False

@@ -136,7 +136,7 @@ def test_reductions_of_long_ranges(space):
         staged.parallel_reduce(policy, kernel, x)
 
 
-def test_all_members_of_a_team_go_on(space):
+def test_nested_ranges_of_teams(space):
     def kernel(team, x, y):
         for k in es.TeamThreadRange(team, 100):
             at = team.league_rank * 100 + k
