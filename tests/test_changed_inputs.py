@@ -153,6 +153,7 @@ def same_tag(kinds, tag="same"):
     return forgetful_tag(lambda v: tag if isinstance(v, kinds) else None)
 
 
+TUPLE_TAG = captures._tuple_tag
 PLAN_MUTATIONS = {
     "values of numbers": (captures, "constant_tag", lambda: same_tag(float), ["number"]),
     "sign of zero": (
@@ -166,8 +167,8 @@ PLAN_MUTATIONS = {
     ),
     "strings": (captures, "constant_tag", lambda: same_tag(str), ["string"]),
     "fields of NamedTuples": (
-        captures, "constant_tag",
-        lambda: forgetful_tag(lambda v: tuple(v) if isinstance(v, tuple) else None),
+        captures, "_tuple_tag",
+        lambda: lambda value, *rest: TUPLE_TAG(tuple(value), *rest),
         ["fields_of_instance"],
     ),
     "classes": (
