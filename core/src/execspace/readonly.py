@@ -44,8 +44,6 @@ class ReadOnly:
         return ReadOnlyError(
             f"{self._called()}: attribute '{name}' is read-only and cannot be {done}. "
             f"{self._instead}.",
-            name=name,
-            obj=self,
         )
 
 

@@ -83,8 +83,7 @@ def test_a_fault_is_found_at_the_next_fence_and_all_is_lost(lines):
         es.parallel_reduce(on(1000), plain_sum, x)
         es.fence()
         es.parallel_for(on(1000), far, x, label="AXPY")
-        told("fence", es.space("cuda").fence)
-                es.fence()  # of what this process has launched: nothing
+        told("fence", es.fence)
         told("fence again", es.fence)
         told("launch", lambda: es.parallel_for(on(1000), good, x))
         told("labelled launch", lambda: es.parallel_for(on(1000), good, x, label="GOOD"))
@@ -120,8 +119,7 @@ def test_calls_after_a_fault_that_take_other_ways(lines):
             es.parallel_for(on(1000, where), good, array)
         es.fence()
         es.parallel_for(on(1000), far, x)
-        told("fence", es.space("cuda").fence)
-                es.fence()  # of what this process has launched: nothing
+        told("fence", es.fence)
         told("new kernel", lambda: es.parallel_for(on(1000), late, x, 2.0, 1))
         told("assertions", lambda: es.parallel_for(on(1000), checked, x))
         told("new instance", lambda: es.space("cuda").instance())
@@ -147,8 +145,7 @@ def test_all_launches_since_the_last_fence_are_named(lines):
         es.parallel_for(on(1000), good, x, label="FIRST")
         es.parallel_for(on(1000), late, x, 2.0, 10)
         es.parallel_for(on(1000), far, x, label="SECOND")
-        told("fence", es.space("cuda").fence)
-                es.fence()  # of what this process has launched: nothing
+        told("fence", es.fence)
     """)
     text = found["fence"]
     assert "one of the kernels" in text
@@ -163,8 +160,7 @@ def test_a_result_that_was_waited_for_clears_those_before_it(lines):
         es.parallel_for(on(1000), good, x, label="FIRST")
         es.parallel_reduce(on(1000), plain_sum, x)
         es.parallel_for(on(1000), far, x, label="SECOND")
-        told("fence", es.space("cuda").fence)
-                es.fence()  # of what this process has launched: nothing
+        told("fence", es.fence)
     """)
     assert "SECOND" in found["fence"]
     assert "FIRST" not in found["fence"]
@@ -179,8 +175,7 @@ def test_a_culprit_of_long_ago_is_still_named(lines):
         es.parallel_for(on(1000), far, x, label="CULPRIT")
         for _ in range(100):
             es.parallel_for(on(1000), good, x)
-        told("fence", es.space("cuda").fence)
-                es.fence()  # of what this process has launched: nothing
+        told("fence", es.fence)
     """)
     assert "CULPRIT" in found["fence"]
 
@@ -248,8 +243,7 @@ def test_memory_on_the_host_outlives_the_context(lines):
         pinned = es.View(10, label="saved", space="cuda", memory="pinned")
         pinned[3] = 7.0
         es.parallel_for(on(1000), far, x)
-        told("fence", es.space("cuda").fence)
-                es.fence()  # of what this process has launched: nothing
+        told("fence", es.fence)
         print("element:", float(pinned[3]), np.asarray(pinned).sum())
     """)
     assert not lost(found, "fence")
