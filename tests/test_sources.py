@@ -155,7 +155,7 @@ def test_the_plain_prompt_says_what_to_do():
     if sys.version_info >= (3, 13):  # keeps what was typed
         assert "Error" not in done.stderr
     else:
-        assert "@es.kernel(source=text), or put the kernel into a file" in done.stderr
+        assert "put the kernel into a file and import it" in done.stderr
 
 
 def documented():

@@ -257,7 +257,10 @@ def as_arguments(
                     raise LaunchError(f"Kernel '{kernel.name}': {text}") from error
                 more = f" {text}" if (text := advice(a)) else ""
                 if isinstance(a, tuple) and not any(type(v) is View or is_array(v) for v in a):
-                    more = " A tuple needs a parameter that is annotated with es.static."
+                    more = (
+                        " Make it an array: np.asarray(...), or annotate its parameter with "
+                        "es.static."
+                    )
                 raise LaunchError(
                     f"Kernel '{kernel.name}': argument {position} is of type "
                     f"{type(a).__name__!r}; expected a View, an array, a number or a "
