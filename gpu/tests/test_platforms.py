@@ -14,6 +14,7 @@ import pytest
 import execspace as es
 from execspace import config
 from execspace.space import policy_spec
+from execspace_compiler import cache
 from execspace_compiler.printers.cfamily.cuda import CUDA
 from execspace_gpu.claiming import Protocols, claimed_by, device_of, stream_of
 
@@ -291,7 +292,7 @@ def test_kernels_go_through_the_compiler_of_the_platform(other, driver, tmp_path
     ((source, options),) = compiler.compiled
     assert source == plan.source and options == ["--for=gfx0"]
     (stored,) = (tmp_path / "cache" / "other").glob("*.bin")
-    assert stored.read_bytes() == source.encode()
+    assert cache.read(stored) == source.encode()
     plan.launch((0, 8), (view_in(other.memory),))
     (call,) = driver
     assert call == (len("es_for"), 1, 1, 1, 128, 1, 1, 0, 0)
