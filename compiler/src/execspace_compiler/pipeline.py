@@ -30,8 +30,9 @@ from .modules import Assertion, ModuleTyper, flat_scalars
 from .names import Names, variable_name
 from .private import excess
 from .ranges import drop_sign_fixups
-from .reductions import Maker, Reduction, with_settled_prefix
+from .reductions import Maker, Reduction
 from .scratch import scratch_layout
+from .settling import with_settled_prefix
 from .source import Source, source_of
 from .team_checks import check_team
 from .types import BOOL, INDEX, PYTHON_WEAK, Scalar, SubArray, Type, ViewTy, element_of

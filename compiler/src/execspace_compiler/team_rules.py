@@ -18,8 +18,9 @@ from execspace.reducer import as_reducer, is_made_alone
 from . import hir, ir
 from .calls import no_keyword
 from .diagnostics import Loc, syntax_fault, type_fault
-from .reductions import Maker, Reduction, with_settled_prefix
+from .reductions import Maker, Reduction
 from .rewriting import renamed
+from .settling import with_settled_prefix
 from .structures import strong
 from .types import BOOL, INDEX, Scalar, TupleTy, Type, ViewTy
 from .values import (

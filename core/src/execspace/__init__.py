@@ -199,7 +199,8 @@ from .teams import (
 )
 from .tiles import TileTable, default_tile
 from .uniquetoken import UniqueToken
-from .view import ALL, View, subview
+from .view import View, subview
+from .view_keys import ALL
 from .work import Work
 
 __version__ = "0.1.0"

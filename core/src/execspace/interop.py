@@ -14,7 +14,8 @@ from .dtypes import as_dtype
 from .errors import PluginError, ViewError, ViewTypeError
 from .memory import HOST, Allocation, MemorySpace
 from .space import ExecutionSpace, WrapsArrays
-from .view import MAX_RANK, View
+from .view import View
+from .view_keys import MAX_RANK
 
 
 def view_of(source: Any, *, label: str = "") -> View:

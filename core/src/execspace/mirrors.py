@@ -17,7 +17,8 @@ from .memory import HOST, MemorySpace
 from .parallel import fence
 from .selection import resolve
 from .space import ExecutionSpace
-from .view import View, extents_of
+from .view import View
+from .view_keys import extents_of
 
 Where = str | ExecutionSpace | MemorySpace
 

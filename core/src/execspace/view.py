@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import operator
 import sys
-from array import array
 from collections.abc import Iterator, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -18,93 +17,32 @@ import numpy as np
 import numpy.typing as npt
 
 from . import layout as _layout
-from .argtypes import ViewType
 from .arrays import check_plain
 from .dtypes import as_dtype, name_of
 from .errors import SpaceAccessError, ViewError, ViewIndexError, ViewTypeError, shown
 from .language import static
-from .memory import Allocation, MemorySpace, array_over, track
+from .memory import MemorySpace, array_over, track
 from .readonly import ReadOnly, assign
 from .selection import memory_for
+from .view_keys import (
+    ALL,
+    MAX_RANK,
+    TRAITS,
+    All,
+    extents_of,
+    has_new_axis,
+    numpy_has,
+    part_text,
+    trimmed,
+)
+from .view_parts import ViewParts
+from .view_protocols import GivesArrays
 
 if TYPE_CHECKING:
     from .space import ExecutionSpace
 
-MAX_RANK = 8
-TRAITS = ("atomic", "random_access", "restrict")
 
-
-class _All:
-    """`es.ALL`: the whole of a dimension, in subviews."""
-
-    def __reduce__(self) -> str:
-        return "ALL"
-
-    def __repr__(self) -> str:
-        return "execspace.ALL"
-
-
-ALL = _All()
-
-
-class _Parts:
-    """The attributes of a View, and what assigns them. `View` itself lets nobody assign them.
-
-    A View is filled in as a `_Parts` and then becomes a View: launches wrap arrays, and a check at
-    each of these assignments would cost as much as all the rest of it.
-    """
-
-    __slots__ = (
-        "__weakref__", "_host", "_table", "allocation", "data_ptr", "descriptor", "dtype",
-        "is_readonly", "layout", "mapping", "shape", "space", "strides", "type",
-    )  # fmt: skip
-
-    allocation: Allocation
-    data_ptr: int
-    descriptor: int
-    dtype: np.dtype[Any]
-    layout: str
-    mapping: _layout.Layout | None
-    is_readonly: bool
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    space: ExecutionSpace | None
-    type: ViewType
-
-    def _set(
-        self,
-        allocation: Allocation,
-        pointer: int,
-        dtype: np.dtype[Any],
-        shape: tuple[int, ...],
-        strides: tuple[int, ...],
-        layout: str,
-        readonly: bool,
-        space: ExecutionSpace | None,
-        mapping: _layout.Layout | None = None,
-        fixed: tuple[int | None, ...] = (),
-        traits: tuple[str, ...] = (),
-    ) -> None:
-        self.allocation = allocation
-        self.data_ptr = pointer
-        self.dtype = dtype
-        self.shape = shape
-        self.strides = strides
-        self.layout = layout
-        self.mapping = mapping
-        self.is_readonly = readonly
-        self.space = space
-        self._host: npt.NDArray[Any] | None = None
-        unit = None if mapping else _layout.unit_dimension(layout, strides)
-        memory = allocation.memory_space.name
-        key = layout if mapping is None else _layout.layout_key(mapping)
-        rank = len(shape)
-        self.type = ViewType(name_of(dtype), rank, key, unit, readonly, memory, fixed, traits)
-        self._table = array("q", (pointer, *shape, *strides))
-        self.descriptor = self._table.buffer_info()[0]
-
-
-class View(ReadOnly, _Parts):
+class View(ReadOnly, GivesArrays, ViewParts):
     """N-dimensional array of one dtype, shared by reference, in a memory space.
 
     Parameters
@@ -152,7 +90,7 @@ class View(ReadOnly, _Parts):
     """
 
     __slots__ = ()
-    _fixed = frozenset(_Parts.__slots__)
+    _fixed = frozenset(ViewParts.__slots__)
     _instead = (
         "es.resize gives a View other extents, es.subview a part of it, readonly() and "
         "with_traits() other properties, and es.View makes a new one"
@@ -190,7 +128,7 @@ class View(ReadOnly, _Parts):
 
     @classmethod
     def _over(cls, *args: Any) -> View:
-        parts: Any = object.__new__(_Parts)
+        parts: Any = object.__new__(ViewParts)
         parts._set(*args)
         parts.__class__ = cls
         return parts  # type: ignore[no-any-return]
@@ -198,7 +136,7 @@ class View(ReadOnly, _Parts):
     def _become(self, *args: Any) -> None:
         """Take other attributes: those of a View that is being made, or given new memory."""
         made = View._over(*args)
-        for name in _Parts.__slots__[1:]:
+        for name in ViewParts.__slots__[1:]:
             assign(self, name, getattr(made, name))
 
     def _called(self) -> str:
@@ -394,7 +332,7 @@ class View(ReadOnly, _Parts):
         kind = _layout.classify(extents, steps, prefer=self.layout)
         return View._over(
             self.allocation, pointer, self.dtype, extents, steps, kind,
-            self.is_readonly, self.space, None, _trimmed(fixed), self.traits,
+            self.is_readonly, self.space, None, trimmed(fixed), self.traits,
         )  # fmt: skip
 
     def _slice(self, part: slice, d: int) -> tuple[int, int, int]:
@@ -404,7 +342,7 @@ class View(ReadOnly, _Parts):
             start, stop, step = part.indices(n)
         except (TypeError, ValueError) as error:
             raise ViewError(
-                f"View '{self.label}': {_part_text(part)} is no slice of dimension {d}: {error}."
+                f"View '{self.label}': {part_text(part)} is no slice of dimension {d}: {error}."
             ) from None
         count = len(range(start, stop, step))
         # A step from one index alone leads nowhere, and need not fit into a stride.
@@ -431,7 +369,7 @@ class View(ReadOnly, _Parts):
         except TypeError:
             raise ViewError(
                 f"View '{self.label}': cannot index dimension {d} with {part!r}; expected an "
-                f"integer, a slice or es.ALL (es.subview also takes a pair).{_numpy_has(part)}"
+                f"integer, a slice or es.ALL (es.subview also takes a pair).{numpy_has(part)}"
             ) from None
         n = self.shape[d]
         if not -n <= i < n:
@@ -449,7 +387,7 @@ class View(ReadOnly, _Parts):
             fill = (ALL,) * (rank - len(parts) + 1)
             parts = parts[: dots[0]] + fill + parts[dots[0] + 1 :]
         if len(parts) != rank:
-            hint = ", ".join([*map(_part_text, parts), *[":"] * (rank - len(parts))])
+            hint = ", ".join([*map(part_text, parts), *[":"] * (rank - len(parts))])
             name = self.label if self.label.isidentifier() else "A"
             more = f" For a subview write {name}[{hint}]." if len(parts) < rank else ""
             raise ViewError(
@@ -486,7 +424,7 @@ class View(ReadOnly, _Parts):
                 strides.insert(d, 0)
                 fixed.insert(d, None)
                 d += 1
-            elif isinstance(given, slice | _All | tuple):
+            elif isinstance(given, slice | All | tuple):
                 d += 1
         if len(shape) > MAX_RANK:
             raise ViewError(f"View '{self.label}': rank {len(shape)} exceeds {MAX_RANK}.")
@@ -494,7 +432,7 @@ class View(ReadOnly, _Parts):
         kind = _layout.classify(extents, steps, prefer=part.layout)
         return View._over(
             part.allocation, part.data_ptr, part.dtype, extents, steps, kind, part.is_readonly,
-            part.space, None, _trimmed(fixed), part.traits,
+            part.space, None, trimmed(fixed), part.traits,
         )  # fmt: skip
 
     # -- host access --------------------------------------------------------------------
@@ -514,11 +452,11 @@ class View(ReadOnly, _Parts):
 
     def __getitem__(self, key: Any) -> Any:
         """Element (all indices integers; host-accessible memory only) or subview."""
-        if _has_new_axis(key):
+        if has_new_axis(key):
             return self._with_new_axes(key if isinstance(key, tuple) else (key,))
         parts = self._key(key)
         for part in parts:
-            if isinstance(part, slice | _All | tuple):
+            if isinstance(part, slice | All | tuple):
                 return self._subview(parts)
         at = tuple(self._index(p, d) for d, p in enumerate(parts))
         array = self._array()
@@ -532,7 +470,7 @@ class View(ReadOnly, _Parts):
         """Store into an element or a subview, from the host."""
         if self.is_readonly:
             raise ViewError(f"View '{self.label}' is read-only.")
-        if _has_new_axis(key):
+        if has_new_axis(key):
             self[key][...] = value
             return
         parts = self._key(key)
@@ -616,30 +554,6 @@ class View(ReadOnly, _Parts):
             return shared.astype(dtype)
         return shared.copy() if copy else shared
 
-    # -- other libraries ------------------------------------------------------------------
-
-    def __dlpack__(self, **options: Any) -> Any:
-        """DLPack capsule over the same memory, which it keeps alive."""
-        return self.memory_space.to_dlpack(self, **options)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return self.memory_space.dlpack_device(self)
-
-    @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
-        found = self.memory_space.cuda_array_interface(self)
-        if found is None:
-            raise AttributeError(
-                f"View '{self.label}' is in memory space '{self.memory_space.name}', which CUDA "
-                f"cannot address."
-            )
-        return found
-
-    def __buffer__(self, flags: int, /) -> memoryview:  # Python calls it from 3.12 on
-        if self.dtype.fields is not None:  # NumPy would lose their gaps on this way
-            raise BufferError(f"View '{self.label}' holds records; use np.asarray(A).")
-        return memoryview(self.__array__())  # type: ignore[arg-type]
-
 
 def subview(view: View, *parts: Any) -> View:
     """Part of a View that shares its memory.
@@ -661,57 +575,6 @@ def subview(view: View, *parts: Any) -> View:
 
     source = view_of(view)
     return source._subview(source._key(parts))
-
-
-def _has_new_axis(key: Any) -> bool:
-    return key is None or (isinstance(key, tuple) and any(part is None for part in key))
-
-
-def _numpy_has(part: Any) -> str:
-    """What to write for the ways in which NumPy's arrays can be indexed, too."""
-    if isinstance(part, list | np.ndarray | View):
-        return " Lists and masks select a copy: np.asarray(A)[...]."
-    return ""
-
-
-def _part_text(part: Any) -> str:
-    """An index as a user would write it."""
-    if isinstance(part, slice):
-        ends = ["" if e is None else str(e) for e in (part.start, part.stop, part.step)]
-        return ":".join(ends if part.step is not None else ends[:2])
-    return ":" if part is ALL else "..." if part is Ellipsis else str(part)
-
-
-def extents_of(
-    shape: int | static | Sequence[int | static], label: str
-) -> tuple[tuple[int, ...], tuple[int | None, ...]]:
-    """Extents, and which of them are part of the type."""
-    try:
-        operator.index(shape)  # type: ignore[arg-type]
-        parts: Sequence[Any] = (shape,)
-    except TypeError:
-        parts = shape  # type: ignore[assignment]
-    try:
-        # Bytes hold integers, and sets have no order: neither is meant as a shape.
-        if not isinstance(parts, tuple | list | range | np.ndarray):
-            raise TypeError
-        parts = tuple(parts)
-        extents = tuple(operator.index(n) for n in parts)
-    except TypeError:
-        raise ViewError(
-            f"View '{label}': shape {shape!r} is not valid; expected an integer or a sequence "
-            f"of integers."
-        ) from None
-    if any(n < 0 for n in extents):
-        raise ViewError(f"View '{label}': shape {extents} has a negative extent.")
-    if len(extents) > MAX_RANK:
-        raise ViewError(f"View '{label}': rank {len(extents)} exceeds {MAX_RANK}.")
-    return extents, _trimmed([n.extent if isinstance(n, static) else None for n in parts])
-
-
-def _trimmed(fixed: Sequence[int | None]) -> tuple[int | None, ...]:
-    """Static extents as ViewType has them: nothing where there is none."""
-    return tuple(fixed) if any(n is not None for n in fixed) else ()
 
 
 _unshared: int | None = None
