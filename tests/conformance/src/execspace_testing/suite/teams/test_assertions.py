@@ -190,8 +190,8 @@ def in_nested_scans(team, p, y, after):
         at = p[r, k]
         assert at < MOST
         if final:
-            y[at] += prefix
-            y[r * WIDTH + prefix] += 1
+            es.atomic_add(y, at, prefix)  # without the one that failed, two have one prefix
+            es.atomic_add(y, r * WIDTH + prefix, 1)
         return 1
 
     es.parallel_scan(es.TeamThreadRange(team, WIDTH), place)
