@@ -124,8 +124,9 @@ def _is_assertion(s: Stmt) -> bool:
 def reported_at_the_end(body: ir.Function) -> ir.Function:
     """The kernel of a team with its failures noted in variables, and reported when it ends.
 
-    An assertion of a team does not leave, since others may wait for the member. So it need not
-    hinder a vector loop either; what would, is the atomic step that reports it.
+    An assertion of a team does not leave at once, since others may wait for the member; what it
+    guards is skipped, see team_failures.py. So it need not hinder a vector loop either; what would,
+    is the atomic step that reports it.
     """
     marks: list[tuple[Var, ir.Fail]] = []
 
