@@ -32,10 +32,12 @@ RUNS = [
     for part in parts
     for sanitizer in ("thread", "address", "")
 ]
-# Left to `make test-all`. With both sanitizers wavefronts of 64 run what the plain run does but for
-# the long tests, and those are in the plain run of wavefronts of 32. Whether an index lies within
-# its array does not depend on the width.
-COVERED = {("gfx942", "", "teams"), ("gfx1100", "address", "teams")}
+# `make test` runs the kit without sanitizers, each part once, and a few files of it with them; what
+# takes minutes is left to `make test-all`. With both sanitizers wavefronts of 64 run what the plain
+# run does but for the long tests.
+COVERED = {run for run in RUNS if run[1] or run == ("gfx942", "", "teams")}
+FEW = ("reduce.test_reducers", "teams.test_members")
+
 
 
 pytestmark = [
@@ -74,6 +76,15 @@ def test_the_kit_passes_and_sanitizers_report_nothing(arch, sanitizer, part, tmp
     assert status == 0, told
     passed = re.search(r"^(\d+) passed.* in ", told, re.MULTILINE)
     assert passed is not None and int(passed[1]) > 90, told
+
+
+@pytest.mark.parametrize("sanitizer", ["thread", "address"])
+def test_some_of_the_kit_passes_with_a_sanitizer(sanitizer, tmp_path):
+    options = ["--arch", "gfx942", "--sanitizer", sanitizer, "--order", "reverse"]
+    status, told = run(tmp_path, *options, suites=FEW, left_out=LONG)
+    assert status == 0, told
+    passed = re.search(r"^(\d+) passed.* in ", told, re.MULTILINE)
+    assert passed is not None and int(passed[1]) > 50, told
 
 
 @pytest.mark.parametrize(
