@@ -31,6 +31,7 @@ AVOIDED: tuple[tuple[str, str, str], ...] = (
     ("Floating point", "`math.sqrt(-1.0)`", "np.sqrt, which does not raise"),
     ("Floating point", "`(-8.0) ** 0.5` is complex", "no powers of floats"),
     ("Floating point", "NumPy does not say which one", "zeros become positive by adding 0.0"),
+    ("Floating point", "`sum` of Python floats", "what is summed is cast to NumPy's types"),
     ("Subscripts and data", "counts from the end", "computed indices are taken modulo the extent"),
     ("Names, calls and errors", "exceptions", "no statement of a program raises"),
     # From "Reductions and scans" of the same page.
