@@ -39,7 +39,6 @@ COVERED = {run for run in RUNS if run[1] or run == ("gfx942", "", "teams")}
 FEW = ("reduce.test_reducers", "teams.test_members")
 
 
-
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed"),

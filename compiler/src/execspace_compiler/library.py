@@ -254,6 +254,6 @@ class LibraryRules(OperatorRules):
                     "write re + im * 1j",
                 )
             return re  # type: ignore[no-any-return]
-        part = as_float(promote(re.type, im.type))
-        type = complex_of(part)
+        type = complex_of(as_float(promote(re.type, im.type)))
+        part = real_part(type)  # of two float16, the float32 that a complex64 has
         return ir.Op("complex", (self.coerce(re, part), self.coerce(im, part)), type, loc)

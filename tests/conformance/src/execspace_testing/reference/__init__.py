@@ -25,6 +25,7 @@ AVOIDED: tuple[tuple[str, str, str], ...] = (
     ("Types of numbers", "int32 with a Python int `i`", "an index is cast to int64"),
     ("Types of numbers", "uint64 with a signed type", "a uint64 is cast to int64 first"),
     ("Types of numbers", "`math.sin` computes in float64", "only functions that round correctly"),
+    ("Types of numbers", "`np.sqrt(2.0)`, `np.fmax(3.0, 1.0)`", "weak operands are cast to it"),
     ("Types of numbers", "`True + True` is True", "bools are cast to int64 before arithmetic"),
     ("Types of numbers", "a float out of range", "floats are clamped before such a cast"),
     ("Types of numbers", "takes no number that does not fit", "values are cast to the element"),

@@ -42,6 +42,7 @@ def integer_division(x: Expressions, kind: str, depth: int) -> Typed:
 def floor_division(x: Expressions, kind: str, depth: int) -> Typed:
     a, b = x.pair(kind, depth, literals=False)
     if x.chance(30):
+        a = a if a.kind == kind else b  # the other one may be an integer
         b = x.literal(a.type, nonzero=True)
     forms = ("({} // {})", "({} // {})", "({} % {})", "({} % {})", "np.remainder({}, {})",
              "np.floor_divide({}, {})", "divmod({}, {})[0]", "divmod({}, {})[1]")  # fmt: skip
@@ -173,7 +174,10 @@ def float2(x: Expressions, kind: str, depth: int) -> Typed:
     if x.pick((True, False)):
         return Typed(f"np.fmod({a.text}, {b.text})", type)
     # The sign of a NaN is nowhere promised: one as the second operand becomes a number.
-    return Typed(f"np.copysign({a.text}, np.fmax({b.text}, -1e30))", type)
+    b = x.pinned(b) if b.type.weak else b  # NumPy's functions of Python's numbers give NumPy's
+    return Typed(
+        f"np.copysign({a.text}, np.fmax({b.text}, -1e30))", as_float(promote(a.type, b.type))
+    )
 
 
 def integer_float2(x: Expressions, kind: str, depth: int) -> Typed:

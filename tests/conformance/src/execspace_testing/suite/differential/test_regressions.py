@@ -279,3 +279,24 @@ def test_reducers_may_join_negations(space):
     policy = es.RangePolicy(3, space=space)
     joined = staged.parallel_reduce(policy, index_and_zero, x, reducer=CountAndAny)
     assert joined == (3, True)
+
+
+# The parts of complex(1e9, h) with a float16 h became float16 first, where 1e9 is infinite.
+
+
+@exact
+def complex_of_a_float16(i, o, h):
+    o[i] = complex(1e9, h[i])
+
+
+@exact
+def complex_of_a_real_part(i, o, h):
+    o[i] = complex(h[i], -7e4)
+
+
+@pytest.mark.parametrize("kernel", [complex_of_a_float16, complex_of_a_real_part])
+@pytest.mark.parametrize("result", [np.complex64, np.complex128])
+def test_parts_of_a_complex_number_are_not_rounded_to_float16(space, kernel, result):
+    if not (space.capabilities.float16 and space.capabilities.complex):
+        pytest.skip(f"space '{space.name}' has no float16, or no complex numbers")
+    both(space, kernel, (result,), np.array([0.5, -2.0, 65504.0], np.float16))
