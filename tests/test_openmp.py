@@ -11,9 +11,17 @@ import pytest
 
 import execspace as es
 from execspace import config
+from execspace_compiler.host import pool
 from execspace_openmp.threads import SPIN_COUNT, find_runtime
 
 N = 200_000  # large enough to wake the team
+
+
+def usable_runtimes():
+    """What can run the threads here."""
+    linux = ["libgomp"] if sys.platform.startswith("linux") else []
+    return [*(["pool"] if pool.is_supported() else []), *linux, "prange"]
+
 
 # The head of a program whose results are compared to the last bit.
 RESULTS = """
@@ -41,10 +49,19 @@ RESULTS = """
         return x[i * 400 + j] * (i - j)
 
 
+    @es.kernel
+    def running(i, prefix, final, x, y):
+        if final:
+            y[i] = prefix
+        return x[i]
+
+
     def results():
         es.parallel_for(line, smooth, x, y)
         tiles = es.MDRangePolicy((500, 400), tile=(16, 32), space=space)
         sums = [es.parallel_reduce(line, value, y), es.parallel_reduce(tiles, plane, x)]
+        sums.append(es.parallel_scan(line, running, x, y))
+        sums.append(float(np.sum(y)))
         return " ".join(number.hex() for number in sums)
 """
 
@@ -105,7 +122,7 @@ def test_the_space_and_numba_use_that_many_openmp_threads(python, variable):
     unset = {"EXECSPACE_NUM_THREADS": "", "OMP_NUM_THREADS": ""}
     out = python(program, **{**unset, variable: "5"}).splitlines()
     assert out[0] == "5 omp 5"
-    assert out[1] in ("libgomp, Numba layer omp", "prange, Numba layer omp")
+    assert out[1] == f"{find_runtime()}, Numba layer omp"
 
 
 @pytest.mark.parametrize("number", ["many", "0", "-3", "2.5", "1e3"])
@@ -150,7 +167,7 @@ def test_the_most_threads_reduce_numbers_and_arrays(python):
 
 def test_a_bad_runtime_is_named(monkeypatch, fresh_selection):
     monkeypatch.setenv("EXECSPACE_OPENMP_RUNTIME", "tbb")
-    reason = "EXECSPACE_OPENMP_RUNTIME='tbb' is no runtime; expected libgomp or prange"
+    reason = "EXECSPACE_OPENMP_RUNTIME='tbb' is no runtime; expected pool, libgomp or prange"
     with pytest.raises(es.SpaceUnavailableError, match=reason):
         es.space("openmp")
     assert reason in next(s for s in es.spaces() if s.name == "openmp").reason
@@ -163,9 +180,11 @@ def test_results_do_not_depend_on_the_runtime_or_the_threads_granted(python):
     program = RESULTS + "\n    print(results())\n"
     four = {"EXECSPACE_NUM_THREADS": "4"}
     expected = python(program, **four)
-    assert len(expected.split()) == 2
-    assert python(program, **four, EXECSPACE_OPENMP_RUNTIME="prange") == expected
-    assert python(program, **four, OMP_THREAD_LIMIT="1") == expected
+    assert len(expected.split()) == 4
+    for runtime in usable_runtimes():
+        chosen = {**four, "EXECSPACE_OPENMP_RUNTIME": runtime}
+        assert python(program, **chosen) == expected
+        assert python(program, **chosen, OMP_THREAD_LIMIT="1") == expected
 
 
 def test_reductions_are_the_same_to_the_bit_50_times_under_load(openmp):
@@ -225,7 +244,7 @@ def test_eight_python_threads_launch_at_once(openmp):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-@pytest.mark.parametrize("runtime", ["libgomp", "prange"])
+@pytest.mark.parametrize("runtime", usable_runtimes())
 def test_a_forked_child_gets_the_same_results(python, runtime):
     program = (
         RESULTS
@@ -315,7 +334,7 @@ assert os.environ.get("GOMP_SPINCOUNT") == before.get("GOMP_SPINCOUNT")
 """
 
 
-@pytest.mark.skipif(find_runtime() != "libgomp", reason="looks at settings of libgomp")
+@pytest.mark.skipif("libgomp" not in usable_runtimes(), reason="looks at settings of libgomp")
 @pytest.mark.parametrize(
     ("given", "expected"),
     [({}, SPIN_COUNT), ({"GOMP_SPINCOUNT": "77"}, "77"), ({"OMP_WAIT_POLICY": "passive"}, "0")],
@@ -323,7 +342,11 @@ assert os.environ.get("GOMP_SPINCOUNT") == before.get("GOMP_SPINCOUNT")
 def test_threads_that_wait_spin_briefly_unless_the_user_says_otherwise(tmp_path, given, expected):
     program = tmp_path / "program.py"
     program.write_text(LOADS)
-    environment = {**os.environ, "OMP_DISPLAY_ENV": "verbose"}
+    environment = {
+        **os.environ,
+        "OMP_DISPLAY_ENV": "verbose",
+        "EXECSPACE_OPENMP_RUNTIME": "libgomp",
+    }
     for name in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY"):
         environment.pop(name, None)
     found = subprocess.run(

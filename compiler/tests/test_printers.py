@@ -67,7 +67,7 @@ def check(name, text):
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("launcher", ["serial", "libgomp", "prange", "fork"])
+@pytest.mark.parametrize("launcher", ["serial", "pool", "libgomp", "prange", "fork"])
 def test_numba_text(lower, case, launcher):
     kernel, arguments, options = CASES[case]
     lowered = lower(kernel, *arguments, **options)

@@ -51,7 +51,7 @@ VARIABLES = {
         Variable("CACHE_DIR", None, "folder of compiled kernels; default: the user's cache folder"),
         Variable("CACHE_SIZE", "1024", "size limit of that folder in MiB; oldest kernels go first"),
         Variable(
-            "OPENMP_RUNTIME", None, "libgomp or prange: how the openmp space forks its threads"
+            "OPENMP_RUNTIME", None, "pool, libgomp or prange: what runs the threads of openmp"
         ),
     )
 }
@@ -114,22 +114,29 @@ def thread_count() -> int:
     return number
 
 
-_LEAST_STACK = 1 << 19  # bytes: private arrays, partial results, and the frames of a kernel
+LEAST_STACK = 1 << 19  # bytes: private arrays, partial results, and the frames of a kernel
 _UNITS = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
-def check_openmp_stack() -> None:
-    """Raise ConfigError where OMP_STACKSIZE gives threads less than kernels may need.
+def check_openmp_stack() -> int | None:
+    """Bytes of the stacks of threads that OMP_STACKSIZE asks for; None where it says nothing.
 
-    A kernel that finds no room on the stack ends the process.
+    Raises
+    ------
+    ConfigError
+        If they are fewer than kernels may need: one that finds no room ends the process.
     """
     text = os.environ.get("OMP_STACKSIZE", "").strip().lower()
     number, unit = (text[:-1], text[-1]) if text and text[-1] in _UNITS else (text, "k")
-    if number.strip().isdecimal() and int(number) * _UNITS[unit] < _LEAST_STACK:
+    if not number.strip().isdecimal():
+        return None
+    size = int(number) * _UNITS[unit]
+    if size < LEAST_STACK:
         raise ConfigError(
             f"OMP_STACKSIZE={text} gives threads too small a stack; kernels need at least "
-            f"{_LEAST_STACK >> 10}k."
+            f"{LEAST_STACK >> 10}k."
         )
+    return size
 
 
 def get_seconds(name: str) -> float:

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 # about a microsecond when it is spinning, and far more when it sleeps.
 SERIAL_WORK = 16_000
 
+LAUNCHERS = ("serial", "pool", "libgomp", "prange", "fork")
+
 _STACK = 1 << 18  # bytes of partial results that lie on the stack; more lie on the heap
 
 
@@ -47,8 +49,9 @@ class Launcher:
     Attributes
     ----------
     name : str
-        "serial", "libgomp" (a direct call of GOMP_parallel), "prange" (Numba's own layer) or
-        "fork" (threads that the space brings itself).
+        "serial", "pool" (the threads of `host.pool`, which the space starts), "libgomp" (a direct
+        call of GOMP_parallel), "prange" (Numba's own layer) or "fork" (threads that the space
+        brings itself).
     parts : int
         Parts that a large range is split into; reductions join in the order of parts.
     fork : Fork or None
@@ -63,9 +66,9 @@ class Launcher:
     serial_work: int = SERIAL_WORK
 
     def __post_init__(self) -> None:
-        if self.name not in ("serial", "libgomp", "prange", "fork"):
+        if self.name not in LAUNCHERS:
             raise ValueError(
-                f"Launcher({self.name!r}): expected 'serial', 'libgomp', 'prange' or 'fork'."
+                f"Launcher({self.name!r}): expected one of {', '.join(map(repr, LAUNCHERS))}."
             )
         if self.parts < 1:
             raise ValueError(f"Launcher: parts={self.parts}; expected a positive number.")
@@ -302,7 +305,8 @@ def _spread(launcher: Launcher, chunk: str, args: list[str], reduces: bool = Fal
         call_ = "call_reduce" if reduces else "call_for"
         team = [f"_r.{call_}({name}, _fork, _parts, _total, ({', '.join(args)},))"]
     else:
-        fork = "fork_reduce" if reduces else "fork_for"
+        way = "pool" if launcher.name == "pool" else "fork"
+        fork = f"{way}_reduce" if reduces else f"{way}_for"
         team = [f"_r.{fork}({name}, _threads, _parts, _total, ({', '.join(args)},))"]
     return [
         # A negative number of parts says that this process must not fork a team.

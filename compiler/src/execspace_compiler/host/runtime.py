@@ -86,6 +86,8 @@ from .teams import (
     call_reduce,
     fork_for,
     fork_reduce,
+    pool_for,
+    pool_reduce,
     reduce_max,
     reduce_min,
     reduce_prod,

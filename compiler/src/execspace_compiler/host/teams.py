@@ -135,12 +135,27 @@ def _on_openmp(builder, threads, layout, fields, call_chunk):
     builder.call(parallel, [*arguments, llvm.Constant(_I32, 0)])
 
 
-def _on_fork(builder, table, layout, fields, call_chunk):
-    """Emit a call of the C function in a `fork.Fork`'s table, with a function that runs a part."""
+def _on_pool(builder, threads, layout, fields, call_chunk):
+    """Emit a call of the pool of `host.pool`, with a function that runs a part."""
     shared = _shared(builder, layout, fields)
+    outlined = _part_runner(builder, layout, call_chunk)
+    kind = llvm.FunctionType(llvm.VoidType(), [outlined.type, _I8P, _I64])
+    run = cgutils.get_or_insert_function(builder.module, kind, "execspace_pool_run")
+    builder.call(run, [outlined, shared, fields[0]])
+
+
+def _part_runner(builder, layout, call_chunk):
+    """A function of the shared record and a part's number that runs this part."""
     outlined, b, values = _outlined(builder, layout, [_I64])
     call_chunk(b, outlined.args[1], *values)
     b.ret_void()
+    return outlined
+
+
+def _on_fork(builder, table, layout, fields, call_chunk):
+    """Emit a call of the C function in a `fork.Fork`'s table, with a function that runs a part."""
+    shared = _shared(builder, layout, fields)
+    outlined = _part_runner(builder, layout, call_chunk)
 
     words = builder.inttoptr(table, _I64.as_pointer())
     pending = builder.gep(words, [llvm.Constant(_I64, 1)])
@@ -150,5 +165,6 @@ def _on_fork(builder, table, layout, fields, call_chunk):
     builder.call(fork, [outlined, shared, fields[0], builder.bitcast(words, _I8P)])
 
 
+pool_for, pool_reduce = (_fork(reduces, _on_pool) for reduces in (False, True))
 fork_for, fork_reduce = (_fork(reduces, _on_openmp) for reduces in (False, True))
 call_for, call_reduce = (_fork(reduces, _on_fork) for reduces in (False, True))

@@ -123,6 +123,7 @@ def _examine(row: dict[str, Any], found: Survey, timeout: float) -> dict[str, An
     for started in outcome.of("started"):
         result["start_seconds"] = started["seconds"]
         result["memory"], result["concurrency"] = started["memory"], started["concurrency"]
+        result["threads"] = started["threads"]
     for event in outcome.of("result"):
         pattern = {"status": event["status"], "reason": event["reason"]}
         if "seconds" in event:
@@ -177,6 +178,8 @@ def _lines(result: dict[str, Any]) -> list[str]:
         ]
     lines = [head + (f": {reason}" if reason else "")]
     lines.append(f"    {result['select']}")
+    if result.get("threads"):
+        lines.append(f"    {result['concurrency']} threads: {one_line(result['threads'])}")
     for name, pattern in result["patterns"].items():
         if pattern["status"] == "refused":
             lines.append(f"    {name}: refused: {one_line(pattern['reason'])}")

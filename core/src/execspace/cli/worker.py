@@ -19,6 +19,7 @@ import numpy as np
 import execspace as es
 from execspace import config, plugins
 from execspace.probing import described
+from execspace.space import ReportsThreads
 
 Report = Callable[..., None]
 
@@ -102,7 +103,9 @@ def examine(report: Report, name: str) -> None:
     space = es.space(name)
     taken = time.perf_counter() - begun
     memory = space.memory_space.name
-    report("started", seconds=taken, memory=memory, concurrency=int(space.concurrency))
+    threads = str(space.threading_runtime()) if isinstance(space, ReportsThreads) else None
+    concurrency = int(space.concurrency)
+    report("started", seconds=taken, memory=memory, concurrency=concurrency, threads=threads)
     n = 1000 if space.concurrency == 1 else 100_000
     policy = es.RangePolicy(n, space=space)
     real = es.float64 if space.capabilities.float64 else es.float32

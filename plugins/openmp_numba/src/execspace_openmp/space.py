@@ -18,11 +18,11 @@ from execspace import (
     config,
 )
 
-from .threads import GOMP, find_runtime, pin_numba_layer
+from .threads import GOMP, find_runtime, pin_numba_layer, start_pool
 
 
 class OpenMPSpace(HostSort):
-    """Runs kernels on all cores; a launch returns when every thread is done.
+    """Runs kernels on all cores; a launch returns when every part is done.
 
     Ranges too small to be worth waking a team run on the calling thread. After a fork the
     child runs everything on one thread, because the team stays with the parent; the parts, and
@@ -39,6 +39,7 @@ class OpenMPSpace(HostSort):
             raise SpaceUnavailableError(f"Space 'openmp': {GOMP} was not found.")
         self.runtime = runtime
         self.threads = config.thread_count()
+        self._has_pool = False
         config.check_openmp_stack()
         self.layer = pin_numba_layer(self.threads)
         if runtime == "libgomp":
@@ -54,13 +55,16 @@ class OpenMPSpace(HostSort):
         return self.threads
 
     def threading_runtime(self) -> str:
-        """What kernels fork through ("libgomp" or "prange"), and Numba's verified layer."""
+        """What runs kernels ("pool", "libgomp" or "prange"), and Numba's verified layer."""
         return f"{self.runtime}, Numba layer {self.layer}"
 
     def compile(self, kernel: Kernel, spec: LaunchSpec) -> Plan:
         from execspace_compiler.host.jit import compile_plan
         from execspace_compiler.host.launch_text import Launcher
 
+        if self.runtime == "pool" and not self._has_pool:
+            start_pool(self.threads)
+            self._has_pool = True
         return compile_plan(self, kernel, spec, Launcher(self.runtime, self.threads))
 
     def team_limits(self) -> TeamLimits:

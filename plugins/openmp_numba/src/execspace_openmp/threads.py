@@ -12,31 +12,72 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from execspace import ConfigError, SpaceError, config
+from execspace_compiler.host.pool import SPIN_NS, is_supported, start
 
 GOMP = "libgomp.so.1"
 
+RUNTIMES = ("pool", "libgomp", "prange")
+
+# What says where threads run, and how they wait, in terms of libgomp: whoever sets one of these
+# wants its threads. The pool itself obeys OMP_NUM_THREADS, OMP_THREAD_LIMIT, OMP_STACKSIZE and
+# OMP_WAIT_POLICY.
+OF_LIBGOMP = (
+    "OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "GOMP_SPINCOUNT", "GOMP_STACKSIZE",
+)  # fmt: skip
+
 
 def find_runtime() -> str | None:
-    """ "libgomp" where it can be called directly, "prange" for Numba's own layer, or None.
+    """What runs threads: "pool", "libgomp", "prange" (Numba's own layer); None for no OpenMP.
 
-    EXECSPACE_OPENMP_RUNTIME overrules what was found; ConfigError if it names neither.
+    EXECSPACE_OPENMP_RUNTIME overrules what was found; ConfigError if it names none of them, or one
+    that is not for this system. The pool needs libgomp as well, for Numba's own parallel code.
     """
     wanted = config.get("OPENMP_RUNTIME")
-    if wanted not in (None, "libgomp", "prange"):
+    if wanted not in (None, *RUNTIMES):
         raise ConfigError(
-            f"EXECSPACE_OPENMP_RUNTIME={wanted!r} is no runtime; expected libgomp or prange."
+            f"EXECSPACE_OPENMP_RUNTIME={wanted!r} is no runtime; expected pool, libgomp or prange."
         )
-    if wanted is not None:
-        return wanted if wanted == "prange" or _has_gomp() else None
-    if sys.platform.startswith("linux"):
-        return "libgomp" if _has_gomp() else None
-    return "prange"
+    if wanted == "pool" and not is_supported():
+        raise ConfigError(
+            "EXECSPACE_OPENMP_RUNTIME=pool is for Linux on x86-64 and AArch64; expected libgomp "
+            "or prange here."
+        )
+    if wanted == "prange" or (wanted is None and not sys.platform.startswith("linux")):
+        return "prange"
+    if not _has_gomp():
+        return None
+    return wanted or ("pool" if is_supported() and not wants_libgomp() else "libgomp")
 
 
-# How often a thread of libgomp looks for work before it sleeps: about 50 microseconds, longer than
-# waking one takes on a virtual machine, or no launch would ever find the team awake. Its own
-# 300,000 are many milliseconds; where cores are shared, the thread that a team waits for then waits
-# for the core that another one spins on.
+def wants_libgomp() -> bool:
+    """Whether variables are set that only libgomp obeys."""
+    given = {name: os.environ.get(name, "").strip().lower() for name in OF_LIBGOMP}
+    return any(
+        value and (name, value) != ("OMP_PROC_BIND", "false") for name, value in given.items()
+    )
+
+
+# Nanoseconds that threads of the pool look for work where OMP_WAIT_POLICY=active.
+_ACTIVE_NS = 1_000_000_000
+
+
+def start_pool(threads: int) -> None:
+    """Start the pool of this process, as variables of OpenMP say."""
+    policy = os.environ.get("OMP_WAIT_POLICY", "").strip().lower()
+    limit = os.environ.get("OMP_THREAD_LIMIT", "").strip()
+    if limit.isdecimal() and int(limit):
+        threads = min(threads, int(limit))
+    spin = SPIN_NS
+    if policy == "active":
+        spin = _ACTIVE_NS
+    elif policy == "passive" or threads > len(os.sched_getaffinity(0)):
+        spin = 0  # a thread that spins would keep another one from its core
+    start(threads, spin, config.check_openmp_stack())
+
+
+# How often a thread of libgomp looks for work before it sleeps: about 50 microseconds, as long as
+# one of the pool. Its own 300,000 are many milliseconds; where cores are shared, the thread that a
+# team waits for then waits for the core that another one spins on.
 SPIN_COUNT = "1000"
 
 
