@@ -3,6 +3,7 @@
     python benchmarks/busy.py [--others 6] [--rounds 20] [--json FILE]
 
 Each contestant is a process of its own, because a process has one libgomp and one setting of it.
+"openmp" runs on the pool of threads that it has on Linux, "openmp, libgomp" on the threads of C.
 They take turns: in each round each one makes some launches, first on the machine as it is, then
 beside processes that compute without end. Told are medians over the rounds, the medians of the
 ratios to C with OpenMP in the same round, and the least times, which are those of an idle machine
@@ -18,8 +19,14 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from c_loops import find_compiler
+from machine import describe
+
+from execspace import config
 
 SIZES = {"triad, 200,000 doubles": 200_000, "triad, 5,000 doubles": 5_000}
 LAUNCHES = 10
@@ -82,20 +89,27 @@ void triad(long n, double a, const double *x, const double *y, double *z) {
 """
 
 # Name -> what the worker is, and its environment.
+LIBGOMP = {"EXECSPACE_OPENMP_RUNTIME": "libgomp"}
 CONTESTANTS: dict[str, tuple[str, dict[str, str]]] = {
     "C with OpenMP": ("C", {}),
     "Numba, prange": ("numba", {"NUMBA_THREADING_LAYER": "omp"}),
     "openmp": ("execspace openmp", {}),
-    "openmp, spinning as libgomp does": ("execspace openmp", {"GOMP_SPINCOUNT": "300000"}),
     "openmp, never spinning": ("execspace openmp", {"OMP_WAIT_POLICY": "passive"}),
+    "openmp, libgomp": ("execspace openmp", LIBGOMP),
+    "openmp, libgomp, its own spinning": (
+        "execspace openmp", {**LIBGOMP, "GOMP_SPINCOUNT": "300000"}
+    ),
+    "openmp, libgomp, never spinning": (
+        "execspace openmp", {**LIBGOMP, "OMP_WAIT_POLICY": "passive"}
+    ),
     "serial": ("execspace serial", {}),
-}
+}  # fmt: skip
 
 
 def started(name: str, worker: Path, library: Path) -> subprocess.Popen[str]:
     """A contestant's process, ready."""
     kind, more = CONTESTANTS[name]
-    taken_away = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")
+    taken_away = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY", "EXECSPACE_OPENMP_RUNTIME")
     environment = {k: v for k, v in os.environ.items() if k not in taken_away} | more
     process = subprocess.Popen(
         [sys.executable, str(worker), kind, str(library), *map(str, SIZES.values())],
@@ -147,7 +161,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--json", type=Path, help="write the results there")
     args = parser.parse_args()
-    result: dict[str, Any] = {"cores": len(os.sched_getaffinity(0)), "others": args.others}
+    result: dict[str, Any] = {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": describe("openmp", config.thread_count(), find_compiler()[0]),
+        "others": args.others,
+        "rounds": args.rounds,
+    }
     with tempfile.TemporaryDirectory() as folder:
         source, library = Path(folder, "triad.c"), Path(folder, "triad.so")
         source.write_text(TRIAD)

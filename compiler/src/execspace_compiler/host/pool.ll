@@ -291,7 +291,6 @@ publish:
   %members.at = getelementptr %launch, ptr @launch, i64 0, i32 3
   store atomic i64 %members, ptr %members.at monotonic, align 8
   store atomic i64 %parts, ptr @remaining monotonic, align 8
-  fence release  ; who finds a slot open finds the rest as well
   %slot.0 = getelementptr %launch, ptr @launch, i64 0, i32 4, i64 0
   store atomic i64 %taken, ptr %slot.0 monotonic, align 8
   br label %next
@@ -305,6 +304,7 @@ fill:
   %n.next = add i64 %n, 1
   br label %next
 ring:
+  ; Who reads this generation, and only he claims parts of it, finds all that was stored above.
   store atomic i64 %g, ptr @epoch seq_cst, align 8
   %asleep = load atomic i64, ptr @idle seq_cst, align 8
   %all.awake = icmp eq i64 %asleep, 0
