@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from c_loops import find_compiler
-from machine import describe
+from machine import describe, priority
 
 from execspace import config
 
@@ -164,6 +164,7 @@ def main() -> None:
     result: dict[str, Any] = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": describe("openmp", config.thread_count(), find_compiler()[0]),
+        "priority": priority(),
         "others": args.others,
         "rounds": args.rounds,
     }

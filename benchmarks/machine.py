@@ -23,6 +23,13 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
+def priority() -> str:
+    """How this process competes with others for the cores."""
+    names = {getattr(os, name, None): name for name in ("SCHED_FIFO", "SCHED_RR")}
+    name = names.get(os.sched_getscheduler(0)) if hasattr(os, "sched_getscheduler") else None
+    return name or f"nice {os.nice(0)}"
+
+
 def describe(space: str, threads: int, compiler: Compiler | None) -> dict[str, Any]:
     """Facts that a reader needs to judge the numbers."""
     return {

@@ -14,10 +14,11 @@
 
 %time = type { i64, i64 }
 
-; -- the launch: what runs, with what, how many parts, how many threads at most, and the slots.
-; Memory that threads read while a caller may write it is read and written atomically.
-%launch = type { ptr, ptr, i64, i64, [SLOTS x i64] }
-@launch = internal global %launch { ptr null, ptr null, i64 1, i64 1, [SLOTS x i64] zeroinitializer }, align 128
+; -- the launch: what runs, with what, how many parts, how many threads at most; on which processor the
+; caller was, and the worker that claimed a part last; and the slots.
+; Memory that threads read while another may write it is read and written atomically.
+%launch = type { ptr, ptr, i64, i64, i32, i32, [SLOTS x i64] }
+@launch = internal global %launch { ptr null, ptr null, i64 1, i64 1, i32 -1, i32 -1, [SLOTS x i64] zeroinitializer }, align 128
 
 @epoch = internal global i64 0, align 128        ; generation of the last launch; workers wait for another
 @remaining = internal global i64 0, align 128    ; parts that are not done; the caller waits for none
@@ -35,6 +36,7 @@
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_sigmask(i32, ptr, ptr)
 declare i32 @clock_gettime(i32, ptr)
+declare i32 @sched_getcpu()
 declare i64 @syscall(i64, ...)
 
 
@@ -51,24 +53,32 @@ define internal i64 @now() {
   ret i64 %sum
 }
 
-; Return when *word is no longer `value`, perhaps earlier: spin a while, then sleep. The kernel
-; compares the low half, at the same address on the processors that pool.py allows. A thread that
+; Return when *word is no longer `value`, perhaps earlier: spin a while, then sleep. Who waits on the
+; very processor where the thread was that it waits for sleeps at once: where all others are
+; taken, Linux wakes a thread there, in place of the one that woke it. The kernel compares the low half, at the same address on the processors that pool.py allows. A thread that
 ; sleeps through exactly 2^32 launches misses one, which the others then run.
-define internal void @wait(ptr %word, i64 %value, ptr %asleep) {
+define internal void @wait(ptr %word, i64 %value, ptr %asleep, ptr %processor) {
 entry:
   %budget = load atomic i64, ptr @execspace_pool_spin monotonic, align 8
   %spins = icmp sgt i64 %budget, 0
-  br i1 %spins, label %look, label %doze
+  br i1 %spins, label %place, label %doze
+place:
+  %n.from = phi i64 [ 0, %entry ], [ 1, %clock ]
+  %begin.from = phi i64 [ 0, %entry ], [ %begin.set, %clock ]
+  %here = call i32 @sched_getcpu()
+  %there = load atomic i32, ptr %processor monotonic, align 4
+  %shared = icmp eq i32 %here, %there
+  br i1 %shared, label %doze, label %look
 look:
-  %n = phi i64 [ 1, %entry ], [ %n.next, %pause ], [ 1, %clock ]
-  %begin = phi i64 [ 0, %entry ], [ %begin, %pause ], [ %begin.set, %clock ]
+  %n = phi i64 [ %n.from, %place ], [ %n.next, %pause ]
+  %begin = phi i64 [ %begin.from, %place ], [ %begin, %pause ]
   %seen = load atomic i64, ptr %word monotonic, align 8
   %same = icmp eq i64 %seen, %value
   br i1 %same, label %pause, label %over
 pause:
   PAUSE
   %n.next = add i64 %n, 1
-  %often = icmp ugt i64 %n, 32
+  %often = icmp uge i64 %n, 32
   br i1 %often, label %clock, label %look
 clock:
   %t = call i64 @now()
@@ -76,7 +86,7 @@ clock:
   %begin.set = select i1 %first, i64 %t, i64 %begin
   %spun = sub i64 %t, %begin.set
   %more = icmp slt i64 %spun, %budget
-  br i1 %more, label %look, label %doze
+  br i1 %more, label %place, label %doze
 doze:
   ; Whoever changes the word looks for sleepers after that, and we look at the word after we are
   ; counted; all four in one order. So we see the change, or are seen.
@@ -120,12 +130,20 @@ over:
 }
 
 ; Run part k unless somebody has claimed it, or there is no such part in the launch.
-define internal void @claim(i64 %k, i64 %open) {
-  %slot = getelementptr %launch, ptr @launch, i64 0, i32 4, i64 %k
+define internal void @claim(i64 %me, i64 %k, i64 %open) {
+  %slot = getelementptr %launch, ptr @launch, i64 0, i32 6, i64 %k
   %taken = add i64 %open, 1
   %pair = cmpxchg ptr %slot, i64 %open, i64 %taken acquire monotonic
   %mine = extractvalue { i64, i1 } %pair, 1
-  br i1 %mine, label %run, label %over
+  br i1 %mine, label %claimed, label %over
+claimed:
+  %caller = icmp eq i64 %me, 0
+  br i1 %caller, label %run, label %note
+note:
+  %here = call i32 @sched_getcpu()
+  %helper.at = getelementptr %launch, ptr @launch, i64 0, i32 5
+  store atomic i32 %here, ptr %helper.at monotonic, align 4
+  br label %run
 run:
   %function = load atomic ptr, ptr @launch monotonic, align 8
   %data.at = getelementptr %launch, ptr @launch, i64 0, i32 1
@@ -138,13 +156,13 @@ over:
 }
 
 ; The same for a part that has probably been claimed: looking does not take the line from others.
-define internal void @try(i64 %k, i64 %open) {
-  %slot = getelementptr %launch, ptr @launch, i64 0, i32 4, i64 %k
+define internal void @try(i64 %me, i64 %k, i64 %open) {
+  %slot = getelementptr %launch, ptr @launch, i64 0, i32 6, i64 %k
   %seen = load atomic i64, ptr %slot monotonic, align 8
   %is.open = icmp eq i64 %seen, %open
   br i1 %is.open, label %claim, label %over
 claim:
-  call void @claim(i64 %k, i64 %open)
+  call void @claim(i64 %me, i64 %k, i64 %open)
   br label %over
 over:
   ret void
@@ -161,14 +179,14 @@ own:
   %more = icmp ult i64 %k, %parts
   br i1 %more, label %mine, label %others
 mine:
-  call void @try(i64 %k, i64 %open)
+  call void @try(i64 %me, i64 %k, i64 %open)
   br label %own
 others:
   %begin = urem i64 %me, %parts
   br label %each
 each:
   %j = phi i64 [ %begin, %others ], [ %j.next, %each ]
-  call void @try(i64 %j, i64 %open)
+  call void @try(i64 %me, i64 %j, i64 %open)
   %after = add i64 %j, 1
   %wraps = icmp eq i64 %after, %parts
   %j.next = select i1 %wraps, i64 0, i64 %after
@@ -194,7 +212,7 @@ look:
 help:
   %twice = shl i64 %g, 1
   %open = add i64 %twice, 1
-  call void @claim(i64 %me, i64 %open)
+  call void @claim(i64 %me, i64 %me, i64 %open)
   %parts.at = getelementptr %launch, ptr @launch, i64 0, i32 2
   %parts = load atomic i64, ptr %parts.at monotonic, align 8
   %members.at = getelementptr %launch, ptr @launch, i64 0, i32 3
@@ -202,7 +220,8 @@ help:
   call void @take(i64 %me, i64 %members, i64 %parts, i64 %open)
   br label %rest
 rest:
-  call void @wait(ptr @epoch, i64 %g, ptr @idle)
+  %caller.at = getelementptr %launch, ptr @launch, i64 0, i32 4
+  call void @wait(ptr @epoch, i64 %g, ptr @idle, ptr %caller.at)
   br label %look
 }
 
@@ -290,8 +309,13 @@ publish:
   store atomic i64 %parts, ptr %parts.at monotonic, align 8
   %members.at = getelementptr %launch, ptr @launch, i64 0, i32 3
   store atomic i64 %members, ptr %members.at monotonic, align 8
+  %caller.at = getelementptr %launch, ptr @launch, i64 0, i32 4
+  %here = call i32 @sched_getcpu()
+  store atomic i32 %here, ptr %caller.at monotonic, align 4
+  %helper.at = getelementptr %launch, ptr @launch, i64 0, i32 5
+  store atomic i32 -1, ptr %helper.at monotonic, align 4
   store atomic i64 %parts, ptr @remaining monotonic, align 8
-  %slot.0 = getelementptr %launch, ptr @launch, i64 0, i32 4, i64 0
+  %slot.0 = getelementptr %launch, ptr @launch, i64 0, i32 6, i64 0
   store atomic i64 %taken, ptr %slot.0 monotonic, align 8
   br label %next
 next:
@@ -299,7 +323,7 @@ next:
   %left = icmp ult i64 %n, %parts
   br i1 %left, label %fill, label %ring
 fill:
-  %slot = getelementptr %launch, ptr @launch, i64 0, i32 4, i64 %n
+  %slot = getelementptr %launch, ptr @launch, i64 0, i32 6, i64 %n
   store atomic i64 %open, ptr %slot monotonic, align 8
   %n.next = add i64 %n, 1
   br label %next
@@ -324,7 +348,7 @@ join:
   %none = icmp eq i64 %remain, 0
   br i1 %none, label %unlock, label %sleep
 sleep:
-  call void @wait(ptr @remaining, i64 %remain, ptr @waiting)
+  call void @wait(ptr @remaining, i64 %remain, ptr @waiting, ptr %helper.at)
   br label %join
 unlock:
   store atomic i32 0, ptr @busy release, align 4
