@@ -42,7 +42,7 @@ COMPILER = {
     "host.fork": ["Fork"],
     "host.jit": ["compile_plan", "forbid_teams"],
     "host.launch_text": ["Launcher"],
-    "host.pool": ["SPIN_NS", "is_supported", "start"],
+    "host.pool": ["SPIN_NS", "start"],
     "ir": ["Var", "walk_expressions", "written_views"],
     "linear": ["Linear", "linear_body"],
     "mapping": ["chunk_function", "index_order"],

@@ -11,8 +11,7 @@ import pytest
 
 import execspace as es
 from execspace import config
-from execspace_compiler.host import pool
-from execspace_openmp.threads import SPIN_COUNT, find_runtime
+from execspace_openmp.threads import SPIN_COUNT, find_runtime, has_pool
 
 N = 200_000  # large enough to wake the team
 
@@ -20,7 +19,7 @@ N = 200_000  # large enough to wake the team
 def usable_runtimes():
     """What can run the threads here."""
     linux = ["libgomp"] if sys.platform.startswith("linux") else []
-    return [*(["pool"] if pool.is_supported() else []), *linux, "prange"]
+    return [*(["pool"] if has_pool() else []), *linux, "prange"]
 
 
 # The head of a program whose results are compared to the last bit.

@@ -15,7 +15,7 @@ from execspace import ConfigError, config
 from execspace_compiler.host import pool
 from execspace_openmp import threads
 
-here = pytest.mark.skipif(not pool.is_supported(), reason="there is no pool for this processor")
+here = pytest.mark.skipif(not threads.has_pool(), reason="there is no pool for this processor")
 
 # `launch(threads, parts, fn)` runs parts that count themselves, or say which thread ran them.
 POOL = """
@@ -343,7 +343,7 @@ def test_variables_that_only_libgomp_obeys_choose_it(unset, variable, value, exp
 @pytest.mark.parametrize(("system", "machine"), [("darwin", "arm64"), ("linux", "riscv64")])
 def test_a_system_without_a_pool_has_another_runtime(unset, system, machine):
     unset.setattr(sys, "platform", system)
-    unset.setattr(pool.platform, "machine", lambda: machine)
+    unset.setattr(threads.platform, "machine", lambda: machine)
     unset.setattr(threads, "_has_gomp", lambda: True)
     assert threads.find_runtime() == {"darwin": "prange", "linux": "libgomp"}[system]
     unset.setenv("EXECSPACE_OPENMP_RUNTIME", "pool")
@@ -365,7 +365,7 @@ def test_a_system_without_a_pool_has_another_runtime(unset, system, machine):
 )
 def test_the_pool_obeys_variables_of_openmp(unset, given, expected):
     found = []
-    unset.setattr(threads, "start", lambda *numbers: found.append(numbers))
+    unset.setattr(pool, "start", lambda *numbers: found.append(numbers))
     unset.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
     for name, value in given.items():
         unset.setenv(name, value)
@@ -376,7 +376,7 @@ def test_the_pool_obeys_variables_of_openmp(unset, given, expected):
 @here
 def test_more_threads_than_cores_do_not_spin(unset):
     found = []
-    unset.setattr(threads, "start", lambda *numbers: found.append(numbers[:2]))
+    unset.setattr(pool, "start", lambda *numbers: found.append(numbers[:2]))
     unset.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
     threads.start_pool(3)
     assert found == [(3, 0)]

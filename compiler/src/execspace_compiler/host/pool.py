@@ -9,7 +9,6 @@ import ctypes
 import pkgutil
 import platform
 import signal
-import sys
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -48,16 +47,6 @@ _PROCESSORS = {
 }
 
 
-def is_supported() -> bool:
-    """Whether there is a pool for this system and processor."""
-    return (
-        sys.platform.startswith("linux")
-        and platform.machine() in _PROCESSORS
-        and sys.byteorder == "little"
-        and ctypes.sizeof(ctypes.c_void_p) == 8
-    )
-
-
 def text(machine: str) -> str:
     """The pool in LLVM's language, for a processor as `platform.machine` names it."""
     processor = _PROCESSORS[machine]
@@ -72,7 +61,7 @@ def text(machine: str) -> str:
 
 
 _lock = threading.Lock()
-_engine: llvm.ExecutionEngine | None = None  # imported late: `is_supported` is asked by probes
+_engine: llvm.ExecutionEngine | None = None  # imported where it is needed
 
 
 def start(threads: int, spin_ns: int = SPIN_NS, stack: int | None = None) -> None:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import ctypes
 import os
+import platform
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from execspace import ConfigError, SpaceError, config
-from execspace_compiler.host.pool import SPIN_NS, is_supported, start
 
 GOMP = "libgomp.so.1"
 
@@ -37,7 +37,7 @@ def find_runtime() -> str | None:
         raise ConfigError(
             f"EXECSPACE_OPENMP_RUNTIME={wanted!r} is no runtime; expected pool, libgomp or prange."
         )
-    if wanted == "pool" and not is_supported():
+    if wanted == "pool" and not has_pool():
         raise ConfigError(
             "EXECSPACE_OPENMP_RUNTIME=pool is for Linux on x86-64 and AArch64; expected libgomp "
             "or prange here."
@@ -46,7 +46,13 @@ def find_runtime() -> str | None:
         return "prange"
     if not _has_gomp():
         return None
-    return wanted or ("pool" if is_supported() and not wants_libgomp() else "libgomp")
+    return wanted or ("pool" if has_pool() and not wants_libgomp() else "libgomp")
+
+
+def has_pool() -> bool:
+    """Whether there is a pool for this system; asks no compiler, because probes load none."""
+    known = sys.platform.startswith("linux") and platform.machine() in ("x86_64", "aarch64")
+    return known and sys.byteorder == "little" and sys.maxsize > 1 << 32
 
 
 def wants_libgomp() -> bool:
@@ -63,6 +69,8 @@ _ACTIVE_NS = 1_000_000_000
 
 def start_pool(threads: int) -> None:
     """Start the pool of this process, as variables of OpenMP say."""
+    from execspace_compiler.host.pool import SPIN_NS, start
+
     policy = os.environ.get("OMP_WAIT_POLICY", "").strip().lower()
     limit = os.environ.get("OMP_THREAD_LIMIT", "").strip()
     if limit.isdecimal() and int(limit):
