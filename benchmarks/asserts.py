@@ -1,19 +1,22 @@
 """What `assert` costs in kernels of the space serial: each kernel with and without, in pairs.
 
-    python benchmarks/asserts.py [--json FILE] [--quick]
+    python benchmarks/asserts.py [--json FILE] [--quick] [--only WORD] [--compile]
 
 Both kernels run in turn, many times, and the median of the ratios of neighbours is told; so it
-matters little what else the machine does.
+matters little what else the machine does. NUMBA_CPU_NAME=haswell and =generic, with
+NUMBA_CPU_FEATURES empty, measure the code for processors without AVX-512.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -122,27 +125,213 @@ def member_on_value(team, a, x, y, z):
         z[team.league_rank * 100 + k] = a * x[team.league_rank * 100 + k]
 
 
-PAIRS: dict[str, tuple[Callable[..., Any], Callable[..., Any], str]] = {
-    "triad, on a value": (triad, triad_on_value, "for"),
-    "triad, on two values": (triad, triad_on_two_values, "for"),
-    "triad, on the index": (triad, triad_on_index, "for"),
-    "triad, on the result": (triad, triad_on_result, "for"),
-    "in a helper": (halved, halved_checked, "for"),
-    "stencil": (stencil, stencil_on_value, "for"),
-    "with exp": (exponential, exponential_on_value, "for"),
-    "dot product": (dot, dot_on_value, "reduce"),
-    "scan": (prefix, prefix_on_value, "scan"),
-    "in a nested range of a team": (member, member_on_value, "team"),
-}
+def triad_on_size(i, a, x, y, z):
+    assert i < x.size
+    z[i] = a * x[i] + y[i]
 
 
-def launcher(kernel: Callable[..., Any], pattern: str, n: int, args: tuple[Any, ...]) -> Any:
+def triad_on_finite(i, a, x, y, z):
+    assert np.isfinite(x[i])
+    z[i] = a * x[i] + y[i]
+
+
+def triad_on_sum(i, a, x, y, z):
+    assert x[i] + y[i] > 0
+    z[i] = a * x[i] + y[i]
+
+
+def triad_not_zero(i, a, x, y, z):
+    assert x[i] != 0
+    z[i] = a * x[i] + y[i]
+
+
+def branched(i, a, x, y, z):
+    if x[i] > 0:
+        z[i] = a * x[i] + y[i]
+
+
+def branched_on_value(i, a, x, y, z):
+    if x[i] > 0:
+        assert y[i] > 0
+        z[i] = a * x[i] + y[i]
+
+
+def strided(i, a, x, y, z):
+    z[i] = x[i] + y[2 * i]
+
+
+def strided_on_value(i, a, x, y, z):
+    assert x[i] > 0
+    z[i] = x[i] + y[2 * i]
+
+
+def dot_on_index(i, a, x, y, z):
+    assert i < x.size
+    assert i < y.size
+    return x[i] * y[i]
+
+
+def dot_on_two_values(i, a, x, y, z):
+    assert x[i] > 0
+    assert y[i] > 0
+    return x[i] * y[i]
+
+
+def dot_not_zero(i, a, x, y, z):
+    assert x[i] != 0
+    return x[i] * y[i]
+
+
+def plain(i, a, x, y, z):
+    return x[i]
+
+
+def plain_on_finite(i, a, x, y, z):
+    assert np.isfinite(x[i])
+    return x[i]
+
+
+def plain_on_value(i, a, x, y, z):
+    assert x[i] < 100
+    return x[i]
+
+
+class Joined(es.Reducer):
+    """A sum that the compiler does not know for one."""
+
+    identity = 0
+
+    @staticmethod
+    def join(a, b):
+        return a + b
+
+
+def image(i, j, a, x, y, z):
+    z[i, j] = a * x[i, j] + y[i, j]
+
+
+def image_on_value(i, j, a, x, y, z):
+    assert x[i, j] > 0
+    z[i, j] = a * x[i, j] + y[i, j]
+
+
+def image_sum(i, j, a, x, y, z):
+    return x[i, j] * y[i, j]
+
+
+def image_sum_on_value(i, j, a, x, y, z):
+    assert x[i, j] > 0
+    return x[i, j] * y[i, j]
+
+
+def rows(i, a, x, y, z):
+    for k in range(x.shape[1]):
+        z[i, k] = a * x[i, k] + y[i, k]
+
+
+def rows_on_value(i, a, x, y, z):
+    for k in range(x.shape[1]):
+        assert x[i, k] > 0
+        z[i, k] = a * x[i, k] + y[i, k]
+
+
+def row_sums(i, a, x, y, z):
+    s = x[i, 0]
+    for k in range(1, x.shape[1]):
+        s += a * x[i, k]
+    z[i, 0] = s
+
+
+def row_sums_on_value(i, a, x, y, z):
+    s = x[i, 0]
+    for k in range(1, x.shape[1]):
+        assert x[i, k] > 0
+        s += a * x[i, k]
+    z[i, 0] = s
+
+
+REAL = ("float64", "float32", "int64", "int32")
+FLOATS = REAL[:2]
+EVERY = (*REAL, "complex128")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A kernel without and with assertions, and how it is launched.
+
+    Attributes
+    ----------
+    pattern : str
+        "for", "reduce", "scan", "team", or of a range of rows "rows", "rows reduce" and
+        "each row", which leaves what is in a row to the kernel.
+    width : int
+        Elements of a row.
+    """
+
+    plain: Callable[..., Any]
+    checked: Callable[..., Any]
+    pattern: str = "for"
+    dtypes: tuple[str, ...] = REAL
+    reducer: Any = None
+    width: int = 0
+
+
+PAIRS: dict[str, Pair] = {
+    "triad, on a value": Pair(triad, triad_on_value),
+    "triad, on two values": Pair(triad, triad_on_two_values),
+    "triad, on the index": Pair(triad, triad_on_index),
+    "triad, on the size": Pair(triad, triad_on_size, dtypes=EVERY),
+    "triad, on the result": Pair(triad, triad_on_result),
+    "triad, isfinite": Pair(triad, triad_on_finite, dtypes=FLOATS),
+    "triad, on a sum": Pair(triad, triad_on_sum),
+    "triad, not zero": Pair(triad, triad_not_zero, dtypes=EVERY),
+    "in a helper": Pair(halved, halved_checked),
+    "in an if": Pair(branched, branched_on_value),
+    "stencil": Pair(stencil, stencil_on_value),
+    "every second element": Pair(strided, strided_on_value),
+    "with exp": Pair(exponential, exponential_on_value, dtypes=FLOATS),
+    "dot product": Pair(dot, dot_on_value, "reduce"),
+    "dot product, on two values": Pair(dot, dot_on_two_values, "reduce"),
+    "dot product, on the size": Pair(dot, dot_on_index, "reduce"),
+    "dot product, not zero": Pair(dot, dot_not_zero, "reduce", EVERY),
+    "sum, isfinite": Pair(plain, plain_on_finite, "reduce", FLOATS),
+    "greatest": Pair(plain, plain_on_value, "reduce", REAL, es.Max),
+    "joined by a function": Pair(plain, plain_on_value, "reduce", REAL, Joined()),
+    "scan": Pair(prefix, prefix_on_value, "scan"),
+    "in a nested range of a team": Pair(member, member_on_value, "team"),
+    **{
+        f"rows of {n}": Pair(image, image_on_value, "rows", ("float64", "float32"), width=n)
+        for n in (4, 8, 16, 32, 100, 300)
+    },
+    **{
+        f"dot product of rows of {n}":
+            Pair(image_sum, image_sum_on_value, "rows reduce", ("float64", "float32"), width=n)
+        for n in (8, 32, 100)
+    },
+    **{
+        f"a loop over rows of {n}": Pair(rows, rows_on_value, "each row", REAL, width=n)
+        for n in (8, 100)
+    },
+    "a sum over rows of 100": Pair(row_sums, row_sums_on_value, "each row", REAL, width=100),
+}  # fmt: skip
+
+
+def launcher(pair: Pair, kernel: Callable[..., Any], n: int, args: tuple[Any, ...]) -> Any:
     """A function that launches a kernel once."""
     compiled = es.kernel(kernel)
     policy: Any = es.RangePolicy(1, n - 1, space="serial")
-    if pattern == "team":
+    if kernel in (strided, strided_on_value):
+        policy = es.RangePolicy(0, n // 2, space="serial")
+    if pair.pattern == "team":
         policy = es.TeamPolicy(n // 100, space="serial")
-    launch = {"reduce": es.parallel_reduce, "scan": es.parallel_scan}.get(pattern, es.parallel_for)
+    if pair.pattern.startswith("rows"):
+        policy = es.MDRangePolicy((n // pair.width, pair.width), space="serial")
+    if pair.pattern == "each row":
+        policy = es.RangePolicy(n // pair.width, space="serial")
+    if pair.pattern.endswith("reduce"):
+        more = {} if pair.reducer is None else {"reducer": pair.reducer}
+        return lambda: es.parallel_reduce(policy, compiled, *args, **more)
+    launch = es.parallel_scan if pair.pattern == "scan" else es.parallel_for
     return lambda: launch(policy, compiled, *args)
 
 
@@ -167,22 +356,26 @@ def ratio(plain: Callable[[], Any], checked: Callable[[], Any], times: int, pair
     return statistics.median(found)
 
 
-def measured(quick: bool) -> dict[str, dict[str, float]]:
+def measured(quick: bool, only: str, compile_only: bool) -> dict[str, dict[str, float]]:
     """Name of a pair -> dtype and place -> ratio."""
     found: dict[str, dict[str, float]] = {}
-    for name, (plain, checked, pattern) in PAIRS.items():
+    for name, pair in PAIRS.items():
+        if only not in name:
+            continue
         row = found[name] = {}
-        for dtype in ("float64", "float32", "int32"):
+        for dtype in pair.dtypes:
             for place, n in (("cache", CACHE), ("memory", MEMORY)):
-                if pattern == "for" and "exp" in name and dtype[0] == "i":
+                if quick and (dtype not in FLOATS or n == MEMORY):
                     continue
-                if quick and (dtype[0] == "i" or n == MEMORY):
-                    continue
-                x, y, z = (es.View(n, dtype) for _ in range(3))
+                shape = (n // pair.width, pair.width) if pair.width else n
+                x, y, z = (es.View(shape, dtype) for _ in range(3))
                 for view, value in ((x, 1), (y, 2), (z, 3)):
                     es.deep_copy(view, value)
                 args = (np.dtype(dtype).type(3), x, y, z)
-                launches = (launcher(k, pattern, n, args) for k in (plain, checked))
+                launches = [launcher(pair, k, n, args) for k in (pair.plain, pair.checked)]
+                if compile_only:
+                    launches[0](), launches[1]()
+                    break
                 times = max(1, 1_000_000 // n)
                 found_ratio = ratio(*launches, times, 5 if n == MEMORY else 15)
                 row[f"{dtype} {place}"] = round(found_ratio, 2)
@@ -194,11 +387,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", type=Path, help="write the results there")
     parser.add_argument("--quick", action="store_true", help="floats in cache only")
+    parser.add_argument("--only", default="", help="those whose names hold this word")
+    parser.add_argument("--compile", action="store_true", help="fill the cache, measure nothing")
     args = parser.parse_args()
     result = {
-        "ratios": measured(args.quick),
+        "ratios": measured(args.quick, args.only, args.compile),
         "processor": llvmlite.binding.get_host_cpu_name(),
-        "features": numba.config.CPU_NAME or "its own",
+        "compiled for": os.environ.get("NUMBA_CPU_NAME", "itself"),
         "machine": platform.machine(),
         "numba": numba.__version__,
         "elements": {"cache": CACHE, "memory": MEMORY},

@@ -14,10 +14,9 @@ from .alone import POOL, Alone
 from .ir import Const, Expr, Stmt, Var, integer, op, var
 from .members import Members
 from .pipeline import Lowered
-from .prechecks import reported_at_the_end
 from .rewriting import renamed, rewritten
 from .scratch import Layout, Sizes, scratch_layout
-from .team_failures import without_failed_members
+from .team_failures import reported_at_the_end, without_failed_members
 from .types import INDEX, INT64, Type, ViewTy
 from .values import TEAM_PARTS
 

@@ -272,6 +272,35 @@ class For:
 
 
 @dataclass(frozen=True, slots=True)
+class Failures:
+    """Call a body for each `start <= name < stop`, in any order, and tell whether it failed.
+
+    Attributes
+    ----------
+    names : tuple of str
+        One variable: the call tells whether something failed, and so does the variable. Two: the
+        call returns the number of an assertion that failed, or 0; they are set to the index of the
+        first failure, `stop` if there is none, and to that number.
+    count : int
+        The greatest such number; 0 if it is not asked for.
+    rows : bool
+        It runs for many ranges, which may be short.
+    masks : bool
+        Masked loads and stores cost what others do.
+    """
+
+    names: tuple[str, ...]
+    name: str
+    start: Expr
+    stop: Expr
+    call: Call
+    count: int = 0
+    rows: bool = False
+    masks: bool = False
+    loc: Loc = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class While:
     """Loop while a test holds."""
 
@@ -310,8 +339,8 @@ class Evaluate:
     loc: Loc = field(default=NOWHERE, compare=False)
 
 
-Stmt = (Assign | Unpack | Store | Atomic | StoreAt | Clear | Fail | Print | If | For | While
-        | Break | Continue | Return | Evaluate | TeamStmt)  # fmt: skip
+Stmt = (Assign | Unpack | Store | Atomic | StoreAt | Clear | Fail | Print | If | For | Failures
+        | While | Break | Continue | Return | Evaluate | TeamStmt)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -469,6 +498,8 @@ def expressions(s: Stmt) -> tuple[Expr, ...]:
             return (s.test,)
         case For():
             return (s.start, s.stop, s.step)
+        case Failures():
+            return (s.start, s.stop, s.call)
         case Return():
             if isinstance(s.value, tuple):
                 return s.value
@@ -512,6 +543,9 @@ def with_expressions(s: Stmt, new: tuple[Expr, ...]) -> Stmt:
             return replace(s, test=new[0])
         case For():
             return replace(s, start=new[0], stop=new[1], step=new[2])
+        case Failures():
+            assert isinstance(new[2], Call)
+            return replace(s, start=new[0], stop=new[1], call=new[2])
         case Return():
             if isinstance(s.value, tuple):
                 return replace(s, value=new)
@@ -545,7 +579,7 @@ def names_set(s: Stmt) -> tuple[str, ...]:
             return (s.name,)
         case Atomic():
             return () if s.name is None else (s.name,)
-        case Unpack() | Split():
+        case Unpack() | Split() | Failures():
             return s.names
         case Combine():
             return tuple(v.name for v in s.states)

@@ -13,10 +13,11 @@ from execspace import LaunchSpec, PolicySpec
 
 from . import ir
 from .access import unit_stride_votes
+from .asserting import masked_loop, tested_loop
 from .ir import Assign, Expr, For, If, Stmt, Var, While, integer, op, var
 from .masking import Masked
 from .partials import counters, load_state, reset_state, rows, store_state
-from .prechecks import STRIP, Prechecks
+from .prechecks import Prechecks
 from .reductions import ARRAY, Reduction
 from .types import BOOL, INDEX, INT64, UINT32, Scalar, TupleTy, ViewTy
 
@@ -179,70 +180,11 @@ class Chunk:
         self.locals[f"_i{d}"] = INT64
         innermost = d == self.order[-1]
         if innermost and self.masked is not None:
-            return self.marked(d, first, last, self.masked)
+            return masked_loop(self, d, first, last, self.masked)
         if innermost and self.prechecks is not None:
-            return self.strips(d, first, last, self.prechecks)
+            return tested_loop(self, d, first, last, self.prechecks)
         free = innermost and self.reduction is None and self.policy.kind != "team"
         return For(f"_i{d}", first, last, integer(1), tuple(body), independent=free)
-
-    def marked(self, d: int, first: Expr, last: Expr, masked: Masked) -> Stmt:
-        """The innermost loop, and behind it the report of the first call that has failed.
-
-        Each assertion has a variable for its first failure: one number for all of them would
-        be computed in every round, for lanes of twice the width that float32 needs.
-        """
-        code, index = var("_code"), var(f"_i{d}")
-        least = [var(f"_failed{n}") for n in range(1, masked.assertions + 1)]
-        self.locals |= {"_code": INT64, **{v.name: INT64 for v in least}}
-        row: list[Stmt] = [Assign("_code", ir.Call(masked.body.name, self.passed(), INT64))]
-        where: Expr = least[0]
-        number: Expr = integer(1)
-        for n, v in enumerate(least, 1):
-            found = ir.Select(op("eq", code, integer(n)), index, last, INT64)
-            row.append(Assign(v.name, op("min", v, found)))
-            if n > 1:
-                number = ir.Select(op("lt", v, where), integer(n), number, INT64)
-                where = op("min", where, v)
-        report: tuple[Stmt, ...] = (
-            Assign("_code", number),
-            self.set(f"_i{d}", where),
-            ir.Fail(code, tuple(var(f"_i{n}") for n in range(self.policy.rank))),
-        )
-        whole: tuple[Stmt, ...] = (
-            *(Assign(v.name, last) for v in least),
-            For(f"_i{d}", first, last, integer(1), tuple(row)),
-            If(op("lt", where, last), report),
-        )
-        return If(op("lt", first, last), whole)
-
-    def strips(self, d: int, first: Expr, last: Expr, prechecks: Prechecks) -> Stmt:
-        """The innermost loop, strip by strip: tests of assertions, then calls of the body."""
-        self.locals |= {"_strip": INT64, "_end": INT64, "_failed": BOOL}
-        failed = Var("_failed", BOOL)
-        none_failed = ir.Op("not", (failed,), BOOL)
-
-        def each(body: list[Stmt], free: bool = False) -> Stmt:
-            return For(f"_i{d}", var("_strip"), var("_end"), integer(1), tuple(body), free)
-
-        def test(function: ir.Function, convex: bool) -> list[Stmt]:
-            found = ir.Call(function.name, self.passed(), BOOL)
-            looked: Stmt = Assign("_failed", ir.Op("bitor", (failed, found), BOOL))
-            if not convex:
-                return [each([looked])]
-            ends = (var("_strip"), op("sub", var("_end"), integer(1)))
-            return [s for e in ends for s in (self.set(f"_i{d}", e), looked)]
-
-        tests: list[Stmt] = []
-        for pair in reversed(list(zip(prechecks.tests, prechecks.convex, strict=True))):
-            tests = [*test(*pair), *([If(none_failed, tuple(tests))] if tests else [])]
-        sound = each(self.call(prechecks.sound), free=self.reduction is None)
-        body = [
-            self.set("_end", op("min", op("add", var("_strip"), integer(STRIP)), last)),
-            Assign("_failed", ir.Const(False, BOOL)),
-            *tests,
-            If(failed, (each(self.call()),), (sound,)),
-        ]
-        return For("_strip", first, last, integer(STRIP), tuple(body))
 
     def rows(self) -> list[Stmt]:
         """The untiled walk."""

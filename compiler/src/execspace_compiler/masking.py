@@ -12,9 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from . import ir
+from .beforehand import contains_fail, effectful_helpers, stored_by
 from .ir import Stmt
 from .pipeline import Lowered
-from .prechecks import slope_of, vectorises
+from .prechecks import vectorises
+from .slopes import slope_of
 from .types import INT64, ViewTy
 
 _MOST = 4  # assertions, each of which a loop carries a number for
@@ -30,10 +32,13 @@ class Masked:
         Returns the number of the assertion that failed, or 0.
     assertions : int
         The greatest such number.
+    clean : bool
+        A call has stored nothing where it fails, so the body as it is written may run again there.
     """
 
     body: ir.Function
     assertions: int
+    clean: bool
 
 
 def masked_of(lowered: Lowered, innermost: int) -> Masked | None:
@@ -43,13 +48,15 @@ def masked_of(lowered: Lowered, innermost: int) -> Masked | None:
     Under a mask LLVM loads what has a stride, or the same element for all lanes, lane by lane.
     """
     body = lowered.body
-    if len(lowered.assertions) > _MOST:
-        return None
     if lowered.spec.policy.kind == "team" or lowered.spec.pattern != "for" or lowered.prints:
         return None
     if not any(isinstance(s, ir.Fail) for s in ir.walk_statements(body.body)):
         return None
-    if not vectorises(lowered) or not _contiguous(body, body.parameters[innermost].name):
+    helpers = {f.name: f for f in lowered.functions[:-1]}
+    if not vectorises(body, helpers) or not _contiguous(body, body.parameters[innermost].name):
+        return None
+    clean = _is_clean(lowered)
+    if not clean and len(lowered.assertions) > _MOST:
         return None
     statements = _returning(body.body, body.parameters[: lowered.spec.policy.rank])
     if statements is None:
@@ -57,7 +64,15 @@ def masked_of(lowered: Lowered, innermost: int) -> Masked | None:
     statements = (*statements, ir.Return(ir.integer(0)))
     name = f"{body.name}__masked"
     version = replace(body, name=name, result=INT64, body=statements, declared=None)
-    return Masked(version, len(lowered.assertions))
+    return Masked(version, len(lowered.assertions), clean)
+
+
+def _is_clean(lowered: Lowered) -> bool:
+    """Whether a call stores nothing into Views before its last assertion."""
+    effectful = effectful_helpers(lowered.functions[:-1])
+    statements = lowered.body.body
+    before = statements[: 1 + max(n for n, s in enumerate(statements) if contains_fail(s))]
+    return stored_by(before, effectful) <= lowered.body.locals.keys()
 
 
 def _returning(body: tuple[Stmt, ...], indices: tuple[ir.Var, ...]) -> tuple[Stmt, ...] | None:

@@ -203,3 +203,41 @@ def _or(a: Var, b: Var) -> Expr:
 
 def _unless(note: Var, body: list[Stmt]) -> Stmt:
     return If(ir.Op("not", (note,), BOOL), tuple(body), loc=body[0].loc)
+
+
+def reported_at_the_end(body: ir.Function) -> ir.Function:
+    """The kernel of a team with its failures noted in variables, and reported when it ends.
+
+    An assertion of a team does not leave at once, since others may wait for the member; what it
+    guards is skipped, see team_failures.py. So it need not hinder a vector loop either; what would,
+    is the atomic step that reports it.
+    """
+    marks: list[tuple[Var, ir.Fail]] = []
+
+    def noted(statements: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        found: list[Stmt] = []
+        for s in statements:
+            alone = isinstance(s, ir.If) and not s.orelse and len(s.body) == 1
+            if isinstance(s, ir.If) and alone and isinstance(s.body[0], ir.Fail):
+                fail = s.body[0]
+                if isinstance(fail.code, ir.Const):
+                    mark = Var(f"_failed{len(marks)}", BOOL)
+                    marks.append((mark, fail))
+                    value = ir.Op("bitor", (mark, s.test), BOOL)
+                    found.append(ir.Assign(mark.name, value, s.loc))
+                    continue
+            if isinstance(s, ir.Return):
+                found += _reports(marks)
+            found.append(ir.with_bodies(s, tuple(map(noted, ir.bodies(s)))))
+        return tuple(found)
+
+    statements = noted(body.body)
+    if not marks:
+        return body
+    clear = [ir.Assign(mark.name, ir.Const(False, BOOL)) for mark, _ in marks]
+    locals_ = {**body.locals, **{mark.name: BOOL for mark, _ in marks}}
+    return replace(body, body=(*clear, *statements, *_reports(marks)), locals=locals_)
+
+
+def _reports(marks: list[tuple[Var, ir.Fail]]) -> list[Stmt]:
+    return [ir.If(mark, (fail,)) for mark, fail in marks]

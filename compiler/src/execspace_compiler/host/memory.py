@@ -1,11 +1,10 @@
-"""Raw memory for generated Numba text: Views, records, arrays on the stack, independent loops."""
+"""Raw memory for generated Numba text: Views, records, arrays on the stack."""
 # Types of Numba intrinsics are checked by Numba itself.
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,no-any-return"
 
 from __future__ import annotations
 
 import llvmlite.ir as llvm
-from llvmlite.ir.values import MDValue
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
@@ -178,55 +177,6 @@ def footprint(descriptor, rank, size):
         else:
             high += reach
     return low, high + size
-
-
-class _LoopId(MDValue):
-    """A node that names a loop: distinct, and its own first operand."""
-
-    def descr(self, buf):
-        operands = [self.get_reference(), *(o.get_reference() for o in self.operands)]
-        buf += (f"distinct !{{ {', '.join(operands)} }}", "\n")
-
-    def __eq__(self, other):
-        return self is other
-
-    def __hash__(self):
-        return id(self)
-
-
-@intrinsic(prefer_literal=True)
-def independent_loop(typingctx, body, position, first, last, args):
-    """Call body(*args) for each index first <= i < last, put in at `position`."""
-    kinds = list(args.types)
-    kinds.insert(position.literal_value, types.int64)
-
-    def codegen(context, builder, sig, operands):
-        _, _, begin, end, packed = operands
-        signature = types.void(*kinds)
-        compiled = body.dispatcher.get_compile_result(signature)
-        context.add_linking_libs([compiled.library])
-        values = list(cgutils.unpack_tuple(builder, packed))
-        before = builder.block
-        loop, after = (builder.append_basic_block(name) for name in ("loop", "loop_end"))
-        builder.cbranch(builder.icmp_signed("<", begin, end), loop, after)
-        builder.position_at_end(loop)
-        index = builder.phi(_I64)
-        index.add_incoming(begin, before)
-        values.insert(position.literal_value, index)
-        context.call_internal_no_propagate(builder, compiled.fndesc, signature, values)
-        following = builder.add(index, llvm.Constant(_I64, 1), flags=("nsw",))
-        index.add_incoming(following, builder.block)
-        latch = builder.cbranch(builder.icmp_signed("<", following, end), loop, after)
-        # Interleaving several vectors pays only where rows are long, and costs most where they
-        # are short: without it rows of 12 to 50 elements are up to twice as fast.
-        module = builder.module
-        one = llvm.Constant(_I32, 1)
-        count = module.add_metadata(["llvm.loop.interleave.count", one])
-        latch.set_metadata("llvm.loop", _LoopId(module, [count], name=str(len(module.metadata))))
-        builder.position_at_end(after)
-        return context.get_dummy_value()
-
-    return types.void(body, position, types.int64, types.int64, args), codegen
 
 
 _CACHE_LINE = 64

@@ -62,11 +62,11 @@ from .atomics import (
     number_at,
     try_exchange,
 )
+from .loops import any_failure, first_failure, independent_loop
 from .memory import (
     allocate,
     clear,
     footprint,
-    independent_loop,
     load,
     load_disjoint,
     load_field,

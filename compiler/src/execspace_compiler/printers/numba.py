@@ -201,7 +201,17 @@ class NumbaPrinter(PythonPrinter):
         # Not a Python loop: the runtime builds it with what LLVM should know of it.
         (statement,) = s.body
         assert isinstance(statement, ir.Evaluate) and isinstance(statement.value, ir.Call)
-        call = statement.value
+        return [f"_r.independent_loop({self._calls(statement.value, s)})"]
+
+    def failures(self, s: ir.Failures) -> str:
+        calls = self._calls(s.call, s)
+        if len(s.names) == 1:
+            return f"{identifier(s.names[0])} = _r.any_failure({s.rows}, {s.masks}, {calls})"
+        names = ", ".join(map(identifier, s.names))
+        return f"{names} = _r.first_failure({s.rows}, {s.count}, {calls})"
+
+    def _calls(self, call: ir.Call, s: ir.For | ir.Failures) -> str:
+        """Arguments that say what a loop of the runtime calls."""
         position = next(
             n for n, a in enumerate(call.args) if isinstance(a, ir.Var) and a.name == s.name
         )
@@ -210,8 +220,7 @@ class NumbaPrinter(PythonPrinter):
         parameters = function.parameters[:position] + function.parameters[position + 1 :]
         passed = "".join(f"{a}, " for a in self._arguments(function.name, parameters, args))
         bounds = f"{self.expr(s.start)}, {self.expr(s.stop)}"
-        name = function_name(call.function)
-        return [f"_r.independent_loop({name}, {position}, {bounds}, ({passed.rstrip()}))"]
+        return f"{function_name(call.function)}, {position}, {bounds}, ({passed.rstrip()})"
 
     def _scope(self, view: ir.Var) -> str:
         """Arguments that tell LLVM that no other View of the launch overlaps this one."""

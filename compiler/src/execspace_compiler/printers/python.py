@@ -134,6 +134,10 @@ class PythonPrinter(ABC):
         """A loop whose iterations may run at once."""
         raise NotImplementedError
 
+    def failures(self, s: ir.Failures) -> str:
+        """A loop that tells what failed in it."""
+        raise NotImplementedError
+
     def extent(self, e: ir.Extent) -> str:
         """An extent of a View."""
         return part_of_view(identifier(e.view.name), f"n{e.dimension}")
@@ -206,6 +210,8 @@ class PythonPrinter(ABC):
                     if s.orelse:
                         out.append(Line(f"{pad}else:", s.loc))
                         out += self.block(s.orelse, depth + 1)
+                case ir.Failures():
+                    out.append(pad + self.failures(s))
                 case ir.For() if s.independent:
                     out += [pad + line for line in self.independent_loop(s)]
                 case ir.For():

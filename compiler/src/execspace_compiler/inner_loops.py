@@ -1,0 +1,166 @@
+"""Loops of a body whose assertions are tested for a strip of their rounds before these run.
+
+As a loop over calls, a loop within a call is not vectorised if it may be left. Its rounds have an
+order, though: so what an assertion depends on must not change from one round to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from . import ir
+from .asserting import SHORT, STRIP, in_turn
+from .beforehand import Tests, contains_fail, names_in, read_by, stored_by
+from .ir import Assign, Stmt, Var, integer, op
+from .pipeline import Lowered
+from .prechecks import Sound, is_unrolled, vectorises
+from .slopes import is_assertion, is_convex
+from .types import BOOL, INDEX, INT64, Scalar
+
+
+def with_tested_loops(lowered: Lowered, disjoint: bool) -> Lowered:
+    """The kernel with such loops in strips, wherever that is possible and of use.
+
+    `disjoint`: Views do not overlap.
+    """
+    if lowered.spec.policy.kind == "team" or lowered.prints:
+        return lowered
+    found = _Loops(lowered, disjoint)
+    body = found.around(lowered.body.body)
+    if not found.made:
+        return lowered
+    changed = replace(lowered.body, body=body, locals=found.locals)
+    return replace(lowered, functions=(*lowered.functions[:-1], *found.made.values(), changed))
+
+
+class _Loops:
+    """Changes the loops of a body.
+
+    Attributes
+    ----------
+    made : dict
+        What the changed body calls, by name, callees first.
+    locals : dict
+        Variables of the changed body.
+    """
+
+    def __init__(self, lowered: Lowered, disjoint: bool) -> None:
+        self.body = lowered.body
+        self.helpers = {f.name: f for f in lowered.functions[:-1]}
+        self.disjoint = disjoint
+        self.made: dict[str, ir.Function] = {}
+        self.locals = dict(self.body.locals)
+        self.number = 0
+
+    def around(self, statements: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """Statements with their loops changed."""
+        found: list[Stmt] = []
+        for s in statements:
+            changed = self.in_strips(s) if isinstance(s, ir.For) and contains_fail(s) else None
+            inner = tuple(map(self.around, ir.bodies(s)))
+            found += [ir.with_bodies(s, inner)] if changed is None else changed
+        return tuple(found)
+
+    def in_strips(self, loop: ir.For) -> list[Stmt] | None:
+        """Statements in place of a loop; None if it stays as it is."""
+        if not isinstance(loop.step, ir.Const) or loop.step.value != 1:
+            return None
+        number = self.number + 1
+        rounds = replace(
+            self.body, name=f"{self.body.name}__round{number}", result=None, body=loop.body,
+            declared=None,
+        )  # fmt: skip
+        if is_unrolled(loop) or not self._is_plain(rounds):
+            return None
+        sound = Sound(rounds, self.helpers)
+        made = Tests(replace(rounds, body=_returning(loop.body)), self.helpers, self.disjoint)
+        tests = made.functions()
+        if tests is None or not sound.complete or not self._is_ahead(rounds, tests, made):
+            return None
+        tests = tuple(self._with_parameters(t, loop, made) for t in tests)
+        self.made |= {f.name: f for f in (*sound.helpers, *tests)}
+        self.number = number
+        return self._strips(loop, tests, sound.body.body)
+
+    def _is_plain(self, rounds: ir.Function) -> bool:
+        """Whether a loop over such rounds may be vectorised, and has no end but its own."""
+        every = ir.walk_statements(rounds.body)
+        leaves = sum(isinstance(s, ir.Return) for s in every)
+        if any(isinstance(s, ir.For | ir.Break | ir.Evaluate) for s in every):
+            return False
+        if leaves > sum(map(is_assertion, every)) or not vectorises(rounds, self.helpers):
+            return False
+        # What floating numbers go through from round to round is computed in order.
+        names = {n for s in every for n in ir.names_set(s)}
+        types = {n: t for n, t in rounds.locals.items() if n in names}
+        carried = (n for n in types if not _is_new(n, rounds.body))
+        return not any(isinstance(t := types[n], Scalar) and t.kind in "fc" for n in carried)
+
+    def _is_ahead(self, rounds: ir.Function, tests: Collection[ir.Function], made: Tests) -> bool:
+        """Whether tests may run before earlier rounds have."""
+        found = [e for t in tests for e in ir.walk_expressions(t.body)]
+        stored, read = stored_by(rounds.body, made.effectful), read_by(found)
+        if stored & read or (stored and read and not self.disjoint):
+            return False
+        names = {n for s in ir.walk_statements(rounds.body) for n in ir.names_set(s)}
+        return all(_is_new(n, rounds.body) for n in names & made.needed)
+
+    def _with_parameters(self, test: ir.Function, loop: ir.For, made: Tests) -> ir.Function:
+        """A test that is given all that it does not compute itself."""
+        types = {p.name: p.type for p in self.body.parameters} | self.body.locals
+        own = {n for s in ir.walk_statements(test.body) for n in ir.names_set(s)}
+        used = names_in(ir.walk_expressions(test.body)) - own - {loop.name}
+        given = tuple(Var(n, t) for n, t in types.items() if n in used)
+        locals_ = {n: t for n, t in test.locals.items() if n in own}
+        return replace(test, parameters=(Var(loop.name, INDEX), *given), locals=locals_)
+
+    def _strips(
+        self, loop: ir.For, tests: tuple[ir.Function, ...], sound: tuple[Stmt, ...]
+    ) -> list[Stmt]:
+        """The loop, strip by strip: tests, then its rounds."""
+        last, strip, end = (Var(f"_{w}_of{self.number}", INDEX) for w in ("last", "strip", "end"))
+        failed = Var(f"_failed_of{self.number}", BOOL)
+        self.locals |= {v.name: INT64 for v in (last, strip, end)} | {failed.name: BOOL}
+
+        def each(body: tuple[Stmt, ...]) -> Stmt:
+            return replace(loop, start=strip, stop=end, body=body)
+
+        def looked(test: ir.Function) -> list[Stmt]:
+            call = ir.Call(test.name, test.parameters, BOOL)
+            if not is_convex(test, loop.name):
+                return [ir.Failures((failed.name,), loop.name, strip, end, call)]
+            note = Assign(failed.name, ir.Op("bitor", (failed, call), BOOL))
+            at = (strip, op("sub", end, integer(1)))
+            return [s for e in at for s in (Assign(loop.name, e), note)]
+
+        strips: tuple[Stmt, ...] = (
+            Assign(end.name, op("min", op("add", strip, integer(STRIP)), last)),
+            Assign(failed.name, op("lt", op("sub", end, strip), integer(SHORT))),
+            *in_turn(failed, [looked(t) for t in tests]),
+            ir.If(failed, (each(loop.body),), (each(sound),)),
+        )
+        return [
+            Assign(last.name, loop.stop, loop.loc),
+            ir.For(strip.name, loop.start, last, integer(STRIP), strips, loc=loop.loc),
+        ]
+
+
+def _returning(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """A round as the body of a function."""
+    return tuple(
+        ir.Return(loc=s.loc) if isinstance(s, ir.Continue)
+        else ir.with_bodies(s, tuple(map(_returning, ir.bodies(s))))
+        for s in body
+    )  # fmt: skip
+
+
+def _is_new(name: str, body: tuple[Stmt, ...]) -> bool:
+    """Whether each round sets a variable before it reads it."""
+    for s in body:
+        inside = ir.walk_statements((s,))
+        if name in names_in(ir.walk_expressions((s,))):
+            return False
+        if any(name in ir.names_set(t) for t in inside):
+            return isinstance(s, ir.Assign | ir.Unpack)
+    return True
