@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 STRIP = 1024  # iterations: what a few Views have of them stays in the first cache
 _FAR = 1 << 29  # iterations that `first_failure` of the host's runtime looks at together
-SHORT = 16  # a row of fewer calls is tested as it runs
+_SHORT = 16  # a row of fewer calls is tested as it runs
 
 _FAILED = Var("_failed", BOOL)
 _NONE_FAILED = ir.Op("not", (_FAILED,), BOOL)
@@ -67,8 +67,10 @@ def tested_loop(chunk: Chunk, d: int, first: Expr, last: Expr, prechecks: Preche
     # Copies, as the body of a loop over rows may see its bounds change.
     row = [chunk.set("_first", first), chunk.set("_last", last)]
     lo, hi = var("_first"), var("_last")
-    short = op("lt", op("sub", hi, lo), integer(SHORT))
-    begin = short if chunk.policy.rank > 1 else ir.Const(False, BOOL)
+    rows = chunk.policy.rank > 1
+    begin: Expr = ir.Const(False, BOOL)
+    if rows and prechecks.tests and not prechecks.fused:
+        begin = is_short(lo, hi, prechecks.masks)
     row.append(Assign("_failed", begin))
     for function in prechecks.ends:
         ends: list[Stmt] = []
@@ -80,7 +82,15 @@ def tested_loop(chunk: Chunk, d: int, first: Expr, last: Expr, prechecks: Preche
     if prechecks.tests and not prechecks.fused:
         strip, end = var("_strip"), var("_end")
         tests = [
-            ir.Failures(("_failed",), index, strip, end, ir.Call(f.name, chunk.passed(), BOOL))
+            ir.Failures(
+                ("_failed",),
+                index,
+                strip,
+                end,
+                ir.Call(f.name, chunk.passed(), BOOL),
+                rows=rows,
+                masks=prechecks.masks,
+            )
             for f in prechecks.tests
         ]
         strips = [
@@ -102,12 +112,26 @@ def tested_loop(chunk: Chunk, d: int, first: Expr, last: Expr, prechecks: Preche
                 for s, k in zip(chunk.reduction.states, (k for _, k in kept), strict=True)
             }
             whole += [Assign(k.name, s) for s, k in kept]
-            whole.append(each(lo, hi, [looked(test), *sound]))
+            # AVX-512 compares and combines with what held before in one step, so not the failures.
+            held = Var("_held", BOOL)
+            chunk.locals[held.name] = BOOL
+            passes = ir.Op("not", (ir.Call(test.name, chunk.passed(), BOOL),), BOOL)
+            look = Assign(held.name, ir.Op("bitand", (held, passes), BOOL))
+            whole.append(Assign(held.name, ir.Const(True, BOOL)))
+            whole.append(each(lo, hi, [look, *sound]))
+            whole.append(Assign("_failed", ir.Op("not", (held,), BOOL)))
             whole.append(If(_FAILED, tuple(Assign(s.name, k) for s, k in kept)))
         else:
             whole.append(each(lo, hi, sound, free=True))
         row += [If(_NONE_FAILED, tuple(whole)), If(_FAILED, (each(lo, hi, careful),))]
     return If(op("lt", first, last), tuple(row))
+
+
+def is_short(first: Expr, last: Expr, masks: bool) -> Expr:
+    """Whether a row has so few calls that tests beforehand do not pay. `masks`: they are cheap."""
+    if masks:
+        return ir.Const(False, BOOL)
+    return op("lt", op("sub", last, first), integer(_SHORT))
 
 
 def in_turn(failed: Var, tests: Sequence[Sequence[Stmt]]) -> list[Stmt]:

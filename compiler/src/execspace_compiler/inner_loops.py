@@ -10,23 +10,24 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from . import ir
-from .asserting import SHORT, STRIP, in_turn
+from .asserting import STRIP, in_turn, is_short
 from .beforehand import Tests, contains_fail, names_in, read_by, stored_by
 from .ir import Assign, Stmt, Var, integer, op
 from .pipeline import Lowered
 from .prechecks import Sound, is_unrolled, vectorises
 from .slopes import is_assertion, is_convex
-from .types import BOOL, INDEX, INT64, Scalar
+from .team_failures import FAILS, NOTES, is_unless_ended
+from .types import BOOL, INDEX, INT64
 
 
-def with_tested_loops(lowered: Lowered, disjoint: bool) -> Lowered:
+def with_tested_loops(lowered: Lowered, disjoint: bool, masks: bool) -> Lowered:
     """The kernel with such loops in strips, wherever that is possible and of use.
 
-    `disjoint`: Views do not overlap.
+    `disjoint`: Views do not overlap. `masks`: masked loads cost what others do.
     """
-    if lowered.spec.policy.kind == "team" or lowered.prints:
+    if lowered.prints:
         return lowered
-    found = _Loops(lowered, disjoint)
+    found = _Loops(lowered, disjoint, masks)
     body = found.around(lowered.body.body)
     if not found.made:
         return lowered
@@ -45,7 +46,8 @@ class _Loops:
         Variables of the changed body.
     """
 
-    def __init__(self, lowered: Lowered, disjoint: bool) -> None:
+    def __init__(self, lowered: Lowered, disjoint: bool, masks: bool) -> None:
+        self.masks = masks
         self.body = lowered.body
         self.helpers = {f.name: f for f in lowered.functions[:-1]}
         self.disjoint = disjoint
@@ -57,7 +59,7 @@ class _Loops:
         """Statements with their loops changed."""
         found: list[Stmt] = []
         for s in statements:
-            changed = self.in_strips(s) if isinstance(s, ir.For) and contains_fail(s) else None
+            changed = self.in_strips(s) if isinstance(s, ir.For) else None
             inner = tuple(map(self.around, ir.bodies(s)))
             found += [ir.with_bodies(s, inner)] if changed is None else changed
         return tuple(found)
@@ -67,14 +69,15 @@ class _Loops:
         if not isinstance(loop.step, ir.Const) or loop.step.value != 1:
             return None
         number = self.number + 1
+        body = _leaving(loop.body)
         rounds = replace(
-            self.body, name=f"{self.body.name}__round{number}", result=None, body=loop.body,
+            self.body, name=f"{self.body.name}__round{number}", result=None, body=body,
             declared=None,
         )  # fmt: skip
-        if is_unrolled(loop) or not self._is_plain(rounds):
+        if not any(map(contains_fail, body)) or is_unrolled(loop) or not self._is_plain(rounds):
             return None
         sound = Sound(rounds, self.helpers)
-        made = Tests(replace(rounds, body=_returning(loop.body)), self.helpers, self.disjoint)
+        made = Tests(replace(rounds, body=_returning(body)), self.helpers, self.disjoint)
         tests = made.functions()
         if tests is None or not sound.complete or not self._is_ahead(rounds, tests, made):
             return None
@@ -89,13 +92,7 @@ class _Loops:
         leaves = sum(isinstance(s, ir.Return) for s in every)
         if any(isinstance(s, ir.For | ir.Break | ir.Evaluate) for s in every):
             return False
-        if leaves > sum(map(is_assertion, every)) or not vectorises(rounds, self.helpers):
-            return False
-        # What floating numbers go through from round to round is computed in order.
-        names = {n for s in every for n in ir.names_set(s)}
-        types = {n: t for n, t in rounds.locals.items() if n in names}
-        carried = (n for n in types if not _is_new(n, rounds.body))
-        return not any(isinstance(t := types[n], Scalar) and t.kind in "fc" for n in carried)
+        return leaves == sum(map(is_assertion, every)) and vectorises(rounds, self.helpers)
 
     def _is_ahead(self, rounds: ir.Function, tests: Collection[ir.Function], made: Tests) -> bool:
         """Whether tests may run before earlier rounds have."""
@@ -129,14 +126,16 @@ class _Loops:
         def looked(test: ir.Function) -> list[Stmt]:
             call = ir.Call(test.name, test.parameters, BOOL)
             if not is_convex(test, loop.name):
-                return [ir.Failures((failed.name,), loop.name, strip, end, call)]
+                return [
+                    ir.Failures((failed.name,), loop.name, strip, end, call, 0, True, self.masks)
+                ]
             note = Assign(failed.name, ir.Op("bitor", (failed, call), BOOL))
             at = (strip, op("sub", end, integer(1)))
             return [s for e in at for s in (Assign(loop.name, e), note)]
 
         strips: tuple[Stmt, ...] = (
             Assign(end.name, op("min", op("add", strip, integer(STRIP)), last)),
-            Assign(failed.name, op("lt", op("sub", end, strip), integer(SHORT))),
+            Assign(failed.name, is_short(strip, end, self.masks)),
             *in_turn(failed, [looked(t) for t in tests]),
             ir.If(failed, (each(loop.body),), (each(sound),)),
         )
@@ -144,6 +143,21 @@ class _Loops:
             Assign(last.name, loop.stop, loop.loc),
             ir.For(strip.name, loop.start, last, integer(STRIP), strips, loc=loop.loc),
         ]
+
+
+def _leaving(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """A round of a team, which notes its failures, as one that ends where an assertion fails."""
+    found: list[Stmt] = []
+    for s in body:
+        names = ir.names_set(s)
+        if isinstance(s, Assign) and s.name.startswith(FAILS):
+            left = (ir.Fail(integer(1), (), s.loc), ir.Return(loc=s.loc))
+            found.append(ir.If(s.value, left, loc=s.loc))
+        elif isinstance(s, ir.If) and not s.orelse and is_unless_ended(s.test):
+            found += _leaving(s.body)
+        elif not names or not all(n.startswith(NOTES) for n in names):
+            found.append(ir.with_bodies(s, tuple(map(_leaving, ir.bodies(s)))))
+    return tuple(found)
 
 
 def _returning(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:

@@ -48,6 +48,8 @@ class Prechecks:
         The body for calls in which none fails.
     fused : bool
         The sound body may run beside the tests: if something failed, its result is thrown away.
+    masks : bool
+        Masked loads cost what others do.
     functions : tuple of ir.Function
         All of these and the helpers that `sound` needs, callees first.
     """
@@ -56,14 +58,16 @@ class Prechecks:
     tests: tuple[ir.Function, ...]
     sound: ir.Function
     fused: bool
+    masks: bool
     functions: tuple[ir.Function, ...]
 
 
-def prechecks_of(lowered: Lowered, disjoint: bool, innermost: int) -> Prechecks | None:
+def prechecks_of(lowered: Lowered, disjoint: bool, innermost: int, masks: bool) -> Prechecks | None:
     """What tests the assertions of a kernel beforehand; None if it has none, if that cannot be
     done, or if its loop would not be vectorised without them.
 
-    `disjoint`: Views do not overlap. `innermost`: the dimension of that loop.
+    `disjoint`: Views do not overlap. `innermost`: the dimension of that loop. `masks`: masked
+    loads cost what others do.
     """
     if lowered.spec.policy.kind == "team" or lowered.prints:
         return None
@@ -93,7 +97,7 @@ def prechecks_of(lowered: Lowered, disjoint: bool, innermost: int) -> Prechecks 
         if there is not None:
             ends, tests = (*ends, there), (made.together(n),)
     return Prechecks(
-        ends, tests, sound.body, fused, (*sound.helpers, *ends, *tests, sound.body)
+        ends, tests, sound.body, fused, masks, (*sound.helpers, *ends, *tests, sound.body)
     )  # fmt: skip
 
 

@@ -17,6 +17,9 @@ from .pipeline import Lowered
 from .types import BOOL, Scalar, TupleTy, ViewTy
 
 _EITHER = "_either_failed"
+FAILS = "_bad"  # begins the name of what is set to whether an assertion fails
+_ENDED, _REPORTED = "_ended", "_failed"
+NOTES = (_ENDED, _REPORTED)  # begin the names of what keeps that
 _Scope = tuple[Var, ...]  # notes that a failure sets, that of the innermost iteration last
 
 
@@ -63,7 +66,7 @@ class _Failures:
         self.count = 0
 
     def run(self) -> ir.Function:
-        note = self.variable("_ended")
+        note = self.variable(_ENDED)
         statements = [_set(note, False), *self.together(self.source.body, (note,), False)[0]]
         zeros = self.zeros()
         if zeros:
@@ -158,7 +161,7 @@ class _Failures:
             case ir.Fail():
                 return [s, *(_set(v, True) for v in scope), *([ir.Break(s.loc)] if loop else [])]
             case If() if _is_assertion(s):
-                bad = self.variable("_bad")
+                bad = self.variable(FAILS)
                 told = replace(s, test=bad)
                 notes = [Assign(v.name, _or(v, bad), s.loc) for v in scope]
                 return [Assign(bad.name, s.test, s.loc), told, *notes, *leave]
@@ -178,7 +181,7 @@ class _Failures:
             return [s]
         found = []
         for body in ir.bodies(s):
-            note = self.variable("_ended")
+            note = self.variable(_ENDED)
             begin = [_set(note, False)]
             if isinstance(s, ir.ScanRange):  # what a failed iteration contributes
                 pairs = zip(s.own, s.identity, strict=True)
@@ -201,6 +204,14 @@ def _or(a: Var, b: Var) -> Expr:
     return ir.Op("bitor", (a, b), BOOL)
 
 
+def is_unless_ended(test: Expr) -> bool:
+    """Whether a test is that of `_unless`."""
+    if not isinstance(test, ir.Op) or test.op != "not":
+        return False
+    note = test.args[0]
+    return isinstance(note, Var) and note.name.startswith(_ENDED)
+
+
 def _unless(note: Var, body: list[Stmt]) -> Stmt:
     return If(ir.Op("not", (note,), BOOL), tuple(body), loc=body[0].loc)
 
@@ -221,7 +232,7 @@ def reported_at_the_end(body: ir.Function) -> ir.Function:
             if isinstance(s, ir.If) and alone and isinstance(s.body[0], ir.Fail):
                 fail = s.body[0]
                 if isinstance(fail.code, ir.Const):
-                    mark = Var(f"_failed{len(marks)}", BOOL)
+                    mark = Var(f"{_REPORTED}{len(marks)}", BOOL)
                     marks.append((mark, fail))
                     value = ir.Op("bitor", (mark, s.test), BOOL)
                     found.append(ir.Assign(mark.name, value, s.loc))

@@ -329,20 +329,45 @@ def _reporting(
 ) -> Callable[..., Any]:
     """A launch whose kernel prints or asserts: text is flushed, and failures are raised."""
     assertions = [Assertion(Loc(*row[:5]), row[5]) for row in module.ASSERTIONS]
+    if not module.PRINTS:
+        return _asserting(call, kernel, assertions, rank)
     table = c_int64 * (1 + rank)
 
     def launch(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
-        if module.PRINTS and sys.stdout is not None:
+        if sys.stdout is not None:
             sys.stdout.flush()  # so that text of Python and of C comes in order
         status = table() if assertions else None
         try:
             return call(bounds, args if status is None else (*args, addressof(status)))
         finally:
-            if module.PRINTS:
-                flush_c_output()
+            flush_c_output()
             if status is not None and status[0]:
                 code, *indices = status
                 raise failure(kernel, assertions, code, indices)
+
+    return launch
+
+
+def _asserting(
+    call: Callable[..., Any], kernel: str, assertions: list[Assertion], rank: int
+) -> Callable[..., Any]:
+    """A launch of which a failure is raised; later launches note theirs in the same place."""
+    table = c_int64 * (1 + rank)
+    idle: list[tuple[Any, int]] = []
+
+    def launch(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
+        try:
+            status, address = noted = idle.pop()
+        except IndexError:  # the first launch, or others are under way
+            status = table()
+            address = addressof(status)
+            noted = status, address
+        result = call(bounds, (*args, address))
+        if status[0]:
+            code, *indices = status
+            raise failure(kernel, assertions, code, indices)
+        idle.append(noted)
+        return result
 
     return launch
 

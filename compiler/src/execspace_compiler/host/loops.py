@@ -139,11 +139,13 @@ def any_failure(typingctx, rows, masks, body, position, first, last, args):
         begin, end, packed = operands[4:]
         call = _called(context, builder, body, types.boolean, at, packed, kinds)
 
+        # AVX-512 compares and combines with what held before in one step, so not the failures.
         def round_(n, carried):
-            return [builder.or_(carried[0], call(builder.add(begin, n, flags=("nsw",))))]
+            failed = call(builder.add(begin, n, flags=("nsw",)))
+            return [builder.and_(carried[0], builder.not_(failed))]
 
         how = rows.literal_value, masks.literal_value
-        return _loops(builder, builder.sub(end, begin), [_I1(0)], round_, *how)[0]
+        return builder.not_(_loops(builder, builder.sub(end, begin), [_I1(1)], round_, *how)[0])
 
     return types.boolean(rows, masks, body, position, types.int64, types.int64, args), codegen
 
