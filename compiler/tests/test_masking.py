@@ -45,7 +45,7 @@ def test_the_body_returns_the_number_of_what_failed_and_stores_behind_it(masks):
     masks(True)
     text = source(kernel, np.ones(9), np.ones(9))
     body = text.partition("def _f_kernel__masked")[2].partition("\n\n")[0]
-    assert "_r.fail(" not in body and "_strip" not in text and "__sound" not in text
+    assert "_r.fail(" not in body and "__fails" not in text and "__sound" not in text
     assert body.index("return 1") < body.index("_r.store_disjoint(") < body.index("return 0")
     chunk = text.partition("def _f__chunk")[2].partition("\n\n")[0]
     loop, _, after = chunk.partition("for _i0 in range")[2].partition("if (_r.python_min(")

@@ -6,14 +6,14 @@ tested before it, or beside it. In each way the loop has one end, so that it is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from . import ir
 from .ir import Assign, Expr, For, If, Stmt, Var, integer, op, var
 from .masking import Masked
 from .prechecks import Prechecks
-from .types import BOOL, INT64
+from .types import BOOL, INT64, Scalar
 
 if TYPE_CHECKING:
     from .mapping import Chunk
@@ -70,7 +70,7 @@ def tested_loop(chunk: Chunk, d: int, first: Expr, last: Expr, prechecks: Preche
     rows = chunk.policy.rank > 1
     begin: Expr = ir.Const(False, BOOL)
     if rows and prechecks.tests and not prechecks.fused:
-        begin = is_short(lo, hi, prechecks.masks)
+        begin = is_short(lo, hi, prechecks.bits)
     row.append(Assign("_failed", begin))
     for function in prechecks.ends:
         ends: list[Stmt] = []
@@ -89,7 +89,7 @@ def tested_loop(chunk: Chunk, d: int, first: Expr, last: Expr, prechecks: Preche
                 end,
                 ir.Call(f.name, chunk.passed(), BOOL),
                 rows=rows,
-                masks=prechecks.masks,
+                bits=prechecks.bits,
             )
             for f in prechecks.tests
         ]
@@ -101,35 +101,54 @@ def tested_loop(chunk: Chunk, d: int, first: Expr, last: Expr, prechecks: Preche
         ]
         chunk.locals |= {"_strip": INT64, "_bad": BOOL}
         row += [Assign("_bad", _FAILED), For("_strip", lo, hi, integer(STRIP), tuple(strips))]
+    elif prechecks.tests:
+        row += _fused(chunk, each, lo, hi, prechecks)
     else:
-        whole: list[Stmt] = []
-        if prechecks.tests:
-            (test,) = prechecks.tests
-            assert chunk.reduction is not None
-            kept = [(s.var, Var(f"{s.name}_kept", s.type)) for s in chunk.reduction.states]
-            chunk.locals |= {
-                k.name: s.type
-                for s, k in zip(chunk.reduction.states, (k for _, k in kept), strict=True)
-            }
-            whole += [Assign(k.name, s) for s, k in kept]
-            # AVX-512 compares and combines with what held before in one step, so not the failures.
-            held = Var("_held", BOOL)
-            chunk.locals[held.name] = BOOL
-            passes = ir.Op("not", (ir.Call(test.name, chunk.passed(), BOOL),), BOOL)
-            look = Assign(held.name, ir.Op("bitand", (held, passes), BOOL))
-            whole.append(Assign(held.name, ir.Const(True, BOOL)))
-            whole.append(each(lo, hi, [look, *sound]))
-            whole.append(Assign("_failed", ir.Op("not", (held,), BOOL)))
-            whole.append(If(_FAILED, tuple(Assign(s.name, k) for s, k in kept)))
-        else:
-            whole.append(each(lo, hi, sound, free=True))
-        row += [If(_NONE_FAILED, tuple(whole)), If(_FAILED, (each(lo, hi, careful),))]
+        whole = each(lo, hi, sound, free=True)
+        row.append(If(_FAILED, (each(lo, hi, careful),), (whole,)))
     return If(op("lt", first, last), tuple(row))
 
 
-def is_short(first: Expr, last: Expr, masks: bool) -> Expr:
-    """Whether a row has so few calls that tests beforehand do not pay. `masks`: they are cheap."""
-    if masks:
+def _fused(
+    chunk: Chunk, each: Callable[..., Stmt], lo: Expr, hi: Expr, prechecks: Prechecks
+) -> list[Stmt]:
+    """Strips whose tests run beside the sound body; what that gave is thrown away for a failure."""
+    assert chunk.reduction is not None
+    (test,) = prechecks.tests
+    strip, end, none_failed = var("_strip"), var("_end"), ir.Op("not", (_FAILED,), BOOL)
+    fails: Expr = ir.Call(test.name, chunk.passed(), BOOL)
+    if prechecks.bits == 1:
+        # AVX-512 compares and combines with what held before in one step, so not the failures.
+        kind, start = BOOL, ir.Const(True, BOOL)
+        found = Var("_found", kind)
+        noted = ir.Op("bitand", (found, ir.Op("not", (fails,), BOOL)), BOOL)
+    else:
+        kind = Scalar(f"int{max(32, prechecks.bits)}")
+        start, found = ir.Const(0, kind), Var("_found", kind)
+        noted = op("add", found, ir.Op("cast", (fails,), kind))
+    kept = [Assign(f"{s.name}_kept", s.var) for s in chunk.reduction.states]
+    back = [Assign(s.name, Var(f"{s.name}_kept", s.type)) for s in chunk.reduction.states]
+    chunk.locals |= {f"{s.name}_kept": s.type for s in chunk.reduction.states}
+    chunk.locals |= {"_strip": INT64, "_bad": BOOL, found.name: kind}
+    beside: list[Stmt] = [
+        *kept,
+        Assign(found.name, start),
+        each(strip, end, [Assign(found.name, noted), *chunk.call(prechecks.sound)]),
+        Assign("_failed", op("ne", found, start)),
+        If(_FAILED, tuple(back)),
+    ]
+    strips = [
+        chunk.set(end.name, op("min", op("add", strip, integer(_FAR)), hi)),
+        If(none_failed, tuple(beside)),
+        If(_FAILED, (each(strip, end, chunk.call()),)),
+        Assign("_failed", Var("_bad", BOOL)),
+    ]
+    return [Assign("_bad", _FAILED), For(strip.name, lo, hi, integer(_FAR), tuple(strips))]
+
+
+def is_short(first: Expr, last: Expr, bits: int) -> Expr:
+    """Whether a row has so few calls that tests beforehand do not pay. `bits`: of `Prechecks`."""
+    if bits == 1:
         return ir.Const(False, BOOL)
     return op("lt", op("sub", last, first), integer(_SHORT))
 

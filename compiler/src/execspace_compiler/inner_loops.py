@@ -14,7 +14,7 @@ from .asserting import STRIP, in_turn, is_short
 from .beforehand import Tests, contains_fail, names_in, read_by, stored_by
 from .ir import Assign, Stmt, Var, integer, op
 from .pipeline import Lowered
-from .prechecks import Sound, is_unrolled, vectorises
+from .prechecks import Sound, bits_compared, is_unrolled, vectorises
 from .slopes import is_assertion, is_convex
 from .team_failures import FAILS, NOTES, is_unless_ended
 from .types import BOOL, INDEX, INT64
@@ -123,11 +123,13 @@ class _Loops:
         def each(body: tuple[Stmt, ...]) -> Stmt:
             return replace(loop, start=strip, stop=end, body=body)
 
+        bits = bits_compared(tests, self.masks)
+
         def looked(test: ir.Function) -> list[Stmt]:
             call = ir.Call(test.name, test.parameters, BOOL)
             if not is_convex(test, loop.name):
                 return [
-                    ir.Failures((failed.name,), loop.name, strip, end, call, 0, True, self.masks)
+                    ir.Failures((failed.name,), loop.name, strip, end, call, 0, True, bits)
                 ]
             note = Assign(failed.name, ir.Op("bitor", (failed, call), BOOL))
             at = (strip, op("sub", end, integer(1)))
@@ -135,7 +137,7 @@ class _Loops:
 
         strips: tuple[Stmt, ...] = (
             Assign(end.name, op("min", op("add", strip, integer(STRIP)), last)),
-            Assign(failed.name, is_short(strip, end, self.masks)),
+            Assign(failed.name, is_short(strip, end, bits)),
             *in_turn(failed, [looked(t) for t in tests]),
             ir.If(failed, (each(loop.body),), (each(sound),)),
         )

@@ -285,8 +285,8 @@ class Failures:
         The greatest such number; 0 if it is not asked for.
     rows : bool
         It runs for many ranges, which may be short.
-    masks : bool
-        Masked loads and stores cost what others do.
+    bits : int
+        Of what is computed to see whether something failed; 1 where comparisons give masks.
     """
 
     names: tuple[str, ...]
@@ -296,7 +296,7 @@ class Failures:
     call: Call
     count: int = 0
     rows: bool = False
-    masks: bool = False
+    bits: int = 1
     loc: Loc = field(default=NOWHERE, compare=False)
 
 

@@ -11,7 +11,7 @@ nothing; only what a call itself stores before it asserts must be seen by the te
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from . import ir
@@ -21,6 +21,7 @@ from .ops import FLOAT1, FLOAT2
 from .pipeline import Lowered
 from .rewriting import rewritten
 from .slopes import is_assertion, is_convex, outside_of
+from .types import BOOL, Scalar
 
 _Question = Callable[[Stmt], bool]
 
@@ -48,8 +49,8 @@ class Prechecks:
         The body for calls in which none fails.
     fused : bool
         The sound body may run beside the tests: if something failed, its result is thrown away.
-    masks : bool
-        Masked loads cost what others do.
+    bits : int
+        Of what tests compare; 1 where comparisons give masks, and masked loads cost what others do.
     functions : tuple of ir.Function
         All of these and the helpers that `sound` needs, callees first.
     """
@@ -58,7 +59,7 @@ class Prechecks:
     tests: tuple[ir.Function, ...]
     sound: ir.Function
     fused: bool
-    masks: bool
+    bits: int
     functions: tuple[ir.Function, ...]
 
 
@@ -95,10 +96,27 @@ def prechecks_of(lowered: Lowered, disjoint: bool, innermost: int, masks: bool) 
             frame = replace(body, locals={**body.locals, **made.kept})
             there = outside_of(frame, made.sliced(), index, sound.names)
         if there is not None:
-            ends, tests = (*ends, there), (made.together(n),)
+            ends = (*ends, *([there] if len(there.body) > 1 else []))
+            tests = (made.together(n),)
+    bits = bits_compared(tests, masks)
     return Prechecks(
-        ends, tests, sound.body, fused, masks, (*sound.helpers, *ends, *tests, sound.body)
+        ends, tests, sound.body, fused, bits, (*sound.helpers, *ends, *tests, sound.body)
     )  # fmt: skip
+
+
+def bits_compared(tests: Iterable[ir.Function], masks: bool) -> int:
+    """`Prechecks.bits` of tests."""
+    if masks:
+        return 1
+    compared = (
+        a.type
+        for t in tests
+        for e in ir.walk_expressions(t.body)
+        if isinstance(e, ir.Op) and e.type == BOOL
+        for a in e.args
+    )
+    sizes = [t.itemsize // (2 if t.kind == "c" else 1) for t in compared if isinstance(t, Scalar)]
+    return 8 * max([2, *sizes])
 
 
 def _prefix(lowered: Lowered) -> frozenset[str]:

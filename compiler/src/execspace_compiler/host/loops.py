@@ -128,12 +128,13 @@ def independent_loop(typingctx, body, position, first, last, args):
 
 
 @intrinsic(prefer_literal=True)
-def any_failure(typingctx, rows, masks, body, position, first, last, args):
+def any_failure(typingctx, rows, bits, body, position, first, last, args):
     """Whether body(*args) is true for any index first <= i < last, put in at `position`.
 
-    `rows`: it is called for many short ranges. `masks`: they are cheap.
+    `rows`: it is called for many short ranges. `bits`: of a number that counts the failures, as
+    many as what is compared has, or its comparisons would be packed; 1 where they give masks.
     """
-    kinds, at = args.types, position.literal_value
+    kinds, at, width = args.types, position.literal_value, bits.literal_value
 
     def codegen(context, builder, sig, operands):
         begin, end, packed = operands[4:]
@@ -142,12 +143,16 @@ def any_failure(typingctx, rows, masks, body, position, first, last, args):
         # AVX-512 compares and combines with what held before in one step, so not the failures.
         def round_(n, carried):
             failed = call(builder.add(begin, n, flags=("nsw",)))
-            return [builder.and_(carried[0], builder.not_(failed))]
+            if width == 1:
+                return [builder.and_(carried[0], builder.not_(failed))]
+            return [builder.add(carried[0], builder.zext(failed, kind))]
 
-        how = rows.literal_value, masks.literal_value
-        return builder.not_(_loops(builder, builder.sub(end, begin), [_I1(1)], round_, *how)[0])
+        kind = llvm.IntType(width)
+        start, rounds = kind(int(width == 1)), builder.sub(end, begin)
+        (found,) = _loops(builder, rounds, [start], round_, rows.literal_value, width == 1)
+        return builder.icmp_unsigned("!=", found, start)
 
-    return types.boolean(rows, masks, body, position, types.int64, types.int64, args), codegen
+    return types.boolean(rows, bits, body, position, types.int64, types.int64, args), codegen
 
 
 @intrinsic(prefer_literal=True)

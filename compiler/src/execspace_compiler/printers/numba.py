@@ -206,7 +206,7 @@ class NumbaPrinter(PythonPrinter):
     def failures(self, s: ir.Failures) -> str:
         calls = self._calls(s.call, s)
         if len(s.names) == 1:
-            return f"{identifier(s.names[0])} = _r.any_failure({s.rows}, {s.masks}, {calls})"
+            return f"{identifier(s.names[0])} = _r.any_failure({s.rows}, {s.bits}, {calls})"
         names = ", ".join(map(identifier, s.names))
         return f"{names} = _r.first_failure({s.rows}, {s.count}, {calls})"
 
