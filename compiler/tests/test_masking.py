@@ -48,9 +48,21 @@ def test_the_body_returns_the_number_of_what_failed_and_stores_behind_it(masks):
     assert "_r.fail(" not in body and "__fails" not in text and "__sound" not in text
     assert body.index("return 1") < body.index("_r.store_disjoint(") < body.index("return 0")
     chunk = text.partition("def _f__chunk")[2].partition("\n\n")[0]
-    loop, _, after = chunk.partition("for _i0 in range")[2].partition("if (_r.python_min(")
-    assert loop.count("_r.python_min") == 2 and "_r.fail(" not in loop
-    assert "_r.fail(" in after
+    before, _, after = chunk.partition("_r.first_failure(False, 0, _f_kernel__masked")
+    assert "_r.fail(" not in text.partition("def _f_kernel__masked")[2].partition("def _f__chu")[0]
+    assert "_f_kernel(" not in before and "_f_kernel(_i0" in after  # which tells what failed
+
+
+def test_after_a_store_the_loop_counts_which_assertion_failed(masks):
+    def kernel(i, x, y):
+        y[i] = x[i]
+        assert x[i] > 0
+        assert x[i] < 9
+
+    masks(True)
+    text = source(kernel, np.ones(9), np.ones(9))
+    assert "_r.first_failure(False, 2, _f_kernel__masked" in text
+    assert "_r.fail(__status_d, _code" in text
 
 
 def of_a_stride(i, x, y, table):

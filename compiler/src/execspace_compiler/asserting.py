@@ -102,7 +102,7 @@ def tested_loop(chunk: Chunk, d: int, first: Expr, last: Expr, prechecks: Preche
         chunk.locals |= {"_strip": INT64, "_bad": BOOL}
         row += [Assign("_bad", _FAILED), For("_strip", lo, hi, integer(STRIP), tuple(strips))]
     elif prechecks.tests:
-        row += _fused(chunk, each, lo, hi, prechecks)
+        row += _fused(chunk, each, lo, hi, prechecks, rows)
     else:
         whole = each(lo, hi, sound, free=True)
         row.append(If(_FAILED, (each(lo, hi, careful),), (whole,)))
@@ -110,9 +110,12 @@ def tested_loop(chunk: Chunk, d: int, first: Expr, last: Expr, prechecks: Preche
 
 
 def _fused(
-    chunk: Chunk, each: Callable[..., Stmt], lo: Expr, hi: Expr, prechecks: Prechecks
+    chunk: Chunk, each: Callable[..., Stmt], lo: Expr, hi: Expr, prechecks: Prechecks, rows: bool
 ) -> list[Stmt]:
-    """Strips whose tests run beside the sound body; what that gave is thrown away for a failure."""
+    """Strips whose tests run beside the sound body; what that gave is thrown away for a failure.
+
+    A row of many is one strip, and is not tested beforehand if it is longer than that.
+    """
     assert chunk.reduction is not None
     (test,) = prechecks.tests
     strip, end, none_failed = var("_strip"), var("_end"), ir.Op("not", (_FAILED,), BOOL)
@@ -137,12 +140,16 @@ def _fused(
         Assign("_failed", op("ne", found, start)),
         If(_FAILED, tuple(back)),
     ]
-    strips = [
-        chunk.set(end.name, op("min", op("add", strip, integer(_FAR)), hi)),
+    strips: list[Stmt] = [
         If(none_failed, tuple(beside)),
         If(_FAILED, (each(strip, end, chunk.call()),)),
-        Assign("_failed", Var("_bad", BOOL)),
     ]
+    if rows:
+        far = op("ge", op("sub", hi, lo), integer(_FAR))
+        failed = Assign("_failed", ir.Op("bitor", (_FAILED, far), BOOL))
+        return [chunk.set(strip.name, lo), chunk.set(end.name, hi), failed, *strips]
+    strips.insert(0, chunk.set(end.name, op("min", op("add", strip, integer(_FAR)), hi)))
+    strips.append(Assign("_failed", Var("_bad", BOOL)))
     return [Assign("_bad", _FAILED), For(strip.name, lo, hi, integer(_FAR), tuple(strips))]
 
 

@@ -128,9 +128,7 @@ class _Loops:
         def looked(test: ir.Function) -> list[Stmt]:
             call = ir.Call(test.name, test.parameters, BOOL)
             if not is_convex(test, loop.name):
-                return [
-                    ir.Failures((failed.name,), loop.name, strip, end, call, 0, True, bits)
-                ]
+                return [ir.Failures((failed.name,), loop.name, strip, end, call, 0, True, bits)]
             note = Assign(failed.name, ir.Op("bitor", (failed, call), BOOL))
             at = (strip, op("sub", end, integer(1)))
             return [s for e in at for s in (Assign(loop.name, e), note)]
