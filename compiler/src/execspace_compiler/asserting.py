@@ -120,6 +120,7 @@ def _fused(
     (test,) = prechecks.tests
     strip, end, none_failed = var("_strip"), var("_end"), ir.Op("not", (_FAILED,), BOOL)
     fails: Expr = ir.Call(test.name, chunk.passed(), BOOL)
+    noted: Expr
     if prechecks.bits == 1:
         # AVX-512 compares and combines with what held before in one step, so not the failures.
         kind, start = BOOL, ir.Const(True, BOOL)

@@ -14,6 +14,7 @@ from .ir import (
     Continue,
     Evaluate,
     Fail,
+    Failures,
     For,
     FromFirstLane,
     Function,
@@ -95,6 +96,9 @@ def _lines(body: tuple[Stmt, ...], depth: int) -> list[str]:
                 kind = "independent for" if s.independent else "for"
                 out.append(f"{pad}{kind} {s.name} in range({s.start}, {s.stop}, {s.step})")
                 out += _lines(s.body, depth + 1)
+            case Failures():
+                bounds = f"{s.name} in range({s.start}, {s.stop})"
+                out.append(f"{pad}{', '.join(s.names)} = failures of {s.call} for {bounds}")
             case While():
                 out += [f"{pad}while {s.test}", *_lines(s.body, depth + 1)]
             case Break():
