@@ -17,7 +17,7 @@ from .ir import Stmt
 from .pipeline import Lowered
 from .prechecks import vectorises
 from .slopes import slope_of
-from .types import INT64, ViewTy
+from .types import INT64, Scalar, ViewTy
 
 _MOST = 4  # assertions, each of which a loop carries a number for
 
@@ -116,5 +116,7 @@ def _is_contiguous(place: ir.Load | ir.Store, slopes: dict[str, int | None]) -> 
         return False
     if view.unit is None or place.byte is not None:
         return False
+    if isinstance(view.element, Scalar) and view.element.kind == "c":
+        return False  # its two parts are loaded with a stride
     found = [slope_of(i, slopes) for i in place.indices]
     return found.pop(view.unit) == 1 and not any(slope != 0 for slope in found)

@@ -70,7 +70,7 @@ def prechecks_of(lowered: Lowered, disjoint: bool, innermost: int, masks: bool) 
     `disjoint`: Views do not overlap. `innermost`: the dimension of that loop. `masks`: masked
     loads cost what others do.
     """
-    if lowered.spec.policy.kind == "team" or lowered.prints:
+    if lowered.spec.policy.kind == "team" or lowered.spec.pattern == "scan" or lowered.prints:
         return None
     body = lowered.body
     if not any(isinstance(s, ir.Fail) for s in ir.walk_statements(body.body)):
@@ -79,7 +79,7 @@ def prechecks_of(lowered: Lowered, disjoint: bool, innermost: int, masks: bool) 
     if not vectorises(body, helpers):
         return None
     sound = Sound(body, helpers)
-    made = Tests(body, helpers, disjoint, _prefix(lowered))
+    made = Tests(body, helpers, disjoint)
     tests = made.functions()
     if tests is None or not sound.complete:
         return None
@@ -119,17 +119,9 @@ def bits_compared(tests: Iterable[ir.Function], masks: bool) -> int:
     return 8 * max([2, *sizes])
 
 
-def _prefix(lowered: Lowered) -> frozenset[str]:
-    """Parameters of a scan's body that tell what was joined before."""
-    if lowered.spec.pattern != "scan":
-        return frozenset()
-    leading = lowered.body.parameters[lowered.spec.policy.rank : lowered.leading]
-    return frozenset(p.name for p in leading[:-1])  # the last one says which pass it is
-
-
 def _only_joins(lowered: Lowered, sound: ir.Function, effectful: set[str]) -> bool:
     """Whether calls do nothing but join a number, and end whatever the number."""
-    if lowered.reduction is None or lowered.spec.pattern != "reduce":
+    if lowered.reduction is None:
         return False
     for s in ir.walk_statements(sound.body):
         if isinstance(s, ir.Evaluate | ir.Atomic):

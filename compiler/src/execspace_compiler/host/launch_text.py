@@ -119,9 +119,7 @@ def launch_module(
         chunk_function(*walk, "_chunk", final=final, pool=pool, prechecks=prechecks, masked=masked),
     )
     if reduction is not None and scan:
-        functions.append(
-            chunk_function(*walk, "_totals", final=False, pool=pool, prechecks=prechecks)
-        )
+        functions.append(chunk_function(*walk, "_totals", final=False, pool=pool))
         functions.append(seed_function(reduction, "_seed"))
         functions.append(prefix_function(reduction, "_prefixes"))
         functions.append(last_function(reduction, "_finish"))
