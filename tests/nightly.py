@@ -2,6 +2,7 @@
 
     python tests/nightly.py --oracle 100000 --compiled 5000 --jobs 2
     python tests/nightly.py --oracle 5000 --compiled 0 --seed 7 --minutes 2
+    python tests/nightly.py --space opencl --space openmp=500
 
 The programs are those of the conformance kit's campaign (execspace_testing.suite.differential),
 cheap ones for the oracle and larger launches for compiled spaces, which share their number. CPython
@@ -73,15 +74,22 @@ def jobs(spaces: dict[str, int], seed: int) -> dict[str, list[Job]]:
     return found
 
 
+def shares(spaces: list[str], programs: int) -> dict[str, int]:
+    """How many programs each space runs, from texts such as "serial" or "serial=100"."""
+    named = [text.partition("=") for text in spaces]
+    found = {name: int(count) for name, _, count in named if count}
+    others = [name for name, _, count in named if not count]
+    share, rest = divmod(max(0, programs - sum(found.values())), max(1, len(others)))
+    return found | {name: share + (n < rest) for n, name in enumerate(others)}
+
+
 class Night:
     """The runs of all spaces, side by side, and what came of them."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
         self.wanted = {"oracle": options.oracle} if options.oracle else {}
-        share, rest = divmod(options.compiled, max(1, len(options.space)))
-        for n, name in enumerate(options.space):
-            self.wanted[name] = share + (n < rest)
+        self.wanted |= shares(options.space, options.compiled)
         self.wanted = {name: count for name, count in self.wanted.items() if count}
         self.counts: dict[str, Counter[str]] = {name: Counter() for name in self.wanted}
         self.found: list[dict[str, Any]] = []
@@ -179,7 +187,9 @@ def main() -> int:
     parser.add_argument("--oracle", type=int, default=100_000, help="programs on the oracle")
     parser.add_argument("--compiled", type=int, default=5_000,
                         help="programs on compiled spaces, in all")  # fmt: skip
-    parser.add_argument("--space", action="append", help="a compiled space; several may be given")
+    parser.add_argument("--space", action="append", metavar="NAME[=PROGRAMS]",
+                        help="a compiled space, and how many programs it runs; several may be "
+                             "given, and those without a number share what is left")  # fmt: skip
     parser.add_argument("--seed", type=int, default=1, help="another seed, other programs")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--minutes", type=float, default=0, help="stop after so many minutes")

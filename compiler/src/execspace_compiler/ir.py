@@ -5,7 +5,7 @@ the operation works in. Integer arithmetic wraps. Expressions are free of side e
 `str(function)` prints a canonical text, which is what caches hash.
 """
 
-# ruff: noqa: PLC0414  # what ir_team.py defines is part of the IR, and named as such
+# ruff: noqa: PLC0414  # what ir_failures.py and ir_team.py define is part of the IR, and named as such
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .diagnostics import NOWHERE, Loc
+from .ir_failures import Fail as Fail
+from .ir_failures import Failures as Failures
+from .ir_failures import Print as Print
 from .ir_team import COLLECTIVES as COLLECTIVES
 from .ir_team import Barrier as Barrier
 from .ir_team import Broadcast as Broadcast
@@ -186,26 +189,6 @@ class Clear:
 
 
 @dataclass(frozen=True, slots=True)
-class Fail:
-    """Report that assertion number `code` failed at these indices of the policy."""
-
-    code: Expr
-    indices: tuple[Expr, ...]
-    loc: Loc = field(default=NOWHERE, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Print:
-    """Write text to standard output: constant strings, and numbers as a C conversion says.
-
-    `parts` holds strings and (conversion without length modifier, number) pairs.
-    """
-
-    parts: tuple[str | tuple[str, Expr], ...]
-    loc: Loc = field(default=NOWHERE, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
 class Atomic:
     """Change an element as one indivisible step: `element = element op value`.
 
@@ -268,35 +251,6 @@ class For:
     step: Expr
     body: tuple[Stmt, ...]
     independent: bool = False
-    loc: Loc = field(default=NOWHERE, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Failures:
-    """Call a body for each `start <= name < stop`, in any order, and tell whether it failed.
-
-    Attributes
-    ----------
-    names : tuple of str
-        One variable: the call tells whether something failed, and so does the variable. Two: the
-        call returns the number of an assertion that failed, or 0; they are set to the index of the
-        first failure, `stop` if there is none, and to that number.
-    count : int
-        The greatest such number; 0 if it is not asked for.
-    rows : bool
-        It runs for many ranges, which may be short.
-    bits : int
-        Of what is computed to see whether something failed; 1 where comparisons give masks.
-    """
-
-    names: tuple[str, ...]
-    name: str
-    start: Expr
-    stop: Expr
-    call: Call
-    count: int = 0
-    rows: bool = False
-    bits: int = 1
     loc: Loc = field(default=NOWHERE, compare=False)
 
 
