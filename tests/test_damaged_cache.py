@@ -228,7 +228,17 @@ PROGRAM = """
 """
 
 
-@pytest.mark.parametrize("damage", ["cut off", "noise", "a pipe", "a link to what has no end"])
+# What becomes of one entry that is damaged in each of these ways is tested below.
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "noise",
+        *(
+            pytest.param(damage, marks=pytest.mark.exhaustive)
+            for damage in ("cut off", "a pipe", "a link to what has no end")
+        ),
+    ],
+)
 def test_a_process_finds_everything_damaged(python, tmp_path, monkeypatch, damage):
     """Also what drivers keep there themselves: PoCL ends the process over a damaged program.
 

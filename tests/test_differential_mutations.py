@@ -62,6 +62,14 @@ def test_a_wrong_compiler_is_noticed(monkeypatch, tmp_path, break_it):
 # -- on the oracle --------------------------------------------------------------------------------
 
 
+def shared_out(mutations):
+    """Every fourth one for `make test`, all for `make test-all`."""
+    return [
+        pytest.param(f, id=f.__name__, marks=[pytest.mark.exhaustive] if n % 4 else [])
+        for n, f in enumerate(mutations)
+    ]
+
+
 def overdue(signal_number, frame):
     raise TimeoutError("a program does not come to an end")
 
@@ -91,7 +99,7 @@ def noticed(kinds, most=60, **options):
     return None
 
 
-@pytest.mark.parametrize("break_it", [*STATEMENTS, *EXPRESSIONS], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("break_it", shared_out([*STATEMENTS, *EXPRESSIONS]))
 def test_a_wrong_front_end_is_noticed(monkeypatch, break_it):
     """What all spaces share is wrong on all of them: only CPython tells."""
     break_it(monkeypatch)
@@ -107,26 +115,26 @@ def test_a_statement_that_is_dropped_is_noticed_in_each_pattern(monkeypatch, pat
 CONTROL_STATEMENTS = next(n for n, f in enumerate(STATEMENTS) if f.__name__ == "Assign_is_dropped")
 
 
-@pytest.mark.parametrize("break_it", REDUCTIONS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("break_it", shared_out(REDUCTIONS))
 def test_a_wrong_reduction_is_noticed(monkeypatch, break_it):
     break_it(monkeypatch)
     assert noticed(("reduce", "scan"))
 
 
-@pytest.mark.parametrize("break_it", SCANS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("break_it", shared_out(SCANS))
 def test_a_wrong_scan_is_noticed(monkeypatch, break_it):
     break_it(monkeypatch)
     assert noticed(("scan",))
 
 
-@pytest.mark.parametrize("break_it", TEAMS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("break_it", shared_out(TEAMS))
 def test_a_wrong_team_is_noticed(monkeypatch, break_it):
     break_it(monkeypatch)
     assert noticed(("team-for", "team-reduce"))
 
 
 @pytest.mark.parametrize("pattern", patterns.PATTERNS)
-@pytest.mark.parametrize("break_it", REFUSALS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("break_it", shared_out(REFUSALS))
 def test_faults_that_are_ignored_are_noticed(monkeypatch, break_it, pattern):
     """A statement that is refused must not be dropped while the rest is run."""
     break_it(monkeypatch)
@@ -140,7 +148,7 @@ def test_faults_that_are_ignored_are_noticed(monkeypatch, break_it, pattern):
     assert found
 
 
-@pytest.mark.parametrize("break_it", KEYS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("break_it", shared_out(KEYS))
 def test_a_key_that_forgets_a_part_is_noticed(monkeypatch, break_it):
     break_it(monkeypatch)
     wrong = (

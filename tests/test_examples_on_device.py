@@ -33,6 +33,10 @@ def run(monkeypatch, path, *arguments):
     return 0
 
 
+ON_OPENCL = pytest.param("opencl", marks=pytest.mark.exhaustive)
+
+
+@pytest.mark.parametrize("device", ["fake", ON_OPENCL], indirect=True)
 @pytest.mark.parametrize("name", [name for name in docs_on_device.SMALL if "hillslope" not in name])
 def test_an_example_runs_on_a_device(device, monkeypatch, capsys, name):
     assert run(monkeypatch, ROOT / name, *docs_on_device.SMALL[name]) in (0, None)

@@ -93,7 +93,11 @@ REDUCTIONS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("kernel", "dtype", "reducer"), REDUCTIONS)
+# Other types and bodies in the same loops: left to `make test-all`.
+@pytest.mark.parametrize(
+    ("kernel", "dtype", "reducer"),
+    [*REDUCTIONS[:3], *(pytest.param(*r, marks=pytest.mark.exhaustive) for r in REDUCTIONS[3:])],
+)
 def test_a_reduction_tells_its_first_failure_wherever_it_is(masks, kernel, dtype, reducer):
     if dtype.startswith("complex"):
 
@@ -269,7 +273,9 @@ INNER = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("kernel", INNER)
+@pytest.mark.parametrize(
+    "kernel", [*INNER[:2], *(pytest.param(k, marks=pytest.mark.exhaustive) for k in INNER[2:])]
+)
 def test_a_call_ends_at_the_round_that_fails(masks, kernel):
     def data(bad=()):
         x = np.arange(1.0, 3 * 1100 + 1).reshape(3, 1100) % 50 + 1

@@ -164,7 +164,13 @@ def test_a_child_of_a_process_that_only_imported_uses_the_device(opencl, python)
     assert out == "60.0\n"
 
 
-@pytest.mark.parametrize("how", ["device", "host", "fence", "views"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        "device",
+        *(pytest.param(h, marks=pytest.mark.exhaustive) for h in ("host", "fence", "views")),
+    ],
+)
 def test_a_program_ends_while_daemon_threads_use_the_device(opencl, python, how):
     """Without an abort of the driver, and without a word."""
     for _ in range(3):
