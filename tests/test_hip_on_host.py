@@ -36,7 +36,7 @@ RUNS = [
 # takes minutes is left to `make test-all`. With both sanitizers wavefronts of 64 run what the plain
 # run does but for the long tests.
 COVERED = {run for run in RUNS if run[1] or run == ("gfx942", "", "teams")}
-FEW = ("reduce.test_reducers", "teams.test_members")
+FEW = ("teams.test_members",)
 
 
 pytestmark = [
@@ -83,7 +83,7 @@ def test_some_of_the_kit_passes_with_a_sanitizer(sanitizer, tmp_path):
     status, told = run(tmp_path, *options, suites=FEW, left_out=LONG)
     assert status == 0, told
     passed = re.search(r"^(\d+) passed.* in ", told, re.MULTILINE)
-    assert passed is not None and int(passed[1]) > 50, told
+    assert passed is not None and int(passed[1]) > 10, told
 
 
 @pytest.mark.parametrize(

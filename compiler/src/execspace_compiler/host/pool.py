@@ -110,7 +110,7 @@ def _loaded() -> llvm.ExecutionEngine:
     llvm.initialize_native_asmprinter()
     source = text(platform.machine())
     machine = llvm.Target.from_default_triple().create_target_machine(opt=2, jit=True)
-    entry = cache.digest(source, llvmlite.__version__, machine.triple)
+    entry = cache.key(source, llvmlite.__version__, machine.triple)
     path = cache.folder("numba") / f"{entry}.o"
     code = cache.read(path)
     if code is None:
