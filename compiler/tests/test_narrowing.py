@@ -112,6 +112,17 @@ def test_values_are_the_same(tree, a, b, c):
         assert assign.value.type != SHORT
 
 
+def test_what_fits_is_short_also_if_it_is_made_of_what_does_not():
+    a = ir.Var("a", INDEX)
+    square = ir.op("mul", a, a)
+    masked = ir.op("bitand", ir.integer(3), square)
+    for tree in (masked, ir.op("add", masked, a), ir.op("mod", square, ir.integer(7))):
+        (made,) = narrowed((function(tree),), ARGUMENTS)
+        assert made.locals["x"].name == "int32"
+        assert made.body[0].value.type == SHORT
+        assert value(made.body[0].value, {"a": LIMIT}) == value(tree, {"a": LIMIT})
+
+
 def test_sums_of_arguments_are_short():
     a, b = (ir.Var(n, INDEX) for n in "ab")
     (made,) = narrowed((function(ir.op("add", a, b)),), ARGUMENTS)

@@ -196,18 +196,25 @@ class _Function:
             case ir.Op() if e.op in _ARITHMETIC and _fits(interval):
                 if all(_fits(self.of(a)) for a in e.args):
                     name = _WITHOUT_LEAST.get(e.op, e.op)
-                    return ir.Op(name, tuple(map(self.number, e.args)), SHORT, e.loc)
+                    return ir.Op(name, tuple(map(self.brief, e.args)), SHORT, e.loc)
             case ir.Select() if _fits(interval):
                 then, orelse = self.number(e.then), self.number(e.orelse)
                 if then.type == SHORT and orelse.type == SHORT:
                     return ir.Select(self.number(e.test), then, orelse, SHORT, e.loc)
         return self.other(e)
 
+    def brief(self, e: Expr) -> Expr:
+        """An int64 that fits as a short one, also where it is computed from numbers that do not."""
+        made = self.number(e)
+        if _is_long(e.type) and made.type != SHORT:
+            return ir.Op("cast", (made,), SHORT, e.loc)
+        return made
+
     def other(self, e: Expr) -> Expr:
         """An expression of the same type, with short integers in it."""
         if isinstance(e, ir.Op) and e.op in _COMPARISONS and _is_long(e.args[0].type):
             if all(_fits(self.of(a)) for a in e.args):
-                return replace(e, args=tuple(map(self.number, e.args)))
+                return replace(e, args=tuple(map(self.brief, e.args)))
         if isinstance(e, ir.Op) and e.op == "cast" and _is_long(e.args[0].type):
             return replace(e, args=(self.number(e.args[0]),))
         if isinstance(e, ir.Load):
@@ -251,7 +258,7 @@ class _Function:
         s = ir.with_bodies(s, tuple(map(self.block, ir.bodies(s))))
         match s:
             case ir.Assign() if s.name in self.short:
-                return replace(s, value=self.number(s.value))
+                return replace(s, value=self.brief(s.value))
             case ir.For() if s.name in self.short:
                 bounds = (s.start, s.stop, s.step)
                 # The counter goes one step beyond the last number.
@@ -260,7 +267,7 @@ class _Function:
                     stop[0] + min(step[0], 0), stop[1] + max(step[1], 0)
                 )  # fmt: skip
                 if all(_fits(self.of(b)) for b in bounds) and _fits(beyond):
-                    start, stop_, step_ = map(self.number, bounds)
+                    start, stop_, step_ = map(self.brief, bounds)
                     return replace(s, start=start, stop=stop_, step=step_)
             case ir.Store() | ir.Atomic():
                 made = ir.with_expressions(s, tuple(map(self.long, ir.expressions(s))))
