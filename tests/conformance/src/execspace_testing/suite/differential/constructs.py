@@ -231,7 +231,9 @@ def distant_comparison(x: Expressions, kind: str, depth: int) -> Typed:
 def chained(x: Expressions, kind: str, depth: int) -> Typed:
     a, b = x.ordered(depth)
     signs = [x.pick(_COMPARISONS) for _ in range(2)]
-    if x.chance(60):
+    # Two constants side by side may decide the whole, and a constant 0 divides nothing.
+    folded = b.const or b.text in x.constants
+    if x.chance(60) and not folded:
         c = x.literal(b.type)
         if c.type.strong == c.type and join(b.type, c.type) is None:
             c = a
