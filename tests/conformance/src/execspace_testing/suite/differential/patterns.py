@@ -204,8 +204,9 @@ def _range(rng: Random, pattern: str, most: int, has_array: bool) -> dict[str, A
         return {"bounds": ((begin, begin + size),)}
     side = max(2, int(most**0.5))
     bounds = tuple((k, k + 1 + rng.randrange(side)) for k in rng.choices(range(5), k=2))
-    if rng.random() < 0.3:
-        bounds = (*bounds, (1, 3))
+    if rng.random() < 0.3:  # with l - 1 in {0, 1} and k < 7, j * 14 + k * 2 + l - 1 tells all apart
+        first, (begin, end) = bounds
+        bounds = (first, (begin, min(end, 7)), (1, 3))
     tile = tuple(rng.choice((1, 2, 4)) for _ in bounds)
     tiled = pattern == "for" and rng.random() < 0.3
     order = "left" if rng.random() < 0.3 and not has_array else "right"
@@ -233,7 +234,7 @@ def _finished(
     typed = parameters.replace("mode", "mode: es.static")
     kernel = [f"def kernel({this}{leading.replace('i, ', indices + ', ', 1)}{typed}):"]
     if rank > 1:
-        kernel.append(f"    i = j * 14 + k{' * 3 + l' if rank == 3 else ''}")
+        kernel.append(f"    i = j * 14 + k{' * 2 + l - 1' if rank == 3 else ''}")
     calls: list[str] = []
     for n in range(0 if direct else programs):
         passed = leading
