@@ -274,7 +274,8 @@ INNER = (
 
 
 @pytest.mark.parametrize(
-    "kernel", [*INNER[:2], *(pytest.param(k, marks=pytest.mark.exhaustive) for k in INNER[2:])]
+    "kernel",
+    [*INNER[1:3], *(pytest.param(k, marks=pytest.mark.exhaustive) for k in (INNER[0], *INNER[3:]))],
 )
 def test_a_call_ends_at_the_round_that_fails(masks, kernel):
     def data(bad=()):
@@ -283,7 +284,7 @@ def test_a_call_ends_at_the_round_that_fails(masks, kernel):
             x[1, k] = -1e6
         return x, np.zeros_like(x)
 
-    ahead = kernel not in (what_was_stored, what_a_round_before_has_set)
+    ahead = kernel is with_an_index  # what others read need not be there if a round before fails
     assert ("__round1__fails1" in source(kernel, *data(), 9)) == ahead
     for n, bad in [
         (1100, ()), (7, ()), (0, ()), (1, ()), (1100, (1,)), (1100, (1023,)), (1100, (1024, 1099)),

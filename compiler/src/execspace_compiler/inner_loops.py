@@ -81,6 +81,9 @@ class _Loops:
         tests = made.functions()
         if tests is None or not sound.complete or not self._is_ahead(rounds, tests, made):
             return None
+        ordered = any(map(contains_fail, loop.body))  # not shared out among the members of a team
+        if ordered and read_by([e for t in tests for e in ir.walk_expressions(t.body)]):
+            return None  # what a round reads need not be there if one before it fails
         tests = tuple(self._with_parameters(t, loop, made) for t in tests)
         self.made |= {f.name: f for f in (*sound.helpers, *tests)}
         self.number = number

@@ -133,7 +133,14 @@ def _only_joins(lowered: Lowered, sound: ir.Function, effectful: set[str]) -> bo
         return False
     helpers = {f.name: f for f in (*lowered.functions[:-1], *lowered.reduction.functions)}
     joining = _called(lowered.reduction.step_function("_step"), helpers)
-    return all(map(_vectorises, joining))
+    return all(_vectorises(f) and not _subscripts(f) for f in joining)
+
+
+def _subscripts(function: ir.Function) -> bool:
+    """Whether a function uses an element that its arguments choose: it may not be there."""
+    places = [s.indices for s in ir.walk_statements(function.body) if isinstance(s, ir.Store)]
+    places += [e.indices for e in ir.walk_expressions(function.body) if isinstance(e, ir.Load)]
+    return not all(isinstance(i, ir.Const) for at in places for i in at)
 
 
 def _called(function: ir.Function, helpers: dict[str, ir.Function]) -> list[ir.Function]:

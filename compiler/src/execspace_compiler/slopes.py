@@ -55,7 +55,10 @@ def is_convex(test: ir.Function, index: str) -> bool:
                 if slope is None or s.name in slopes:
                     return False
                 slopes[s.name] = slope
-            case ir.If() if isinstance(s.test, ir.Op) and s.test.op == "not":
+            case ir.If() if (
+                isinstance(s.test, ir.Op) and s.test.op == "not"
+                and s.body == (FAILED,) and not s.orelse
+            ):  # fmt: skip
                 if not _holds_between(s.test.args[0], slopes):
                     return False
             case _:
@@ -182,8 +185,10 @@ class _Loads:
         for n, a in enumerate(ir.operands(e)):
             if not self.look(a, certain and not (arms and n > 0)):
                 return False
+        if isinstance(e, ir.Call) and self.asserted:
+            return False  # it may have an array of its own, and a subscript that is not there
         if isinstance(e, ir.Call) and any(isinstance(a.type, ViewTy) for a in e.args):
-            return not self.asserted and e.function not in self.failing
+            return e.function not in self.failing
         if not isinstance(e, ir.Load) or str(e) in self.known:
             return True
         if self.asserted and not (certain and self.test(e)):
