@@ -38,5 +38,5 @@ AVOIDED: tuple[tuple[str, str, str], ...] = (
     # From "Reductions and scans" of the same page.
     ("Reductions and scans", "may join contributions in any order", "sums and products of floats "
      "are of numbers whose result is exact in any order"),
-    ("Reductions and scans", "Zeros of both signs are equal", "0.0 is added to contributions"),
+    ("Reductions and scans", "Zeros of both signs are equal", "contributions are other than 0.0"),
 )  # fmt: skip

@@ -50,9 +50,9 @@ def _number(b: Builder, letters: str) -> Scalar:
 
 
 def _ordered(b: Builder, type: Scalar) -> str:
-    """A number with no negative zero: which zero is the least is not specified."""
+    """A number that is no floating zero: which of the two zeros is the least is not specified."""
     text = value(b, type, 2).text
-    return f"({text} + es.{type.name}(0))" if type.is_float else text
+    return f"({text} or es.{type.name}(1))" if type.is_float else text
 
 
 def sum_of(b: Builder) -> Contribution:
