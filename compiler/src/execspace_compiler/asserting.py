@@ -118,7 +118,7 @@ def _fused(
     """
     assert chunk.reduction is not None
     (test,) = prechecks.tests
-    strip, end, none_failed = var("_strip"), var("_end"), ir.Op("not", (_FAILED,), BOOL)
+    strip, end = var("_strip"), var("_end")
     fails: Expr = ir.Call(test.name, chunk.passed(), BOOL)
     noted: Expr
     if prechecks.bits == 1:
@@ -142,7 +142,7 @@ def _fused(
         If(_FAILED, tuple(back)),
     ]
     strips: list[Stmt] = [
-        If(none_failed, tuple(beside)),
+        If(_NONE_FAILED, tuple(beside)),
         If(_FAILED, (each(strip, end, chunk.call()),)),
     ]
     if rows:

@@ -1,7 +1,8 @@
 """Loops of a body whose assertions are tested for a strip of their rounds before these run.
 
 As a loop over calls, a loop within a call is not vectorised if it may be left. Its rounds have an
-order, though: so what an assertion depends on must not change from one round to the next.
+order, though: what an assertion depends on must not change from one round to the next, and where a
+failure ends the loop, nothing is read ahead, for it need not be there.
 """
 
 from __future__ import annotations
@@ -79,11 +80,11 @@ class _Loops:
         sound = Sound(rounds, self.helpers)
         made = Tests(replace(rounds, body=_returning(body)), self.helpers, self.disjoint)
         tests = made.functions()
-        if tests is None or not sound.complete or not self._is_ahead(rounds, tests, made):
-            return None
         ordered = any(map(contains_fail, loop.body))  # not shared out among the members of a team
-        if ordered and read_by([e for t in tests for e in ir.walk_expressions(t.body)]):
-            return None  # what a round reads need not be there if one before it fails
+        if tests is None or not sound.complete:
+            return None
+        if not self._is_ahead(rounds, tests, made, ordered):
+            return None
         tests = tuple(self._with_parameters(t, loop, made) for t in tests)
         self.made |= {f.name: f for f in (*sound.helpers, *tests)}
         self.number = number
@@ -97,10 +98,14 @@ class _Loops:
             return False
         return leaves == sum(map(is_assertion, every)) and vectorises(rounds, self.helpers)
 
-    def _is_ahead(self, rounds: ir.Function, tests: Collection[ir.Function], made: Tests) -> bool:
-        """Whether tests may run before earlier rounds have."""
+    def _is_ahead(
+        self, rounds: ir.Function, tests: Collection[ir.Function], made: Tests, ordered: bool
+    ) -> bool:
+        """Whether tests may run before earlier rounds have. `ordered`: one that fails ends them."""
         found = [e for t in tests for e in ir.walk_expressions(t.body)]
         stored, read = stored_by(rounds.body, made.effectful), read_by(found)
+        if ordered and read:
+            return False  # what a round reads need not be there if one before it fails
         if stored & read or (stored and read and not self.disjoint):
             return False
         names = {n for s in ir.walk_statements(rounds.body) for n in ir.names_set(s)}

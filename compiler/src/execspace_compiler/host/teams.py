@@ -9,6 +9,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from .pool import ENTRY
+
 _I8P = llvm.IntType(8).as_pointer()
 _I32, _I64 = llvm.IntType(32), llvm.IntType(64)
 
@@ -140,7 +142,7 @@ def _on_pool(builder, threads, layout, fields, call_chunk):
     shared = _shared(builder, layout, fields)
     outlined = _part_runner(builder, layout, call_chunk)
     kind = llvm.FunctionType(llvm.VoidType(), [outlined.type, _I8P, _I64])
-    run = cgutils.get_or_insert_function(builder.module, kind, "execspace_pool_run")
+    run = cgutils.get_or_insert_function(builder.module, kind, ENTRY)
     builder.call(run, [outlined, shared, fields[0]])
 
 
