@@ -1,12 +1,13 @@
 """A space that executes generated HIP text on an NVIDIA GPU, for tests.
 
-The text is that for AMD GPUs with waves of 32 lanes, to the letter; `shim.cuh` says what its names
-are in CUDA. So printers, mappings and the shared layer are run, and nothing of AMD's is.
+The text is that for AMD GPUs with waves of 32 lanes, but for conversions to int16, which NVIDIA's
+assembler needs in its own way; `shim.cuh` says what its names are in CUDA. So printers, mappings and the shared layer are run, and nothing of AMD's is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from execspace import ExecutionSpace, Probe, SpaceEntry, config, hookimpl
@@ -19,6 +20,7 @@ SHIM = Path(__file__).with_name("shim.cuh")
 def make(device: str | None) -> ExecutionSpace:
     """Factory of the space."""
     from execspace_compiler.devices import DeviceText
+    from execspace_compiler.printers.cfamily.dialects import PTX_INT16
     from execspace_compiler.printers.cfamily.hip import hip
     from execspace_cuda.build import Nvrtc
     from execspace_cuda.space import CudaSpace
@@ -41,7 +43,7 @@ def make(device: str | None) -> ExecutionSpace:
 
         short = NAME
         title = "HIP through a shim"
-        dialect = hip(32)
+        dialect = replace(hip(32), int16=PTX_INT16)
         tiles = hip_tiles(NAME, 32)
         compiler = Shimmed()
         flat_block = Target.block

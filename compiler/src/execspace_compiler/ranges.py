@@ -13,6 +13,8 @@ from . import ir
 from .ir import Const, Expr, Op, Select, Stmt, Var
 from .types import INDEX_WEAK, INT64
 
+_NEGATIVE = Const(-1, INT64)  # stands for a value of which nothing is known
+
 
 def drop_sign_fixups(function: ir.Function, nonnegative: frozenset[str]) -> ir.Function:
     """Replace floor division by plain division where both operands are proven.
@@ -34,13 +36,13 @@ def _never_negative(function: ir.Function, start: frozenset[str]) -> set[str]:
         elif isinstance(s, ir.For):
             # A rising counter stays above its start; a falling one above its stop.
             rising = isinstance(s.step, Const) and s.step.value > 0
-            assignments.setdefault(s.name, []).append(
-                s.start if rising else Const(-1, s.start.type)  # type: ignore[arg-type]
-            )
-        elif isinstance(s, ir.Unpack | ir.Atomic):
-            names = s.names if isinstance(s, ir.Unpack) else (s.name,) if s.name else ()
-            for name in names:
-                assignments.setdefault(name, []).append(Const(-1, INT64))
+            assignments.setdefault(s.name, []).append(s.start if rising else _NEGATIVE)
+        elif isinstance(s, ir.Split):
+            for name, lower in zip(s.names, s.starts, strict=True):
+                assignments.setdefault(name, []).append(lower)
+        else:
+            for name in ir.names_set(s):
+                assignments.setdefault(name, []).append(_NEGATIVE)
     known = set(start) | {n for n in assignments if n not in start}
     locals_ = function.locals
     known = {n for n in known if n in start or getattr(locals_[n], "is_integer", False)}
@@ -113,11 +115,5 @@ def _statements(body: tuple[Stmt, ...], known: set[str]) -> tuple[Stmt, ...]:
 
 def _statement(s: Stmt, known: set[str]) -> Stmt:
     new = tuple(_expression(e, known) for e in ir.expressions(s))
-    s = ir.with_expressions(s, new)
-    match s:
-        case ir.If():
-            orelse = _statements(s.orelse, known)
-            return replace(s, body=_statements(s.body, known), orelse=orelse)
-        case ir.While() | ir.For():
-            return replace(s, body=_statements(s.body, known))
-    return s
+    inner = tuple(_statements(body, known) for body in ir.bodies(s))
+    return ir.with_bodies(ir.with_expressions(s, new), inner)

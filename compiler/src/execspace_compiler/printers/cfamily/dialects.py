@@ -60,6 +60,9 @@ class Dialect:
         another order: form of `sign`, `name` of the sum, and `own`, the loop's variable.
     high_product : str
         The upper half of the product of two uint32 `a` and `b`: a form.
+    int16 : str
+        A function of an int32 that gives its lower 16 bits as an int16: a form of `name`. Empty
+        where the language's own conversion is right.
     addresses : bool
         Pointers are addresses, so kernels get that of a View's first element. Otherwise they get
         the buffer that it lies in, and the place in it.
@@ -142,6 +145,7 @@ class Dialect:
     groups_extent: str = ""
     vector_join: str = ""
     high_product: str = ""
+    int16: str = ""
     addresses: bool = False
     group_variable: str = ""
     handover: str = ""
@@ -255,6 +259,15 @@ OPENCL = Dialect(
     high_product="mul_hi({a}, {b})",
 )  # fmt: skip
 
+# ptxas 13.0 loses the conversion behind neg.s16 and abs.s16: widened, -(-32768) is 32768. Where the
+# optimizer cannot see what becomes of 32 bits, it makes no such instruction.
+PTX_INT16 = """short {name}(int x) {{
+    asm("" : "+r"(x));
+    return (short)x;
+}}"""
+
 # OpenCL C 1.2 has no fence for a whole device, and NVIDIA's compiler makes one for the group of
 # mem_fence; its inline assembly reaches the instruction.
-OPENCL_NVIDIA = replace(OPENCL, fence='asm volatile("membar.gl;" : : : "memory");')
+OPENCL_NVIDIA = replace(
+    OPENCL, fence='asm volatile("membar.gl;" : : : "memory");', int16=PTX_INT16
+)

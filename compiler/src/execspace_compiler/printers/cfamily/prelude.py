@@ -20,11 +20,12 @@ SHORT = {
 _PARTS = {"complex64": "float32", "complex128": "float64"}
 
 # $T the type, $U the unsigned integer of its width, $P of a complex type its parts, $N the short
-# name, $Q that of the parts; $W the width in bits; {name} another function of the same type.
+# name, $Q that of the parts; $W the width in bits; $to the conversion of an integer to the type;
+# {name} another function of the same type.
 _SIGNED = {
     "floordiv": """$T _floordiv_$N($T a, $T b) {
     if (b == 0) return 0;
-    if (b == -1) return ($T)(($U)0 - ($U)a);
+    if (b == -1) return $to(($U)0 - ($U)a);
     $T q = a / b;
     if ((a ^ b) < 0 && q * b != a) q -= 1;
     return q;
@@ -55,15 +56,15 @@ _SIGNED = {
         base = ($U)(1U * base * base);
         b >>= 1;
     }
-    return ($T)result;
+    return $to(result);
 }""",
     "lshift": """$T _lshift_$N($T a, $T b) {
-    return b >= 0 && b < $W ? ($T)($U)(($U)a * 1U << b) : 0;
+    return b >= 0 && b < $W ? $to(($U)(($U)a * 1U << b)) : 0;
 }""",
     "rshift": """$T _rshift_$N($T a, $T b) {
     return b >= 0 && b < $W ? ($T)(a >> b) : (a < 0 ? -1 : 0);
 }""",
-    "abs": "$T _abs_$N($T a) { return a < 0 ? ($T)(($U)0 - ($U)a) : a; }",
+    "abs": "$T _abs_$N($T a) { return a < 0 ? $to(($U)0 - ($U)a) : a; }",
 }
 _UNSIGNED = {
     "floordiv": "$T _floordiv_$N($T a, $T b) { return b == 0 ? 0 : a / b; }",
@@ -252,6 +253,14 @@ class Prelude:
         predicate = name in ("isnan", "isinf", "isfinite")
         return found if t != "float32" or predicate else self.dialect.math32.format(found)
 
+    def conversion(self, t: str) -> str:
+        """What stands before an integer in parentheses that is converted to another's type."""
+        if t != "int16" or not self.dialect.int16:
+            return f"({self.type(t)})"
+        own = f"{self.dialect.function} {self.dialect.int16.format(name='_to_i16')}"
+        self.functions.setdefault("_to_i16", own)
+        return "_to_i16"
+
     def use(self, name: str, type: Scalar) -> str:
         """Name of a function of this file, which is then in the text."""
         t = type.name
@@ -282,6 +291,8 @@ class Prelude:
         huge = {"float64": "0x1p+1021", "float32": "0x1p+125f"}.get(part, "")
         text = text.replace("$huge", huge).replace("$nan", self.nan(part))
         unsigned = self.dialect.types.get(f"uint{type.bits}", "")
+        if "$to(" in text:
+            text = text.replace("$to", self.conversion(t))
         text = text.replace("$T", self.type(t)).replace("$U", unsigned)
         text = text.replace("$W", str(type.bits))
         return text.replace("$P", self.dialect.types[part]).replace("$N", SHORT[t])

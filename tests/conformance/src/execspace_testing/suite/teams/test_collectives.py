@@ -236,3 +236,64 @@ def test_medians_by_bisection(space):
     medians = np.zeros(4)
     staged.parallel_for(league(space, 4), bisected, x, medians)
     assert medians.tolist() == np.median(x, 1).tolist()
+
+
+def keep(found, r, k, value, quotient, rest):
+    found[r, k, 0] = value
+    found[r, k, 1] = quotient
+    found[r, k, 2] = rest
+
+
+def divide_what_is_told(team, x, found):
+    """Floors of what is negative, though an identity or a first value is not."""
+    r = team.league_rank
+    total = es.parallel_reduce(es.ThreadVectorRange(team, 7), lambda k: x[r, k])
+    least = es.parallel_reduce(es.ThreadVectorRange(team, 7), lambda k: x[r, k], reducer=es.Min)
+    low, place = es.parallel_reduce(
+        es.TeamThreadRange(team, 7), lambda k: (x[r, k], x[r, k]), reducer=es.MinLoc
+    )
+    part = es.parallel_reduce(
+        es.TeamThreadRange(team, 7), lambda k: (False, x[r, k]), reducer=es.StdPartitionPoint
+    )
+    first = es.parallel_reduce(
+        es.TeamThreadRange(team, 7), lambda k: (True, x[r, k]), reducer=es.FirstLoc
+    )
+    scanned = es.parallel_scan(es.TeamThreadRange(team, 7), lambda k, prefix, final: x[r, k])
+    point = es.parallel_scan(
+        es.ThreadVectorRange(team, 7),
+        lambda k, prefix, final: (False, x[r, k]),
+        reducer=es.StdPartitionPoint,
+    )
+    told = team.broadcast(x[r, 0], 0)
+    alone = es.single(es.PerTeam(team), lambda: x[r, 1])
+    before = team.scan(x[r, 2], es.Min)
+    lower, upper = es.parallel_reduce(
+        es.ThreadVectorRange(team, 7), lambda k: x[r, k], reducer=es.MinMax
+    )
+    if es.single(es.PerTeam(team)):
+        keep(found, r, 0, total, total // 10, total % 10)
+        keep(found, r, 1, least, least // 10, least % 10)
+        keep(found, r, 2, low, low // 10, low % 10)
+        keep(found, r, 3, place, place // 10, place % 10)
+        keep(found, r, 4, part, part // 10, part % 10)
+        keep(found, r, 5, first, first // 10, first % 10)
+        keep(found, r, 6, scanned, scanned // 10, scanned % 10)
+        keep(found, r, 7, point, point // 10, point % 10)
+        keep(found, r, 8, told, told // 10, told % 10)
+        keep(found, r, 9, alone, alone // 10, alone % 10)
+        keep(found, r, 10, before, before // 10, before % 10)
+        keep(found, r, 11, lower, lower // 10, lower % 10)
+        keep(found, r, 12, upper, upper // 10, upper % 10)
+
+
+@two_shapes
+def test_nobody_takes_what_is_told_for_positive(space, shape):
+    x = np.random.default_rng(10).integers(-99, 0, (3, 7))
+    found = np.zeros((3, 13, 3), np.int64)
+    staged.parallel_for(league(space, 3, shape), divide_what_is_told, x, found)
+    for row, values in zip(found, x.tolist(), strict=True):
+        least = min(values)
+        right = [sum(values), least, least, least, least, least, sum(values), least, values[0],
+                 values[1], row[10, 0], least, max(values)]  # fmt: skip
+        assert row[10, 0] == np.iinfo(np.int64).max  # nobody stands before the first
+        assert row.tolist() == [[v, v // 10, v % 10] for v in right]
