@@ -18,8 +18,9 @@ _I32, _I64 = llvm.IntType(32), llvm.IntType(64)
 # -- joins of reductions ----------------------------------------------------------------------
 
 # The order of joins is ours to choose, so they may be reassociated and thus vectorised; it is
-# fixed when the kernel is compiled, so results do not vary from run to run.
-_JOIN = ("reassoc", "nsz", "contract")
+# fixed when the kernel is compiled, so results do not vary from run to run. Which of two zeros a
+# minimum is does not matter; that a sum of zeros has a sign does.
+_JOIN = ("reassoc", "contract")
 _ORDER = ("reassoc", "nsz")
 
 

@@ -8,6 +8,7 @@ the Numba text.
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -339,22 +340,22 @@ class ExpressionPrinter:
     def integer_operation(self, name: str, t: Scalar, args: list[str]) -> str:
         """An operation on integers, which wraps."""
         plain = t.weak == INDEX_WEAK  # index arithmetic, which is taken not to overflow
-        to = self.prelude.conversion(t.name)
+        to = partial(self.prelude.converted, t=t.name)
         if name in ("truncdiv", "truncmod", "bitand", "bitor", "bitxor"):
             text = f"({args[0]} {_INFIX[name]} {args[1]})"
-            return text if t.bits >= 32 else f"({to}{text})"
+            return text if t.bits >= 32 else f"({to(text)})"
         if name in ("add", "sub", "mul"):
             if plain or (t.kind == "u" and t.bits >= 32):
                 return f"({args[0]} {_INFIX[name]} {args[1]})"
             wide = self.dialect.types["uint64" if t.bits == 64 else "uint32"]
-            return f"({to}(({wide}){args[0]} {_INFIX[name]} ({wide}){args[1]}))"
+            return f"({to(f'(({wide}){args[0]} {_INFIX[name]} ({wide}){args[1]})')})"
         if name == "neg":
             if plain:
                 return f"(-{args[0]})"
             wide = self.dialect.types["uint64" if t.bits == 64 else "uint32"]
-            return f"({to}(({wide})0 - ({wide}){args[0]}))"
+            return f"({to(f'(({wide})0 - ({wide}){args[0]})')})"
         if name == "invert":
-            return f"({to}(~{args[0]}))"
+            return f"({to(f'~{args[0]}')})"
         return f"{self.prelude.use(name, t.strong)}({', '.join(args)})"
 
     def cast(self, text: str, source: Scalar, t: Scalar) -> str:
@@ -380,9 +381,10 @@ class ExpressionPrinter:
             zero = self.const(ir.Const(0, part))
             return f"{self.prelude.use('make', t)}(({self.type(part)}){text}, {zero})"
         if source.is_float and t.is_integer and t.bits < 64:
-            return f"({self.prelude.conversion(t.name)}(({self.dialect.types['int64']}){text}))"
+            whole = f"({self.dialect.types['int64']}){text}"
+            return f"({self.prelude.converted(whole, t.name)})"
         if source.is_integer and source.bits >= 16:
-            return f"({self.prelude.conversion(t.name)}({text}))"
+            return f"({self.prelude.converted(text, t.name)})"
         return f"(({self.type(t)}){text})"
 
 

@@ -253,13 +253,13 @@ class Prelude:
         predicate = name in ("isnan", "isinf", "isfinite")
         return found if t != "float32" or predicate else self.dialect.math32.format(found)
 
-    def conversion(self, t: str) -> str:
-        """What stands before an integer in parentheses that is converted to another's type."""
+    def converted(self, text: str, t: str) -> str:
+        """An integer as one of another type: `text` is one operand."""
         if t != "int16" or not self.dialect.int16:
-            return f"({self.type(t)})"
+            return f"({self.type(t)}){text}"
         own = f"{self.dialect.function} {self.dialect.int16.format(name='_to_i16')}"
         self.functions.setdefault("_to_i16", own)
-        return "_to_i16"
+        return f"_to_i16({text})"
 
     def use(self, name: str, type: Scalar) -> str:
         """Name of a function of this file, which is then in the text."""
@@ -292,7 +292,7 @@ class Prelude:
         text = text.replace("$huge", huge).replace("$nan", self.nan(part))
         unsigned = self.dialect.types.get(f"uint{type.bits}", "")
         if "$to(" in text:
-            text = text.replace("$to", self.conversion(t))
+            text = text.replace("$to", self.converted("", t).removesuffix("()"))
         text = text.replace("$T", self.type(t)).replace("$U", unsigned)
         text = text.replace("$W", str(type.bits))
         return text.replace("$P", self.dialect.types[part]).replace("$N", SHORT[t])

@@ -101,7 +101,10 @@ def python_extreme(x: Expressions, kind: str, depth: int) -> Typed:
     type, texts = promote(a.type, b.type), [a.text, b.text]
     if x.chance(30):
         c = x.of(kind, depth)
-        if join(type, c.type) is not None:
+        types = (a.type, b.type, c.type)
+        # Python compares by twos, and NumPy rounds a weak number to the type that it meets.
+        by_twos = any(t.weak for t in types) and len({t.name for t in types if not t.weak}) > 1
+        if join(type, c.type) is not None and not by_twos:
             type = promote(type, c.type)
             texts.append(c.text)
     inner = ", ".join(texts)
