@@ -133,9 +133,28 @@ def test_a_helper_that_changes_what_lanes_have_and_what_they_share():
         x[0] = mine[1]
 
     device_team(lowered(kernel, "float64"), Shape(4, 1))
-    with pytest.raises(Fault, match="'keep' may change a private array and a View") as caught:
+    with pytest.raises(Fault, match="'keep' changes a private array, and does more") as caught:
         device_team(lowered(kernel, "float64"), Shape(4, 2))
     assert "use team.thread_scratch in place of es.local, or vector_length=1" in str(caught.value)
+
+
+def test_helpers_that_only_read_or_only_change_what_lanes_have():
+    def put(x, k, mine):
+        x[k] = mine[k]
+
+    def fill(mine, x):
+        mine[0] = x[0]
+
+    def kernel(team, x):
+        mine = es.local(4)
+        fill(mine, x)
+        put(x, 1, mine)
+
+    team = device_team(lowered(kernel, "float64"), Shape(4, 2))
+    (alone,) = [s for s in statements(team) if isinstance(s, ir.If)]
+    assert str(alone.test) == "eq:bool(_lane, 0:int64)"
+    assert "put" in str(alone.body)
+    assert "fill" not in str(alone.body)
 
 
 # -- text -------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """A space that executes generated HIP text on an NVIDIA GPU, for tests.
 
-The text is that for AMD GPUs with waves of 32 lanes, but for conversions to int16, which NVIDIA's
-assembler needs in its own way; `shim.cuh` says what its names are in CUDA. So printers, mappings and the shared layer are run, and nothing of AMD's is.
+The text is that for AMD GPUs with waves of 32 lanes, but for what NVIDIA's compiler needs in its
+own way, such as conversions to int16; `shim.cuh` says what its names are in CUDA. So printers,
+mappings and the shared layer are run, and nothing of AMD's is.
 """
 
 from __future__ import annotations

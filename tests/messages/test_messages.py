@@ -267,7 +267,7 @@ def test_every_construct_of_the_advice_has_a_golden(what):
 UNREACHABLE = {
     "the type of what this scan returns depends on that of its prefix and never settles",
     "' is an object, of which a kernel knows the attributes only",
-    "' may change a private array and a View, but the ",  # of devices: test_device_team.py
+    "' changes a private array, and does more than that, but the ",  # test_device_team.py
 }
 
 

@@ -14,7 +14,7 @@ from . import ir
 from .alone import joined
 from .diagnostics import Loc, type_fault
 from .ir import Assign, Const, Expr, For, If, Stmt, Var, integer, op, var
-from .modules import has_effects
+from .modules import changed_arguments, tells
 from .pipeline import Lowered
 from .reductions import Reduction
 from .rewriting import numbered, rewritten
@@ -305,11 +305,12 @@ class _Device:
         self.shape, self.layout, self.types = shape, layout, types
         self.locals: dict[str, Scalar | ViewTy] = {}
         self.count = 0
-        effects: set[str] = set()
+        self.changed: dict[str, frozenset[int]] = {}  # places of arguments that a helper stores to
+        self.told: set[str] = set()  # helpers that print or fail
         for f in functions:
-            if has_effects(f, frozenset(effects)):
-                effects.add(f.name)
-        self.effects = effects
+            self.changed[f.name] = changed_arguments(f, self.changed)
+            if tells(f, self.told):
+                self.told.add(f.name)
 
     def level(self, level: str) -> str:
         """The level in which members are: none where there is but one."""
@@ -368,16 +369,17 @@ class _Device:
         if not isinstance(s, Assign | ir.Unpack | ir.Evaluate):
             return False
         calls = [e for e in ir.walk_expressions((s,)) if isinstance(e, ir.Call)]
-        calls = [c for c in calls if c.function in self.effects]
-        views = [a for c in calls for a in c.args if isinstance(a, Var) and _is_view(a)]
-        if calls and any(map(_is_shared, views)) and not all(map(_is_shared, views)):
+        changed = [c.args[n] for c in calls for n in self.changed[c.function]]
+        shared = [_is_shared(a) for a in changed if isinstance(a, Var)]
+        told = any(c.function in self.told for c in calls)
+        if not all(shared) and (any(shared) or told):
             raise type_fault(
                 s.loc,
-                f"'{calls[0].function}' may change a private array and a View, but the "
+                f"'{calls[0].function}' changes a private array, and does more than that, but the "
                 f"{self.shape.lanes} lanes of a thread each have the array",
                 "use team.thread_scratch in place of es.local, or vector_length=1",
             )
-        return bool(calls) and (not views or any(map(_is_shared, views)))
+        return told or any(shared)
 
     def once(self, effects: list[Stmt]) -> list[Stmt]:
         """Statements of the first lane, when all have read what they needed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -236,3 +236,27 @@ def has_effects(function: ir.Function, effectful: frozenset[str]) -> bool:
             return True
     calls = (e for e in ir.walk_expressions(function.body) if isinstance(e, ir.Call))
     return any(c.function in effectful for c in calls)
+
+
+def tells(function: ir.Function, telling: Container[str]) -> bool:
+    """Whether a call prints or fails, itself or in one of the functions that are known to."""
+    if any(isinstance(s, ir.Print | ir.Fail) for s in ir.walk_statements(function.body)):
+        return True
+    calls = (e for e in ir.walk_expressions(function.body) if isinstance(e, ir.Call))
+    return any(c.function in telling for c in calls)
+
+
+def changed_arguments(function: ir.Function, known: Mapping[str, frozenset[int]]) -> frozenset[int]:
+    """Places of the parameters that a call stores to; `known` are those of what it calls.
+
+    An atomic load counts: two of them need not give the same.
+    """
+    names = {
+        s.view.name
+        for s in ir.walk_statements(function.body)
+        if isinstance(s, ir.Store | ir.Atomic)
+    }
+    for e in ir.walk_expressions(function.body):
+        if isinstance(e, ir.Call):
+            names |= {a.name for n in known[e.function] if isinstance(a := e.args[n], ir.Var)}
+    return frozenset(n for n, p in enumerate(function.parameters) if p.name in names)

@@ -268,6 +268,4 @@ PTX_INT16 = """short {name}(int x) {{
 
 # OpenCL C 1.2 has no fence for a whole device, and NVIDIA's compiler makes one for the group of
 # mem_fence; its inline assembly reaches the instruction.
-OPENCL_NVIDIA = replace(
-    OPENCL, fence='asm volatile("membar.gl;" : : : "memory");', int16=PTX_INT16
-)
+OPENCL_NVIDIA = replace(OPENCL, fence='asm volatile("membar.gl;" : : : "memory");', int16=PTX_INT16)
