@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from .dialects import MATH, PTX_INT16, Dialect
+from .dialects import MATH, PTX_HIDDEN, Dialect
 from .halves import half_class
 
 _TYPES = {
@@ -122,7 +122,7 @@ CUDA = Dialect(
     reserved=_WORDS,
     reserved_form=_FORM,
     high_product="__umulhi({a}, {b})",
-    int16=PTX_INT16,
+    hidden=PTX_HIDDEN,
     addresses=True,
     handover='asm volatile("fence.acq_rel.gpu;" : : : "memory");',
     lane_barrier="__syncwarp();",

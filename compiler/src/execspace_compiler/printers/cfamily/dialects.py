@@ -60,9 +60,9 @@ class Dialect:
         another order: form of `sign`, `name` of the sum, and `own`, the loop's variable.
     high_product : str
         The upper half of the product of two uint32 `a` and `b`: a form.
-    int16 : str
-        A function of an int32 that gives its lower 16 bits as an int16: a form of `name`. Empty
-        where the language's own conversion is right.
+    hidden : mapping
+        NumPy dtype name -> statement after which the compiler knows nothing of the variable `x`,
+        of which it would make what is wrong. Empty where the language's rules hold.
     addresses : bool
         Pointers are addresses, so kernels get that of a View's first element. Otherwise they get
         the buffer that it lies in, and the place in it.
@@ -145,7 +145,7 @@ class Dialect:
     groups_extent: str = ""
     vector_join: str = ""
     high_product: str = ""
-    int16: str = ""
+    hidden: Mapping[str, str] = field(default_factory=dict)
     addresses: bool = False
     group_variable: str = ""
     handover: str = ""
@@ -259,13 +259,17 @@ OPENCL = Dialect(
     high_product="mul_hi({a}, {b})",
 )  # fmt: skip
 
-# ptxas 13.0 loses the conversion behind neg.s16 and abs.s16: widened, -(-32768) is 32768. Where the
-# optimizer cannot see what becomes of 32 bits, it makes no such instruction.
-PTX_INT16 = """short {name}(int x) {{
-    asm("" : "+r"(x));
-    return (short)x;
-}}"""
+# What NVIDIA's compilers get wrong, seen with CUDA 13.0 in NVRTC, nvcc and OpenCL. Widened, the
+# int16 -(-32768) is 32768: ptxas drops the conversion behind neg.s16 and abs.s16. `x < 0 ? -x : x`
+# is taken to be no negative number, although -x wraps. And `x < 0.0 ? x : 0.0` becomes a minimum,
+# which is -0.0 for -0.0. So such numbers go through assembly that does nothing.
+PTX_HIDDEN = {
+    name: f'asm("" : "+{register}"(x));'
+    for name, register in (("int32", "r"), ("int64", "l"), ("float32", "f"), ("float64", "d"))
+}
 
 # OpenCL C 1.2 has no fence for a whole device, and NVIDIA's compiler makes one for the group of
 # mem_fence; its inline assembly reaches the instruction.
-OPENCL_NVIDIA = replace(OPENCL, fence='asm volatile("membar.gl;" : : : "memory");', int16=PTX_INT16)
+OPENCL_NVIDIA = replace(
+    OPENCL, fence='asm volatile("membar.gl;" : : : "memory");', hidden=PTX_HIDDEN
+)

@@ -173,11 +173,13 @@ class ExpressionPrinter:
         """Text of an expression; safe to stand anywhere."""
         match e:
             case ir.Const():
-                return self.const(e)
+                text, t = self.const(e), e.type
+                hide = t.is_float and e.value == 0 and t.name in self.dialect.hidden
+                return self.prelude.hidden(text, t.name) if hide else text
             case ir.Var():
                 return self.identifier(e.name)
             case ir.Op():
-                return self.operation(e, [self.expr(a) for a in e.args])
+                return self.operation(e, [self.operand(e.op, a) for a in e.args])
             case ir.Select():
                 return f"({self.expr(e.test)} ? {self.expr(e.then)} : {self.expr(e.orelse)})"
             case ir.Load():
@@ -188,6 +190,11 @@ class ExpressionPrinter:
                 return part_of_view(self.identifier(e.view.name), f"n{e.dimension}")
             case ir.Call():
                 return self.call(e)
+
+    def operand(self, operation: str, e: ir.Expr) -> str:
+        """Text of an operand; only what chooses one of them may hand a constant on."""
+        choice = operation in ("min", "max", "minimum", "maximum", "fmin", "fmax", "cast")
+        return self.const(e) if isinstance(e, ir.Const) and not choice else self.expr(e)
 
     def const(self, e: ir.Const) -> str:
         """A constant of its type."""
@@ -320,6 +327,8 @@ class ExpressionPrinter:
             sign = {"minimum": "&", "min": "&", "maximum": "|", "max": "|"}.get(name)
             return f"(bool)({args[0]} {sign or _INFIX[name]} {args[1]})"
         if t.is_integer:
+            if self.dialect.hidden and (negated := _negated(e)) is not None:
+                name, args = "neg", [args[negated]]
             return self.integer_operation(name, t, args)
         if name in ("add", "sub", "mul", "truediv"):
             return self.rounded(f"({args[0]} {_INFIX[name]} {args[1]})", t)
@@ -352,8 +361,7 @@ class ExpressionPrinter:
         if name == "neg":
             if plain:
                 return f"(-{args[0]})"
-            wide = self.dialect.types["uint64" if t.bits == 64 else "uint32"]
-            return f"({to(f'(({wide})0 - ({wide}){args[0]})')})"
+            return f"({self.prelude.negated(args[0], t)})"
         if name == "invert":
             return f"({to(f'~{args[0]}')})"
         return f"{self.prelude.use(name, t.strong)}({', '.join(args)})"
@@ -386,6 +394,14 @@ class ExpressionPrinter:
         if source.is_integer and source.bits >= 16:
             return f"({self.prelude.converted(text, t.name)})"
         return f"(({self.type(t)}){text})"
+
+
+def _negated(e: ir.Op) -> int | None:
+    """The place of the operand of which an operation is the negative, written as something else."""
+    numbers = [a.value if isinstance(a, ir.Const) else None for a in e.args]
+    if e.op == "sub" and numbers[0] == 0:
+        return 1
+    return 1 - numbers.index(-1) if e.op == "mul" and -1 in numbers else None
 
 
 def has_long_offset(t: ViewTy) -> bool:

@@ -167,6 +167,7 @@ def hip(wave: int) -> Dialect:
         no_contraction_here="_ES_STRICT",
         function="_ES_FUNCTION",
         kernel="_ES_KERNEL({group})",
+        hidden={},
         group="",
         group_variable="_ES_SHARED({type}, {name}, {extents});",
         local_id="(long long)_ES_ITEM(x)",

@@ -6,6 +6,7 @@ as no name of a user does.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from ...types import Scalar
@@ -20,12 +21,12 @@ SHORT = {
 _PARTS = {"complex64": "float32", "complex128": "float64"}
 
 # $T the type, $U the unsigned integer of its width, $P of a complex type its parts, $N the short
-# name, $Q that of the parts; $W the width in bits; $to the conversion of an integer to the type;
-# {name} another function of the same type.
+# name, $Q that of the parts; $W the width in bits; $to(a) an integer as one of the type, $neg(a)
+# its negative, which wraps; {name} another function of the same type.
 _SIGNED = {
     "floordiv": """$T _floordiv_$N($T a, $T b) {
     if (b == 0) return 0;
-    if (b == -1) return $to(($U)0 - ($U)a);
+    if (b == -1) return $neg(a);
     $T q = a / b;
     if ((a ^ b) < 0 && q * b != a) q -= 1;
     return q;
@@ -59,12 +60,12 @@ _SIGNED = {
     return $to(result);
 }""",
     "lshift": """$T _lshift_$N($T a, $T b) {
-    return b >= 0 && b < $W ? $to(($U)(($U)a * 1U << b)) : 0;
+    return b >= 0 && b < $W ? ($T)($U)(($U)a * 1U << b) : 0;
 }""",
     "rshift": """$T _rshift_$N($T a, $T b) {
     return b >= 0 && b < $W ? ($T)(a >> b) : (a < 0 ? -1 : 0);
 }""",
-    "abs": "$T _abs_$N($T a) { return a < 0 ? $to(($U)0 - ($U)a) : a; }",
+    "abs": "$T _abs_$N($T a) { return a < 0 ? $neg(a) : a; }",
 }
 _UNSIGNED = {
     "floordiv": "$T _floordiv_$N($T a, $T b) { return b == 0 ? 0 : a / b; }",
@@ -253,13 +254,28 @@ class Prelude:
         predicate = name in ("isnan", "isinf", "isfinite")
         return found if t != "float32" or predicate else self.dialect.math32.format(found)
 
+    def hidden(self, text: str, t: str) -> str:
+        """A value of which the compiler shall know nothing."""
+        name = f"_hidden_{SHORT[t]}"
+        if name not in self.functions:
+            own, statement = self.type(t), self.dialect.hidden[t]
+            body = f"{own} {name}({own} x) {{ {statement} return x; }}"
+            self.functions[name] = f"{self.dialect.function} {body}"
+        return f"{name}({text})"
+
     def converted(self, text: str, t: str) -> str:
         """An integer as one of another type: `text` is one operand."""
-        if t != "int16" or not self.dialect.int16:
-            return f"({self.type(t)}){text}"
-        own = f"{self.dialect.function} {self.dialect.int16.format(name='_to_i16')}"
-        self.functions.setdefault("_to_i16", own)
-        return f"_to_i16({text})"
+        if t == "int16" and self.dialect.hidden:
+            text = self.hidden(f"({self.dialect.types['int32']}){text}", "int32")
+        return f"({self.type(t)}){text}"
+
+    def negated(self, text: str, type: Scalar) -> str:
+        """The negative of an integer, which wraps: `text` is one operand."""
+        wide = self.dialect.types["uint64" if type.bits == 64 else "uint32"]
+        text = f"(({wide})0 - ({wide}){text})"
+        if type.name not in self.dialect.hidden:
+            return self.converted(text, type.name)
+        return self.hidden(f"({self.type(type.name)}){text}", type.name)
 
     def use(self, name: str, type: Scalar) -> str:
         """Name of a function of this file, which is then in the text."""
@@ -291,8 +307,9 @@ class Prelude:
         huge = {"float64": "0x1p+1021", "float32": "0x1p+125f"}.get(part, "")
         text = text.replace("$huge", huge).replace("$nan", self.nan(part))
         unsigned = self.dialect.types.get(f"uint{type.bits}", "")
-        if "$to(" in text:
-            text = text.replace("$to", self.converted("", t).removesuffix("()"))
+        text = re.sub(r"\$to\((.*?)\);", lambda found: f"{self.converted(found[1], t)};", text)
+        if "$neg(a)" in text:
+            text = text.replace("$neg(a)", self.negated("a", type))
         text = text.replace("$T", self.type(t)).replace("$U", unsigned)
         text = text.replace("$W", str(type.bits))
         return text.replace("$P", self.dialect.types[part]).replace("$N", SHORT[t])
