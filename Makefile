@@ -41,6 +41,11 @@ $(VENV)/ready: $(VENV)/demo-ready requirements-dev.txt gpu/pyproject.toml \
 demo: $(VENV)/demo-ready
 	$(BIN)/python examples/hillslope.py
 
+# Tests start hundreds of processes: with bytecode on disk each starts in half the time, and without
+# threads for linear algebra, which none needs, each takes less of a machine that is busy with others.
+test test-all: export PYTHONDONTWRITEBYTECODE =
+test test-all: export OPENBLAS_NUM_THREADS = 1
+
 test: $(VENV)/ready
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
