@@ -43,8 +43,10 @@ demo: $(VENV)/demo-ready
 
 # Tests start hundreds of processes: with bytecode on disk each starts in half the time, and without
 # threads for linear algebra, which none needs, each takes less of a machine that is busy with others.
+# Numba colours thousands of messages that nobody will see.
 test test-all: export PYTHONDONTWRITEBYTECODE =
 test test-all: export OPENBLAS_NUM_THREADS = 1
+test test-all: export NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING = 1
 
 test: $(VENV)/ready
 	$(BIN)/python -m pytest -n auto --dist worksteal

@@ -24,7 +24,8 @@ SUITE = "execspace_testing.suite"
 LONG = ("hundred_million", "determinism", "1000000", "many_teams", "in_flight")
 PARTS = {
     "teams": ["teams"],
-    "collectives": ["reduce", "scan", "differential"],
+    "collectives": ["reduce", "scan"],
+    "random": ["differential"],
 }
 RUNS = [
     (arch, sanitizer, part)
@@ -35,8 +36,9 @@ RUNS = [
 # `make test` runs the kit without sanitizers, each part once, and a few files of it with them; what
 # takes minutes is left to `make test-all`. With both sanitizers wavefronts of 64 run what the plain
 # run does but for the long tests.
-COVERED = {run for run in RUNS if run[1] or run == ("gfx942", "", "teams")}
+COVERED = {run for run in RUNS if run[1] or (run[0] == "gfx942" and run[2] != "collectives")}
 FEW = ("teams.test_members",)
+NOT_FEW = (*LONG, "largest", "limits", "large_teams")
 
 
 pytestmark = [
@@ -74,16 +76,16 @@ def test_the_kit_passes_and_sanitizers_report_nothing(arch, sanitizer, part, tmp
     status, told = run(tmp_path, *options, suites=PARTS[part], left_out=left_out)
     assert status == 0, told
     passed = re.search(r"^(\d+) passed.* in ", told, re.MULTILINE)
-    assert passed is not None and int(passed[1]) > 90, told
+    assert passed is not None and int(passed[1]) > 30, told
 
 
 @pytest.mark.parametrize("sanitizer", ["thread", "address"])
 def test_some_of_the_kit_passes_with_a_sanitizer(sanitizer, tmp_path):
     options = ["--arch", "gfx942", "--sanitizer", sanitizer, "--order", "reverse"]
-    status, told = run(tmp_path, *options, suites=FEW, left_out=LONG)
+    status, told = run(tmp_path, *options, suites=FEW, left_out=NOT_FEW)
     assert status == 0, told
     passed = re.search(r"^(\d+) passed.* in ", told, re.MULTILINE)
-    assert passed is not None and int(passed[1]) > 10, told
+    assert passed is not None and int(passed[1]) > 5, told
 
 
 @pytest.mark.parametrize(
@@ -98,7 +100,7 @@ def test_some_of_the_kit_passes_with_a_sanitizer(sanitizer, tmp_path):
 def test_faults_that_are_planted_in_the_texts_are_found(mutation, sanitizer, suite, tmp_path):
     """A run that passed with these would show nothing. Without them the same suites pass."""
     options = ["--arch", "gfx942", "--sanitizer", sanitizer, "--mutation", mutation]
-    status, told = run(tmp_path, *options, suites=[suite], left_out=LONG, more=["-x"])
+    status, told = run(tmp_path, *options, suites=[suite], left_out=NOT_FEW, more=["-x"])
     changed = re.search(rf"mutation '{mutation}' changed (\d+) texts", told)
     assert changed is not None and int(changed[1]) > 0, told
     assert status in (1, 66), told  # of pytest: tests failed; of ThreadSanitizer: it reported

@@ -64,7 +64,9 @@ def work(rng, space, shared):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["serial", "openmp"])
+@pytest.mark.parametrize(  # their Views are of the same memory
+    "name", ["openmp", pytest.param("serial", marks=pytest.mark.exhaustive)]
+)
 def test_eight_threads_share_one_ledger(name):
     if name not in [s.name for s in es.spaces() if s.usable]:
         pytest.skip(f"{name} cannot be used here")

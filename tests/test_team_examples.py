@@ -58,7 +58,10 @@ def script(path, *argv):
 
 
 @pytest.mark.parametrize("name", SMALL)
-@pytest.mark.parametrize("where", SPACES)
+@pytest.mark.parametrize(
+    "where",  # serial has the compiler of openmp
+    [pytest.param(s, marks=[pytest.mark.exhaustive] * (s == "serial")) for s in SPACES],
+)
 def test_small_run(program, capsys, where, name):
     # Left to the space, a team of a host has one thread.
     teams = () if where == "openmp" else ("--team-size", "4", "--vector-length", "8")

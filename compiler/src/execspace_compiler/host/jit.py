@@ -53,6 +53,7 @@ from ..team_fit import HostTeamSizes, team_limits
 from ..telling import tell_host_teams, tell_rows
 from ..types import ViewTy
 from .fork import checked_call
+from .frames import with_room
 from .launch_text import Launcher, launch_module
 from .output import flush_c_output
 from .wide import aligned_call, has_cheap_masks, refuse_wide
@@ -142,6 +143,7 @@ class _Overlapping:
         self.plan.launch(bounds, args[: len(self.spec.arguments)])
 
 
+@with_room
 def compile_plan(
     space: ExecutionSpace,
     kernel: Kernel,
