@@ -92,7 +92,9 @@ def test_some_of_the_kit_passes_with_a_sanitizer(sanitizer, tmp_path):
     ("mutation", "sanitizer", "suite"),
     [
         ("barrier", "thread", "reduce"),
-        ("atomic", "thread", "teams.test_members"),
+        pytest.param(
+            "atomic", "thread", "teams.test_members", marks=pytest.mark.exhaustive
+        ),  # with programs by hand: test_runtime.py
         ("wave32", "", "teams"),
         ("bounds", "address", "scan"),
     ],

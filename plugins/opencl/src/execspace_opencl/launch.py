@@ -13,6 +13,7 @@ from typing import Any
 from weakref import ref
 
 import numpy as np
+import numpy.typing as npt
 import pyopencl as cl
 
 from execspace import HOST, Kernel, LaunchError, LaunchSpec, PolicyError, TeamSizes, profiling
@@ -221,6 +222,7 @@ class _Launch:
             self.teams = Teams(space, lowered, dialect_of(space), most)
             self.lowered = lowered = self.teams.lowered
         team = self.device_team
+        self.statuses: list[Buffer] = []  # for assertions: all zeros, and in no launch's use
         self.lock = space.turn  # threads of the host share the kernels' arguments, too
         self.order = index_order(lowered.body, lowered.spec)
         self.reduces = lowered.reduction is not None
@@ -381,22 +383,33 @@ class _Launch:
             self.queue.finish()
 
     def _run_watched(self, how: How, record: bytes, buffers: list[Any]) -> Any:
-        status = None
-        if self.entry.status:
-            table = np.zeros(2 + self.spec.policy.rank, np.int64)
-            flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-            status = Buffer(self.space.context, flags, hostbuf=table)
+        status = self._taken_status() if self.entry.status else None
+        if status is not None:
             buffers = [*buffers, status]
         if self.lowered.prints:
             sys.stdout.flush()  # so that text of Python and of the driver comes in order
         result = self.run(how, record, buffers)
-        self.queue.finish()
+        if status is None or self.lowered.prints:
+            self.queue.finish()
         if status is not None:
+            table = self._status_table()
             cl.enqueue_copy(self.queue, table, status, is_blocking=True)
             if table[0]:
                 code, *indices = table[1:].tolist()
                 raise failure(self.name, self.lowered.assertions, code, indices)
+            self.statuses.append(status)
         return result
+
+    def _status_table(self) -> npt.NDArray[np.int64]:
+        return np.zeros(2 + self.spec.policy.rank, np.int64)
+
+    def _taken_status(self) -> Buffer:
+        """A buffer of zeros that no other launch uses; after a failed assertion it is given up."""
+        try:
+            return self.statuses.pop()
+        except IndexError:
+            flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+            return Buffer(self.space.context, flags, hostbuf=self._status_table())
 
     def run_on_host(self, how: How, values: list[int], pack: Any, views: list[Any]) -> Any:
         """Launch on Views of which some are lent by the host; blocks, and gives them back."""

@@ -27,7 +27,7 @@ REFUSED: tuple[tuple[str, str], ...] = (
     ("an async function", "async def z():\n    pass"),
     ("a generator", "def z():\n    yield 1\nz()"),
     ("a generator that delegates", "def z():\n    yield from (1, 2)\nz()"),
-    ("global", "global THREE\nTHREE = 4"),
+    ("global", "global Z\nZ = 4"),  # a name that nothing before it has used
     ("nonlocal", "z = 1\ndef y():\n    nonlocal z\n    z = 2\ny()"),
     ("del", "z = 1\ndel z"),
     ("an f-string", "z = f'{i}'"),
