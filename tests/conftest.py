@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -16,6 +17,19 @@ import pytest
 
 import execspace as es
 from execspace import profiling, selection
+
+# Of the kit on `openmp`: what takes long and is run there for other types, or on `opencl`.
+COVERED = re.compile(
+    r"test_a_hundred_million\[openmp\]"
+    r"|test_results_are_of_their_type.*\[openmp-(int8|int64|uint8|uint16|uint32)\]"
+    r"|test_conversions_to_16_bits.*\[openmp-(int64|uint16)\]"
+)
+
+
+def pytest_itemcollected(item):
+    """These are left to `make test-all`."""
+    if COVERED.fullmatch(item.name):
+        item.add_marker(pytest.mark.exhaustive)
 
 
 @pytest.hookimpl(trylast=True)

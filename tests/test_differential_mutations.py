@@ -50,7 +50,13 @@ def integers_that_do_not_wrap(monkeypatch):
     monkeypatch.setattr(NumbaPrinter, "_narrowed", narrowed)
 
 
-@pytest.mark.parametrize("break_it", [division_that_rounds_up, integers_that_do_not_wrap])
+@pytest.mark.parametrize(
+    "break_it",
+    [
+        division_that_rounds_up,
+        pytest.param(integers_that_do_not_wrap, marks=pytest.mark.exhaustive),
+    ],
+)
 def test_a_wrong_compiler_is_noticed(monkeypatch, tmp_path, break_it):
     """With as many programs as are run by default; a cache of its own, so that all is compiled."""
     monkeypatch.setenv("EXECSPACE_CACHE_DIR", str(tmp_path))

@@ -221,6 +221,7 @@ def test_bitonic_as_plain_python(program):
 # -- benchmarks -------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive  # the next one runs the script, too
 def test_device_benchmark_writes_a_record(tmp_path):
     file = tmp_path / "teams.json"
     done = script(
