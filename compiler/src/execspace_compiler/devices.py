@@ -22,6 +22,7 @@ from .printers.cfamily.dialects import Dialect
 from .printers.cfamily.entries import Entries, Entry
 from .printers.cfamily.expressions import has_long_offset
 from .printers.cfamily.printer import CPrinter
+from .thresholds import with_thresholds
 from .types import ViewTy
 
 
@@ -224,7 +225,8 @@ def device_text(
         pool=bool(pools),
     )
     shape = None if team is None else team.shape
-    printer = CPrinter(lowered.module(*functions, disjoint=disjoint), dialect, small, shape)
+    module = with_thresholds(lowered.module(*functions, disjoint=disjoint))
+    printer = CPrinter(module, dialect, small, shape)
     lines = tuple(printer.text(entries.print))
     locs = tuple(getattr(line, "loc", None) for line in lines)
     return DeviceText(lines, locs, entries.entry(), lowered, order)

@@ -47,6 +47,15 @@ OPERATIONS: dict[str, str] = {
     "maximum": "the greater, NaN if either is: numpy.maximum",
     "fmin": "the lesser, of a NaN and a number the number: numpy.fmin",
     "fmax": "the greater, of a NaN and a number the number: numpy.fmax",
+    # Made by thresholds.py: of a number v, a constant c and a neighbour k of it.
+    **{
+        f"keep_{name}": "v if it is less than k (le: not greater; gt, ge alike), else c"
+        for name in COMPARISONS[:4]
+    },
+    **{
+        f"replace_{name}": "c if v is less than k (le: not greater; gt, ge alike), else v"
+        for name in COMPARISONS[:4]
+    },
     "abs": "absolute value; of a complex number its modulus",
     "real": "real part",
     "imag": "imaginary part",

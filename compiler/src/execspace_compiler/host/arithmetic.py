@@ -217,6 +217,54 @@ def fmax(a, b):
     return a if a >= b or b != b else b
 
 
+@inlined
+def keep_lt(v, k, c):
+    """The number v if v < k, else c."""
+    return v if v < k else c
+
+
+@inlined
+def keep_le(v, k, c):
+    """The number v if v <= k, else c."""
+    return v if v <= k else c
+
+
+@inlined
+def keep_gt(v, k, c):
+    """The number v if v > k, else c."""
+    return v if v > k else c
+
+
+@inlined
+def keep_ge(v, k, c):
+    """The number v if v >= k, else c."""
+    return v if v >= k else c
+
+
+@inlined
+def replace_lt(v, k, c):
+    """The number c if v < k, else v."""
+    return c if v < k else v
+
+
+@inlined
+def replace_le(v, k, c):
+    """The number c if v <= k, else v."""
+    return c if v <= k else v
+
+
+@inlined
+def replace_gt(v, k, c):
+    """The number c if v > k, else v."""
+    return c if v > k else v
+
+
+@inlined
+def replace_ge(v, k, c):
+    """The number c if v >= k, else v."""
+    return c if v >= k else v
+
+
 def _complex_arithmetic(kind, part):
     zero, one = part(0.0), part(1.0)
 

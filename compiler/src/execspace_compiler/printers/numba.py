@@ -12,6 +12,7 @@ import math
 
 from .. import ir
 from ..infer import STATUS
+from ..ops import OPERATIONS
 from ..types import BOOL, INDEX_WEAK, Pointer, Record, Scalar, ViewTy
 from .atomics import numba_lines
 from .python import (
@@ -32,7 +33,7 @@ _RUNTIME = {
     "min": "python_min", "max": "python_max", "minimum": "minimum", "maximum": "maximum",
     "fmin": "fmin", "fmax": "fmax", "reduce_sum": "reduce_sum", "reduce_prod": "reduce_prod",
     "reduce_min": "reduce_min", "reduce_max": "reduce_max",
-}  # fmt: skip
+} | {n: n for n in OPERATIONS if n.startswith(("keep_", "replace_"))}  # fmt: skip
 _MATH = frozenset((
     "sqrt", "exp", "expm1", "log", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan",
     "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "gamma", "lgamma", "atan2",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from execspace_compiler.printers.cfamily.dialects import OPENCL, Dialect
+from execspace_compiler.printers.cfamily.dialects import CLANG_LOOP_IN_ORDER, OPENCL, Dialect
 
 _TYPES = {
     "bool": "bool", "int8": "signed char", "uint8": "unsigned char", "int16": "short",
@@ -97,6 +97,7 @@ C = Dialect(
     atomics=_ATOMICS,
     printf_long="l",
     vector_join="#pragma omp simd reduction({sign}: {name}) private({own})",
+    loop_in_order=CLANG_LOOP_IN_ORDER,
     float16_head=_bits("16", "_Float16", "unsigned short"),
     reserved=_WORDS,
     reserved_form=re.compile(r"__\w*|_[A-Z]\w*|_(as|swap|run)_?\w*"),

@@ -58,6 +58,9 @@ class Dialect:
     vector_join : str
         Line before a loop that only joins a float sum or product, which lets the compiler join in
         another order: form of `sign`, `name` of the sum, and `own`, the loop's variable.
+    loop_in_order : str
+        Line before a loop whose rounds must run one after the other (carried.py), for compilers
+        that vectorise some of these.
     high_product : str
         The upper half of the product of two uint32 `a` and `b`: a form.
     hidden : mapping
@@ -144,6 +147,7 @@ class Dialect:
     group_extent: str = ""
     groups_extent: str = ""
     vector_join: str = ""
+    loop_in_order: str = ""
     high_product: str = ""
     hidden: Mapping[str, str] = field(default_factory=dict)
     addresses: bool = False
@@ -212,6 +216,8 @@ for _type, _prefix in (("int32", "atomic"), ("uint32", "atomic"), ("int64", "ato
         _CL_ATOMICS[_op, _type] = f"{_prefix}_{_word}({{p}}, {{v}})"
     _CL_ATOMICS["compare_exchange", _type] = f"{_prefix}_cmpxchg({{p}}, {{e}}, {{v}})"
 
+CLANG_LOOP_IN_ORDER = "#pragma clang loop vectorize(disable) interleave(disable)"
+
 OPENCL = Dialect(
     name="opencl",
     types={
@@ -256,6 +262,7 @@ OPENCL = Dialect(
     reserved=_C_WORDS,
     reserved_form=_CL_FORM,
     float16_head="#pragma OPENCL EXTENSION cl_khr_fp16 : enable\n",
+    loop_in_order=CLANG_LOOP_IN_ORDER,
     high_product="mul_hi({a}, {b})",
 )  # fmt: skip
 

@@ -13,6 +13,7 @@ from functools import partial
 import numpy as np
 
 from ... import ir
+from ...carried import carrying_loops
 from ...device_team import Shape
 from ...ops import COMPARISONS
 from ...types import BOOL, INDEX_WEAK, Record, Scalar, TupleTy, ViewTy
@@ -26,6 +27,9 @@ _INFIX = {
     "bitand": "&", "bitor": "|", "bitxor": "^", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
     "eq": "==", "ne": "!=", "and": "&&", "or": "||",
 }  # fmt: skip
+_CHOICES = frozenset(("min", "max", "minimum", "maximum", "fmin", "fmax")) | {
+    f"{how}_{comparison}" for how in ("keep", "replace") for comparison in COMPARISONS[:4]
+}
 _JOINS = {"reduce_sum": "add", "reduce_prod": "mul", "reduce_min": "minimum",
           "reduce_max": "maximum"}  # fmt: skip
 
@@ -44,6 +48,7 @@ class ExpressionPrinter:
         self.prelude = Prelude(dialect)
         self.functions = {f.name: f for f in module.functions}
         self.extents = extents_used(module.functions)
+        self.carrying = carrying_loops(module.functions) if dialect.loop_in_order else frozenset()
         self.tuples: dict[str, str] = {}
         self.temporaries = 0
 
@@ -193,7 +198,7 @@ class ExpressionPrinter:
 
     def operand(self, operation: str, e: ir.Expr) -> str:
         """Text of an operand; only what chooses one of them may hand a constant on."""
-        choice = operation in ("min", "max", "minimum", "maximum", "fmin", "fmax", "cast")
+        choice = operation in _CHOICES or operation == "cast"
         return self.const(e) if isinstance(e, ir.Const) and not choice else self.expr(e)
 
     def const(self, e: ir.Const) -> str:
@@ -334,13 +339,17 @@ class ExpressionPrinter:
             return self.rounded(f"({args[0]} {_INFIX[name]} {args[1]})", t)
         if name == "neg":
             return f"(-{args[0]})"
-        if name in ("floordiv", "mod", "min", "max", "minimum", "maximum", "fmin", "fmax"):
+        if name in ("floordiv", "mod", *_CHOICES):
             return f"{self.prelude.use(name, t.strong)}({', '.join(args)})"
         if name in ("isnan", "isinf", "isfinite"):
             if not operand.is_float:
                 return "true" if name == "isfinite" else "false"
             return f"({self.prelude.math(name, operand.name)}({args[0]}) != 0)"
-        return self.rounded(f"{self.prelude.math(name, t.name)}({', '.join(args)})", t)
+        text = self.rounded(f"{self.prelude.math(name, t.name)}({', '.join(args)})", t)
+        # NVIDIA's compilers take no absolute value of 32 bits for a NaN.
+        if name == "abs" and t.name == "float32" in self.dialect.hidden:
+            return self.prelude.hidden(text, t.name)
+        return text
 
     def rounded(self, text: str, t: Scalar) -> str:
         """A result in the precision of its type."""

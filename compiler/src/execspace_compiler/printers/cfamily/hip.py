@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cache
 
 from .cuda import CUDA
-from .dialects import MATH, Dialect
+from .dialects import CLANG_LOOP_IN_ORDER, MATH, Dialect
 from .halves import half_class
 
 _NAMES = sorted(set(MATH.values()) - {"isnan", "isinf", "isfinite"})
@@ -168,6 +168,7 @@ def hip(wave: int) -> Dialect:
         function="_ES_FUNCTION",
         kernel="_ES_KERNEL({group})",
         hidden={},
+        loop_in_order=CLANG_LOOP_IN_ORDER,
         group="",
         group_variable="_ES_SHARED({type}, {name}, {extents});",
         local_id="(long long)_ES_ITEM(x)",

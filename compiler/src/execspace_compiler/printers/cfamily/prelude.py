@@ -110,6 +110,13 @@ _ORDERED = {
     "fmin": "$T _fmin_$N($T a, $T b) { return a <= b || b != b ? a : b; }",
     "fmax": "$T _fmax_$N($T a, $T b) { return a >= b || b != b ? a : b; }",
 }
+for _name, _sign in (("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">=")):
+    _ORDERED |= {
+        f"keep_{_name}": f"$T _keep_{_name}_$N($T v, $T k, $T c) {{ return v {_sign} k ? v : c; }}",
+        f"replace_{_name}": (
+            f"$T _replace_{_name}_$N($T v, $T k, $T c) {{ return v {_sign} k ? c : v; }}"
+        ),
+    }
 _COMPLEX = {
     "make": "$T _make_$N($P re, $P im) { $T z; z.re = re; z.im = im; return z; }",
     "add": "$T _add_$N($T a, $T b) { return {make}(a.re + b.re, a.im + b.im); }",

@@ -47,6 +47,7 @@ class CPrinter(ExpressionPrinter):
                     out += self.loop(s, depth)
                     continue
                 case ir.While():
+                    out += self.in_order(s, pad)
                     out.append(Line(f"{pad}while ({self.expr(s.test)}) {{", s.loc))
                     out += [*self.block(s.body, depth + 1), f"{pad}}}"]
                     continue
@@ -169,11 +170,17 @@ class CPrinter(ExpressionPrinter):
         return [
             Line(f"{pad}{{ {before}", s.loc),
             *lead,
+            *self.in_order(s, pad),
             f"{pad}for ({long} {count} = {start}; {test}; {count} += {advance}) {{",
             f"{pad}    {name} = {count};",
             *self.block(s.body, depth + 1),
             f"{pad}}} }}",
         ]
+
+    def in_order(self, s: ir.For | ir.While, pad: str) -> list[str]:
+        """The line before a loop whose rounds no compiler may mix up."""
+        line = self.dialect.loop_in_order
+        return [pad + line] if line and id(s) in self.carrying else []
 
     # -- functions ------------------------------------------------------------------------------
 

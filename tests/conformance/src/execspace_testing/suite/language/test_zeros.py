@@ -55,6 +55,46 @@ def numpys_choices(i, o, a, b):
     o[5, i] = np.minimum(-x, y)
     o[6, i] = np.clip(x, 0.0, 1.0)
     o[7, i] = np.where(x < 0, x, 0.0)
+    o[8, i] = np.maximum(-0.0, x - y)
+    o[9, i] = np.fmin(-0.0, x + 1.0)
+
+
+INNER = (
+    lambda x: max(x, 0.0),
+    lambda x: max(0.0, x),
+    lambda x: min(x, 0.0),
+    lambda x: min(-0.0, x),
+    lambda x: np.fmax(x, 0.0),
+    lambda x: np.fmin(x, 0.0),
+    lambda x: np.maximum(0.0, x),
+    lambda x: min(1.0, x),
+    lambda x: abs(x),
+    lambda x: -np.fabs(x),
+    lambda x: np.copysign(x, 1.0),
+)
+OUTER = (
+    lambda v: max(v, 0.0),
+    lambda v: max(0.0, v),
+    lambda v: min(v, 0.0),
+    lambda v: min(0.0, v),
+    lambda v: np.fmax(v, 0.0),
+    lambda v: np.fmin(-0.0, v),
+    lambda v: min(np.fmax(v, 0.0), 1.0),
+    lambda v: min(1.0, v),
+    lambda v: v if v >= 0.0 else 0.0,
+    lambda v: 0.0 if v < 0.0 else v,
+    lambda v: v if v < 0.0 else 0.0,
+    lambda v: 1.0 if v >= 0.0 else 0.0,
+    lambda v: 1.0 if not v < 0.0 else 0.0,
+    lambda v: es.int64(np.fmin(np.fmax(v, 0.0), 100.0)),
+)
+
+
+def choices_of_choices(i, o, a):
+    for n, inner in enumerate(INNER):
+        v = inner(a[i])
+        for m, outer in enumerate(OUTER):
+            o[n, m, i] = outer(v)
 
 
 def inputs(dtype):
@@ -82,8 +122,20 @@ def test_choices_are_pythons(space, dtype):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_numpys_extremes_are_the_same_on_each_space(space, dtype):
     a, b = inputs(dtype)
-    found, reference = np.zeros((8, a.size), dtype), np.zeros((8, a.size), dtype)
+    found, reference = np.zeros((10, a.size), dtype), np.zeros((10, a.size), dtype)
     kernel = es.kernel(numpys_choices)
     staged.parallel_for(es.RangePolicy(a.size, space=space), kernel, found, a, b)
     staged.parallel_for(es.RangePolicy(a.size, space="oracle"), kernel, reference, a, b)
+    assert_same(found, reference)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_choice_from_a_choice_is_both(space, dtype):
+    """Both are the greater one, but differ in what they take of zeros and NaNs."""
+    a = np.array(VALUES, dtype)
+    found = np.zeros((len(INNER), len(OUTER), a.size), dtype)
+    reference = np.zeros_like(found)
+    kernel = es.kernel(choices_of_choices)
+    staged.parallel_for(es.RangePolicy(a.size, space=space), kernel, found, a)
+    staged.parallel_for(es.RangePolicy(a.size, space="oracle"), kernel, reference, a)
     assert_same(found, reference)

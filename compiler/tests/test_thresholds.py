@@ -1,0 +1,108 @@
+"""Comparisons with the neighbour of a constant say the same of each number.
+
+That compilers then take no choice for another one is tested on every space, in the kit's
+`language.test_zeros`.
+"""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from execspace_compiler import ir
+from execspace_compiler.thresholds import with_thresholds
+from execspace_compiler.types import BOOL, Scalar
+
+COMPARE = {"lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge}
+PLAIN = {
+    "min": lambda a, b: b if b < a else a,
+    "max": lambda a, b: b if b > a else a,
+    "minimum": lambda a, b: a if a < b or a != a else b,
+    "maximum": lambda a, b: a if a > b or a != a else b,
+    "fmin": lambda a, b: a if a <= b or b != b else b,
+    "fmax": lambda a, b: a if a >= b or b != b else b,
+}
+TYPES = ("float32", "float64")
+
+
+def numbers(kind):
+    near = st.sampled_from([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan])
+    return near | st.floats(width=np.dtype(kind).itemsize * 8)
+
+
+def rewritten(kind, e):
+    """What a function becomes that gives an expression of its parameter v."""
+    f = ir.Function("f", (ir.Var("v", Scalar(kind)),), Scalar(kind), {}, (ir.Return(e),))
+    (function,) = with_thresholds(ir.Module((f,))).functions
+    (statement,) = function.body
+    assert isinstance(statement, ir.Return)
+    return statement.value
+
+
+def value(e, v):
+    """What an expression is for a v."""
+    match e:
+        case ir.Var():
+            return v
+        case ir.Const():
+            return np.dtype(e.type.name).type(e.value)
+        case ir.Select():
+            return value(e.then if value(e.test, v) else e.orelse, v)
+    args = [value(a, v) for a in e.args]
+    if e.op in PLAIN | COMPARE:
+        return (PLAIN | COMPARE)[e.op](*args)
+    how, compare = e.op.split("_")
+    x, k, c = args
+    return (x if how == "keep" else c) if COMPARE[compare](x, k) else (c if how == "keep" else x)
+
+
+def same(a, b):
+    return (a == b and np.signbit(a) == np.signbit(b)) or (np.isnan(a) and np.isnan(b))
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@given(data=st.data())
+def test_choices_by_neighbours(kind, data):
+    v, c = data.draw(numbers(kind)), data.draw(numbers(kind))
+    name, second = data.draw(st.sampled_from(sorted(PLAIN))), data.draw(st.booleans())
+    t = Scalar(kind)
+    args = (ir.Var("v", t), ir.Const(c, t))
+    e = ir.Op(name, args if second else args[::-1], t)
+    new = rewritten(kind, e)
+    assert (new.op != name) == np.isfinite(np.dtype(kind).type(c))
+    v = np.dtype(kind).type(v)
+    assert same(value(new, v), value(e, v))
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@given(data=st.data())
+def test_conditions_by_neighbours(kind, data):
+    v, c = data.draw(numbers(kind)), data.draw(numbers(kind))
+    name, second = data.draw(st.sampled_from(sorted(COMPARE))), data.draw(st.booleans())
+    t = Scalar(kind)
+    var, const = ir.Var("v", t), ir.Const(c, t)
+    test = ir.Op(name, (var, const) if second else (const, var), BOOL)
+    e = ir.Select(test, var, const, t)
+    new = rewritten(kind, e)
+    assert (new.test != test) == np.isfinite(np.dtype(kind).type(c))
+    v = np.dtype(kind).type(v)
+    assert same(value(new, v), value(e, v))
+
+
+def test_only_what_may_be_a_choice():
+    """Clamping what was loaded is left as the instruction that it is."""
+    t = Scalar("float64")
+    v, zero = ir.Var("v", t), ir.Const(0.0, t)
+    sum_ = ir.Op("add", (v, v), t)
+    for e in (ir.Op("max", (sum_, zero), t), ir.Op("max", (zero, sum_), t)):
+        assert rewritten("float64", e) == e
+    inner = ir.Op("min", (sum_, ir.Const(1.0, t)), t)
+    assert rewritten("float64", ir.Op("max", (inner, zero), t)).op == "max"
+    again = ir.Op("max", (ir.Op("max", (sum_, zero), t), zero), t)
+    assert rewritten("float64", again).op == "replace_le"
+    negative = ir.Op("max", (sum_, ir.Const(-0.0, t)), t)
+    assert rewritten("float64", negative).op == "replace_le"
