@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from .dialects import MATH, PTX_HIDDEN, Dialect
+from .dialects import MATH, PTX_HIDDEN, PTX_SIGN_BITS, Dialect
 from .halves import half_class
 
 _TYPES = {
@@ -123,6 +123,7 @@ CUDA = Dialect(
     reserved_form=_FORM,
     high_product="__umulhi({a}, {b})",
     hidden=PTX_HIDDEN,
+    sign_bits=PTX_SIGN_BITS,
     addresses=True,
     handover='asm volatile("fence.acq_rel.gpu;" : : : "memory");',
     lane_barrier="__syncwarp();",

@@ -66,6 +66,9 @@ class Dialect:
     hidden : mapping
         NumPy dtype name -> statement after which the compiler knows nothing of the variable `x`,
         of which it would make what is wrong. Empty where the language's rules hold.
+    sign_bits : mapping
+        "abs" and "copysign" of float32 `x` (and `y`) as statements, where the language's function
+        must not be used.
     addresses : bool
         Pointers are addresses, so kernels get that of a View's first element. Otherwise they get
         the buffer that it lies in, and the place in it.
@@ -150,6 +153,7 @@ class Dialect:
     loop_in_order: str = ""
     high_product: str = ""
     hidden: Mapping[str, str] = field(default_factory=dict)
+    sign_bits: Mapping[str, str] = field(default_factory=dict)
     addresses: bool = False
     group_variable: str = ""
     handover: str = ""
@@ -275,8 +279,18 @@ PTX_HIDDEN = {
     for name, register in (("int32", "r"), ("int64", "l"), ("float32", "f"), ("float64", "d"))
 }
 
+# And ptxas takes |x| >= 0 for true, also if x is a NaN. It does not know what these bits are.
+PTX_SIGN_BITS = {
+    "abs": 'asm("and.b32 %0, %0, 0x7fffffff;" : "+f"(x));',
+    "copysign": 'asm("{ .reg .b32 s; and.b32 s, %1, 0x80000000; and.b32 %0, %0, 0x7fffffff; '
+    'or.b32 %0, %0, s; }" : "+f"(x) : "f"(y));',
+}
+
 # OpenCL C 1.2 has no fence for a whole device, and NVIDIA's compiler makes one for the group of
 # mem_fence; its inline assembly reaches the instruction.
 OPENCL_NVIDIA = replace(
-    OPENCL, fence='asm volatile("membar.gl;" : : : "memory");', hidden=PTX_HIDDEN
+    OPENCL,
+    fence='asm volatile("membar.gl;" : : : "memory");',
+    hidden=PTX_HIDDEN,
+    sign_bits=PTX_SIGN_BITS,
 )

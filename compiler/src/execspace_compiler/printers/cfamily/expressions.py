@@ -345,11 +345,7 @@ class ExpressionPrinter:
             if not operand.is_float:
                 return "true" if name == "isfinite" else "false"
             return f"({self.prelude.math(name, operand.name)}({args[0]}) != 0)"
-        text = self.rounded(f"{self.prelude.math(name, t.name)}({', '.join(args)})", t)
-        # NVIDIA's compilers take no absolute value of 32 bits for a NaN.
-        if name == "abs" and t.name == "float32" in self.dialect.hidden:
-            return self.prelude.hidden(text, t.name)
-        return text
+        return self.rounded(f"{self.prelude.math(name, t.name)}({', '.join(args)})", t)
 
     def rounded(self, text: str, t: Scalar) -> str:
         """A result in the precision of its type."""

@@ -168,6 +168,7 @@ def hip(wave: int) -> Dialect:
         function="_ES_FUNCTION",
         kernel="_ES_KERNEL({group})",
         hidden={},
+        sign_bits={},
         loop_in_order=CLANG_LOOP_IN_ORDER,
         group="",
         group_variable="_ES_SHARED({type}, {name}, {extents});",

@@ -257,6 +257,13 @@ class Prelude:
 
     def math(self, name: str, t: str) -> str:
         """Name of a mathematical function of a floating type."""
+        if t == "float32" and name in self.dialect.sign_bits:
+            own, more = self.dialect.types[t], ", float y" if name == "copysign" else ""
+            text = (
+                f"{own} _{name}_bits({own} x{more}) {{ {self.dialect.sign_bits[name]} return x; }}"
+            )
+            self.functions[f"_{name}_bits"] = f"{self.dialect.function} {text}"
+            return f"_{name}_bits"
         found = self.dialect.math[name]
         predicate = name in ("isnan", "isinf", "isfinite")
         return found if t != "float32" or predicate else self.dialect.math32.format(found)
