@@ -21,7 +21,7 @@ SHIM = Path(__file__).with_name("shim.cuh")
 def make(device: str | None) -> ExecutionSpace:
     """Factory of the space."""
     from execspace_compiler.devices import DeviceText
-    from execspace_compiler.printers.cfamily.dialects import PTX_HIDDEN, PTX_SIGN_BITS
+    from execspace_compiler.printers.cfamily.dialects import PTX_HIDDEN, PTX_NEGATIVE, PTX_SIGN_BITS
     from execspace_compiler.printers.cfamily.hip import hip
     from execspace_cuda.build import Nvrtc
     from execspace_cuda.space import CudaSpace
@@ -44,7 +44,9 @@ def make(device: str | None) -> ExecutionSpace:
 
         short = NAME
         title = "HIP through a shim"
-        dialect = replace(hip(32), hidden=PTX_HIDDEN, sign_bits=PTX_SIGN_BITS)
+        dialect = replace(
+            hip(32), hidden=PTX_HIDDEN, sign_bits=PTX_SIGN_BITS, negative=PTX_NEGATIVE
+        )
         tiles = hip_tiles(NAME, 32)
         compiler = Shimmed()
         flat_block = Target.block

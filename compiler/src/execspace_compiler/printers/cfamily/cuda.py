@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from .dialects import MATH, PTX_HIDDEN, PTX_SIGN_BITS, Dialect
+from .dialects import MATH, PTX_HIDDEN, PTX_NEGATIVE, PTX_SIGN_BITS, Dialect
 from .halves import half_class
 
 _TYPES = {
@@ -124,6 +124,7 @@ CUDA = Dialect(
     high_product="__umulhi({a}, {b})",
     hidden=PTX_HIDDEN,
     sign_bits=PTX_SIGN_BITS,
+    negative=PTX_NEGATIVE,
     addresses=True,
     handover='asm volatile("fence.acq_rel.gpu;" : : : "memory");',
     lane_barrier="__syncwarp();",

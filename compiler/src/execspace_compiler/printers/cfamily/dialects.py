@@ -69,6 +69,8 @@ class Dialect:
     sign_bits : mapping
         "abs" and "copysign" of float32 `x` (and `y`) as statements, where the language's function
         must not be used.
+    negative : str
+        Statement that makes an int32 `x` its negative, which wraps, where `-x` must not be used.
     addresses : bool
         Pointers are addresses, so kernels get that of a View's first element. Otherwise they get
         the buffer that it lies in, and the place in it.
@@ -154,6 +156,7 @@ class Dialect:
     high_product: str = ""
     hidden: Mapping[str, str] = field(default_factory=dict)
     sign_bits: Mapping[str, str] = field(default_factory=dict)
+    negative: str = ""
     addresses: bool = False
     group_variable: str = ""
     handover: str = ""
@@ -286,6 +289,10 @@ PTX_SIGN_BITS = {
     'or.b32 %0, %0, s; }" : "+f"(x) : "f"(y));',
 }
 
+# And for sm_90 it makes one instruction of min(min(a, -b), c), which has no negation, and leaves
+# that out. This it does not know to be one, and it costs no more.
+PTX_NEGATIVE = 'asm("not.b32 %0, %0;\\n\\tadd.u32 %0, %0, 1;" : "+r"(x));'
+
 # OpenCL C 1.2 has no fence for a whole device, and NVIDIA's compiler makes one for the group of
 # mem_fence; its inline assembly reaches the instruction.
 OPENCL_NVIDIA = replace(
@@ -293,4 +300,5 @@ OPENCL_NVIDIA = replace(
     fence='asm volatile("membar.gl;" : : : "memory");',
     hidden=PTX_HIDDEN,
     sign_bits=PTX_SIGN_BITS,
+    negative=PTX_NEGATIVE,
 )

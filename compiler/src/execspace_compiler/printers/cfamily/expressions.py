@@ -333,7 +333,7 @@ class ExpressionPrinter:
             return f"(bool)({args[0]} {sign or _INFIX[name]} {args[1]})"
         if t.is_integer:
             if self.dialect.hidden and (negated := _negated(e)) is not None:
-                name, args = "neg", [args[negated]]
+                name, args = "neg", [self.operand("neg", negated)]
             return self.integer_operation(name, t, args)
         if name in ("add", "sub", "mul", "truediv"):
             return self.rounded(f"({args[0]} {_INFIX[name]} {args[1]})", t)
@@ -364,7 +364,7 @@ class ExpressionPrinter:
             wide = self.dialect.types["uint64" if t.bits == 64 else "uint32"]
             return f"({to(f'(({wide}){args[0]} {_INFIX[name]} ({wide}){args[1]})')})"
         if name == "neg":
-            if plain:
+            if plain and not (t.bits == 32 and self.dialect.negative):
                 return f"(-{args[0]})"
             return f"({self.prelude.negated(args[0], t)})"
         if name == "invert":
@@ -401,12 +401,17 @@ class ExpressionPrinter:
         return f"(({self.type(t)}){text})"
 
 
-def _negated(e: ir.Op) -> int | None:
-    """The place of the operand of which an operation is the negative, written as something else."""
-    numbers = [a.value if isinstance(a, ir.Const) else None for a in e.args]
-    if e.op == "sub" and numbers[0] == 0:
-        return 1
-    return 1 - numbers.index(-1) if e.op == "mul" and -1 in numbers else None
+def _negated(e: ir.Op) -> ir.Expr | None:
+    """What an operation is the negative of, written as something else."""
+    for a, other in ((e.args[0], e.args[-1]), (e.args[-1], e.args[0])):
+        number = a.value if isinstance(a, ir.Const) else None
+        if e.op == "mul" and number == -1:
+            return other
+        if e.op == "add" and number == 1 and isinstance(other, ir.Op) and other.op == "invert":
+            return other.args[0]
+        if e.op == "sub" and number == 0 and a is e.args[0]:
+            return other
+    return None
 
 
 def has_long_offset(t: ViewTy) -> bool:

@@ -169,6 +169,7 @@ def hip(wave: int) -> Dialect:
         kernel="_ES_KERNEL({group})",
         hidden={},
         sign_bits={},
+        negative="",
         loop_in_order=CLANG_LOOP_IN_ORDER,
         group="",
         group_variable="_ES_SHARED({type}, {name}, {extents});",

@@ -285,6 +285,11 @@ class Prelude:
 
     def negated(self, text: str, type: Scalar) -> str:
         """The negative of an integer, which wraps: `text` is one operand."""
+        if type.bits <= 32 and self.dialect.negative:
+            own = self.dialect.types["int32"]
+            body = f"{own} _negative({own} x) {{ {self.dialect.negative} return x; }}"
+            self.functions["_negative"] = f"{self.dialect.function} {body}"
+            return self.converted(f"_negative(({own}){text})", type.name)
         wide = self.dialect.types["uint64" if type.bits == 64 else "uint32"]
         text = f"(({wide})0 - ({wide}){text})"
         if type.name not in self.dialect.hidden:

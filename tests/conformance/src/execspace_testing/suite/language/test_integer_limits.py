@@ -99,3 +99,63 @@ def test_conversions_to_16_bits_wrap_whatever_uses_them(space, dtype):
     staged.parallel_for(es.RangePolicy(a.size, space=space), conversions, *found, a)
     for mine, reference in zip(found, uses(right), strict=True):
         np.testing.assert_array_equal(mine, reference)
+
+
+@es.kernel
+def extremes(i, o, a, b, c):
+    x, y, z = a[i], b[i], c[i]
+    o[0, i] = min(min(-x, y), z)
+    o[1, i] = max(z, max(-x, -y))
+    o[2, i] = min(y, 0 - (x + y), z)
+    o[3, i] = np.maximum(np.maximum(~x + 1, y), z)
+    o[4, i] = min(max(-x, y), -z)
+    least = y if y < -x else -x
+    o[5, i] = z if z < least else least
+    most = -x
+    for k in range(a.size):
+        most = max(most, -a[k])
+    o[6, i] = most
+    o[7, i] = min(min(-abs(x), y), z)
+
+
+def extremes_of_arrays(a, b, c):
+    zero, one = a.dtype.type(0), a.dtype.type(1)
+    return np.stack([
+        np.minimum(np.minimum(-a, b), c),
+        np.maximum(c, np.maximum(-a, -b)),
+        np.minimum(np.minimum(b, zero - (a + b)), c),
+        np.maximum(np.maximum(~a + one, b), c),
+        np.minimum(np.maximum(-a, b), -c),
+        np.minimum(c, np.minimum(b, -a)),
+        np.full_like(a, np.max(-a)),
+        np.minimum(np.minimum(-abs(a), b), c),
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_the_least_of_three_knows_signs(space, dtype):
+    """Processors have instructions for it, some of which cannot negate."""
+    near = values(dtype)
+    a, b, c = (
+        np.repeat(near, 9),
+        np.resize(near[::-1], near.size * 9),
+        np.resize(near, near.size * 9),
+    )
+    with np.errstate(all="ignore"):
+        expected = extremes_of_arrays(a, b, c)
+    found = np.zeros_like(expected)
+    staged.parallel_for(es.RangePolicy(a.size, space=space), extremes, found, a, b, c)
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_reductions_of_negatives(space, dtype):
+    x = np.arange(-500, 1000, dtype=dtype)
+
+    @es.kernel
+    def negative(i, x):
+        return -x[i]
+
+    for reducer, expected in ((es.Min, -999), (es.Max, 500), (es.Sum, -374250)):
+        policy = es.RangePolicy(x.size, space=space)
+        assert staged.parallel_reduce(policy, negative, x, reducer=reducer) == expected
