@@ -242,7 +242,9 @@ DAMAGE = {
     "cut off": lambda path: path.write_bytes(path.read_bytes()[:-1]),
     "half": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
     "a bit of the content": lambda path: path.write_bytes(b"\x01" + path.read_bytes()[1:]),
-    "a bit of the seal": lambda path: path.write_bytes(path.read_bytes()[:-2] + b"0\n"),
+    "a bit of the seal": lambda path: path.write_bytes(
+        path.read_bytes()[:-2] + bytes([path.read_bytes()[-2] ^ 1]) + b"\n"
+    ),
     "longer": lambda path: path.write_bytes(path.read_bytes() + b"\n"),
     "zeros": lambda path: path.write_bytes(bytes(path.stat().st_size)),
     "noise": lambda path: path.write_bytes(os.urandom(path.stat().st_size)),
