@@ -8,7 +8,8 @@ The programs are those of the conformance kit's campaign (execspace_testing.suit
 cheap ones for the oracle and larger launches for compiled spaces, which share their number. CPython
 runs each kernel as the Python function that it is, so what the compiler's front end gets wrong on
 all spaces alike is seen, too. Each difference is written as a program that shows it, with as few
-statements as could be found, into the folder `--found`. A summary with counts for each pattern and
+statements as could be found, into the folder `--found`; so is a case that never ends, or takes its
+process with it. A summary with counts for each pattern and
 space is printed and written as JSON; the exit status is 1 if there is any difference, or less was
 run than was asked for.
 """
@@ -17,52 +18,21 @@ from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
 import os
 import sys
 import tempfile
-import warnings
 from collections import Counter
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
+from nightly_workers import Answer, Job, Worker
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 CHUNK = {"oracle": 25}  # cases between two reports of a process
 COMPILED_CHUNK = 4
-CLEARED = 40  # chunks after which a process is replaced: compiled kernels keep memory
-Job = tuple[str, int, int, int]  # space, seed, first case, cases
-
-
-def work(job: Job) -> dict[str, Any]:
-    """Run the cases of a job; counts by pattern, and the differences as programs."""
-    import execspace as es
-    from execspace_testing.suite.differential.campaign import (
-        CHEAP,
-        COMPILED,
-        Tally,
-        reproducer,
-        run,
-    )
-
-    name, seed, first, count = job
-    space, tally = es.space(name), Tally()
-    size = CHEAP if name == "oracle" else COMPILED
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        run(space, seed, iter(range(first, first + count)), size, tally, lambda: False)
-    found = [
-        (
-            d.number,
-            d.message,
-            reproducer(d.case, name, f"Case {d.number} of seed {seed} on {name}."),
-        )
-        for d in tally.differences
-    ]
-    return {"space": name, "programs": dict(tally.programs), "found": found}
 
 
 def jobs(spaces: dict[str, int], seed: int) -> dict[str, list[Job]]:
@@ -110,28 +80,29 @@ class Night:
             TextColumn("{task.description:10}"), BarColumn(), MofNCompleteColumn(),
             TimeElapsedColumn(), TextColumn("{task.fields[differences]} differences"),
         )  # fmt: skip
-        context = multiprocessing.get_context("spawn")
         waiting = jobs(self.wanted, self.options.seed)
-        with (
-            Progress(*columns, console=console) as progress,
-            context.Pool(self.options.jobs, maxtasksperchild=CLEARED) as pool,
-        ):
+        workers = [Worker(self.options.limit) for _ in range(self.options.jobs)]
+        with Progress(*columns, console=console) as progress:
             bars = {
                 name: progress.add_task(name, total=count, differences=0)
                 for name, count in self.wanted.items()
             }
-            running: list[Any] = []
             while True:
-                while len(running) < self.options.jobs and (job := self._next(waiting)):
-                    running.append(pool.apply_async(work, (job,)))
-                if not running:
+                for worker in workers:
+                    for answer in worker.answers():
+                        self.take(answer)
+                        name = answer.space
+                        differences = sum(f["space"] == name for f in self.found)
+                        progress.update(
+                            bars[name], completed=self.done(name), differences=differences
+                        )
+                    if worker.job is None and (job := self._next(waiting)):
+                        worker.start(job)
+                if not any(worker.job for worker in workers):
                     break
-                for result in [r for r in running if r.ready()]:
-                    running.remove(result)
-                    name = self.take(result.get())
-                    differences = sum(f["space"] == name for f in self.found)
-                    progress.update(bars[name], completed=self.done(name), differences=differences)
                 sleep(0.02)
+        for worker in workers:
+            worker.stop()
 
     def _next(self, waiting: dict[str, list[Job]]) -> Job | None:
         """A job of the space that is furthest behind, and takes it out; None at the end."""
@@ -143,18 +114,17 @@ class Night:
                 return waiting[name].pop(0)
         return None
 
-    def take(self, result: dict[str, Any]) -> str:
-        """Count what a job has done, and keep its differences."""
-        name = result["space"]
-        self.counts[name].update(result["programs"])
-        for number, message, program in result["found"]:
+    def take(self, answer: Answer) -> None:
+        """Count what was run, and keep the differences."""
+        name = answer.space
+        self.counts[name].update(answer.programs)
+        for number, message, program in answer.found:
             folder = Path(self.options.found)
             folder.mkdir(parents=True, exist_ok=True)
             file = folder / f"{name}_seed{self.options.seed}_case{number}.py"
             file.write_text(program, encoding="utf-8")
             first = message.partition("\n")[0]
             self.found.append({"space": name, "case": number, "said": first, "file": str(file)})
-        return name
 
     def summary(self) -> dict[str, Any]:
         """What was run and found, for the JSON file."""
@@ -193,6 +163,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="another seed, other programs")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--minutes", type=float, default=0, help="stop after so many minutes")
+    parser.add_argument("--limit", type=float, default=300,
+                        help="seconds without an answer after which a case counts as a difference "
+                             "and its process is ended")  # fmt: skip
     parser.add_argument("--found", default="nightly-found", help="folder of the differences")
     parser.add_argument("--json", default="", help="file of the summary")
     options = parser.parse_args()
