@@ -16,7 +16,7 @@ from multiprocessing.process import BaseProcess
 from time import monotonic
 from typing import Any
 
-CLEARED = 400  # cases after which a process is replaced: compiled kernels keep memory
+CLEARED = 200  # cases after which a process is replaced: compiled kernels keep memory
 Job = tuple[str, int, int, int]  # space, seed, first case, cases
 
 
