@@ -23,9 +23,9 @@ COVERED = re.compile(
     r"test_a_hundred_million\[openmp\]"
     r"|test_results_are_of_their_type.*\[openmp-(int8|int64|uint8|uint16|uint32)\]"
     r"|test_conversions_to_16_bits.*\[openmp-(int64|uint16)\]"
-    r"|test_the_least_of_three.*\[openmp-(int8|int64|uint8|uint16|uint32|uint64)\]"
-    r"|test_rounds_see_what_earlier_ones_stored\[openmp-.*-float64\]"
-    r"|test_a_choice_from_a_choice.*\[openmp-float32\]"
+    r"|test_the_least_of_three.*\[openmp-(int8|int64|uint8|uint16|uint32)\]"
+    r"|test_rounds_see.*\[openmp-.*-(int16|float32|int64|complex64)\]"
+    r"|test_(local_arrays|array_reductions)_too\[openmp-.*(int16|float32).*\]"
 )
 
 
