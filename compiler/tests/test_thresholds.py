@@ -106,3 +106,13 @@ def test_only_what_may_be_a_choice():
     assert rewritten("float64", again).op == "replace_le"
     negative = ir.Op("max", (sum_, ir.Const(-0.0, t)), t)
     assert rewritten("float64", negative).op == "replace_le"
+
+
+def test_a_parameter_that_is_set_is_no_constant():
+    t = Scalar("float64")
+    v, low, c = ir.Var("v", t), ir.Var("low", t), ir.Const(0.0, t)
+    limited = ir.Return(ir.Op("max", (low, ir.Op("max", (low, v), t)), t))
+    body = (ir.If(ir.Op("lt", (v, c), BOOL), (ir.Assign("low", c),)), limited)
+    f = ir.Function("f", (v, low), t, {}, body)
+    (function,) = with_thresholds(ir.Module((f,))).functions
+    assert function.body == body

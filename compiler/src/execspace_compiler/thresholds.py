@@ -47,6 +47,7 @@ def with_thresholds(module: ir.Module) -> ir.Module:
 
 def _function(f: ir.Function) -> ir.Function:
     times = Counter(n for s in ir.walk_statements(f.body) for n in ir.names_set(s))
+    times.update(p.name for p in f.parameters)
     values = {
         s.name: s.value
         for s in ir.walk_statements(f.body)
