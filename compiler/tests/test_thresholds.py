@@ -112,7 +112,7 @@ def test_a_parameter_that_is_set_is_no_constant():
     t = Scalar("float64")
     v, low, c = ir.Var("v", t), ir.Var("low", t), ir.Const(0.0, t)
     limited = ir.Return(ir.Op("max", (low, ir.Op("max", (low, v), t)), t))
-    body = (ir.If(ir.Op("lt", (v, c), BOOL), (ir.Assign("low", c),)), limited)
+    body = (ir.If(ir.Op("lt", (v, ir.Const(1.0, t)), BOOL), (ir.Assign("low", c),)), limited)
     f = ir.Function("f", (v, low), t, {}, body)
     (function,) = with_thresholds(ir.Module((f,))).functions
     assert function.body == body
