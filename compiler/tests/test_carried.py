@@ -24,6 +24,13 @@ def update_rows(i, x, n, a, b):
             a[j, k + 1] += b[i, j]
 
 
+def counter(i, x, n, a, b):
+    j = 0
+    while j < n:
+        a[i, j] += 1.0
+        j += 2
+
+
 def permuted(i, x, n, a, b):
     a[x[i], 0] += 1.0  # calls of a kernel are taken to be independent
 
@@ -59,7 +66,17 @@ def update_in_a_function(i, x, n, a, b):
 
 @pytest.mark.parametrize(
     "kernel",
-    [update, update_rows, permuted, backwards, sum_of_row, scatter, gather, update_in_a_function],
+    [
+        update,
+        update_rows,
+        counter,
+        permuted,
+        backwards,
+        sum_of_row,
+        scatter,
+        gather,
+        update_in_a_function,
+    ],
     ids=lambda k: k.__name__,
 )
 def test_loops_that_may_be_vectorised(kernel):
@@ -75,6 +92,29 @@ def columns(i, x, n, a, b):
     for j in range(x.size):  # this one
         for k in range(n):
             a[x[j], k] += b[i, k]
+
+
+def atomics(i, x, n, a, b):
+    h = es.local(8, np.int64)
+    for k in range(8):
+        h[k] = 0
+    for j in range(n):
+        es.atomic_add(h, x[j] % 8, 1)
+    a[i, 0] = h[3]
+
+
+def wrapping(i, x, n, a, b):
+    for j in range(n):
+        a[i, es.int32(j) * es.int32(65536) * es.int32(65536)] += 1.0
+
+
+def may_be_left_out(i, x, n, a, b):
+    j = 0
+    for k in range(n):
+        a[i, j] += 1.0
+        if x[k] > 3:
+            continue
+        j += 1
 
 
 def flattened(i, x, n, a, b):
@@ -98,7 +138,16 @@ def within(i, x, n, a, b):
 
 @pytest.mark.parametrize(
     ("kernel", "loops"),
-    [(histogram, 1), (columns, 1), (flattened, 1), (by_hand, 1), (within, 2)],
+    [
+        (histogram, 1),
+        (columns, 1),
+        (flattened, 1),
+        (by_hand, 1),
+        (atomics, 1),
+        (wrapping, 1),
+        (may_be_left_out, 1),
+        (within, 2),
+    ],
     ids=lambda k: getattr(k, "__name__", ""),
 )
 def test_loops_whose_rounds_may_meet(kernel, loops):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from execspace_compiler import ir
 from execspace_compiler.thresholds import with_thresholds
-from execspace_compiler.types import BOOL, Scalar
+from execspace_compiler.types import BOOL, Scalar, ViewTy
 
 COMPARE = {"lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge}
 PLAIN = {
@@ -116,3 +116,26 @@ def test_a_parameter_that_is_set_is_no_constant():
     f = ir.Function("f", (v, low), t, {}, body)
     (function,) = with_thresholds(ir.Module((f,))).functions
     assert function.body == body
+
+
+def test_conditions_of_more_than_a_choice_are_left_alone():
+    """Where subnormals are zeros, the neighbour of zero is zero."""
+    t = Scalar("float32")
+    v, c = ir.Var("v", t), ir.Const(0.0, t)
+    inverse = ir.Op("truediv", (ir.Const(1.0, t), v), t)
+    e = ir.Select(ir.Op("gt", (v, c), BOOL), inverse, c, t)
+    assert rewritten("float32", e) == e
+
+
+def test_choices_that_go_through_memory_are_seen():
+    t, v = Scalar("float64"), ir.Var("v", Scalar("float64"))
+    kept = ir.Var("kept", ViewTy(t, 1, "right", 0, False, shape=(1,)))
+    at, c = (ir.integer(0),), ir.Const(0.0, t)
+    body = (
+        ir.Store(kept, at, ir.Op("max", (ir.Op("add", (v, v), t), c), t)),
+        ir.Return(ir.Op("max", (c, ir.Load(kept, at, t)), t)),
+    )
+    f = ir.Function("f", (v,), t, {"kept": kept.type}, body)
+    (function,) = with_thresholds(ir.Module((f,))).functions
+    assert function.body[0] == body[0]
+    assert function.body[1].value.op == "keep_ge"

@@ -4,11 +4,13 @@ A histogram is one: whether two rounds meet in a bin depends on data. Rounds of 
 order, and no compiler gains by vectorising it. But the vectorisers of LLVM 15 to 17 do, and wrongly
 so, if the loop also stores elsewhere at a stride that is known at run time only: they look for
 overlaps again at run time, and then forget what one View does to itself
-(https://github.com/llvm/llvm-project/issues/69744).
+(https://github.com/llvm/llvm-project/issues/69744). At places that grow by the same in each round
+they find out how far apart rounds are that meet; such loops are left to them.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -58,7 +60,7 @@ def carrying_loops(functions: tuple[ir.Function, ...]) -> frozenset[int]:
 class _Rounds:
     """Follows by how much numbers grow from one round of a loop to the next, into calls too.
 
-    A step of None: not by the same in each round.
+    A step of None: not by the same in each round, as far as can be told.
     """
 
     def __init__(self, functions: Mapping[str, ir.Function]) -> None:
@@ -69,7 +71,7 @@ class _Rounds:
         """Whether a round may load what an earlier one stored, for all that can be known."""
         if isinstance(loop, ir.For) and loop.independent:
             return False
-        steps = dict.fromkeys(_set_within(loop.body))
+        steps = dict.fromkeys(_set_within(loop.body)) | _counters(loop.body)
         if isinstance(loop, ir.For):
             by = loop.step.value if isinstance(loop.step, ir.Const) else 1  # it is not 0
             steps.setdefault(loop.name, int(by))
@@ -95,6 +97,12 @@ class _Rounds:
                     self.use(s.view.name, places, steps, uses).stores = True
                 case ir.StoreAt():
                     self.use(s.pointer.name, (s.index,), steps, uses).stores = True
+                case ir.Atomic():  # of a local array it is a load and a store
+                    places = s.indices if s.byte is None else (*s.indices, s.byte)
+                    used = self.use(s.view.name, places, steps, uses)
+                    used.loads = used.stores = True
+                case ir.Clear():
+                    self.use(s.array.name, (), steps, uses).stores = True
             changed = {*_set_within(*ir.bodies(s)), *ir.names_set(s)}
             for inner in ir.bodies(s):
                 within = {**steps, **(dict.fromkeys(changed) if _repeats(s) else {})}
@@ -162,22 +170,22 @@ class _Rounds:
         if t.itemsize < 4 or None in inner:  # narrow numbers begin again before long
             return None
         a, *rest = (step for step in inner if step is not None)
+        found: int | None = None
         match e.op:
             case "add":
-                return a + rest[0]
+                found = a + rest[0]
             case "sub":
-                return a - rest[0]
+                found = a - rest[0]
             case "neg":
-                return -a
+                found = -a
             case "mul":
                 for step, factor in ((a, e.args[1]), (rest[0], e.args[0])):
                     if isinstance(factor, ir.Const):
-                        return step * int(factor.value)
-            case "bounded":
-                return a
-            case "cast":
-                return a
-        return None
+                        found = step * int(factor.value)
+            case "bounded" | "cast":
+                found = a
+        # What wraps around to where it was is in the same place.
+        return None if found is not None and found % (1 << t.bits) == 0 != found else found
 
 
 def _is_view(e: Expr) -> bool:
@@ -186,6 +194,23 @@ def _is_view(e: Expr) -> bool:
 
 def _repeats(s: Stmt) -> bool:
     return bool(ir.bodies(s)) and not isinstance(s, ir.If)
+
+
+def _counters(body: tuple[Stmt, ...]) -> dict[str, int | None]:
+    """Variables that each round changes once, by a constant; and by how much."""
+    times = Counter(n for s in ir.walk_statements(body) for n in ir.names_set(s))
+    found: dict[str, int | None] = {}
+    for s in body:
+        if isinstance(s, ir.Continue) or not isinstance(s, ir.Assign) or times[s.name] > 1:
+            if any(isinstance(inner, ir.Continue) for inner in ir.walk_statements((s,))):
+                break  # a round may end before it changes what comes now
+            continue
+        e = s.value
+        if isinstance(e, ir.Op) and e.op in ("add", "sub") and isinstance(e.args[1], ir.Const):
+            by = int(e.args[1].value) if e.type.is_integer else 0
+            if by and isinstance(e.args[0], ir.Var) and e.args[0].name == s.name:
+                found[s.name] = by if e.op == "add" else -by
+    return found
 
 
 def _set_within(*bodies: tuple[Stmt, ...]) -> set[str]:

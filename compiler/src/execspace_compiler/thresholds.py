@@ -18,7 +18,7 @@ import numpy as np
 
 from . import ir
 from .ir import Const, Expr, Op, Stmt, Var
-from .rewriting import rewritten
+from .rewriting import names_set, rewritten
 from .types import BOOL
 
 UP, DOWN = np.inf, -np.inf
@@ -46,13 +46,14 @@ def with_thresholds(module: ir.Module) -> ir.Module:
 
 
 def _function(f: ir.Function) -> ir.Function:
-    times = Counter(n for s in ir.walk_statements(f.body) for n in ir.names_set(s))
-    times.update(p.name for p in f.parameters)
+    times = Counter([*names_set(f), *(p.name for p in f.parameters)])
     values = {
         s.name: s.value
         for s in ir.walk_statements(f.body)
         if isinstance(s, ir.Assign) and times[s.name] == 1
     }
+
+    stored = {s.view.name for s in ir.walk_statements(f.body) if isinstance(s, ir.Store)}
 
     def constant(e: Expr) -> Const | None:
         """The constant that an operand is."""
@@ -69,15 +70,15 @@ def _function(f: ir.Function) -> ir.Function:
         match e:
             case Var():
                 value = values.get(e.name)
-                return value is None or not (
-                    isinstance(value, ir.Load) or (isinstance(value, Op) and not _chooses(value))
-                )
+                return value is None or isinstance(value, Var) or may_be_chosen(value, c)
             case Const():
                 return bool(e.value == c.value)
             case ir.Select():
                 return may_be_chosen(e.then, c) or may_be_chosen(e.orelse, c)
             case Op() if _chooses(e):
                 return any(may_be_chosen(a, c) for a in e.args)
+            case ir.Load():
+                return e.view.name in stored  # then what was stored is what is loaded
         return isinstance(e, ir.Call)
 
     def expression(e: Expr) -> Expr:
@@ -93,36 +94,37 @@ def _function(f: ir.Function) -> ir.Function:
         return e
 
     def shifted(test: Expr, chosen: tuple[Expr, ...]) -> Expr:
-        """A comparison with a constant, if that is among what it chooses from."""
+        """A comparison of a number with a constant, if what it chooses from is these two.
+
+        On devices that take subnormals for zeros it may be another one where both are zeros.
+        """
         if isinstance(test, Op) and test.op == "not":
             return replace(test, args=(shifted(test.args[0], chosen),))
         if not (isinstance(test, Op) and test.op in _SHIFTED):
             return test
-        v, second = test.args
-        name, c = test.op, constant(second)
-        if c is None:
-            v, name, c = second, _MIRRORED[name], constant(v)
-        if c is None or not shifts(v, c):
-            return test
-        if all(a is None or a.value != c.value for a in map(constant, chosen)):
-            return test
-        name, where = _SHIFTED[name]
-        return Op(name, (v, _neighbour(c, where)), BOOL, test.loc)
+        for second, v in enumerate(test.args[::-1]):
+            c = constant(test.args[second])
+            if c is None or v not in chosen or not shifts(v, c):
+                continue
+            if any(a != v and not _is(constant(a), c) for a in chosen):
+                continue
+            name, where = _SHIFTED[test.op if second == 1 else _MIRRORED[test.op]]
+            return Op(name, (v, _neighbour(c, where)), BOOL, test.loc)
+        return test
 
     def statement(s: Stmt) -> Stmt:
-        """A branch that does nothing but choose: on devices that take subnormals for zeros the
-        comparison may be another one where both are zeros."""
-        if not isinstance(s, ir.If):
+        """A branch that does nothing but choose what a variable is."""
+        if not isinstance(s, ir.If) or len(s.body) != 1 or len(s.orelse) > 1:
             return s
-        chosen = (*s.body, *s.orelse)
-        if (
-            len(s.body) > 1
-            or len(s.orelse) > 1
-            or not all(isinstance(a, ir.Assign) for a in chosen)
-        ):
-            return s
-        values = tuple(a.value for a in chosen if isinstance(a, ir.Assign))
-        return replace(s, test=shifted(s.test, values))
+        values = []
+        for a in (*s.body, *s.orelse):
+            if not isinstance(a, ir.Assign) or a.name != getattr(s.body[0], "name", None):
+                return s
+            values.append(a.value)
+        if not s.orelse:
+            assert isinstance(s.body[0], ir.Assign)
+            values.append(Var(s.body[0].name, s.body[0].value.type))
+        return replace(s, test=shifted(s.test, tuple(values)))
 
     return replace(f, body=tuple(rewritten(s, expression, statement) for s in f.body))
 
@@ -130,6 +132,10 @@ def _function(f: ir.Function) -> ir.Function:
 def _chooses(e: Op) -> bool:
     """Whether an operation gives one of its operands, or that in another type."""
     return (e.op, True) in _CHOICES or e.op == "cast" or e.op.startswith(("keep_", "replace_"))
+
+
+def _is(a: Const | None, c: Const) -> bool:
+    return a is not None and bool(a.value == c.value)
 
 
 def _has_neighbours(c: Const) -> bool:
