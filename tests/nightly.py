@@ -9,9 +9,8 @@ cheap ones for the oracle and larger launches for compiled spaces, which share t
 runs each kernel as the Python function that it is, so what the compiler's front end gets wrong on
 all spaces alike is seen, too. Each difference is written as a program that shows it, with as few
 statements as could be found, into the folder `--found`; so is a case that never ends, or takes its
-process with it. A summary with counts for each pattern and
-space is printed and written as JSON; the exit status is 1 if there is any difference, or less was
-run than was asked for.
+process with it. A summary with counts for each pattern and space is printed and written as JSON;
+the exit status is 1 if there is any difference, or less was run than was asked for.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-CHUNK = {"oracle": 25}  # cases between two reports of a process
+CHUNK = {"oracle": 25}  # cases of a job
 COMPILED_CHUNK = 4
 
 

@@ -93,13 +93,11 @@ class _Rounds:
                     steps[s.name] = self.step(s.value, steps)
                     continue
                 case ir.Store():
-                    places = s.indices if s.byte is None else (*s.indices, s.byte)
-                    self.use(s.view.name, places, steps, uses).stores = True
+                    self.use(s.view.name, _places(s), steps, uses).stores = True
                 case ir.StoreAt():
                     self.use(s.pointer.name, (s.index,), steps, uses).stores = True
                 case ir.Atomic():  # of a local array it is a load and a store
-                    places = s.indices if s.byte is None else (*s.indices, s.byte)
-                    used = self.use(s.view.name, places, steps, uses)
+                    used = self.use(s.view.name, _places(s), steps, uses)
                     used.loads = used.stores = True
                 case ir.Clear():
                     self.use(s.array.name, (), steps, uses).stores = True
@@ -117,8 +115,7 @@ class _Rounds:
             self.look(a, steps, uses)
         match e:
             case ir.Load():
-                places = e.indices if e.byte is None else (*e.indices, e.byte)
-                self.use(e.view.name, places, steps, uses).loads = True
+                self.use(e.view.name, _places(e), steps, uses).loads = True
             case ir.LoadAt():
                 self.use(e.pointer.name, (e.index,), steps, uses).loads = True
             case ir.Call() if e.function in self.functions:
@@ -186,6 +183,10 @@ class _Rounds:
                 found = a
         # What wraps around to where it was is in the same place.
         return None if found is not None and found % (1 << t.bits) == 0 != found else found
+
+
+def _places(s: ir.Load | ir.Store | ir.Atomic) -> tuple[Expr, ...]:
+    return s.indices if s.byte is None else (*s.indices, s.byte)
 
 
 def _is_view(e: Expr) -> bool:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+import operator
 
 import numpy as np
 from numba import njit, types
@@ -217,52 +218,22 @@ def fmax(a, b):
     return a if a >= b or b != b else b
 
 
-@inlined
-def keep_lt(v, k, c):
-    """The number v if v < k, else c."""
-    return v if v < k else c
+def _choice(compare):
+    @inlined
+    def keep(v, k, c):
+        return v if compare(v, k) else c
+
+    @inlined
+    def replace(v, k, c):
+        return c if compare(v, k) else v
+
+    return keep, replace
 
 
-@inlined
-def keep_le(v, k, c):
-    """The number v if v <= k, else c."""
-    return v if v <= k else c
-
-
-@inlined
-def keep_gt(v, k, c):
-    """The number v if v > k, else c."""
-    return v if v > k else c
-
-
-@inlined
-def keep_ge(v, k, c):
-    """The number v if v >= k, else c."""
-    return v if v >= k else c
-
-
-@inlined
-def replace_lt(v, k, c):
-    """The number c if v < k, else v."""
-    return c if v < k else v
-
-
-@inlined
-def replace_le(v, k, c):
-    """The number c if v <= k, else v."""
-    return c if v <= k else v
-
-
-@inlined
-def replace_gt(v, k, c):
-    """The number c if v > k, else v."""
-    return c if v > k else v
-
-
-@inlined
-def replace_ge(v, k, c):
-    """The number c if v >= k, else v."""
-    return c if v >= k else v
+keep_lt, replace_lt = _choice(operator.lt)
+keep_le, replace_le = _choice(operator.le)
+keep_gt, replace_gt = _choice(operator.gt)
+keep_ge, replace_ge = _choice(operator.ge)
 
 
 def _complex_arithmetic(kind, part):
