@@ -60,8 +60,9 @@ def value(e, v):
     return (x if how == "keep" else c) if COMPARE[compare](x, k) else (c if how == "keep" else x)
 
 
-def same(a, b):
-    return (a == b and np.signbit(a) == np.signbit(b)) or (np.isnan(a) and np.isnan(b))
+def assert_same(e, other, v):
+    a, b = value(e, v), value(other, v)
+    assert (a == b and np.signbit(a) == np.signbit(b)) or (np.isnan(a) and np.isnan(b))
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -74,8 +75,7 @@ def test_choices_by_neighbours(kind, data):
     e = ir.Op(name, args if second else args[::-1], t)
     new = rewritten(kind, e)
     assert (new.op != name) == np.isfinite(np.dtype(kind).type(c))
-    v = np.dtype(kind).type(v)
-    assert same(value(new, v), value(e, v))
+    assert_same(new, e, np.dtype(kind).type(v))
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -89,8 +89,7 @@ def test_conditions_by_neighbours(kind, data):
     e = ir.Select(test, var, const, t)
     new = rewritten(kind, e)
     assert (new.test != test) == np.isfinite(np.dtype(kind).type(c))
-    v = np.dtype(kind).type(v)
-    assert same(value(new, v), value(e, v))
+    assert_same(new, e, np.dtype(kind).type(v))
 
 
 def test_only_what_may_be_a_choice():
