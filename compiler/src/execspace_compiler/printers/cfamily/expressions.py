@@ -326,6 +326,9 @@ class ExpressionPrinter:
             return f"{self.prelude.use('make', t)}({', '.join(args)})"
         if name == "conj":
             return args[0]
+        if name in COMPARISONS[:4]:
+            n = int(isinstance(e.args[0], ir.Const))
+            args[n] = self.prelude.compared(args[n], operand)
         if name in COMPARISONS:
             return f"({args[0]} {_INFIX[name]} {args[1]})"
         if t == BOOL and name in ("bitand", "bitor", "bitxor", "minimum", "maximum", "min", "max"):

@@ -103,12 +103,12 @@ _REAL = {
 }""",
 }
 _ORDERED = {
-    "min": "$T _min_$N($T a, $T b) { return b < a ? b : a; }",
-    "max": "$T _max_$N($T a, $T b) { return b > a ? b : a; }",
-    "minimum": "$T _minimum_$N($T a, $T b) { return a < b || a != a ? a : b; }",
-    "maximum": "$T _maximum_$N($T a, $T b) { return a > b || a != a ? a : b; }",
-    "fmin": "$T _fmin_$N($T a, $T b) { return a <= b || b != b ? a : b; }",
-    "fmax": "$T _fmax_$N($T a, $T b) { return a >= b || b != b ? a : b; }",
+    "min": "$T _min_$N($T a, $T b) { return $c(b) < a ? b : a; }",
+    "max": "$T _max_$N($T a, $T b) { return $c(b) > a ? b : a; }",
+    "minimum": "$T _minimum_$N($T a, $T b) { return $c(a) < b || a != a ? a : b; }",
+    "maximum": "$T _maximum_$N($T a, $T b) { return $c(a) > b || a != a ? a : b; }",
+    "fmin": "$T _fmin_$N($T a, $T b) { return $c(a) <= b || b != b ? a : b; }",
+    "fmax": "$T _fmax_$N($T a, $T b) { return $c(a) >= b || b != b ? a : b; }",
 }
 for _name, _sign in (("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">=")):
     _ORDERED |= {
@@ -283,6 +283,12 @@ class Prelude:
             text = self.hidden(f"({self.dialect.types['int32']}){text}", "int32")
         return f"({self.type(t)}){text}"
 
+    def compared(self, text: str, type: Scalar) -> str:
+        """A number whose order is asked for, beside another: `text` is one operand."""
+        if not type.is_integer or type.bits >= 32 or not self.dialect.hidden:
+            return text
+        return self.hidden(f"({self.dialect.types['int32']}){text}", "int32")
+
     def negated(self, text: str, type: Scalar) -> str:
         """The negative of an integer, which wraps: `text` is one operand."""
         if type.bits <= 32 and self.dialect.negative:
@@ -327,6 +333,7 @@ class Prelude:
         text = text.replace("$huge", huge).replace("$nan", self.nan(part))
         unsigned = self.dialect.types.get(f"uint{type.bits}", "")
         text = re.sub(r"\$to\((.*?)\);", lambda found: f"{self.converted(found[1], t)};", text)
+        text = re.sub(r"\$c\((\w)\)", lambda found: self.compared(found[1], type), text)
         if "$neg(a)" in text:
             text = text.replace("$neg(a)", self.negated("a", type))
         text = text.replace("$T", self.type(t)).replace("$U", unsigned)

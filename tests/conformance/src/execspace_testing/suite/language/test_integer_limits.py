@@ -159,3 +159,44 @@ def test_reductions_of_negatives(space, dtype):
     for reducer, expected in ((es.Min, -999), (es.Max, 500), (es.Sum, -374250)):
         policy = es.RangePolicy(x.size, space=space)
         assert staged.parallel_reduce(policy, negative, x, reducer=reducer) == expected
+
+
+@es.kernel
+def conditions(i, o, a, b):
+    x, y = a[i], b[i]
+    zero = x - x
+    product = x * y
+    o[0, i] = np.maximum(zero, product) != 0
+    o[1, i] = np.maximum(product, zero) == zero
+    o[2, i] = np.minimum(zero, product) == 0
+    o[3, i] = np.minimum(product, zero) != zero
+    o[4, i] = 1 if np.fmax(zero, product) else 0
+    o[5, i] = max(zero, product) == product
+    o[6, i] = min(product, zero) < product
+    o[7, i] = (product if product > zero else zero) == zero
+    o[8, i] = (zero if product > zero else product) == 0
+    o[9, i] = np.minimum(x, y) == y
+    o[10, i] = np.maximum(y, x) > x
+    o[11, i] = np.maximum(zero, -x) == zero
+
+
+def conditions_of_arrays(a, b):
+    zero, product = a - a, a * b
+    most, least = np.maximum(product, zero), np.minimum(product, zero)
+    return np.stack([
+        most != 0, most == 0, least == 0, least != 0, most != 0, most == product, least < product,
+        most == 0, least == 0, np.minimum(a, b) == b, np.maximum(a, b) > a,
+        np.maximum(-a, zero) == 0,
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_conditions_on_the_greater_of_two(space, dtype):
+    """A processor may tell which it chose beside the choice, and for a part of a register only."""
+    near = np.unique(np.concatenate([values(dtype), np.arange(0, 120, 9).astype(dtype)]))
+    a, b = (x.ravel() for x in np.meshgrid(near, near))
+    with np.errstate(all="ignore"):
+        expected = conditions_of_arrays(a, b)
+    found = np.zeros_like(expected)
+    staged.parallel_for(es.RangePolicy(a.size, space=space), conditions, found, a, b)
+    np.testing.assert_array_equal(found, expected)
