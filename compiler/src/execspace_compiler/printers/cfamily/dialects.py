@@ -277,7 +277,7 @@ OPENCL = Dialect(
 # int16 -(-32768) is 32768: ptxas drops the conversion behind neg.s16 and abs.s16. `x < 0 ? -x : x`
 # is taken to be no negative number, although -x wraps. And `x < 0.0 ? x : 0.0` becomes a minimum,
 # which is -0.0 for -0.0. `max(x, c) == c` of integers below 32 bits is answered wrongly where only
-# ptxas sees that c is a constant: they are compared with 32 bits, so that it sees no maximum. So such
+# ptxas sees that c is a constant: they are compared with 32 bits, so that it sees no maximum. Such
 # numbers go through assembly that does nothing.
 PTX_HIDDEN = {
     name: f'asm("" : "+{register}"(x));'
