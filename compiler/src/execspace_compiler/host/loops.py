@@ -109,6 +109,17 @@ def _loops(builder, end, carried, round_, rows, masks):
     return results
 
 
+@intrinsic
+def in_order(typingctx):
+    """Nothing, but in a loop: LLVM vectorises none that has such a part (invariants.py)."""
+
+    def codegen(context, builder, sig, args):
+        builder.asm(llvm.FunctionType(llvm.VoidType(), []), "", "", [], True)
+        return context.get_dummy_value()
+
+    return types.void(), codegen
+
+
 @intrinsic(prefer_literal=True)
 def independent_loop(typingctx, body, position, first, last, args):
     """Call body(*args) for each index first <= i < last, put in at `position`."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 
 from .. import ir
+from ..host.invariants import deep_loops
 from ..infer import STATUS
 from ..ops import OPERATIONS
 from ..types import BOOL, INDEX_WEAK, Pointer, Record, Scalar, ViewTy
@@ -59,6 +60,15 @@ class NumbaPrinter(PythonPrinter):
         self.functions = {f.name: f for f in module.functions}
         self.body = [f for f in module.functions if not f.entry][-1]
         self.scopes: dict[str, int] = {}
+        marked = frozenset(self._scopes(self.body)) if module.disjoint else frozenset()
+        self.deep = deep_loops(module.functions, self.body, marked)
+        # What is called to find failures has no loop of its own here.
+        self.in_order = {
+            s.call.function
+            for f in module.functions
+            for s in ir.walk_statements(f.body)
+            if isinstance(s, ir.Failures) and id(s) in self.deep
+        }
 
     def text(self) -> str:
         """The module's functions, each decorated for Numba."""
@@ -105,6 +115,7 @@ class NumbaPrinter(PythonPrinter):
             f"def {function_name(f.name)}({', '.join(parameters)}):",
             *prologue,
             *self._local_arrays(f),
+            *(["    _r.in_order()"] if f.name in self.in_order else []),
             *self.block(f.body, 1),
         ]
 
@@ -198,10 +209,16 @@ class NumbaPrinter(PythonPrinter):
             return f"range({start}, {stop})"
         return f"range({start}, {stop}, {step})"
 
+    def round(self, s: ir.For | ir.While, depth: int) -> list[str]:
+        return ["    " * depth + "_r.in_order()"] if id(s) in self.deep else []
+
     def independent_loop(self, s: ir.For) -> list[str]:
         # Not a Python loop: the runtime builds it with what LLVM should know of it.
         (statement,) = s.body
         assert isinstance(statement, ir.Evaluate) and isinstance(statement.value, ir.Call)
+        if id(s) in self.deep:
+            head = f"for {identifier(s.name)} in {self.loop_range(s)}:"
+            return [head, *self.round(s, 1), *self.block(s.body, 1)]
         return [f"_r.independent_loop({self._calls(statement.value, s)})"]
 
     def failures(self, s: ir.Failures) -> str:

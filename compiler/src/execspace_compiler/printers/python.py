@@ -130,6 +130,10 @@ class PythonPrinter(ABC):
     def loop_range(self, s: ir.For) -> str:
         """What a for loop iterates over."""
 
+    def round(self, s: ir.For | ir.While, depth: int) -> list[str]:
+        """Lines with which each round of a loop begins."""
+        return []
+
     def independent_loop(self, s: ir.For) -> list[str]:
         """A loop whose iterations may run at once."""
         raise NotImplementedError
@@ -218,7 +222,7 @@ class PythonPrinter(ABC):
                     out.append(
                         Line(f"{pad}for {identifier(s.name)} in {self.loop_range(s)}:", s.loc)
                     )
-                    out += self.block(s.body, depth + 1)
+                    out += [*self.round(s, depth + 1), *self.block(s.body, depth + 1)]
                 case ir.Carve():
                     out += [Line(pad + line, s.loc) for line in self.carve(s)]
                 case ir.Pool():
@@ -226,7 +230,7 @@ class PythonPrinter(ABC):
                     out += [pad + take, *self.block(s.body, depth), pad + give_back]
                 case ir.While():
                     out.append(Line(f"{pad}while {self.expr(s.test)}:", s.loc))
-                    out += self.block(s.body, depth + 1)
+                    out += [*self.round(s, depth + 1), *self.block(s.body, depth + 1)]
                 case ir.Break():
                     out.append(Line(f"{pad}break", s.loc))
                 case ir.Continue():
