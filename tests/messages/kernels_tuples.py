@@ -151,3 +151,16 @@ def strict_zip_of_unequal_lengths(i, x):
 def zip_that_may_be_strict(i, x):
     for a, b in zip((1, 2), (1, 2), strict=x[i] > 0.0):
         x[i] += a * b
+
+
+@case(F64)
+def tuple_of_very_many_items(i, x):
+    for a in (x[i], 1.0) * 10**9:
+        x[i] += a
+
+
+@case(F64)
+def tuples_that_grow_and_grow(i, x):
+    few = (1.0,) * 4096
+    many = (few + few) + (few + few)
+    x[i] = len(many)

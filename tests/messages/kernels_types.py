@@ -365,3 +365,13 @@ def two_functions_in_one_variable(i, x):
 def one_of_two_functions(i, x):
     f = math.sin if i > 0 else math.cos
     x[i] = f(x[i])
+
+
+@case(I64)
+def power_of_more_digits_than_there_is_memory(i, n):
+    n[i] = 10**10**10 % 7
+
+
+@case(I64)
+def shift_by_more_bits_than_there_is_memory(i, n):
+    n[i] = (1 << 10**13) >> 10**13

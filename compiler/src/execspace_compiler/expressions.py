@@ -16,7 +16,7 @@ from execspace.captures import function_of
 from execspace.subclasses import fields_of, own_operator, own_reading
 
 from . import hir, ir
-from .diagnostics import syntax_fault, type_fault
+from .diagnostics import Loc, syntax_fault, type_fault
 from .emission import Pending
 from .names import Object
 from .types import BOOL, PY_INT
@@ -47,6 +47,19 @@ def _compares_itself(value: Any) -> bool:
 
 
 _NUMBER = bool | int | float | complex | np.generic
+
+
+_MOST_ITEMS = 10_000
+
+
+def _refuse_long(count: int, loc: Loc) -> None:
+    """Code is written for each item of a tuple that a kernel makes."""
+    if count > _MOST_ITEMS:
+        raise type_fault(
+            loc,
+            f"the tuple has {count:,} items, more than {_MOST_ITEMS:,}",
+            "keep the numbers in es.local or a View",
+        )
 
 
 class ExpressionRules(ChoiceRules):
@@ -176,11 +189,13 @@ class ExpressionRules(ChoiceRules):
                 )
             return ir.Const((a.value is b.value) == (op == "is"), BOOL, e.loc)
         if isinstance(a, TupleValue) and isinstance(b, TupleValue) and op == "add":
+            _refuse_long(len(a.items) + len(b.items), e.loc)
             return TupleValue((*a.items, *b.items))
         for items, times in ((a, b), (b, a)):
             repeats = isinstance(times, ir.Const) and times.type == PY_INT and op == "mul"
             if isinstance(items, TupleValue) and isinstance(times, ir.Const) and repeats:
-                return TupleValue(items.items * int(times.value))
+                _refuse_long(len(items.items) * times.value, e.loc)
+                return TupleValue(items.items * times.value)
         if op in ("in", "not_in"):
             return self._membership(op, a, b, e)
         if op in ("eq", "ne"):

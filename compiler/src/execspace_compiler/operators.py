@@ -46,6 +46,20 @@ def no_order(numbers: Sequence[Any], loc: Loc) -> Fault:
     return type_fault(loc, f"complex numbers have no order, got {types}", "compare abs(z)")
 
 
+def _too_wide(digits: str, loc: Loc) -> Fault:
+    message = f"the integer {digits}does not fit into 64 bits"
+    return type_fault(loc, message, "write it as a float, such as 1e30")
+
+
+def _surely_wide(op: str, a: Any, b: Any) -> bool:
+    """Whether a result has so many digits that to compute them may take for ever."""
+    if not (isinstance(a, int) and isinstance(b, int)):
+        return False
+    if op == "lshift":
+        return a != 0 and b > 64
+    return op == "pow" and (abs(a).bit_length() - 1) * b > 64
+
+
 class OperatorRules:
     """Typing of numbers and operators; LibraryRules adds functions."""
 
@@ -59,12 +73,7 @@ class OperatorRules:
             value = plain_number(value)  # of an enumeration, say, whose repr is no number
         type = python_type(value)
         if type == PY_INT and not -(2**63) <= value < 2**64:
-            digits = f"{value} " if abs(value) < 10**40 else ""
-            raise type_fault(
-                loc,
-                f"the integer {digits}does not fit into 64 bits",
-                "write it as a float, such as 1e30",
-            )
+            raise _too_wide(f"{value} " if abs(value) < 10**40 else "", loc)
         return ir.Const(value, type, loc)
 
     def coerce(self, e: Any, type: Scalar) -> Any:
@@ -175,6 +184,8 @@ class OperatorRules:
         return self._same(op, a, b, type, loc)
 
     def _fold(self, op: str, a: ir.Const, b: ir.Const, loc: Loc) -> Value | None:
+        if _surely_wide(op, a.value, b.value):
+            raise _too_wide("", loc)
         try:
             value = PYTHON_OPERATORS[op](a.value, b.value)
         except ZeroDivisionError:
