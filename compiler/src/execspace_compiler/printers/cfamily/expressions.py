@@ -342,6 +342,10 @@ class ExpressionPrinter:
             return self.rounded(f"({args[0]} {_INFIX[name]} {args[1]})", t)
         if name == "neg":
             return f"(-{args[0]})"
+        if name in ("floordiv", "mod") and t.name == "float16":  # of several steps, as NumPy's
+            single = Scalar("float32")
+            args = [f"({self.type(single)}){a}" for a in args]
+            return self.rounded(f"{self.prelude.use(name, single)}({', '.join(args)})", t)
         if name in ("floordiv", "mod", *_CHOICES):
             return f"{self.prelude.use(name, t.strong)}({', '.join(args)})"
         if name in ("isnan", "isinf", "isfinite"):

@@ -230,6 +230,13 @@ class Expressions:
                 Typed(f"es.int64({e.text})", Scalar("int64")) if e.type.name == "uint64" else e
                 for e in (a, b)
             )
+        if self.plain and (joined := join(a.type, b.type)) is not None and joined.kind == "c":
+            # Where it converts the complex one of two scalars, and the other is real, NumPy uses
+            # the functions for arrays. These may be fused, so products that underflow get zeros
+            # of other signs than those of two complex scalars.
+            a, b = (
+                self.convert(e, joined) if e.kind == "c" and not e.type.weak else e for e in (a, b)
+            )
         return a, b
 
     def ordered(self, depth: int, kind: str = "") -> tuple[Typed, Typed]:
