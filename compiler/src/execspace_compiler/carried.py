@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from . import ir
 from .ir import Expr, Stmt
+from .rewriting import names_set_in
 from .types import Scalar
 
 _Steps = Mapping[str, int | None]
@@ -71,7 +72,7 @@ class _Rounds:
         """Whether a round may load what an earlier one stored, for all that can be known."""
         if isinstance(loop, ir.For) and loop.independent:
             return False
-        steps = dict.fromkeys(_set_within(loop.body)) | _counters(loop.body)
+        steps = dict.fromkeys(names_set_in(loop.body)) | _counters(loop.body)
         if isinstance(loop, ir.For):
             by = loop.step.value if isinstance(loop.step, ir.Const) else 1  # it is not 0
             steps.setdefault(loop.name, int(by))
@@ -101,10 +102,10 @@ class _Rounds:
                     used.loads = used.stores = True
                 case ir.Clear():
                     self.use(s.array.name, (), steps, uses).stores = True
-            changed = {*_set_within(*ir.bodies(s)), *ir.names_set(s)}
+            changed = {*names_set_in(*ir.bodies(s)), *ir.names_set(s)}
             for inner in ir.bodies(s):
                 within = {**steps, **(dict.fromkeys(changed) if _repeats(s) else {})}
-                if isinstance(s, ir.For) and s.name not in _set_within(s.body):
+                if isinstance(s, ir.For) and s.name not in names_set_in(s.body):
                     within[s.name] = self.step(s.start, steps)
                 self.walk(inner, within, uses)
             steps |= dict.fromkeys(changed)
@@ -199,7 +200,7 @@ def _repeats(s: Stmt) -> bool:
 
 def _counters(body: tuple[Stmt, ...]) -> dict[str, int | None]:
     """Variables that each round changes once, by a constant; and by how much."""
-    times = Counter(n for s in ir.walk_statements(body) for n in ir.names_set(s))
+    times = Counter(names_set_in(body))
     found: dict[str, int | None] = {}
     for s in body:
         if isinstance(s, ir.Continue) or not isinstance(s, ir.Assign) or times[s.name] > 1:
@@ -212,8 +213,3 @@ def _counters(body: tuple[Stmt, ...]) -> dict[str, int | None]:
             if by and isinstance(e.args[0], ir.Var) and e.args[0].name == s.name:
                 found[s.name] = by if e.op == "add" else -by
     return found
-
-
-def _set_within(*bodies: tuple[Stmt, ...]) -> set[str]:
-    """Names that statements set, nested ones included."""
-    return {n for body in bodies for s in ir.walk_statements(body) for n in ir.names_set(s)}

@@ -25,7 +25,12 @@ def rewritten(
 
 def names_set(body: ir.Function) -> list[str]:
     """Names of variables that statements of a body set, as often as they do."""
-    return [n for s in ir.walk_statements(body.body) for n in ir.names_set(s)]
+    return names_set_in(body.body)
+
+
+def names_set_in(*bodies: tuple[Stmt, ...]) -> list[str]:
+    """The same of statements, nested ones included."""
+    return [n for body in bodies for s in ir.walk_statements(body) for n in ir.names_set(s)]
 
 
 def renamed(body: tuple[Stmt, ...], names: Mapping[str, Var]) -> tuple[Stmt, ...]:

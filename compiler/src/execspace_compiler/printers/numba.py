@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 
 from .. import ir
-from ..host.invariants import deep_loops
 from ..infer import STATUS
+from ..invariants import deep_loops
 from ..ops import OPERATIONS
 from ..types import BOOL, INDEX_WEAK, Pointer, Record, Scalar, ViewTy
 from .atomics import numba_lines

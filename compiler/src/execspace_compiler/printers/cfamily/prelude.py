@@ -280,13 +280,16 @@ class Prelude:
     def converted(self, text: str, t: str) -> str:
         """An integer as one of another type: `text` is one operand."""
         if t == "int16" and self.dialect.hidden:
-            text = self.hidden(f"({self.dialect.types['int32']}){text}", "int32")
+            text = self._hidden_int32(text)
         return f"({self.type(t)}){text}"
 
     def compared(self, text: str, type: Scalar) -> str:
         """A number whose order is asked for, beside another: `text` is one operand."""
         if not type.is_integer or type.bits >= 32 or not self.dialect.hidden:
             return text
+        return self._hidden_int32(text)
+
+    def _hidden_int32(self, text: str) -> str:
         return self.hidden(f"({self.dialect.types['int32']}){text}", "int32")
 
     def negated(self, text: str, type: Scalar) -> str:

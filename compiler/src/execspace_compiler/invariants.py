@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from .. import ir
-from ..ir import Expr, Stmt
+from . import ir
+from .ir import Expr, Stmt
+from .rewriting import names_set_in
 
 MANY = 20_000
 """Paths that LLVM goes in a fraction of a second."""
@@ -183,13 +184,10 @@ def _rounds(s: ir.For) -> int | None:
 
 def _changed(*bodies: tuple[Stmt, ...]) -> set[str]:
     """Names that statements set, nested ones included, and Views that they store to."""
-    found = set()
+    found = set(names_set_in(*bodies))
     for s in (s for body in bodies for s in ir.walk_statements(body)):
-        found |= {*ir.names_set(s)}
         if isinstance(s, ir.Store | ir.Atomic):
             found.add(s.view.name)
         elif isinstance(s, ir.StoreAt):
             found.add(s.pointer.name)
-        elif isinstance(s, ir.For):
-            found.add(s.name)
     return found
