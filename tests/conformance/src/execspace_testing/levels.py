@@ -49,6 +49,7 @@ LEVELS = tuple(Level(n, folder, title) for n, (folder, title) in enumerate(_TITL
 SUITE = Path(__file__).parent / "suite"
 
 
+@cache
 def place_in_suite(path: Path) -> str | None:
     """A test file's path below the suite, with slashes; None for files that are not of it."""
     try:
