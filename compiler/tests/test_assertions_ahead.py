@@ -160,17 +160,42 @@ def up_to_an_end_mark(i, x, out, n):
         out[i] += x[k]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="protects a page by mprotect")
-def test_a_loop_reads_nothing_behind_the_round_that_fails(masks):
+def down_to_an_end_mark(i, x, out, n):
+    for k in range(n):
+        assert x[511 - k] >= 0
+        out[i] += 1
+
+
+def up_to_an_end_mark_by_twos(i, x, out, n):
+    s = 0
+    for k in range(n):
+        odd = 2 * k + 1
+        assert x[odd] >= 0
+        s += 1
+    out[i] = s
+
+
+END_MARKS = (up_to_an_end_mark, down_to_an_end_mark, up_to_an_end_mark_by_twos)
+
+
+@pytest.mark.parametrize("kernel", END_MARKS, ids=lambda k: k.__name__)
+@pytest.mark.skipif(sys.platform != "linux", reason="protects pages by mprotect")
+def test_a_loop_reads_nothing_behind_the_round_that_fails(masks, kernel):
     page = mmap.PAGESIZE
     memory = np.frombuffer(mmap.mmap(-1, 3 * page), np.float64)
     protect = ctypes.CDLL(None).mprotect
-    end = ctypes.c_void_p(memory.ctypes.data + page)
-    assert protect(end, ctypes.c_size_t(page), 0) == 0
-    x = memory[page // 8 - 50 : page // 8]
+    outer = [ctypes.c_void_p(memory.ctypes.data + n * page) for n in (0, 2)]
+    for start in outer:
+        assert protect(start, ctypes.c_size_t(page), 0) == 0
+    x = memory[page // 8 : 2 * page // 8][-512:]
     x[:] = 1.0
-    x[49] = -1.0
+    given = [es.view_of(x), es.View(3, space=S), 2000]
+    text = es.explain(es.RangePolicy(3, space=S), kernel, *given).source
+    assert "__round1__outside" in text
     try:
-        fails(es.parallel_for, 3, up_to_an_end_mark, es.view_of(x), es.View(3, space=S), 2000)
+        for bad in (0, 511):
+            x[bad] = -1.0
+        fails(es.parallel_for, 3, kernel, *given)
     finally:
-        protect(end, ctypes.c_size_t(page), 3)
+        for start in outer:
+            protect(start, ctypes.c_size_t(page), 3)

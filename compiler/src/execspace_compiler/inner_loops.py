@@ -2,7 +2,7 @@
 
 As a loop over calls, a loop within a call is not vectorised if it may be left. Its rounds have an
 order, though: what an assertion depends on must not change from one round to the next, and where a
-failure ends the loop, nothing is read ahead, for it need not be there.
+failure ends the loop, only that is read ahead which is known to be there.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from .beforehand import Tests, contains_fail, names_in, read_by, stored_by
 from .ir import Assign, Stmt, Var, integer, op
 from .pipeline import Lowered
 from .prechecks import Sound, bits_compared, is_unrolled, vectorises
-from .slopes import is_assertion, is_convex
+from .slopes import is_assertion, is_convex, outside_of
 from .team_failures import FAILS, NOTES, is_unless_ended
-from .types import BOOL, INDEX, INT64
+from .types import BOOL, INDEX, INT64, Scalar
 
 
 def with_tested_loops(lowered: Lowered, disjoint: bool, masks: bool) -> Lowered:
@@ -34,6 +34,9 @@ def with_tested_loops(lowered: Lowered, disjoint: bool, masks: bool) -> Lowered:
         return lowered
     changed = replace(lowered.body, body=body, locals=found.locals)
     return replace(lowered, functions=(*lowered.functions[:-1], *found.made.values(), changed))
+
+
+_SHORT = 32  # rounds, of which the ends are looked at first, that cost more so than they save
 
 
 class _Loops:
@@ -83,12 +86,22 @@ class _Loops:
         ordered = any(map(contains_fail, loop.body))  # not shared out among the members of a team
         if tests is None or not sound.complete:
             return None
-        if not self._is_ahead(rounds, tests, made, ordered):
+        if not self._is_ahead(rounds, tests, made):
             return None
-        tests = tuple(self._with_parameters(t, loop, made) for t in tests)
-        self.made |= {f.name: f for f in (*sound.helpers, *tests)}
+        ends: tuple[ir.Function, ...] = ()
+        if ordered and any(read_by(ir.walk_expressions(t.body)) for t in tests):
+            if self._adds_in_turn(rounds):
+                return None
+            # What a round reads need not be there if one before it fails.
+            frame = replace(rounds, locals={**rounds.locals, **made.kept})
+            there = outside_of(frame, made.sliced(), loop.name, sound.names, ordered=True)
+            if there is None:
+                return None
+            ends = (self._with_parameters(there, loop),)
+        tests = tuple(self._with_parameters(t, loop) for t in tests)
+        self.made |= {f.name: f for f in (*sound.helpers, *ends, *tests)}
         self.number = number
-        return self._strips(loop, tests, sound.body.body)
+        return self._strips(loop, ends, tests, sound.body.body)
 
     def _is_plain(self, rounds: ir.Function) -> bool:
         """Whether a loop over such rounds may be vectorised, and has no end but its own."""
@@ -98,20 +111,24 @@ class _Loops:
             return False
         return leaves == sum(map(is_assertion, every)) and vectorises(rounds, self.helpers)
 
-    def _is_ahead(
-        self, rounds: ir.Function, tests: Collection[ir.Function], made: Tests, ordered: bool
-    ) -> bool:
-        """Whether tests may run before earlier rounds have. `ordered`: one that fails ends them."""
+    def _is_ahead(self, rounds: ir.Function, tests: Collection[ir.Function], made: Tests) -> bool:
+        """Whether what tests depend on is the same before earlier rounds have run."""
         found = [e for t in tests for e in ir.walk_expressions(t.body)]
         stored, read = stored_by(rounds.body, made.effectful), read_by(found)
-        if ordered and read:
-            return False  # what a round reads need not be there if one before it fails
         if stored & read or (stored and read and not self.disjoint):
             return False
         names = {n for s in ir.walk_statements(rounds.body) for n in ir.names_set(s)}
         return all(_is_new(n, rounds.body) for n in names & made.needed)
 
-    def _with_parameters(self, test: ir.Function, loop: ir.For, made: Tests) -> ir.Function:
+    def _adds_in_turn(self, rounds: ir.Function) -> bool:
+        """Whether a round goes on with a floating number of the one before: as LLVM keeps to the
+        order, that takes so long that a branch beside it costs less than a test beforehand."""
+        names = {n for s in ir.walk_statements(rounds.body) for n in ir.names_set(s)}
+        types = {n: self.body.locals.get(n) for n in names}
+        carried = (n for n in names if not _is_new(n, rounds.body))
+        return any(isinstance(t, Scalar) and t.kind in "fc" for t in map(types.get, carried))
+
+    def _with_parameters(self, test: ir.Function, loop: ir.For) -> ir.Function:
         """A test that is given all that it does not compute itself."""
         types = {p.name: p.type for p in self.body.parameters} | self.body.locals
         own = {n for s in ir.walk_statements(test.body) for n in ir.names_set(s)}
@@ -121,12 +138,17 @@ class _Loops:
         return replace(test, parameters=(Var(loop.name, INDEX), *given), locals=locals_)
 
     def _strips(
-        self, loop: ir.For, tests: tuple[ir.Function, ...], sound: tuple[Stmt, ...]
+        self,
+        loop: ir.For,
+        ends: tuple[ir.Function, ...],
+        tests: tuple[ir.Function, ...],
+        sound: tuple[Stmt, ...],
     ) -> list[Stmt]:
-        """The loop, strip by strip: tests, then its rounds."""
-        last, strip, end = (Var(f"_{w}_of{self.number}", INDEX) for w in ("last", "strip", "end"))
+        """The loop, strip by strip: tests, of which some look at its ends only, then its rounds."""
+        words = ("first", "last", "strip", "end")
+        first, last, strip, end = (Var(f"_{w}_of{self.number}", INDEX) for w in words)
         failed = Var(f"_failed_of{self.number}", BOOL)
-        self.locals |= {v.name: INT64 for v in (last, strip, end)} | {failed.name: BOOL}
+        self.locals |= {v.name: INT64 for v in (first, last, strip, end)} | {failed.name: BOOL}
 
         def each(body: tuple[Stmt, ...]) -> Stmt:
             return replace(loop, start=strip, stop=end, body=body)
@@ -135,7 +157,7 @@ class _Loops:
 
         def looked(test: ir.Function) -> list[Stmt]:
             call = ir.Call(test.name, test.parameters, BOOL)
-            if not is_convex(test, loop.name):
+            if test not in ends and not is_convex(test, loop.name):
                 return [ir.Failures((failed.name,), loop.name, strip, end, call, 0, True, bits)]
             note = Assign(failed.name, ir.Op("bitor", (failed, call), BOOL))
             at = (strip, op("sub", end, integer(1)))
@@ -143,13 +165,18 @@ class _Loops:
 
         strips: tuple[Stmt, ...] = (
             Assign(end.name, op("min", op("add", strip, integer(STRIP)), last)),
-            Assign(failed.name, is_short(strip, end, bits)),
-            *in_turn(failed, [looked(t) for t in tests]),
+            Assign(failed.name, ir.Const(False, BOOL) if ends else is_short(strip, end, bits)),
+            *in_turn(failed, [looked(t) for t in (*ends, *tests)]),
             ir.If(failed, (each(loop.body),), (each(sound),)),
         )
+        rounds: Stmt = ir.For(strip.name, first, last, integer(STRIP), strips, loc=loop.loc)
+        if ends:
+            few = op("lt", op("sub", last, first), integer(_SHORT))
+            rounds = ir.If(few, (replace(loop, start=first, stop=last),), (rounds,))
         return [
+            Assign(first.name, loop.start, loop.loc),
             Assign(last.name, loop.stop, loop.loc),
-            ir.For(strip.name, loop.start, last, integer(STRIP), strips, loc=loop.loc),
+            rounds,
         ]
 
 

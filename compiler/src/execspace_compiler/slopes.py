@@ -84,15 +84,20 @@ def is_assertion(s: Stmt) -> bool:
 
 
 def outside_of(
-    body: ir.Function, statements: tuple[Stmt, ...], index: str, failing: Collection[str]
+    body: ir.Function,
+    statements: tuple[Stmt, ...],
+    index: str,
+    failing: Collection[str],
+    ordered: bool = False,
 ) -> ir.Function | None:
     """A function that tells whether what statements load behind an assertion is outside of a View.
 
     If that is so at neither end of a row, all elements are there that the calls of the row would
     load if nothing failed; then they may be loaded before it is known whether something has.
-    None if looking at the ends does not tell. `failing`: names of helpers that assert.
+    None if looking at the ends does not tell. `failing`: names of helpers that assert. `ordered`:
+    a call that fails ends the row, so all that others load stands behind an assertion.
     """
-    found = _Loads(statements, index, failing)
+    found = _Loads(statements, index, failing, ordered)
     if not found.walk(statements, certain=True):
         return None
     return replace(
@@ -107,10 +112,12 @@ class _Loads:
     An assertion is one of a kernel, or of a test of prechecks.py, which returns True.
     """
 
-    def __init__(self, statements: tuple[Stmt, ...], index: str, failing: Collection[str]) -> None:
+    def __init__(
+        self, statements: tuple[Stmt, ...], index: str, failing: Collection[str], asserted: bool
+    ) -> None:
         self.failing = failing
         self.made: list[Stmt] = []
-        self.asserted = False  # an assertion may have failed that stands before
+        self.asserted = asserted  # an assertion may have failed that stands before
         self.known: set[str] = set()  # loads that every call makes, or that were looked at
         self.leaves = False  # a call may have ended, without a failure
         self.times = Counter(n for s in ir.walk_statements(statements) for n in ir.names_set(s))
