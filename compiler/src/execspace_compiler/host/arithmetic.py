@@ -8,17 +8,12 @@ import math
 import operator
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 
-# Without wrappers for calls from Python and C, which nothing uses, all compiles faster.
-inlined = njit(
-    forceinline=True,
-    error_model="numpy",
-    nogil=True,
-    no_cpython_wrapper=True,
-    no_cfunc_wrapper=True,
-)
+from .linking import linked
+
+inlined = linked(forceinline=True, error_model="numpy", nogil=True)
 
 
 def _plain_division(name):

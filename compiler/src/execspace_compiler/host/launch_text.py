@@ -231,7 +231,7 @@ def _passes(printer: NumbaPrinter, pointers: list[str], inputs: list[str]) -> li
     last one needs no total. So threads do not wait for each other, and walk less than twice.
     """
     args = ", ".join(["_first", "_last", "_part", *pointers, *inputs])
-    head = f"@numba.njit({printer.options()}, no_cpython_wrapper=True)"
+    head = f"@_r.linked({printer.options()})"
     rest = ", ".join([*pointers, *inputs])
     borders = [
         f"    _shares = _end * {_SHARE} + 1",

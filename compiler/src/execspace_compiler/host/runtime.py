@@ -70,6 +70,7 @@ from .atomics import (
     number_at,
     try_exchange,
 )
+from .linking import linked
 from .loops import any_failure, first_failure, in_order, independent_loop
 from .memory import (
     allocate,

@@ -28,7 +28,7 @@ def stored(signatures: Sequence[Any], **options: Any) -> Callable[[FunctionType]
     """
 
     def compiled(fn: FunctionType) -> Any:
-        dispatcher = numba.njit(**options)(fn)
+        dispatcher = numba.njit(no_cfunc_wrapper=True, **options)(fn)
         dispatcher._cache = _Entries(Path(fn.__code__.co_filename))
         for signature in signatures:
             dispatcher.compile(signature)

@@ -78,14 +78,14 @@ class NumbaPrinter(PythonPrinter):
         return "\n".join(lines) + "\n"
 
     def options(self, strict: bool = False) -> str:
-        """Keyword arguments of `numba.njit`."""
+        """Keyword arguments of `runtime.linked` and `runtime.stored`."""
         if strict:
             flags = "False"
         elif self.module.fastmath:
             flags = "True"
         else:
             flags = "{'contract'}" if self.module.fma else "False"
-        return f"error_model='numpy', nogil=True, no_cfunc_wrapper=True, fastmath={flags}"
+        return f"error_model='numpy', nogil=True, fastmath={flags}"
 
     def function(self, f: ir.Function) -> list[str]:
         parameters: list[str] = []
@@ -111,7 +111,7 @@ class NumbaPrinter(PythonPrinter):
         # The body and its helpers must be inlined into the loops or nothing vectorises.
         inline = "" if f.entry else "forceinline=True, "
         return [
-            f"@numba.njit({inline}{self.options(f.strict)}, no_cpython_wrapper=True)",
+            f"@_r.linked({inline}{self.options(f.strict)})",
             f"def {function_name(f.name)}({', '.join(parameters)}):",
             *prologue,
             *self._local_arrays(f),
