@@ -130,3 +130,81 @@ def test_what_is_no_array(source):
 def test_a_tensor_on_another_device():
     with pytest.raises(TypeError, match=r"Cannot make a View of 'DLPackOnly'.*need the plugin"):
         es.view_of(DLPackOnly(np.zeros(2), device=(2, 0)))
+
+
+# -- objects that say wrong things of their memory ----------------------------------------------
+
+
+class Claims:
+    """Has an `__array_interface__` as given; a callable one is a property's code."""
+
+    def __init__(self, interface):
+        self.interface = interface
+
+    @property
+    def __array_interface__(self):
+        return self.interface() if callable(self.interface) else self.interface
+
+
+class Capsule:
+    """Has a `__dlpack__` that returns what no consumer can use, or raises."""
+
+    def __init__(self, give):
+        self.give = give
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+    def __dlpack__(self, **options):
+        return self.give()
+
+
+BACKING = np.arange(3.0)
+RIGHT = {**BACKING.__array_interface__}
+WRONG = {
+    "null": Claims(RIGHT | {"data": (0, False)}),
+    "negative": Claims(RIGHT | {"shape": (-3,)}),
+    "larger than memory": Claims(RIGHT | {"shape": (2**62, 2**10)}),
+    "beyond int64": Claims(RIGHT | {"shape": (2**70,)}),
+    "no such dtype": Claims(RIGHT | {"typestr": "<q99"}),
+    "strides of another rank": Claims(RIGHT | {"strides": (8, 8)}),
+    "strides of text": Claims(RIGHT | {"strides": ("a",)}),
+    "empty": Claims({}),
+    "list": Claims([1]),
+    "None": Claims(None),
+    "raises": Claims(lambda: {}["data"]),
+    "no capsule": Capsule(lambda: 3),
+    "capsule raises": Capsule(lambda: 1 // 0),
+}
+
+
+@es.kernel
+def set_to_one(i, x):
+    x[i] = 1.0
+
+
+@pytest.mark.parametrize("which", WRONG)
+def test_an_object_that_cannot_say_where_its_memory_is(which, plain):
+    """Whatever its class, or NumPy over what it says, raises: the exception names the object."""
+    source = WRONG[which]
+    of = f"Cannot make a View of '{type(source).__name__}'"
+    why = r"its __(array_interface|dlpack)__ cannot be used \(\w+: .*\)\. Expected one that"
+    with pytest.raises(es.ViewTypeError, match=f"^{of}: {why}") as caught:
+        es.view_of(source)
+    assert caught.value.__cause__ is not None
+    with pytest.raises(
+        es.LaunchError, match=rf"^Kernel 'set_to_one': {of} \(argument 0.*\): {why}"
+    ):
+        es.parallel_for(es.RangePolicy(3, space=plain), set_to_one, source)
+    with pytest.raises(es.ViewTypeError, match=rf"^{of} \(source of deep_copy\): {why}"):
+        es.deep_copy(np.zeros(3), source)
+    with pytest.raises(es.ViewTypeError, match=rf"^{of} \(destination of deep_copy\): {why}"):
+        es.deep_copy(source, 0.0)
+    assert BACKING.tolist() == [0.0, 1.0, 2.0]
+
+
+def test_a_mask_in_the_interface_is_not_lost():
+    masked = Claims(RIGHT | {"mask": np.ones(3, bool)})
+    with pytest.raises(es.ViewTypeError, match=r"it has a mask, which a View would lose\. Pass"):
+        es.view_of(masked)
+    assert es.view_of(Claims(RIGHT | {"mask": None})).data_ptr == BACKING.ctypes.data

@@ -17,6 +17,8 @@ from .space import ExecutionSpace, WrapsArrays
 from .view import View
 from .view_keys import MAX_RANK
 
+_REFUSALS = (TypeError, BufferError, RuntimeError)  # how a producer says that it has no memory here
+
 
 def view_of(source: Any, *, label: str = "") -> View:
     """Wrap an array of another library without a copy.
@@ -48,26 +50,7 @@ def view_of(source: Any, *, label: str = "") -> View:
         where = _claimed(source)
         if where is not None:
             return where.view_of(source, label)
-        try:
-            if hasattr(data, "__array_interface__"):
-                data = np.asarray(data)
-            elif hasattr(data, "__dlpack__"):
-                data = np.from_dlpack(data)
-            else:
-                data = np.asarray(memoryview(data))
-        except (TypeError, BufferError, RuntimeError) as error:
-            at = f" ({label})" if label else ""
-            wanted = "a NumPy array, a DLPack tensor, or an object with the buffer protocol"
-            if more := advice(source):
-                why = f"expected {wanted}. {more}"
-            else:
-                why = (
-                    f"{error}. Expected {wanted}; arrays of a device need the plugin of a space "
-                    f"that runs there."
-                )
-            raise ViewTypeError(
-                f"Cannot make a View of {type(source).__name__!r}{at}: {why}"
-            ) from None
+        data = _on_host(source, label)
     # A third of the time of data.ctypes.data.
     address = data.__array_interface__["data"][0]
     return view_over(
@@ -126,6 +109,43 @@ def view_over(
     allocation = Allocation(address, nbytes, label, memory, owner, managed=False)
     layout = _layout.classify(shape, steps)
     return View._over(allocation, address, kind, shape, steps, layout, readonly, space, None)
+
+
+def _on_host(source: Any, label: str) -> np.ndarray[Any, Any]:
+    """NumPy's array over the memory of an array of another library.
+
+    Raises ViewTypeError if there is none, or if the object cannot say which.
+    """
+    protocol, fault = "__array_interface__", None
+    try:
+        if hasattr(source, protocol):
+            if source.__array_interface__.get("mask") is not None:
+                raise ViewTypeError("it has a mask, which a View would lose")
+            return np.asarray(source)
+        protocol = "__dlpack__"
+        if hasattr(source, protocol):
+            return np.from_dlpack(source)
+        protocol = "buffer"
+        return np.asarray(memoryview(source))
+    except Exception as error:  # from code of the object's class, or from NumPy
+        wanted = "a NumPy array, a DLPack tensor, or an object with the buffer protocol"
+        if more := advice(source):
+            why = f"expected {wanted}. {more}"
+        elif isinstance(error, ViewTypeError):
+            why = f"{error}. Pass an array without one."
+        elif protocol != "__array_interface__" and isinstance(error, _REFUSALS):
+            why = (
+                f"{error}. Expected {wanted}; arrays of a device need the plugin of a space "
+                f"that runs there."
+            )
+        else:
+            fault = error
+            why = (
+                f"its {protocol} cannot be used ({type(error).__name__}: {error}). Expected one "
+                f"that describes memory of the host; or pass np.array(...) of the elements."
+            )
+    at = f" ({label})" if label else ""
+    raise ViewTypeError(f"Cannot make a View of {type(source).__name__!r}{at}: {why}") from fault
 
 
 def _claimed(source: Any) -> WrapsArrays | None:

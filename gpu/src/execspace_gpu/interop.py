@@ -15,7 +15,7 @@ import cupy
 import numpy as np
 from cupy_backends.cuda.api import runtime
 
-from execspace import View
+from execspace import View, ViewTypeError
 from execspace.arrays import has_protocol
 from execspace.interop import view_over
 
@@ -56,7 +56,7 @@ def wrap(space: GpuSpace, source: Any, label: str) -> View:
 
     Raises
     ------
-    TypeError, DTypeError, ViewError
+    ViewTypeError, DTypeError, ViewError
     """
     imported = None
     try:
@@ -65,11 +65,11 @@ def wrap(space: GpuSpace, source: Any, label: str) -> View:
         if given is None:
             with space.current(), space.stream_object:
                 imported = cupy.from_dlpack(source)
-    except (TypeError, BufferError, RuntimeError, ValueError, LookupError, AttributeError) as error:
-        raise TypeError(
-            f"Cannot make a View of {type(source).__module__}.{type(source).__name__}: {error}"
-        ) from error
-    found = _by_cupy(imported) if given is None else _by_interface(given)
+        found = _by_cupy(imported) if given is None else _by_interface(given)
+    except Exception as error:  # from code of the object's class, or from CuPy
+        at = f" ({label})" if label else ""
+        name = f"{type(source).__module__}.{type(source).__name__}"
+        raise ViewTypeError(f"Cannot make a View of {name}{at}: {error}") from error
     steps, size = found.strides, found.dtype.itemsize
     if steps is None:
         steps = tuple(size * math.prod(found.shape[d + 1 :]) for d in range(len(found.shape)))
@@ -108,6 +108,8 @@ class _Found(NamedTuple):
 
 def _by_interface(given: dict[str, Any]) -> _Found:
     """What `__cuda_array_interface__` says of an array."""
+    if given.get("mask") is not None:
+        raise ViewTypeError("it has a mask, which a View would lose; pass an array without one")
     address, readonly = given["data"]
     steps = given.get("strides")
     strides = None if steps is None else tuple(steps)

@@ -256,6 +256,31 @@ def test_views_become_arrays_of_jax(cuda, jax):
     assert np.asarray(jax.numpy.from_dlpack(view)).tolist() == [0, 1, 2, 3, 4, 5]
 
 
+# -- objects that say wrong things of their memory ----------------------------------------------
+
+WRONG = {
+    "shape": {"shape": ("a",)},
+    "no such dtype": {"typestr": "<q99"},
+    "typestr of another kind": {"typestr": 3},
+    "strides": {"strides": 8},
+    "mask": {"mask": np.ones(3, bool)},
+}
+
+
+@pytest.mark.parametrize("which", WRONG)
+def test_an_object_that_cannot_say_what_its_memory_is(cuda, which):
+    view = es.View(3, space=cuda)
+
+    class Claims:
+        __cuda_array_interface__ = view.__cuda_array_interface__ | WRONG[which]
+
+    of = r"Cannot make a View of [\w.]+\.Claims"
+    with pytest.raises(es.ViewTypeError, match=of):
+        es.view_of(Claims())
+    with pytest.raises(es.LaunchError, match=rf"^Kernel 'add': {of} \(argument 0"):
+        es.parallel_for(on(cuda, 3), add, Claims(), 1.0)
+
+
 # -- Views in other libraries -------------------------------------------------------------------
 
 
