@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import cupy
@@ -111,10 +112,13 @@ def _by_interface(given: dict[str, Any]) -> _Found:
     if given.get("mask") is not None:
         raise ViewTypeError("it has a mask, which a View would lose; pass an array without one")
     address, readonly = given["data"]
-    steps = given.get("strides")
-    strides = None if steps is None else tuple(steps)
+    shape, steps = given["shape"], given.get("strides")
     return _Found(
-        address, tuple(given["shape"]), np.dtype(given["typestr"]), strides, bool(readonly)
+        index(address),
+        tuple(map(index, shape)),
+        np.dtype(given["typestr"]),
+        None if steps is None else tuple(map(index, steps)),
+        bool(readonly),
     )
 
 

@@ -104,10 +104,18 @@ def jax(cuda):
     return found
 
 
+# The clock of the device, not that of a multiprocessor: where processes take turns, a block may go
+# on upon another multiprocessor, whose cycles were counted from elsewhere.
 _SPIN = """
-extern "C" __global__ void spin(long long cycles, double *x, long long n, double value) {
-    const long long begin = clock64();
-    while (clock64() - begin < cycles) {}
+__device__ long long now() {
+    long long nanoseconds;
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(nanoseconds));
+    return nanoseconds;
+}
+
+extern "C" __global__ void spin(long long time, double *x, long long n, double value) {
+    const long long begin = now();
+    while (now() - begin < time) {}
     for (long long i = 0; i < n; ++i) x[i] = value;
 }
 """
@@ -123,12 +131,11 @@ class Delay:
 
     def __call__(self, where, value=0.0, milliseconds=50):
         """On CuPy's current stream. `where` is a contiguous array or View, or None."""
-        clock = self.cupy.cuda.Device().attributes.get("ClockRate", 2_000_000)  # cycles of 1 ms
         address, n = 0, 0
         if where is not None:
             address = where.data_ptr if isinstance(where, es.View) else where.data.ptr
             n = where.size
-        numbers = np.int64(milliseconds * clock), np.uint64(address), np.int64(n)
+        numbers = np.int64(milliseconds * 1_000_000), np.uint64(address), np.int64(n)
         self.kernel((1,), (1,), (*numbers, np.float64(value)))
 
     def on(self, space, where=None, value=0.0, milliseconds=50):
