@@ -10,6 +10,7 @@ import ast
 import hashlib
 import inspect
 import linecache
+import os
 import sys
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,6 +21,7 @@ from execspace.exec_source import arrived, remembered
 
 from .advice import unsupported
 from .diagnostics import Fault, Loc, syntax_fault
+from .running_code import unlike
 
 FunctionNode = ast.FunctionDef | ast.Lambda
 
@@ -55,18 +57,37 @@ def source_of(fn: FunctionType, text: str | None = None) -> Source:
 
 def find_source(fn: FunctionType, text: str | None = None) -> Source:
     """As `source_of`, with a Fault for what is wrong."""
+    if text is not None:
+        return _in_text(fn, text)
+    try:
+        return _as_it_is_known(fn)
+    except Fault:
+        # A module that is loaded again has another text than Python noted of its file before.
+        linecache.checkcache(fn.__code__.co_filename)
+        return _as_it_is_known(fn)
+
+
+def _as_it_is_known(fn: FunctionType) -> Source:
     code = fn.__code__
     lines = linecache.getlines(code.co_filename, fn.__globals__)
-    name = code.co_filename
-    if text is None:
-        text = arrived(fn) or (None if lines else remembered(fn))
+    text = arrived(fn) or (None if lines else remembered(fn))
     if text is not None:
-        lines = text.splitlines(keepends=True)
-        name = f"<kernel {fn.__name__} {hashlib.sha256(text.encode()).hexdigest()[:8]}>"
-        linecache.cache[name] = (len(text), None, lines, name)  # for excerpts in messages
-    nowhere = Loc(code.co_filename, code.co_firstlineno, 0, 0, 0)
-    if not lines:
-        raise _no_source(fn, nowhere)
+        return _in_text(fn, text)
+    if not lines and not os.path.isfile(code.co_filename):
+        raise _no_source(fn, _nowhere(code))
+    return _found(fn, lines, code.co_filename)
+
+
+def _in_text(fn: FunctionType, text: str) -> Source:
+    lines = text.splitlines(keepends=True)
+    name = f"<kernel {fn.__name__} {hashlib.sha256(text.encode()).hexdigest()[:8]}>"
+    linecache.cache[name] = (len(text), None, lines, name)  # for excerpts in messages
+    return _found(fn, lines, name)
+
+
+def _found(fn: FunctionType, lines: list[str], name: str) -> Source:
+    """The definition in the lines of a module, which are to be called `name`."""
+    code = fn.__code__
     if code.co_name == "<lambda>":
         node: FunctionNode | None = _lambda(code, lines)
     else:
@@ -74,16 +95,18 @@ def find_source(fn: FunctionType, text: str | None = None) -> Source:
         if isinstance(found, ast.AsyncFunctionDef):
             raise unsupported(found, Loc.of(found, name))
         node = found
-    if node is None or [a.arg for a in _positional(node)] != list(
-        code.co_varnames[: code.co_argcount]
-    ):
+    why = "it is not there" if node is None else unlike(fn, node, "".join(lines))
+    if node is None or why is not None:
         raise syntax_fault(
-            nowhere,
-            f"the source of '{fn.__name__}' does not match the running code: the file changed "
-            f"since it was imported",
-            "restart Python or reload the module",
+            _nowhere(code),
+            f"the source of '{fn.__name__}' does not match the running code: {why}",
+            "the file changed since it was imported; restart Python or reload the module",
         )
     return Source(fn, node, name)
+
+
+def _nowhere(code: CodeType) -> Loc:
+    return Loc(code.co_filename, code.co_firstlineno, 0, 0, 0)
 
 
 def _no_source(fn: FunctionType, nowhere: Loc) -> Fault:
@@ -109,13 +132,11 @@ def _no_source(fn: FunctionType, nowhere: Loc) -> Fault:
     )
 
 
-def _positional(node: FunctionNode) -> list[ast.arg]:
-    return [*node.args.posonlyargs, *node.args.args]
-
-
 def _definition(code: CodeType, lines: list[str]) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
     first = code.co_firstlineno - 1
     block = inspect.getblock(lines[first:])
+    if not block:
+        return None
     indented = block[0][:1] in " \t"
     # A wrapper keeps columns as they are in the file, where dedenting would shift them.
     text = "if True:\n" + "".join(block) if indented else "".join(block)

@@ -53,7 +53,7 @@ def remember(fn: FunctionType, depth: int) -> None:
 def remembered(fn: FunctionType) -> str | None:
     """The text kept for the module of `fn`, if it is the one that defines `fn`."""
     for text in (*fn.__globals__.get(_KEY, ()), *_of_process(fn.__code__.co_filename)):
-        if any(code == fn.__code__ for code in _codes(_compiled(text, fn.__code__))):
+        if fn.__code__ in codes_in(text, fn.__code__):
             return str(text)
     return None
 
@@ -69,11 +69,11 @@ def check_given(fn: FunctionType, text: str) -> None:
         raise _not_its_text(fn, f"it is of type {type(text).__name__!r}, expected a string")
     code = fn.__code__
     try:
-        found = list(_codes(_parsed(text, code.co_filename, code.co_flags & _FUTURE)))
+        found = list(_codes(_parsed(text, code.co_filename, future_flags(code))))
     except (SyntaxError, ValueError) as error:
         raise _not_its_text(fn, f"it cannot be compiled: {error}") from None
     if code not in found:
-        raise _not_its_text(fn, _difference(code, found[1:]))
+        raise _not_its_text(fn, difference(code, found[1:]))
 
 
 def _not_its_text(fn: FunctionType, why: str) -> KernelSyntaxError:
@@ -83,8 +83,21 @@ def _not_its_text(fn: FunctionType, why: str) -> KernelSyntaxError:
     )
 
 
-def _difference(code: CodeType, others: list[CodeType]) -> str:
-    """What the text has instead of a function."""
+def future_flags(code: CodeType) -> int:
+    """What `from __future__` was in force where the code was compiled, for `compile`."""
+    return code.co_flags & _FUTURE
+
+
+def codes_in(text: str, like: CodeType) -> list[CodeType]:
+    """Code of a module and of all functions and classes in it, compiled as `like` was.
+
+    Empty if the text cannot be compiled.
+    """
+    return list(_codes(_compiled(text, like)))
+
+
+def difference(code: CodeType, others: list[CodeType]) -> str:
+    """In what a function differs from that of a text, in words: "there it ..."."""
     alike = [c for c in others if c.co_qualname == code.co_qualname]
     alike = alike or [c for c in others if c.co_name == code.co_name]
     if not alike:
@@ -154,7 +167,7 @@ def arrived(fn: FunctionType) -> str | None:
     if texts and "".join(linecache.getlines(file, fn.__globals__)) in texts:
         return None
     for text in texts:
-        if any(code == fn.__code__ for code in _codes(_compiled(text, fn.__code__))):
+        if fn.__code__ in codes_in(text, fn.__code__):
             return text
     # IPython compiles the statements of a cell one by one, which may give other instructions.
     return texts[0] if len(texts) == 1 and file not in _MANY else None
@@ -170,7 +183,7 @@ def text_of(fn: FunctionType) -> str | None:
 
 def _compiled(text: str, like: CodeType) -> CodeType | None:
     try:
-        return _parsed(text, like.co_filename, like.co_flags & _FUTURE)
+        return _parsed(text, like.co_filename, future_flags(like))
     except (SyntaxError, ValueError):
         return None
 
