@@ -81,16 +81,20 @@ class Launcher:
             )
 
 
-def _overlap_check(pairs: list[tuple[ir.Var, ir.Var]]) -> list[str]:
+def _overlap_check(pairs: list[tuple[ir.Var, ir.Var]], written: frozenset[str]) -> list[str]:
     """Lines that return False where two Views overlap of which one is written."""
+    either = dict.fromkeys(v for pair in pairs for v in pair)
+    views = sorted(either, key=lambda view: view.name not in written)
     out = []
-    for p in dict.fromkeys(v for pair in pairs for v in pair):
+    for p in views:
         assert isinstance(p.type, ViewTy)
         name, size = identifier(p.name), p.type.element.itemsize
         low, high, address = (part_of_view(name, w) for w in ("lo", "hi", "d"))
         out.append(f"    {low}, {high} = _r.footprint({address}, {p.type.rank}, {size})")
-    for a, b in ((identifier(a.name), identifier(b.name)) for a, b in pairs):
-        out += [f"    if _{a}_lo < _{b}_hi and _{b}_lo < _{a}_hi:", "        return False"]
+    if views:
+        ends = [part_of_view(identifier(p.name), w) for p in views for w in ("lo", "hi")]
+        stored = sum(p.name in written for p in views)
+        out += [f"    if _r.overlap(({', '.join(ends)}), {stored}):", "        return False"]
     return out
 
 
@@ -178,11 +182,12 @@ def _launch_text(
     signature = ", ".join(["numba.int64", *kinds])
     work = cost(lowered.body, lowered.functions)
     parallel = ", parallel=True" if launcher.name == "prange" else ""
+    written = ir.written_views(lowered.body)
     out = [
         *(_passes(printer, pointers, inputs) if scan else []),
         f"@_r.stored([({signature},)], {printer.options()}{parallel})",
         f"def launch(_parts, {', '.join(taken)}):",
-        *(_overlap_check(pairs_to_check(lowered)) if module.disjoint else []),
+        *(_overlap_check(pairs_to_check(lowered), written) if module.disjoint else []),
         f"    _total = {printer.expr(units_count(policy, order))}",
         "    _threads = _parts",
         "    _parts = abs(_parts)",

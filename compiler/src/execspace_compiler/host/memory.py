@@ -179,6 +179,28 @@ def footprint(descriptor, rank, size):
     return low, high + size
 
 
+@intrinsic(prefer_literal=True)
+def overlap(typingctx, ends, stored):
+    """Whether one of the first `stored` Views overlaps with another one.
+
+    `ends` is the tuple of all their footprints, one after the other. Without branches, of which
+    many Views would need so many that Numba could not compile them.
+    """
+
+    def codegen(context, builder, sig, args):
+        flat = cgutils.unpack_tuple(builder, args[0])
+        spans = list(zip(flat[::2], flat[1::2], strict=True))
+        found = cgutils.false_bit
+        for n, (low, high) in enumerate(spans[: stored.literal_value]):
+            for other_low, other_high in spans[n + 1 :]:
+                begins = builder.icmp_signed("<", low, other_high)
+                ends_later = builder.icmp_signed("<", other_low, high)
+                found = builder.or_(found, builder.and_(begins, ends_later))
+        return found
+
+    return types.boolean(ends, stored), codegen
+
+
 _CACHE_LINE = 64
 
 

@@ -80,6 +80,7 @@ from .memory import (
     load_disjoint,
     load_field,
     local_array,
+    overlap,
     peek,
     pointer,
     release,

@@ -433,6 +433,35 @@ def test_the_same_view_may_be_passed_twice(space):
     )
 
 
+MANY = """
+@es.kernel
+def kernel(i, {names}):
+    {statements}
+"""
+
+
+@pytest.mark.parametrize("count", [6, pytest.param(40, marks=pytest.mark.exhaustive)])
+def test_many_views_of_which_two_are_one(space, count):
+    """Each is looked at: what is stored into one is read from the other one afterwards."""
+    reads, writes = ([f"{c}{n}" for n in range(count)] for c in "xy")
+    statements = [f"y{n}[i] = x{n}[i] + {n}" for n in range(count)]
+    statements += [f"y{n}[i] += 2 * x{n}[i]" for n in range(count)]
+    scope = {"es": es}
+    exec(MANY.format(names=", ".join(reads + writes), statements="; ".join(statements)), scope)
+    for stored, read in ((0, 0), (1, count - 1), (count - 1, 0), (count - 1, 2), (None, None)):
+        arrays = [np.arange(float(n), n + 4) for n in range(2 * count)]
+        views = [es.View(4, label=name, space=space) for name in reads + writes]
+        for view, array in zip(views, arrays, strict=True):
+            es.deep_copy(view, array)
+        if read is not None:
+            views[read], arrays[read] = views[count + stored], arrays[count + stored]
+        staged.parallel_for(es.RangePolicy(4, space=space), scope["kernel"], *views)
+        for i in range(4):
+            scope["kernel"](i, *arrays)
+        for view, array in zip(views, arrays, strict=True):
+            assert staged.fetch(view).tolist() == array.tolist(), (stored, read, view.label)
+
+
 FLAG = True
 
 
