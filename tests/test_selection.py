@@ -2,6 +2,8 @@
 
 import contextlib
 import threading
+import warnings
+from importlib import metadata
 
 import pytest
 
@@ -188,10 +190,31 @@ def test_automatic_choice_passes_over_a_space_that_fails_to_start_and_says_so(
 
 
 def test_no_space_at_all(monkeypatch, fresh_selection):
-    monkeypatch.setenv("EXECSPACE_PLUGINS", "")
+    monkeypatch.setattr(metadata, "entry_points", lambda group: [])
     with pytest.raises(es.SpaceUnavailableError, match=r"\(no plugin is installed\)\. Install one"):
         es.default_space()
     assert es.View(2).memory_space is es.HOST  # Views need no space
+
+
+@pytest.mark.parametrize("names", ["", ",", "nobody", "execspace-serial"])
+def test_a_choice_of_plugins_that_leaves_no_space(monkeypatch, fresh_selection, names):
+    monkeypatch.setenv("EXECSPACE_PLUGINS", names)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", es.PluginWarning)
+        with pytest.raises(es.SpaceUnavailableError, match=f"EXECSPACE_PLUGINS='{names}' takes no"):
+            es.default_space()
+
+
+def test_a_plugin_that_is_not_installed_is_an_error_where_errors_are_wanted(
+    monkeypatch, fresh_selection
+):
+    monkeypatch.setenv("EXECSPACE_PLUGINS", "serial,nobody")
+    with pytest.warns(es.PluginWarning, match="names 'nobody', which is not installed"):
+        assert es.default_space().name == "serial"
+    monkeypatch.setenv("EXECSPACE_STRICT", "1")
+    fresh_selection()
+    with pytest.raises(es.PluginError, match="names 'nobody', which is not installed"):
+        es.default_space()
 
 
 @pytest.mark.parametrize("name", ["serial", "openmp", "oracle"])

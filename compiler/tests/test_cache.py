@@ -88,6 +88,25 @@ def test_the_limit_is_not_for_folders_of_others(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == [name(1)]
 
 
+@pytest.mark.parametrize("size", ["abc", "0", "-1", "nan", "1.5"])
+def test_a_size_that_is_none_is_told_at_every_launch(root, monkeypatch, size):
+    """Not only where something has to be written: a warm cache would hide it."""
+    assert cache.folder("numba").is_dir()
+    monkeypatch.setenv("EXECSPACE_CACHE_SIZE", size)
+    for _ in range(2):
+        with pytest.raises(es.ConfigError, match=f"EXECSPACE_CACHE_SIZE='{size}' is not a whole"):
+            cache.folder("numba")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="names of files are text elsewhere")
+def test_a_folder_whose_name_is_no_text_is_not_used(tmp_path, monkeypatch):
+    path = os.fsdecode(os.fsencode(tmp_path) + b"/bad\xff")
+    monkeypatch.setenv("EXECSPACE_CACHE_DIR", path)
+    with pytest.warns(UserWarning, match=r"is not used \(its name is no text in UTF-8\)"):
+        used = cache.folder("numba")
+    assert str(used).isprintable() and used.is_dir() and not os.path.exists(path)
+
+
 def test_folders_are_tagged_and_for_the_user_only(root):
     folder = cache.folder("numba")
     assert cache.is_tagged(folder) and not cache.is_tagged(root)

@@ -153,5 +153,5 @@ def test_a_space_may_prefer_a_layout(plain):
 def test_without_any_space_views_live_and_launches_say_what_to_install():
     x = es.View(2)
     assert x.memory_space is es.HOST
-    with pytest.raises(es.SpaceUnavailableError, match="pip install -e compiler -e plugins/serial"):
+    with pytest.raises(es.SpaceUnavailableError, match="add the name of one, as EXECSPACE_PLUGINS"):
         es.parallel_for(2, lambda i, x: None, x)

@@ -169,8 +169,9 @@ MESSAGES = {
     "no space at all": (
         lambda: es.parallel_for(3, lambda i: None),
         es.SpaceUnavailableError,
-        "No execution space is usable (no plugin is installed). Install one from a "
-        "checkout of execspace: pip install -e compiler -e plugins/serial.",
+        "No execution space is usable: of the plugins that are installed, EXECSPACE_PLUGINS='' "
+        "takes none that has a space. Unset it, or add the name of one, as "
+        "EXECSPACE_PLUGINS=serial.",
     ),
 }  # fmt: skip
 

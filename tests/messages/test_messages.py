@@ -115,6 +115,18 @@ def test_file_changed_since_import(tmp_path):
     check("file_changed_since_import", message_of(caught.value, tmp_path))
 
 
+def test_file_that_is_gone(tmp_path):
+    """As where only what Python compiled was installed."""
+    path = tmp_path / "compiled_only.py"
+    path.write_text("def kernel(i, x):\n    x[i] = 1.0\n")
+    kernel = module_from(path).kernel
+    path.unlink()
+    linecache.checkcache(str(path))
+    with pytest.raises(es.KernelSyntaxError) as caught:
+        launch(kernel)
+    check("source_file_is_gone", message_of(caught.value, tmp_path))
+
+
 def test_generated_text_that_does_not_compile(monkeypatch):
     monkeypatch.setattr("execspace_compiler.host.jit.launch_module", lambda *_: "def launch(:\n")
 
@@ -164,7 +176,7 @@ DEFECTS = {"backend_compile_error"}
 # There is no text to point into, or another one than that of the running code.
 NO_SOURCE = {
     "source_not_available", "source_of_a_helper_not_available", "file_changed_since_import",
-    "source_read_from_standard_input", "source_typed_at_the_prompt",
+    "source_read_from_standard_input", "source_typed_at_the_prompt", "source_file_is_gone",
 }  # fmt: skip
 # Assertions say what the author of the kernel wrote.
 ASSERTIONS = {name for name in CASES if name.startswith("assertion_")}

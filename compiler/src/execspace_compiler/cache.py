@@ -114,7 +114,10 @@ def folder(kind: str) -> Path:
     ------
     ValueError
         If `kind` is no name of a folder.
+    ConfigError
+        If EXECSPACE_CACHE_SIZE is no size: also where nothing will have to be deleted.
     """
+    size_limit()
     if not _KIND.fullmatch(kind):
         raise ValueError(f"{kind!r} is no kind of entries; expected letters, digits, '_' and '-'.")
     path = location() / kind
@@ -138,6 +141,10 @@ def folder(kind: str) -> Path:
 
 def _own(path: Path) -> Path:
     """The folder, marked as ours; OSError if it is not, or cannot be."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:  # Numba and drivers take names of files as text
+        raise UntrustedFolderError("its name is no text in UTF-8") from None
     root = private_folder(path.parent)  # stricter than what is asked of folders above another
     if path.is_symlink():
         raise UntrustedFolderError("it is a symbolic link")
@@ -285,9 +292,14 @@ def files(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
                         yield Path(entry.path), status
 
 
+def size_limit() -> int:
+    """Bytes that a folder of entries may take: EXECSPACE_CACHE_SIZE."""
+    return (config.get_int("CACHE_SIZE") or 1024) * 2**20
+
+
 def limit_size(root: Path) -> None:
     """Delete the entries used longest ago until the folder is within EXECSPACE_CACHE_SIZE."""
-    limit = (config.get_int("CACHE_SIZE") or 1024) * 2**20
+    limit = size_limit()
     found = [(max(s.st_atime, s.st_mtime), s.st_size, file) for file, s in files(root)]
     total = sum(size for _, size, _ in found)
     for _, size, file in sorted(found):

@@ -14,7 +14,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from execspace import config
 from execspace.cli.console import add_actions, table, write, write_json
 
 from . import cache, cache_history
@@ -77,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.action == "misses":
         _show_misses(kinds, as_json)
         return 0
-    limit = (config.get_int("CACHE_SIZE") or 1024) * 2**20
+    limit = cache.size_limit()
     if as_json:
         write_json(
             {

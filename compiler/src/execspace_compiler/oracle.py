@@ -238,14 +238,16 @@ def int_pow(a: Any, b: Any) -> Any:
     return np.asarray(pow(base, exponent, modulus), dtype=np.uint64).astype(kind)[()]
 
 
-def _real_function(name: str, poles: Any = lambda x: math.nan) -> Any:
+def _real_function(
+    name: str, poles: Any = lambda x: math.nan, beyond: Any = lambda x: math.inf
+) -> Any:
     plain = getattr(math, name)
 
     def function(x: Any) -> Any:
         try:
             return type(x)(plain(float(x)))
         except OverflowError:
-            return type(x)(np.inf)
+            return type(x)(beyond(x))
         except ValueError:  # a pole, or beyond it
             return type(x)(poles(x))
 
@@ -257,7 +259,8 @@ def _gamma_at_pole(x: Any) -> float:
 
 
 erf, erfc = _real_function("erf"), _real_function("erfc")
-gamma = _real_function("gamma", _gamma_at_pole)
+# Near 0 it is 1 / x.
+gamma = _real_function("gamma", _gamma_at_pole, lambda x: math.copysign(math.inf, x))
 lgamma = _real_function("lgamma", lambda x: math.inf)
 
 

@@ -112,12 +112,19 @@ def _nowhere(code: CodeType) -> Loc:
 def _no_source(fn: FunctionType, nowhere: Loc) -> Fault:
     """Why there is no text, which differs with where the function comes from."""
     missing = f"the source of this function is not available: '{fn.__name__}'"
+    if not fn.__code__.co_filename.startswith("<"):
+        return syntax_fault(
+            nowhere,
+            f"{missing} was compiled from {fn.__code__.co_filename}, which is not there",
+            "keep the source beside what Python compiled of it",
+        )
     if fn.__code__.co_filename != "<stdin>":
         return syntax_fault(
             nowhere,
             f"{missing} was typed at the plain prompt or made by exec, of which Python keeps none",
-            "decorate it with @es.kernel in the text that exec runs, give the text as "
-            "@es.kernel(source=text), or put the kernel into a file, a notebook cell or IPython",
+            "decorate it with @es.kernel in the text that exec runs and keep that text in a "
+            "variable, give the text as @es.kernel(source=text), or put the kernel into a file, a "
+            "notebook cell or IPython",
         )
     if hasattr(sys, "ps1"):
         return syntax_fault(

@@ -131,7 +131,7 @@ class Sum(_Accumulates):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.accuracy not in ("normal", "high"):
+        if not isinstance(self.accuracy, str) or self.accuracy not in ("normal", "high"):
             raise LaunchError(f"es.Sum(accuracy={self.accuracy!r}): expected 'normal' or 'high'.")
         if self.accuracy == "high" and self.shape is not None:
             raise LaunchError("es.Sum: an array reduction cannot have accuracy='high'.")

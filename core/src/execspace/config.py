@@ -33,7 +33,11 @@ VARIABLES = {
     for v in (
         Variable("DEFAULT", None, "default space, or a comma list in order: `cuda:1,openmp`"),
         Variable("PLUGINS", None, "comma list of plugins to load; empty loads none"),
-        Variable("STRICT", "0", "1: a plugin that fails to load raises instead of warning"),
+        Variable(
+            "STRICT",
+            "0",
+            "1: a plugin that fails to load, or is named and not there, raises instead of warning",
+        ),
         Variable("TRACEBACK", "short", "full: errors in kernels show what the compiler did, too"),
         Variable("TOOLS", "", "comma list of profiling tools to attach at the first launch"),
         Variable(

@@ -18,9 +18,10 @@ from .parallel import (
     policy_of,
     shortened,
     tuned,
+    wrong_count,
 )
 from .parallel_reduce import check_shapes, refuse_arrays, views_of_out
-from .policy import MDRangePolicy, Policy, RangePolicy
+from .policy import MOST, MDRangePolicy, Policy, RangePolicy
 from .reducer import as_reducer
 from .selection import target_space
 from .space import LaunchSpec
@@ -216,6 +217,8 @@ def planned(
         pattern = "reduce"
     own, scope = kernel_of(kernel)
     if type(policy) is int:
+        if not 0 <= policy <= MOST:
+            raise wrong_count(f"parallel_{pattern}", policy)
         key: Any = INT_KEY
         bounds: tuple[int, ...] = (0, policy)
     elif type(policy) is RangePolicy or type(policy) is MDRangePolicy or type(policy) is TeamPolicy:

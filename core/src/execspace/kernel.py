@@ -27,6 +27,7 @@ from .captures import (
 from .errors import LaunchError
 from .exec_source import check_given, remember
 from .fixed_names import Unchanged
+from .flags import flag
 from .language import static
 from .pickling import anchor_of, reduced
 from .readonly import ReadOnly
@@ -264,6 +265,9 @@ def kernel_from(
         remember(fn, depth=2)
     else:
         check_given(fn, source)
+    where = f"Kernel '{name or fn.__name__}'"
+    fma = flag(fma, "fma", where, LaunchError)
+    fastmath = flag(fastmath, "fastmath", where, LaunchError)
     made = Kernel(fn, fma=fma, fastmath=fastmath, name=name, source=source)
     made.shared = _shared(fn, (fma, fastmath, made.name, source, made.statics))
     return made

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from .dtypes import as_dtype
 from .errors import LaunchError, ViewError, ViewTypeError
+from .flags import flag
 from .pickling import SourceText
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -61,7 +62,7 @@ def function(fn: Any = None, /, *, fma: bool = True) -> Any:
 def _marked(fn: F, *, fma: bool) -> F:
     if not isinstance(fn, FunctionType):
         raise LaunchError(f"{fn!r} is no helper; expected a Python function or a lambda.")
-    fn.__dict__[_MARK] = fma
+    fn.__dict__[_MARK] = flag(fma, "fma", f"es.function of '{fn.__name__}'", LaunchError)
     fn.__dict__[TEXT] = SourceText((fn,))  # travels with it
     return fn
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from .copying import deep_copy
 from .errors import ViewError, ViewTypeError
+from .flags import flag
 from .interop import view_of
 from .language import static
 from .layout import Layout
@@ -111,6 +112,7 @@ def create_mirror_view(view: View | Any, *, where: Where = HOST, initialize: boo
     Never copies: follow it with `deep_copy`, which costs nothing where the two are the same.
     """
     given = view_of(view)
+    initialize = flag(initialize, "initialize", "create_mirror_view", ViewError)
     return given if _reaches(where, given) else _like(given, where, initialize)
 
 

@@ -297,12 +297,11 @@ class _Loader:
         self.registry = Registry(points={p.name: _info(p) for p in reversed(self.left)})
         self.warned: set[str] = set()  # variables
         self.warn_variables()
-        for name in set(wanted or ()) - set(self.registry.points):
-            warnings.warn(
-                f"EXECSPACE_PLUGINS names '{name}', which is not installed.",
-                PluginWarning,
-                stacklevel=4,
-            )
+        for name in sorted(set(wanted or ()) - set(self.registry.points)):
+            text = f"EXECSPACE_PLUGINS names '{name}', which is not installed."
+            if self.strict:
+                raise PluginError(text)
+            warnings.warn(text, PluginWarning, stacklevel=4)
 
     def warn_variables(self) -> None:
         """Warn of variables that nobody reads; those of plugins that are not loaded may be read."""

@@ -235,6 +235,13 @@ def _by_priority() -> ExecutionSpace:
                     PluginWarning,
                     stacklevel=4,
                 )
+    chosen = config.get("PLUGINS")
+    if not reasons and chosen is not None:
+        raise SpaceUnavailableError(
+            f"No execution space is usable: of the plugins that are installed, "
+            f"EXECSPACE_PLUGINS={chosen!r} takes none that has a space. Unset it, or add the name "
+            f"of one, as EXECSPACE_PLUGINS=serial."
+        )
     why = "; ".join(reasons) or "no plugin is installed"
     raise SpaceUnavailableError(
         f"No execution space is usable ({why}). Install one from a checkout of execspace: "

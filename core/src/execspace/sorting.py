@@ -15,6 +15,7 @@ import numpy as np
 from . import profiling
 from .algorithms import argument, check_apart, choose_space, part, result
 from .errors import ViewError
+from .flags import flag
 from .merge_sort import gather_rows, merge_argsort, merge_sort, scratch
 from .space import ExecutionSpace, SupportsSort
 from .view import View
@@ -67,15 +68,16 @@ def sort(
     >>> list(map(int, es.create_mirror_view_and_copy(es.HOST, A)))
     [3, 2, 1]
     """
+    descending = flag(descending, "descending", "sort", ViewError)
     target = part(argument(view, "sort", "view", writable=True), begin, end, "sort")
     where = choose_space(space, (target,), "sort")
     if target.size < 2:
         return
     if isinstance(where, SupportsSort) and target.mapping is None:
         with _library_call("sort", where):
-            where.sort(target, bool(descending))
+            where.sort(target, descending)
     else:
-        merge_sort(target, bool(descending), where)
+        merge_sort(target, descending, where)
 
 
 def argsort(
@@ -114,13 +116,14 @@ def argsort(
     what ``BinSort::get_permute_vector`` gives in Kokkos:
     https://kokkos.org/kokkos-core-wiki/API/algorithms/Sort.html
     """
+    descending = flag(descending, "descending", "argsort", ViewError)
     source = argument(keys, "argsort", "keys")
     given = () if out is None else (argument(out, "argsort", "out", writable=True),)
     where = choose_space(space, (source, *given), "argsort")
     order = result(out, "argsort", source.shape, np.int64, where)
     check_apart((source, order), "argsort")
     if source.size:
-        _order(source, bool(descending), order, where)
+        _order(source, descending, order, where)
     return order
 
 
@@ -162,6 +165,7 @@ def sort_by_key(
     >>> names
     array([ 0, 10, 20])
     """
+    descending = flag(descending, "descending", "sort_by_key", ViewError)
     source = argument(keys, "sort_by_key", "keys", writable=True)
     moved = [source]
     for k, value in enumerate(values):
@@ -178,7 +182,7 @@ def sort_by_key(
     if source.size < 2:
         return
     order = scratch(source.size, where.memory_space)
-    _order(source, bool(descending), order, where)
+    _order(source, descending, order, where)
     for view in moved:
         if isinstance(where, SupportsSort) and view.mapping is None:
             with _library_call("permute", where):

@@ -20,6 +20,7 @@ from . import layout as _layout
 from .arrays import check_plain
 from .dtypes import as_dtype, name_of
 from .errors import SpaceAccessError, ViewError, ViewIndexError, ViewTypeError, shown
+from .flags import flag
 from .language import static
 from .memory import MemorySpace, array_over, track
 from .readonly import ReadOnly, assign
@@ -108,6 +109,8 @@ class View(ReadOnly, GivesArrays, ViewParts):
         initialize: bool = True,
         padding: bool = False,
     ) -> None:
+        initialize = flag(initialize, "initialize", f"View '{label}'", ViewError)
+        padding = flag(padding, "padding", f"View '{label}'", ViewError)
         extents, fixed = extents_of(shape, label)
         kind = as_dtype(dtype)
         memory_space, owner, preferred = memory_for(space, memory)

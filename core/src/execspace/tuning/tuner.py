@@ -12,6 +12,7 @@ from typing import Any
 from .. import profiling
 from ..captures import Scope
 from ..errors import LaunchError, PolicyError
+from ..flags import flag
 from ..kernel import Kernel
 from ..view import View
 from . import store
@@ -154,6 +155,8 @@ def tune(
 
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
         raise LaunchError(f"tune: seconds={seconds!r}; expected a number above 0.")
+    keep = flag(keep, "keep", "tune", LaunchError)
+    progress = None if progress is None else flag(progress, "progress", "tune", LaunchError)
     found = planned(policy, kernel, args, pattern, reducer, out, with_tuned=False)
     plans = Plans(found.plan, found.kernel, found.spec)
     launch = Launch(plans, found.bounds, found.arguments)

@@ -380,6 +380,35 @@ def test_mathematical_functions_within_two_units_in_the_last_place(space, dtype,
         assert np.all(np.abs(o[n] - expected) <= tolerance), name
 
 
+# (function, argument, result), where Python raises OverflowError or ValueError.
+BEYOND = [
+    ("exp", 1e4, math.inf), ("exp", -1e4, 0.0), ("exp2", 2e4, math.inf), ("expm1", 1e4, math.inf),
+    ("sinh", 1e4, math.inf), ("sinh", -1e4, -math.inf), ("cosh", -1e4, math.inf),
+    ("log", 0.0, -math.inf), ("log1p", -1.0, -math.inf), ("atanh", -1.0, -math.inf),
+    ("gamma", 200.0, math.inf), ("gamma", 0.0, math.inf), ("gamma", -0.0, -math.inf),
+    ("gamma", -math.inf, math.nan), ("gamma", -3.0, math.nan),
+    ("lgamma", -3.0, math.inf), ("lgamma", math.inf, math.inf), ("sqrt", -1.0, math.nan),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_mathematical_functions_beyond_the_numbers(space, dtype):
+    """The limit, with its sign. Near 0 the gamma function is the inverse."""
+    least = float(np.finfo(dtype).smallest_subnormal)
+    known = [*BEYOND, ("gamma", least, math.inf), ("gamma", -least, -math.inf)]
+    names = sorted({name for name, _, _ in known})
+    lines = "".join(f"    o[{n}, i] = math.{name}(x[i])\n" for n, name in enumerate(names))
+    scope = {"es": es, "math": math}
+    text = "@es.kernel\ndef functions(i, o, x):\n" + lines
+    exec(text, scope)
+    x = np.array([value for _, value, _ in known], dtype)
+    o = np.zeros((len(names), len(x)), dtype)
+    with es.use_space(space):
+        staged.parallel_for(len(x), scope["functions"], o, x)
+    for n, (name, value, expected) in enumerate(known):
+        np.testing.assert_equal(float(o[names.index(name), n]), expected, f"{name}({value})")
+
+
 def test_captured_constants_are_read_again_at_each_launch(space):
     factor = 2.0
 
