@@ -4,6 +4,7 @@ import json
 import math
 import platform
 import re
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -281,17 +282,20 @@ else:
 """
 
 
+FIRST = "first time this kernel is seen"
+
+
+def told_by(python, folder, program=PROGRAM, **environment):
+    """What a process tells of its cache."""
+    chosen = {"N": "3", "EXECSPACE_CACHE_DIR": str(folder), **environment}
+    return python(program, **chosen).strip()
+
+
 def test_hits_and_the_reason_of_the_last_miss(python, tmp_path):
-    folder = tmp_path / "cache"
-
-    def told(program=PROGRAM, **environment):
-        chosen = {"N": "3", "EXECSPACE_CACHE_DIR": str(folder), **environment}
-        return python(program, **chosen).strip()
-
-    first = "first time this kernel is seen"
-    assert told() == f"miss: {first}"
-    assert told() == f"hit on disk; last miss: {first}"
-    assert told(LAUNCH="1") == f"hit in this process; last miss: {first}"
+    told = partial(told_by, python, tmp_path / "cache")
+    assert told() == f"miss: {FIRST}"
+    assert told() == f"hit on disk; last miss: {FIRST}"
+    assert told(LAUNCH="1") == f"hit in this process; last miss: {FIRST}"
     assert told(N="4") == "miss: constant 'N' changed from 3 to 4"
     types = "float64[1,right]@host to float32[1,right]@host"
     assert told(DTYPE="f4") == (
@@ -300,17 +304,23 @@ def test_hits_and_the_reason_of_the_last_miss(python, tmp_path):
     assert told(SPACE="openmp").startswith(
         "miss: space, compiler, flags or device changed: 'space' changed from serial to openmp"
     )
+
+
+@pytest.mark.exhaustive
+def test_more_reasons_of_a_miss(python, tmp_path):
+    told = partial(told_by, python, tmp_path / "cache")
+    assert told() == f"miss: {FIRST}"
     helper = PROGRAM.replace("v + 1", "v + 2")
     assert told(helper) == "miss: the text of function 'helper' changed"
     assert told(PROGRAM.replace("* N", "- N")) == "miss: the kernel's text changed"
-    for path in (folder / "numba").glob("*.code"):
+    for path in (tmp_path / "cache" / "numba").glob("*.code"):
         path.unlink()
     assert told() == "miss: its entry was deleted, or could not be read"
     # Notes that are damaged count as none.
-    (notes,) = (folder / "numba" / "history").iterdir()
+    (notes,) = (tmp_path / "cache" / "numba" / "history").iterdir()
     notes.write_text('[{"key": 3}]')
     assert told() == "hit on disk"
-    assert told(N="5") == f"miss: {first}"
+    assert told(N="5") == f"miss: {FIRST}"
 
 
 def test_code_that_was_loaded_from_disk_is_known_as_well(python, tmp_path):

@@ -175,16 +175,22 @@ def test_a_bad_runtime_is_named(monkeypatch, fresh_selection):
 # -- one result ---------------------------------------------------------------------------------
 
 
-def test_results_do_not_depend_on_the_runtime_or_the_threads_granted(python):
+RUNTIMES = [
+    pytest.param(runtime, marks=[pytest.mark.exhaustive] * (runtime == "prange"))
+    for runtime in usable_runtimes()[1:]
+]
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_results_do_not_depend_on_the_runtime_or_the_threads_granted(python, runtime):
     program = RESULTS + "\n    print(results())\n"
     four = {"EXECSPACE_NUM_THREADS": "4"}
-    expected = python(program, **four)
+    expected = python(program, **four, EXECSPACE_OPENMP_RUNTIME=usable_runtimes()[0])
     assert len(expected.split()) == 4
-    for runtime in usable_runtimes():
-        chosen = {**four, "EXECSPACE_OPENMP_RUNTIME": runtime}
-        assert python(program, **chosen) == expected
-        if runtime == "libgomp":  # the pool's is in test_pool.py, and Numba's own counts itself
-            assert python(program, **chosen, OMP_THREAD_LIMIT="1") == expected
+    chosen = {**four, "EXECSPACE_OPENMP_RUNTIME": runtime}
+    assert python(program, **chosen) == expected
+    if runtime == "libgomp":  # the pool's is in test_pool.py, and Numba's own counts itself
+        assert python(program, **chosen, OMP_THREAD_LIMIT="1") == expected
 
 
 def test_reductions_are_the_same_to_the_bit_50_times_under_load(openmp):

@@ -150,30 +150,48 @@ REWRITTEN = """
 import sys
 import execspace as es
 
+LIMIT = 7
+
+def positive(v):
+    return v >= 0
+
 @es.kernel
-def kernel(i, x):
+def kernel(i, x, y):
     assert x[i] >= 0, "it must not be negative"
-    x[i] += 1
+    assert 0 <= x[i] <= LIMIT * 2 and (
+        positive(x[i]) or not i < len(x)
+    ), "several"
+    for k in range(2):
+        assert positive(x[i] + k) and k > -5, "in a helper"
+        x[i] += 1
+    y[i] = 3
 
 def test_it():
-    x = es.View(3, space="oracle")
-    if EDIT:
-        text = open(__file__).read()
-        open(__file__, "w").write(text.replace("+= 1\\n", "+= 2\\n"))
-    es.parallel_for(es.RangePolicy(3, space="oracle"), kernel, x)
-    assert list(x) == [1, 1, 1]
+    x, y = es.View(3, space="oracle"), es.View(3, space="oracle")
+    text = open(__file__).read()
+    open(__file__, "w").write(text.replace(OLD, NEW))
+    es.parallel_for(es.RangePolicy(3, space="oracle"), kernel, x, y)
+    assert list(x) == [2, 2, 2]
 """
 
 
-@pytest.mark.parametrize("edit", [False, True])
-def test_what_a_loader_puts_into_a_module_is_no_change(tmp_path, edit):
-    """pytest writes assertions anew."""
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("+= 1\\n", "+= 2\\n"), ("        x[i] += 1\\n", "\\n"), ("x[i] >= 0,", "x[i] > 0,"),
+        ("LIMIT * 2", "LIMIT * 3"), ("or not i", "or not k"), ("y[i] = 3\\n", "x[i] = 3\\n"),
+        ("    y[i] = 3\\n", "    y[i] = 3; x[i] = 1\\n"), ("LIMIT = 7", "LIMIT = 8"), ("a", "a"),
+    ],
+)  # fmt: skip
+def test_what_a_loader_puts_into_a_module_is_no_change(tmp_path, old, new):
+    """pytest writes assertions anew; what else is in the lines counts as ever."""
     path = tmp_path / "test_rewritten.py"
-    path.write_text(REWRITTEN.replace("EDIT", str(edit)))
+    path.write_text(REWRITTEN.replace("OLD", f'"{old}"').replace("NEW", f'"{new}"'))
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(path)]
     told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert ("1 passed" in told.stdout) == (not edit), told.stdout
-    assert ("does not match the running code" in told.stdout) == edit
+    same = old in ("a", "LIMIT = 7")  # the latter is no part of the kernel
+    assert ("1 passed" in told.stdout) == same, told.stdout
+    assert ("does not match the running code" in told.stdout) == (not same)
 
 
 def test_without_assertions_as_python_O_runs_it(tmp_path):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import dis
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from importlib.machinery import SourceFileLoader
 from types import CodeType, FunctionType
@@ -38,8 +39,7 @@ def unlike(fn: FunctionType, node: ast.FunctionDef | ast.Lambda, text: str) -> s
             continue
         if list(_steps(other)) == mine:  # IPython compiles statement by statement
             return None
-        # What rewrites a module as it is loaded, as pytest does for assertions, puts more into it.
-        if _is_rewritten(fn) and _in_order(_meant(other), _meant(code)):
+        if _is_rewritten(fn) and _has_more(_by_lines(code, node), _by_lines(other, node), node):
             return None
     return difference(code, others[1:])
 
@@ -57,31 +57,70 @@ def _alone(node: ast.FunctionDef | ast.Lambda, code: CodeType) -> list[CodeType]
     return [c for c in made.co_consts if isinstance(c, CodeType)]
 
 
-def _is_rewritten(fn: FunctionType) -> bool:
-    loader = fn.__globals__.get("__loader__")
-    return loader is not None and type(loader) is not SourceFileLoader
-
-
 def _steps(code: CodeType) -> Iterator[tuple[str, object]]:
     """All instructions, apart from where names and constants are kept and lines begin."""
     for step in dis.get_instructions(code):
         if isinstance(step.argval, CodeType):
             yield from _steps(step.argval)
-        elif step.opname == "LOAD_CONST":
+        elif step.opname == _CONSTANT:
             yield step.opname, (type(step.argval), repr(step.argval))
         else:
             yield step.opname, step.argrepr
 
 
+# -- modules that were rewritten as they were loaded, as pytest does for assertions ---------------
+
+
+def _is_rewritten(fn: FunctionType) -> bool:
+    loader = fn.__globals__.get("__loader__")
+    return loader is not None and type(loader) is not SourceFileLoader
+
+
+_Item = tuple[str, object]
+_Lines = dict[int | None, list[_Item]]
+_CONSTANT = "LOAD_CONST"
+_NOTHING: _Item = (_CONSTANT, (type(None), "None"))  # that which is returned at the end
 _MEANT = ("BINARY_", "COMPARE_", "CONTAINS_", "IS_", "UNARY_", "LOAD_")
 
 
-def _meant(code: CodeType) -> Iterator[tuple[str, object]]:
-    """Operators, names and constants in the order of their use."""
-    for name, what in _steps(code):
-        if name.startswith(_MEANT) and name not in ("LOAD_ASSERTION_ERROR", "LOAD_CLOSURE"):
-            yield name, what
+def _by_lines(code: CodeType, node: ast.AST) -> _Lines:
+    """Operators, names and constants of each line; those of an assertion are in its first."""
+    asserts = [a for a in ast.walk(node) if isinstance(a, ast.Assert)]
+    lines: _Lines = defaultdict(list)
+    for step in dis.get_instructions(code):
+        at = None if step.positions is None else step.positions.lineno
+        inside = (a.lineno for a in asserts if at and a.lineno <= at <= (a.end_lineno or 0))
+        if isinstance(step.argval, CodeType):
+            for key, items in _by_lines(step.argval, node).items():
+                lines[key] += items
+        elif step.opname.startswith(_MEANT) and step.opname not in _OF_PYTHON:
+            constant = step.opname == _CONSTANT
+            what = (type(step.argval), repr(step.argval)) if constant else step.argval
+            lines[next(inside, at)].append((step.opname, what))
+    return lines
 
 
-def _in_order(some: Iterator[tuple[str, object]], more: Iterator[tuple[str, object]]) -> bool:
-    return all(item in more for item in some)
+_OF_PYTHON = ("LOAD_ASSERTION_ERROR", "LOAD_CLOSURE")
+
+
+def _has_more(running: _Lines, text: _Lines, node: ast.AST) -> bool:
+    """Whether every line has what the text has there, in any order, and no other line anything."""
+    folded = {a.lineno for a in ast.walk(node) if isinstance(a, ast.Assert) and _folds(a)}
+    return set(running) <= set(text) and all(
+        Counter(i for i in items if not (i == _NOTHING or (line in folded and i[0] == _CONSTANT)))
+        <= Counter(running.get(line, ()))
+        for line, items in text.items()
+    )
+
+
+def _folds(statement: ast.Assert) -> bool:
+    """Whether Python computes a constant of it, which it does not where it was rewritten."""
+    return any(
+        isinstance(e, ast.UnaryOp | ast.BinOp)
+        and all(isinstance(o, ast.Constant | ast.UnaryOp | ast.BinOp) for o in _operands(e))
+        for e in ast.walk(statement)
+    )
+
+
+def _operands(e: ast.UnaryOp | ast.BinOp) -> tuple[ast.expr, ...]:
+    return (e.operand,) if isinstance(e, ast.UnaryOp) else (e.left, e.right)

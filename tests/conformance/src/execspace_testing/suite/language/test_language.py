@@ -469,7 +469,7 @@ def kernel(i, {names}):
 """
 
 
-@pytest.mark.parametrize("count", [6, pytest.param(40, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("count", [6, 40])
 def test_many_views_of_which_two_are_one(space, count):
     """Each is looked at: what is stored into one is read from the other one afterwards."""
     reads, writes = ([f"{c}{n}" for n in range(count)] for c in "xy")
