@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from random import Random
 
 import pytest
 
 import execspace as es
 from execspace_testing import reference
-from execspace_testing.suite.differential import campaign, sequences
+from execspace_testing.suite.differential import asserting, campaign, sequences
 
 ORACLE_CASES = 48
 
@@ -22,6 +23,11 @@ def test_random_programs_of_every_pattern_agree_with_cpython():
     assert [found.message for found in tally.differences] == []
     assert tally.total > ORACLE_CASES
     assert len(tally.programs) == len(campaign.PATTERNS) + 1  # and those that are refused
+
+
+def test_random_assertions_fail_on_hosts_where_they_do_in_cpython():
+    for seed in range(4):
+        asserting.check(es.space("serial"), Random(f"hosts {seed}"), 5)
 
 
 def test_all_changes_between_launches_are_noticed():
