@@ -158,6 +158,7 @@ def positive(v):
 @es.kernel
 def kernel(i, x, y):
     assert x[i] >= 0, "it must not be negative"
+    assert 0 <= i < 2 * x.extent(0) and i + len(x) < 3 * x.shape[0], "methods and attributes"
     assert 0 <= x[i] <= LIMIT * 2 and (
         positive(x[i]) or not i < len(x)
     ), "several"

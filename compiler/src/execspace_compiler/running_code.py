@@ -62,7 +62,7 @@ def _steps(code: CodeType) -> Iterator[tuple[str, object]]:
     for step in dis.get_instructions(code):
         if isinstance(step.argval, CodeType):
             yield from _steps(step.argval)
-        elif step.opname == _CONSTANT:
+        elif step.opname == "LOAD_CONST":
             yield step.opname, (type(step.argval), repr(step.argval))
         else:
             yield step.opname, step.argrepr
@@ -78,9 +78,9 @@ def _is_rewritten(fn: FunctionType) -> bool:
 
 _Item = tuple[str, object]
 _Lines = dict[int | None, list[_Item]]
-_CONSTANT = "LOAD_CONST"
+_CONSTANT = "CONSTANT"
 _NOTHING: _Item = (_CONSTANT, (type(None), "None"))  # that which is returned at the end
-_MEANT = ("BINARY_", "COMPARE_", "CONTAINS_", "IS_", "UNARY_", "LOAD_")
+_OPERATORS = ("BINARY_", "COMPARE_", "CONTAINS_", "IS_", "UNARY_")
 
 
 def _by_lines(code: CodeType, node: ast.AST) -> _Lines:
@@ -93,14 +93,25 @@ def _by_lines(code: CodeType, node: ast.AST) -> _Lines:
         if isinstance(step.argval, CodeType):
             for key, items in _by_lines(step.argval, node).items():
                 lines[key] += items
-        elif step.opname.startswith(_MEANT) and step.opname not in _OF_PYTHON:
-            constant = step.opname == _CONSTANT
-            what = (type(step.argval), repr(step.argval)) if constant else step.argval
-            lines[next(inside, at)].append((step.opname, what))
+        elif items := list(_items(step)):
+            lines[next(inside, at)] += items
     return lines
 
 
-_OF_PYTHON = ("LOAD_ASSERTION_ERROR", "LOAD_CLOSURE")
+def _items(step: dis.Instruction) -> Iterator[_Item]:
+    """What an instruction loads or computes; releases of Python name instructions differently."""
+    name, value = step.opname, step.argval
+    if name.startswith(("LOAD_CONST", "LOAD_SMALL_INT", "RETURN_CONST")):
+        yield _CONSTANT, (type(value), repr(value))
+    elif "LOAD_FAST" in name and isinstance(value, tuple):  # two at once, or one after a store
+        yield from (("LOAD", v) for v in (value[1:] if name.startswith("STORE") else value))
+    elif name.startswith("LOAD_") and isinstance(value, str) and name not in _OF_PYTHON:
+        yield "LOAD", value
+    elif name.startswith(_OPERATORS):
+        yield name, step.argrepr
+
+
+_OF_PYTHON = ("LOAD_ASSERTION_ERROR", "LOAD_CLOSURE", "LOAD_COMMON_CONSTANT")
 
 
 def _has_more(running: _Lines, text: _Lines, node: ast.AST) -> bool:
