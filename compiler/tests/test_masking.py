@@ -53,6 +53,27 @@ def test_the_body_returns_the_number_of_what_failed_and_stores_behind_it(masks):
     assert "_f_kernel(" not in before and "_f_kernel(_i0" in after  # which tells what failed
 
 
+def test_rows_tell_whether_a_call_failed_if_it_can_be_asked_again_which_one(masks):
+    """Nothing that is tested may have been changed by the calls that did not fail."""
+
+    def apart(i, j, x, y):
+        assert x[i, j] > 0
+        y[i, j] = positive(x[i, j])
+
+    def in_place(i, j, x, y):
+        assert x[i, j] > 0
+        x[i, j] = -x[i, j]
+
+    masks(True)
+    args = np.ones((9, 9)), np.ones((9, 9))
+    text = source(apart, *args, rank=2)
+    chunk = text.partition("def _f__chunk")[2]
+    assert "_r.first_failure(" not in text
+    before, _, after = chunk.partition("_failed = _r.any_failure(True, 1, _f_apart__masked")
+    assert "_f_apart__fails1(" not in before and "_f_apart__fails1(" in after
+    assert "_r.any_failure(" not in source(in_place, *args, rank=2)
+
+
 def test_after_a_store_the_loop_counts_which_assertion_failed(masks):
     def kernel(i, x, y):
         y[i] = x[i]

@@ -31,6 +31,8 @@ def masked_loop(chunk: Chunk, d: int, first: Expr, last: Expr, masked: Masked) -
 
     Which assertion failed is asked again of the call, if it has stored nothing.
     """
+    if masked.tests:
+        return _told_of_rows(chunk, d, first, last, masked)
     strip, end, where, code = map(var, ("_strip", "_end", "_where", "_code"))
     chunk.locals |= {v.name: INT64 for v in (strip, end, where, code)}
     call = ir.Call(masked.body.name, chunk.passed(), INT64)
@@ -47,6 +49,26 @@ def masked_loop(chunk: Chunk, d: int, first: Expr, last: Expr, masked: Masked) -
         If(op("lt", where, end), tuple(report)),
     )
     return For(strip.name, first, last, integer(_FAR), body)
+
+
+def _told_of_rows(chunk: Chunk, d: int, first: Expr, last: Expr, masked: Masked) -> Stmt:
+    """The same for one of many rows: if a call has failed, all of the row are asked again."""
+    index = f"_i{d}"
+    chunk.locals |= {"_failed": BOOL, "_first": INT64, "_last": INT64}
+    asked: list[Stmt] = []
+    for n, test in enumerate(masked.tests):
+        found = Assign("_failed", ir.Call(test.name, chunk.passed(), BOOL))
+        asked.append(If(_NONE_FAILED, (found,)) if n else found)
+    asked.append(If(_FAILED, tuple(chunk.call())))
+    lo, hi = var("_first"), var("_last")
+    call = ir.Call(masked.body.name, chunk.passed(), BOOL)
+    row = (
+        chunk.set("_first", first),
+        chunk.set("_last", last),
+        ir.Failures(("_failed",), index, lo, hi, call, rows=True),
+        If(_FAILED, (For(index, lo, hi, integer(1), tuple(asked)),)),
+    )
+    return If(op("lt", first, last), row)
 
 
 def tested_loop(chunk: Chunk, d: int, first: Expr, last: Expr, prechecks: Prechecks) -> Stmt:

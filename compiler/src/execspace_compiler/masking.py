@@ -12,12 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from . import ir
-from .beforehand import contains_fail, effectful_helpers, stored_by
+from .beforehand import Tests, contains_fail, effectful_helpers, read_by, stored_by
 from .ir import Stmt
 from .pipeline import Lowered
 from .prechecks import vectorises
 from .slopes import slope_of
-from .types import INT64, Scalar, ViewTy
+from .types import BOOL, INT64, Scalar, ViewTy
 
 _MOST = 4  # assertions, each of which a loop carries a number for
 
@@ -34,16 +34,22 @@ class Masked:
         The greatest such number.
     clean : bool
         A call has stored nothing where it fails, so the body as it is written may run again there.
+    tests : tuple of ir.Function
+        Those of `beforehand.Tests`, which may also be asked after other calls have stored; then
+        the body tells only whether it failed. For rows: at the end of each it costs less to know
+        whether a call has failed than which one.
     """
 
     body: ir.Function
     assertions: int
     clean: bool
+    tests: tuple[ir.Function, ...] = ()
 
 
-def masked_of(lowered: Lowered, innermost: int) -> Masked | None:
+def masked_of(lowered: Lowered, disjoint: bool, innermost: int) -> Masked | None:
     """The body of a kernel for a loop with masks; None if it has no assertion, or if masks would
-    cost more than tests beforehand. `innermost`: the dimension of the loop.
+    cost more than tests beforehand. `disjoint`: Views do not overlap. `innermost`: the dimension of
+    the loop.
 
     Under a mask LLVM loads what has a stride, or the same element for all lanes, lane by lane.
     """
@@ -63,8 +69,28 @@ def masked_of(lowered: Lowered, innermost: int) -> Masked | None:
         return None
     statements = (*statements, ir.Return(ir.integer(0)))
     name = f"{body.name}__masked"
-    version = replace(body, name=name, result=INT64, body=statements, declared=None)
-    return Masked(version, len(lowered.assertions), clean)
+    tests = _tests_after(lowered, helpers) if clean and disjoint else ()
+    if tests:
+        statements = tuple(map(_telling, statements))
+    result = BOOL if tests else INT64
+    version = replace(body, name=name, result=result, body=statements, declared=None)
+    return Masked(version, len(lowered.assertions), clean, tests)
+
+
+def _tests_after(lowered: Lowered, helpers: dict[str, ir.Function]) -> tuple[ir.Function, ...]:
+    """Tests for the calls of rows, if nothing that they read is stored into by calls."""
+    if lowered.spec.policy.rank == 1:
+        return ()
+    tests = Tests(lowered.body, helpers, True).functions() or ()
+    read = {name for t in tests for name in read_by(ir.walk_expressions(t.body))}
+    return () if read & ir.written_views(lowered.body) else tests
+
+
+def _telling(s: Stmt) -> Stmt:
+    """A statement that returns whether an assertion failed instead of its number."""
+    if isinstance(s, ir.Return) and isinstance(s.value, ir.Expr):
+        return replace(s, value=ir.op("ne", s.value, ir.integer(0)))
+    return ir.with_bodies(s, tuple(tuple(map(_telling, b)) for b in ir.bodies(s)))
 
 
 def _is_clean(lowered: Lowered) -> bool:

@@ -115,10 +115,10 @@ def launch_module(
     scan = lowered.spec.pattern == "scan"
     walked = with_tested_loops(lowered, disjoint, masks)
     walk = (walked.body, lowered.leading, policy, order, reduction)
-    masked = masked_of(walked, order[-1]) if masks else None
+    masked = masked_of(walked, disjoint, order[-1]) if masks else None
     prechecks = None if masked else prechecks_of(walked, disjoint, order[-1], masks)
     functions = [] if prechecks is None else [*prechecks.functions]
-    functions += [] if masked is None else [masked.body]
+    functions += [] if masked is None else [*masked.tests, masked.body]
     final = True if scan else None
     functions.append(
         chunk_function(*walk, "_chunk", final=final, pool=pool, prechecks=prechecks, masked=masked),

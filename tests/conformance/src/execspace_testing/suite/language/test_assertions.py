@@ -3,6 +3,8 @@
 What a range must hold afterwards comes from Python itself, which runs the kernel as a function.
 """
 
+import re
+
 import numpy as np
 import pytest
 
@@ -121,6 +123,51 @@ def test_rows_and_narrow_types(space):
     assert y[1, ODD] == 0
     if space.name != "oracle":
         assert y.sum() == 2 * (3 * N - 1)
+
+
+def in_a_row(i, j, x, y, least):
+    assert x[i, j] > least, "small"
+    assert x[i, j + 1] != 5 or y[i, j] < 2, "next"
+    y[i, j] = 2 * x[i, j] + y[i, j]
+
+
+def changing_a_row(i, j, x, y, least):
+    assert x[i, j] > least, "small"
+    y[i, j] = x[i, j]
+    x[i, j] = -x[i, j]
+    assert y[i, j] != 3, "stored"
+
+
+@pytest.mark.parametrize("kernel", [in_a_row, changing_a_row])
+def test_rows_of_any_length(space, kernel):
+    """The calls of a row are looked at together; each ends where Python would have ended it."""
+    rng = np.random.default_rng(5)
+    for width, failing in ((1, 1), (3, 1), (8, 0), (8, 2), (16, 1), (17, 3), (64, 1), (65, 40)):
+        x, y = rng.integers(1, 5, (2, 6, width + 1)).astype(np.float64)
+        y[0, 0] = 1.0
+        x[rng.integers(0, 6, failing), rng.integers(0, width, failing)] = 0.0
+        found, expected, errors = (x.copy(), y.copy()), (x.copy(), y.copy()), {}
+        calls = [(i, j) for i in range(6) for j in range(width)]
+        raised = None
+        try:
+            policy = es.MDRangePolicy((6, width), space=space)
+            staged.parallel_for(policy, kernel, *found, 0)
+            space.fence()
+        except es.KernelAssertionError as error:
+            raised = str(error)
+        for i, j in calls:
+            try:
+                kernel(i, j, *expected, 0)
+            except AssertionError as error:
+                errors[i, j] = str(error).partition("\n")[0]
+                if space.name == "oracle":
+                    break
+        assert (raised is not None) == bool(errors)
+        for mine, python in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(mine, python)
+        if raised is not None:
+            at = tuple(map(int, re.search(r"at indices \((\d+), (\d+)\)", raised).groups()))
+            assert f"assertion failed: {errors[at]}" in raised
 
 
 def test_reductions_of_long_ranges(space):
