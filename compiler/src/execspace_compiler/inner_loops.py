@@ -90,7 +90,7 @@ class _Loops:
             return None
         ends: tuple[ir.Function, ...] = ()
         if ordered and any(read_by(ir.walk_expressions(t.body)) for t in tests):
-            if self._adds_in_turn(rounds):
+            if not self.masks and self._adds_in_turn(rounds):
                 return None
             # What a round reads need not be there if one before it fails.
             frame = replace(rounds, locals={**rounds.locals, **made.kept})
@@ -122,7 +122,8 @@ class _Loops:
 
     def _adds_in_turn(self, rounds: ir.Function) -> bool:
         """Whether a round goes on with a floating number of the one before: as LLVM keeps to the
-        order, that takes so long that a branch beside it costs less than a test beforehand."""
+        order, that takes so long that a branch beside it costs less than a test beforehand, unless
+        that is one comparison a vector."""
         names = {n for s in ir.walk_statements(rounds.body) for n in ir.names_set(s)}
         types = {n: self.body.locals.get(n) for n in names}
         carried = (n for n in names if not _is_new(n, rounds.body))
@@ -151,7 +152,9 @@ class _Loops:
         self.locals |= {v.name: INT64 for v in (first, last, strip, end)} | {failed.name: BOOL}
 
         def each(body: tuple[Stmt, ...]) -> Stmt:
-            return replace(loop, start=strip, stop=end, body=body)
+            # LLVM unrolls no loop whose number of rounds it knows to be costly to compute.
+            stop = ir.Op("opaque", (end,), INT64)
+            return replace(loop, start=strip, stop=stop, body=body)
 
         bits = bits_compared(tests, self.masks)
 

@@ -120,6 +120,17 @@ def in_order(typingctx):
     return types.void(), codegen
 
 
+@intrinsic
+def opaque(typingctx, value):
+    """The value, of which LLVM knows nothing."""
+
+    def codegen(context, builder, sig, args):
+        kind = args[0].type
+        return builder.asm(llvm.FunctionType(kind, [kind]), "", "=r,0", args, False)
+
+    return value(value), codegen
+
+
 @intrinsic(prefer_literal=True)
 def independent_loop(typingctx, body, position, first, last, args):
     """Call body(*args) for each index first <= i < last, put in at `position`."""

@@ -71,7 +71,7 @@ from .atomics import (
     try_exchange,
 )
 from .linking import linked
-from .loops import any_failure, first_failure, in_order, independent_loop
+from .loops import any_failure, first_failure, in_order, independent_loop, opaque
 from .memory import (
     allocate,
     clear,

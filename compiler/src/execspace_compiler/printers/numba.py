@@ -33,7 +33,7 @@ _RUNTIME = {
     "fmod": "frem", "truncdiv": "truncdiv", "truncmod": "truncmod",
     "min": "python_min", "max": "python_max", "minimum": "minimum", "maximum": "maximum",
     "fmin": "fmin", "fmax": "fmax", "reduce_sum": "reduce_sum", "reduce_prod": "reduce_prod",
-    "reduce_min": "reduce_min", "reduce_max": "reduce_max",
+    "reduce_min": "reduce_min", "reduce_max": "reduce_max", "opaque": "opaque",
 } | {n: n for n in OPERATIONS if n.startswith(("keep_", "replace_"))}  # fmt: skip
 _MATH = frozenset((
     "sqrt", "exp", "expm1", "log", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan",
