@@ -250,6 +250,22 @@ def row_sums_on_value(i, a, x, y, z):
     z[i, 0] = s
 
 
+def gathered(i, a, x, y, z):
+    s = 0 * a
+    for k in range(x.shape[1]):
+        s += a * x[i, y[i, k]]
+    z[i, 0] = s
+
+
+def gathered_on_place(i, a, x, y, z):
+    s = 0 * a
+    for k in range(x.shape[1]):
+        assert y[i, k] >= 0
+        assert y[i, k] < x.shape[1]
+        s += a * x[i, y[i, k]]
+    z[i, 0] = s
+
+
 REAL = ("float64", "float32", "int64", "int32")
 FLOATS = REAL[:2]
 EVERY = (*REAL, "complex128")
@@ -313,6 +329,11 @@ PAIRS: dict[str, Pair] = {
         for n in (8, 100)
     },
     "a sum over rows of 100": Pair(row_sums, row_sums_on_value, "each row", REAL, width=100),
+    **{
+        f"a sum of {n} that are looked up":
+            Pair(gathered, gathered_on_place, "each row", FLOATS, width=n)
+        for n in (10, 60)
+    },
 }  # fmt: skip
 
 
@@ -371,6 +392,9 @@ def measured(quick: bool, only: str, compile_only: bool) -> dict[str, dict[str, 
                 x, y, z = (es.View(shape, dtype) for _ in range(3))
                 for view, value in ((x, 1), (y, 2), (z, 3)):
                     es.deep_copy(view, value)
+                if pair.plain is gathered:
+                    y = es.View(shape, "int64")
+                    es.deep_copy(y, np.tile(np.arange(pair.width)[::-1], (shape[0], 1)))
                 args = (np.dtype(dtype).type(3), x, y, z)
                 launches = [launcher(pair, k, n, args) for k in (pair.plain, pair.checked)]
                 if compile_only:

@@ -318,6 +318,23 @@ def test_a_call_ends_at_the_round_that_fails(masks, kernel):
         np.testing.assert_array_equal(found[1], expected[1])
 
 
+def a_sum_of_what_is_looked_up(i, x, y, n):
+    s = 0.0
+    for k in range(n):
+        j = n - 1 - int(y[i, k])
+        assert x[i, k] >= 0
+        s += x[i, j]
+    y[i, 0] = s
+
+
+def test_a_sum_in_order_that_waits_for_memory_is_not_tested_beforehand(masks):
+    """Its rounds take longer than a branch beside them."""
+    x, y = np.arange(300.0).reshape(3, 100), np.zeros((3, 100))
+    assert "fails1" not in source(a_sum_of_what_is_looked_up, x, y, 100)
+    es.parallel_for(policy(3), a_sum_of_what_is_looked_up, x, y, 100)
+    np.testing.assert_array_equal(y[:, 0], 100 * x[:, 99])
+
+
 def test_a_loop_whose_views_may_overlap_is_not_tested_beforehand(masks):
     data = np.ones((2, 40))
     flat = data.reshape(-1)

@@ -90,7 +90,7 @@ class _Loops:
             return None
         ends: tuple[ir.Function, ...] = ()
         if ordered and any(read_by(ir.walk_expressions(t.body)) for t in tests):
-            if not self.masks and self._adds_in_turn(rounds):
+            if self._adds_in_turn(rounds) and (not self.masks or self._gathers(rounds)):
                 return None
             # What a round reads need not be there if one before it fails.
             frame = replace(rounds, locals={**rounds.locals, **made.kept})
@@ -123,11 +123,18 @@ class _Loops:
     def _adds_in_turn(self, rounds: ir.Function) -> bool:
         """Whether a round goes on with a floating number of the one before: as LLVM keeps to the
         order, that takes so long that a branch beside it costs less than a test beforehand, unless
-        that is one comparison a vector."""
+        that is one comparison a vector and the numbers come from places in a row."""
         names = {n for s in ir.walk_statements(rounds.body) for n in ir.names_set(s)}
         types = {n: self.body.locals.get(n) for n in names}
         carried = (n for n in names if not _is_new(n, rounds.body))
         return any(isinstance(t, Scalar) and t.kind in "fc" for t in map(types.get, carried))
+
+    def _gathers(self, rounds: ir.Function) -> bool:
+        """Whether a round reads memory at a place that it has computed or read before."""
+        names = {n for s in ir.walk_statements(rounds.body) for n in ir.names_set(s)}
+        loads = (e for e in ir.walk_expressions(rounds.body) if isinstance(e, ir.Load))
+        places = ir.walk_expressions(tuple(Assign("_", i) for e in loads for i in e.indices))
+        return bool(read_by(places)) or not names.isdisjoint(names_in(places))
 
     def _with_parameters(self, test: ir.Function, loop: ir.For) -> ir.Function:
         """A test that is given all that it does not compute itself."""
