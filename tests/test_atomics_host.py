@@ -26,6 +26,61 @@ def test_on_the_host_they_are_plain_python(dtype):
     results(dtype, loop)
 
 
+def refused(dtype, step, *values):
+    """What a step says, whose value loses something, called from Python; kernels refuse it, too."""
+    view = es.View(2, dtype, memory=es.HOST, label="n")
+    with pytest.raises(es.DTypeError) as raised:
+        step(view, 0, *values)
+    assert np.asarray(view)[0] == 0
+
+    launched = (
+        lambda i, view: step(view, 0),
+        lambda i, view, a: step(view, 0, a),
+        lambda i, view, a, b: step(view, 0, a, b),
+    )
+    with pytest.raises(es.KernelTypeError):
+        es.parallel_for(es.RangePolicy(1, space="oracle"), launched[len(values)], view, *values)
+    return str(raised.value)
+
+
+@pytest.mark.parametrize(("dtype", "step", "values", "told"), [
+    ("int64", es.atomic_add, (1.9,), "type 'float' would compute in float64. Convert the value"),
+    ("int64", es.atomic_max, (7.9,), "would compute in float64"),
+    ("int64", es.atomic_store, (1.9,), "would compute in float64"),
+    ("int64", es.atomic_exchange, (1.9,), "would compute in float64"),
+    ("int64", es.atomic_fetch_mod, (2.5,), "would compute in float64"),
+    ("int64", es.atomic_compare_exchange, (0, 2.5), "would compute in float64"),
+    ("int64", es.atomic_compare_exchange, (0.0, 2), "would compute in float64"),
+    ("int32", es.atomic_sub, (np.int64(1),), "type 'int64' would compute in int64"),
+    ("float32", es.atomic_add, (np.float64(1),), "type 'float64' would compute in float64"),
+    ("float64", es.atomic_add, (1j,), "type 'complex' would compute in complex128"),
+    ("bool", es.atomic_store, (1,), "type 'int' would compute in int64"),
+    ("bool", es.atomic_inc, (), "does not exist; it does for integers, floats, complex numbers"),
+    ("float32", es.atomic_and, (1,), "does not exist; it does for bools, integers"),
+    ("float64", es.atomic_lshift, (1,), "does not exist; it does for integers"),
+    ("complex128", es.atomic_max, (1,), "does not exist; it does for integers, floats"),
+])  # fmt: skip
+def test_on_the_host_a_value_may_not_widen_the_element_either(dtype, step, values, told):
+    message = refused(dtype, step, *values)
+    assert message.startswith(f"an atomic step on View 'n' of {dtype}")
+    assert told in message
+
+
+def test_what_is_no_number_no_view_or_too_large_is_told():
+    view = es.View(2, "uint8", memory=es.HOST)
+    with pytest.raises(es.DTypeError, match=r"300 does not fit; take it modulo 2\*\*8 first"):
+        es.atomic_add(view, 0, 300)
+    for value in (None, "1", [1]):
+        with pytest.raises(es.DTypeError, match="expected a number"):
+            es.atomic_add(view, 0, value)
+    for step in (es.atomic_inc, es.atomic_load):
+        with pytest.raises(es.ViewTypeError, match="'NoneType'; expected a View or an array"):
+            step(None, 0)
+    es.atomic_add(view, 0, es.view_of(np.array(3, "uint8")))  # an element of rank 0
+    es.atomic_add(view, 0, True)
+    assert np.asarray(view)[0] == 4
+
+
 # -- what the machine is asked for --------------------------------------------------------------
 
 needs_wide_exchange = pytest.mark.skipif(

@@ -101,11 +101,12 @@ def test_every_part_runs_once_whatever_their_number(python, threads_):
 
 
 @here
-def test_100_000_tiny_launches_with_more_threads_than_cores_come_to_an_end(python):
-    program = """
+@pytest.mark.parametrize("times", [10_000, pytest.param(50_000, marks=pytest.mark.exhaustive)])
+def test_tiny_launches_with_more_threads_than_cores_come_to_an_end(python, times):
+    program = f"""
     for threads, spin in [(16, 0), (4, 2_000)]:
         pool.start(threads, spin)
-        assert launch(threads, times=50_000) == [50_000] * threads
+        assert launch(threads, times={times}) == [{times}] * threads
     """
     python(POOL + program, timeout=120)
 

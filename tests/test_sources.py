@@ -200,6 +200,69 @@ def test_notebook_cells(tmp_path, monkeypatch):
         shell.history_manager.save_thread = None
 
 
+# -- texts that IPython and timeit put into functions of their own ---------------------------------
+
+BEGIN = """\
+import timeit
+import numpy as np, execspace as es
+x, z, P = np.zeros(3), 0, es.RangePolicy(3, space="oracle")
+"""
+KERNEL = "def kernel(i, x):\n    x[i] += 1 + z\n"
+MARKED = f"@es.kernel\n{KERNEL}"
+LAUNCH = "es.parallel_for(P, kernel, x)"
+LAMBDA = "es.parallel_reduce(P, lambda i, x: x[i] + z, x)"
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("cell", [
+    f"%%time\n{KERNEL}{LAUNCH}",
+    f"%%time\n\n{MARKED}{LAUNCH}\nx",  # its last line is taken off
+    f"%time {LAMBDA}",
+    f"%timeit -n 2 -r 1 {LAMBDA}",
+    f"%%timeit -n 2 -r 1\n{KERNEL}{LAUNCH}",
+    f"%%timeit -n 2 -r 1 z = 2\n{MARKED}{LAUNCH}",  # which it captures
+    f"%%timeit -n 2 -r 1\nz = 2\n{LAMBDA}",
+    f"%prun -q -T profile {LAMBDA}",
+    f"%%capture\n{KERNEL}{LAUNCH}",
+    f"timeit.timeit({LAMBDA!r}, number=2, globals=globals())",
+    f"timeit.timeit({LAMBDA!r}, 'from __main__ import es, P, x; z = 2', number=2)",
+    f"exec({LAMBDA!r})",
+])  # fmt: skip
+def test_timed_cells(tmp_path, monkeypatch, cell):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    from IPython.core.interactiveshell import InteractiveShell
+
+    shell = InteractiveShell()
+    monkeypatch.setitem(sys.modules, "__main__", shell.user_module)
+    try:
+        shell.run_cell(BEGIN).raise_error()
+        shell.run_cell(cell).raise_error()
+        if MARKED in cell and "timeit" not in cell:  # what is marked is kept
+            shell.run_cell(LAUNCH).raise_error()
+        ran = cell.count(LAUNCH) * (2 if "timeit" in cell else 1) * (3 if "z = 2" in cell else 1)
+        assert shell.user_ns["x"].tolist()[0] >= ran
+    finally:
+        shell.history_manager.end_session()
+        shell.history_manager.save_thread = None
+
+
+def test_a_text_that_holds_another_function_of_that_name_is_not_taken():
+    """Of two texts with a function of one name, each function has its own."""
+    found = {}
+    for number in (1, 2):
+        text = f"def kernel(i, x):\n    x[i] = {number}\n"
+        exec(text, found)
+        if number == 1:
+            first = found["kernel"]
+    text = "def kernel(i, x):\n    x[i] = 3\n"
+    x = np.zeros(3)
+    with pytest.raises(es.KernelSyntaxError, match="is not available"):
+        es.parallel_for(es.RangePolicy(3, space="oracle"), first, x)
+    assert text.endswith("3\n")  # held while the first was looked for
+    assert x.tolist() == [0, 0, 0]
+
+
 MODULE = """\
 def helper(v):
     doubled = 2 * v

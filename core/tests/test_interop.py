@@ -4,6 +4,7 @@ import copy
 import ctypes
 import gc
 import pickle
+import re
 import sys
 import weakref
 from array import array
@@ -460,6 +461,28 @@ def test_tensors_that_are_no_plain_memory(torch):
         es.view_of(torch.zeros(3, requires_grad=True))
     with pytest.raises(TypeError, match=r"Cannot make a View of 'Tensor'"):
         es.view_of(torch.zeros(3, dtype=torch.bfloat16))
+
+
+@pytest.mark.parametrize(("made", "written"), [
+    (lambda z: z.conj().imag, "x.resolve_neg()"),  # DLPack hands out the memory, without the sign
+    (lambda z: z.conj().imag[1:], "x.resolve_neg()"),
+    (lambda z: z.conj(), "x.resolve_conj()"),
+])  # fmt: skip
+def test_tensors_that_are_computed_when_they_are_read(torch, plain, made, written):
+    t = made(torch.tensor([1j, 2j, 3j]))
+    A = es.View(t.shape, str(t.dtype).removeprefix("torch."), memory=es.HOST)
+    takers = [
+        lambda: es.view_of(t),
+        lambda: es.deep_copy(A, t),
+        lambda: A.__setitem__(slice(None), t),
+        lambda: es.parallel_for(es.RangePolicy(2, space=plain), lambda i, x: None, t),
+        lambda: es.sort(t),
+    ]
+    for take in takers:
+        with pytest.raises(es.ExecspaceError, match=re.escape(f"Compute them first: {written}.")):
+            take()
+    resolved = t.resolve_neg().resolve_conj()
+    assert np.asarray(es.view_of(resolved)).tolist() == resolved.tolist()
 
 
 def test_kernels_and_copies_take_tensors(torch, plain):

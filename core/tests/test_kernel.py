@@ -247,3 +247,30 @@ def test_options_of_a_kernel():
 def test_only_python_functions_are_kernels(fn):
     with pytest.raises(es.LaunchError, match="is no kernel; expected a Python function, a lambda"):
         kernel_of(fn)
+
+
+# -- es.printf on the host ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ((3,), "TypeError|unsupported|no string"),
+        ((b"%d", 1), "the format is no string"),
+        (("%d %d\n", 3), "with 1 value: not enough arguments"),
+        (("%d\n", 3, 4), "with 2 values: not all arguments converted"),
+        (("%d\n", "three"), "a real number is required, not str"),
+        (("%q", 1), "unsupported format character"),
+        (("%", 1), "incomplete format"),
+    ],
+)
+def test_a_format_that_does_not_fit_its_values_is_named(given, told, capsys):
+    with pytest.raises(es.LaunchError, match=told) as raised:
+        es.printf(*given)
+    assert str(raised.value).startswith(f"es.printf({given[0]!r})")
+    assert capsys.readouterr().out == ""
+
+
+def test_a_format_prints_as_in_a_kernel(capsys):
+    es.printf("%d: %6.2f%%\n", 1, 2.5)
+    assert capsys.readouterr().out == "1:   2.50%\n"

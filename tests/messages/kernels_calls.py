@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import random
+import time
 
 import numpy as np
 
@@ -60,6 +62,37 @@ def round_to_digits(i, x):
 @case(F64)
 def unknown_builtin(i, x):
     x[i] = sorted(x)[0]
+
+
+@case(F64)
+def random_number_of_python(i, x):
+    x[i] = random.random()
+
+
+@case(F64)
+def random_number_of_numpy(i, x):
+    x[i] = np.random.rand()
+
+
+@case(F64)
+def time_of_day(i, x):
+    x[i] = time.time()
+
+
+@case(F64)
+def function_of_the_host(i, x):
+    es.deep_copy(x, i)
+
+
+@case(F64)
+def name_of_an_attribute(i, x):
+    x[i] = getattr(x, "size")  # noqa: B009
+
+
+@case(F64)
+def loop_over_arange(i, x):
+    for k in np.arange(3):
+        x[i] += k
 
 
 @case(F64)

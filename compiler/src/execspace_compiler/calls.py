@@ -54,6 +54,8 @@ _INSTEAD: dict[Any, str] = {
     list: "use es.local for a private array, or a View for data",
     dict: "use es.local for a private array, or a View for data",
     np.zeros: "write es.local(shape, dtype)",
+    np.arange: "write range, which stands in a for loop only",
+    np.linspace: "compute each number from its index: start + k * step",
     np.empty: "write es.local(shape, dtype)",
     execspace.View: "make it before the launch, or use es.local for a private array",
     execspace.parallel_for: _NO_LAUNCH,
@@ -64,6 +66,7 @@ _INSTEAD: dict[Any, str] = {
         "give the method of the base class a name of its own, as in base_step = Base.step in the "
         "class, and call self.base_step(...)"
     ),
+    getattr: "write the attribute's name: x.name",
     slice: "write A[start:stop], or es.subview(A, (start, stop))",
 }
 
@@ -78,7 +81,26 @@ def instead_of(target: Any) -> str:
         hint = "call one of its functions"
     if hint is None and isinstance(target, type):
         hint = "kernels make no objects; cast numbers with es.float64(...) and its like"
-    return hint or "write it as a function of your own, which kernels can call"
+    return hint or _by_origin(target)
+
+
+_RANDOM = ("random", "numpy.random")
+_OUTSIDE = ("io", "os", "posix", "nt", "sys", "time", "datetime", "logging", "execspace")
+
+
+def _by_origin(target: Any) -> str:
+    """What to write instead of a function, by where it comes from."""
+    owner = getattr(target, "__self__", None)
+    module = getattr(target, "__module__", None)
+    if not isinstance(module, str):
+        module = owner.__name__ if isinstance(owner, ModuleType) else type(owner).__module__
+    if module.startswith(_RANDOM):
+        return "write es.random_uniform(seed, i), or another random_... of execspace"
+    if module.partition(".")[0] in _OUTSIDE or target in (input, eval, exec, compile, open):
+        return (
+            "call it on the host, before the launch or after it; what it returns can be an argument"
+        )
+    return "write it as a function of your own, which kernels can call"
 
 
 def element_of_view(view: Any) -> Any:

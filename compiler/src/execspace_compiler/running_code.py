@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from importlib.machinery import SourceFileLoader
 from types import CodeType, FunctionType
 
-from execspace.exec_source import codes_in, difference, future_flags
+from execspace.exec_source import codes_in, defines, difference, future_flags
 
 
 def unlike(fn: FunctionType, node: ast.FunctionDef | ast.Lambda, text: str) -> str | None:
@@ -41,6 +41,8 @@ def unlike(fn: FunctionType, node: ast.FunctionDef | ast.Lambda, text: str) -> s
             return None
         if _is_rewritten(fn) and _has_more(_by_lines(code, node), _by_lines(other, node), node):
             return None
+    if code.co_filename.startswith("<") and defines(text, code):  # timeit puts it into a function
+        return None
     return difference(code, others[1:])
 
 

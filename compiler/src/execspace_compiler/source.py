@@ -17,7 +17,7 @@ from functools import lru_cache
 from types import CodeType, FunctionType
 
 from execspace import KernelSyntaxError
-from execspace.exec_source import arrived, remembered
+from execspace.exec_source import arrived, remembered, running
 
 from .advice import unsupported
 from .diagnostics import Fault, Loc, syntax_fault
@@ -70,7 +70,7 @@ def find_source(fn: FunctionType, text: str | None = None) -> Source:
 def _as_it_is_known(fn: FunctionType) -> Source:
     code = fn.__code__
     lines = linecache.getlines(code.co_filename, fn.__globals__)
-    text = arrived(fn) or (None if lines else remembered(fn))
+    text = arrived(fn) or (None if lines else remembered(fn) or running(fn))
     if text is not None:
         return _in_text(fn, text)
     if not lines and not os.path.isfile(code.co_filename):

@@ -36,6 +36,8 @@ def check_plain(source: Any, what: str = "") -> None:
 
 def _lost(source: Any) -> str | None:
     """What an array carries beside its elements; None if nothing is known."""
+    if lazy(source):
+        return "has other values than those in its memory"
     if isinstance(source, np.ma.MaskedArray):
         return "has a mask"
     if _has_unit(source):
@@ -47,6 +49,18 @@ def _lost(source: Any) -> str | None:
     if _shares_memory(source) and not callable(getattr(type(source), "mask", _lost)):
         return "has a mask"
     return None
+
+
+def lazy(source: Any) -> str:
+    """What to write for a tensor that negates or conjugates what is in memory only when it is read.
+
+    DLPack has no word for it: PyTorch hands out the memory of a negative one all the same.
+    """
+    for bit, written in (("is_conj", "resolve_conj()"), ("is_neg", "resolve_neg()")):
+        ask = getattr(type(source), bit, None)
+        if callable(ask) and hasattr(type(source), written[:-2]) and ask(source):
+            return written
+    return ""
 
 
 _EMPTY = frozenset(
@@ -90,6 +104,8 @@ def advice(source: Any) -> str:
     kind = type(source)
     if isinstance(source, np.ma.MaskedArray):
         return "Say what stands for masked elements: x.filled(value)."
+    if written := lazy(source):
+        return f"Compute them first: x.{written}."
     root = str(kind.__module__).partition(".")[0]
     for module, name, text in _KNOWN:
         if root == module and name in ("", kind.__name__):

@@ -15,11 +15,13 @@ from typing import Any, SupportsIndex, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from .errors import DTypeError, ViewTypeError, shown
 from .view import View
 
 # All functions take a View of numbers or bools that may be written (`atomic_load`: any), or an
 # array; an index, which is an integer or a tuple with one for each dimension; and values that do
-# not widen the element. In kernels a fault of these is a KernelTypeError. None of them blocks.
+# not widen the element. A fault of these is a KernelTypeError in kernels and a DTypeError on the
+# host. None of them blocks.
 # Kokkos: https://kokkos.org/kokkos-core-wiki/API/core/atomics.html
 Elements: TypeAlias = View | npt.NDArray[Any]
 Index: TypeAlias = SupportsIndex | tuple[SupportsIndex, ...]
@@ -29,12 +31,70 @@ def _step(
     view: Any, index: Any, operation: Callable[[Any, Any], Any], value: Any
 ) -> tuple[Any, Any]:
     """Change an element; its value before and after, both of the element's type."""
-    old = view[index]
-    kind = np.asarray(old).dtype.type
+    old, kind = _element(view, index)
+    _check_exists(view, operation, np.dtype(kind))
     with np.errstate(all="ignore"):
-        new = kind(operation(kind(old), kind(value)))
+        new = kind(operation(kind(old), _of_element(view, kind, value)))
     view[index] = new
     return old, new
+
+
+def _element(view: Any, index: Any) -> tuple[Any, Any]:
+    """An element, and its type."""
+    if not hasattr(view, "dtype"):
+        raise ViewTypeError(
+            f"an atomic step on an object of type {type(view).__name__!r}; expected a View or an "
+            f"array, then an index."
+        )
+    old = view[index]
+    return old, np.asarray(old).dtype.type
+
+
+def _of_element(view: Any, kind: Any, value: Any) -> Any:
+    """A value in the type of the elements, as kernels convert it."""
+    dtype = np.dtype(kind)
+    if getattr(value, "shape", None) == ():
+        value = np.asarray(value)[()]  # an element of a View or array of rank 0
+    if not isinstance(value, bool | int | float | complex | np.number | np.bool_):
+        raise DTypeError(
+            f"an atomic step on {_described(view, dtype)} with a value of type "
+            f"{type(value).__name__!r}; expected a number."
+        )
+    # Python's numbers take the type of the element, unless they are of a wider kind.
+    joined = np.result_type(dtype, _weak(value))
+    if joined != dtype:
+        raise DTypeError(
+            f"an atomic step on {_described(view, dtype)} with a value of type "
+            f"{type(value).__name__!r} would compute in {joined}. Convert the value: "
+            f"es.{dtype}(...)."
+        )
+    try:
+        return kind(value)
+    except OverflowError:
+        assert isinstance(value, int)
+        raise DTypeError(
+            f"an atomic step on {_described(view, dtype)}: {shown(value)} does not fit; take it "
+            f"modulo 2**{8 * dtype.itemsize} first if it is to wrap."
+        ) from None
+
+
+def _weak(value: Any) -> Any:
+    """What NumPy is to promote: the kind of a number of Python's, whatever its size."""
+    return next((t(0) for t in (bool, int, float, complex) if type(value) is t), value)
+
+
+def _check_exists(view: Any, operation: Callable[[Any, Any], Any], dtype: np.dtype[Any]) -> None:
+    kinds = _KINDS.get(operation, "biufc")
+    if dtype.kind not in kinds:
+        named = ", ".join(_NAMES[k] for k in kinds if k in _NAMES)
+        raise DTypeError(
+            f"an atomic step on {_described(view, dtype)} does not exist; it does for {named}."
+        )
+
+
+def _described(view: Any, dtype: np.dtype[Any]) -> str:
+    label = getattr(view, "label", "")
+    return f"View {label!r} of {dtype}" if label else f"{dtype}"
 
 
 def _quotient(a: Any, b: Any) -> Any:
@@ -47,6 +107,16 @@ def _nand(a: Any, b: Any) -> Any:
 
 def _replace(a: Any, b: Any) -> Any:
     return b
+
+
+# Kinds of elements that a step exists for, in NumPy's letters; of all if it is not here.
+_KINDS: dict[Any, str] = {
+    **dict.fromkeys((operator.add, operator.sub, operator.mul, _quotient), "iufc"),
+    **dict.fromkeys((np.minimum, np.maximum, np.remainder), "iuf"),
+    **dict.fromkeys((np.bitwise_and, np.bitwise_or, np.bitwise_xor, _nand), "biu"),
+    **dict.fromkeys((np.left_shift, np.right_shift), "iu"),
+}
+_NAMES = {"b": "bools", "i": "integers", "f": "floats", "c": "complex numbers"}
 
 
 def atomic_add(view: Elements, index: Index, value: Any) -> None:
@@ -427,10 +497,10 @@ def atomic_compare_exchange(view: Elements, index: Index, expected: Any, desired
     What a thread wrote before a step that releases is seen by a thread that reads what this step
     stored, by one that acquires, and goes on from there. This one does both.
     """
-    old = view[index]
-    kind = np.asarray(old).dtype.type
-    if kind(old).tobytes() == kind(expected).tobytes():
-        view[index] = kind(desired)
+    old, kind = _element(view, index)
+    wanted, new = _of_element(view, kind, expected), _of_element(view, kind, desired)
+    if kind(old).tobytes() == wanted.tobytes():
+        view[index] = new
     return old
 
 
@@ -439,7 +509,7 @@ def atomic_load(view: Elements, index: Index) -> Any:
 
     All types; the View may be read-only. It acquires: see `atomic_compare_exchange`.
     """
-    return view[index]
+    return _element(view, index)[0]
 
 
 def atomic_store(view: Elements, index: Index, value: Any) -> None:

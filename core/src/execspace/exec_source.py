@@ -8,6 +8,8 @@ code that is running, so a wrong one is never taken.
 from __future__ import annotations
 import __future__
 
+import ast
+import inspect
 import itertools
 import linecache
 import os
@@ -40,20 +42,46 @@ def remember(fn: FunctionType, depth: int) -> None:
     if linecache.getlines(file, fn.__globals__):
         return
     frame: FrameType | None = sys._getframe(depth + 1)
-    while frame is not None and frame.f_code.co_filename == file:
+    text = None
+    while text is None and frame is not None and frame.f_code.co_filename == file:
         if frame.f_code.co_name == "<module>":
             text = _text_of(frame)
-            known = fn.__globals__.setdefault(_KEY, [])
-            if text is not None and text not in known:
-                known.append(text)
-            return
         frame = frame.f_back
+    if text is None and remembered(fn) is None:
+        text = running(fn)
+    known = fn.__globals__.setdefault(_KEY, [])
+    if text is not None and text not in known:
+        known.append(text)
+
+
+def running(fn: FunctionType) -> str | None:
+    """The text that defines `fn`, if one of the functions that run now holds it.
+
+    They compile it in ways of their own: IPython's %%time takes its last line off, and %timeit
+    and the module timeit put it into a function.
+    """
+    code = fn.__code__
+    if not code.co_filename.startswith("<"):
+        return None
+    begins = "lambda" if code.co_name == "<lambda>" else f"def {code.co_name}"
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if (frame.f_code.co_filename, frame.f_code.co_name) == (code.co_filename, "<module>"):
+            text = _text_of(frame)
+            if text is not None and code in codes_in(text, code):
+                return text
+        for value in list(frame.f_locals.values()):
+            text = value.src if type(value).__name__ == "Timer" and hasattr(value, "src") else value
+            if isinstance(text, str) and begins in text and defines(text, code):
+                return text
+        frame = frame.f_back
+    return None
 
 
 def remembered(fn: FunctionType) -> str | None:
     """The text kept for the module of `fn`, if it is the one that defines `fn`."""
     for text in (*fn.__globals__.get(_KEY, ()), *_of_process(fn.__code__.co_filename)):
-        if fn.__code__ in codes_in(text, fn.__code__):
+        if defines(text, fn.__code__):
             return str(text)
     return None
 
@@ -94,6 +122,27 @@ def codes_in(text: str, like: CodeType) -> list[CodeType]:
     Empty if the text cannot be compiled.
     """
     return list(_codes(_compiled(text, like)))
+
+
+def defines(text: str, code: CodeType) -> bool:
+    """Whether a text has a function of this code, as a module or as the body of a function."""
+    return code in codes_in(text, code) or code in _codes_within(text, code)
+
+
+def _codes_within(text: str, like: CodeType) -> list[CodeType]:
+    """`codes_in` of a function whose body the text is, with the variables that `like` captures."""
+    if not like.co_flags & inspect.CO_NESTED:
+        return []
+    try:
+        module = ast.parse("def _around(): pass")
+        (around,) = module.body
+        assert isinstance(around, ast.FunctionDef)
+        around.args.args = [ast.arg(name, lineno=1, col_offset=0) for name in like.co_freevars]
+        around.body = ast.parse(text).body
+        made = compile(module, like.co_filename, "exec", future_flags(like), dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError):
+        return []
+    return list(_codes(made))
 
 
 def difference(code: CodeType, others: list[CodeType]) -> str:
@@ -178,7 +227,7 @@ def text_of(fn: FunctionType) -> str | None:
     text = arrived(fn)
     if text is None:
         text = "".join(linecache.getlines(fn.__code__.co_filename, fn.__globals__)) or None
-    return remembered(fn) if text is None else text
+    return remembered(fn) or running(fn) if text is None else text
 
 
 def _compiled(text: str, like: CodeType) -> CodeType | None:

@@ -144,10 +144,23 @@ def printf(format: str, *args: Any) -> None:
         sizes of integers are found by the compiler. No newline is added.
     *args : number
 
+    Raises
+    ------
+    LaunchError
+        On the host, where format and values do not fit; in a kernel it is a KernelTypeError.
+
     Notes
     -----
     Compiled spaces write to the C library's standard output, from all threads, in any order.
     """
-    text = format % args
+    try:
+        text = format % args
+    except (TypeError, ValueError) as error:
+        raise LaunchError(
+            f"es.printf({format!r}) with {len(args)} value{'s' * (len(args) != 1)}: {error}. Write "
+            f'one number for each conversion, es.printf("%d: %f\\n", i, x[i]).'
+        ) from None
+    if not isinstance(text, str):
+        raise LaunchError(f"es.printf({format!r}): the format is no string.")
     if sys.stdout is not None:  # where it is closed, print() prints nowhere, too
         sys.stdout.write(text)

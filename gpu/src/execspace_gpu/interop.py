@@ -17,7 +17,7 @@ import numpy as np
 from cupy_backends.cuda.api import runtime
 
 from execspace import View, ViewTypeError
-from execspace.arrays import has_protocol
+from execspace.arrays import has_protocol, lazy
 from execspace.interop import view_over
 
 from .claiming import LEGACY, Protocols, stream_of
@@ -61,7 +61,8 @@ def wrap(space: GpuSpace, source: Any, label: str) -> View:
     """
     imported = None
     try:
-        _refuse_lazy(source)
+        if written := lazy(source):
+            raise TypeError(f"its values are not those in its memory; call .{written} first")
         given = _interface(source) if space.protocols.interface else None
         if given is None:
             with space.current(), space.stream_object:
@@ -79,14 +80,6 @@ def wrap(space: GpuSpace, source: Any, label: str) -> View:
         label, found.address, found.dtype, found.shape, steps, found.readonly, space.foreign, owner,
         space.root,
     )  # fmt: skip
-
-
-def _refuse_lazy(source: Any) -> None:
-    """TypeError for a PyTorch tensor whose memory holds other values than the tensor has."""
-    for bit, advice in (("is_conj", "resolve_conj()"), ("is_neg", "resolve_neg()")):
-        ask = getattr(source, bit, None)
-        if type(source).__module__.partition(".")[0] == "torch" and ask is not None and ask():
-            raise TypeError(f"its values are not those in its memory; call .{advice} first")
 
 
 def _interface(source: Any) -> dict[str, Any] | None:
