@@ -26,8 +26,9 @@ from execspace_testing import new_backend as command
 from execspace_testing.new_backend import new_backend
 
 SPACES = {"threads": "mistral", "c": "sea_breeze"}
-# Levels of the kit that a new backend shows here: random programs; MDRange and teams.
-LEVELS = ("12-12", pytest.param("4,9", marks=pytest.mark.exhaustive))
+# Levels of the kit that a new backend shows here: random programs; MDRange and teams. The example
+# below is the same code, and the tutorial goes the same way with the other variant.
+LEVELS = [pytest.param(levels, marks=pytest.mark.exhaustive) for levels in ("12-12", "4,9")]
 
 
 def parsed(*argv: str) -> argparse.Namespace:
@@ -279,6 +280,30 @@ def test_a_new_backend_in_c_from_its_making_to_its_end(environment, tmp_path, pr
     done(*pytest, "tests/test_space.py", cwd=folder)
 
     check_gone(environment, name, program)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_the_example_in_c_is_right(tmp_path):
+    """Where it stands, as if it were installed: its own tests, and some of the kit."""
+    example = ROOT / "examples" / "backend_c"
+    info = tmp_path / "execspace_backend_c-0.1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: execspace-backend-c\nVersion: 0.1\n"
+    )
+    (info / "entry_points.txt").write_text("[execspace]\nc = execspace_backend_c.plugin\n")
+    quick = tmp_path / "quick-cc"
+    quick.write_text('#!/bin/sh\nexec cc "$@" -O0\n')
+    quick.chmod(0o755)
+    found = {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(example / "src")])}
+    pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    own = done(*pytest, "tests/test_space.py", cwd=example, **found)
+    assert re.search(r"[1-9]\d* passed in", own)
+    parts = ("scan", "teams.test_leagues", "differential.test_differential")
+    suite = ["--pyargs", *(f"execspace_testing.suite.{part}" for part in parts)]
+    suite += ["--space", "c", "-m", "not slow"]
+    printed = done(*pytest, *suite, cwd=tmp_path, CC=str(quick), **found)
+    assert int(re.search(r"(\d+) passed", printed.splitlines()[-1])[1]) > 50
 
 
 @pytest.mark.slow
