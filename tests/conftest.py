@@ -50,6 +50,9 @@ COVERED = re.compile(
     r"|test_exercise_04.*\[openmp-(snake|static|tiled)\]"
     r"|test_rounds_see.*\[openmp-.*-(int16|int32|float32|int64|complex64)\]"
     r"|test_(local_arrays|array_reductions)_too\[openmp-.*(int16|float32).*\]"
+    r"|test_quick_run_writes_a_record_and_a_figure"
+    r"|test_device_benchmark_checks_kernels_by_hand"
+    r"|test_an_example_runs_on_a_device\[examples/roofline\.py-fake\]"
 )
 
 
