@@ -22,7 +22,7 @@ import execspace as es
 from execspace import builtin_reducers, config
 from execspace.reducer import flattened
 from execspace_compiler import advice, reductions
-from execspace_compiler.ops import (
+from execspace_compiler.ir.ops import (
     CALLEES,
     COMPLEX_FUNCTIONS,
     FLOAT1,
@@ -31,7 +31,7 @@ from execspace_compiler.ops import (
     OPERATOR_SIGNS,
     Callee,
 )
-from execspace_compiler.types import (
+from execspace_compiler.ir.types import (
     BOOL,
     INDEX,
     PY_COMPLEX,

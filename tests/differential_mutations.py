@@ -223,7 +223,8 @@ def _runtime(name: str, other: str):
 
 def weak_integers_widen(monkeypatch):
     """A literal makes an int64 of what it meets."""
-    from execspace_compiler import operators, types
+    from execspace_compiler import operators
+    from execspace_compiler.ir import types
 
     promote = types.arithmetic
 

@@ -14,6 +14,7 @@ from execspace.argtypes import SCALAR_TYPES
 from execspace.space import policy_spec
 from execspace_compiler import ir, lower_kernel
 from execspace_compiler.fission import host_team
+from execspace_compiler.ir.text import function_text
 
 
 def cut(kernel, *arguments, size=4, lanes=1):
@@ -45,7 +46,7 @@ def test_a_team_of_one_is_plain_loops():
         x[team.team_rank] = total
 
     team = cut(kernel, "float64", size=1)
-    text = str(team.lowered.body)
+    text = function_text(team.lowered.body)
     assert "_m_" not in text
     assert "barrier" not in text and "combine" not in text
     assert "for _t1 in range(0:int64, extent(x, 0), 1:int64)" in text

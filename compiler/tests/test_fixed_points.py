@@ -12,8 +12,8 @@ import itertools
 import pytest
 
 import execspace as es
+from execspace_compiler.ir.types import FLOAT64
 from execspace_compiler.narrowing import LIMIT, SHORT, narrowed
-from execspace_compiler.types import FLOAT64
 
 LONG = 230
 

@@ -6,7 +6,7 @@ import pytest
 
 from execspace_compiler import ir
 from execspace_compiler.invariants import deep_loops
-from execspace_compiler.types import INT64, ViewTy
+from execspace_compiler.ir.types import INT64, ViewTy
 
 X = ir.Var("x", ViewTy(INT64, 1, "right", 0, False))
 Y = ir.Var("y", ViewTy(INT64, 1, "right", 0, False))

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from execspace_compiler.types import (
+from execspace_compiler.ir.types import (
     BOOL,
     INDEX,
     PY_COMPLEX,

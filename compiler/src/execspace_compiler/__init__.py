@@ -4,7 +4,8 @@ For backends that want it: `lower_kernel` gives typed IR, `printers` turn it int
 `execspace_compiler.host` compiles and launches it on the host through Numba.
 """
 
-from .pipeline import Lowered, lower_kernel
+from .lowered import Lowered
+from .pipeline import lower_kernel
 
 __version__ = "0.1.0"
 

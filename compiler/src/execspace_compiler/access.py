@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from . import ir
 from .ir import Expr, Var
+from .ir.types import ViewTy
 from .rewriting import names_set
-from .types import ViewTy
 
 
 @dataclass(frozen=True)

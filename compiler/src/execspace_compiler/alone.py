@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from . import ir
 from .ir import Assign, Expr, For, Stmt, Var, integer
+from .ir.types import Pointer, Scalar
 from .scratch import Layout
-from .types import Pointer, Scalar
 
 POOL = Var("_scratch", Pointer(Scalar("uint8")))  # memory of the team that a thread does
 

@@ -7,16 +7,16 @@ tested before it, or beside it. In each way the loop has one end, so that it is 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
+
+from execspace import PolicySpec
 
 from . import ir
 from .ir import Assign, Expr, For, If, Stmt, Var, integer, op, var
+from .ir.types import BOOL, INT64, Scalar
 from .masking import Masked
 from .prechecks import Prechecks
-from .types import BOOL, INT64, Scalar
-
-if TYPE_CHECKING:
-    from .mapping import Chunk
+from .reductions import Reduction
 
 STRIP = 1024  # iterations: what a few Views have of them stays in the first cache
 _FAR = 1 << 29  # iterations that `first_failure` of the host's runtime looks at together
@@ -24,6 +24,27 @@ _SHORT = 16  # a row of fewer calls is tested as it runs
 
 _FAILED = Var("_failed", BOOL)
 _NONE_FAILED = ir.Op("not", (_FAILED,), BOOL)
+
+
+class Chunk(Protocol):
+    """What is needed of the walk whose innermost loop this is; see mapping.py."""
+
+    locals: dict[str, Scalar]
+
+    @property
+    def policy(self) -> PolicySpec: ...
+
+    @property
+    def reduction(self) -> Reduction | None: ...
+
+    def passed(self) -> tuple[Expr, ...]:
+        """Arguments of a call of the body at the current indices."""
+
+    def set(self, name: str, value: Expr) -> Stmt:
+        """A variable of the walk is set."""
+
+    def call(self, body: ir.Function | None = None) -> list[Stmt]:
+        """The body is called at the current indices, and what it gives is joined."""
 
 
 def masked_loop(chunk: Chunk, d: int, first: Expr, last: Expr, masked: Masked) -> Stmt:

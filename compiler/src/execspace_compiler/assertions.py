@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from execspace import KernelAssertionError
 
-from .modules import Assertion
+from .ir import Assertion
 
 
 def failure(

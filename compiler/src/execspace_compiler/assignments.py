@@ -5,17 +5,9 @@ from __future__ import annotations
 from . import hir, ir
 from .diagnostics import Fault, Loc, type_fault
 from .expressions import ExpressionRules
+from .ir.ops import ATOMICS, OPERATOR_SIGNS
+from .ir.types import PromotionError, Record, Scalar, TupleTy, Type, ViewTy, promote
 from .modules import local_array
-from .ops import ATOMICS, OPERATOR_SIGNS
-from .types import (
-    PromotionError,
-    Record,
-    Scalar,
-    TupleTy,
-    Type,
-    ViewTy,
-    promote,
-)
 from .values import (
     AliasTy,
     FunctionTy,

@@ -10,10 +10,10 @@ import execspace
 
 from . import ir
 from .calling import FunctionCalls
-from .diagnostics import Loc, type_fault
-from .ops import ATOMICS
-from .types import PromotionError, Scalar, ViewTy, promote
-from .values import Obj, TupleValue, Value, counted, describe, is_view, scalar
+from .diagnostics import Loc, counted, type_fault
+from .ir.ops import ATOMICS
+from .ir.types import PromotionError, Scalar, ViewTy, promote
+from .values import Obj, TupleValue, Value, describe, is_view, scalar
 from .views import Place
 
 

@@ -11,10 +11,10 @@ from dataclasses import replace
 
 from . import ir
 from .ir import Expr, Stmt, Var
+from .ir.types import BOOL, Scalar, ViewTy
 from .modules import has_effects
 from .rewriting import rewritten
 from .slopes import FAILED, is_assertion
-from .types import BOOL, Scalar, ViewTy
 
 _MOST_TESTS = 4
 

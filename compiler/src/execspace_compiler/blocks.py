@@ -17,9 +17,9 @@ from execspace.tiles import TileTable, fitted
 from . import ir
 from .access import Access, access_of
 from .ir import Assign, Expr, For, If, Stmt, Var, integer, op, var
+from .ir.types import BOOL, INDEX, INT64, UINT32, Scalar, ViewTy
+from .lowered import Lowered
 from .mapping import Chunk, bounds_of, index_order, scale
-from .pipeline import Lowered
-from .types import BOOL, INDEX, INT64, UINT32, Scalar, ViewTy
 
 USUAL_THREADS = 256  # of a block, most
 _PLACES = ("_g", "_t", "_d")  # place of the block, of the thread in it, and extents of a block

@@ -10,8 +10,8 @@ from execspace.layout import layout_of
 from . import hir, ir
 from .diagnostics import Fault, Loc
 from .functions import Captured, Definition, Nested
-from .ops import CALLEES
-from .types import BOOL, INT64, TupleTy, Type
+from .ir.ops import CALLEES
+from .ir.types import BOOL, INT64, TupleTy, Type
 from .values import (
     FunctionValue,
     Obj,

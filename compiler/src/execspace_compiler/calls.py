@@ -14,19 +14,10 @@ from execspace.dtypes import NAMES
 from execspace.subclasses import fields_of, own_making, own_operator
 
 from . import ir
-from .diagnostics import Fault, Loc, syntax_fault, type_fault
+from .diagnostics import Fault, Loc, counted, syntax_fault, type_fault
+from .ir.ops import CALLEES, Callee
+from .ir.types import BOOL, INDEX, PY_INT, Record, Scalar
 from .library import LibraryRules, indexable
-from .ops import (
-    CALLEES,
-    Callee,
-)
-from .types import (
-    BOOL,
-    INDEX,
-    PY_INT,
-    Record,
-    Scalar,
-)
 from .values import (
     FunctionValue,
     Method,
@@ -35,7 +26,6 @@ from .values import (
     TupleValue,
     Value,
     ViewRef,
-    counted,
     describe,
     is_view,
     scalar,

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 from . import ir
 from .ir import Expr, Stmt
+from .ir.types import Scalar
 from .rewriting import names_set_in
-from .types import Scalar
 
 _Steps = Mapping[str, int | None]
 

@@ -17,8 +17,8 @@ import numpy as np
 from . import hir, ir
 from .diagnostics import Fault, Loc, type_fault
 from .emission import Pending
+from .ir.types import BOOL, PromotionError, Scalar, promote
 from .team_rules import TeamRules
-from .types import BOOL, PromotionError, Scalar, promote
 from .values import FunctionValue, Obj, TupleValue, Value, describe, scalar
 
 _TOGETHER = 16  # operands of and/or, or tests of an elif chain, that nest in each other

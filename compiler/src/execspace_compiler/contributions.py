@@ -13,10 +13,10 @@ import numpy as np
 
 from . import ir
 from .ir import Expr, Stmt, Var
+from .ir.types import ViewTy
 from .joins import Plain
-from .pipeline import Lowered
+from .lowered import Lowered
 from .rewriting import names_set, rewritten
-from .types import ViewTy
 
 OWN = "_own_value"
 _EXACT = ("sum", "prod", "min", "max", "band", "bor")

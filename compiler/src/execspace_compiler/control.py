@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from . import hir, ir
 from .assignments import AssignmentRules, joined
 from .diagnostics import Fault, Loc, type_fault
-from .types import BOOL, INDEX, INT64, Scalar
+from .ir.types import BOOL, INDEX, INT64, Scalar
 from .values import (
     NestedRange,
     TupleValue,

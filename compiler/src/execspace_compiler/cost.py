@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from . import ir
 from .ir import Expr, For, If, Stmt, While
-from .ops import FLOAT1, FLOAT2
+from .ir.ops import FLOAT1, FLOAT2
 
 
 def cost(function: ir.Function, module: tuple[ir.Function, ...]) -> int | None:

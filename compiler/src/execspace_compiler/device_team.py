@@ -14,13 +14,13 @@ from . import ir
 from .alone import joined
 from .diagnostics import Loc, type_fault
 from .ir import Assign, Const, Expr, For, If, Stmt, Var, integer, op, var
+from .ir.types import BOOL, INDEX, INT64, Pointer, Scalar, TupleTy, ViewTy
+from .lowered import Lowered
 from .modules import changed_arguments, tells
-from .pipeline import Lowered
 from .reductions import Reduction
 from .rewriting import numbered, rewritten
 from .scratch import Layout, Sizes, scratch_layout
 from .team_failures import without_failed_members
-from .types import BOOL, INDEX, INT64, Pointer, Scalar, TupleTy, ViewTy
 from .values import TEAM_PARTS
 
 _BYTE = Scalar("uint8")

@@ -14,16 +14,17 @@ from .blocks import Blocks, block_function
 from .contributions import given_contribution
 from .device_team import LANE, RANK, SLOT, DeviceTeam, team_work
 from .diagnostics import Loc
+from .ir.types import ViewTy
 from .linear import Linear
+from .lowered import Lowered
 from .mapping import index_order, scales_of, work_function
 from .narrowing import LIMIT, gains, narrowed
-from .pipeline import Lowered, argument_type
+from .pipeline import argument_type
 from .printers.cfamily.dialects import Dialect
 from .printers.cfamily.entries import Entries, Entry
 from .printers.cfamily.expressions import has_long_offset
 from .printers.cfamily.printer import CPrinter
 from .thresholds import with_thresholds
-from .types import ViewTy
 
 
 @dataclass(frozen=True)

@@ -151,3 +151,8 @@ class Reporter:
         else:
             head = f"{len(found)} errors in kernel '{self.kernel}'"
         raise kind("\n\n".join([head, *map(str, found)]))
+
+
+def counted(n: int, what: str) -> str:
+    """A number of things, for messages."""
+    return f"{n} {what}{'' if n == 1 else 's'}"

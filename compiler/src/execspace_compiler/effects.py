@@ -9,9 +9,9 @@ from __future__ import annotations
 from execspace import Effects
 
 from . import ir
-from .ir_team import Split
-from .pipeline import Lowered
-from .types import ViewTy
+from .ir import Split
+from .ir.types import ViewTy
+from .lowered import Lowered
 from .values import TEAM_PARTS
 
 

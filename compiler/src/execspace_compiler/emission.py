@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import hir, ir
 from .diagnostics import Fault, Loc, type_fault
-from .types import BOOL, Scalar, Type
+from .ir.types import BOOL, Scalar, Type
+from .modules import ModuleTyper
 from .values import (
     TupleValue,
     Value,
     rebuild,
 )
 from .views import ViewRules
-
-if TYPE_CHECKING:
-    from .modules import ModuleTyper
-
 
 _NESTED = 32
 

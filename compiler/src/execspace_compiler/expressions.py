@@ -18,8 +18,8 @@ from execspace.subclasses import fields_of, own_operator, own_reading
 from . import hir, ir
 from .diagnostics import Loc, syntax_fault, type_fault
 from .emission import Pending
+from .ir.types import BOOL, PY_INT
 from .names import Object
-from .types import BOOL, PY_INT
 from .values import (
     FunctionValue,
     Obj,

@@ -12,12 +12,12 @@ from execspace import TeamLimits
 from . import ir
 from .alone import POOL, Alone
 from .ir import Const, Expr, Stmt, Var, integer, op, var
+from .ir.types import INDEX, INT64, Type, ViewTy
+from .lowered import Lowered
 from .members import Members
-from .pipeline import Lowered
 from .rewriting import renamed, rewritten
 from .scratch import Layout, Sizes, scratch_layout
 from .team_failures import reported_at_the_end, without_failed_members
-from .types import INDEX, INT64, Type, ViewTy
 from .values import TEAM_PARTS
 
 # Memory of level 0 should stay in the caches of a core.

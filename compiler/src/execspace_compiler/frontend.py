@@ -18,8 +18,8 @@ from execspace.subclasses import fields_of
 from . import hir
 from .advice import did_you_mean, similar, unsupported
 from .diagnostics import Fault, Loc, Reporter, syntax_fault
+from .ir.ops import CALLEES
 from .names import Names, Object, Unknown, variable_name
-from .ops import CALLEES
 
 _BINARY: dict[type[ast.operator], str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv",

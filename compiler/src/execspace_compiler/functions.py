@@ -5,15 +5,17 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 from execspace.captures import Scope, is_optional, keyword_only, parameters
 
 from . import hir
-from .diagnostics import Fault, Loc, Reporter, type_fault
+from .diagnostics import Fault, Loc, Reporter, counted, type_fault
 from .frontend import lower
 from .names import Names, variable_name
 from .source import find_source
-from .values import Value, counted
+
+V = TypeVar("V")  # a value as typing knows it
 
 
 class Definition(ABC):
@@ -40,9 +42,7 @@ class Definition(ABC):
     def lowered(self, missing: frozenset[str]) -> hir.Function:
         """HIR of the function where some parameters keep their default values."""
 
-    def bind(
-        self, args: Sequence[Value], keywords: Mapping[str, Value], loc: Loc
-    ) -> dict[str, Value]:
+    def bind(self, args: Sequence[V], keywords: Mapping[str, V], loc: Loc) -> dict[str, V]:
         """Arguments by the name of their parameter."""
         names = self.positional
         if len(args) > len(names):

@@ -16,18 +16,20 @@ from .assigned import check_assigned
 from .control import ControlRules
 from .diagnostics import Fault, Loc, Reporter, syntax_fault, type_fault
 from .emission import Pending
-from .modules import ModuleTyper, Signature, flat_scalars, has_effects
-from .types import (
+from .ir import STATUS_PARAMETER, Declared
+from .ir.types import (
     BOOL,
     INT64,
-    Pointer,
     PromotionError,
     Scalar,
+    Signature,
     TupleTy,
     Type,
     ViewTy,
+    flat_scalars,
     promote,
 )
+from .modules import ModuleTyper, has_effects
 from .values import (
     FunctionValue,
     Obj,
@@ -43,12 +45,9 @@ from .values import (
     rebuild,
     scalar,
 )
-from .variables import Declared
 
 # Those of reductions do not end in an underscore, as parts of a user's variable `r1` do.
 _TEMPORARY = re.compile(r"_t\d+|_r\d+_.*[^_]")
-STATUS = "_status"  # parameter of a kernel with asserts: where a failure is noted
-STATUS_PARAMETER = ir.Var(STATUS, Pointer(INT64))
 
 
 def typer_of_module() -> ModuleTyper:

@@ -12,8 +12,8 @@ from dataclasses import replace
 from . import ir
 from .diagnostics import type_fault
 from .ir import Assign, Const, Expr, For, If, Stmt, Var
+from .ir.types import BOOL, Scalar, ViewTy
 from .rewriting import renamed
-from .types import BOOL, Scalar, ViewTy
 
 
 def is_of_team(body: tuple[Stmt, ...]) -> bool:

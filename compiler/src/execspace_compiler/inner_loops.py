@@ -14,11 +14,11 @@ from . import ir
 from .asserting import STRIP, in_turn, is_short
 from .beforehand import Tests, contains_fail, names_in, read_by, stored_by
 from .ir import Assign, Stmt, Var, integer, op
-from .pipeline import Lowered
+from .ir.types import BOOL, INDEX, INT64, Scalar
+from .lowered import Lowered
 from .prechecks import Sound, bits_compared, is_unrolled, vectorises
 from .slopes import is_assertion, is_convex, outside_of
 from .team_failures import FAILS, NOTES, is_unless_ended
-from .types import BOOL, INDEX, INT64, Scalar
 
 
 def with_tested_loops(lowered: Lowered, disjoint: bool, masks: bool) -> Lowered:

@@ -18,8 +18,7 @@ from execspace.builtin_reducers import extreme
 
 from . import ir
 from .ir import Assign, Const, Expr, Op, Select, Stmt, Var
-from .modules import flat_scalars
-from .types import BOOL, Scalar, TupleTy
+from .ir.types import BOOL, Scalar, TupleTy, flat_scalars
 
 
 @dataclass(frozen=True, slots=True)

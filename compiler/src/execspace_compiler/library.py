@@ -11,12 +11,8 @@ import numpy as np
 
 from . import ir
 from .diagnostics import Loc, type_fault
-from .operators import PARTS, OperatorRules, no_order
-from .ops import (
-    COMPLEX_FUNCTIONS,
-    Callee,
-)
-from .types import (
+from .ir.ops import COMPLEX_FUNCTIONS, Callee
+from .ir.types import (
     BOOL,
     INDEX,
     INT64,
@@ -28,6 +24,7 @@ from .types import (
     promote,
     real_part,
 )
+from .operators import PARTS, OperatorRules, no_order
 from .values import (
     TupleValue,
     Value,

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 from . import ir
 from .ir import Expr, Stmt, Var
-from .pipeline import Lowered
+from .ir.types import INDEX, ViewTy
+from .lowered import Lowered
 from .rewriting import names_set, rewritten
-from .types import INDEX, ViewTy
 
 NUMBER = Var("_number", INDEX)
 

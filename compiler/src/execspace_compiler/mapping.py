@@ -15,11 +15,11 @@ from . import ir
 from .access import unit_stride_votes
 from .asserting import masked_loop, tested_loop
 from .ir import Assign, Expr, For, If, Stmt, Var, While, integer, op, var
+from .ir.types import BOOL, INDEX, INT64, UINT32, Scalar, TupleTy, ViewTy
 from .masking import Masked
 from .partials import counters, load_state, reset_state, rows, store_state
 from .prechecks import Prechecks
 from .reductions import ARRAY, Reduction
-from .types import BOOL, INDEX, INT64, UINT32, Scalar, TupleTy, ViewTy
 
 
 def index_order(body: ir.Function, spec: LaunchSpec) -> tuple[int, ...]:

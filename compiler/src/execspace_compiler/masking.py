@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from . import ir
 from .beforehand import Tests, contains_fail, effectful_helpers, read_by, stored_by
 from .ir import Stmt
-from .pipeline import Lowered
+from .ir.types import BOOL, INT64, Scalar, ViewTy
+from .lowered import Lowered
 from .prechecks import vectorises
 from .slopes import slope_of
-from .types import BOOL, INT64, Scalar, ViewTy
 
 _MOST = 4  # assertions, each of which a loop carries a number for
 

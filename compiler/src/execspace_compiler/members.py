@@ -14,11 +14,11 @@ from . import ir
 from .alone import POOL, alone, joined
 from .inlining import regions, single_exit
 from .ir import Assign, Const, Expr, For, If, Stmt, Var, integer, op, var
+from .ir.types import BOOL, Record, Scalar, TupleTy, ViewTy, numbers_of
 from .private import MOST_PRIVATE, private_bytes
 from .rewriting import numbered, rewritten
 from .scratch import ALIGNMENT, Layout
 from .team_checks import THREADS, Variance
-from .types import BOOL, Record, Scalar, TupleTy, ViewTy, numbers_of
 
 _M = var("_m_")  # the member whose turn it is
 

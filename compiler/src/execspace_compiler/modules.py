@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from execspace import Capture, Layout, Reducer
 from execspace.captures import Scope, captured_paths, captures_of, scope_of
@@ -13,36 +12,11 @@ from execspace.reducer import reducer_captures
 from . import hir, ir
 from .diagnostics import Fault, Loc, Reporter, syntax_fault
 from .functions import Captured, Definition, Nested
+from .ir import Assertion
+from .ir.text import function_text
+from .ir.types import Signature, Type
 from .names import Names
-from .types import Scalar, TupleTy, Type
-
-if TYPE_CHECKING:
-    from .reductions import Reduction
-
-
-@dataclass(frozen=True, slots=True)
-class Signature:
-    """What typing a function found out.
-
-    Attributes
-    ----------
-    name : str
-        Of the IR function.
-    result : Scalar, TupleTy or None
-    effects : bool
-        It stores into Views or prints, so calls of it keep their order and number.
-    fails : bool
-        It contains an assert: its last result is the number of the one that failed, or 0.
-    """
-
-    name: str
-    result: Scalar | TupleTy | None
-    effects: bool
-    fails: bool
-
-    def results(self) -> tuple[Scalar, ...]:
-        """Scalars that it returns, tuples taken apart."""
-        return flat_scalars(self.result)
+from .reductions import Reduction
 
 
 def local_array(loc: Loc) -> str:
@@ -50,30 +24,13 @@ def local_array(loc: Loc) -> str:
     return f"_local_{loc.line}_{loc.column}"
 
 
-def flat_scalars(type: Type | None) -> tuple[Scalar, ...]:
-    """The scalars of a result type, in order."""
-    if isinstance(type, TupleTy):
-        return tuple(s for t in type.items for s in flat_scalars(t))
-    return (type,) if isinstance(type, Scalar) else ()
-
-
 _DEEPEST = 24  # calls within calls; each takes a dozen frames of the Python stack
-
-
-@dataclass(frozen=True, slots=True)
-class Assertion:
-    """An `assert` of a kernel: where it stands and what it says."""
-
-    loc: Loc
-    message: str
 
 
 Typer = Callable[
     [hir.Function, tuple[tuple[str, Type], ...], Reporter], tuple[ir.Function, Signature]
 ]
 
-
-# Functions that launches add to those of users.
 _LAUNCHERS = ("_chunk", "_units", "_items", "_finish", "_totals", "_work", "_merge", "_result")
 
 
@@ -188,7 +145,7 @@ class ModuleTyper:
 
     def joining(self, user: str, reduction: Reduction) -> str:
         """Name of the function that joins two states of a nested reduction of a function."""
-        key = (user, reduction.names, reduction.states, str(reduction.merge_function("")))
+        key = (user, reduction.names, reduction.states, function_text(reduction.merge_function("")))
         name = self._joining.get(key)
         if name is None:
             name = self._joining[key] = self.name(f"_join_{user}")
@@ -224,6 +181,24 @@ class ModuleTyper:
         self.functions.append(built)
         self._signatures[key] = signature
         return signature
+
+    def of_reducer(
+        self,
+        scope: Scope,
+        captures: Mapping[str, Capture],
+        full: str,
+        types: tuple[Type, ...],
+        loc: Loc,
+    ) -> tuple[Signature, Loc]:
+        """Type a method of a user's own reducer, and tell where it stands."""
+        names = Names(scope.fn, frozenset(scope.given), captures, {}, f"{full}/")
+        definition = self.captured(scope, names, f"{full}/")
+        try:
+            function = definition.lowered(frozenset())
+            pairs = tuple(zip(function.parameters, types, strict=True))
+            return self.helper(definition, function, pairs, loc), function.loc
+        except Fault as fault:
+            raise fault.called(loc) from None
 
 
 def has_effects(function: ir.Function, effectful: frozenset[str]) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from . import ir
 from .ir import Const, Expr, Stmt, Var
-from .types import INDEX, INDEX_WEAK, Pointer, Scalar, ViewTy
+from .ir.types import INDEX, INDEX_WEAK, Pointer, Scalar, ViewTy
 
 LIMIT = 1 << 28  # of arguments, extents and bounds: sums of some of them still fit
 _LEAST, _MOST = -(2**31) + 1, 2**31 - 1

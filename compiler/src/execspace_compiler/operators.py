@@ -11,13 +11,8 @@ from execspace.argtypes import plain_number
 
 from . import ir
 from .diagnostics import Fault, Loc, type_fault
-from .ops import (
-    BITWISE,
-    COMPARISONS,
-    OPERATOR_SIGNS,
-    PYTHON_OPERATORS,
-)
-from .types import (
+from .ir.ops import BITWISE, COMPARISONS, OPERATOR_SIGNS, PYTHON_OPERATORS
+from .ir.types import (
     BOOL,
     INT64,
     PY_INT,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from . import ir
-from .pipeline import Lowered
-from .types import ViewTy
+from .ir.types import ViewTy
+from .lowered import Lowered
 
 
 def written_pairs(lowered: Lowered, scans: bool = False) -> list[tuple[ir.Var, ir.Var]]:

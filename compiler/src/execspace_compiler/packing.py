@@ -20,15 +20,16 @@ from execspace.parallel_reduce import check_shape
 from . import ir
 from .blocks import ALIGNED, Blocks
 from .devices import DeviceText, long_offsets
+from .ir.types import Scalar
 from .linear import Linear
+from .lowered import Lowered
 from .mapping import scale
 from .narrowing import LIMIT, gains
 from .overlap import pairs_to_check
-from .pipeline import Lowered, check_limits
+from .pipeline import check_limits
 from .printers.cfamily.entries import Field
 from .printers.python import extents_used
 from .results import result_shape
-from .types import Scalar
 
 
 def head_lines(lowered: Lowered) -> list[str]:

@@ -10,8 +10,8 @@ import math
 
 from . import ir
 from .ir import Assign, Expr, For, Stmt, Var, integer, op, var
+from .ir.types import INT64, Pointer, Scalar, ViewTy
 from .reductions import ARRAY, Reduction, returned, returned_type
-from .types import INT64, Pointer, Scalar, ViewTy
 
 PART_STRIDE = 8  # entries between the partial results of two parts: no shared cache line
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import FunctionType
 from typing import Any
 
@@ -22,11 +22,24 @@ from execspace.captures import keyword_only
 from execspace.dtypes import dtype_of
 
 from . import hir, ir
-from .diagnostics import Diagnostic, Fault, Loc, Reporter
+from .diagnostics import Diagnostic, Fault, Loc, Reporter, counted
 from .frontend import lower
-from .infer import STATUS_PARAMETER, FunctionTyper, typer_of_module
+from .infer import FunctionTyper, typer_of_module
 from .inlining import without_team_helpers
-from .modules import Assertion, ModuleTyper, flat_scalars
+from .ir import STATUS_PARAMETER
+from .ir.types import (
+    BOOL,
+    INDEX,
+    PYTHON_WEAK,
+    Scalar,
+    SubArray,
+    Type,
+    ViewTy,
+    element_of,
+    flat_scalars,
+)
+from .lowered import Lowered
+from .modules import ModuleTyper
 from .names import Names, variable_name
 from .private import excess
 from .ranges import drop_sign_fixups
@@ -35,55 +48,7 @@ from .scratch import scratch_layout
 from .settling import with_settled_prefix
 from .source import Source, source_of
 from .team_checks import check_team
-from .types import BOOL, INDEX, PYTHON_WEAK, Scalar, SubArray, Type, ViewTy, element_of
-from .values import TEAM_PARTS, TeamTy, counted
-
-
-@dataclass(frozen=True, slots=True)
-class Lowered:
-    """A kernel in typed IR.
-
-    Attributes
-    ----------
-    functions : tuple of ir.Function
-        Helpers first, the body last. The body takes the indices, or the four numbers of a team; for
-        a scan the numbers of the prefix and whether this is the final pass, for an array reduction
-        the array; then one parameter for each of `LaunchSpec.arguments`.
-    leading : int
-        Number of the body's parameters before those of the arguments.
-    reduction : Reduction or None
-    assertions : tuple of Assertion
-        The asserts of the kernel and its helpers, by number from 1 on. If there are any, the
-        last parameter of the body is a pointer to the status that a failure is written to.
-    prints : bool
-        The kernel calls es.printf.
-    limits : tuple of (int, str, int, int)
-        Position and name of each Python integer that is converted to a narrower type, with the
-        least and the greatest value that fits.
-    typed : tuple of ir.Function
-        Helpers and the body as they were typed, before helpers of a team took the place of their
-        calls.
-    """
-
-    kernel: Kernel
-    spec: LaunchSpec
-    functions: tuple[ir.Function, ...]
-    leading: int
-    reduction: Reduction | None
-    assertions: tuple[Assertion, ...]
-    prints: bool
-    limits: tuple[tuple[int, str, int, int], ...]
-    typed: tuple[ir.Function, ...]
-
-    @property
-    def body(self) -> ir.Function:
-        """The kernel itself."""
-        return self.functions[-1]
-
-    def module(self, *more: ir.Function, disjoint: bool = False) -> ir.Module:
-        """The functions and more of them as a module with the kernel's options."""
-        functions = (*self.functions, *more)
-        return ir.Module(functions, self.kernel.fma, self.kernel.fastmath, disjoint)
+from .values import TEAM_PARTS, TeamTy
 
 
 def argument_type(type: ViewType | ScalarType) -> Type:

@@ -7,7 +7,7 @@ from typing import Any
 from execspace import Effects, Work
 
 from .effects import effects_of
-from .pipeline import Lowered
+from .lowered import Lowered
 from .variables import variables_of
 from .work import work_of
 

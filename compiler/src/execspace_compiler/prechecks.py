@@ -17,11 +17,11 @@ from dataclasses import dataclass, replace
 from . import ir
 from .beforehand import Tests
 from .ir import Expr, Stmt, Var
-from .ops import FLOAT1, FLOAT2
-from .pipeline import Lowered
+from .ir.ops import FLOAT1, FLOAT2
+from .ir.types import BOOL, Scalar
+from .lowered import Lowered
 from .rewriting import rewritten
 from .slopes import is_assertion, is_convex, outside_of
-from .types import BOOL, Scalar
 
 _Question = Callable[[Stmt], bool]
 

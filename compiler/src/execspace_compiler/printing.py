@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from .diagnostics import Loc, type_fault
-from .types import FLOAT64, INT64, UINT64, Scalar
+from .ir.types import FLOAT64, INT64, UINT64, Scalar
 
 _CONVERSION = re.compile(r"%([-+ #0]*\d*(?:\.\d+)?)(?:hh|h|ll|l|j|z|t|L)?(.)", re.DOTALL)
 _INTEGER, _FLOAT = "dixXouc", "eEfFgG"

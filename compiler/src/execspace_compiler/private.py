@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from . import ir
 from .diagnostics import NOWHERE, Diagnostic, Loc
-from .types import ViewTy
+from .ir.types import ViewTy
 
 MOST_PRIVATE = 1 << 16  # bytes
 

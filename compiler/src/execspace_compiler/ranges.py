@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from . import ir
 from .ir import Const, Expr, Op, Select, Stmt, Var
-from .types import INDEX_WEAK, INT64
+from .ir.types import INDEX_WEAK, INT64
 
 _NEGATIVE = Const(-1, INT64)  # stands for a value of which nothing is known
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,8 +14,22 @@ from execspace.captures import Scope
 from execspace.dtypes import as_dtype
 
 from . import ir
-from .diagnostics import Fault, Loc, type_fault
+from .diagnostics import Fault, Loc, counted, type_fault
 from .ir import Assign, Expr, Stmt, Var
+from .ir.types import (
+    BOOL,
+    FLOAT64,
+    INT64,
+    PromotionError,
+    Scalar,
+    Signature,
+    TupleTy,
+    Type,
+    ViewTy,
+    flat_scalars,
+    promote,
+    python_type,
+)
 from .joins import (
     Compensated,
     Compiled,
@@ -28,22 +42,7 @@ from .joins import (
     cast,
     constant,
 )
-from .modules import ModuleTyper, Signature, flat_scalars
-from .names import Names
 from .structures import described, dtype_names, same_structure, strong, structure
-from .types import (
-    BOOL,
-    FLOAT64,
-    INT64,
-    PromotionError,
-    Scalar,
-    TupleTy,
-    Type,
-    ViewTy,
-    promote,
-    python_type,
-)
-from .values import counted
 
 ARRAY = "_row"  # the array of an array reduction
 
@@ -219,13 +218,32 @@ def returned_type(numbers: tuple[Expr, ...]) -> Scalar | TupleTy:
 # -- making one -------------------------------------------------------------------------------
 
 
+class Functions(Protocol):
+    """Where the functions of a launch are collected."""
+
+    functions: list[ir.Function]
+
+    def name(self, wanted: str) -> str:
+        """A function name that is not taken yet."""
+
+    def of_reducer(
+        self,
+        scope: Scope,
+        captures: Mapping[str, Capture],
+        full: str,
+        types: tuple[Type, ...],
+        loc: Loc,
+    ) -> tuple[Signature, Loc]:
+        """Type a method of a user's own reducer, and tell where it stands."""
+
+
 @dataclass(frozen=True)
 class Maker:
     """Makes the Reduction of a launch.
 
     Attributes
     ----------
-    module : ModuleTyper
+    module : Functions
         Receives the functions of a user's own reducers.
     captures : mapping
         Of the launch, by name.
@@ -235,7 +253,7 @@ class Maker:
         What the names of variables begin with.
     """
 
-    module: ModuleTyper
+    module: Functions
     captures: Mapping[str, Capture]
     loc: Loc
     prefix: str = ""
@@ -490,20 +508,13 @@ class Maker:
         full = f"{n} {which}"
         scope = self.captures[full].value
         assert isinstance(scope, Scope)
-        names = Names(scope.fn, frozenset(scope.given), self.captures, {}, f"{full}/")
-        definition = self.module.captured(scope, names, f"{full}/")
-        try:
-            function = definition.lowered(frozenset())
-            pairs = tuple(zip(function.parameters, types, strict=True))
-            signature = self.module.helper(definition, function, pairs, self.loc)
-        except Fault as fault:
-            raise fault.called(self.loc) from None
+        signature, loc = self.module.of_reducer(scope, self.captures, full, types, self.loc)
         if signature.effects or signature.fails:
             what = "contains an assert" if signature.fails else "stores into a View or prints"
             message = f"{which} of {reducer.name} {what}"
             hint = f"{which} may only compute what it returns"
-            raise type_fault(function.loc, message, hint).called(self.loc)
-        return signature, function.loc
+            raise type_fault(loc, message, hint).called(self.loc)
+        return signature, loc
 
     def _unified(self, reducer: Reducer, given: Type, identity: Type, fixed: bool) -> Type:
         """Type of the state, from the contribution's and the identity's."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from . import ir
 from .ir import Expr, Stmt, Var, integer, op
-from .types import ViewTy
+from .ir.types import ViewTy
 
 
 def rewritten(

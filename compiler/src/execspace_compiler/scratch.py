@@ -16,7 +16,7 @@ from execspace import LaunchError
 from . import ir
 from .diagnostics import Fault, Loc, type_fault
 from .ir import Const, Expr, Var, integer, op
-from .types import Scalar, ViewTy
+from .ir.types import Scalar, ViewTy
 from .values import TEAM_PARTS
 
 Launch = Callable[[tuple[int, ...], tuple[Any, ...]], Any]  # of bounds and arguments

@@ -8,8 +8,7 @@ from typing import TypeVar
 from execspace import KernelError
 
 from .diagnostics import Fault, Loc, type_fault
-from .modules import flat_scalars
-from .types import Type
+from .ir.types import Type, flat_scalars
 
 _Found = TypeVar("_Found")
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from . import ir
 from .ir import Expr, Stmt, Var, integer, op
-from .types import BOOL, INDEX_WEAK, ViewTy
+from .ir.types import BOOL, INDEX_WEAK, ViewTy
 
 _Slopes = Mapping[str, int | None]
 FAILED = ir.Return(ir.Const(True, BOOL))  # in a test of a body

@@ -8,8 +8,8 @@ from execspace import TeamLimits
 from execspace.tuning import Stage, block_stages, extents_of, team_size_to_keep, team_stages
 
 from .effects import effects_of
+from .lowered import Lowered
 from .mapping import index_order
-from .pipeline import Lowered
 
 _MOST_CHUNKS = 16  # teams that a block does in a row
 

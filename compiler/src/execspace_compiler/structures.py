@@ -12,7 +12,7 @@ import numpy as np
 
 from execspace.subclasses import fields_of
 
-from .types import Scalar, TupleTy, Type, python_type
+from .ir.types import Scalar, TupleTy, Type, python_type
 
 
 def strong(type: Type) -> Type:

@@ -17,7 +17,7 @@ from . import ir
 from .diagnostics import Diagnostic, Loc, Reporter
 from .inlining import single_exit
 from .ir import Expr, Stmt, Var
-from .types import Scalar, TupleTy, ViewTy
+from .ir.types import Scalar, TupleTy, ViewTy
 
 THREADS, LANES = 1, 2
 OF_LEVEL = {"thread": THREADS, "vector": LANES, "team": THREADS | LANES}

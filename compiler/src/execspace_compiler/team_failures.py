@@ -13,8 +13,8 @@ from dataclasses import replace
 from . import ir
 from .inlining import regions
 from .ir import Assign, Const, Expr, For, If, Stmt, Var
-from .pipeline import Lowered
-from .types import BOOL, Scalar, TupleTy, ViewTy
+from .ir.types import BOOL, Scalar, TupleTy, ViewTy
+from .lowered import Lowered
 
 _EITHER = "_either_failed"
 FAILS = "_bad"  # begins the name of what is set to whether an assertion fails

@@ -22,7 +22,7 @@ from execspace import (
 )
 
 from .fission import HOST_TEAMS
-from .pipeline import Lowered
+from .lowered import Lowered
 from .scratch import Sizes, scratch_layout
 from .values import TEAM_PARTS
 

@@ -17,12 +17,12 @@ from execspace.reducer import as_reducer, is_made_alone
 
 from . import hir, ir
 from .calls import no_keyword
-from .diagnostics import Loc, syntax_fault, type_fault
+from .diagnostics import Loc, counted, syntax_fault, type_fault
+from .ir.types import BOOL, INDEX, Scalar, TupleTy, Type, ViewTy
 from .reductions import Maker, Reduction
 from .rewriting import renamed
 from .settling import with_settled_prefix
 from .structures import strong
-from .types import BOOL, INDEX, Scalar, TupleTy, Type, ViewTy
 from .values import (
     TEAM_PARTS,
     FunctionValue,
@@ -33,7 +33,6 @@ from .values import (
     TeamValue,
     TupleValue,
     Value,
-    counted,
     describe,
     parts,
     scalar,

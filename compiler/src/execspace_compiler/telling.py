@@ -10,8 +10,8 @@ from .access import access_of, unit_stride_votes
 from .blocks import Blocks, Geometry
 from .device_team import DeviceTeam
 from .linear import Linear
+from .lowered import Lowered
 from .mapping import flattened, index_order
-from .pipeline import Lowered
 
 _SHAPES = (
     "extents are arguments, and what divides by them is prepared by the host once for each shape: "

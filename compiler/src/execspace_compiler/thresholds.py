@@ -18,8 +18,8 @@ import numpy as np
 
 from . import ir
 from .ir import Const, Expr, Op, Stmt, Var
+from .ir.types import BOOL
 from .rewriting import names_set, rewritten
-from .types import BOOL
 
 UP, DOWN = np.inf, -np.inf
 

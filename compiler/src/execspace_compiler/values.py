@@ -12,16 +12,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import BuiltinFunctionType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from . import ir
-from .diagnostics import Loc, syntax_fault, type_fault
-from .types import INDEX, Compound, Element, Record, Scalar, SubArray, TupleTy, Type, ViewTy
-
-if TYPE_CHECKING:
-    from .functions import Definition
+from .diagnostics import Loc, counted, syntax_fault, type_fault
+from .functions import Definition
+from .ir.types import INDEX, Compound, Element, Record, Scalar, SubArray, TupleTy, Type, ViewTy
 
 
 @dataclass(frozen=True, slots=True)
@@ -419,11 +417,6 @@ def _use_object(value: Any, path: str) -> str:
     if isinstance(value, list | set | dict):
         return f"pass the numbers as a NumPy array or a View, not as a {type(value).__name__}"
     return f"take one of its attributes, {path}.name, or pass what it holds as arguments"
-
-
-def counted(n: int, what: str) -> str:
-    """A number of things, for messages."""
-    return f"{n} {what}{'' if n == 1 else 's'}"
 
 
 def constant_shape(values: Sequence[Value], loc: Loc) -> tuple[int, ...]:

@@ -7,10 +7,9 @@ temporaries are not among them. Nothing here is done for a launch.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,29 +17,11 @@ import execspace
 from execspace import ViewType
 
 from . import ir
-from .types import Scalar, TupleTy, Type, ViewTy
+from .ir.types import Scalar, TupleTy, Type, ViewTy
+from .lowered import Lowered
 from .values import AliasTy, TeamTy, shown
 
-if TYPE_CHECKING:
-    from .pipeline import Lowered
-
 _OWN = str(Path(execspace.__file__).parent)
-
-
-@dataclass(frozen=True, slots=True)
-class Declared:
-    """Names of a function in the source, as the compiler has them.
-
-    Attributes
-    ----------
-    function : str
-        Its name in the source; "lambda_" of a lambda.
-    types : tuple of (str, Type)
-        Parameters first, then variables. Views that it captures are not among them.
-    """
-
-    function: str
-    types: tuple[tuple[str, Type], ...]
 
 
 def variables_of(lowered: Lowered) -> dict[str, str]:

@@ -15,17 +15,8 @@ from execspace.errors import DTypeError
 
 from . import hir, ir
 from .calls import CallRules
-from .diagnostics import Loc, type_fault
-from .types import (
-    BOOL,
-    INDEX,
-    Element,
-    Record,
-    Scalar,
-    SubArray,
-    ViewTy,
-    element_of,
-)
+from .diagnostics import Loc, counted, type_fault
+from .ir.types import BOOL, INDEX, Element, Record, Scalar, SubArray, ViewTy, element_of
 from .values import (
     Fixed,
     Obj,
@@ -34,7 +25,6 @@ from .values import (
     Value,
     ViewRef,
     constant_shape,
-    counted,
     describe,
     extent,
     is_view,

@@ -21,8 +21,8 @@ from .diagnostics import Loc
 from .index_sets import Box, Region, where
 from .index_values import Affine, Loaded, Value, compared, index, integer
 from .index_values import Both as BothOf
-from .pipeline import Lowered
-from .types import Scalar, ViewTy
+from .ir.types import Scalar, ViewTy
+from .lowered import Lowered
 from .work_expressions import HALF, Expressions, Frame, Result, number, one_of, test_of, value_of
 from .work_tally import Argument
 

@@ -29,8 +29,8 @@ from .index_values import (
     negated,
 )
 from .index_values import Both as BothOf
-from .ops import COMPARISONS
-from .types import Scalar, ViewTy
+from .ir.ops import COMPARISONS
+from .ir.types import Scalar, ViewTy
 from .work_tally import Argument, Tally
 
 _MOST_BOXES = 64  # of a region; beyond it the arms of a condition count half

@@ -13,8 +13,8 @@ from .diagnostics import Loc
 from .footprints import Access, Footprint
 from .index_sets import Region, count
 from .index_values import Value
-from .ops import FLOAT1, FLOAT2
-from .types import Scalar
+from .ir.ops import FLOAT1, FLOAT2
+from .ir.types import Scalar
 
 _REAL = frozenset(("add", "sub", "mul", "truediv", "sqrt", "reduce_sum", "reduce_prod"))
 _COMPLEX = {

@@ -17,11 +17,11 @@ from cupy_backends.cuda.api import driver, runtime
 from execspace import Kernel, LaunchSpec, TeamSizes, ViewType, profiling
 from execspace.reducer import flattened
 from execspace_compiler.assertions import failure
+from execspace_compiler.lowered import Lowered
 from execspace_compiler.packing import ranges_of
-from execspace_compiler.pipeline import Lowered
 from execspace_compiler.plans import TellsOfKernel
-from execspace_compiler.printers.cfamily.collectives import ROWS, SLOT
 from execspace_compiler.printers.cfamily.lookback import scratch_bytes
+from execspace_compiler.printers.cfamily.states import ROWS, SLOT
 from execspace_compiler.results import result_maker
 
 from .compiling import cache_of

@@ -23,8 +23,9 @@ from execspace_compiler.blocks import USUAL_THREADS, Geometry, Limits, blocks_of
 from execspace_compiler.device_team import DeviceTeam
 from execspace_compiler.devices import DeviceText, device_text
 from execspace_compiler.linear import linear_body
+from execspace_compiler.lowered import Lowered
 from execspace_compiler.overlap import reads_after_writing, written_pairs
-from execspace_compiler.pipeline import Lowered, lower_kernel, refuse_whole_steps
+from execspace_compiler.pipeline import lower_kernel, refuse_whole_steps
 from execspace_compiler.printers.cfamily.dialects import Dialect
 from execspace_compiler.results import check_out
 from execspace_compiler.team_fit import ScratchBySize, most_threads, with_team_size

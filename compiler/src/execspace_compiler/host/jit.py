@@ -42,16 +42,17 @@ from ..assertions import failure
 from ..diagnostics import Diagnostic, Loc
 from ..fingerprint import fingerprint
 from ..fission import HostTeam, host_team
+from ..ir import Assertion
+from ..ir.types import ViewTy
+from ..lowered import Lowered
 from ..mapping import index_order
-from ..modules import Assertion
 from ..overlap import written_pairs
-from ..pipeline import Lowered, check_limits, lower_kernel
+from ..pipeline import check_limits, lower_kernel
 from ..plans import TellsOfKernel
 from ..results import check_out, result_maker, result_shape, store_result
 from ..scratch import Sizes
 from ..team_fit import HostTeamSizes, team_limits
 from ..telling import tell_host_teams, tell_rows
-from ..types import ViewTy
 from .fork import checked_call
 from .frames import with_room
 from .launch_text import Launcher, launch_module

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from .. import ir
 from ..cost import cost
 from ..inner_loops import with_tested_loops
+from ..ir.types import Pointer, Scalar, ViewTy
+from ..lowered import Lowered
 from ..mapping import chunk_function, items_count, units_count
 from ..masking import masked_of
 from ..overlap import pairs_to_check
@@ -23,13 +25,11 @@ from ..partials import (
     prefix_function,
     seed_function,
 )
-from ..pipeline import Lowered
 from ..prechecks import prechecks_of
 from ..printers.numba import NumbaPrinter
 from ..printers.python import function_name, identifier, part_of_view
 from ..reductions import Reduction
 from ..thresholds import with_thresholds
-from ..types import Pointer, Scalar, ViewTy
 from .wide import aligned_views
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from execspace import ExecutionSpace, KernelTypeError, LaunchError
 
 from .. import ir
 from ..diagnostics import Diagnostic
-from ..pipeline import Lowered
-from ..types import ViewTy
+from ..ir.types import ViewTy
+from ..lowered import Lowered
 
 Requirement = tuple[int, str, int]
 

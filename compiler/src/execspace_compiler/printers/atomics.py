@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .. import ir
-from ..types import Scalar
+from ..ir.types import Scalar
 
 if TYPE_CHECKING:
     from .python import PythonPrinter

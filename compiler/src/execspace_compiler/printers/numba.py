@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 
 from .. import ir
-from ..infer import STATUS
 from ..invariants import deep_loops
-from ..ops import OPERATIONS
-from ..types import BOOL, INDEX_WEAK, Pointer, Record, Scalar, ViewTy
+from ..ir import STATUS
+from ..ir.ops import OPERATIONS
+from ..ir.types import BOOL, INDEX_WEAK, Pointer, Record, Scalar, ViewTy
 from .atomics import numba_lines
 from .python import (
     COMPARISONS,

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from .. import ir
 from ..alone import alone
-from ..infer import STATUS
-from ..types import Record, Scalar, ViewTy
+from ..ir import STATUS
+from ..ir.types import Record, Scalar, ViewTy
 from .atomics import oracle_lines
 from .numba import _float_text, type_name
 from .python import INFIX, Line, PythonPrinter, function_name, identifier
@@ -30,7 +30,7 @@ _RUNTIME = {
 }  # fmt: skip
 
 
-HEAD = "import numpy as np\n\nfrom execspace_compiler import oracle as _r"
+HEAD = "import numpy as np\n\nfrom execspace_compiler.oracle import runtime as _r"
 
 
 class OraclePrinter(PythonPrinter):

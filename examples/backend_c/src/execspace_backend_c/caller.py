@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from execspace import LaunchSpec
 from execspace_compiler.cost import cost
-from execspace_compiler.pipeline import Lowered
-from execspace_compiler.printers.cfamily.collectives import SLOT
+from execspace_compiler.lowered import Lowered
 from execspace_compiler.printers.cfamily.entries import Entry, Field
+from execspace_compiler.printers.cfamily.states import SLOT
 from execspace_compiler.results import result_shape
 
 # Below this much work, in additions, the calling thread does it: waking a team takes longer.

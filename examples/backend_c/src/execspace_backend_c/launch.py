@@ -30,13 +30,14 @@ from execspace_compiler.assertions import failure
 from execspace_compiler.devices import DeviceText, device_text
 from execspace_compiler.diagnostics import Diagnostic
 from execspace_compiler.fission import HostTeam, host_team
+from execspace_compiler.ir.types import ViewTy
+from execspace_compiler.lowered import Lowered
 from execspace_compiler.overlap import pairs_to_check, written_pairs
-from execspace_compiler.pipeline import Lowered, check_limits
+from execspace_compiler.pipeline import check_limits
 from execspace_compiler.plans import TellsOfKernel
 from execspace_compiler.results import check_out, result_maker
 from execspace_compiler.team_fit import HostTeamSizes
 from execspace_compiler.telling import tell_host_teams, tell_rows
-from execspace_compiler.types import ViewTy
 
 from .caller import caller_text, result_format
 from .dialect import C

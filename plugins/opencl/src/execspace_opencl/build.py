@@ -15,8 +15,9 @@ from execspace import BackendCompileError, KernelTypeError
 from execspace_compiler import ir
 from execspace_compiler.devices import DeviceText
 from execspace_compiler.diagnostics import Diagnostic
-from execspace_compiler.pipeline import Lowered, refuse_whole_steps
-from execspace_compiler.types import ViewTy
+from execspace_compiler.ir.types import ViewTy
+from execspace_compiler.lowered import Lowered
+from execspace_compiler.pipeline import refuse_whole_steps
 
 from .programs import Built, build_program
 from .space import OpenCLSpace

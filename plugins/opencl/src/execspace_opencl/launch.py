@@ -25,13 +25,14 @@ from execspace_compiler.device_team import DeviceTeam
 from execspace_compiler.devices import DeviceText, device_text
 from execspace_compiler.ir import written_views
 from execspace_compiler.linear import linear_body
+from execspace_compiler.lowered import Lowered
 from execspace_compiler.mapping import index_order
 from execspace_compiler.overlap import written_pairs
 from execspace_compiler.packing import ranges_of
-from execspace_compiler.pipeline import Lowered, lower_kernel
+from execspace_compiler.pipeline import lower_kernel
 from execspace_compiler.plans import TellsOfKernel
-from execspace_compiler.printers.cfamily.collectives import ROWS, SLOT
 from execspace_compiler.printers.cfamily.dialects import OPENCL, OPENCL_NVIDIA, Dialect
+from execspace_compiler.printers.cfamily.states import ROWS, SLOT
 from execspace_compiler.private import private_total
 from execspace_compiler.results import check_out, result_maker
 from execspace_compiler.scratch import Sizes

@@ -17,7 +17,7 @@ from execspace_compiler.device_team import DeviceTeam, device_team, shape_of, us
 from execspace_compiler.diagnostics import Fault, Reporter
 from execspace_compiler.fission import HOST_TEAMS, HostTeam, host_team
 from execspace_compiler.ir import Var
-from execspace_compiler.pipeline import Lowered
+from execspace_compiler.lowered import Lowered
 from execspace_compiler.printers.cfamily.dialects import Dialect
 from execspace_compiler.scratch import Sizes
 

@@ -5,22 +5,17 @@ Elements are changed as the integers of their width, to the bit, so a NaN is no 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ... import ir
-from ...types import BOOL, Scalar, ViewTy
+from ...ir.types import BOOL, Scalar, ViewTy
+from .dialects import Dialect
+from .expressions import ExpressionPrinter
 from .prelude import SHORT
-
-if TYPE_CHECKING:
-    from .dialects import Dialect
-    from .printer import CPrinter
-
 
 _RELEASES = ("store", "exchange", "compare_exchange")
 _ACQUIRES = ("load", "exchange", "compare_exchange")
 
 
-def atomic_lines(printer: CPrinter, s: ir.Atomic) -> list[str]:
+def atomic_lines(printer: ExpressionPrinter, s: ir.Atomic) -> list[str]:
     """Statements of a step, fenced where it orders what comes before or after it."""
     lines = _step_lines(printer, s)
     assert isinstance(s.view.type, ViewTy)
@@ -31,7 +26,7 @@ def atomic_lines(printer: CPrinter, s: ir.Atomic) -> list[str]:
     return [*before, *lines, *after]
 
 
-def _step_lines(printer: CPrinter, s: ir.Atomic) -> list[str]:
+def _step_lines(printer: ExpressionPrinter, s: ir.Atomic) -> list[str]:
     assert isinstance(s.view.type, ViewTy)
     space = printer.space(s.view.type)
     if s.byte is not None:
@@ -74,7 +69,7 @@ def _word(t: Scalar) -> str | None:
 
 
 def _private(
-    printer: CPrinter, s: ir.Atomic, place: str, values: list[str], name: str | None
+    printer: ExpressionPrinter, s: ir.Atomic, place: str, values: list[str], name: str | None
 ) -> list[str]:
     p, old = printer.temporary("p"), printer.temporary("old")
     kind = printer.stored(s.type)
@@ -95,7 +90,7 @@ def _private(
     return ["{ " + " ".join(lines) + " }"]
 
 
-def _same_bits(printer: CPrinter, t: Scalar, a: str, b: str) -> str:
+def _same_bits(printer: ExpressionPrinter, t: Scalar, a: str, b: str) -> str:
     """Whether two numbers, given by variables or constants, are the same to the bit."""
     if t.kind == "c":
         part = Scalar("float32" if t.name == "complex64" else "float64")
@@ -107,7 +102,7 @@ def _same_bits(printer: CPrinter, t: Scalar, a: str, b: str) -> str:
     return f"({a} == {b})"
 
 
-def _step_function(printer: CPrinter, s: ir.Atomic, space: str, word: str) -> str:
+def _step_function(printer: ExpressionPrinter, s: ir.Atomic, space: str, word: str) -> str:
     """A function for a step that the device has no instruction for."""
     dialect, t = printer.dialect, s.type
     name = f"_atomic_{s.op}_{SHORT[t.name]}_{s.fetch}{_where(dialect, space)}"
@@ -152,7 +147,7 @@ def _step_function(printer: CPrinter, s: ir.Atomic, space: str, word: str) -> st
     return name
 
 
-def _bits(printer: CPrinter, t: Scalar, word: str):  # type: ignore[no-untyped-def]
+def _bits(printer: ExpressionPrinter, t: Scalar, word: str):  # type: ignore[no-untyped-def]
     """Forms that turn an element into the bits of its width, and back."""
     dialect = printer.dialect
     bits = dialect.types[word]
@@ -177,7 +172,12 @@ def _bits(printer: CPrinter, t: Scalar, word: str):  # type: ignore[no-untyped-d
 
 
 def _parts(
-    printer: CPrinter, s: ir.Atomic, place: str, values: list[str], name: str | None, space: str
+    printer: ExpressionPrinter,
+    s: ir.Atomic,
+    place: str,
+    values: list[str],
+    name: str | None,
+    space: str,
 ) -> list[str]:
     """Elements that the device cannot exchange: bytes and shorts, and complex128."""
     t = s.type
@@ -199,7 +199,7 @@ def _parts(
     raise AssertionError(f"an atomic step on {t} is refused before it is printed")
 
 
-def _narrow_function(printer: CPrinter, s: ir.Atomic, space: str) -> str:
+def _narrow_function(printer: ExpressionPrinter, s: ir.Atomic, space: str) -> str:
     """A step on a byte or short: by compare and exchange of the four bytes around it."""
     dialect, t = printer.dialect, s.type
     name = f"_atomic_{s.op}_{SHORT[t.name]}_{s.fetch}{_where(dialect, space)}"

@@ -14,20 +14,18 @@ import math
 from ... import ir
 from ...device_team import SLOT as PLACE
 from ...device_team import DeviceTeam, Shape
-from ...pipeline import Lowered
-from ...reductions import ARRAY, Reduction
-from ...results import result_shape
-from ...types import INDEX, Record, Scalar, ViewTy, numbers_of
+from ...ir.types import INDEX, Scalar, ViewTy, flat_scalars
+from ...lowered import Lowered
+from ...reductions import ARRAY
 from .lookback import items_of, scan_lines
 from .printer import CPrinter
+from .states import ROWS, States
 
 Kernel = tuple[str, list[str], list[str]]  # name, body, parameters beside the arguments
-SLOT = 16  # bytes of a number of a state or result in memory
-ROWS = 64  # bytes before the partial results: the count of groups that are done
 TILE = 8  # consecutive units of a work-item in one step of a scan
 
 
-class Collectives:
+class Collectives(States):
     """Prints the kernels of one launch; see `Entries` for the parameters."""
 
     def __init__(
@@ -41,16 +39,7 @@ class Collectives:
         given: bool,
         team: DeviceTeam | None = None,
     ) -> None:
-        self.given = given
-        self.team = team
-        self.printer = printer
-        self.dialect = printer.dialect
-        self.lowered = lowered
-        self.flat = flat
-        self.group = group
-        self.outs = outs
-        self.once = once
-        self.results = 0
+        super().__init__(printer, lowered, flat, group, outs, once, given, team)
         self.tile = 0
         if lowered.spec.pattern == "scan" and self.dialect.lane_barrier and team is None:
             size = sum(max(s.type.itemsize, 8) for s in self.reduction.states)
@@ -58,13 +47,6 @@ class Collectives:
             expressions = sum(len(ir.walk_expressions(f.body)) for f in functions)
             room = self.dialect.scan_memory
             self.tile = group * items_of(size, group, expressions, room)
-        self.long = self.dialect.types["int64"]
-
-    @property
-    def reduction(self) -> Reduction:
-        """The reduction of the launch."""
-        assert self.lowered.reduction is not None
-        return self.lowered.reduction
 
     def kernels(self, passed: list[str]) -> list[Kernel]:
         """All kernels, in the order in which they are launched."""
@@ -125,73 +107,7 @@ class Collectives:
             f"const {long} _step = {d.groups} * {shape.side_by_side};",
         ]
 
-    def walk(
-        self,
-        function: str,
-        states: list[str],
-        passed: list[str],
-        units: tuple[str, str] | None = None,
-    ) -> str:
-        """A call of a work function; `units` are first and last of consecutive ones."""
-        first, last = units or ("_f0", "_f1")
-        step = [("1" if units else "_step")] if self.flat else []
-        args = ", ".join([first, last, *step, *states, *passed])
-        return f"{self.printer.function_name(function)}({args})"
-
     # -- states -----------------------------------------------------------------------------------
-
-    def type(self) -> str:
-        """Type of a state."""
-        return self.printer.result_type(self.printer.functions["_merge"].result)
-
-    def parts(self, state: str) -> list[str]:
-        """Numbers of a state that is held in a variable."""
-        if len(self.reduction.states) == 1:
-            return [state]
-        return [f"{state}.f{n}" for n in range(len(self.reduction.states))]
-
-    def identity(self, name: str) -> list[str]:
-        """Statements that declare a state and set it to the identity."""
-        values = [self.printer.const(s.identity) for s in self.reduction.states]
-        pairs = zip(self.parts(name), values, strict=True)
-        return [f"{self.type()} {name};", *(f"{p} = {v};" for p, v in pairs)]
-
-    def merged(self, a: str, b: str) -> str:
-        """Expression of two states joined."""
-        args = ", ".join([*self.parts(a), *self.parts(b)])
-        return f"{self.printer.function_name('_merge')}({args})"
-
-    def _row(self, group: str) -> str:
-        """Address of a group's partial result in memory."""
-        return f"_scratch + {ROWS} + ({group}) * {len(self.reduction.states) * SLOT}"
-
-    def _number(self, n: int, row: str) -> str:
-        """Number n of a state in memory."""
-        kind = self.printer.stored(self.reduction.states[n].type)
-        # Other groups write it: no copy of it may be kept.
-        return f"(*(volatile {self.dialect.outer}{kind} *)({row} + {n * SLOT}))"
-
-    def store_at(self, state: str, row: str) -> list[str]:
-        """Statements that store a state at an address that other groups read."""
-        lines: list[str] = []
-        for n, (s, part) in enumerate(zip(self.reduction.states, self.parts(state), strict=True)):
-            place = self._number(n, row)
-            if s.type.kind == "c":
-                lines += [f"{place}.{p} = {part}.{p};" for p in ("re", "im")]
-            else:
-                lines.append(f"{place} = {part};")
-        return lines
-
-    def load_from(self, state: str, row: str) -> list[str]:
-        """Statements that load a state from an address that other groups write."""
-        lines: list[str] = []
-        for n, (s, part) in enumerate(zip(self.reduction.states, self.parts(state), strict=True)):
-            place = self._number(n, row)
-            if s.type.kind == "c":
-                lines += [f"{part}.{p} = {place}.{p};" for p in ("re", "im")]
-            else:
-                lines.append(f"{part} = {place}{' != 0' if s.type.kind == 'b' else ''};")
-        return lines
 
     def _store_row(self, state: str, group: str) -> list[str]:
         return self.store_at(state, self._row(group))
@@ -240,21 +156,10 @@ class Collectives:
             "const int _last = _last_of_group;",
         ]
 
-    def counted(self) -> str:
-        """Expression: how many groups counted themselves before this one does."""
-        d = self.dialect
-        place = f"(volatile {d.outer}{d.types['int32']} *)_scratch"
-        return (d.count or d.atomics["add", "int32"]).format(p=place, v="1")
-
     def _only_first(self, lines: list[str]) -> list[str]:
         if self.group == 1:
             return lines
         return ["if (_lid == 0) {", *("    " + line for line in lines), "}"]
-
-    def reset_count(self) -> str:
-        """Statement that sets the count of groups to nothing."""
-        kind = self.dialect.types["int32"]
-        return f"*(volatile {self.dialect.outer}{kind} *)_scratch = 0;"
 
     def _reduce(self, passed: list[str]) -> list[str]:
         d = self.dialect
@@ -291,50 +196,6 @@ class Collectives:
         if self.outs:
             return []
         return [f"{self.dialect.outer}{self.dialect.types['uint8']} *_result"]
-
-    def store_result(self, state: str) -> list[str]:
-        """Statements that store the result of a state where the host or the user looks."""
-        function = self.printer.functions["_result"]
-        kind = self.printer.result_type(function.result)
-        args = ", ".join(self.parts(state))
-        call = f"{self.printer.function_name('_result')}({args})"
-        types = _scalars(function)
-        parts = ["_r"] if len(types) == 1 else [f"_r.f{n}" for n in range(len(types))]
-        lines = [f"const {kind} _r = {call};"]
-        if not self.outs:
-            self.results = len(types)
-            for n, (t, part) in enumerate(zip(types, parts, strict=True)):
-                own = self.printer.stored(t)
-                lines.append(f"*({self.dialect.outer}{own} *)(_result + {n * SLOT}) = {part};")
-            return lines
-        rest = iter(zip(types, parts, strict=True))
-        for view in self.outs:
-            lines += self._store_out(view, rest)
-        return lines
-
-    def _store_out(self, view: ir.Var, rest) -> list[str]:  # type: ignore[no-untyped-def]
-        assert isinstance(view.type, ViewTy)
-        t, name = view.type, view.name
-        if isinstance(t.element, Record):
-            lines = []
-            for byte, kind in numbers_of(t.element):
-                source, part = next(rest)
-                place = f"({self.dialect.outer}{self.printer.stored(kind)} *)({name} + {byte})"
-                lines.append(f"*{place} = {self.printer.cast(part, source, kind)};")
-            return lines
-        if not t.rank:
-            source, part = next(rest)
-            return [f"{name}[0] = {self.printer.cast(part, source, t.element)};"]
-        lines = []
-        shape = result_shape(self.lowered.spec) or ()
-        for n, (source, part) in enumerate(list(rest)):  # the elements of an array, in order
-            steps = (math.prod(shape[d + 1 :]) for d in range(len(shape)))
-            indices = tuple(
-                ir.integer(n // step % extent) for step, extent in zip(steps, shape, strict=True)
-            )
-            index = self.printer.offset(view, indices)
-            lines.append(f"{name}[{index}] = {self.printer.cast(part, source, t.element)};")
-        return lines
 
     # -- scans ------------------------------------------------------------------------------------
 
@@ -462,7 +323,7 @@ class Collectives:
             f"        _t = {self.merged('_t', other)};",
         ]
         function = self.printer.functions["_result"]
-        (t,) = _scalars(function)
+        (t,) = flat_scalars(function.result)
         call = f"{self.printer.function_name('_result')}(_t)"
         if not self.outs:
             own = self.printer.stored(t)
@@ -481,9 +342,3 @@ class Collectives:
         place = self.printer.offset(view, tuple(reversed(indices)))
         value = self.printer.cast(call, t, view.type.element)
         return [*lines, f"    {view.name}[{place}] = {value};", "}"]
-
-
-def _scalars(function: ir.Function) -> list[Scalar]:
-    result = function.result
-    items = (result,) if isinstance(result, Scalar) else result.items if result else ()
-    return [t for t in items if isinstance(t, Scalar)]

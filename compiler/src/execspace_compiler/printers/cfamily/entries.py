@@ -16,8 +16,8 @@ from execspace import LaunchSpec
 from ... import ir
 from ...blocks import Blocks
 from ...device_team import GROUP, LANE, OUTER, RANK, SLOT, DeviceTeam
-from ...pipeline import Lowered
-from ...types import Scalar, ViewTy
+from ...ir.types import Scalar, ViewTy
+from ...lowered import Lowered
 from .collectives import Collectives
 from .printer import CPrinter
 

@@ -15,8 +15,8 @@ import numpy as np
 from ... import ir
 from ...carried import carrying_loops
 from ...device_team import Shape
-from ...ops import COMPARISONS
-from ...types import BOOL, INDEX_WEAK, Record, Scalar, TupleTy, ViewTy
+from ...ir.ops import COMPARISONS
+from ...ir.types import BOOL, INDEX_WEAK, Record, Scalar, TupleTy, ViewTy
 from ..python import extents_used, part_of_view
 from .dialects import Dialect
 from .prelude import SHORT, Prelude
@@ -53,6 +53,11 @@ class ExpressionPrinter:
         self.temporaries = 0
 
     # -- names and types ------------------------------------------------------------------------
+
+    def temporary(self, what: str) -> str:
+        """A name that is not used yet."""
+        self.temporaries += 1
+        return f"_{what}{self.temporaries}"
 
     def identifier(self, name: str) -> str:
         """A variable's name: ASCII, and none that the language knows.

@@ -9,12 +9,8 @@ bundle are joined from its first one on, and the bundles likewise.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ...contributions import exact_start
-
-if TYPE_CHECKING:
-    from .collectives import Collectives
+from .states import States
 
 BUNDLE = 32  # tiles
 _MOST_ITEMS = 16  # units of a work-item in a tile
@@ -43,7 +39,7 @@ def scratch_bytes(tiles: int, states: int) -> int:
     return _WORDS + told * _SLOT * (1 + states)
 
 
-def scan_lines(c: Collectives, passed: list[str], items: int) -> list[str]:
+def scan_lines(c: States, passed: list[str], items: int) -> list[str]:
     """The body of the kernel. `_a._tiles` is the number of tiles that the scratch has room for.
 
     Flags are of this launch if they carry its number, `_a._epoch`, so nothing is reset between
@@ -134,7 +130,7 @@ def scan_lines(c: Collectives, passed: list[str], items: int) -> list[str]:
     ]
 
 
-def _exact(c: Collectives) -> list[str]:
+def _exact(c: States) -> list[str]:
     """Statements after which `_none` joined to a contribution is that contribution to the bit."""
     start = exact_start(c.lowered) if c.given else None
     if start is None:
@@ -142,7 +138,7 @@ def _exact(c: Collectives) -> list[str]:
     return [f"_none = {c.printer.float_const(start, c.reduction.states[0].type)};"]
 
 
-def _final(c: Collectives, unrolled, each, unit, striped, walk) -> list[str]:  # type: ignore[no-untyped-def]
+def _final(c: States, unrolled, each, unit, striped, walk) -> list[str]:  # type: ignore[no-untyped-def]
     """Statements of the pass with prefixes; stores of neighbours are neighbours, too."""
     kind = c.type()
     if c.given:
@@ -161,7 +157,7 @@ def _final(c: Collectives, unrolled, each, unit, striped, walk) -> list[str]:  #
     ]
 
 
-def _number(c: Collectives) -> list[str]:
+def _number(c: States) -> list[str]:
     """Statements that give the group its tile: no group waits for one that has not begun."""
     d, long = c.dialect, c.long
     if d.in_order:
@@ -184,7 +180,7 @@ class _Telling:
     reads both at once. Other states lie beside the flag, which is written after and read before.
     """
 
-    def __init__(self, c: Collectives) -> None:
+    def __init__(self, c: States) -> None:
         self.c, self.d = c, c.dialect
         self.word = self.d.types["uint64"]
         states = c.reduction.states
@@ -256,7 +252,7 @@ class _Telling:
         return f"({bits} != 0)" if t.kind == "b" else f"({self.c.printer.type(t)}){bits}"
 
 
-def _look_back(c: Collectives) -> list[str]:
+def _look_back(c: States) -> list[str]:
     """Statements that set `_prefix` to what all tiles before this one join to.
 
     The first work-items of the group do it. Each looks at a tile before this one in its bundle,

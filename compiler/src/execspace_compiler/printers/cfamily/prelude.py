@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from ...types import Scalar
+from ...ir.types import Scalar
 from .dialects import Dialect
 
 SHORT = {

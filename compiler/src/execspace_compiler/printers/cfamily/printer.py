@@ -9,8 +9,8 @@ import math
 from collections.abc import Callable
 
 from ... import ir
-from ...infer import STATUS
-from ...types import Pointer, Record, Scalar, TupleTy, ViewTy
+from ...ir import STATUS
+from ...ir.types import Pointer, Record, Scalar, TupleTy, ViewTy
 from ..python import Line
 from .atomics import atomic_lines
 from .expressions import ExpressionPrinter
@@ -22,11 +22,6 @@ class CPrinter(ExpressionPrinter):
     """Prints the functions of a module in a dialect."""
 
     # -- statements -----------------------------------------------------------------------------
-
-    def temporary(self, what: str) -> str:
-        """A name that is not used yet."""
-        self.temporaries += 1
-        return f"_{what}{self.temporaries}"
 
     def block(self, body: tuple[ir.Stmt, ...], depth: int) -> list[str]:
         """Lines of a body."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ... import ir
-from ...types import INT64, Scalar
+from ...ir.types import INT64, Scalar
 
 
 def ascii_name(name: str) -> str:

@@ -7,20 +7,16 @@ order of joins is that of the members, so results do not vary from run to run.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ... import ir
 from ...device_team import LANE, RANK, SLOT, Shape
-from ...types import Scalar, ViewTy
+from ...ir.types import Scalar, ViewTy
 from ..python import part_of_view
-
-if TYPE_CHECKING:
-    from .printer import CPrinter
+from .expressions import ExpressionPrinter
 
 _SLOT = 16  # bytes that a number of a state has in memory of the group
 
 
-def team_lines(printer: CPrinter, s: ir.TeamStmt) -> list[str]:
+def team_lines(printer: ExpressionPrinter, s: ir.TeamStmt) -> list[str]:
     """Statements of a statement of teams."""
     if isinstance(s, ir.Carve):
         return _carve(printer, s)
@@ -44,7 +40,7 @@ def team_lines(printer: CPrinter, s: ir.TeamStmt) -> list[str]:
     raise AssertionError(f"statement {type(s).__name__} has no C spelling")
 
 
-def scratch_declarations(printer: CPrinter, f: ir.Function) -> list[str]:
+def scratch_declarations(printer: ExpressionPrinter, f: ir.Function) -> list[str]:
     """Declarations of Views over scratch memory, with their strides and extents."""
     lines = []
     long, step = printer.dialect.types["int64"], printer.dialect.types[printer.stride_type.name]
@@ -62,7 +58,7 @@ def scratch_declarations(printer: CPrinter, f: ir.Function) -> list[str]:
     return lines
 
 
-def _carve(printer: CPrinter, s: ir.Carve) -> list[str]:
+def _carve(printer: ExpressionPrinter, s: ir.Carve) -> list[str]:
     t, name = s.view.type, printer.identifier(s.view.name)
     assert isinstance(t, ViewTy)
     pool = printer.identifier(s.pool.name)
@@ -79,7 +75,7 @@ def _carve(printer: CPrinter, s: ir.Carve) -> list[str]:
 class Teams:
     """Collectives of teams that lie in groups of work-items as `shape` says."""
 
-    def __init__(self, printer: CPrinter, shape: Shape) -> None:
+    def __init__(self, printer: ExpressionPrinter, shape: Shape) -> None:
         self.printer, self.shape, self.d = printer, shape, printer.dialect
         self.width = self.d.lanes
         self.in_lanes = shape.items <= self.width and self.width > 1

@@ -6,7 +6,7 @@ expression with the type that the compiler's rules give it.
 
 from __future__ import annotations
 
-from execspace_compiler.types import (
+from execspace_compiler.ir.types import (
     BOOL,
     INDEX,
     INDEX_WEAK,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from execspace_compiler.types import Scalar
+from execspace_compiler.ir.types import Scalar
 
 from .data_statements import INT64, value, whole
 from .expressions import cast_name

@@ -7,7 +7,7 @@ program may then use *places*: texts such as ``L3[1]`` or ``q.a``, which stand a
 
 from __future__ import annotations
 
-from execspace_compiler.types import BOOL, Scalar, arithmetic
+from execspace_compiler.ir.types import BOOL, Scalar, arithmetic
 
 from .expressions import Construct, Expressions, Typed, cast_name
 from .generate import Builder, Statement, define

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from execspace_compiler.types import (
+from execspace_compiler.ir.types import (
     BOOL,
     INDEX,
     INDEX_WEAK,

@@ -12,7 +12,7 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from execspace_compiler.types import INDEX, PY_FLOAT, PY_INT, Scalar, arithmetic, promote
+from execspace_compiler.ir.types import INDEX, PY_FLOAT, PY_INT, Scalar, arithmetic, promote
 
 from .constructs import Construct, Expressions, Typed, join
 from .expressions import Types

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from execspace_compiler.types import BOOL, INDEX, PY_INT, Scalar, arithmetic, promote
+from execspace_compiler.ir.types import BOOL, INDEX, PY_INT, Scalar, arithmetic, promote
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, ClassVar, TypeVar
 
-from execspace_compiler.types import PY_FLOAT, Scalar
+from execspace_compiler.ir.types import PY_FLOAT, Scalar
 
 from . import data_statements as data
 from .cases import Case

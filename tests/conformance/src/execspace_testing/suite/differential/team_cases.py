@@ -12,7 +12,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any, ClassVar
 
-from execspace_compiler.types import Scalar
+from execspace_compiler.ir.types import Scalar
 
 from . import data_statements as data
 from .cases import Case

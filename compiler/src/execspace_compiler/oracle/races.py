@@ -16,8 +16,8 @@ import numpy as np
 
 from execspace import KernelError
 
-from .diagnostics import Diagnostic, Loc
-from .oracle import Checked
+from ..diagnostics import Diagnostic, Loc
+from .runtime import Checked
 
 
 class Touch(NamedTuple):

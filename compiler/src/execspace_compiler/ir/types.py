@@ -209,6 +209,38 @@ class TupleTy(Compound):
 Type = Scalar | ViewTy | Pointer | Compound
 
 
+def flat_scalars(type: Type | None) -> tuple[Scalar, ...]:
+    """The scalars of a result type, in order."""
+    if isinstance(type, TupleTy):
+        return tuple(s for t in type.items for s in flat_scalars(t))
+    return (type,) if isinstance(type, Scalar) else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What typing a function found out.
+
+    Attributes
+    ----------
+    name : str
+        Of the IR function.
+    result : Scalar, TupleTy or None
+    effects : bool
+        It stores into Views or prints, so calls of it keep their order and number.
+    fails : bool
+        It contains an assert: its last result is the number of the one that failed, or 0.
+    """
+
+    name: str
+    result: Scalar | TupleTy | None
+    effects: bool
+    fails: bool
+
+    def results(self) -> tuple[Scalar, ...]:
+        """Scalars that it returns, tuples taken apart."""
+        return flat_scalars(self.result)
+
+
 class PromotionError(Exception):
     """Two types have no common type."""
 

@@ -25,15 +25,16 @@ from execspace import (
     ViewIndexError,
 )
 
-from . import ir
-from .diagnostics import Loc
-from .oracle import Call, Checked, OraclePlan, loaded, names_of, number, python_number, row
-from .oracle_races import Turns, Watched
-from .pipeline import Lowered
-from .printers.oracle import TeamPrinter
-from .printers.python import function_name
-from .team_fit import HostTeamSizes
-from .types import Record, Scalar, ViewTy
+from .. import ir
+from ..diagnostics import Loc
+from ..ir.types import Record, Scalar, ViewTy
+from ..lowered import Lowered
+from ..printers.oracle import TeamPrinter
+from ..printers.python import function_name
+from ..team_fit import HostTeamSizes
+from .plan import Call, OraclePlan, loaded, names_of, number, python_number, row
+from .races import Turns, Watched
+from .runtime import Checked
 
 TEAM_SIZE = 4  # of "auto": in a team of one thread no barrier is ever missing
 

@@ -1,8 +1,8 @@
-"""The canonical text of functions in IR: what caches hash, and what tests and people read."""
+"""The canonical text of functions in IR, for people, and to tell whether two are the same."""
 
 from __future__ import annotations
 
-from .ir import (
+from . import (
     Assign,
     Atomic,
     Barrier,

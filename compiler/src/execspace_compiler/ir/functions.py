@@ -1,0 +1,88 @@
+"""Functions and modules of typed IR: what the printers print."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..diagnostics import NOWHERE, Loc
+from .expressions import Var
+from .statements import Stmt
+from .types import INT64, Pointer, Scalar, TupleTy, Type, ViewTy
+
+STATUS = "_status"  # parameter of a kernel with asserts: where a failure is noted
+STATUS_PARAMETER = Var(STATUS, Pointer(INT64))
+
+
+@dataclass(frozen=True, slots=True)
+class Assertion:
+    """An `assert` of a kernel: where it stands and what it says."""
+
+    loc: Loc
+    message: str
+
+
+# Functions that launches add to those of users.
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """Names of a function in the source, as the compiler has them.
+
+    Attributes
+    ----------
+    function : str
+        Its name in the source; "lambda_" of a lambda.
+    types : tuple of (str, Type)
+        Parameters first, then variables. Views that it captures are not among them.
+    """
+
+    function: str
+    types: tuple[tuple[str, Type], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of typed IR.
+
+    Attributes
+    ----------
+    name : str
+    parameters : tuple of Var
+    result : Scalar, TupleTy of scalars, or None
+    locals : dict
+        Type of each local variable, parameters not included: scalars, and local arrays.
+    body : tuple of Stmt
+    entry : bool
+        Called from a launcher: Views arrive as addresses of their descriptors.
+    strict : bool
+        Its arithmetic is neither contracted nor reassociated, whatever the module allows.
+    declared : Declared or None
+        Names of the source and their types, for `explain`; None of generated functions.
+    """
+
+    name: str
+    parameters: tuple[Var, ...]
+    result: Scalar | TupleTy | None
+    locals: dict[str, Scalar | ViewTy]
+    body: tuple[Stmt, ...]
+    entry: bool = False
+    loc: Loc = field(default=NOWHERE, compare=False)
+    strict: bool = False
+    declared: Declared | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """The functions of one launch, callees first; the last ones are entries.
+
+    `disjoint` says that no two Views of the launch overlap in memory.
+    """
+
+    functions: tuple[Function, ...]
+    fma: bool = True
+    fastmath: bool = False
+    disjoint: bool = False
+
+    def function(self, name: str) -> Function:
+        """The function of that name."""
+        return next(f for f in self.functions if f.name == name)

@@ -1,0 +1,200 @@
+"""The oracle: typed IR run by CPython with NumPy scalars, bounds-checked, one index at a time.
+
+It defines what a kernel means; every space must give its answer. Contributions are joined in
+index order. No multiply-add is contracted. Launches of teams are run by teams.py.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from execspace import ExecutionSpace, LaunchSpec, View, ViewIndexError
+
+from .. import ir
+from ..assertions import place
+from ..diagnostics import Loc
+from ..ir.types import Scalar
+from ..lowered import Lowered
+from ..pipeline import check_limits
+from ..plans import TellsOfKernel
+from ..printers.oracle import HEAD, OraclePrinter
+from ..printers.python import function_name
+from ..reductions import Reduction
+from ..results import result_maker, result_shape, store_result
+from .runtime import Checked, Status
+
+# -- plans ------------------------------------------------------------------------------------
+
+Call = Callable[[tuple[int, ...], tuple[Any, ...]], Any]
+
+
+@dataclass
+class OraclePlan(TellsOfKernel):
+    """An interpreted launch; see `execspace.Plan`.
+
+    `functions` are the kernel itself and the functions of its reduction, by name.
+    """
+
+    space: ExecutionSpace
+    lowered: Lowered
+    functions: dict[str, Any]
+    source: str
+
+    @property
+    def spec(self) -> LaunchSpec:
+        """What it was made for."""
+        return self.lowered.spec
+
+    def mapping(self, bounds: tuple[int, ...]) -> list[str]:
+        """How it goes through a range."""
+        return ["one call after the other, interpreted, the last index fastest"]
+
+    def launch(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
+        """Run the kernel for every index, the last one fastest.
+
+        With ``iterate="left"`` contributions come with the first one fastest.
+        """
+        spec = self.lowered.spec
+        rank = spec.policy.rank
+        inputs, out = args[: len(args) - len(spec.out)], args[len(args) - len(spec.out) :]
+        check_limits(self.lowered.kernel.name, self.lowered.limits, inputs)
+        call = self.caller(bounds, inputs)
+        ranges = [range(bounds[d], bounds[rank + d]) for d in range(rank)]
+        if spec.pattern != "for" and spec.policy.iterate == "left":
+            indices = [i[::-1] for i in itertools.product(*ranges[::-1])]
+        else:
+            indices = list(itertools.product(*ranges))
+        with np.errstate(all="ignore"):
+            result = self._run(indices, call)
+        if out:
+            store_result(self.lowered.kernel.name, out, result, result_shape(spec))
+            return None
+        if self.lowered.reduction is None or spec.array_shape is not None:
+            return result
+        make = result_maker(spec, self.lowered.reduction.result)
+        return result if make is None else make(result)
+
+    def values(self, inputs: tuple[Any, ...]) -> list[Any]:
+        """What the kernel gets for its arguments, the status of assertions being the last."""
+        names = names_of(self.lowered)
+        parameters = self.lowered.body.parameters[self.lowered.leading :]
+        values = [
+            Checked.of(a, name) if isinstance(a, View) else number(a, p.type)
+            for a, name, p in zip(inputs, names, parameters, strict=False)
+        ]
+        if self.lowered.assertions:
+            values.append(Status(self.lowered))
+        return values
+
+    def caller(self, bounds: tuple[int, ...], inputs: tuple[Any, ...]) -> Call:
+        """What calls the kernel for an index, given what comes before its arguments."""
+        body, values = self.functions["body"], self.values(inputs)
+
+        def call(index: tuple[int, ...], leading: tuple[Any, ...]) -> Any:
+            try:
+                return body(*map(np.int64, index), *leading, *values)
+            except ViewIndexError as error:
+                error.args = (f"{place(self.lowered.kernel.name, index)}: {error}",)
+                raise
+
+        return call
+
+    def _run(self, indices: list[tuple[int, ...]], call: Call) -> Any:
+        reduction = self.lowered.reduction
+        if reduction is None:
+            for index in indices:
+                call(index, ())
+            return None
+        if reduction.array is not None:
+            return self._run_array(reduction, indices, call)
+        first = tuple(number(s.identity.value, s.type) for s in reduction.states)
+        state = first
+        if self.lowered.spec.pattern == "scan":
+            # The pass that is not final may change nothing that the final one sees.
+            for index in indices:
+                state = self._step(state, index, call, (*self._prefix(state), np.False_))
+            state = first
+        for index in indices:
+            leading: tuple[Any, ...] = ()
+            if self.lowered.spec.pattern == "scan":
+                leading = (*self._prefix(state), np.True_)
+            state = self._step(state, index, call, leading)
+        numbers = tuple(python_number(v) for v in row(self.functions["result"](*state)))
+        return numbers[0] if len(numbers) == 1 else numbers
+
+    def _run_array(self, reduction: Reduction, indices: list[tuple[int, ...]], call: Call) -> Any:
+        state = reduction.states[0]
+        shape = self.lowered.spec.array_shape
+        assert shape is not None
+        array = np.full(shape, state.identity.value, state.type.name)
+        for index in indices:
+            call(index, (Checked(array, ""),))
+        final = self.functions["result"]
+        numbers = [row(final(v))[0] for v in array.ravel()]
+        return np.array(numbers, reduction.result).reshape(shape)
+
+    def _prefix(self, state: tuple[Any, ...]) -> tuple[Any, ...]:
+        return row(self.functions["prefix"](*state))
+
+    def _step(
+        self, state: tuple[Any, ...], index: tuple[int, ...], call: Call, leading: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
+        return row(self.functions["step"](*state, *row(call(index, leading))))
+
+
+def row(value: Any) -> tuple[Any, ...]:
+    """What a function of the module returned, as a tuple."""
+    return value if isinstance(value, tuple) else (value,)
+
+
+def python_number(value: Any) -> Any:
+    """A number as Python's own; a bool may be so already, since `not` of NumPy's gives Python's."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def names_of(lowered: Lowered) -> list[str]:
+    """Arguments of a launch as the source calls them."""
+    parameters = lowered.body.parameters[lowered.leading :]
+    names = [p.name.removeprefix("user") for p in parameters]
+    for c in lowered.spec.captures:
+        if c.argument is not None:
+            names[c.argument] = c.name
+    return names
+
+
+def number(value: Any, type: Any) -> Any:
+    """A NumPy scalar of a type of the IR."""
+    assert isinstance(type, Scalar)
+    return np.dtype(type.name).type(value)
+
+
+def loaded(
+    lowered: Lowered, made: Sequence[ir.Function], printer: OraclePrinter
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """`OraclePlan.functions`, and all names of the printed module."""
+    scope: dict[str, Any] = {"__name__": f"<oracle {lowered.kernel.name}>"}
+    exec(HEAD, scope)
+    for function in (*lowered.functions, *made):
+        lines = printer.function(function)
+        tree = ast.parse("\n".join(lines))
+        _relocate(tree, lines, function.loc)
+        exec(compile(tree, function.loc.file, "exec"), scope)
+    functions = {f.name.removeprefix("_"): scope[function_name(f.name)] for f in made}
+    functions["body"] = scope[function_name(lowered.body.name)]
+    return functions, scope
+
+
+def _relocate(tree: ast.Module, lines: list[str], start: Loc) -> None:
+    """Give every node of generated text the line of the source that it stands for."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt | ast.expr | ast.arg):
+            loc = getattr(lines[node.lineno - 1], "loc", start)
+            line = loc.line if loc.file == start.file and loc.line else start.line
+            node.lineno = node.end_lineno = line
+            node.col_offset = node.end_col_offset = 0

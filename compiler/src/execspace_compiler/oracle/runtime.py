@@ -1,0 +1,249 @@
+"""What oracle kernels call: Views that check each index, and arithmetic as it is defined."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from execspace import View, ViewIndexError
+
+from ..assertions import failure
+from ..lowered import Lowered
+
+
+class Checked:
+    """A View as oracle kernels see it: every index must lie within its extent."""
+
+    __slots__ = ("array", "label", "shape")
+
+    def __init__(
+        self, array: npt.NDArray[Any], label: str, shape: tuple[int, ...] | None = None
+    ) -> None:
+        self.array = array
+        self.label = label
+        self.shape = array.shape if shape is None else shape  # of a mapped View: its extents
+
+    @classmethod
+    def of(cls, view: View, name: str) -> Checked:
+        """What a kernel sees of a View; of one with a layout of its own the row of elements.
+
+        An array that is passed as it is has no label of its own: `name` is that of the parameter.
+        """
+        array = view.memory_space.host_array(view)
+        own = view.label if not view.label.startswith("argument ") else ""
+        return cls(array, own or name, view.shape)
+
+    @property
+    def atomic(self) -> Any:
+        """The same for atomic steps, in a kernel of teams."""
+        return self
+
+    def extent(self, d: int) -> np.int64:
+        """Extent of a dimension."""
+        return np.int64(self.shape[d])
+
+    def _at(self, key: Any) -> tuple[int, ...]:
+        indices = tuple(int(i) for i in (key if isinstance(key, tuple) else (key,)))
+        for d, (i, n) in enumerate(zip(indices, self.array.shape, strict=True)):
+            if not 0 <= i < n:
+                what = f"View '{self.label}'" if self.label else "local array"
+                raise ViewIndexError(
+                    f"{what}: index {i} is out of bounds for dimension {d} of "
+                    f"extent {n}, at {indices}."
+                )
+        return indices
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.array[self._at(key)]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.array[self._at(key)] = value
+
+    def _bytes(self, key: Any, byte: Any, to: Any) -> npt.NDArray[Any]:
+        """The number so many bytes from the start of a record, as an array of rank 0."""
+        at = self.array[(*(slice(i, i + 1) for i in self._at(key)),)]
+        return np.ndarray((), to, at, int(byte))
+
+    def field(self, key: Any, byte: Any, to: Any) -> Any:
+        """A number within a record."""
+        return self._bytes(key, byte, to)[()]
+
+    def set_field(self, key: Any, byte: Any, value: Any) -> None:
+        """Set a number within a record."""
+        self._bytes(key, byte, type(value))[()] = value
+
+
+class Status:
+    """Turns a failed assertion into an exception at once."""
+
+    def __init__(self, lowered: Lowered) -> None:
+        self.lowered = lowered
+
+    def fail(self, code: int, indices: tuple[int, ...]) -> None:
+        """Raise for assertion number `code`."""
+        raise failure(self.lowered.kernel.name, self.lowered.assertions, code, indices)
+
+
+def local(shape: tuple[int, ...], kind: Any) -> Checked:
+    """A local array."""
+    return Checked(np.zeros(shape, kind), "")
+
+
+def local_records(shape: tuple[int, ...], size: tuple[int]) -> Checked:
+    """A local array of records, each so many bytes."""
+    return Checked(np.zeros(shape, np.dtype((np.void, size[0]))), "")
+
+
+def bounded(index: Any, extent: Any) -> Any:
+    """An index of a part of a View, checked."""
+    if not 0 <= index < extent:
+        raise ViewIndexError(f"index {index} is out of bounds for an extent of {extent}.")
+    return index
+
+
+def printf(text: str, values: tuple[Any, ...]) -> None:
+    """Write to standard output; Python's % formats numbers as C does."""
+    shown = text % tuple(v.item() for v in values)
+    if sys.stdout is not None:
+        sys.stdout.write(shown)
+
+
+# -- operations that NumPy spells differently; generated text calls them ----------------------
+
+
+def int_range(start: Any, stop: Any, step: Any) -> Iterator[np.int64]:
+    """Python's range over int64 values."""
+    return map(np.int64, range(int(start), int(stop), int(step)))
+
+
+def cast(value: Any, to: Any) -> Any:
+    """NumPy's astype for one scalar; narrow integers wrap."""
+    if np.issubdtype(to, np.integer) and isinstance(value, np.floating):
+        value = np.asarray(value).astype(np.uint64 if to is np.uint64 else np.int64)
+    return np.asarray(value).astype(to)[()]
+
+
+def complex_mul(a: Any, b: Any) -> Any:
+    """The product without contraction."""
+    kind = type(a)
+    return kind(complex(a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real))
+
+
+def complex_div(a: Any, b: Any) -> Any:
+    """The quotient by Smith's method, as NumPy has it."""
+    kind, one = type(a), type(a.real)(1)
+    if abs(b.real) >= abs(b.imag):
+        if b.real == 0 and b.imag == 0:
+            return kind(complex(a.real / abs(b.real), a.imag / abs(b.real)))
+        ratio = b.imag / b.real
+        scale = one / (b.real + b.imag * ratio)
+        re, im = (a.real + a.imag * ratio) * scale, (a.imag - a.real * ratio) * scale
+        return kind(complex(re, im))
+    ratio = b.real / b.imag
+    scale = one / (b.imag + b.real * ratio)
+    re, im = (a.real * ratio + a.imag) * scale, (a.imag * ratio - a.real) * scale
+    return kind(complex(re, im))
+
+
+def complex_sqrt(z: Any) -> Any:
+    """The principal root, as C's csqrt has it; NumPy's own is not exact near the least numbers."""
+    kind, part = type(z), type(z.real)
+    a, b = z.real, z.imag
+    if a == 0 and b == 0:
+        return kind(complex(0.0, b))
+    if np.isinf(b):
+        return kind(complex(np.inf, b))
+    if np.isnan(a):
+        return kind(complex(a, a))
+    if np.isinf(a):
+        rest = b - b  # NaN for a NaN
+        if a < 0:
+            return kind(complex(abs(rest), np.copysign(a, b)))
+        return kind(complex(a, np.copysign(rest, b)))
+    huge = np.finfo(part).max / part(4)
+    scale = part(2) if abs(a) > huge or abs(b) > huge else part(1)
+    a, b = a / (scale * scale), b / (scale * scale)
+    t = np.sqrt(part(0.5) * (abs(a) + np.hypot(a, b)))
+    other = b / (part(2) * t)
+    re, im = (abs(other), np.copysign(t, b)) if a < 0 else (t, other)
+    return kind(complex(re * scale, im * scale))
+
+
+def python_min(a: Any, b: Any) -> Any:
+    """Python's min."""
+    return b if b < a else a
+
+
+def python_max(a: Any, b: Any) -> Any:
+    """Python's max."""
+    return b if b > a else a
+
+
+def minimum(a: Any, b: Any) -> Any:
+    """numpy.minimum, but of two zeros always the same one."""
+    return a if a < b or a != a else b
+
+
+def maximum(a: Any, b: Any) -> Any:
+    """numpy.maximum, but of two zeros always the same one."""
+    return a if a > b or a != a else b
+
+
+def fmin(a: Any, b: Any) -> Any:
+    """numpy.fmin, but of two zeros always the same one."""
+    return a if a <= b or b != b else b
+
+
+def fmax(a: Any, b: Any) -> Any:
+    """numpy.fmax, but of two zeros always the same one."""
+    return a if a >= b or b != b else b
+
+
+def float_pow(a: Any, b: Any) -> Any:
+    """A power. For an exponent of 0.5 `np.power` of two numbers takes the square root, which is
+    another one at -0.0 and at minus infinity."""
+    kind = np.result_type(a, b).type
+    return kind(a) ** kind(b)
+
+
+def int_pow(a: Any, b: Any) -> Any:
+    """Wrapping integer power; a negative exponent truncates to an integer."""
+    kind = type(a)
+    base, exponent = int(a), int(b)
+    if exponent < 0:
+        if base not in (1, -1):
+            return kind(0)
+        return kind(base if exponent % 2 else 1)
+    modulus = 1 << (8 * a.itemsize)
+    return np.asarray(pow(base, exponent, modulus), dtype=np.uint64).astype(kind)[()]
+
+
+def _real_function(
+    name: str, poles: Any = lambda x: math.nan, beyond: Any = lambda x: math.inf
+) -> Any:
+    plain = getattr(math, name)
+
+    def function(x: Any) -> Any:
+        try:
+            return type(x)(plain(float(x)))
+        except OverflowError:
+            return type(x)(beyond(x))
+        except ValueError:  # a pole, or beyond it
+            return type(x)(poles(x))
+
+    return function
+
+
+def _gamma_at_pole(x: Any) -> float:
+    return math.copysign(math.inf, x) if x == 0 else math.nan
+
+
+erf, erfc = _real_function("erf"), _real_function("erfc")
+# Near 0 it is 1 / x.
+gamma = _real_function("gamma", _gamma_at_pole, lambda x: math.copysign(math.inf, x))
+lgamma = _real_function("lgamma", lambda x: math.inf)
