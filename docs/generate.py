@@ -21,7 +21,7 @@ import numpy as np
 import execspace as es
 from execspace import builtin_reducers, config
 from execspace.reducer import flattened
-from execspace_compiler import advice, reductions
+from execspace_compiler.frontend import advice
 from execspace_compiler.ir.ops import (
     CALLEES,
     COMPLEX_FUNCTIONS,
@@ -41,6 +41,7 @@ from execspace_compiler.ir.types import (
     Scalar,
     promote,
 )
+from execspace_compiler.reductions import reduction as reductions
 
 DOCS = Path(__file__).parent
 MARKED = re.compile(r"(<!-- generated: ([\w-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)

@@ -15,12 +15,16 @@ from typing import Any
 import numpy as np
 
 from execspace import builtin_reducers, captures, reducer
-from execspace_compiler import diagnostics, frontend, hir, joins, modules, oracle, oracle_teams
-from execspace_compiler.assignments import AssignmentRules
-from execspace_compiler.printers.oracle import OraclePrinter
-from execspace_compiler.reductions import Maker
+from execspace_compiler.codegen.python.oracle import OraclePrinter
+from execspace_compiler.frontend import hir, lowering
+from execspace_compiler.ir import diagnostics
+from execspace_compiler.oracle import plan, runtime, teams
+from execspace_compiler.reductions import joins
+from execspace_compiler.reductions.reduction import Maker
+from execspace_compiler.typing import module
+from execspace_compiler.typing.assignments import AssignmentRules
 
-Lowering = frontend._Lowering
+Lowering = lowering._Lowering
 
 
 # -- statements -----------------------------------------------------------------------------------
@@ -30,13 +34,13 @@ def _dropping(kind: type[ast.stmt], every: int = 2):
     """The lowering drops every other statement of a kind."""
 
     def drop(monkeypatch):
-        lowered, seen = frontend._STATEMENTS[kind], []
+        lowered, seen = lowering._STATEMENTS[kind], []
 
         def statement(self, node):
             seen.append(node)
             return [] if len(seen) % every == 0 else lowered(self, node)
 
-        monkeypatch.setitem(frontend._STATEMENTS, kind, statement)
+        monkeypatch.setitem(lowering._STATEMENTS, kind, statement)
 
     drop.__name__ = f"{kind.__name__}_is_dropped"
     return drop
@@ -44,7 +48,7 @@ def _dropping(kind: type[ast.stmt], every: int = 2):
 
 def _replacing(table: str, key: Any, value: str):
     def replace(monkeypatch):
-        monkeypatch.setitem(getattr(frontend, table), key, value)
+        monkeypatch.setitem(getattr(lowering, table), key, value)
 
     replace.__name__ = f"{key.__name__}_becomes_{value}"
     return replace
@@ -73,7 +77,7 @@ def the_last_statement_of_a_block_is_lost(monkeypatch):
 
 def break_becomes_continue(monkeypatch):
     monkeypatch.setattr(Lowering, "_break", Lowering._continue)
-    monkeypatch.setitem(frontend._STATEMENTS, ast.Break, Lowering._continue)
+    monkeypatch.setitem(lowering._STATEMENTS, ast.Break, Lowering._continue)
 
 
 def a_condition_is_negated(monkeypatch):
@@ -83,7 +87,7 @@ def a_condition_is_negated(monkeypatch):
         (found,) = lowered(self, node)
         return [dataclasses.replace(found, body=found.orelse, orelse=found.body)]
 
-    monkeypatch.setitem(frontend._STATEMENTS, ast.If, negated)
+    monkeypatch.setitem(lowering._STATEMENTS, ast.If, negated)
 
 
 def steps_of_ranges_are_one(monkeypatch):
@@ -94,12 +98,12 @@ def steps_of_ranges_are_one(monkeypatch):
         one = hir.Constant(self.loc(node), 1)
         return [dataclasses.replace(s, step=one) if isinstance(s, hir.For) else s for s in found]
 
-    monkeypatch.setitem(frontend._STATEMENTS, ast.For, without_step)
+    monkeypatch.setitem(lowering._STATEMENTS, ast.For, without_step)
 
 
 def ranges_have_one_more(monkeypatch):
-    ranged = oracle.int_range
-    monkeypatch.setattr(oracle, "int_range", lambda a, b, c: ranged(a, b + np.sign(c), c))
+    ranged = runtime.int_range
+    monkeypatch.setattr(runtime, "int_range", lambda a, b, c: ranged(a, b + np.sign(c), c))
 
 
 # -- expressions ----------------------------------------------------------------------------------
@@ -112,7 +116,7 @@ def operands_change_places(monkeypatch):
         node = ast.copy_location(ast.BinOp(node.right, node.op, node.left), node)
         return lowered(self, node)
 
-    monkeypatch.setitem(frontend._EXPRESSIONS, ast.BinOp, swapped)
+    monkeypatch.setitem(lowering._EXPRESSIONS, ast.BinOp, swapped)
 
 
 def arms_of_a_conditional_change_places(monkeypatch):
@@ -121,13 +125,13 @@ def arms_of_a_conditional_change_places(monkeypatch):
     def swapped(self, node):
         return lowered(self, ast.copy_location(ast.IfExp(node.test, node.orelse, node.body), node))
 
-    monkeypatch.setitem(frontend._EXPRESSIONS, ast.IfExp, swapped)
+    monkeypatch.setitem(lowering._EXPRESSIONS, ast.IfExp, swapped)
 
 
 def and_becomes_or(monkeypatch):
     lowered = Lowering._bool
     monkeypatch.setitem(
-        frontend._EXPRESSIONS, ast.BoolOp,
+        lowering._EXPRESSIONS, ast.BoolOp,
         lambda self, node: dataclasses.replace(lowered(self, node), op="or"),
     )  # fmt: skip
 
@@ -139,7 +143,7 @@ def chains_end_after_the_first_comparison(monkeypatch):
         return lowered(self, ast.copy_location(
             ast.Compare(node.left, node.ops[:1], node.comparators[:1]), node))  # fmt: skip
 
-    monkeypatch.setitem(frontend._EXPRESSIONS, ast.Compare, first)
+    monkeypatch.setitem(lowering._EXPRESSIONS, ast.Compare, first)
 
 
 def names_of_keywords_are_lost(monkeypatch):
@@ -153,7 +157,7 @@ def names_of_keywords_are_lost(monkeypatch):
         args = (*call.args, *(value for _, value in call.keywords))
         return dataclasses.replace(call, args=args, keywords=())
 
-    monkeypatch.setitem(frontend._EXPRESSIONS, ast.Call, positional)
+    monkeypatch.setitem(lowering._EXPRESSIONS, ast.Call, positional)
 
 
 def unpacking_is_reversed(monkeypatch):
@@ -191,7 +195,7 @@ def _only(names: tuple[str, ...], kinds: str, text: str):
 
 
 def integers_do_not_wrap_when_cast(monkeypatch):
-    cast = oracle.cast
+    cast = runtime.cast
 
     def saturated(value, to):
         if np.issubdtype(to, np.integer) and isinstance(value, np.integer):
@@ -199,23 +203,23 @@ def integers_do_not_wrap_when_cast(monkeypatch):
             return to(min(max(int(value), limits.min), limits.max))
         return cast(value, to)
 
-    monkeypatch.setattr(oracle, "cast", saturated)
+    monkeypatch.setattr(runtime, "cast", saturated)
 
 
 def floats_are_rounded_when_cast(monkeypatch):
-    cast = oracle.cast
+    cast = runtime.cast
 
     def rounded(value, to):
         if np.issubdtype(to, np.integer) and isinstance(value, np.floating):
             value = np.rint(value)
         return cast(value, to)
 
-    monkeypatch.setattr(oracle, "cast", rounded)
+    monkeypatch.setattr(runtime, "cast", rounded)
 
 
 def _runtime(name: str, other: str):
     def mutate(monkeypatch):
-        monkeypatch.setattr(oracle, name, getattr(oracle, other))
+        monkeypatch.setattr(runtime, name, getattr(runtime, other))
 
     mutate.__name__ = f"{name}_is_{other}"
     return mutate
@@ -223,8 +227,8 @@ def _runtime(name: str, other: str):
 
 def weak_integers_widen(monkeypatch):
     """A literal makes an int64 of what it meets."""
-    from execspace_compiler import operators
     from execspace_compiler.ir import types
+    from execspace_compiler.typing import operators
 
     promote = types.arithmetic
 
@@ -286,7 +290,7 @@ def arguments_of_joins_change_places(monkeypatch):
 
 
 def scans_are_inclusive(monkeypatch):
-    step = oracle.OraclePlan._step
+    step = plan.OraclePlan._step
 
     def inclusive(self, state, index, call, leading):
         if leading and leading[-1]:
@@ -294,17 +298,17 @@ def scans_are_inclusive(monkeypatch):
             leading = (*self._prefix(probe), leading[-1])
         return step(self, state, index, call, leading)
 
-    monkeypatch.setattr(oracle.OraclePlan, "_step", inclusive)
+    monkeypatch.setattr(plan.OraclePlan, "_step", inclusive)
 
 
 def the_last_index_is_left_out(monkeypatch):
-    run = oracle.OraclePlan._run
-    monkeypatch.setattr(oracle.OraclePlan, "_run", lambda self, i, call: run(self, i[:-1], call))
+    run = plan.OraclePlan._run
+    monkeypatch.setattr(plan.OraclePlan, "_run", lambda self, i, call: run(self, i[:-1], call))
 
 
 def the_order_of_a_scan_is_lost(monkeypatch):
-    run = oracle.OraclePlan._run
-    monkeypatch.setattr(oracle.OraclePlan, "_run", lambda self, i, call: run(self, i[::-1], call))
+    run = plan.OraclePlan._run
+    monkeypatch.setattr(plan.OraclePlan, "_run", lambda self, i, call: run(self, i[::-1], call))
 
 
 def reducers_of_a_tuple_change_places(monkeypatch):
@@ -323,7 +327,7 @@ def reducers_of_a_tuple_change_places(monkeypatch):
 
 
 def broadcasts_come_from_the_first(monkeypatch):
-    monkeypatch.setattr(oracle_teams.Team, "_broadcasting", lambda self, s, ranks: 0)
+    monkeypatch.setattr(teams.Team, "_broadcasting", lambda self, s, ranks: 0)
 
 
 def all_threads_do_all_iterations(monkeypatch):
@@ -333,12 +337,12 @@ def all_threads_do_all_iterations(monkeypatch):
         for index in itertools.product(*map(range, map(int, starts), map(int, stops))):
             yield tuple(map(np.int64, index)) if len(index) > 1 else np.int64(index[0])
 
-    monkeypatch.setattr(oracle_teams.Team, "share", share)
+    monkeypatch.setattr(teams.Team, "share", share)
 
 
 def nested_joins_are_those_of_the_first(monkeypatch):
     """Two nested reductions of one kernel are joined alike."""
-    captured = modules.ModuleTyper.captured
+    captured = module.ModuleTyper.captured
     known: dict[Any, Any] = {}
 
     def first(self, scope, names, prefix):
@@ -347,7 +351,7 @@ def nested_joins_are_those_of_the_first(monkeypatch):
             known[id(self)] = {}
         return known[id(self)].setdefault(prefix, captured(self, scope, names, prefix))
 
-    monkeypatch.setattr(modules.ModuleTyper, "captured", first)
+    monkeypatch.setattr(module.ModuleTyper, "captured", first)
 
 
 # -- keys -----------------------------------------------------------------------------------------

@@ -16,7 +16,8 @@ from changed_inputs import CASES
 
 import execspace as es
 from execspace import captures, reducer
-from execspace_compiler import fingerprint, lower_kernel
+from execspace_compiler import lower_kernel
+from execspace_compiler.cache import fingerprint
 
 # Functions of the package have the names of these modules.
 kernels, reductions = sys.modules["execspace.kernel"], sys.modules["execspace.parallel_reduce"]

@@ -16,7 +16,7 @@ import pytest
 import execspace as es
 from execspace import cli, config
 from execspace.cli import console
-from execspace_compiler import cache
+from execspace_compiler.cache import disk as cache
 
 ROOT = Path(__file__).parents[1]
 

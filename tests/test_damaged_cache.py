@@ -1,8 +1,8 @@
 """Entries on disk that were damaged are thrown away, and kernels run all the same.
 
 Each kind of entry of each kind of space with each kind of damage: the result is right, nothing is
-raised, and the next process finds a whole entry again. What `execspace_compiler.cache` does with
-the bytes is tested beside it.
+raised, and the next process finds a whole entry again. What `execspace_compiler.cache.disk` does
+with the bytes is tested beside it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 import execspace as es
-from execspace_compiler import cache
+from execspace_compiler.cache import disk as cache
 
 
 def axpy(i, a, x, y):

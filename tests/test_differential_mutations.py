@@ -21,7 +21,7 @@ from differential_mutations import (
 )
 
 import execspace as es
-from execspace_compiler.printers.numba import NumbaPrinter
+from execspace_compiler.codegen.python.numba import NumbaPrinter
 from execspace_testing.suite.differential import patterns, sequences, team_cases
 from execspace_testing.suite.differential.cases import check
 from execspace_testing.suite.differential.compare import examine, run

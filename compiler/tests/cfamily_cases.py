@@ -14,12 +14,12 @@ from execspace.reducer import as_reducer, reducer_captures
 from execspace.space import policy_spec
 from execspace.tiles import TileTable
 from execspace_compiler import lower_kernel
-from execspace_compiler.blocks import blocks_of
-from execspace_compiler.devices import device_text
-from execspace_compiler.linear import linear_body
-from execspace_compiler.printers.cfamily.cuda import CUDA
-from execspace_compiler.printers.cfamily.dialects import OPENCL
-from execspace_compiler.printers.cfamily.hip import hip
+from execspace_compiler.codegen.cfamily.cuda import CUDA
+from execspace_compiler.codegen.cfamily.dialect import OPENCL
+from execspace_compiler.codegen.cfamily.hip import hip
+from execspace_compiler.launch.device_text import device_text
+from execspace_compiler.mapping.thread_blocks import blocks_of
+from execspace_compiler.passes.contiguous import linear_body
 
 
 def axpy(i, a, x, y):

@@ -166,7 +166,8 @@ def build_hip(tmp_path_factory):
 @pytest.fixture(params=["opencl", "cuda", "hip"])
 def dialect(request):
     """Every dialect of the C family."""
-    from execspace_compiler.printers.cfamily import cuda, dialects, hip
+    from execspace_compiler.codegen.cfamily import cuda, hip
+    from execspace_compiler.codegen.cfamily import dialect as dialects
 
     return {"opencl": dialects.OPENCL, "cuda": cuda.CUDA, "hip": hip.hip(64)}[request.param]
 

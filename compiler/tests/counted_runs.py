@@ -12,10 +12,10 @@ import numpy as np
 
 import execspace as es
 from execspace.explaining import planned
+from execspace_compiler.analysis.work import work_of
+from execspace_compiler.codegen.python.oracle import OraclePrinter
 from execspace_compiler.oracle.plan import OraclePlan, loaded
 from execspace_compiler.oracle.runtime import Checked
-from execspace_compiler.printers.oracle import OraclePrinter
-from execspace_compiler.work import work_of
 
 
 class CountingPrinter(OraclePrinter):

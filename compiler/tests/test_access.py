@@ -6,8 +6,8 @@ import pytest
 from cfamily_cases import GPU, text
 
 import execspace as es
-from execspace_compiler.access import access_of
-from execspace_compiler.blocks import blocks_of
+from execspace_compiler.analysis.access import access_of
+from execspace_compiler.mapping.thread_blocks import blocks_of
 
 
 def five_points(i, j, A, B):

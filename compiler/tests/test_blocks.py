@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from execspace import PolicyError
 from execspace.tiles import TileTable, fitted
 from execspace_compiler import ir
-from execspace_compiler.blocks import (
+from execspace_compiler.mapping.thread_blocks import (
     ALIGNED,
     Geometry,
     Limits,

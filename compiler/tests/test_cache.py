@@ -15,8 +15,8 @@ import execspace as es
 from execspace.argtypes import SCALAR_TYPES
 from execspace.kernel import Kernel
 from execspace.space import LaunchSpec, policy_spec
-from execspace_compiler import cache
-from execspace_compiler.fingerprint import fingerprint
+from execspace_compiler.cache import disk as cache
+from execspace_compiler.cache.fingerprint import fingerprint
 
 
 def test_keys_depend_on_each_part_and_their_order():

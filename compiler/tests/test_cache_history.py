@@ -13,8 +13,8 @@ import execspace as es
 from execspace import Kernel, LaunchSpec
 from execspace.argtypes import SCALAR_TYPES
 from execspace.space import policy_spec
-from execspace_compiler import cache
-from execspace_compiler.cache_history import misses, note_miss, told
+from execspace_compiler.cache import disk as cache
+from execspace_compiler.cache.history import misses, note_miss, told
 
 WIDTH = 4
 TOOLS = {"compiler": "1.0", "options": "-O3"}

@@ -10,7 +10,7 @@ import pytest
 from cfamily_cases import CHUNKED, REDUCE, text
 
 import execspace as es
-from execspace_compiler.printers.cfamily.dialects import CLANG_LOOP_IN_ORDER
+from execspace_compiler.codegen.cfamily.dialect import CLANG_LOOP_IN_ORDER
 
 
 def update(i, x, n, a, b):

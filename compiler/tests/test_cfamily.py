@@ -15,9 +15,9 @@ import pytest
 from cfamily_cases import CASES, CHUNKED, FLAT, REDUCE, exclusive, text, total
 
 import execspace as es
-from execspace_compiler.printers.cfamily.cuda import CUDA
-from execspace_compiler.printers.cfamily.dialects import OPENCL
-from execspace_compiler.printers.cfamily.hip import hip
+from execspace_compiler.codegen.cfamily.cuda import CUDA
+from execspace_compiler.codegen.cfamily.dialect import OPENCL
+from execspace_compiler.codegen.cfamily.hip import hip
 
 GOLDEN = Path(__file__).parent / "golden" / "cfamily"
 

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 import execspace as es
 from execspace_compiler import ir
+from execspace_compiler.codegen.cfamily.prelude import SHORT
+from execspace_compiler.codegen.cfamily.printer import CPrinter
+from execspace_compiler.codegen.cfamily.spelling import c_string
+from execspace_compiler.codegen.python.base import part_of_view
+from execspace_compiler.frontend.names import variable_name
 from execspace_compiler.ir.types import Scalar
-from execspace_compiler.names import variable_name
-from execspace_compiler.printers.cfamily.prelude import SHORT
-from execspace_compiler.printers.cfamily.printer import CPrinter
-from execspace_compiler.printers.cfamily.spelling import c_string
-from execspace_compiler.printers.python import part_of_view
 
 every_dialect = pytest.mark.parametrize("dialect", DIALECTS.values(), ids=list(DIALECTS))
 

@@ -7,8 +7,8 @@ import pytest
 from cfamily_cases import text
 
 import execspace as es
-from execspace_compiler.contributions import OWN
-from execspace_compiler.printers.cfamily.cuda import CUDA
+from execspace_compiler.codegen.cfamily.cuda import CUDA
+from execspace_compiler.passes.scan_contributions import OWN
 
 
 def inclusive(i, prefix, final, x, y):

@@ -12,12 +12,12 @@ from execspace import Kernel, LaunchSpec, Sum, ViewType
 from execspace.argtypes import SCALAR_TYPES
 from execspace.space import policy_spec
 from execspace_compiler import ir, lower_kernel
-from execspace_compiler.device_team import Shape, device_team, shape_of, usual_sizes
-from execspace_compiler.devices import device_text
-from execspace_compiler.diagnostics import Fault
-from execspace_compiler.printers.cfamily.cuda import CUDA
-from execspace_compiler.printers.cfamily.dialects import OPENCL
-from execspace_compiler.printers.cfamily.hip import hip
+from execspace_compiler.codegen.cfamily.cuda import CUDA
+from execspace_compiler.codegen.cfamily.dialect import OPENCL
+from execspace_compiler.codegen.cfamily.hip import hip
+from execspace_compiler.ir.diagnostics import Fault
+from execspace_compiler.launch.device_text import device_text
+from execspace_compiler.teams.device import Shape, device_team, shape_of, usual_sizes
 
 GOLDEN = Path(__file__).parent / "golden"
 

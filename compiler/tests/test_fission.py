@@ -13,8 +13,8 @@ from execspace import Kernel, LaunchSpec, ViewType
 from execspace.argtypes import SCALAR_TYPES
 from execspace.space import policy_spec
 from execspace_compiler import ir, lower_kernel
-from execspace_compiler.fission import host_team
 from execspace_compiler.ir.text import function_text
+from execspace_compiler.teams.host_teams import host_team
 
 
 def cut(kernel, *arguments, size=4, lanes=1):

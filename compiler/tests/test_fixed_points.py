@@ -13,7 +13,7 @@ import pytest
 
 import execspace as es
 from execspace_compiler.ir.types import FLOAT64
-from execspace_compiler.narrowing import LIMIT, SHORT, narrowed
+from execspace_compiler.passes.narrowing import LIMIT, SHORT, narrowed
 
 LONG = 230
 

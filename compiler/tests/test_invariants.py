@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from execspace_compiler import ir
-from execspace_compiler.invariants import deep_loops
+from execspace_compiler.analysis.invariants import deep_loops
 from execspace_compiler.ir.types import INT64, ViewTy
 
 X = ir.Var("x", ViewTy(INT64, 1, "right", 0, False))

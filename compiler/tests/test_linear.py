@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import execspace as es
 from execspace_compiler import ir
-from execspace_compiler.linear import linear_body
-from execspace_compiler.packing import Ranges
+from execspace_compiler.launch.arguments import Ranges
+from execspace_compiler.passes.contiguous import linear_body
 
 
 def scaled(i, j, k, s, A, B):

@@ -9,11 +9,11 @@ import pytest
 
 from execspace import KernelSyntaxError
 from execspace_compiler import ir
-from execspace_compiler.cost import cost
+from execspace_compiler.analysis.cost import cost
+from execspace_compiler.frontend.source import source_of
 from execspace_compiler.ir.text import function_text
 from execspace_compiler.ir.types import Scalar
-from execspace_compiler.mapping import index_order
-from execspace_compiler.source import source_of
+from execspace_compiler.mapping.loops import index_order
 
 
 def test_locals_take_the_joined_type_of_the_whole_body(lower):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from execspace_compiler.mapping import scale
+from execspace_compiler.mapping.loops import scale
 
 BELOW = (1 << 31) - 1
 

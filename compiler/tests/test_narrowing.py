@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from execspace_compiler import ir
 from execspace_compiler.ir.types import BOOL, FLOAT64, INDEX, INT64
-from execspace_compiler.narrowing import LIMIT, SHORT, gains, narrowed
+from execspace_compiler.passes.narrowing import LIMIT, SHORT, gains, narrowed
 
 NAMES = ("a", "b", "c")
 ARGUMENTS = dict.fromkeys(NAMES, (-LIMIT, LIMIT))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import execspace as es
-from execspace_compiler import pipeline
+from execspace_compiler.passes import pipeline
 
 SIZES = [(1, 1), (3, 1), (4, 2)]
 sizes = pytest.mark.parametrize(("threads", "lanes"), SIZES)

@@ -13,7 +13,8 @@ import pytest
 
 import execspace as es
 from execspace import config
-from execspace_compiler import cache, own_code
+from execspace_compiler.cache import disk as cache
+from execspace_compiler.cache import own_code
 
 NOTED = "noted.txt"
 
@@ -26,9 +27,9 @@ def copy(tmp_path, monkeypatch):
     core, compiler = tmp_path / "site" / "execspace", tmp_path / "site" / "execspace_compiler"
     unneeded = shutil.ignore_patterns("__pycache__")
     shutil.copytree(Path(es.__file__).parent, core, ignore=unneeded)
-    shutil.copytree(Path(own_code.__file__).parent, compiler, ignore=unneeded)
+    shutil.copytree(Path(own_code.__file__).parents[1], compiler, ignore=unneeded)
     monkeypatch.setattr(es, "__file__", str(core / "__init__.py"))
-    monkeypatch.setattr(own_code, "__file__", str(compiler / "own_code.py"))
+    monkeypatch.setattr(own_code, "__file__", str(compiler / "cache" / "own_code.py"))
     monkeypatch.setattr(config, "STARTED", time.time() + 1000)
     monkeypatch.setattr(own_code, "_SETTLED", -1000)
     yield tmp_path / "site"
@@ -52,8 +53,10 @@ def test_an_edit_of_any_file_that_takes_part_changes_it(copy, tmp_path):
     """Also one that keeps size and time of the file, as an archive may."""
     files = [Path(path) for path, _, _ in own_code._files("")]
     names = {p.relative_to(copy).as_posix() for p in files}
-    assert {"execspace/captures.py", "execspace/reducer.py", "execspace_compiler/joins.py",
-            "execspace_compiler/host/arithmetic.py", "execspace_compiler/printers/cfamily/hip.py",
+    assert {"execspace/captures.py", "execspace/reducer.py",
+            "execspace_compiler/reductions/joins.py",
+            "execspace_compiler/host/arithmetic.py",
+            "execspace_compiler/codegen/cfamily/hip.py",
             } <= names  # fmt: skip
     before = own_code._content(own_code._files(""))
     for path in files:
@@ -65,7 +68,7 @@ def test_an_edit_of_any_file_that_takes_part_changes_it(copy, tmp_path):
 
 
 def test_an_edit_that_keeps_size_and_time_stamp_changes_it(copy, tmp_path):
-    path = copy / "execspace_compiler" / "joins.py"
+    path = copy / "execspace_compiler" / "reductions" / "joins.py"
     before, status = digest(tmp_path), path.stat()
     text = path.read_text()
     path.write_text(text.replace("Numbers joined", "numbers joined"))
@@ -109,7 +112,7 @@ def test_a_damaged_note_is_as_good_as_none(copy, tmp_path, damage):
 def test_code_that_changed_since_the_import_shares_nothing(copy, tmp_path, monkeypatch):
     """What runs may be the old text, and the file the new one."""
     monkeypatch.setattr(config, "STARTED", time.time() - 10)
-    (copy / "execspace_compiler" / "joins.py").touch()
+    (copy / "execspace_compiler" / "reductions" / "joins.py").touch()
     found = {digest(tmp_path) for _ in range(3)}
     assert len(found) == 3 and all(d.startswith("changed-") for d in found)
     assert not (tmp_path / NOTED).exists()
@@ -152,7 +155,7 @@ def test_every_backend_names_its_entries_by_this_key():
                 text = path.read_text(encoding="utf-8")
                 if "cache.folder(" in text or "disk.folder(" in text:
                     made[path.name] = re.search(r"\b(cache|disk)\.key\b", text) is not None
-    assert {n for n, keyed in made.items() if not keyed} <= {"cache_command.py"}, made
+    assert {n for n, keyed in made.items() if not keyed} <= {"command.py"}, made
     assert len(made) >= 4
     assert cache.key("a") == cache.digest("a", cache.code()) != cache.digest("a")
     assert cache.key("a", package="execspace") != cache.key("a")

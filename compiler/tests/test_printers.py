@@ -13,10 +13,10 @@ import pytest
 from execspace import Kernel, LaunchSpec, ViewType
 from execspace.space import policy_spec
 from execspace_compiler import lower_kernel
+from execspace_compiler.codegen.python.oracle import OraclePrinter
 from execspace_compiler.host.fork import Fork
 from execspace_compiler.host.launch_text import Launcher, launch_module
-from execspace_compiler.mapping import index_order
-from execspace_compiler.printers.oracle import OraclePrinter
+from execspace_compiler.mapping.loops import index_order
 
 GOLDEN = Path(__file__).parent / "golden"
 

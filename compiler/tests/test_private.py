@@ -8,7 +8,7 @@ import numba
 
 import execspace as es
 from execspace_compiler.host import runtime
-from execspace_compiler.private import private_total
+from execspace_compiler.ir.private_arrays import private_total
 
 
 def test_an_array_is_counted_at_each_place_that_calls_its_function(lower):

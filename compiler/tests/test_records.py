@@ -9,7 +9,7 @@ import struct
 import pytest
 from cfamily_cases import F3, L3, moved, scaled5, stencil, text
 
-from execspace_compiler.printers.cfamily.cuda import CUDA
+from execspace_compiler.codegen.cfamily.cuda import CUDA
 
 
 def strided(i, j, a, x, y, n):

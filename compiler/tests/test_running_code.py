@@ -10,7 +10,7 @@ import textwrap
 import pytest
 
 import execspace as es
-from execspace_compiler.source import source_of
+from execspace_compiler.frontend.source import source_of
 
 MODULE = """
 from __future__ import annotations

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from execspace_compiler import ir
 from execspace_compiler.ir.types import BOOL, Scalar, ViewTy
-from execspace_compiler.thresholds import with_thresholds
+from execspace_compiler.passes.thresholds import with_thresholds
 
 COMPARE = {"lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge}
 PLAIN = {

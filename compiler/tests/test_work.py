@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import execspace as es
 from execspace.explaining import planned
-from execspace_compiler.work import work_of
+from execspace_compiler.analysis.work import work_of
 
 extents = st.integers(0, 6)
 inner = st.integers(3, 7)

@@ -8,7 +8,7 @@ from counted_runs import on, same, view, work_and_run
 
 import execspace as es
 from execspace.explaining import planned
-from execspace_compiler.work import work_of
+from execspace_compiler.analysis.work import work_of
 
 # -- what depends on data --------------------------------------------------------------------------
 

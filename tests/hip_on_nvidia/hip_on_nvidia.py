@@ -20,9 +20,9 @@ SHIM = Path(__file__).with_name("shim.cuh")
 
 def make(device: str | None) -> ExecutionSpace:
     """Factory of the space."""
-    from execspace_compiler.devices import DeviceText
-    from execspace_compiler.printers.cfamily.dialects import PTX_HIDDEN, PTX_NEGATIVE, PTX_SIGN_BITS
-    from execspace_compiler.printers.cfamily.hip import hip
+    from execspace_compiler.codegen.cfamily.dialect import PTX_HIDDEN, PTX_NEGATIVE, PTX_SIGN_BITS
+    from execspace_compiler.codegen.cfamily.hip import hip
+    from execspace_compiler.launch.device_text import DeviceText
     from execspace_cuda.build import Nvrtc
     from execspace_cuda.space import CudaSpace
     from execspace_gpu.space import space_of

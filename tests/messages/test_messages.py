@@ -20,7 +20,7 @@ import pytest
 import execspace as es
 import execspace_compiler
 from execspace.errors import ExecspaceError
-from execspace_compiler.advice import ADVICE
+from execspace_compiler.frontend.advice import ADVICE
 
 from .cases import CASES
 

@@ -1,11 +1,11 @@
 """execspace's compiler: Python function -> HIR -> typed IR -> source text.
 
-For backends that want it: `lower_kernel` gives typed IR, `printers` turn it into text, and
+For backends that want it: `lower_kernel` gives typed IR, `codegen` turns it into text, and
 `execspace_compiler.host` compiles and launches it on the host through Numba.
 """
 
-from .lowered import Lowered
-from .pipeline import lower_kernel
+from .passes.pipeline import lower_kernel
+from .typing.lowered import Lowered
 
 __version__ = "0.1.0"
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from execspace import BackendCompileError, Kernel
-from execspace_compiler import cache as disk
-from execspace_compiler.cache_history import note_miss, told
-from execspace_compiler.devices import DeviceText
+from execspace_compiler import cache
+from execspace_compiler.cache.history import note_miss, told
+from execspace_compiler.launch.device_text import DeviceText
 
 
 class CompileError(Exception):
@@ -96,11 +96,11 @@ def binary(
     BackendCompileError
     """
     options = compiler.options(text, arch)
-    place = disk.folder(folder)
+    place = cache.folder(folder)
     package = type(compiler).__module__.partition(".")[0]
-    key = disk.key(text.source, *options, compiler.version(), package=package)
+    key = cache.key(text.source, *options, compiler.version(), package=package)
     path = place / f"{key}.bin"
-    kept = None if again else disk.read(path)
+    kept = None if again else cache.read(path)
     if kept is not None:
         return Binary(kept, True, key)
     try:
@@ -109,18 +109,18 @@ def binary(
         log = str(error)
         who = f"{compiler.title} {compiler.version()} with {' '.join(options)}"
         raise BackendCompileError(text.complaint(compiler.faults(log), log, who)) from error
-    disk.keep(path, code)
+    cache.keep(path, code)
     tools = {
         compiler.title: compiler.version(),
         "options": " ".join(options),
         "device": arch,
-        "execspace": disk.made_by(),
+        "execspace": cache.made_by(),
     }
     note_miss(place, key, text.lowered.kernel, text.lowered.spec, tools)
-    disk.limit_size(place)
+    cache.limit_size(place)
     return Binary(code, False, key)
 
 
 def cache_of(key: str, kernel: Kernel, folder: str, hit: str) -> tuple[str, str]:
-    """What a plan has as `cache`; `hit` as `execspace_compiler.cache_history.told` takes it."""
-    return told(disk.folder(folder), key, kernel, hit)
+    """What a plan has as `cache`; `hit` as `execspace_compiler.cache.history.told` takes it."""
+    return told(cache.folder(folder), key, kernel, hit)

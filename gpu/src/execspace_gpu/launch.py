@@ -16,13 +16,13 @@ from cupy_backends.cuda.api import driver, runtime
 
 from execspace import Kernel, LaunchSpec, TeamSizes, ViewType, profiling
 from execspace.reducer import flattened
-from execspace_compiler.assertions import failure
-from execspace_compiler.lowered import Lowered
-from execspace_compiler.packing import ranges_of
-from execspace_compiler.plans import TellsOfKernel
-from execspace_compiler.printers.cfamily.lookback import scratch_bytes
-from execspace_compiler.printers.cfamily.states import ROWS, SLOT
-from execspace_compiler.results import result_maker
+from execspace_compiler.codegen.cfamily.lookback import scratch_bytes
+from execspace_compiler.codegen.cfamily.states import ROWS, SLOT
+from execspace_compiler.launch.arguments import ranges_of
+from execspace_compiler.launch.failures import failure
+from execspace_compiler.launch.plan import TellsOfKernel
+from execspace_compiler.reductions.results import result_maker
+from execspace_compiler.typing.lowered import Lowered
 
 from .compiling import cache_of
 from .devices import ERRORS, ERRORS_OR_MEMORY, NO_CONTEXT, on_device
@@ -153,7 +153,7 @@ class _Launch(Texts):
     def program(
         self, narrow: bool, disjoint: bool, small: bool, group: int, in_line: bool = False
     ) -> Program:
-        """The kernels of a text; see `execspace_compiler.devices.device_text`."""
+        """The kernels of a text; see `execspace_compiler.launch.device_text.device_text`."""
         chosen = narrow, disjoint, small, group, in_line
         found = self.programs.get(chosen)
         if found is None:

@@ -12,11 +12,7 @@ from array import array
 from collections.abc import Sequence
 from typing import Any
 
-from execspace_compiler.blocks import Blocks
-from execspace_compiler.device_team import DeviceTeam
-from execspace_compiler.devices import DeviceText
-from execspace_compiler.linear import Linear
-from execspace_compiler.packing import (
+from execspace_compiler.launch.arguments import (
     head_lines,
     large_text,
     names_used,
@@ -27,6 +23,10 @@ from execspace_compiler.packing import (
     units_text,
     value_texts,
 )
+from execspace_compiler.launch.device_text import DeviceText
+from execspace_compiler.mapping.thread_blocks import Blocks
+from execspace_compiler.passes.contiguous import Linear
+from execspace_compiler.teams.device import DeviceTeam
 
 MOST_UNITS = 1 << 31  # of the usual text
 

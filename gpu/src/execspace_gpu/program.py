@@ -8,7 +8,7 @@ from typing import Any
 import cupy
 from cupy_backends.cuda.api import driver
 
-from execspace_compiler.devices import DeviceText
+from execspace_compiler.launch.device_text import DeviceText
 
 from .compiling import Compiler, binary
 

@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import Any
 
 from execspace import HOST, Kernel, LaunchSpec, MemorySpace, SpaceUnavailableError, TeamSizes
-from execspace_compiler.devices import DeviceText
-from execspace_compiler.variables import variables_of
+from execspace_compiler.launch.device_text import DeviceText
+from execspace_compiler.launch.variables import variables_of
 
 from .compiling import Binary, binary, cache_of
 from .texts import Texts, TextSpace, lowered_for

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from execspace import PolicyError, TeamSizes
-from execspace_compiler.device_team import DeviceTeam, device_team, shape_of, usual_sizes
-from execspace_compiler.diagnostics import Fault, Reporter
-from execspace_compiler.lowered import Lowered
-from execspace_compiler.printers.cfamily.dialects import Dialect
-from execspace_compiler.scratch import Sizes
+from execspace_compiler.codegen.cfamily.dialect import Dialect
+from execspace_compiler.ir.diagnostics import Fault, Reporter
+from execspace_compiler.teams.device import DeviceTeam, device_team, shape_of, usual_sizes
+from execspace_compiler.teams.scratch import Sizes
+from execspace_compiler.typing.lowered import Lowered
 
 
 class Teams:

@@ -19,17 +19,23 @@ from execspace import (
     TeamLimits,
 )
 from execspace.tiles import fitted_tile, table_of
-from execspace_compiler.blocks import USUAL_THREADS, Geometry, Limits, blocks_of, tile_chooser
-from execspace_compiler.device_team import DeviceTeam
-from execspace_compiler.devices import DeviceText, device_text
-from execspace_compiler.linear import linear_body
-from execspace_compiler.lowered import Lowered
-from execspace_compiler.overlap import reads_after_writing, written_pairs
-from execspace_compiler.pipeline import lower_kernel, refuse_whole_steps
-from execspace_compiler.printers.cfamily.dialects import Dialect
-from execspace_compiler.results import check_out
-from execspace_compiler.team_fit import ScratchBySize, most_threads, with_team_size
-from execspace_compiler.telling import tell_device_teams, tell_threads
+from execspace_compiler.analysis.overlap import reads_after_writing, written_pairs
+from execspace_compiler.codegen.cfamily.dialect import Dialect
+from execspace_compiler.launch.describe import tell_device_teams, tell_threads
+from execspace_compiler.launch.device_text import DeviceText, device_text
+from execspace_compiler.mapping.thread_blocks import (
+    USUAL_THREADS,
+    Geometry,
+    Limits,
+    blocks_of,
+    tile_chooser,
+)
+from execspace_compiler.passes.contiguous import linear_body
+from execspace_compiler.passes.pipeline import lower_kernel, refuse_whole_steps
+from execspace_compiler.reductions.results import check_out
+from execspace_compiler.teams.device import DeviceTeam
+from execspace_compiler.teams.sizes import ScratchBySize, most_threads, with_team_size
+from execspace_compiler.typing.lowered import Lowered
 
 from .compiling import Compiler
 from .teams import Teams

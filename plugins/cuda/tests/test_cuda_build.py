@@ -10,10 +10,10 @@ import pytest
 import execspace as es
 from execspace.reducer import as_reducer, reducer_captures
 from execspace.space import policy_spec
-from execspace_compiler import cache as disk
 from execspace_compiler import lower_kernel
-from execspace_compiler.devices import device_text
-from execspace_compiler.printers.cfamily.cuda import CUDA
+from execspace_compiler.cache import disk
+from execspace_compiler.codegen.cfamily.cuda import CUDA
+from execspace_compiler.launch.device_text import device_text
 
 reason = "CuPy is not installed: pip install cupy-cuda13x nvidia-cuda-nvrtc"
 pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason=reason)

@@ -37,22 +37,23 @@ from execspace import (
     profiling,
 )
 
-from .. import cache, ir
-from ..assertions import failure
-from ..diagnostics import Diagnostic, Loc
-from ..fingerprint import fingerprint
-from ..fission import HostTeam, host_team
+from .. import ir
+from ..analysis.overlap import written_pairs
+from ..cache import disk
+from ..cache.fingerprint import fingerprint
 from ..ir import Assertion
+from ..ir.diagnostics import Diagnostic, Loc
 from ..ir.types import ViewTy
-from ..lowered import Lowered
-from ..mapping import index_order
-from ..overlap import written_pairs
-from ..pipeline import check_limits, lower_kernel
-from ..plans import TellsOfKernel
-from ..results import check_out, result_maker, result_shape, store_result
-from ..scratch import Sizes
-from ..team_fit import HostTeamSizes, team_limits
-from ..telling import tell_host_teams, tell_rows
+from ..launch.describe import tell_host_teams, tell_rows
+from ..launch.failures import failure
+from ..launch.plan import TellsOfKernel
+from ..mapping.loops import index_order
+from ..passes.pipeline import check_limits, lower_kernel
+from ..reductions.results import check_out, result_maker, result_shape, store_result
+from ..teams.host_teams import HostTeam, host_team
+from ..teams.scratch import Sizes
+from ..teams.sizes import HostTeamSizes, team_limits
+from ..typing.lowered import Lowered
 from .fork import checked_call
 from .frames import with_room
 from .launch_text import Launcher, launch_module
@@ -101,7 +102,7 @@ class HostPlan(HostTeamSizes, TellsOfKernel):
     @property
     def cache(self) -> tuple[str, str]:
         """Key of the entry in the cache on disk, and whether it was found."""
-        from ..cache_history import told  # which a launch needs only if it compiles
+        from ..cache.history import told  # which a launch needs only if it compiles
 
         hit = "in this process" if self.loaded else "on disk" if self.from_disk else ""
         return told(self.path.parent, self.path.stem, self.kernel, hit)
@@ -165,8 +166,8 @@ def compile_plan(
         If Numba refuses the generated text: a defect of execspace.
     """
     started = time.perf_counter()
-    folder = cache.folder("numba")
-    key = partial(cache.key, *_versions(), package=type(space).__module__.partition(".")[0])
+    folder = disk.folder("numba")
+    key = partial(disk.key, *_versions(), package=type(space).__module__.partition(".")[0])
     # What a launch of teams checks is found by lowering.
     print_ = None if spec.policy.kind == "team" else fingerprint(kernel, spec)
     record = None
@@ -192,11 +193,11 @@ def compile_plan(
             text = launch_module(lowered, order, launcher, disjoint, pool, masks)
             name = f"execspace_{key(text)}"
             path = folder / f"{name}.py"
-            if cache.read(path) is None:
-                cache.keep(path, text)
+            if disk.read(path) is None:
+                disk.keep(path, text)
             if record is not None:
-                cache.keep(record, f"{name} {disjoint}")
-            cache.limit_size(folder)
+                disk.keep(record, f"{name} {disjoint}")
+            disk.limit_size(folder)
         else:
             name, disjoint, text = found
             path = folder / f"{name}.py"
@@ -206,7 +207,7 @@ def compile_plan(
     entry = next(iter(launch.overloads.values())).entry_point
     from_disk = bool(launch.stats.cache_hits)
     if not loaded and not from_disk:
-        from ..cache_history import note_miss
+        from ..cache.history import note_miss
 
         note_miss(folder, name, kernel, spec, _tools(space, launcher, may_overlap))
     overlapping = _Overlapping(space, kernel, spec, launcher) if disjoint else None
@@ -250,7 +251,7 @@ def _tools(space: ExecutionSpace, launcher: Launcher, may_overlap: bool) -> dict
         "Numba": numba.__version__,
         "NumPy": np.__version__,
         "Python": platform.python_version(),
-        "execspace": cache.made_by(),
+        "execspace": disk.made_by(),
         "processor": f"{platform.machine()} {llvmlite.binding.get_host_cpu_name()}",
     }
 
@@ -271,10 +272,10 @@ _RECORD = re.compile(r"(execspace_[0-9a-f]{40}) (True|False)")
 def _recalled(record: Path | None) -> tuple[str, bool, str] | None:
     """What an earlier process noted of a launch: its generated module, whether Views must be
     disjoint, and the module's text. None if there is no note, or the module is gone."""
-    noted = None if record is None else _RECORD.fullmatch(cache.read_text(record) or "")
+    noted = None if record is None else _RECORD.fullmatch(disk.read_text(record) or "")
     if record is None or noted is None:
         return None
-    text = cache.read_text(record.with_name(f"{noted[1]}.py"))
+    text = disk.read_text(record.with_name(f"{noted[1]}.py"))
     return None if text is None else (noted[1], noted[2] == "True", text)
 
 

@@ -10,14 +10,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from .. import ir
-from ..cost import cost
-from ..inner_loops import with_tested_loops
+from ..analysis.cost import cost
+from ..analysis.overlap import pairs_to_check
+from ..codegen.python.base import function_name, identifier, part_of_view
+from ..codegen.python.numba import NumbaPrinter
 from ..ir.types import Pointer, Scalar, ViewTy
-from ..lowered import Lowered
-from ..mapping import chunk_function, items_count, units_count
-from ..masking import masked_of
-from ..overlap import pairs_to_check
-from ..partials import (
+from ..mapping.loops import chunk_function, items_count, units_count
+from ..passes.inner_loops import with_tested_loops
+from ..passes.masking import masked_of
+from ..passes.prechecks import prechecks_of
+from ..passes.thresholds import with_thresholds
+from ..reductions.partials import (
     PART_STRIDE,
     entries,
     finish_function,
@@ -25,11 +28,8 @@ from ..partials import (
     prefix_function,
     seed_function,
 )
-from ..prechecks import prechecks_of
-from ..printers.numba import NumbaPrinter
-from ..printers.python import function_name, identifier, part_of_view
-from ..reductions import Reduction
-from ..thresholds import with_thresholds
+from ..reductions.reduction import Reduction
+from ..typing.lowered import Lowered
 from .wide import aligned_views
 
 if TYPE_CHECKING:

@@ -111,7 +111,7 @@ def _loops(builder, end, carried, round_, rows, masks):
 
 @intrinsic
 def in_order(typingctx):
-    """Nothing, but in a loop: LLVM vectorises none that has such a part (invariants.py)."""
+    """Nothing, but LLVM vectorises no loop that has such a part (analysis/invariants.py)."""
 
     def codegen(context, builder, sig, args):
         builder.asm(llvm.FunctionType(llvm.VoidType(), []), "", "", [], True)

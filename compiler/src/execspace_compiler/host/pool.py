@@ -104,18 +104,18 @@ def _loaded() -> llvm.ExecutionEngine:
     import llvmlite
     import llvmlite.binding as llvm
 
-    from .. import cache
+    from ..cache import disk
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     source = text(platform.machine())
     machine = llvm.Target.from_default_triple().create_target_machine(opt=2, jit=True)
-    entry = cache.key(source, llvmlite.__version__, machine.triple)
-    path = cache.folder("numba") / f"{entry}.o"
-    code = cache.read(path)
+    entry = disk.key(source, llvmlite.__version__, machine.triple)
+    path = disk.folder("numba") / f"{entry}.o"
+    code = disk.read(path)
     if code is None:
         code = machine.emit_object(llvm.parse_assembly(source))
-        cache.keep(path, code)
+        disk.keep(path, code)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()

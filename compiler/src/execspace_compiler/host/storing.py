@@ -18,7 +18,7 @@ from numba.core.serialize import dumps
 
 from execspace.interrupts import held
 
-from .. import cache
+from ..cache import disk
 
 
 def stored(signatures: Sequence[Any], **options: Any) -> Callable[[FunctionType], Any]:
@@ -50,22 +50,22 @@ class _Entries:
         with held():  # see `starting`: there may be new declarations
             context.refresh()
         path = self._path(signature, context.codegen())
-        data = cache.read(path)
+        data = disk.read(path)
         if data is None:
             return None
         try:
             return CompileResult._rebuild(context, *pickle.loads(data))
         except Exception:  # not damaged, but not what this Numba has kept
-            cache.discard(path)
+            disk.discard(path)
             return None
 
     def save_overload(self, signature: Any, result: Any) -> None:
         """Keep what was compiled, unless it holds addresses of this process."""
         if result.library.has_dynamic_globals or any(not x.can_cache for x in result.lifted):
             return
-        cache.keep(self._path(signature, result.library.codegen), dumps(result._reduce()))
+        disk.keep(self._path(signature, result.library.codegen), dumps(result._reduce()))
 
     def _path(self, signature: Any, codegen: Any) -> Path:
         # Numba's text holds names of types; the rest says for which processor the code is.
-        digest = cache.key(str(signature), *map(str, codegen.magic_tuple()))[:16]
+        digest = disk.key(str(signature), *map(str, codegen.magic_tuple()))[:16]
         return self.module.with_name(f"{self.module.stem}-{digest}.code")

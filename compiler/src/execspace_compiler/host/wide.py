@@ -16,9 +16,9 @@ import numba
 from execspace import ExecutionSpace, KernelTypeError, LaunchError
 
 from .. import ir
-from ..diagnostics import Diagnostic
+from ..ir.diagnostics import Diagnostic
 from ..ir.types import ViewTy
-from ..lowered import Lowered
+from ..typing.lowered import Lowered
 
 Requirement = tuple[int, str, int]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..diagnostics import NOWHERE, Loc
+from .diagnostics import NOWHERE, Loc
 from .types import BOOL, INDEX, INT64, Scalar, Type
 
 

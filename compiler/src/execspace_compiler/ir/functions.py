@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..diagnostics import NOWHERE, Loc
+from .diagnostics import NOWHERE, Loc
 from .expressions import Var
 from .statements import Stmt
 from .types import INT64, Pointer, Scalar, TupleTy, Type, ViewTy

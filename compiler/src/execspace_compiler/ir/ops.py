@@ -18,7 +18,7 @@ import numpy as np
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 BITWISE = ("bitand", "bitor", "bitxor", "lshift", "rshift")
 
-# Operation -> meaning. "trunc" division is C's; ranges.py puts it where it equals floor.
+# Operation -> meaning. "trunc" division is C's; analysis/ranges.py puts it where it equals floor.
 OPERATIONS: dict[str, str] = {
     "add": "a + b; integers wrap",
     "sub": "a - b; integers wrap",
@@ -47,7 +47,7 @@ OPERATIONS: dict[str, str] = {
     "maximum": "the greater, NaN if either is: numpy.maximum",
     "fmin": "the lesser, of a NaN and a number the number: numpy.fmin",
     "fmax": "the greater, of a NaN and a number the number: numpy.fmax",
-    # Made by thresholds.py: of a number v, a constant c and a neighbour k of it.
+    # Made by passes/thresholds.py: of a number v, a constant c and a neighbour k of it.
     **{
         f"keep_{name}": "v if it is less than k (le: not greater; gt, ge alike), else c"
         for name in COMPARISONS[:4]

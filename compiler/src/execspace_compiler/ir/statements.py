@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..diagnostics import NOWHERE, Loc
+from .diagnostics import NOWHERE, Loc
 from .expressions import Call, Const, Expr, Var
 from .types import Scalar
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from execspace import ExecutionSpace, Kernel, LaunchSpec
 
 from .. import ir
-from ..pipeline import lower_kernel
-from ..printers.oracle import OraclePrinter
-from ..results import check_out
+from ..codegen.python.oracle import OraclePrinter
+from ..passes.pipeline import lower_kernel
+from ..reductions.results import check_out
 from .plan import OraclePlan, loaded
 from .teams import team_plan
 

@@ -17,16 +17,16 @@ import numpy as np
 from execspace import ExecutionSpace, LaunchSpec, View, ViewIndexError
 
 from .. import ir
-from ..assertions import place
-from ..diagnostics import Loc
+from ..codegen.python.base import function_name
+from ..codegen.python.oracle import HEAD, OraclePrinter
+from ..ir.diagnostics import Loc
 from ..ir.types import Scalar
-from ..lowered import Lowered
-from ..pipeline import check_limits
-from ..plans import TellsOfKernel
-from ..printers.oracle import HEAD, OraclePrinter
-from ..printers.python import function_name
-from ..reductions import Reduction
-from ..results import result_maker, result_shape, store_result
+from ..launch.failures import place
+from ..launch.plan import TellsOfKernel
+from ..passes.pipeline import check_limits
+from ..reductions.reduction import Reduction
+from ..reductions.results import result_maker, result_shape, store_result
+from ..typing.lowered import Lowered
 from .runtime import Checked, Status
 
 # -- plans ------------------------------------------------------------------------------------

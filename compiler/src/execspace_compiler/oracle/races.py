@@ -16,7 +16,7 @@ import numpy as np
 
 from execspace import KernelError
 
-from ..diagnostics import Diagnostic, Loc
+from ..ir.diagnostics import Diagnostic, Loc
 from .runtime import Checked
 
 

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from execspace import View, ViewIndexError
 
-from ..assertions import failure
-from ..lowered import Lowered
+from ..launch.failures import failure
+from ..typing.lowered import Lowered
 
 
 class Checked:

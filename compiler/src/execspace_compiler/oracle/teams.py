@@ -26,12 +26,12 @@ from execspace import (
 )
 
 from .. import ir
-from ..diagnostics import Loc
+from ..codegen.python.base import function_name
+from ..codegen.python.oracle import TeamPrinter
+from ..ir.diagnostics import Loc
 from ..ir.types import Record, Scalar, ViewTy
-from ..lowered import Lowered
-from ..printers.oracle import TeamPrinter
-from ..printers.python import function_name
-from ..team_fit import HostTeamSizes
+from ..teams.sizes import HostTeamSizes
+from ..typing.lowered import Lowered
 from .plan import Call, OraclePlan, loaded, names_of, number, python_number, row
 from .races import Turns, Watched
 from .runtime import Checked

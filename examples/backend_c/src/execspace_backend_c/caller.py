@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from execspace import LaunchSpec
-from execspace_compiler.cost import cost
-from execspace_compiler.lowered import Lowered
-from execspace_compiler.printers.cfamily.entries import Entry, Field
-from execspace_compiler.printers.cfamily.states import SLOT
-from execspace_compiler.results import result_shape
+from execspace_compiler.analysis.cost import cost
+from execspace_compiler.codegen.cfamily.entries import Entry, Field
+from execspace_compiler.codegen.cfamily.states import SLOT
+from execspace_compiler.reductions.results import result_shape
+from execspace_compiler.typing.lowered import Lowered
 
 # Below this much work, in additions, the calling thread does it: waking a team takes longer.
 SERIAL_WORK = 16_000

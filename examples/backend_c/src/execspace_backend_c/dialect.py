@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from execspace_compiler.printers.cfamily.dialects import CLANG_LOOP_IN_ORDER, OPENCL, Dialect
+from execspace_compiler.codegen.cfamily.dialect import CLANG_LOOP_IN_ORDER, OPENCL, Dialect
 
 _TYPES = {
     "bool": "bool", "int8": "signed char", "uint8": "unsigned char", "int16": "short",

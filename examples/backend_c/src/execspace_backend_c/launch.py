@@ -25,19 +25,19 @@ from execspace.copying import may_overlap
 from execspace.parallel_reduce import check_shape
 from execspace.reducer import flattened
 from execspace_compiler import ir, lower_kernel
-from execspace_compiler.alone import POOL
-from execspace_compiler.assertions import failure
-from execspace_compiler.devices import DeviceText, device_text
-from execspace_compiler.diagnostics import Diagnostic
-from execspace_compiler.fission import HostTeam, host_team
+from execspace_compiler.analysis.overlap import pairs_to_check, written_pairs
+from execspace_compiler.ir.diagnostics import Diagnostic
 from execspace_compiler.ir.types import ViewTy
-from execspace_compiler.lowered import Lowered
-from execspace_compiler.overlap import pairs_to_check, written_pairs
-from execspace_compiler.pipeline import check_limits
-from execspace_compiler.plans import TellsOfKernel
-from execspace_compiler.results import check_out, result_maker
-from execspace_compiler.team_fit import HostTeamSizes
-from execspace_compiler.telling import tell_host_teams, tell_rows
+from execspace_compiler.launch.describe import tell_host_teams, tell_rows
+from execspace_compiler.launch.device_text import DeviceText, device_text
+from execspace_compiler.launch.failures import failure
+from execspace_compiler.launch.plan import TellsOfKernel
+from execspace_compiler.passes.pipeline import check_limits
+from execspace_compiler.reductions.results import check_out, result_maker
+from execspace_compiler.teams.host_teams import HostTeam, host_team
+from execspace_compiler.teams.single_thread import POOL
+from execspace_compiler.teams.sizes import HostTeamSizes
+from execspace_compiler.typing.lowered import Lowered
 
 from .caller import caller_text, result_format
 from .dialect import C

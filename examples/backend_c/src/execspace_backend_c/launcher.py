@@ -6,8 +6,8 @@ struct of numbers that the printer made, pointers to the Views and the status, a
 
 from __future__ import annotations
 
-from execspace_compiler.printers.cfamily.entries import Entry
-from execspace_compiler.printers.cfamily.states import ROWS, SLOT
+from execspace_compiler.codegen.cfamily.entries import Entry
+from execspace_compiler.codegen.cfamily.states import ROWS, SLOT
 
 FUNCTION = "run_parts"
 

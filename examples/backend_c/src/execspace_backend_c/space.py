@@ -61,7 +61,7 @@ class CSpace(HostSort):
         return compile_plan(self, kernel, spec)
 
     def team_limits(self) -> TeamLimits:
-        from execspace_compiler.fission import HOST_TEAMS
+        from execspace_compiler.teams.host_teams import HOST_TEAMS
 
         return HOST_TEAMS
 

@@ -20,8 +20,8 @@ from typing import Any
 
 from execspace import Kernel, SpaceUnavailableError
 from execspace_compiler import cache
-from execspace_compiler.cache_history import note_miss, told
-from execspace_compiler.lowered import Lowered
+from execspace_compiler.cache.history import note_miss, told
+from execspace_compiler.typing.lowered import Lowered
 
 # Integers wrap; memory has the type that it is accessed with; square roots set no errno, and
 # nobody looks at the flags of floating-point exceptions. C11 rounds float16 at each operation.

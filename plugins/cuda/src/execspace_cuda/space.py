@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from execspace_compiler.gpu_tiles import gpu_tiles
-from execspace_compiler.printers.cfamily.cuda import CUDA
+from execspace_compiler.codegen.cfamily.cuda import CUDA
+from execspace_compiler.mapping.default_tiles import gpu_tiles
 from execspace_gpu.space import GpuSpace
 
 from .build import NVRTC

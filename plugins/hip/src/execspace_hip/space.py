@@ -7,9 +7,9 @@ from typing import Any
 
 from cupy_backends.cuda.api import runtime
 
-from execspace_compiler.blocks import Limits
-from execspace_compiler.printers.cfamily.dialects import Dialect
-from execspace_compiler.printers.cfamily.hip import hip
+from execspace_compiler.codegen.cfamily.dialect import Dialect
+from execspace_compiler.codegen.cfamily.hip import hip
+from execspace_compiler.mapping.thread_blocks import Limits
 from execspace_gpu.compiling import binary
 from execspace_gpu.program import Program
 from execspace_gpu.space import GpuSpace

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from execspace_compiler.blocks import Limits
-from execspace_compiler.devices import DeviceText
-from execspace_compiler.printers.cfamily.dialects import Dialect
-from execspace_compiler.printers.cfamily.hip import hip
+from execspace_compiler.codegen.cfamily.dialect import Dialect
+from execspace_compiler.codegen.cfamily.hip import hip
+from execspace_compiler.launch.device_text import DeviceText
+from execspace_compiler.mapping.thread_blocks import Limits
 from execspace_gpu.compiling import Compiler
 from execspace_gpu.target import Figures, TargetSpace
 

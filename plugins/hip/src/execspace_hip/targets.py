@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from execspace import BackendCompileError, TileTable
-from execspace_compiler.blocks import Limits
-from execspace_compiler.gpu_tiles import gpu_tiles
+from execspace_compiler.mapping.default_tiles import gpu_tiles
+from execspace_compiler.mapping.thread_blocks import Limits
 
 Adding = Literal["native", "coarse-grained", "exchanges"]
 Limit = Literal["registers", "LDS", "work-group", "hardware"]

@@ -13,11 +13,11 @@ import pyopencl as cl
 
 from execspace import BackendCompileError, KernelTypeError
 from execspace_compiler import ir
-from execspace_compiler.devices import DeviceText
-from execspace_compiler.diagnostics import Diagnostic
+from execspace_compiler.ir.diagnostics import Diagnostic
 from execspace_compiler.ir.types import ViewTy
-from execspace_compiler.lowered import Lowered
-from execspace_compiler.pipeline import refuse_whole_steps
+from execspace_compiler.launch.device_text import DeviceText
+from execspace_compiler.passes.pipeline import refuse_whole_steps
+from execspace_compiler.typing.lowered import Lowered
 
 from .programs import Built, build_program
 from .space import OpenCLSpace

@@ -19,30 +19,35 @@ import pyopencl as cl
 from execspace import HOST, Kernel, LaunchError, LaunchSpec, PolicyError, TeamSizes, profiling
 from execspace.reducer import flattened
 from execspace.tiles import table_of
-from execspace_compiler.assertions import failure
-from execspace_compiler.blocks import USUAL_THREADS, Geometry, blocks_of, tile_chooser
-from execspace_compiler.device_team import DeviceTeam
-from execspace_compiler.devices import DeviceText, device_text
+from execspace_compiler.analysis.overlap import written_pairs
+from execspace_compiler.codegen.cfamily.dialect import OPENCL, OPENCL_NVIDIA, Dialect
+from execspace_compiler.codegen.cfamily.states import ROWS, SLOT
 from execspace_compiler.ir import written_views
-from execspace_compiler.linear import linear_body
-from execspace_compiler.lowered import Lowered
-from execspace_compiler.mapping import index_order
-from execspace_compiler.overlap import written_pairs
-from execspace_compiler.packing import ranges_of
-from execspace_compiler.pipeline import lower_kernel
-from execspace_compiler.plans import TellsOfKernel
-from execspace_compiler.printers.cfamily.dialects import OPENCL, OPENCL_NVIDIA, Dialect
-from execspace_compiler.printers.cfamily.states import ROWS, SLOT
-from execspace_compiler.private import private_total
-from execspace_compiler.results import check_out, result_maker
-from execspace_compiler.scratch import Sizes
-from execspace_compiler.team_fit import ScratchBySize, most_threads, with_team_size
-from execspace_compiler.telling import (
+from execspace_compiler.ir.private_arrays import private_total
+from execspace_compiler.launch.arguments import ranges_of
+from execspace_compiler.launch.describe import (
     tell_device_teams,
     tell_host_teams,
     tell_rows,
     tell_threads,
 )
+from execspace_compiler.launch.device_text import DeviceText, device_text
+from execspace_compiler.launch.failures import failure
+from execspace_compiler.launch.plan import TellsOfKernel
+from execspace_compiler.mapping.loops import index_order
+from execspace_compiler.mapping.thread_blocks import (
+    USUAL_THREADS,
+    Geometry,
+    blocks_of,
+    tile_chooser,
+)
+from execspace_compiler.passes.contiguous import linear_body
+from execspace_compiler.passes.pipeline import lower_kernel
+from execspace_compiler.reductions.results import check_out, result_maker
+from execspace_compiler.teams.device import DeviceTeam
+from execspace_compiler.teams.scratch import Sizes
+from execspace_compiler.teams.sizes import ScratchBySize, most_threads, with_team_size
+from execspace_compiler.typing.lowered import Lowered
 
 from .build import build, figures, refuse
 from .devices import driver_error
@@ -58,7 +63,7 @@ _MOST_ITEMS = 1 << 30
 _STACK = 1 << 21  # bytes of private arrays that a thread of a CPU has room for
 
 Size = tuple[tuple[int, ...], tuple[int, ...]]  # work-items in all, and of a group
-# Narrow, disjoint, small, in line: see `device_text` of `execspace_compiler.devices`.
+# Narrow, disjoint, small, in line: see `device_text` of `execspace_compiler.launch.device_text`.
 Variant = tuple[bool, bool, bool, bool]
 # Units, size, text, and bytes of scratch memory of a team at both levels.
 How = tuple[int, Size | None, Variant, tuple[int, int]]

@@ -9,10 +9,8 @@ from typing import Any
 
 from execspace import HOST, ScalarType, ViewType
 from execspace.dtypes import dtype_of
-from execspace_compiler.blocks import Blocks
-from execspace_compiler.devices import DeviceText
-from execspace_compiler.linear import Linear
-from execspace_compiler.packing import (
+from execspace_compiler.codegen.cfamily.entries import Field
+from execspace_compiler.launch.arguments import (
     head_lines,
     large_text,
     names_used,
@@ -23,7 +21,9 @@ from execspace_compiler.packing import (
     units_text,
     value_texts,
 )
-from execspace_compiler.printers.cfamily.entries import Field
+from execspace_compiler.launch.device_text import DeviceText
+from execspace_compiler.mapping.thread_blocks import Blocks
+from execspace_compiler.passes.contiguous import Linear
 
 from .memory import WORD, addresses
 from .space import OpenCLSpace

@@ -16,8 +16,8 @@ from pyopencl.characterize import has_src_build_cache
 
 from execspace import Kernel
 from execspace_compiler import cache
-from execspace_compiler.cache_history import note_miss, told
-from execspace_compiler.lowered import Lowered
+from execspace_compiler.cache.history import note_miss, told
+from execspace_compiler.typing.lowered import Lowered
 
 
 @dataclass(frozen=True)

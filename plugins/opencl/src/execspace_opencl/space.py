@@ -26,8 +26,8 @@ from execspace import (
     profiling,
 )
 from execspace.tiles import NO_TILES, fitted_tile, table_of
-from execspace_compiler.blocks import Limits
-from execspace_compiler.gpu_tiles import gpu_tiles
+from execspace_compiler.mapping.default_tiles import gpu_tiles
+from execspace_compiler.mapping.thread_blocks import Limits
 
 from .devices import Found, choose, driver_error
 from .ending import remember
@@ -177,7 +177,9 @@ class OpenCLSpace(ExecutionSpace):
     def tuning_stages(self, plan: Any, bounds: tuple[int, ...]) -> Sequence[Stage]:
         if not self.flat:
             return super().tuning_stages(plan, bounds)
-        from execspace_compiler.stages import device_stages  # only what tunes needs it
+        from execspace_compiler.mapping.tuning_candidates import (
+            device_stages,  # only what tunes needs it
+        )
 
         from .launch import dialect_of
 

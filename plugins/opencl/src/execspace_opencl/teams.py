@@ -12,14 +12,14 @@ from typing import Any
 import pyopencl as cl
 
 from execspace import PolicyError, TeamLimits, TeamSizes
-from execspace_compiler.alone import POOL
-from execspace_compiler.device_team import DeviceTeam, device_team, shape_of, usual_sizes
-from execspace_compiler.diagnostics import Fault, Reporter
-from execspace_compiler.fission import HOST_TEAMS, HostTeam, host_team
+from execspace_compiler.codegen.cfamily.dialect import Dialect
 from execspace_compiler.ir import Var
-from execspace_compiler.lowered import Lowered
-from execspace_compiler.printers.cfamily.dialects import Dialect
-from execspace_compiler.scratch import Sizes
+from execspace_compiler.ir.diagnostics import Fault, Reporter
+from execspace_compiler.teams.device import DeviceTeam, device_team, shape_of, usual_sizes
+from execspace_compiler.teams.host_teams import HOST_TEAMS, HostTeam, host_team
+from execspace_compiler.teams.scratch import Sizes
+from execspace_compiler.teams.single_thread import POOL
+from execspace_compiler.typing.lowered import Lowered
 
 from .memory import Buffer
 from .space import OpenCLSpace

@@ -68,7 +68,7 @@ class OpenMPSpace(HostSort):
         return compile_plan(self, kernel, spec, Launcher(self.runtime, self.threads))
 
     def team_limits(self) -> TeamLimits:
-        from execspace_compiler.fission import HOST_TEAMS
+        from execspace_compiler.teams.host_teams import HOST_TEAMS
 
         return HOST_TEAMS
 

@@ -37,7 +37,7 @@ class SerialSpace(HostSort):
         return compile_plan(self, kernel, spec, Launcher("serial"))
 
     def team_limits(self) -> TeamLimits:
-        from execspace_compiler.fission import HOST_TEAMS
+        from execspace_compiler.teams.host_teams import HOST_TEAMS
 
         return HOST_TEAMS
 
@@ -65,7 +65,7 @@ class OracleSpace(ExecutionSpace):
         return interpret(self, kernel, spec)
 
     def team_limits(self) -> TeamLimits:
-        from execspace_compiler.fission import HOST_TEAMS
+        from execspace_compiler.teams.host_teams import HOST_TEAMS
 
         return HOST_TEAMS
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import execspace as es
-from execspace_compiler.advice import ADVICE
+from execspace_compiler.frontend.advice import ADVICE
 from execspace_testing import staged
 from execspace_testing.sizes import needs_teams
 

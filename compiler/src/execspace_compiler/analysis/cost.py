@@ -1,0 +1,66 @@
+"""How much work one call of a kernel is: decides whether a range is worth waking a team."""
+
+from __future__ import annotations
+
+from .. import ir
+from ..ir import Expr, For, If, Stmt, While
+from ..ir.ops import FLOAT1, FLOAT2
+
+
+def cost(function: ir.Function, module: tuple[ir.Function, ...]) -> int | None:
+    """Rough operations of one call; None where a loop's length is not known."""
+    return _cost(function.body, {f.name: f for f in module})
+
+
+_HEAVY = 20  # a division or a mathematical function, in additions
+
+
+def _cost(body: tuple[Stmt, ...], functions: dict[str, ir.Function]) -> int | None:
+    total = 0
+    for s in body:
+        for e in ir.expressions(s):
+            part = _expression_cost(e, functions)
+            if part is None:
+                return None
+            total += part
+        match s:
+            case If():
+                then, orelse = _cost(s.body, functions), _cost(s.orelse, functions)
+                if then is None or orelse is None:
+                    return None
+                total += max(then, orelse)
+            case For():
+                inner = _cost(s.body, functions)
+                values = [b.value for b in (s.start, s.stop, s.step) if isinstance(b, ir.Const)]
+                if inner is None or len(values) < 3:
+                    return None
+                total += inner * len(range(*values))
+            case While():
+                return None
+            case ir.Store():
+                total += 1
+            case ir.Atomic():
+                total += _HEAVY
+    return total
+
+
+def _expression_cost(e: Expr, functions: dict[str, ir.Function]) -> int | None:
+    total = 1
+    if isinstance(e, ir.Op) and e.op not in ("add", "sub", "mul", "neg", "cast"):
+        total = _HEAVY if e.op in _SLOW else 2
+    if isinstance(e, ir.Call):
+        inner = _cost(functions[e.function].body, functions)
+        if inner is None:
+            return None
+        total += inner
+    for a in ir.operands(e):
+        part = _expression_cost(a, functions)
+        if part is None:
+            return None
+        total += part
+    return total
+
+
+_SLOW = frozenset(FLOAT1 + FLOAT2) | {
+    "truediv", "floordiv", "mod", "truncdiv", "truncmod", "pow",
+}  # fmt: skip

@@ -1,0 +1,101 @@
+"""Which Views of a launch must not overlap in memory for its kernel to be compiled as if none did.
+
+Compilers vectorise and reorder only where they know that a store changes no other View. Launchers
+look at the Views each time; where they overlap a second text is compiled that allows it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .. import ir
+from ..ir.types import ViewTy
+from ..typing.lowered import Lowered
+
+
+def written_pairs(lowered: Lowered, scans: bool = False) -> list[tuple[ir.Var, ir.Var]]:
+    """Pairs of Views of a parallel_for of which one is written: they must not overlap.
+
+    With `scans` those of a parallel_scan, too.
+    """
+    if lowered.spec.pattern == "reduce" or (lowered.reduction is not None and not scans):
+        return []
+    written = ir.written_views(lowered.body)
+    views = [p for p in lowered.body.parameters if isinstance(p.type, ViewTy)]
+    return [
+        (a, b)
+        for n, a in enumerate(views)
+        for b in views[n + 1 :]
+        if a.name in written or b.name in written
+    ]
+
+
+def pairs_to_check(lowered: Lowered, scans: bool = False) -> list[tuple[ir.Var, ir.Var]]:
+    """Those pairs of which nobody has promised, by the trait "restrict", that they do not."""
+    return [
+        (a, b)
+        for a, b in written_pairs(lowered, scans)
+        if not any(isinstance(v.type, ViewTy) and "restrict" in v.type.traits for v in (a, b))
+    ]
+
+
+def reads_after_writing(lowered: Lowered) -> bool:
+    """Whether one call of the kernel may read an element after it has stored one.
+
+    Otherwise it makes no difference to the code of a single call whether Views overlap.
+    """
+    return _Order().walk(lowered.body.body)
+
+
+class _Order:
+    """Goes through statements in their order."""
+
+    def __init__(self) -> None:
+        self.stored = False
+
+    def walk(self, body: tuple[ir.Stmt, ...]) -> bool:
+        for s in body:
+            if self.loads(s) and self.stored:
+                return True
+            if isinstance(s, ir.For | ir.While):
+                stores = any(map(_stores, ir.walk_statements(s.body)))
+                if stores and (self.loads(s) or any(map(self.loads, ir.walk_statements(s.body)))):
+                    return True
+                self.stored |= stores
+            elif isinstance(s, ir.If):
+                before = self.stored
+                if self.walk(s.body):
+                    return True
+                after, self.stored = self.stored, before
+                if self.walk(s.orelse):
+                    return True
+                self.stored |= after
+            else:
+                self.stored |= _stores(s)
+        return False
+
+    def loads(self, s: ir.Stmt) -> bool:
+        """Whether a statement itself, not those in it, reads elements."""
+        bare = replace(s, body=()) if isinstance(s, ir.For | ir.While | ir.If) else s
+        if isinstance(bare, ir.If):
+            bare = replace(bare, orelse=())
+        expressions = ir.walk_expressions((bare,))
+        return isinstance(s, ir.Atomic) or any(_reads(e) for e in expressions)
+
+
+def _reads(e: ir.Expr) -> bool:
+    if isinstance(e, ir.Load):
+        return _is_outer(e.view)
+    return isinstance(e, ir.Call) and any(map(_is_outer, e.args))
+
+
+def _stores(s: ir.Stmt) -> bool:
+    if isinstance(s, ir.Store | ir.Atomic):
+        return _is_outer(s.view)
+    called = (e for e in ir.walk_expressions((s,)) if isinstance(e, ir.Call))
+    return any(_is_outer(a) for e in called for a in e.args)
+
+
+def _is_outer(e: ir.Expr) -> bool:
+    """Whether it is a View, not an array of the kernel's own."""
+    return isinstance(e.type, ViewTy) and e.type.shape is None

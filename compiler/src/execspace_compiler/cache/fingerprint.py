@@ -1,0 +1,138 @@
+"""A fingerprint of a launch that needs no lowering: what lets a later process skip the front end.
+
+It covers the text and the bytecode of the kernel and all that its outer names stand for, each
+described completely or not at all: where something cannot be (a helper, an object, a class or a
+reducer of the user's), there is no fingerprint, and the kernel is lowered as usual. What compilers
+add to it, their own code and versions, is in every key: see disk.py.
+"""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from operator import attrgetter
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from execspace import Kernel, LaunchSpec, Reducer, ViewType
+from execspace.argtypes import SCALAR_TYPES
+from execspace.captures import constant_tag, follow
+from execspace.code_names import code_text, loaded_names
+from execspace.language import is_marked
+from execspace.layout import layout_of
+
+
+class _Indescribable(Exception):
+    """Something of which no text says all that lowering may look at."""
+
+
+def fingerprint(kernel: Kernel, spec: LaunchSpec) -> str | None:
+    """Text that is equal only for launches that lower to the same IR, or None."""
+    try:
+        return "\n".join([*_kernel(kernel), *_spec(spec), *_names(kernel.fn, spec)])
+    except _Indescribable:
+        return None
+
+
+def _kernel(kernel: Kernel) -> list[str]:
+    """Its options, its code, and its text, of which the code does not keep everything."""
+    code = kernel.fn.__code__
+    options = (
+        f"fma={kernel.fma} fastmath={kernel.fastmath} name={kernel.name} debug={__debug__} "
+        f"file={code.co_filename}:{code.co_firstlineno}"
+    )
+    text = kernel.source
+    if text is None:
+        lines = linecache.getlines(code.co_filename, kernel.fn.__globals__)
+        text = "".join(lines[code.co_firstlineno - 1 : _last_line(code)])
+    if not text:
+        raise _Indescribable
+    return [options, code_text(code), code.co_linetable.hex(), repr(text)]
+
+
+def _last_line(code: CodeType) -> int:
+    found = max((line for _, _, line in code.co_lines() if line is not None), default=0)
+    inner = (_last_line(c) for c in code.co_consts if isinstance(c, CodeType))
+    return max(found, *inner, 0)
+
+
+def _spec(spec: LaunchSpec) -> list[str]:
+    # Layouts of the user's own are functions; names that are bound are arguments of any kind.
+    mapped = any(isinstance(a, ViewType) and layout_of(a.layout) for a in spec.arguments)
+    if mapped or spec.bound:
+        raise _Indescribable
+    return [
+        spec.pattern,
+        repr(sorted(vars(spec.policy).items())),
+        repr(spec.arguments),
+        repr([(c.name, c.argument) for c in spec.captures]),
+        repr(spec.out),
+        described_reducer(spec.reducer),
+    ]
+
+
+def _names(fn: FunctionType, spec: LaunchSpec) -> list[str]:
+    """What each outer name stands for."""
+    hidden = {c.name for c in spec.captures if c.argument is not None}
+    found = []
+    for path in sorted(set(loaded_names(fn.__code__))):
+        carried = any(".".join(path[:n]) in hidden for n in range(1, len(path) + 1))
+        found.append(f"{'.'.join(path)}={'view' if carried else described(_value(fn, path))}")
+    return found
+
+
+def _value(fn: FunctionType, path: tuple[str, ...]) -> Any:
+    depth, value = follow(fn, path)
+    while isinstance(value, ModuleType) and depth < len(path):
+        value = getattr(value, path[depth], None)
+        depth += 1
+    return value
+
+
+def described(value: Any) -> str:
+    """Text that no other value has which lowers to something else; the one rule for all values.
+
+    Raises
+    ------
+    _Indescribable
+    """
+    if value is None or type(value) in SCALAR_TYPES or type(value) is str:
+        return repr(constant_tag(value))
+    if type(value) is tuple:
+        return f"({', '.join(map(described, value))})"
+    return _library_name(value)
+
+
+# Whose objects compilers know by identity.
+_LIBRARIES = ("math", "cmath", "numpy", "execspace", "builtins", "operator")
+
+
+def _library_name(value: Any) -> str:
+    """Where in a library something is found, and nothing else is."""
+    name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
+    module = getattr(value, "__module__", None) or ("numpy" if type(value) is np.ufunc else None)
+    if not isinstance(name, str) or not isinstance(module, str):
+        raise _Indescribable
+    own = isinstance(value, FunctionType) and is_marked(value)  # what it captures counts, too
+    if own or module.partition(".")[0] not in _LIBRARIES:
+        raise _Indescribable
+    try:
+        found = attrgetter(name)(sys.modules[module])
+    except (KeyError, AttributeError):
+        raise _Indescribable from None
+    if found is not value:
+        raise _Indescribable
+    return f"{module}:{name}"
+
+
+def described_reducer(reducer: Reducer | tuple[Reducer, ...] | None) -> str:
+    """As `described`, for reducers; those of a user's own are functions and classes."""
+    if reducer is None:
+        return "no reducer"
+    if isinstance(reducer, tuple):
+        return f"({', '.join(map(described_reducer, reducer))})"
+    kind = _library_name(type(reducer))
+    held = ", ".join(f"{n}={described(v)}" for n, v in sorted(vars(reducer).items()))
+    return f"{kind}({held})"

@@ -1,0 +1,232 @@
+"""Why kernels were compiled and not found in the cache: a few notes beside its entries.
+
+Each kernel has one small file in the folder ``history`` of a kind of entries, written when
+something is compiled, and read by `explain` and ``execspace cache misses``. A launch that finds its
+entry touches none of it. A file that cannot be read counts as none and is written anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from execspace import Kernel, LaunchSpec
+from execspace.captures import Scope
+from execspace.code_names import code_text
+from execspace.files import clear_place
+
+from . import disk
+
+_MOST = 16  # misses of a kernel that are kept
+_LONGEST = 120  # characters of a value that is told
+
+Parts = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Miss:
+    """A launch that was compiled.
+
+    Attributes
+    ----------
+    kernel : str
+        Module and qualified name.
+    key : str
+        Of its entry in the cache.
+    reason : str
+    moment : float
+        Seconds since the epoch.
+    parts : dict
+        What it depends on.
+    """
+
+    kernel: str
+    key: str
+    reason: str
+    moment: float
+    parts: Parts
+
+
+def note_miss(
+    folder: Path, key: str, kernel: Kernel, spec: LaunchSpec, tools: Mapping[str, str]
+) -> None:
+    """Note that a launch was compiled, and find out why; call it after that.
+
+    Parameters
+    ----------
+    folder : Path
+        That of the entry, from `disk.folder`.
+    key : str
+        The entry's name.
+    kernel, spec
+        As compiled.
+    tools : mapping
+        All else that the machine code depends on, by what a reader calls it: "Numba" -> "0.61".
+    """
+    path, name = _place(folder, kernel)
+    known = _read(path)
+    parts = _parts(kernel, spec, tools)
+    made = Miss(name, key, _reason(key, parts, known), time.time(), parts)
+    try:
+        text = json.dumps([vars(m) for m in (*known, made)[-_MOST:]])
+    except RecursionError:  # damaged
+        text = json.dumps([vars(made)])
+    with contextlib.suppress(OSError):  # the note is lost, nothing else
+        clear_place(path.parent, folder=True)
+        path.parent.mkdir(0o700, exist_ok=True)
+        clear_place(path)
+        disk.write(path, text)
+
+
+def told(folder: Path, key: str, kernel: Kernel, hit: str) -> tuple[str, str]:
+    """What a plan has as `cache`: the key of its entry, and how it came to be there.
+
+    `hit` says where the entry was found, "in this process" or "on disk"; empty: it was compiled.
+    """
+    misses = (m for m in reversed(_read(_place(folder, kernel)[0])) if m.key == key)
+    last = next(misses, None)
+    if not hit:
+        return key, f"miss: {last.reason}" if last else "miss: no note of the reason is left"
+    return key, f"hit {hit}; last miss: {last.reason}" if last else f"hit {hit}"
+
+
+def misses(folder: Path) -> Iterator[Miss]:
+    """All that is noted in the folder of a kind of entries."""
+    for path in sorted((folder / disk.HISTORY).glob("*.json")):
+        yield from _read(path)
+
+
+def _place(folder: Path, kernel: Kernel) -> tuple[Path, str]:
+    """The file of a kernel, and its name in words; lambdas are told apart by their lines."""
+    fn = kernel.fn
+    name, code = f"{fn.__module__}.{fn.__qualname__}", fn.__code__
+    line = str(code.co_firstlineno) if fn.__name__ == "<lambda>" else ""
+    digest = disk.digest(name, code.co_filename, line)
+    return folder / disk.HISTORY / f"{digest}.json", f"{name}:{line}" if line else name
+
+
+def _read(path: Path) -> list[Miss]:
+    try:
+        found = [Miss(**m) for m in json.loads(disk.contents(path))]
+        for m in found:
+            texts = isinstance(m.key, str) and isinstance(m.reason, str)
+            if not (texts and isinstance(m.kernel, str) and isinstance(m.parts, dict)):
+                return []
+            time.localtime(m.moment)
+    except (OSError, ValueError, TypeError, OverflowError, RecursionError):
+        return []
+    return found
+
+
+def _parts(kernel: Kernel, spec: LaunchSpec, tools: Mapping[str, str]) -> Parts:
+    """What a launch depends on, as JSON."""
+    functions, constants = {}, {}
+    for c in spec.captures:
+        if c.argument is None:
+            if isinstance(c.value, Scope):
+                functions[c.name] = _digest(code_text(c.value.fn.__code__))
+            else:
+                constants[c.name] = _shown(c.value)
+    return {
+        "text": _digest(code_text(kernel.fn.__code__)),
+        "functions": functions,
+        "constants": constants,
+        "pattern": f"parallel_{spec.pattern}",
+        "policy": {k: repr(v) for k, v in vars(spec.policy).items()},
+        "arguments": [str(a) for a in spec.arguments],
+        "results": [str(v) for v in spec.out],
+        "reducer": repr(spec.reducer),
+        "options": {"fma": str(kernel.fma), "fastmath": str(kernel.fastmath)},
+        "tools": dict(tools),
+    }
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _shown(value: Any) -> str:
+    """A captured value; of an object only its type, since its text need not be stable."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_shown, value))})"
+    if isinstance(value, Scope):
+        return value.fn.__qualname__
+    plain = bool | int | float | complex | str | np.generic | np.dtype | Enum | None
+    if isinstance(value, plain):
+        text = repr(value.item() if isinstance(value, np.generic) else value)
+        return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}... ({_digest(text)})"
+    return getattr(value, "__qualname__", None) or type(value).__qualname__
+
+
+def _reason(key: str, parts: Parts, known: list[Miss]) -> str:
+    """Why a launch was not in the cache, told by what is nearest to it of what was."""
+    if not known:
+        return "first time this kernel is seen"
+    # Of equally near ones the latest.
+    differences = min((_differences(m.parts, parts) for m in reversed(known)), key=len)
+    if differences:
+        return "; ".join(differences)
+    if any(m.key == key for m in known):
+        return "its entry was deleted, or could not be read"
+    return (
+        "another text of the same launch: for other ranges or Views that overlap, or made by "
+        "another execspace"
+    )
+
+
+def _differences(old: Parts, new: Parts) -> list[str]:
+    """What changed from a launch to another, in words."""
+    found = []
+    if old.get("text") != new["text"]:
+        found.append("the kernel's text changed")
+    before = _table(old, "functions")
+    changed = [n for n, v in new["functions"].items() if before.get(n, v) != v]
+    found += [f"the text of function '{n.replace('/', '.')}' changed" for n in changed]
+    if old.get("pattern") != new["pattern"]:
+        found.append(f"launched by {new['pattern']}, before by {old.get('pattern')}")
+    found += [f"policy: {c}" for c in _changes(old, new, "policy")]
+    found += _types(old, new, "arguments", "argument")
+    found += _types(old, new, "results", "result View")
+    constants = _changes(old, new, "constants")
+    found += [f"constant {c}" for c in constants]
+    if old.get("reducer") != new["reducer"]:
+        found.append(f"reducer changed from {old.get('reducer')} to {new['reducer']}")
+    found += [f"option {c}" for c in _changes(old, new, "options")]
+    tools = _changes(old, new, "tools")
+    if tools:
+        found.append(f"space, compiler, flags or device changed: {', '.join(tools)}")
+    return found
+
+
+def _table(parts: Parts, name: str) -> dict[str, Any]:
+    found = parts.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _changes(old: Parts, new: Parts, name: str) -> list[str]:
+    before, after = _table(old, name), new[name]
+    return [
+        f"'{n.replace('/', '.')}' changed from {before[n]} to {v}"
+        for n, v in after.items()
+        if n in before and before[n] != v
+    ]
+
+
+def _types(old: Parts, new: Parts, name: str, word: str) -> list[str]:
+    before, after = old.get(name), new[name]
+    if not isinstance(before, list) or len(before) != len(after):
+        return [f"other {word}s: ({', '.join(after)})"]
+    return [
+        f"type of {word} {n} changed from {a} to {b}"
+        for n, (a, b) in enumerate(zip(before, after, strict=True))
+        if a != b
+    ]

@@ -1,0 +1,246 @@
+"""Atomic steps in C: the device's own where it has one, loops of compare and exchange otherwise.
+
+Elements are changed as the integers of their width, to the bit, so a NaN is no obstacle.
+"""
+
+from __future__ import annotations
+
+from ... import ir
+from ...ir.types import BOOL, Scalar, ViewTy
+from .dialect import Dialect
+from .expressions import ExpressionPrinter
+from .prelude import SHORT
+
+_RELEASES = ("store", "exchange", "compare_exchange")
+_ACQUIRES = ("load", "exchange", "compare_exchange")
+
+
+def atomic_lines(printer: ExpressionPrinter, s: ir.Atomic) -> list[str]:
+    """Statements of a step, fenced where it orders what comes before or after it."""
+    lines = _step_lines(printer, s)
+    assert isinstance(s.view.type, ViewTy)
+    if s.view.type.shape is not None:
+        return lines
+    before = [printer.dialect.fence] if s.op in _RELEASES else []
+    after = [printer.dialect.fence] if s.op in _ACQUIRES else []
+    return [*before, *lines, *after]
+
+
+def _step_lines(printer: ExpressionPrinter, s: ir.Atomic) -> list[str]:
+    assert isinstance(s.view.type, ViewTy)
+    space = printer.space(s.view.type)
+    if s.byte is not None:
+        place = printer.field(s, s.type)
+    else:
+        place = f"{printer.identifier(s.view.name)} + {printer.offset(s.view, s.indices)}"
+    values = [printer.expr(v) for v in s.values]
+    name = None if s.name is None else printer.identifier(s.name)
+    op = "exchange" if s.op == "store" else s.op
+    direct = printer.dialect.atomics.get((op, s.type.name))
+    word = _word(s.type)
+    lines: list[str] = []
+    if s.view.type.shape is not None:  # an array that one work-item has to itself
+        return _private(printer, s, place, values, name)
+    if direct is not None and s.op != "compare_exchange" and (name is None or s.fetch == "old"):
+        kind = printer.stored(s.type)
+        call = direct.format(p=f"(volatile {space}{kind} *)({place})", v=(values or [""])[0])
+        return [f"{call};" if name is None else f"{name} = {call};"]
+    if word is None:
+        return _parts(printer, s, place, values, name, space)
+    step = _step_function(printer, s, space, word)
+    call = f"{step}({', '.join([place, *values])})"
+    lines.append(f"{call};" if name is None else f"{name} = {call};")
+    return lines
+
+
+def _where(dialect: Dialect, space: str) -> str:
+    """What tells functions of one address space from those of another."""
+    return "_g" if space and space != dialect.outer else ""
+
+
+def _seen(dialect: Dialect, word: str) -> str:
+    """Expression: the word at `w`."""
+    return dialect.atomics.get(("load", word), "*{p}").format(p="w")
+
+
+def _word(t: Scalar) -> str | None:
+    """The integer type of an element's width, if the device can exchange it."""
+    return {4: "uint32", 8: "uint64"}.get(t.itemsize)
+
+
+def _private(
+    printer: ExpressionPrinter, s: ir.Atomic, place: str, values: list[str], name: str | None
+) -> list[str]:
+    p, old = printer.temporary("p"), printer.temporary("old")
+    kind = printer.stored(s.type)
+    lines = [f"{kind} *{p} = {place};", f"const {printer.type(s.type)} {old} = *{p};"]
+    new = old
+    if s.op == "compare_exchange":
+        same = _same_bits(printer, s.type, old, values[0])
+        lines.append(f"if ({same}) *{p} = {values[1]};")
+    elif s.op != "load":
+        value = printer.temporary("v")
+        new = printer.temporary("new")
+        lines.append(f"const {printer.type(s.type)} {value} = {values[0]};")
+        outcome = ir.outcome(s.op, ir.Var(old, s.type), ir.Var(value, s.type), s.type)
+        lines.append(f"const {printer.type(s.type)} {new} = {printer.expr(outcome)};")
+        lines.append(f"*{p} = {new};")
+    if name is not None:
+        lines.append(f"{name} = {new if s.fetch == 'new' else old};")
+    return ["{ " + " ".join(lines) + " }"]
+
+
+def _same_bits(printer: ExpressionPrinter, t: Scalar, a: str, b: str) -> str:
+    """Whether two numbers, given by variables or constants, are the same to the bit."""
+    if t.kind == "c":
+        part = Scalar("float32" if t.name == "complex64" else "float64")
+        pairs = [_same_bits(printer, part, f"{a}.{p}", f"{b}.{p}") for p in ("re", "im")]
+        return f"({' && '.join(pairs)})"
+    if t.is_float:
+        form = printer.dialect.bits[f"from {t.name}"]
+        return f"({form.format(a)} == {form.format(b)})"
+    return f"({a} == {b})"
+
+
+def _step_function(printer: ExpressionPrinter, s: ir.Atomic, space: str, word: str) -> str:
+    """A function for a step that the device has no instruction for."""
+    dialect, t = printer.dialect, s.type
+    name = f"_atomic_{s.op}_{SHORT[t.name]}_{s.fetch}{_where(dialect, space)}"
+    if name in printer.prelude.functions:
+        return name
+    kind, bits = printer.type(t), dialect.types[word]
+    swap = dialect.atomics["compare_exchange", word].format(p="w", e="seen", v="wanted")
+    old, value = ir.Var("old", t), ir.Var("value", t)
+    values = [] if s.op == "load" else [f"{kind} value"]
+    if s.op == "compare_exchange":
+        values = [f"{kind} expected", f"{kind} value"]
+    head = f"{kind} {name}({', '.join([f'{space}{printer.stored(t)} *p', *values])}) {{"
+    body = [f"volatile {space}{bits} *w = (volatile {space}{bits} *)p;"]
+    to, from_ = _bits(printer, t, word)
+    if s.op == "load":
+        body += [f"const {bits} seen = {_seen(dialect, word)};", f"return {from_('seen')};"]
+    elif s.op == "compare_exchange":
+        body += [
+            f"const {bits} seen = {to('expected')}, wanted = {to('value')};",
+            f"return {from_(swap)};" if t.kind != "c" else f"const {bits} found = {swap};",
+        ]
+        if t.kind == "c":
+            body.append(f"return {from_('found')};")
+    else:
+        outcome = printer.expr(ir.outcome(s.op, old, value, t))
+        stop = ""
+        if s.op in ("min", "max"):  # nothing changes, so nothing is written
+            stop = "if (next == seen) break; "
+        result = "new_" if s.fetch == "new" else "old"
+        body += [
+            f"{bits} seen = {_seen(dialect, word)}, found, wanted; {kind} old, new_;",
+            "while (true) {",
+            f"    old = {from_('seen')}; new_ = {outcome}; wanted = {to('new_')};",
+            f"    {stop.replace('next', 'wanted')}found = {swap};",
+            "    if (found == seen) break;",
+            "    seen = found;",
+            "}",
+            f"return {result};",
+        ]
+    text = "\n    ".join([head, *body])
+    printer.prelude.functions[name] = f"{dialect.function} {text}\n}}"
+    return name
+
+
+def _bits(printer: ExpressionPrinter, t: Scalar, word: str):  # type: ignore[no-untyped-def]
+    """Forms that turn an element into the bits of its width, and back."""
+    dialect = printer.dialect
+    bits = dialect.types[word]
+    if t.is_float:
+        to, back = dialect.bits[f"from {t.name}"], dialect.bits[f"to {t.name}"]
+        return to.format, back.format
+    if t.kind == "c":
+        make, as_bits = printer.prelude.use("make", t), dialect.bits["from float32"]
+        back = dialect.bits["to float32"]
+
+        def to_bits(z: str) -> str:
+            low, high = as_bits.format(f"{z}.re"), as_bits.format(f"{z}.im")
+            return f"(({bits}){low} | (({bits}){high} << 32))"
+
+        def from_bits(w: str) -> str:
+            parts = [back.format(f"({dialect.types['uint32']})({w}{s})") for s in ("", " >> 32")]
+            return f"{make}({', '.join(parts)})"
+
+        return to_bits, from_bits
+    kind = printer.type(t)
+    return (lambda v: f"(({bits}){v})"), (lambda w: f"(({kind}){w})")
+
+
+def _parts(
+    printer: ExpressionPrinter,
+    s: ir.Atomic,
+    place: str,
+    values: list[str],
+    name: str | None,
+    space: str,
+) -> list[str]:
+    """Elements that the device cannot exchange: bytes and shorts, and complex128."""
+    t = s.type
+    if t.name == "complex128" and not s.whole:
+        part = Scalar("float64")
+        own = ir.Atomic(None, s.op, s.view, (), part, ())
+        step = _step_function(printer, own, space, "uint64")
+        value, p = printer.temporary("z"), printer.temporary("p")
+        kind = printer.type(part)
+        return [
+            f"{{ const {printer.type(t)} {value} = {values[0]}; "
+            f"{space}{kind} *{p} = ({space}{kind} *)({place}); "
+            f"{step}({p}, {value}.re); {step}({p} + 1, {value}.im); }}"
+        ]
+    if t.itemsize < 4:
+        step = _narrow_function(printer, s, space)
+        call = f"{step}({', '.join([place, *values])})"
+        return [f"{call};" if name is None else f"{name} = {call};"]
+    raise AssertionError(f"an atomic step on {t} is refused before it is printed")
+
+
+def _narrow_function(printer: ExpressionPrinter, s: ir.Atomic, space: str) -> str:
+    """A step on a byte or short: by compare and exchange of the four bytes around it."""
+    dialect, t = printer.dialect, s.type
+    name = f"_atomic_{s.op}_{SHORT[t.name]}_{s.fetch}{_where(dialect, space)}"
+    if name in printer.prelude.functions:
+        return name
+    kind, stored = printer.type(t), printer.stored(t)
+    word = dialect.types["uint32"]
+    address = dialect.types["uint64"]
+    mask = (1 << (8 * t.itemsize)) - 1
+    unsigned = dialect.types[f"uint{8 * t.itemsize}"]
+    swap = dialect.atomics["compare_exchange", "uint32"].format(p="w", e="seen", v="wanted")
+    values = [] if s.op == "load" else [f"{kind} value"]
+    if s.op == "compare_exchange":
+        values = [f"{kind} expected", f"{kind} value"]
+    back = f"({kind})(({unsigned})(seen >> shift))"
+    to = f"({word})({unsigned})new_"
+    if t == BOOL:
+        back = f"(({unsigned})(seen >> shift) != 0)"
+    elif t.is_float:
+        back = dialect.bits[f"to {t.name}"].format(f"({unsigned})(seen >> shift)")
+        to = f"({word}){dialect.bits[f'from {t.name}'].format('new_')}"
+    if s.op == "load":
+        outcome = "old"
+    elif s.op == "compare_exchange":
+        outcome = f"{_same_bits(printer, t, 'old', 'expected')} ? value : old"
+    else:
+        outcome = printer.expr(ir.outcome(s.op, ir.Var("old", t), ir.Var("value", t), t))
+    result = "new_" if s.fetch == "new" else "old"
+    text = f"""{kind} {name}({", ".join([f"{space}{stored} *p", *values])}) {{
+    const {address} at = ({address})p;
+    volatile {space}{word} *w = (volatile {space}{word} *)(at & ~({address})3);
+    const int shift = 8 * (int)(at & 3);
+    {word} seen = {_seen(dialect, "uint32")}, found, wanted; {kind} old, new_;
+    while (true) {{
+        old = {back}; new_ = {outcome};
+        wanted = (seen & ~(({word}){mask}U << shift)) | (({to}) << shift);
+        found = {swap};
+        if (found == seen) break;
+        seen = found;
+    }}
+    return {result};
+}}"""
+    printer.prelude.functions[name] = f"{dialect.function} {text}"
+    return name

@@ -1,0 +1,344 @@
+"""Reductions and scans of devices, written once for the C family.
+
+A reduction is one kernel: each work-item walks its units, the group joins by a tree in a fixed
+order, and the group that comes last joins the partial results of all groups, in their order.
+A scan is two: the first finds the total of each group's share and turns them into prefixes, the
+second walks the shares again. Where groups make progress of their own it is one: `lookback.py`.
+Results do not depend on which group comes when.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ... import ir
+from ...ir.types import INDEX, Scalar, ViewTy, flat_scalars
+from ...reductions.reduction import ARRAY
+from ...teams.device import SLOT as PLACE
+from ...teams.device import DeviceTeam, Shape
+from ...typing.lowered import Lowered
+from .lookback import items_of, scan_lines
+from .printer import CPrinter
+from .states import ROWS, States
+
+Kernel = tuple[str, list[str], list[str]]  # name, body, parameters beside the arguments
+TILE = 8  # consecutive units of a work-item in one step of a scan
+
+
+class Collectives(States):
+    """Prints the kernels of one launch; see `Entries` for the parameters."""
+
+    def __init__(
+        self,
+        printer: CPrinter,
+        lowered: Lowered,
+        flat: bool,
+        group: int,
+        outs: tuple[ir.Var, ...],
+        once: bool,
+        given: bool,
+        team: DeviceTeam | None = None,
+    ) -> None:
+        super().__init__(printer, lowered, flat, group, outs, once, given, team)
+        self.tile = 0
+        if lowered.spec.pattern == "scan" and self.dialect.lane_barrier and team is None:
+            size = sum(max(s.type.itemsize, 8) for s in self.reduction.states)
+            functions = (lowered.body, *lowered.functions)
+            expressions = sum(len(ir.walk_expressions(f.body)) for f in functions)
+            room = self.dialect.scan_memory
+            self.tile = group * items_of(size, group, expressions, room)
+
+    def kernels(self, passed: list[str]) -> list[Kernel]:
+        """All kernels, in the order in which they are launched."""
+        if self.lowered.reduction is None and self.flat and self.once and self.team is None:
+            call = self.walk("_work", [], passed, ("_unit", "_unit + 1"))
+            unit = f"const {self.long} _unit = {self.dialect.item_id};"
+            return [("es_for", [unit, f"if (_unit < _a._units) {call};"], [])]
+        if self.lowered.reduction is None:
+            return [("es_for", [*self._share(), self.walk("_work", [], passed) + ";"], [])]
+        scratch = [f"{self.dialect.outer}{self.dialect.types['uint8']} *_scratch"]
+        if self.lowered.spec.pattern == "scan" and self.tile:
+            lines = scan_lines(self, passed, self.tile // self.group)
+            return [("es_scan", lines, [*scratch, *self._result_parameter()])]
+        if self.lowered.spec.pattern == "scan":
+            return [
+                ("es_totals", self._totals(passed), scratch),
+                ("es_scan", self._scan(passed), [*scratch, *self._result_parameter()]),
+            ]
+        if self.reduction.array is not None:
+            return [
+                ("es_rows", self._rows(passed), scratch),
+                ("es_join", self._join_rows(), [*scratch, *self._result_parameter()]),
+            ]
+        return [("es_reduce", self._reduce(passed), [*scratch, *self._result_parameter()])]
+
+    # -- shares of work-items ---------------------------------------------------------------------
+
+    def _share(self) -> list[str]:
+        """Statements that find the units of a work-item: `_f0`, `_f1` and `_step`."""
+        d, long = self.dialect, self.long
+        if self.team is not None:
+            return self._teams(self.team.shape)
+        if self.flat:
+            return [
+                f"const {long} _f0 = {d.item_id}, _f1 = _a._units;",
+                f"const {long} _step = {d.groups} * {d.group_size};",
+            ]
+        return [
+            f"const {long} _part = {d.item_id}, _parts = {d.groups} * {d.group_size};",
+            f"const {long} _f0 = _part * _a._units / _parts;",
+            f"const {long} _f1 = (_part + 1) * _a._units / _parts;",
+        ]
+
+    def _teams(self, shape: Shape) -> list[str]:
+        """The same of the team that a work-item is of; one beyond the last of a team has none."""
+        d, long = self.dialect, self.long
+        assert self.team is not None
+        if shape.chunk > 1 and not shape.stride and not self.team.limited:
+            return [
+                f"const {long} _f0 = {d.group_id} * {shape.chunk}, _step = 1;",
+                f"const {long} _f1 = _f0 + {shape.chunk} < _a._units ? _f0 + {shape.chunk} : "
+                f"_a._units;",
+            ]
+        first = f"{d.group_id} * {shape.side_by_side} + {PLACE.name}"
+        inside = f"_item < {shape.items} ? {first} : _a._units" if shape.stride else first
+        return [
+            f"const {long} _f0 = {inside}, _f1 = _a._units;",
+            f"const {long} _step = {d.groups} * {shape.side_by_side};",
+        ]
+
+    # -- states -----------------------------------------------------------------------------------
+
+    def _store_row(self, state: str, group: str) -> list[str]:
+        return self.store_at(state, self._row(group))
+
+    def _load_row(self, state: str, group: str) -> list[str]:
+        return self.load_from(state, self._row(group))
+
+    # -- groups -----------------------------------------------------------------------------------
+
+    def _group_array(self) -> list[str]:
+        d = self.dialect
+        if self.group == 1:
+            return []
+        return [
+            self.printer.in_group(self.type(), "_shared", f"[{self.group}]"),
+            f"const int _lid = (int){d.local_id};",
+        ]
+
+    def _group_join(self, state: str) -> list[str]:
+        """Join the states of a group by a tree, neighbours first; item 0 has the result."""
+        if self.group == 1:
+            return []
+        return [
+            f"_shared[_lid] = {state};",
+            f"for (int _w = 1; _w < {self.group}; _w *= 2) {{",
+            f"    {self.dialect.barrier}",
+            f"    if (_lid % (2 * _w) == 0 && _lid + _w < {self.group})",
+            f"        _shared[_lid] = {self.merged('_shared[_lid]', '_shared[_lid + _w]')};",
+            "}",
+            self.dialect.barrier,
+            f"{state} = _shared[0];",
+            self.dialect.barrier,
+        ]
+
+    def _is_last(self) -> list[str]:
+        """Statements that find out whether all other groups are done: `_last`."""
+        d = self.dialect
+        fence = "" if d.count else f"{d.fence} "
+        test = f"{self.counted()} == (int)({d.groups}) - 1"
+        if self.group == 1:
+            return [d.fence, f"const int _last = {test};", d.fence]
+        return [
+            self.printer.in_group("int", "_last_of_group"),
+            f"if (_lid == 0) {{ {fence}_last_of_group = {test}; {fence}}}",
+            d.barrier,
+            "const int _last = _last_of_group;",
+        ]
+
+    def _only_first(self, lines: list[str]) -> list[str]:
+        if self.group == 1:
+            return lines
+        return ["if (_lid == 0) {", *("    " + line for line in lines), "}"]
+
+    def _reduce(self, passed: list[str]) -> list[str]:
+        d = self.dialect
+        lines = [*self._group_array(), *self._share(), *self.identity("_start")]
+        call = self.walk("_work", self.parts("_start"), passed)
+        lines.append(f"{self.type()} _s = {call};")
+        if self.team is not None and self.group > 1:  # a team contributes once
+            lines.append("if (_item != 0) {")
+            values = [self.printer.const(s.identity) for s in self.reduction.states]
+            pairs = zip(self.parts("_s"), values, strict=True)
+            lines += [*(f"    {p} = {v};" for p, v in pairs), "}"]
+        lines += self._group_join("_s")
+        lines += self._only_first(self._store_row("_s", d.group_id))
+        lines += [*self._is_last(), "if (_last) {"]
+        join = [f"const {self.long} _groups = {d.groups};", *self.identity("_t")]
+        first, last = "0", "_groups"
+        if self.group > 1:
+            first = f"_groups * _lid / {self.group}"
+            last = f"_groups * (_lid + 1) / {self.group}"
+        join += [
+            f"for ({self.long} _g = {first}; _g < {last}; ++_g) {{",
+            f"    {self.type()} _other;",
+            *("    " + line for line in self._load_row("_other", "_g")),
+            f"    _t = {self.merged('_t', '_other')};",
+            "}",
+            *self._group_join("_t"),
+            *self._only_first([*self.store_result("_t"), self.reset_count()]),
+        ]
+        return [*lines, *("    " + line for line in join), "}"]
+
+    # -- results ----------------------------------------------------------------------------------
+
+    def _result_parameter(self) -> list[str]:
+        if self.outs:
+            return []
+        return [f"{self.dialect.outer}{self.dialect.types['uint8']} *_result"]
+
+    # -- scans ------------------------------------------------------------------------------------
+
+    def _group_share(self) -> list[str]:
+        d = self.dialect
+        return [
+            f"const {self.long} _groups = {d.groups}, _group = {d.group_id};",
+            f"const {self.long} _begin = _group * _a._units / _groups;",
+            f"const {self.long} _end = (_group + 1) * _a._units / _groups;",
+        ]
+
+    def _totals(self, passed: list[str]) -> list[str]:
+        """Total of each group's share; the last group turns them into prefixes."""
+        d = self.dialect
+        lines = [*self._group_array(), *self._group_share(), *self.identity("_carry")]
+        if self.group == 1 or self.team is not None:
+            call = self.walk("_totals", self.parts("_carry"), passed, ("_begin", "_end"))
+            lines.append(f"_carry = {call};")
+        else:
+            lines += [
+                f"for ({self.long} _base = _begin; _base < _end; _base += {self.group * TILE}) {{",
+                *("    " + line for line in self._tile(passed)),
+                *("    " + line for line in self._group_join("_s")),
+                f"    _carry = {self.merged('_carry', '_s')};",
+                "}",
+            ]
+        lines += self._only_first(self._store_row("_carry", d.group_id))
+        prefixes = [
+            *self.identity("_t"),
+            f"for ({self.long} _g = 0; _g < _groups; ++_g) {{",
+            f"    {self.type()} _own;",
+            *("    " + line for line in self._load_row("_own", "_g")),
+            *("    " + line for line in self._store_row("_t", "_g")),
+            f"    _t = {self.merged('_t', '_own')};",
+            "}",
+            self.reset_count(),
+        ]
+        lines += [*self._is_last(), "if (_last) {"]
+        return [*lines, *("    " + line for line in self._only_first(prefixes)), "}"]
+
+    def _tile(self, passed: list[str]) -> list[str]:
+        """Statements that join a work-item's units of a tile: `_s`, from `_u0` to `_u1`."""
+        call = self.walk("_totals", self.parts("_start"), passed, ("_u0", "_u1"))
+        return [
+            f"const {self.long} _at = _base + _lid * {TILE};",
+            f"const {self.long} _u0 = _at < _end ? _at : _end;",
+            f"const {self.long} _u1 = _at + {TILE} < _end ? _at + {TILE} : _end;",
+            *self.identity("_start"),
+            f"{self.type()} _s = {call};",
+        ]
+
+    def _scan(self, passed: list[str]) -> list[str]:
+        d = self.dialect
+        lines = [*self._group_array(), *self._group_share(), f"{self.type()} _carry;"]
+        lines += self._load_row("_carry", d.group_id)
+        if self.group == 1 or self.team is not None:
+            call = self.walk("_work", self.parts("_carry"), passed, ("_begin", "_end"))
+            lines.append(f"_carry = {call};")
+        else:
+            call = self.walk("_work", self.parts("_before"), passed, ("_u0", "_u1"))
+            tile = [
+                *self._tile(passed),
+                "_shared[_lid] = _s;",
+                d.barrier,
+                f"for (int _w = 1; _w < {self.group}; _w *= 2) {{",
+                f"    {self.type()} _sum = _shared[_lid];",
+                f"    if (_lid >= _w) _sum = {self.merged('_shared[_lid - _w]', '_sum')};",
+                f"    {d.barrier}",
+                "    _shared[_lid] = _sum;",
+                f"    {d.barrier}",
+                "}",
+                f"{self.type()} _before = _carry;",
+                f"if (_lid > 0) _before = {self.merged('_carry', '_shared[_lid - 1]')};",
+                f"_carry = {self.merged('_carry', f'_shared[{self.group - 1}]')};",
+                d.barrier,
+                f"{call};",
+            ]
+            lines += [
+                f"for ({self.long} _base = _begin; _base < _end; _base += {self.group * TILE}) {{",
+                *("    " + line for line in tile),
+                "}",
+            ]
+        store = self._only_first(self.store_result("_carry"))
+        return [*lines, "if (_group == _groups - 1) {", *("    " + s for s in store), "}"]
+
+    # -- array reductions -------------------------------------------------------------------------
+
+    def _array_place(self, item: str, element: str) -> str:
+        kind = self.printer.stored(self.reduction.states[0].type)
+        size = self._array_size()
+        base = f"({self.dialect.outer}{kind} *)(_scratch + {ROWS})"
+        return f"({base})[({item}) * {size} + {element}]"
+
+    def _array_size(self) -> int:
+        assert self.reduction.array is not None
+        return math.prod(self.reduction.array.shape or ())
+
+    def _rows(self, passed: list[str]) -> list[str]:
+        """Each work-item's own array, stored beside those of the others."""
+        array = self.reduction.array
+        assert array is not None
+        size, name = self._array_size(), self.printer.identifier(ARRAY)
+        identity = self.printer.const(self.reduction.states[0].identity)
+        each = f"for (int _e = 0; _e < {size}; ++_e)"
+        return [
+            *self._share(),
+            f"{self.printer.array(ARRAY, array)};",
+            f"{each} {name}[_e] = {identity};",
+            self.walk("_work", [name], passed) + ";",
+            f"{each} {self._array_place(self.dialect.item_id, '_e')} = {name}[_e];",
+        ]
+
+    def _join_rows(self) -> list[str]:
+        """Each element joined over all work-items, in their order; elements side by side."""
+        d, size = self.dialect, self._array_size()
+        state = self.reduction.states[0]
+        other = self._array_place("_k", "_e")
+        if state.type.kind == "b":
+            other = f"({other} != 0)"
+        lines = [
+            f"for ({self.long} _e = {d.item_id}; _e < {size};",
+            f"     _e += {d.groups} * {d.group_size}) {{",
+            *("    " + line for line in self.identity("_t")),
+            f"    for ({self.long} _k = 0; _k < _a._items; ++_k)",
+            f"        _t = {self.merged('_t', other)};",
+        ]
+        function = self.printer.functions["_result"]
+        (t,) = flat_scalars(function.result)
+        call = f"{self.printer.function_name('_result')}(_t)"
+        if not self.outs:
+            own = self.printer.stored(t)
+            lines.append(f"    (({d.outer}{own} *)_result)[_e] = {call};")
+            self.results = size
+            return [*lines, "}"]
+        (view,) = self.outs
+        assert isinstance(view.type, ViewTy) and isinstance(view.type.element, Scalar)
+        shape = self.reduction.array.shape if self.reduction.array is not None else None
+        indices: list[ir.Expr] = []
+        rest = "_e"
+        for n in reversed((shape or ())[1:]):
+            indices.append(ir.Var(f"({rest} % {n})", INDEX))
+            rest = f"({rest} / {n})"
+        indices.append(ir.Var(rest, INDEX))
+        place = self.printer.offset(view, tuple(reversed(indices)))
+        value = self.printer.cast(call, t, view.type.element)
+        return [*lines, f"    {view.name}[{place}] = {value};", "}"]

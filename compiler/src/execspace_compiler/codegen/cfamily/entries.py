@@ -1,0 +1,357 @@
+"""Kernels of generated C text: how arguments come in, and which units each work-item does.
+
+All numbers of a launch come as one struct by value, `_a`: bounds, the number of units, where
+each View begins, strides, extents and scalars. Views come as pointers beside it.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from execspace import LaunchSpec
+
+from ... import ir
+from ...ir.types import Scalar, ViewTy
+from ...mapping.thread_blocks import Blocks
+from ...teams.device import GROUP, LANE, OUTER, RANK, SLOT, DeviceTeam
+from ...typing.lowered import Lowered
+from .collectives import Collectives
+from .printer import CPrinter
+
+_CODES = {"bool": "B", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i",
+          "uint32": "I", "int64": "q", "uint64": "Q", "float16": "e", "float32": "f",
+          "float64": "d", "complex64": "ff", "complex128": "dd"}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A number of the struct: what it is, and of which argument.
+
+    `what` is "bound", "units", "items" (work-items of the first kernel), "first" (index of a
+    View's first element from where its buffer begins), "stride", "extent" or "scalar"; of a scan in
+    one pass also "tiles" (that the scratch memory has room for) and "epoch" (the launch, from 1).
+    "scale" and "shift" are what `mapping.scale` makes of the extent of a dimension.
+    "number" is one of `blocks.Blocks.numbers`.
+    "scratch" are the bytes of scratch memory of a team at a level.
+    `argument` is the number of the bound, of the level, or of the argument (of
+    `LaunchSpec.arguments`, then `out`), or of that number;
+    `dimension` that of a stride or extent.
+    """
+
+    name: str
+    type: Scalar
+    what: str
+    argument: int = 0
+    dimension: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a host must know to launch the kernels of a text.
+
+    Attributes
+    ----------
+    fields : tuple of Field
+        In the order of the struct, which has no padding between them.
+    format : str
+        Of Python's `struct`, padded to a multiple of eight bytes.
+    buffers : tuple of int
+        Arguments that are Views, then those of `out`, in the order of the kernels' pointers.
+    kernels : tuple of str
+        To be launched one after the other.
+    states : int
+        Numbers of a reduction's state; 0 for a parallel_for.
+    array : int
+        Elements of an array reduction; 0 for all others.
+    results : int
+        Numbers that are written for the host: each in a slot of 16 bytes.
+    status : bool
+        The kernels take the status that failed assertions are written to.
+    tile : int
+        Units of a group in a scan in one pass: it is launched with a group for each tile, and at
+        least one. 0 for all others.
+    group_memory : int
+        Bytes of a group's memory that the kernels of teams take beside scratch memory.
+    pool : bool
+        The last pointer, behind the status, is to scratch memory of the work-items: each does whole
+        teams.
+    """
+
+    fields: tuple[Field, ...]
+    format: str
+    buffers: tuple[int, ...]
+    kernels: tuple[str, ...]
+    states: int
+    array: int
+    results: int
+    status: bool
+    tile: int = 0
+    group_memory: int = 0
+    pool: bool = False
+
+
+class Entries:
+    """Prints the kernels of a launch.
+
+    `flat`: a unit is one call of the kernel, and work-items go through them with the stride of
+    the grid; otherwise each work-item does one contiguous part. `group` is the number of
+    work-items of a group in reductions and scans. `once`: there is a work-item for each unit of a
+    flat parallel_for. `given`: the final pass of a scan is told its contribution. `scales`: the
+    host gives what replaces divisions, `uses_scales`: and this text takes it. `blocks`: the
+    range is gone through in blocks. `team`: teams lie in groups. `pool`: each work-item does whole
+    teams, which have scratch memory. All texts of a launch have the same struct.
+    """
+
+    def __init__(
+        self,
+        lowered: Lowered,
+        outs: tuple[ViewTy, ...],
+        flat: bool,
+        group: int,
+        once: bool,
+        given: bool = False,
+        scales: Sequence[tuple[int, tuple[str, str]]] = (),
+        uses_scales: bool = False,
+        blocks: Blocks | None = None,
+        team: DeviceTeam | None = None,
+        pool: bool = False,
+    ) -> None:
+        self.team = team
+        self.pool = pool
+        self.lowered = lowered
+        self.spec: LaunchSpec = lowered.spec
+        self.outs = tuple(ir.Var(f"_out{n}", t) for n, t in enumerate(outs))
+        self.flat = flat
+        self.group = group
+        self.once = once
+        self.given = given
+        self.scales = scales
+        self.uses_scales = uses_scales
+        self.blocks = blocks
+        self.fields: list[Field] = []
+        self.buffers: list[int] = []
+        self.kernels: list[str] = []
+
+    def arguments(self) -> tuple[ir.Var, ...]:
+        """Parameters of the body that arguments of the launch fill."""
+        rest = self.lowered.body.parameters[self.lowered.leading :]
+        return rest[: len(self.spec.arguments)]
+
+    @cached_property
+    def written(self) -> frozenset[str]:
+        """Views that the kernel may store into."""
+        return ir.written_views(self.lowered.body)
+
+    @property
+    def has_status(self) -> bool:
+        """Whether the body takes a status."""
+        rest = self.lowered.body.parameters[self.lowered.leading :]
+        return len(rest) > len(self.spec.arguments)
+
+    def print(self, printer: CPrinter) -> list[str]:
+        """Lines of the struct and the kernels."""
+        rank = self.spec.policy.rank
+        names = [f"_lo{d}" for d in range(rank)] + [f"_hi{d}" for d in range(rank)]
+        if self.spec.policy.tiled and self.blocks is None:
+            names += [f"_tile{d}" for d in range(rank)]
+        long = Scalar("int64")
+        self.fields = [Field(n, long, "bound", k) for k, n in enumerate(names)]
+        for d, (factor, shift) in self.scales:
+            self.fields.append(Field(factor, Scalar("uint32"), "scale", dimension=d))
+            self.fields.append(Field(shift, Scalar("uint32"), "shift", dimension=d))
+            names += [factor, shift] if self.uses_scales else []
+        for k, number in enumerate(() if self.blocks is None else self.blocks.numbers):
+            kind = Scalar("uint32") if number.is_narrow else long
+            self.fields.append(Field(number.name, kind, "number", k))
+            names += [number.name] if self.once or not number.is_narrow else []
+        if self.blocks is None:
+            self.fields.append(Field("_units", long, "units"))
+        levels = (0, 1) if self.team is not None else (0,) if self.pool else ()
+        self.fields += [Field(f"_scratch{n}", long, "scratch", n) for n in levels]
+        if self.spec.array_shape is not None:
+            self.fields.append(Field("_items", long, "items"))
+        collectives = Collectives(
+            printer,
+            self.lowered,
+            self.flat,
+            self.group,
+            self.outs,
+            self.once,
+            self.given,
+            self.team,
+        )
+        self.tile = collectives.tile
+        if self.tile:
+            self.fields.append(Field("_tiles", long, "tiles"))
+            self.fields.append(Field("_epoch", long, "epoch"))
+        pointers: list[str] = []
+        head: list[str] = []
+        passed: list[str] = []
+        inner = printer.functions["_work"]
+        for n, p in enumerate(self.arguments()):
+            passed += self._argument(printer, inner, n, p, pointers, head)
+        for n, p in enumerate(self.outs):
+            self._out(printer, len(self.spec.arguments) + n, p, pointers, head)
+        if self.has_status:
+            passed.append("_status")
+            pointers.append(f"{printer.dialect.outer}{printer.dialect.types['int64']} *_status")
+        self.fields.sort(key=lambda f: -_size(f.type))
+        members = " ".join(_member(printer, f) for f in self.fields)
+        lines = [f"typedef struct {{ {members} }} _args;", ""]
+        bounds = [f"_a.{n}" for n in names]
+        if self.team is not None:
+            bounds += [v.name for v in self.team.handles]
+            head += self._handles(printer, self.team, pointers)
+        elif self.pool:
+            byte = f"{printer.dialect.outer}{printer.dialect.types['uint8']}"
+            pointers.append(f"{byte} *_pool")
+            item = printer.dialect.item_id
+            head.append(f"{byte} *_scratch_own = _pool + {item} * _a._scratch0;")
+            bounds.append("_scratch_own")
+        kernels = collectives.kernels([*bounds, *passed])
+        if self.blocks is not None:
+            kernels = [("es_for", [self._in_blocks(printer, [*bounds, *passed])], [])]
+        for name, body, more in kernels:
+            parameters = ["const _args _a", *pointers, *more]
+            kernel = printer.dialect.kernel.format(group=self.group)
+            lines.append(f"{kernel} {name}({', '.join(parameters)}) {{")
+            lines += [f"    {line}" for line in (*head, *body)]
+            lines += ["}", ""]
+            self.kernels.append(name)
+        self.results = collectives.results
+        self.joins = printer.joins
+        return lines
+
+    def _handles(self, printer: CPrinter, team: DeviceTeam, pointers: list[str]) -> list[str]:
+        """Declarations of a work-item's place in its team, and of the memory that teams have."""
+        d, shape = printer.dialect, team.shape
+        long, byte = d.types["int64"], d.types["uint8"]
+        local = f"(int){d.local_id}"
+        slot, item = ("0", local)
+        if shape.stride:
+            slot, item = f"{local} / {shape.stride}", f"{local} % {shape.stride}"
+        lines = [
+            f"const int _item = {item};",
+            f"const {long} {SLOT.name} = {slot};",
+            f"const {long} {RANK.name} = _item / {shape.lanes};",
+            f"const {long} {LANE.name} = _item % {shape.lanes};",
+        ]
+        if printer.joins:
+            nbytes = printer.joins * shape.side_by_side
+            lines.append(printer.in_group(byte, "_join_memory", f"[{nbytes}]", aligned=True))
+            own = f"_join_memory + {SLOT.name} * {printer.joins}"
+            lines.append(f"{d.group_pointer}{byte} *_joins = {own};")
+        else:
+            lines.append(f"{d.group_pointer}{byte} *_joins = 0;")
+        if team.uses(0):
+            if d.dynamic_group:
+                lines.append(d.dynamic_group)
+            else:
+                pointers.append(f"{d.group_pointer}{d.group_word} *_group_memory")
+            own = f"({d.group_pointer}{byte} *)_group_memory + {SLOT.name} * _a._scratch0"
+            lines.append(f"{d.group_pointer}{byte} *{GROUP.name} = {own};")
+        if team.uses(1):
+            pointers.append(f"{d.outer}{byte} *_pool")
+            number = f"({d.group_id} * {shape.side_by_side} + {SLOT.name})"
+            lines.append(f"{d.outer}{byte} *{OUTER.name} = _pool + {number} * _a._scratch1;")
+        return lines
+
+    def _in_blocks(self, printer: CPrinter, passed: list[str]) -> str:
+        """The call of a walk in blocks."""
+        d = printer.dialect
+        forms = [d.group_place, d.local_place, d.group_extent]
+        forms += [] if self.once else [d.groups_extent]
+        places = [form.format(axis=axis, n=n) for form in forms for n, axis in enumerate("xyz")]
+        return f"{printer.function_name('_work')}({', '.join([*places, *passed])});"
+
+    def _argument(
+        self, printer: CPrinter, inner: ir.Function, n: int, p: ir.Var, pointers: list[str],
+        head: list[str],
+    ) -> list[str]:  # fmt: skip
+        if isinstance(p.type, Scalar):
+            name = f"_v{n}"
+            self.fields.append(Field(name, p.type.strong, "scalar", n))
+            return [f"(_a.{name} != 0)" if p.type.name == "bool" else f"_a.{name}"]
+        assert isinstance(p.type, ViewTy)
+        self._view(printer, n, p, pointers, head)
+        passed = []
+        for _, part in printer.components(inner.name, p):
+            if part == printer.identifier(p.name):
+                passed.append(part)
+                continue
+            which, d = part[-2], int(part[-1])
+            what = "stride" if which == "s" else "extent"
+            name = f"_v{n}{which}{d}"
+            self.fields.append(Field(name, Scalar("int64"), what, n, d))
+            passed.append(f"_a.{name}")
+        return passed
+
+    def _out(
+        self, printer: CPrinter, n: int, p: ir.Var, pointers: list[str], head: list[str]
+    ) -> None:
+        assert isinstance(p.type, ViewTy)
+        self._view(printer, n, p, pointers, head)
+        for d in range(p.type.rank):
+            if p.type.stride(d) is None:
+                name = f"_v{n}s{d}"
+                self.fields.append(Field(name, Scalar("int64"), "stride", n, d))
+                kind = printer.dialect.types[printer.stride_type.name]
+                head.append(f"const {kind} _{p.name}_s{d} = _a.{name};")
+
+    def _view(
+        self, printer: CPrinter, n: int, p: ir.Var, pointers: list[str], head: list[str]
+    ) -> None:
+        assert isinstance(p.type, ViewTy)
+        self.buffers.append(n)
+        alone = f"{printer.dialect.restrict} " if printer.module.disjoint else ""
+        if self.team is not None and (p.name in self.written or n >= len(self.spec.arguments)):
+            alone = ""  # compilers would keep what another member changes
+        pointers.append(printer.pointer(p.type, f"{alone}_b{n}"))
+        own = printer.pointer(p.type, printer.identifier(p.name))
+        if printer.dialect.addresses:
+            head.append(f"{own} = _b{n};")
+            return
+        self.fields.append(Field(f"_v{n}", Scalar("int64"), "first", n))
+        head.append(f"{own} = _b{n} + _a._v{n};")
+
+    def entry(self) -> Entry:
+        """The record of what was printed."""
+        reduction = self.lowered.reduction
+        codes = "".join(_CODES[f.type.name] for f in self.fields)
+        size = struct.calcsize("=" + codes)
+        padding = -size % 8
+        array = 0
+        if self.spec.array_shape is not None:
+            array = 1
+            for extent in self.spec.array_shape:
+                array *= extent
+        return Entry(
+            tuple(self.fields), f"={codes}{f'{padding}x' if padding else ''}",
+            tuple(self.buffers), tuple(self.kernels),
+            0 if reduction is None else len(reduction.states), array, self.results,
+            self.has_status, self.tile, self._group_memory(), self.pool,
+        )  # fmt: skip
+
+    def _group_memory(self) -> int:
+        if self.team is None:
+            return 0
+        states = () if self.lowered.reduction is None else self.lowered.reduction.states
+        joined = sum(max(s.type.itemsize, 8) for s in states) * self.group
+        counts = 64 if states else 0
+        return self.joins * self.team.shape.side_by_side + joined + counts
+
+
+def _member(printer: CPrinter, field: Field) -> str:
+    """Declaration in the struct. Of a stride that fits into 32 bits only the low half is used."""
+    if field.what == "stride" and printer.small:
+        word = printer.dialect.types["uint32"]
+        return f"{word} {field.name}; {word} {field.name}_high;"  # devices are little-endian
+    return f"{printer.stored(field.type)} {field.name};"
+
+
+def _size(t: Scalar) -> int:
+    """Alignment of a field: that of the parts of a complex number."""
+    return t.itemsize // 2 if t.kind == "c" else t.itemsize

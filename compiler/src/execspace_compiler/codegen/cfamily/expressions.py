@@ -1,0 +1,431 @@
+"""Expressions of IR as C, with the names, types and Views in them.
+
+Integer arithmetic of users is done in unsigned types, where C lets it wrap. Views are a
+pointer, an index of their first element, their strides and, where used, their extents, as in
+the Numba text.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+
+from ... import ir
+from ...analysis.carried import carrying_loops
+from ...ir.ops import COMPARISONS
+from ...ir.types import BOOL, INDEX_WEAK, Record, Scalar, TupleTy, ViewTy
+from ...teams.device import Shape
+from ..python.base import extents_used, part_of_view
+from .dialect import Dialect
+from .prelude import SHORT, Prelude
+from .spelling import ascii_name
+
+_INFIX = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "truncdiv": "/", "truncmod": "%",
+    "bitand": "&", "bitor": "|", "bitxor": "^", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+    "eq": "==", "ne": "!=", "and": "&&", "or": "||",
+}  # fmt: skip
+_CHOICES = frozenset(("min", "max", "minimum", "maximum", "fmin", "fmax")) | {
+    f"{how}_{comparison}" for how in ("keep", "replace") for comparison in COMPARISONS[:4]
+}
+_JOINS = {"reduce_sum": "add", "reduce_prod": "mul", "reduce_min": "minimum",
+          "reduce_max": "maximum"}  # fmt: skip
+
+
+class ExpressionPrinter:
+    """Prints expressions of a module's functions in a dialect."""
+
+    def __init__(
+        self, module: ir.Module, dialect: Dialect, small: bool = False, team: Shape | None = None
+    ) -> None:
+        self.module = module
+        self.team = team  # how teams lie in groups of work-items, if they do
+        self.joins = 0  # bytes of the group's memory that a team needs for collectives
+        self.small = small  # offsets in Views fit into 32 bits
+        self.dialect = dialect
+        self.prelude = Prelude(dialect)
+        self.functions = {f.name: f for f in module.functions}
+        self.extents = extents_used(module.functions)
+        self.carrying = carrying_loops(module.functions) if dialect.loop_in_order else frozenset()
+        self.tuples: dict[str, str] = {}
+        self.temporaries = 0
+
+    # -- names and types ------------------------------------------------------------------------
+
+    def temporary(self, what: str) -> str:
+        """A name that is not used yet."""
+        self.temporaries += 1
+        return f"_{what}{self.temporaries}"
+
+    def identifier(self, name: str) -> str:
+        """A variable's name: ASCII, and none that the language knows.
+
+        A name that is changed gets a begin that neither users' names nor the compiler's have.
+        """
+        if not name.isascii():
+            return f"_u_{ascii_name(name)}"
+        taken = name in self.dialect.reserved or self.dialect.reserved_form.fullmatch(name)
+        return f"_u_{name}" if taken else name
+
+    def function_name(self, name: str) -> str:
+        """Name of a function; no variable and no function of the language has it."""
+        # No part of a View and no variable ends so; those of the compiler begin with "_".
+        return f"{ascii_name(name)}_f_" if name[0] == "_" else f"_{ascii_name(name)}_f"
+
+    def type(self, t: Scalar) -> str:
+        """A type as values have it."""
+        return self.prelude.type(t.name)
+
+    def stored(self, t: Scalar) -> str:
+        """A type as it lies in memory: bools are bytes."""
+        return self.prelude.type("uint8" if t == BOOL else t.name)
+
+    def result_type(self, t: Scalar | TupleTy | None) -> str:
+        """Type of what a function returns; several numbers are a struct."""
+        if t is None:
+            return "void"
+        if isinstance(t, Scalar):
+            return self.type(t)
+        scalars = [i for i in t.items if isinstance(i, Scalar)]
+        name = "_t_" + "_".join(SHORT[s.name] for s in scalars)
+        if name not in self.tuples:
+            fields = " ".join(f"{self.type(s)} f{n};" for n, s in enumerate(scalars))
+            self.tuples[name] = f"typedef struct {{ {fields} }} {name};"
+        return name
+
+    def pointer(self, t: ViewTy, name: str) -> str:
+        """Declaration of the pointer to a View's elements, or to those of a local array."""
+        element = "uchar" if isinstance(t.element, Record) else self.stored(t.element)
+        if isinstance(t.element, Record):
+            element = self.dialect.types["uint8"]
+        space = self.space(t)
+        const = "const " if t.readonly else ""
+        return f"{space}{const}{element} *{name}"
+
+    def space(self, t: ViewTy) -> str:
+        """Qualifier of pointers to a View's elements: where they lie."""
+        if t.shape is not None:
+            return ""
+        return self.dialect.group_pointer if "group" in t.traits else self.dialect.outer
+
+    # -- Views ----------------------------------------------------------------------------------
+
+    def components(self, function: str, p: ir.Var) -> list[tuple[str, str]]:
+        """Declaration and name of each part of a View: pointer, first element, strides, extents."""
+        assert isinstance(p.type, ViewTy)
+        name = self.identifier(p.name)
+        found = [(self.pointer(p.type, name), name)]
+        if p.type.shape is not None:
+            return found
+        long, step = self.dialect.types["int64"], self.dialect.types[self.stride_type.name]
+        dims = range(p.type.rank)
+        if not p.type.mapped:
+            strides = [part_of_view(name, f"s{d}") for d in dims if p.type.stride(d) is None]
+            found += [(f"const {step} {n}", n) for n in strides]
+        if p.name in self.extents[function]:
+            extents = [part_of_view(name, f"n{d}") for d in dims]
+            found += [(f"const {long} {n}", n) for n in extents]
+        return found
+
+    @property
+    def stride_type(self) -> Scalar:
+        """Type of strides: were they of 64 bits, compilers would compute all places in these."""
+        return Scalar("uint32" if self.small else "int64")
+
+    def offset(self, view: ir.Var, indices: tuple[ir.Expr, ...]) -> str:
+        """Index of an element from the View's first one."""
+        assert isinstance(view.type, ViewTy)
+        name = self.identifier(view.name)
+        if view.type.mapped or len(indices) < view.type.rank:  # it is known as a whole
+            return self.expr(indices[0])
+        # Unsigned numbers wrap, so what is cut off on the way does not matter to the sum.
+        word = self.dialect.types["uint32"]
+        narrow = self.small and has_long_offset(view.type)
+        terms = []
+        for d, i in enumerate(indices):
+            known = view.type.stride(d)
+            stride = part_of_view(name, f"s{d}") if known is None else str(known)
+            index = self.expr(i)
+            if narrow:
+                index = f"({word}){index}"
+                stride = stride if known is None else f"{stride}U"
+            terms.append(index if known == 1 else f"{index} * {stride}")
+        text = " + ".join(terms) or "0"
+        return f"({self.dialect.types['int32']})({text})" if narrow else text
+
+    def field(self, e: ir.Load | ir.Store | ir.Atomic, t: Scalar) -> str:
+        """Pointer to a number within a record."""
+        assert isinstance(e.view.type, ViewTy) and e.byte is not None
+        size = e.view.type.element.itemsize
+        name = self.identifier(e.view.name)
+        element = f"({self.offset(e.view, e.indices)})"
+        if self.small:
+            element = f"({self.dialect.types['int64']}){element}"
+        place = f"{name} + {element} * {size} + {self.expr(e.byte)}"
+        space = self.space(e.view.type)
+        const = "const " if isinstance(e, ir.Load) else ""
+        return f"({space}{const}{self.stored(t)} *)({place})"
+
+    def aligned(self, e: ir.Load | ir.Store) -> bool:
+        """Whether a number within a record lies where its type wants it."""
+        assert isinstance(e.view.type, ViewTy) and e.byte is not None
+        t = e.type if isinstance(e, ir.Load) else e.value.type
+        assert isinstance(t, Scalar)
+        size = t.itemsize // 2 if t.kind == "c" else t.itemsize
+        constant = isinstance(e.byte, ir.Const) and e.byte.value % size == 0
+        return constant and e.view.type.element.itemsize % size == 0
+
+    # -- expressions ----------------------------------------------------------------------------
+
+    def expr(self, e: ir.Expr) -> str:
+        """Text of an expression; safe to stand anywhere."""
+        match e:
+            case ir.Const():
+                text, t = self.const(e), e.type
+                hide = t.is_float and e.value == 0 and t.name in self.dialect.hidden
+                return self.prelude.hidden(text, t.name) if hide else text
+            case ir.Var():
+                return self.identifier(e.name)
+            case ir.Op():
+                return self.operation(e, [self.operand(e.op, a) for a in e.args])
+            case ir.Select():
+                return f"({self.expr(e.test)} ? {self.expr(e.then)} : {self.expr(e.orelse)})"
+            case ir.Load():
+                return self.load(e)
+            case ir.LoadAt():
+                return f"{self.identifier(e.pointer.name)}[{self.expr(e.index)}]"
+            case ir.Extent():
+                return part_of_view(self.identifier(e.view.name), f"n{e.dimension}")
+            case ir.Call():
+                return self.call(e)
+
+    def operand(self, operation: str, e: ir.Expr) -> str:
+        """Text of an operand; only what chooses one of them may hand a constant on."""
+        choice = operation in _CHOICES or operation == "cast"
+        return self.const(e) if isinstance(e, ir.Const) and not choice else self.expr(e)
+
+    def const(self, e: ir.Const) -> str:
+        """A constant of its type."""
+        t = e.type
+        if t.kind == "b":
+            return "true" if e.value else "false"
+        if t.kind == "c":
+            part = Scalar("float32" if t.name == "complex64" else "float64")
+            z = complex(e.value)
+            parts = ", ".join(self.const(ir.Const(v, part)) for v in (z.real, z.imag))
+            return f"{self.prelude.use('make', t)}({parts})"
+        if t.is_float:
+            return self.float_const(float(e.value), t)
+        value = int(e.value)
+        suffix = self.dialect.suffixes.get(t.name, "")
+        least = -(1 << (t.bits - 1))
+        if t.kind == "i" and value == least and t.bits >= 32:
+            return f"({least + 1}{suffix} - 1)"
+        text = f"{value}{suffix}"
+        if t.bits < 32:
+            text = f"({self.type(t)}){text}" if value >= 0 else f"({self.type(t)})({text})"
+            return f"({text})"
+        return f"({text})" if value < 0 else text
+
+    def float_const(self, value: float, t: Scalar) -> str:
+        """A floating constant, exact."""
+        with np.errstate(over="ignore"):  # rounded here, once: C goes to float16 by float32
+            value = float(np.dtype(t.name).type(value))
+        if math.isnan(value):
+            return self.prelude.nan(t.name)
+        if math.isinf(value):
+            pattern = {"float64": "0x7ff0000000000000", "float32": "0x7f800000"}.get(t.name)
+            text = self.dialect.bits[t.name].format(pattern or "0x7c00")
+            return text if value > 0 else f"(-{text})"
+        if value == int(value) and abs(value) < 1e15:
+            text = f"{value:.1f}"
+        else:
+            text = value.hex()
+        text += {"float32": "f", "float16": "h"}.get(t.name, "")
+        if t.name == "float16":
+            text = f"({self.type(t)}){text.removesuffix('h')}f"
+        return f"({text})" if text[0] in "-(" else text
+
+    def load(self, e: ir.Load) -> str:
+        """An element of a View."""
+        if e.byte is not None:
+            pointer = self.field(e, e.type)
+            text = f"*{pointer}" if self.aligned(e) else self.unaligned_load(e, pointer)
+        else:
+            text = f"{self.identifier(e.view.name)}[{self.offset(e.view, e.indices)}]"
+        return f"({text} != 0)" if e.type == BOOL else f"({text})" if text[0] == "*" else text
+
+    def unaligned_load(self, e: ir.Load, pointer: str) -> str:
+        """A number that may lie at any address, byte by byte."""
+        assert isinstance(e.view.type, ViewTy)
+        space = self.space(e.view.type)
+        return f"{self._bytewise('load', e.type, space)}({pointer})"
+
+    def _bytewise(self, what: str, t: Scalar, space: str) -> str:
+        where = "p" if not space else "o" if space == self.dialect.outer else "g"
+        name = f"_{what}_bytes_{SHORT[t.name]}_{where}"
+        if name not in self.prelude.functions:
+            byte, kind = self.dialect.types["uint8"], self.stored(t)
+            copy = f"for (int n = 0; n < {t.itemsize}; ++n)"
+            if what == "load":
+                body = (
+                    f"{kind} {name}({space}const {kind} *p) {{ {kind} v; "
+                    f"{copy} (({byte} *)&v)[n] = (({space}const {byte} *)p)[n]; return v; }}"
+                )
+            else:
+                body = (
+                    f"void {name}({space}{kind} *p, {kind} v) {{ "
+                    f"{copy} (({space}{byte} *)p)[n] = (({byte} *)&v)[n]; }}"
+                )
+            self.prelude.functions[name] = f"{self.dialect.function} {body}"
+        return name
+
+    def call(self, e: ir.Call) -> str:
+        """Call of a function of the module."""
+        args = self.arguments(e.function, self.functions[e.function].parameters, e.args)
+        return f"{self.function_name(e.function)}({', '.join(args)})"
+
+    def arguments(
+        self, callee: str, parameters: tuple[ir.Var, ...], args: tuple[ir.Expr, ...]
+    ) -> list[str]:
+        """Arguments of a call, each View taken apart."""
+        out: list[str] = []
+        for p, a in zip(parameters, args, strict=True):
+            if isinstance(p.type, ViewTy):
+                assert isinstance(a, ir.Var)
+                mine, own = self.identifier(p.name), self.identifier(a.name)
+                for _, part in self.components(callee, p):
+                    out.append(own if part == mine else part_of_view(own, part.split("_")[-1]))
+            else:
+                out.append(self.expr(a))
+        return out
+
+    def operation(self, e: ir.Op, args: list[str]) -> str:
+        """An operation, given the text of its operands."""
+        name, t = e.op, e.type
+        operand = e.args[0].type
+        assert isinstance(operand, Scalar)
+        if name == "bounded":
+            return args[0]
+        if name == "cast":
+            return self.cast(args[0], operand, t)
+        if name == "scaled":
+            rest, factor, shift = args
+            high = self.dialect.high_product.format(a=f"(2U * {rest})", b=factor)
+            return f"({high} >> {shift})"
+        name = _JOINS.get(name, name)
+        if name in ("not",):
+            return f"(!{args[0]})"
+        if name in ("and", "or"):
+            return f"({args[0]} {_INFIX[name]} {args[1]})"
+        if operand.kind == "c" and name not in ("real", "imag"):
+            return f"{self.prelude.use(name, operand)}({', '.join(args)})"
+        if name in ("real", "imag"):
+            part = "re" if name == "real" else "im"
+            if operand.kind == "c":
+                return f"{args[0]}.{part}"
+            return args[0] if name == "real" else self.const(ir.Const(0, t.strong))
+        if name == "complex":
+            return f"{self.prelude.use('make', t)}({', '.join(args)})"
+        if name == "conj":
+            return args[0]
+        if name in COMPARISONS[:4]:
+            n = int(isinstance(e.args[0], ir.Const))
+            args[n] = self.prelude.compared(args[n], operand)
+        if name in COMPARISONS:
+            return f"({args[0]} {_INFIX[name]} {args[1]})"
+        if t == BOOL and name in ("bitand", "bitor", "bitxor", "minimum", "maximum", "min", "max"):
+            sign = {"minimum": "&", "min": "&", "maximum": "|", "max": "|"}.get(name)
+            return f"(bool)({args[0]} {sign or _INFIX[name]} {args[1]})"
+        if t.is_integer:
+            if self.dialect.hidden and (negated := _negated(e)) is not None:
+                name, args = "neg", [self.operand("neg", negated)]
+            return self.integer_operation(name, t, args)
+        if name in ("add", "sub", "mul", "truediv"):
+            return self.rounded(f"({args[0]} {_INFIX[name]} {args[1]})", t)
+        if name == "neg":
+            return f"(-{args[0]})"
+        if name in ("floordiv", "mod") and t.name == "float16":  # of several steps, as NumPy's
+            single = Scalar("float32")
+            args = [f"({self.type(single)}){a}" for a in args]
+            return self.rounded(f"{self.prelude.use(name, single)}({', '.join(args)})", t)
+        if name in ("floordiv", "mod", *_CHOICES):
+            return f"{self.prelude.use(name, t.strong)}({', '.join(args)})"
+        if name in ("isnan", "isinf", "isfinite"):
+            if not operand.is_float:
+                return "true" if name == "isfinite" else "false"
+            return f"({self.prelude.math(name, operand.name)}({args[0]}) != 0)"
+        return self.rounded(f"{self.prelude.math(name, t.name)}({', '.join(args)})", t)
+
+    def rounded(self, text: str, t: Scalar) -> str:
+        """A result in the precision of its type."""
+        return f"({self.type(t)}){text}" if t.name == "float16" else text
+
+    def integer_operation(self, name: str, t: Scalar, args: list[str]) -> str:
+        """An operation on integers, which wraps."""
+        plain = t.weak == INDEX_WEAK  # index arithmetic, which is taken not to overflow
+        to = partial(self.prelude.converted, t=t.name)
+        if name in ("truncdiv", "truncmod", "bitand", "bitor", "bitxor"):
+            text = f"({args[0]} {_INFIX[name]} {args[1]})"
+            return text if t.bits >= 32 else f"({to(text)})"
+        if name in ("add", "sub", "mul"):
+            if plain or (t.kind == "u" and t.bits >= 32):
+                return f"({args[0]} {_INFIX[name]} {args[1]})"
+            wide = self.dialect.types["uint64" if t.bits == 64 else "uint32"]
+            return f"({to(f'(({wide}){args[0]} {_INFIX[name]} ({wide}){args[1]})')})"
+        if name == "neg":
+            if plain and not (t.bits == 32 and self.dialect.negative):
+                return f"(-{args[0]})"
+            return f"({self.prelude.negated(args[0], t)})"
+        if name == "invert":
+            return f"({to(f'~{args[0]}')})"
+        return f"{self.prelude.use(name, t.strong)}({', '.join(args)})"
+
+    def cast(self, text: str, source: Scalar, t: Scalar) -> str:
+        """A conversion as NumPy's astype does it."""
+        if source.strong == t.strong:
+            return text
+        if t == BOOL:
+            zero = self.const(ir.Const(0, source.strong))
+            if source.kind == "c":
+                return f"{self.prelude.use('ne', source)}({text}, {zero})"
+            return f"({text} != {zero})"
+        if t.kind == "c":
+            part = Scalar("float32" if t.name == "complex64" else "float64")
+            if source.kind == "c":
+                kind, name = self.type(part), f"_to_{SHORT[t.name]}"
+                if name not in self.prelude.functions:
+                    own, other = self.type(t), self.type(source)
+                    made = f"{self.prelude.use('make', t)}(({kind})z.re, ({kind})z.im)"
+                    self.prelude.functions[name] = (
+                        f"{self.dialect.function} {own} {name}({other} z) {{ return {made}; }}"
+                    )
+                return f"{name}({text})"
+            zero = self.const(ir.Const(0, part))
+            return f"{self.prelude.use('make', t)}(({self.type(part)}){text}, {zero})"
+        if source.is_float and t.is_integer and t.bits < 64:
+            whole = f"({self.dialect.types['int64']}){text}"
+            return f"({self.prelude.converted(whole, t.name)})"
+        if source.is_integer and source.bits >= 16:
+            return f"({self.prelude.converted(text, t.name)})"
+        return f"(({self.type(t)}){text})"
+
+
+def _negated(e: ir.Op) -> ir.Expr | None:
+    """What an operation is the negative of, written as something else."""
+    for a, other in ((e.args[0], e.args[-1]), (e.args[-1], e.args[0])):
+        number = a.value if isinstance(a, ir.Const) else None
+        if e.op == "mul" and number == -1:
+            return other
+        if e.op == "add" and number == 1 and isinstance(other, ir.Op) and other.op == "invert":
+            return other.args[0]
+        if e.op == "sub" and number == 0 and a is e.args[0]:
+            return other
+    return None
+
+
+def has_long_offset(t: ViewTy) -> bool:
+    """Whether the place of an element is more than an index to compute."""
+    return t.shape is None and not t.mapped and (t.rank > 1 or t.stride(0) != 1) and t.rank > 0

@@ -1,0 +1,353 @@
+"""A scan in one pass, for devices whose groups go on whatever other groups wait for.
+
+Each group takes the next tile of the range, publishes the total of it, and looks back for what all
+tiles before it join to, as in D. Merrill and M. Garland, "Single-pass Parallel Prefix Scan with
+Decoupled Look-back", NVIDIA technical report NVR-2016-002. Unlike there, what is joined with what
+does not depend on who comes when, so results repeat bit for bit: tiles are bundled, the tiles of a
+bundle are joined from its first one on, and the bundles likewise.
+"""
+
+from __future__ import annotations
+
+from ...passes.scan_contributions import exact_start
+from .states import States
+
+BUNDLE = 32  # tiles
+_MOST_ITEMS = 16  # units of a work-item in a tile
+_MOST_EXPRESSIONS = 1600  # longer texts take compilers too long
+_WORDS = 64  # bytes of the scratch memory before what groups tell; the next tile's number is first
+_SLOT = 16  # bytes of what a group tells: a flag and a number, or only the flag
+
+
+def items_of(state_bytes: int, group: int, expressions: int, room: int) -> int:
+    """Units of a work-item in a tile: as many as `room` bytes of the group's memory suffice for.
+
+    Fewer of a kernel with many expressions, which are in the text twice for each of them.
+    """
+    items = _MOST_ITEMS
+    while items > 1 and (
+        (group * (items + 3) + 2 * BUNDLE) * state_bytes > room
+        or items * expressions > _MOST_EXPRESSIONS
+    ):
+        items //= 2
+    return items
+
+
+def scratch_bytes(tiles: int, states: int) -> int:
+    """Bytes of scratch memory for up to that many tiles; they must be zero at first."""
+    told = tiles + 2 * -(-tiles // BUNDLE)
+    return _WORDS + told * _SLOT * (1 + states)
+
+
+def scan_lines(c: States, passed: list[str], items: int) -> list[str]:
+    """The body of the kernel. `_a._tiles` is the number of tiles that the scratch has room for.
+
+    Flags are of this launch if they carry its number, `_a._epoch`, so nothing is reset between
+    launches: 1 says that a total is there, 2 that the prefix is which ends with it.
+    """
+    d, long, group, kind = c.dialect, c.long, c.group, c.type()
+    int32, byte = d.types["int32"], d.types["uint8"]
+    shared = c.printer.in_group
+
+    def walk(function: str, state: str, own: str = "") -> str:
+        states = [*c.parts(state), *([own] if own else [])]
+        return c.walk(function, states, passed, ("_u", "_u + 1"))
+
+    # A gap after each work-item's units keeps banks of memory apart.
+    own, gap = f"_tile[_lid * {items + 1} + _k]", f"(_k * {group} + _lid) / {items}"
+    striped = f"_tile[_k * {group} + _lid + {gap}]"
+    each = f"for (int _k = 0; _k < {items}; ++_k)"
+    unit = f"const {long} _u = _base + _k * {group} + _lid;"
+
+    def unrolled(text: str) -> list[str]:
+        return [f"    {text.replace('_k', str(n))}" for n in range(items)]
+
+    return [
+        shared(kind, "_tile", f"[{group * (items + 1)}]"),
+        shared(kind, "_sums", f"[2][{group}]"),
+        shared(kind, "_prefix"),
+        shared(kind, "_seen", f"[{2 * BUNDLE}]"),
+        *(shared(int32, name) for name in ("_nearest", "_missing", "_absent")),
+        f"const int _lid = (int){d.local_id};",
+        f"const {long} _groups = {d.groups}, _bundles = (_a._tiles + {BUNDLE - 1}) / {BUNDLE};",
+        f"{d.outer}{byte} *const _rows = "
+        f"_scratch + {_WORDS} + (_a._tiles + 2 * _bundles) * {_SLOT};",
+        *_number(c),
+        f"const {long} _base = _group * {group * items};",
+        f"const bool _whole = _base + {group * items} <= _a._units;",
+        # Neighbours read neighbours; then each joins its own units, which lie side by side. All
+        # reads of a whole tile are under way at once, for no test lies between them.
+        *c.identity("_none"),
+        *_exact(c),
+        "if (_whole) {",
+        f"    {kind} _read[{items}];",
+        *unrolled(f"{{ {unit} _read[_k] = {walk('_totals', '_none')}; }}"),
+        *unrolled(f"{striped} = _read[_k];"),
+        f"}} else {each} {{",
+        f"    {unit}",
+        f"    {kind} _s = _none;",
+        f"    if (_u < _a._units) _s = {walk('_totals', '_none')};",
+        f"    {striped} = _s;",
+        "}",
+        d.barrier,
+        f"{kind} _sum = {own.replace(' + _k', '')};",
+        f"for (int _k = 1; _k < {items}; ++_k) _sum = {c.merged('_sum', own)};",
+        "_sums[0][_lid] = _sum;",
+        d.barrier,
+        "int _from = 0;",
+        f"for (int _w = 1; _w < {group}; _w *= 2) {{",
+        f"    if (_lid >= _w) _sum = {c.merged('_sums[_from][_lid - _w]', '_sum')};",
+        "    _from = 1 - _from;",
+        "    _sums[_from][_lid] = _sum;",
+        f"    {d.barrier}",
+        "}",
+        f"const {kind} _total = _sums[_from][{group - 1}];",
+        *_look_back(c),
+        d.barrier,
+        f"const {kind} _first = _prefix;",
+        f"{kind} _before = _first;",
+        f"if (_lid > 0) _before = {c.merged('_first', '_sums[_from][_lid - 1]')};",
+        *(
+            [
+                f"{kind} _own[{items}];",
+                *(line.strip() for line in unrolled(f"_own[_k] = {striped};")),
+                d.barrier,
+            ]
+            if c.given
+            else []
+        ),
+        f"{each} {{",
+        f"    const {kind} _s = {own};",
+        f"    {own} = _before;",
+        f"    _before = {c.merged('_before', '_s')};",
+        "}",
+        d.barrier,
+        *_final(c, unrolled, each, unit, striped, walk),
+        "if (_group == _groups - 1 && _lid == 0) {",
+        f"    const {kind} _all = {c.merged('_first', '_total')};",
+        *("    " + line for line in c.store_result("_all")),
+        "}",
+    ]
+
+
+def _exact(c: States) -> list[str]:
+    """Statements after which `_none` joined to a contribution is that contribution to the bit."""
+    start = exact_start(c.lowered) if c.given else None
+    if start is None:
+        return []
+    return [f"_none = {c.printer.float_const(start, c.reduction.states[0].type)};"]
+
+
+def _final(c: States, unrolled, each, unit, striped, walk) -> list[str]:  # type: ignore[no-untyped-def]
+    """Statements of the pass with prefixes; stores of neighbours are neighbours, too."""
+    kind = c.type()
+    if c.given:
+        own = c.printer.cast("_own[_k]", c.reduction.states[0].type, c.reduction.contributions[0])
+        call = walk("_work", "_s", own)
+        text = f"{{ {unit} const {kind} _s = {striped}; if (_whole || _u < _a._units) {call}; }}"
+        return [line.strip() for line in unrolled(text)]
+    return [
+        "if (_whole) {",
+        *unrolled(f"{{ {unit} const {kind} _s = {striped}; {walk('_work', '_s')}; }}"),
+        f"}} else {each} {{",
+        f"    {unit}",
+        f"    const {kind} _s = {striped};",
+        f"    if (_u < _a._units) {walk('_work', '_s')};",
+        "}",
+    ]
+
+
+def _number(c: States) -> list[str]:
+    """Statements that give the group its tile: no group waits for one that has not begun."""
+    d, long = c.dialect, c.long
+    if d.in_order:
+        return [f"const {long} _group = {d.group_id};"]
+    return [
+        c.printer.in_group(d.types["int32"], "_number"),
+        "if (_lid == 0) {",
+        f"    _number = {c.counted()};",
+        f"    if (_number == _groups - 1) {c.reset_count()}",
+        "}",
+        d.barrier,
+        f"const {long} _group = _number;",
+    ]
+
+
+class _Telling:
+    """How groups tell each other a state, with a flag: 1 for a total, 2 for a prefix.
+
+    A single number of up to 8 bytes goes with its flag as one word, where the device writes and
+    reads both at once. Other states lie beside the flag, which is written after and read before.
+    """
+
+    def __init__(self, c: States) -> None:
+        self.c, self.d = c, c.dialect
+        self.word = self.d.types["uint64"]
+        states = c.reduction.states
+        self.one = bool(self.d.pair_load) and len(states) == 1 and states[0].type.itemsize <= 8
+        self.one = self.one and states[0].type.kind != "c"
+        self.type = states[0].type
+        self.order = "" if self.d.tell else self.d.handover or self.d.fence
+
+    def place(self, n: str) -> str:
+        """Address of what a group tells."""
+        return f"_scratch + {_WORDS} + ({n}) * {_SLOT}"
+
+    def row(self, n: str) -> str:
+        """Address of a state beside its flag."""
+        return f"_rows + ({n}) * {len(self.c.reduction.states) * _SLOT}"
+
+    def tell(self, state: str, n: str, flag: int) -> list[str]:
+        """Statements that publish a state."""
+        mark = f"({self.word})_a._epoch * 4 + {flag}"
+        if self.one:
+            bits = self._bits(state)
+            return [self.d.pair_store.format(p=self.place(n), a=mark, b=bits)]
+        return [*self.c.store_at(state, self.row(n)), *self.flag(n, mark)]
+
+    def flag(self, n: str, mark: str) -> list[str]:
+        """Statements that set a flag after all that was stored before."""
+        place = f"(volatile {self.d.outer}{self.word} *)({self.place(n)})"
+        if self.d.tell:
+            return [self.d.tell.format(p=place, v=mark)]
+        return [self.order, f"(*{place}) = {mark};"]
+
+    def look(self, n: str, name: str, test: str) -> list[str]:
+        """Statements that set `name` to a flag: 0 if not of this launch, 1 if the test fails."""
+        kind = self.word
+        lines = [
+            f"int {name} = 1;",
+            f"{kind} {name}_bits = 0;",
+            f"if ({test}) {{",
+            f"    {kind} _mark;",
+        ]
+        if self.one:
+            place = self.place(n)
+            lines.append("    " + self.d.pair_load.format(p=place, a="_mark", b=f"{name}_bits"))
+        else:
+            place = f"(volatile {self.d.outer}{kind} *)({self.place(n)})"
+            lines.append(
+                f"    _mark = {self.d.told.format(p=place) if self.d.told else '*' + place};"
+            )
+        return [*lines, f"    {name} = _mark / 4 == ({kind})_a._epoch ? (int)(_mark % 4) : 0;", "}"]
+
+    def taken(self, n: str, name: str, target: str) -> list[str]:
+        """Statements that store into `target` the state whose flag was seen."""
+        if self.one:
+            return [f"{target} = {self._number(f'{name}_bits')};"]
+        value = "_value"
+        kind = self.c.type()
+        return [f"{kind} {value};", *self.c.load_from(value, self.row(n)), f"{target} = {value};"]
+
+    def _bits(self, state: str) -> str:
+        if self.type.is_float:
+            return f"({self.word}){self.d.bits[f'from {self.type.name}'].format(state)}"
+        return f"({self.word}){state}"
+
+    def _number(self, bits: str) -> str:
+        t = self.type
+        if t.is_float:
+            narrow = self.d.types[f"uint{8 * t.itemsize}"]
+            return self.d.bits[f"to {t.name}"].format(f"({narrow}){bits}")
+        return f"({bits} != 0)" if t.kind == "b" else f"({self.c.printer.type(t)}){bits}"
+
+
+def _look_back(c: States) -> list[str]:
+    """Statements that set `_prefix` to what all tiles before this one join to.
+
+    The first work-items of the group do it. Each looks at a tile before this one in its bundle,
+    and at a bundle before this one, as far back as to the first whose prefix is known.
+    """
+    d, long, kind = c.dialect, c.long, c.type()
+    telling = _Telling(c)
+    order = [] if telling.one or not telling.order else [telling.order]
+    of_bundle = "_a._tiles + _bundle"
+    with_bundle = of_bundle if telling.one else "_a._tiles + _bundles + _bundle"
+
+    def more(counter: str) -> str:
+        return d.atomics["add", "int32"].format(p=f"&{counter}", v="1")
+
+    def indented(lines: list[str], depth: int = 1) -> list[str]:
+        return ["    " * depth + line for line in lines]
+
+    def tell_prefix() -> list[str]:
+        if telling.one:
+            return telling.tell("_q", of_bundle, 2)
+        mark = f"({telling.word})_a._epoch * 4 + 2"
+        return [*c.store_at("_q", telling.row(with_bundle)), *telling.flag(of_bundle, mark)]
+
+    least = d.atomics["min", "int32"].format(p="&_nearest", v="_lid")
+    back = "_a._tiles + _back"
+    where = back if telling.one else f"{back} + (_lid < _end ? 0 : _bundles)"
+    return [
+        f"if (_lid < {BUNDLE}) {{",
+        f"    const int _own = (int)(_group % {BUNDLE});",
+        f"    const {long} _bundle = _group / {BUNDLE}, _back = _bundle - 1 - _lid;",
+        "    if (_lid == 0) {",
+        *indented(telling.tell("_total", "_group", 1), 2),
+        "    }",
+        f"    {kind} _inside;",
+        "    bool _told = _own == 0;",
+        "    int _end;",
+        "    while (true) {",
+        "        if (_lid == 0) {",
+        f"            _nearest = _bundle <= {BUNDLE} ? (int)_bundle : {BUNDLE + 1};",
+        "            _missing = 0;",
+        "            _absent = 0;",
+        "        }",
+        *indented(telling.look("_group - 1 - _lid", "_tile_flag", "_lid < _own && !_told"), 2),
+        *indented(telling.look(back, "_bundle_flag", "_back >= 0"), 2),
+        f"        {d.lane_barrier}",
+        f"        if (_bundle_flag == 2) {least};",
+        f"        if (_tile_flag == 0) {more('_missing')};",
+        f"        {d.lane_barrier}",
+        "        _end = _nearest;",
+        f"        if (_bundle_flag == 0 && _lid < _end) {more('_absent')};",
+        f"        {d.lane_barrier}",
+        "        const bool _inner = _missing == 0;",
+        f"        const bool _outer = _absent == 0 && _end <= {BUNDLE};",
+        f"        {d.lane_barrier}",
+        "        if (!_told && _inner) {",
+        *indented(order, 3),
+        "            if (_lid < _own) {",
+        *indented(telling.taken("_group - 1 - _lid", "_tile_flag", "_seen[_lid]"), 4),
+        "            }",
+        f"            for (int _w = 1; _w < {BUNDLE}; _w *= 2) {{",
+        f"                {d.lane_barrier}",
+        "                if (_lid % (2 * _w) == 0 && _lid + _w < _own)",
+        f"                    _seen[_lid] = {c.merged('_seen[_lid + _w]', '_seen[_lid]')};",
+        "            }",
+        "            if (_lid == 0) {",
+        "                _inside = _seen[0];",
+        # The total of a bundle is told before the prefix is known that it is added to.
+        f"                if (_own == {BUNDLE - 1}) {{",
+        f"                    const {kind} _b = {c.merged('_inside', '_total')};",
+        *indented(telling.tell("_b", of_bundle, 1), 5),
+        "                }",
+        "            }",
+        "            _told = true;",
+        "        }",
+        "        if (_told && _outer) {",
+        *indented(order, 3),
+        "            if (_back >= 0 && _lid <= _end) {",
+        *indented(telling.taken(where, "_bundle_flag", f"_seen[{BUNDLE} + _lid]"), 4),
+        "            }",
+        "            break;",
+        "        }",
+        "    }",
+        f"    {d.lane_barrier}",
+        "    if (_lid == 0) {",
+        *indented(c.identity("_p"), 2),
+        f"        if (_end < _bundle) _p = _seen[{BUNDLE} + _end];",
+        "        for (int _k = _end - 1; _k >= 0; --_k)",
+        f"            _p = {c.merged('_p', f'_seen[{BUNDLE} + _k]')};",
+        "        _prefix = _p;",
+        f"        if (_own > 0) _prefix = {c.merged('_p', '_inside')};",
+        f"        if (_own == {BUNDLE - 1}) {{",
+        f"            const {kind} _b = {c.merged('_inside', '_total')};",
+        f"            const {kind} _q = {c.merged('_p', '_b')};",
+        *indented(tell_prefix(), 3),
+        "        }",
+        "    }",
+        "}",
+    ]

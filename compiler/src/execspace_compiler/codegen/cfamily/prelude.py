@@ -1,0 +1,353 @@
+"""Functions that generated C text needs beside its language: printed into it where it uses them.
+
+Each is a template over a type. Names begin with an underscore and end in the type's short name,
+as no name of a user does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from ...ir.types import Scalar
+from .dialect import Dialect
+
+SHORT = {
+    "bool": "b", "int8": "i8", "uint8": "u8", "int16": "i16", "uint16": "u16", "int32": "i32",
+    "uint32": "u32", "int64": "i64", "uint64": "u64", "float16": "f16", "float32": "f32",
+    "float64": "f64", "complex64": "c64", "complex128": "c128",
+}  # fmt: skip
+
+_PARTS = {"complex64": "float32", "complex128": "float64"}
+
+# $T the type, $U the unsigned integer of its width, $P of a complex type its parts, $N the short
+# name, $Q that of the parts; $W the width in bits; $to(a) an integer as one of the type, $neg(a)
+# its negative, which wraps; {name} another function of the same type.
+_SIGNED = {
+    "floordiv": """$T _floordiv_$N($T a, $T b) {
+    if (b == 0) return 0;
+    if (b == -1) return $neg(a);
+    $T q = a / b;
+    if ((a ^ b) < 0 && q * b != a) q -= 1;
+    return q;
+}""",
+    "mod": """$T _mod_$N($T a, $T b) {
+    if (b == 0 || b == -1) return 0;
+    $T r = a % b;
+    if (r != 0 && (r ^ b) < 0) r += b;
+    return r;
+}""",
+    "short_floordiv": """$T _short_floordiv_$N($T a, $T b) {
+    const $T d = b == 0 ? 1 : b, q = a / d;
+    return b == 0 ? 0 : q - ((a ^ d) < 0 && q * d != a);
+}""",
+    "short_mod": """$T _short_mod_$N($T a, $T b) {
+    const $T d = b == 0 ? 1 : b, r = a % d;
+    return r + (r != 0 && (r ^ d) < 0 ? d : 0);
+}""",
+    "pow": """$T _pow_$N($T a, $T b) {
+    if (b < 0) {
+        if (a == 1) return 1;
+        if (a == -1) return (b & 1) ? -1 : 1;
+        return 0;
+    }
+    $U result = 1, base = ($U)a;
+    while (b != 0) {
+        if (b & 1) result = ($U)(1U * result * base);
+        base = ($U)(1U * base * base);
+        b >>= 1;
+    }
+    return $to(result);
+}""",
+    "lshift": """$T _lshift_$N($T a, $T b) {
+    return b >= 0 && b < $W ? ($T)($U)(($U)a * 1U << b) : 0;
+}""",
+    "rshift": """$T _rshift_$N($T a, $T b) {
+    return b >= 0 && b < $W ? ($T)(a >> b) : (a < 0 ? -1 : 0);
+}""",
+    "abs": "$T _abs_$N($T a) { return a < 0 ? $neg(a) : a; }",
+}
+_UNSIGNED = {
+    "floordiv": "$T _floordiv_$N($T a, $T b) { return b == 0 ? 0 : a / b; }",
+    "mod": "$T _mod_$N($T a, $T b) { return b == 0 ? 0 : a % b; }",
+    "pow": """$T _pow_$N($T a, $T b) {
+    $T result = 1;
+    while (b != 0) {
+        if (b & 1) result = ($T)(1U * result * a);
+        a = ($T)(1U * a * a);
+        b >>= 1;
+    }
+    return result;
+}""",
+    "lshift": "$T _lshift_$N($T a, $T b) { return b < $W ? ($T)(a * 1U << b) : 0; }",
+    "rshift": "$T _rshift_$N($T a, $T b) { return b < $W ? ($T)(a >> b) : 0; }",
+    "abs": "$T _abs_$N($T a) { return a; }",
+}
+_REAL = {
+    "floordiv": """$T _floordiv_$N($T a, $T b) {
+    if (b == 0) return a / b;
+    $T m = $fmod(a, b);
+    $T q = (a - m) / b;
+    if (m != 0 && (b < 0) != (m < 0)) q -= 1;
+    if (q == 0) return $copysign(($T)0, a / b);
+    $T whole = $floor(q);
+    if (q - whole > ($T)0.5) whole += 1;
+    return whole;
+}""",
+    "mod": """$T _mod_$N($T a, $T b) {
+    $T m = $fmod(a, b);
+    if (b == 0) return m;
+    if (m == 0) return $copysign(($T)0, b);
+    if ((b < 0) != (m < 0)) m += b;
+    return m;
+}""",
+}
+_ORDERED = {
+    "min": "$T _min_$N($T a, $T b) { return $c(b) < a ? b : a; }",
+    "max": "$T _max_$N($T a, $T b) { return $c(b) > a ? b : a; }",
+    "minimum": "$T _minimum_$N($T a, $T b) { return $c(a) < b || a != a ? a : b; }",
+    "maximum": "$T _maximum_$N($T a, $T b) { return $c(a) > b || a != a ? a : b; }",
+    "fmin": "$T _fmin_$N($T a, $T b) { return $c(a) <= b || b != b ? a : b; }",
+    "fmax": "$T _fmax_$N($T a, $T b) { return $c(a) >= b || b != b ? a : b; }",
+}
+for _name, _sign in (("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">=")):
+    _ORDERED |= {
+        f"keep_{_name}": f"$T _keep_{_name}_$N($T v, $T k, $T c) {{ return v {_sign} k ? v : c; }}",
+        f"replace_{_name}": (
+            f"$T _replace_{_name}_$N($T v, $T k, $T c) {{ return v {_sign} k ? c : v; }}"
+        ),
+    }
+_COMPLEX = {
+    "make": "$T _make_$N($P re, $P im) { $T z; z.re = re; z.im = im; return z; }",
+    "add": "$T _add_$N($T a, $T b) { return {make}(a.re + b.re, a.im + b.im); }",
+    "sub": "$T _sub_$N($T a, $T b) { return {make}(a.re - b.re, a.im - b.im); }",
+    "mul": """$T _mul_$N($T a, $T b) {
+    return {make}(a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re);
+}""",
+    "truediv": """$T _truediv_$N($T a, $T b) {
+    const $P size_re = $fabs(b.re), size_im = $fabs(b.im);
+    if (size_re >= size_im) {
+        if (size_re == 0 && size_im == 0) return {make}(a.re / size_re, a.im / size_re);
+        const $P ratio = b.im / b.re;
+        const $P scale = 1 / (b.re + b.im * ratio);
+        return {make}((a.re + a.im * ratio) * scale, (a.im - a.re * ratio) * scale);
+    }
+    const $P ratio = b.re / b.im;
+    const $P scale = 1 / (b.im + b.re * ratio);
+    return {make}((a.re * ratio + a.im) * scale, (a.im * ratio - a.re) * scale);
+}""",
+    "neg": "$T _neg_$N($T a) { return {make}(-a.re, -a.im); }",
+    "conj": "$T _conj_$N($T a) { return {make}(a.re, -a.im); }",
+    "eq": "bool _eq_$N($T a, $T b) { return a.re == b.re && a.im == b.im; }",
+    "ne": "bool _ne_$N($T a, $T b) { return a.re != b.re || a.im != b.im; }",
+    "abs": "$P _abs_$N($T a) { return $hypot(a.re, a.im); }",
+    "isnan": "bool _isnan_$N($T a) { return a.re != a.re || a.im != a.im; }",
+    "isinf": "bool _isinf_$N($T a) { return $isinf(a.re) || $isinf(a.im); }",
+    "isfinite": "bool _isfinite_$N($T a) { return $isfinite(a.re) && $isfinite(a.im); }",
+    "sqrt": """$T _sqrt_$N($T z) {
+    $P a = z.re, b = z.im;
+    if (a == 0 && b == 0) return {make}(0, b);
+    if ($isinf(b)) return {make}($fabs(b), b);
+    if (a != a) return {make}(a, a);
+    if ($isinf(a)) {
+        const $P rest = b - b;
+        if (a < 0) return {make}($fabs(rest), $copysign(a, b));
+        return {make}(a, $copysign(rest, b));
+    }
+    const bool large = $fabs(a) > $huge || $fabs(b) > $huge;
+    if (large) { a *= ($P)0.25; b *= ($P)0.25; }
+    const $P t = $sqrt(($P)0.5 * ($fabs(a) + $hypot(a, b)));
+    $P re = t, im = b / (2 * t);
+    if (a < 0) { re = $fabs(b) / (2 * t); im = $copysign(t, b); }
+    if (large) { re *= 2; im *= 2; }
+    return {make}(re, im);
+}""",
+    "exp": """$T _exp_$N($T z) {
+    const $P e = $exp(z.re);
+    if (z.im == 0) return {make}(e, z.im);
+    if ($isinf(z.re) && !$isfinite(z.im)) {
+        if (z.re < 0) return {make}(0, $copysign(($P)0, z.im));
+        return {make}(e, z.im - z.im);
+    }
+    return {make}(e * $cos(z.im), e * $sin(z.im));
+}""",
+    "log": "$T _log_$N($T z) { return {make}($log($hypot(z.re, z.im)), $atan2(z.im, z.re)); }",
+    "sinh": """$T _sinh_$N($T z) {
+    if (z.im == 0) return {make}($sinh(z.re), z.im);
+    return {make}($sinh(z.re) * $cos(z.im), $cosh(z.re) * $sin(z.im));
+}""",
+    "cosh": """$T _cosh_$N($T z) {
+    if (z.im == 0) return {make}($cosh(z.re), $sinh(z.re) * z.im);
+    return {make}($cosh(z.re) * $cos(z.im), $sinh(z.re) * $sin(z.im));
+}""",
+    "tanh": """$T _tanh_$N($T z) {
+    if ($fabs(z.re) > 22) {
+        const $P e = $exp(-2 * $fabs(z.re));
+        return {make}($copysign(($P)1, z.re), 4 * $sin(z.im) * $cos(z.im) * e);
+    }
+    const $P t = $tan(z.im), beta = 1 + t * t, s = $sinh(z.re);
+    const $P rho = $sqrt(1 + s * s);
+    if ($isinf(t)) return {make}(rho / s, 1 / t);
+    const $P scale = 1 + beta * s * s;
+    return {make}(beta * rho * s / scale, t / scale);
+}""",
+    "sin": """$T _sin_$N($T z) {
+    const $T w = {sinh}({make}(-z.im, z.re));
+    return {make}(w.im, -w.re);
+}""",
+    "cos": "$T _cos_$N($T z) { return {cosh}({make}(-z.im, z.re)); }",
+    "tan": """$T _tan_$N($T z) {
+    const $T w = {tanh}({make}(-z.im, z.re));
+    return {make}(w.im, -w.re);
+}""",
+    "pow": """$T _pow_$N($T a, $T b) {
+    if (b.re == 0 && b.im == 0) return {make}(1, 0);
+    if (a.re == 0 && a.im == 0) {
+        if (b.re > 0) return {make}(0, 0);
+        return {make}($nan, $nan);
+    }
+    if (b.im == 0 && b.re == $floor(b.re) && b.re > -100 && b.re < 100) {
+        $T result = {make}(1, 0), power = a;
+        long n = (long)(b.re < 0 ? -b.re : b.re);
+        for (long mask = 1; n >= mask; mask <<= 1) {
+            if (n & mask) result = {mul}(result, power);
+            power = {mul}(power, power);
+        }
+        return b.re < 0 ? {truediv}({make}(1, 0), result) : result;
+    }
+    return {exp}({mul}(b, {log}(a)));
+}""",
+}
+
+_CALLED = (
+    "fmod", "copysign", "floor", "fabs", "hypot", "isinf", "isfinite", "sqrt", "exp", "log",
+    "atan2", "sinh", "cosh", "tanh", "tan", "sin", "cos",
+)  # fmt: skip
+
+# Functions of complex numbers without products that are added; others have a strict variant.
+_NEVER_CONTRACTED = frozenset(
+    ("make", "add", "sub", "neg", "conj", "eq", "ne", "abs", "isnan", "isinf", "isfinite", "log")
+)
+
+
+def complex_type(type: str) -> str:
+    """Name of the struct of a complex type."""
+    return f"_{SHORT[type]}"
+
+
+class Prelude:
+    """Collects the functions that a text uses, each once, callees first."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
+        self.structs: dict[str, str] = {}
+        self.functions: dict[str, str] = {}
+        self.float16 = False  # whether the text has this type
+        self.strict = False  # whether what is printed now must not be contracted
+
+    def type(self, t: str) -> str:
+        """Name of a type in the text; structs of complex numbers are defined where used."""
+        if t in _PARTS:
+            name = complex_type(t)
+            part = self.dialect.types[_PARTS[t]]
+            self.structs.setdefault(name, f"typedef struct {{ {part} re, im; }} {name};")
+            return name
+        self.float16 |= t == "float16"
+        return self.dialect.types[t]
+
+    def math(self, name: str, t: str) -> str:
+        """Name of a mathematical function of a floating type."""
+        if t == "float32" and name in self.dialect.sign_bits:
+            own, more = self.dialect.types[t], ", float y" if name == "copysign" else ""
+            text = (
+                f"{own} _{name}_bits({own} x{more}) {{ {self.dialect.sign_bits[name]} return x; }}"
+            )
+            self.functions[f"_{name}_bits"] = f"{self.dialect.function} {text}"
+            return f"_{name}_bits"
+        found = self.dialect.math[name]
+        predicate = name in ("isnan", "isinf", "isfinite")
+        return found if t != "float32" or predicate else self.dialect.math32.format(found)
+
+    def hidden(self, text: str, t: str) -> str:
+        """A value of which the compiler shall know nothing."""
+        name = f"_hidden_{SHORT[t]}"
+        if name not in self.functions:
+            own, statement = self.type(t), self.dialect.hidden[t]
+            body = f"{own} {name}({own} x) {{ {statement} return x; }}"
+            self.functions[name] = f"{self.dialect.function} {body}"
+        return f"{name}({text})"
+
+    def converted(self, text: str, t: str) -> str:
+        """An integer as one of another type: `text` is one operand."""
+        if t == "int16" and self.dialect.hidden:
+            text = self._hidden_int32(text)
+        return f"({self.type(t)}){text}"
+
+    def compared(self, text: str, type: Scalar) -> str:
+        """A number whose order is asked for, beside another: `text` is one operand."""
+        if not type.is_integer or type.bits >= 32 or not self.dialect.hidden:
+            return text
+        return self._hidden_int32(text)
+
+    def _hidden_int32(self, text: str) -> str:
+        return self.hidden(f"({self.dialect.types['int32']}){text}", "int32")
+
+    def negated(self, text: str, type: Scalar) -> str:
+        """The negative of an integer, which wraps: `text` is one operand."""
+        if type.bits <= 32 and self.dialect.negative:
+            own = self.dialect.types["int32"]
+            body = f"{own} _negative({own} x) {{ {self.dialect.negative} return x; }}"
+            self.functions["_negative"] = f"{self.dialect.function} {body}"
+            return self.converted(f"_negative(({own}){text})", type.name)
+        wide = self.dialect.types["uint64" if type.bits == 64 else "uint32"]
+        text = f"(({wide})0 - ({wide}){text})"
+        if type.name not in self.dialect.hidden:
+            return self.converted(text, type.name)
+        return self.hidden(f"({self.type(type.name)}){text}", type.name)
+
+    def use(self, name: str, type: Scalar) -> str:
+        """Name of a function of this file, which is then in the text."""
+        t = type.name
+        strict = self.strict and type.kind == "c" and name not in _NEVER_CONTRACTED
+        full = f"_{name}_{SHORT[t]}{'_strict' if strict else ''}"
+        if full not in self.functions:
+            table: Mapping[str, str] = _ORDERED
+            if name not in _ORDERED:
+                table = {"i": _SIGNED, "u": _UNSIGNED, "f": _REAL, "c": _COMPLEX}[type.kind]
+            text = self._expanded(table[name], t, type)
+            if strict:
+                text = text.replace(f"_{name}_{SHORT[t]}(", f"{full}(", 1)
+                begin, _, rest = text.partition("{")
+                pragma = self.dialect.no_contraction_here
+                text = f"{begin}{{\n{pragma}\n{rest.removeprefix(chr(10))}"
+            self.functions[full] = f"{self.dialect.function} {text}"
+        return full
+
+    def _expanded(self, template: str, t: str, type: Scalar) -> str:
+        text = template
+        for other in ("make", "mul", "truediv", "exp", "log", "sinh", "cosh", "tanh"):
+            if f"{{{other}}}" in text:
+                text = text.replace(f"{{{other}}}", self.use(other, type))
+        part = _PARTS.get(t, t)
+        for name in _CALLED:
+            own = self.math("abs" if name == "fabs" else name, part)
+            text = text.replace(f"${name}(", f"{own}(")
+        huge = {"float64": "0x1p+1021", "float32": "0x1p+125f"}.get(part, "")
+        text = text.replace("$huge", huge).replace("$nan", self.nan(part))
+        unsigned = self.dialect.types.get(f"uint{type.bits}", "")
+        text = re.sub(r"\$to\((.*?)\);", lambda found: f"{self.converted(found[1], t)};", text)
+        text = re.sub(r"\$c\((\w)\)", lambda found: self.compared(found[1], type), text)
+        if "$neg(a)" in text:
+            text = text.replace("$neg(a)", self.negated("a", type))
+        text = text.replace("$T", self.type(t)).replace("$U", unsigned)
+        text = text.replace("$W", str(type.bits))
+        return text.replace("$P", self.dialect.types[part]).replace("$N", SHORT[t])
+
+    def nan(self, part: str) -> str:
+        """A NaN of a floating type."""
+        pattern = {"float64": "0x7ff8000000000000", "float32": "0x7fc00000", "float16": "0x7e00"}
+        return self.dialect.bits[part].format(pattern[part]) if part in pattern else ""
+
+    def text(self) -> str:
+        """All that was used."""
+        return "\n".join([*self.structs.values(), *self.functions.values()])

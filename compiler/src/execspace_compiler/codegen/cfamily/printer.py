@@ -1,0 +1,262 @@
+"""The printer that OpenCL, CUDA and HIP share: statements and functions of IR as C.
+
+Lines know the place in the user's source that they come from.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from ... import ir
+from ...ir import STATUS
+from ...ir.types import Pointer, Record, Scalar, TupleTy, ViewTy
+from ..python.base import Line
+from .atomics import atomic_lines
+from .expressions import ExpressionPrinter
+from .spelling import c_string, joined_variable, used_variables
+from .teams import scratch_declarations, team_lines
+
+
+class CPrinter(ExpressionPrinter):
+    """Prints the functions of a module in a dialect."""
+
+    # -- statements -----------------------------------------------------------------------------
+
+    def block(self, body: tuple[ir.Stmt, ...], depth: int) -> list[str]:
+        """Lines of a body."""
+        pad = "    " * depth
+        out: list[str] = []
+        for s in body:
+            lines: list[str]
+            match s:
+                case ir.If():
+                    out.append(Line(f"{pad}if ({self.expr(s.test)}) {{", s.loc))
+                    out += self.block(s.body, depth + 1)
+                    if s.orelse:
+                        out.append(f"{pad}}} else {{")
+                        out += self.block(s.orelse, depth + 1)
+                    out.append(f"{pad}}}")
+                    continue
+                case ir.For():
+                    out += self.loop(s, depth)
+                    continue
+                case ir.While():
+                    out += self.in_order(s, pad)
+                    out.append(Line(f"{pad}while ({self.expr(s.test)}) {{", s.loc))
+                    out += [*self.block(s.body, depth + 1), f"{pad}}}"]
+                    continue
+                case ir.Atomic():
+                    lines = atomic_lines(self, s)
+                case _ if isinstance(s, ir.TeamStmt):
+                    lines = team_lines(self, s)
+                case _:
+                    lines = self.simple(s)
+            out += [Line(pad + line, s.loc) for line in lines]
+        return out
+
+    def simple(self, s: ir.Stmt) -> list[str]:
+        """Lines of a statement that holds no others."""
+        match s:
+            case ir.Assign():
+                return [f"{self.identifier(s.name)} = {self.expr(s.value)};"]
+            case ir.Unpack():
+                held = self.temporary("r")
+                kind = self.result_type(self.functions[s.value.function].result)
+                lines = [f"const {kind} {held} = {self.expr(s.value)};"]
+                names = map(self.identifier, s.names)
+                return lines + [f"{name} = {held}.f{n};" for n, name in enumerate(names)]
+            case ir.Store():
+                return [self.store(s)]
+            case ir.StoreAt():
+                pointer = self.identifier(s.pointer.name)
+                return [f"{pointer}[{self.expr(s.index)}] = {self.expr(s.value)};"]
+            case ir.Clear():
+                assert isinstance(s.array.type, ViewTy)
+                n, name = self.temporary("n"), self.identifier(s.array.name)
+                size = array_length(s.array.type)
+                zero = "0"
+                if isinstance(s.array.type.element, Scalar):
+                    zero = self.const(ir.Const(0, s.array.type.element))
+                return [f"for (int {n} = 0; {n} < {size}; ++{n}) {name}[{n}] = {zero};"]
+            case ir.Fail():
+                return self.fail(s)
+            case ir.Print():
+                return [self.print(s)]
+            case ir.Evaluate():
+                return [f"{self.expr(s.value)};"]
+            case ir.Break():
+                return ["break;"]
+            case ir.Continue():
+                return ["continue;"]
+            case ir.Return() if isinstance(s.value, tuple):
+                types = tuple(v.type for v in s.value)
+                held = self.temporary("r")
+                lines = [f"{self.result_type(TupleTy(types))} {held};"]
+                lines += [f"{held}.f{n} = {self.expr(v)};" for n, v in enumerate(s.value)]
+                return [*lines, f"return {held};"]
+            case ir.Return():
+                if s.value is None:
+                    return ["return;"]
+                assert not isinstance(s.value, tuple)
+                return [f"return {self.expr(s.value)};"]
+        raise AssertionError(f"statement {type(s).__name__} has no C spelling")
+
+    def store(self, s: ir.Store) -> str:
+        """Assignment to an element of a View."""
+        value = self.expr(s.value)
+        t = s.value.type
+        assert isinstance(t, Scalar)
+        if s.byte is not None:
+            pointer = self.field(s, t)
+            if self.aligned(s):
+                return f"*{pointer} = {value};"
+            assert isinstance(s.view.type, ViewTy)
+            space = self.space(s.view.type)
+            return f"{self._bytewise('store', t, space)}({pointer}, {value});"
+        return f"{self.identifier(s.view.name)}[{self.offset(s.view, s.indices)}] = {value};"
+
+    def fail(self, s: ir.Fail) -> list[str]:
+        """Note the first failed assertion of a launch: its number, then the indices."""
+        swap = self.dialect.atomics["compare_exchange", "int32"]
+        first = swap.format(p=f"(volatile {self.dialect.outer}int *){STATUS}", e="0", v="1")
+        lines = [f"if ({first} == 0) {{", f"    {STATUS}[1] = {self.expr(s.code)};"]
+        lines += [f"    {STATUS}[{2 + n}] = {self.expr(i)};" for n, i in enumerate(s.indices)]
+        return [*lines, "}"]
+
+    def print(self, s: ir.Print) -> str:
+        """Write text to standard output."""
+        text, values = "", ""
+        for part in s.parts:
+            if isinstance(part, str):
+                text += part.replace("%", "%%")
+            else:
+                conversion, e = part
+                wide = conversion[-1] not in "eEfFgGc"
+                text += conversion[:-1] + (self.dialect.printf_long if wide else "")
+                text += conversion[-1]
+                value = self.expr(e)
+                values += f", (int){value}" if conversion[-1] == "c" else f", {value}"
+        return f"printf({c_string(text)}{values});"
+
+    def loop(self, s: ir.For, depth: int) -> list[str]:
+        """Python's range loop: bounds are evaluated once, and the variable may be changed."""
+        bounds = (s.start.type, s.stop.type, s.step.type)
+        short = all(isinstance(t, Scalar) and t.name == "int32" for t in bounds)
+        pad, long = "    " * depth, self.dialect.types["int32" if short else "int64"]
+        stop, step, count = (self.temporary(w) for w in ("stop", "step", "k"))
+        name = self.identifier(s.name)
+        before = f"const {long} {stop} = {self.expr(s.stop)};"
+        if isinstance(s.step, ir.Const):
+            up, advance = s.step.value > 0, self.expr(s.step)
+            test = f"{count} {'<' if up else '>'} {stop}"
+        else:
+            before += f" const {long} {step} = {self.expr(s.step)};"
+            test = f"{step} > 0 ? {count} < {stop} : {step} < 0 && {count} > {stop}"
+            advance = step
+        start = self.expr(s.start)
+        joined = joined_variable(s, self.module.functions) if self.dialect.vector_join else None
+        lead = []
+        if joined is not None:
+            sign, variable = joined
+            lead = [
+                self.dialect.vector_join.format(sign=sign, name=self.identifier(variable), own=name)
+            ]
+        return [
+            Line(f"{pad}{{ {before}", s.loc),
+            *lead,
+            *self.in_order(s, pad),
+            f"{pad}for ({long} {count} = {start}; {test}; {count} += {advance}) {{",
+            f"{pad}    {name} = {count};",
+            *self.block(s.body, depth + 1),
+            f"{pad}}} }}",
+        ]
+
+    def in_order(self, s: ir.For | ir.While, pad: str) -> list[str]:
+        """The line before a loop whose rounds no compiler may mix up."""
+        line = self.dialect.loop_in_order
+        return [pad + line] if line and id(s) in self.carrying else []
+
+    # -- functions ------------------------------------------------------------------------------
+
+    def parameters(self, f: ir.Function) -> list[str]:
+        """Declarations of a function's parameters."""
+        out: list[str] = []
+        for p in f.parameters:
+            if isinstance(p.type, ViewTy):
+                out += [declaration for declaration, _ in self.components(f.name, p)]
+            elif isinstance(p.type, Pointer):
+                element = self.stored(p.type.element)
+                d = self.dialect
+                space = d.group_pointer if p.type.group else d.outer
+                out.append(f"{space}{element} *{self.identifier(p.name)}")
+            else:
+                assert isinstance(p.type, Scalar)
+                out.append(f"{self.type(p.type)} {self.identifier(p.name)}")
+        return out
+
+    def function(self, f: ir.Function) -> list[str]:
+        """Lines of a function."""
+        self.prelude.strict = f.strict
+        head = f"{self.dialect.function} {self.result_type(f.result)} {self.function_name(f.name)}"
+        lines: list[str] = [Line(f"{head}({', '.join(self.parameters(f))}) {{", f.loc)]
+        if f.strict:
+            lines.append(self.dialect.no_contraction_here)
+        used = used_variables(f)
+        for name, t in f.locals.items():
+            if name not in used:
+                continue
+            if isinstance(t, Scalar):
+                zero = self.const(ir.Const(0, t))
+                lines.append(f"    {self.type(t)} {self.identifier(name)} = {zero};")
+            elif t.shape is not None:
+                lines.append(f"    {self.array(name, t)};")
+        lines += [f"    {line}" for line in scratch_declarations(self, f)]
+        lines += [*self.block(f.body, 1), "}"]
+        self.prelude.strict = False
+        return lines
+
+    def in_group(self, type: str, name: str, extents: str = "", aligned: bool = False) -> str:
+        """Declaration of a variable that a work-group has in common."""
+        form = self.dialect.group_variable
+        if not form:
+            more = " __attribute__((aligned(16)))" if aligned else ""
+            form = f"{self.dialect.group}{{type}} {{name}}{{extents}}{more};"
+        return form.format(type=type, name=name, extents=extents)
+
+    def array(self, name: str, t: ViewTy) -> str:
+        """Declaration of a local array."""
+        kind = self.dialect.types["uint8"]
+        if isinstance(t.element, Scalar):
+            kind = self.stored(t.element)
+        place = f"{self.identifier(name)}[{max(array_length(t), 1)}]"
+        if isinstance(t.element, Scalar):
+            return f"{kind} {place}"
+        return f"{kind} {place} __attribute__((aligned(16)))"  # numbers of any type lie in it
+
+    def text(self, entries: Callable[[CPrinter], list[str]]) -> list[str]:
+        """Lines of a file: what it needs, the functions, and the kernels that `entries` prints."""
+        body: list[str] = []
+        for f in self.module.functions:
+            body += [*self.function(f), ""]
+        body += entries(self)
+        head = self.dialect.head + (self.dialect.float16_head if self.prelude.float16 else "")
+        if any(
+            isinstance(s, ir.Print)
+            for f in self.module.functions
+            for s in ir.walk_statements(f.body)
+        ):
+            head += self.dialect.printf_head
+        if self.team is not None:
+            head += self.dialect.team_head
+        if not self.module.fma:
+            head += self.dialect.no_contraction
+        structs = [*self.prelude.structs.values(), *self.tuples.values()]
+        more = "\n".join([head, *structs, *self.prelude.functions.values(), ""])
+        return [*more.split("\n"), *body]
+
+
+def array_length(t: ViewTy) -> int:
+    """Entries of a local array: its elements, or the bytes of its records."""
+    size = math.prod(t.shape or ())
+    return size * t.element.itemsize if isinstance(t.element, Record) else size

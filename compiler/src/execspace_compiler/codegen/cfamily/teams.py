@@ -1,0 +1,355 @@
+"""Barriers and collectives of a team in C.
+
+Where neighbouring work-items can exchange values, states are joined by a tree among these, and
+what several such warps have goes through memory of the group. Elsewhere all goes through it. The
+order of joins is that of the members, so results do not vary from run to run.
+"""
+
+from __future__ import annotations
+
+from ... import ir
+from ...ir.types import Scalar, ViewTy
+from ...teams.device import LANE, RANK, SLOT, Shape
+from ..python.base import part_of_view
+from .expressions import ExpressionPrinter
+
+_SLOT = 16  # bytes that a number of a state has in memory of the group
+
+
+def team_lines(printer: ExpressionPrinter, s: ir.TeamStmt) -> list[str]:
+    """Statements of a statement of teams."""
+    if isinstance(s, ir.Carve):
+        return _carve(printer, s)
+    team = printer.team
+    assert team is not None, s
+    text = Teams(printer, team)
+    match s:
+        case ir.Barrier():
+            return [text.barrier()]
+        case ir.LaneSync():
+            return [text.sync(text.lanes_mask())]
+        case ir.FromFirstLane():
+            first = f"{printer.dialect.lane} & {~(team.lanes - 1)}"
+            return text.exchanged(s.values, text.lanes_mask(), first)
+        case ir.Broadcast():
+            return text.broadcast(s)
+        case ir.Combine():
+            return text.combine(s)
+        case ir.Prefix():
+            return text.prefix(s)
+    raise AssertionError(f"statement {type(s).__name__} has no C spelling")
+
+
+def scratch_declarations(printer: ExpressionPrinter, f: ir.Function) -> list[str]:
+    """Declarations of Views over scratch memory, with their strides and extents."""
+    lines = []
+    long, step = printer.dialect.types["int64"], printer.dialect.types[printer.stride_type.name]
+    for s in ir.walk_statements(f.body):
+        if isinstance(s, ir.Carve) and isinstance(s.view.type, ViewTy):
+            t, name = s.view.type, printer.identifier(s.view.name)
+            lines.append(f"{printer.pointer(t, name)} = 0;")
+            for d in range(t.rank):
+                lines.append(f"{long} {part_of_view(name, f'n{d}')} = 0;")
+                if t.stride(d) is None:
+                    lines.append(f"{step} {part_of_view(name, f's{d}')} = 0;")
+    lines = list(dict.fromkeys(lines))
+    if any(isinstance(s, ir.Combine) for s in ir.walk_statements(f.body)):
+        lines.append("int _flip = 0;")
+    return lines
+
+
+def _carve(printer: ExpressionPrinter, s: ir.Carve) -> list[str]:
+    t, name = s.view.type, printer.identifier(s.view.name)
+    assert isinstance(t, ViewTy)
+    pool = printer.identifier(s.pool.name)
+    kind = printer.pointer(t, "").rstrip()
+    lines = [f"{name} = ({kind})({pool} + {printer.expr(s.offset)});"]
+    lines += [f"{part_of_view(name, f'n{d}')} = {printer.expr(e)};" for d, e in enumerate(s.shape)]
+    for d in range(t.rank):
+        if t.stride(d) is None:
+            size = " * ".join(part_of_view(name, f"n{k}") for k in range(d + 1, t.rank))
+            lines.append(f"{part_of_view(name, f's{d}')} = {size};")
+    return lines
+
+
+class Teams:
+    """Collectives of teams that lie in groups of work-items as `shape` says."""
+
+    def __init__(self, printer: ExpressionPrinter, shape: Shape) -> None:
+        self.printer, self.shape, self.d = printer, shape, printer.dialect
+        self.width = self.d.lanes
+        self.in_lanes = shape.items <= self.width and self.width > 1
+
+    # -- who ----------------------------------------------------------------------------------
+
+    def number(self, level: str) -> str:
+        """Number of a work-item in its team; of a level "thread" that of the thread."""
+        if level == "thread":
+            return f"(int){RANK.name}"
+        return f"(int)({RANK.name} * {self.shape.lanes} + {LANE.name})"
+
+    def item(self) -> str:
+        """Number of a work-item in its team."""
+        return self.number("team")
+
+    def _bits(self, n: int) -> str:
+        return f"0x{(1 << n) - 1:x}{'u' if self.width <= 32 else 'ull'}"
+
+    def lanes_mask(self) -> str:
+        """The lanes of this thread."""
+        n = self.shape.lanes
+        if n >= self.width:
+            return self._bits(self.width)
+        return f"({self._bits(n)} << ({self.d.lane} & {~(n - 1)}))"
+
+    def team_mask(self) -> str:
+        """The work-items of this team, which are neighbours."""
+        if not self.shape.stride or self.shape.stride >= self.width:
+            return self._bits(self.shape.items)
+        return f"({self._bits(self.shape.items)} << ({self.d.lane} & {~(self.shape.stride - 1)}))"
+
+    def warp_mask(self) -> str:
+        """The work-items of the team among neighbours; the last of them may be fewer."""
+        rest = self.shape.items % self.width
+        if not rest:
+            return self._bits(self.width)
+        last = self.shape.items - rest
+        return f"({self.item()} < {last} ? {self._bits(self.width)} : {self._bits(rest)})"
+
+    # -- waiting ------------------------------------------------------------------------------
+
+    def sync(self, mask: str) -> str:
+        """Statement: neighbours wait for each other."""
+        return self.d.lane_sync.format(mask=mask)
+
+    def barrier(self) -> str:
+        """Statement: the team waits."""
+        if self.in_lanes:
+            return self.sync(self.team_mask())
+        if self.shape.stride:
+            n = f"(int){SLOT.name} + 1"
+            return self.d.part_barrier.format(n=n, count=self.shape.stride)
+        return self.d.barrier
+
+    # -- values -------------------------------------------------------------------------------
+
+    def exchanged(self, values: tuple[ir.Var, ...], mask: str, source: str) -> list[str]:
+        """Statements that set variables to what another lane holds."""
+        names = [self.printer.identifier(v.name) for v in values]
+        return [f"{n} = {self.value(mask, n, source)};" for n in names]
+
+    def value(self, mask: str, value: str, source: str) -> str:
+        """What a variable is in another lane."""
+        return self.d.lane_value.format(mask=mask, value=value, source=source)
+
+    def room(self, nbytes: int) -> None:
+        """Note how many bytes of the group's memory a team needs for collectives."""
+        self.printer.joins = max(self.printer.joins, -(-nbytes // _SLOT) * _SLOT)
+
+    def row(self, kind: str, offset: str = "0") -> str:
+        """Pointer to values of a type in that memory."""
+        return f"({self.d.group_pointer}{kind} *)(_joins + {offset})"
+
+    def broadcast(self, s: ir.Broadcast) -> list[str]:
+        rank = self.printer.expr(s.rank)
+        if self.in_lanes:
+            lanes = self.shape.lanes
+            source = f"{self.d.lane} + (int)(({rank} - {RANK.name}) * {lanes} - {LANE.name})"
+            mask = self.team_mask()
+            return [self.sync(mask), *self.exchanged(s.values, mask, source), self.sync(mask)]
+        lines = [self.barrier()]
+        for n, v in enumerate(s.values):
+            assert isinstance(v.type, Scalar)
+            kind, name = self.printer.type(v.type), self.printer.identifier(v.name)
+            place = f"*({self.row(kind, str(n * _SLOT))})"
+            lines.append(f"if ({RANK.name} == {rank} && {LANE.name} == 0) {place} = {name};")
+        self.room(len(s.values) * _SLOT)
+        lines.append(self.barrier())
+        for n, v in enumerate(s.values):
+            assert isinstance(v.type, Scalar)
+            place = f"*({self.row(self.printer.type(v.type), str(n * _SLOT))})"
+            lines.append(f"{self.printer.identifier(v.name)} = {place};")
+        return [*lines, self.barrier()]
+
+    # -- states -------------------------------------------------------------------------------
+
+    def kind(self, merge: str) -> str:
+        """Type of a state."""
+        return self.printer.result_type(self.printer.functions[merge].result)
+
+    def size(self, states: tuple[ir.Var, ...]) -> int:
+        """Bytes of a state, at most."""
+        sizes = [max(v.type.itemsize, 4) for v in states if isinstance(v.type, Scalar)]
+        return sizes[0] if len(sizes) == 1 else -(-sum(max(n, 8) for n in sizes) // 8) * 8
+
+    def parts(self, state: str, count: int) -> list[str]:
+        return [state] if count == 1 else [f"{state}.f{n}" for n in range(count)]
+
+    def merged(self, merge: str, count: int, a: str, b: str) -> str:
+        args = ", ".join([*self.parts(a, count), *self.parts(b, count)])
+        return f"{self.printer.function_name(merge)}({args})"
+
+    def packed(self, variables: tuple[ir.Var, ...], state: str, back: bool = False) -> list[str]:
+        """Statements between variables and a state."""
+        parts = self.parts(state, len(variables))
+        names = [self.printer.identifier(v.name) for v in variables]
+        pairs = zip(names, parts, strict=True) if back else zip(parts, names, strict=True)
+        return [f"{a} = {b};" for a, b in pairs]
+
+    def combine(self, s: ir.Combine) -> list[str]:
+        count, kind = len(s.states), self.kind(s.merge)
+        lines = [f"{{ {kind} _s;", *self.packed(s.states, "_s")]
+        if s.level == "vector":
+            lines += self.tree(s.merge, count, 1, self.shape.lanes, self.lanes_mask(), LANE.name)
+            first = f"{self.d.lane} & {~(self.shape.lanes - 1)}"
+            lines.append(f"_s = {self.value(self.lanes_mask(), '_s', first)};")
+        elif self.in_lanes:
+            mask, item = self.team_mask(), self.item()
+            lines.append(self.sync(mask))
+            unit = self.shape.lanes if s.level == "thread" else 1
+            lines += self.tree(s.merge, count, unit, self.shape.items, mask, item)
+            lines.append(f"_s = {self.value(mask, '_s', f'{self.d.lane} - {item}')};")
+        elif self.width > 1:
+            lines += self.by_warps(s, count, kind)
+        else:
+            lines += self.by_memory(s, count, kind)
+        return [*lines, *self.packed(s.states, "_s", back=True), "}"]
+
+    def tree(
+        self, merge: str, count: int, unit: int, items: int, mask: str, item: str
+    ) -> list[str]:
+        """Join among neighbours, distances doubling; the first has the result."""
+        lines = []
+        w = unit
+        while w < items:
+            other = self.value(mask, "_s", f"({self.d.lane} + {w}) & {self.width - 1}")
+            joined = self.merged(merge, count, "_s", "_o")
+            inside = f"if ({item} + {w} < {items}) "
+            lines.append(f"{{ const {self.kind(merge)} _o = {other}; {inside}_s = {joined}; }}")
+            w *= 2
+        return lines
+
+    def by_warps(self, s: ir.Combine, count: int, kind: str) -> list[str]:
+        """Join among neighbours, then what these have, through memory: one barrier.
+
+        The rows alternate, so that nobody overwrites what others still read.
+        """
+        warps = -(-self.shape.items // self.width)
+        every = [c for f in self.printer.module.functions for c in ir.walk_statements(f.body)]
+        sizes = [self.size(c.states) for c in every if isinstance(c, ir.Combine)]
+        half = -(-warps * max(sizes) // _SLOT) * _SLOT  # the same for states of all sizes
+        self.room(2 * half)
+        unit = self.shape.lanes if s.level == "thread" else 1
+        mask = self.warp_mask()
+        rest = self.shape.items % self.width
+        item = self.d.lane
+        items = self.width
+        lines = []
+        if rest:
+            last = self.shape.items - rest
+            lines.append(f"const int _n = {self.item()} < {last} ? {self.width} : {rest};")
+        w = unit
+        while w < items:
+            other = self.value(mask, "_s", f"({item} + {w}) & {self.width - 1}")
+            joined = self.merged(s.merge, count, "_s", "_o")
+            test = f"if ({item} + {w} < {'_n' if rest else items}) "
+            lines.append(f"{{ const {kind} _o = {other}; {test}_s = {joined}; }}")
+            w *= 2
+        row = self.row(kind, f"_flip * {half}")
+        # With a stride of its own a team begins at a multiple of the width.
+        lines += [
+            f"{self.d.group_pointer}{kind} *_row = {row}; _flip ^= 1;",
+            f"if ({item} == 0) _row[{self.item()} / {self.width}] = _s;",
+            self.barrier(),
+            "_s = _row[0];",
+            f"for (int _k = 1; _k < {warps}; ++_k) "
+            f"{{ const {kind} _o = _row[_k]; _s = {self.merged(s.merge, count, '_s', '_o')}; }}",
+        ]
+        return lines
+
+    def by_memory(self, s: ir.Combine, count: int, kind: str) -> list[str]:
+        """Join through memory of the group alone, where each thread has one lane."""
+        n = self.shape.items
+        self.room(n * self.size(s.states))
+        own, other = "_row[_q]", "_row[_q + _w]"
+        return [
+            f"const int _q = {self.item()};",
+            f"{self.d.group_pointer}{kind} *_row = {self.row(kind)};",
+            self.barrier(),
+            "_row[_q] = _s;",
+            f"for (int _w = 1; _w < {n}; _w *= 2) {{",
+            f"    {self.barrier()}",
+            f"    if (_q % (2 * _w) == 0 && _q + _w < {n}) {{",
+            f"        const {kind} _a = {own}, _b = {other};",
+            f"        _row[_q] = {self.merged(s.merge, count, '_a', '_b')};",
+            "    }",
+            "}",
+            self.barrier(),
+            "_s = _row[0];",
+            self.barrier(),
+        ]
+
+    def prefix(self, s: ir.Prefix) -> list[str]:
+        count, kind = len(s.states), self.kind(s.merge)
+        identity = [self.printer.const(i) for i in s.identity]
+        lines = [f"{{ {kind} _s, _i;", *self.packed(s.states, "_s")]
+        lines += [f"{p} = {v};" for p, v in zip(self.parts("_i", count), identity, strict=True)]
+        if s.level == "vector":
+            n = self.shape.lanes
+            lines += self.by_neighbours(s, kind, 1, n, self.lanes_mask(), f"(int){LANE.name}")
+        elif self.in_lanes:
+            unit = self.shape.lanes if s.level == "thread" else 1
+            mask = self.team_mask()
+            lines.append(self.sync(mask))
+            lines += self.by_neighbours(s, kind, unit, self.shape.items, mask, self.item())
+        else:
+            lines += self.prefix_by_memory(s, kind)
+        return [*lines, *self.packed(s.states, "_s", back=True), "}"]
+
+    def by_neighbours(
+        self, s: ir.Prefix, kind: str, unit: int, items: int, mask: str, item: str
+    ) -> list[str]:
+        count = len(s.states)
+        lines = [f"const int _q = {item};"]
+        w = unit
+        while w < items:
+            other = self.value(mask, "_s", f"({self.d.lane} - {w}) & {self.width - 1}")
+            joined = self.merged(s.merge, count, "_o", "_s")
+            lines.append(f"{{ const {kind} _o = {other}; if (_q >= {w}) _s = {joined}; }}")
+            w *= 2
+        total = self.value(mask, "_s", f"{self.d.lane} - _q + {items - 1}")
+        before = self.value(mask, "_s", f"({self.d.lane} - {unit}) & {self.width - 1}")
+        return [
+            *lines,
+            f"{{ const {kind} _t = {total};",
+            *self.packed(s.totals, "_t", back=True),
+            "}",
+            f"_s = {before};",
+            f"if (_q < {unit}) _s = _i;",
+        ]
+
+    def prefix_by_memory(self, s: ir.Prefix, kind: str) -> list[str]:
+        n = self.shape.size if s.level == "thread" else self.shape.items
+        self.room(n * self.size(s.states))
+        joined = self.merged(s.merge, len(s.states), "_o", "_s")
+        # Lanes of a thread have the same state; what all of them store would be a race.
+        one = f"if ({LANE.name} == 0) " if s.level == "thread" and self.shape.lanes > 1 else ""
+        return [
+            f"const int _q = {self.number(s.level)};",
+            f"{self.d.group_pointer}{kind} *_row = {self.row(kind)};",
+            self.barrier(),
+            f"{one}_row[_q] = _s;",
+            f"for (int _w = 1; _w < {n}; _w *= 2) {{",
+            f"    {self.barrier()}",
+            f"    if (_q >= _w) {{ const {kind} _o = _row[_q - _w]; _s = {joined}; }}",
+            f"    {self.barrier()}",
+            f"    {one}_row[_q] = _s;",
+            "}",
+            self.barrier(),
+            f"{{ const {kind} _t = _row[{n - 1}];",
+            *self.packed(s.totals, "_t", back=True),
+            "}",
+            "_s = _i;",
+            "if (_q > 0) _s = _row[_q - 1];",
+            self.barrier(),
+        ]

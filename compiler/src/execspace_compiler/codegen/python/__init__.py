@@ -1,0 +1,1 @@
+"""Printers of Python: for Numba on hosts, and for the oracle."""

@@ -1,0 +1,243 @@
+"""Printer for the oracle: plain Python over NumPy scalars, one statement a line.
+
+The text runs under CPython, so pdb steps through it. Every value is a NumPy scalar of the
+type that the IR says, and Views are checked accessors. The kernel of a team is a generator: it
+yields wherever the threads of the team do something together.
+"""
+
+from __future__ import annotations
+
+from ... import ir
+from ...ir import STATUS
+from ...ir.types import Record, Scalar, ViewTy
+from ...teams.single_thread import alone
+from .atomics import oracle_lines
+from .base import INFIX, Line, PythonPrinter, function_name, identifier
+from .numba import _float_text, type_name
+
+_NUMPY_NAMES = {
+    "asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh",
+    "acosh": "arccosh", "atanh": "arctanh", "atan2": "arctan2", "abs": "abs", "pow": "power",
+    "truncdiv": "floor_divide", "truncmod": "remainder", "floordiv": "floor_divide",
+    "mod": "remainder", "lshift": "left_shift", "rshift": "right_shift", "neg": "negative",
+    "invert": "invert", "reduce_sum": "add", "reduce_prod": "multiply", "reduce_min": "minimum",
+    "reduce_max": "maximum",
+}  # fmt: skip
+_RUNTIME = {
+    "minimum": "minimum", "maximum": "maximum", "fmin": "fmin", "fmax": "fmax",
+    "min": "python_min", "max": "python_max", "erf": "erf", "erfc": "erfc", "gamma": "gamma",
+    "lgamma": "lgamma",
+}  # fmt: skip
+
+
+HEAD = "import numpy as np\n\nfrom execspace_compiler.oracle import runtime as _r"
+
+
+class OraclePrinter(PythonPrinter):
+    """Prints a module for CPython."""
+
+    def text(self) -> str:
+        """All functions of the module."""
+        lines = [HEAD]
+        for f in self.module.functions:
+            lines += ["", "", *self.function(f)]
+        return "\n".join(lines) + "\n"
+
+    def function(self, f: ir.Function) -> list[str]:
+        names = ", ".join(identifier(p.name) for p in f.parameters)
+        head = f"def {function_name(f.name)}({names}):"
+        return [Line(head, f.loc), *self.block(f.body, 1)]
+
+    def const(self, e: ir.Const) -> str:
+        if e.type.is_float:
+            return f"{type_name(e.type)}({_float_text(float(e.value))})"
+        if e.type.kind == "c":  # repr would lose the sign of a zero part
+            z = complex(e.value)
+            parts = f"{_float_text(z.real)}, {_float_text(z.imag)}"
+            return f"{type_name(e.type)}(complex({parts}))"
+        return f"{type_name(e.type)}({e.value!r})"
+
+    def extent(self, e: ir.Extent) -> str:
+        return f"{identifier(e.view.name)}.extent({e.dimension})"
+
+    def load(self, e: ir.Load) -> str:
+        view = identifier(e.view.name)
+        if e.byte is not None:
+            place = f"({self._indices(e.indices)}), {self.expr(e.byte)}, {type_name(e.type)}"
+            return f"{view}.field({place})"
+        return f"{view}[{self._indices(e.indices)}]"
+
+    def store(self, s: ir.Store) -> str:
+        view = identifier(s.view.name)
+        value = self.expr(s.value)
+        if s.byte is not None:
+            return f"{view}.set_field(({self._indices(s.indices)}), {self.expr(s.byte)}, {value})"
+        return f"{view}[{self._indices(s.indices)}] = {value}"
+
+    def atomic(self, s: ir.Atomic) -> list[str]:
+        name = None if s.name is None else identifier(s.name)
+        key = f"({self._indices(s.indices)})"
+        return oracle_lines(self, s, identifier(s.view.name), key, type_name(s.type), name)
+
+    def clear(self, s: ir.Clear) -> str:
+        t = s.array.type
+        assert isinstance(t, ViewTy) and t.shape is not None
+        if isinstance(t.element, Record):
+            element = f"({t.element.itemsize}, )"  # a record is its bytes
+            return f"{identifier(s.array.name)} = _r.local_records({t.shape}, {element})"
+        return f"{identifier(s.array.name)} = _r.local({t.shape}, {type_name(t.element)})"
+
+    def fail(self, s: ir.Fail) -> str:
+        indices = "".join(f"int({self.expr(i)}), " for i in s.indices)
+        return f"{STATUS}.fail(int({self.expr(s.code)}), ({indices}))"
+
+    def print(self, s: ir.Print) -> str:
+        text, values = self.format(s, "")
+        return f"_r.printf({text!r}, ({values}))"
+
+    def _indices(self, indices: tuple[ir.Expr, ...]) -> str:
+        return "".join(f"{self.expr(i)}, " for i in indices) or "()"
+
+    def call(self, e: ir.Call) -> str:
+        return f"{function_name(e.function)}({', '.join(self.expr(a) for a in e.args)})"
+
+    def loop_range(self, s: ir.For) -> str:
+        return f"_r.int_range({self.expr(s.start)}, {self.expr(s.stop)}, {self.expr(s.step)})"
+
+    def operation(self, e: ir.Op, args: list[str]) -> str:
+        name, t = e.op, e.type
+        operand = e.args[0].type
+        assert isinstance(operand, Scalar)
+        if name == "cast":
+            return f"_r.cast({args[0]}, {type_name(t)})"
+        if name == "bounded":
+            return f"_r.bounded({args[0]}, {args[1]})"
+        if t.kind == "c" and name == "sqrt":
+            return f"_r.complex_sqrt({args[0]})"
+        if t.kind == "c" and name in ("mul", "truediv"):
+            return f"_r.complex_{'mul' if name == 'mul' else 'div'}({args[0]}, {args[1]})"
+        if name in ("and", "or"):
+            return f"({args[0]} {INFIX[name]} {args[1]})"
+        if name in INFIX:
+            return f"({args[0]} {INFIX[name]} {args[1]})"
+        if name == "not":
+            return f"(not {args[0]})"
+        if name == "pow" and t.is_integer:
+            return f"_r.int_pow({args[0]}, {args[1]})"
+        if name == "pow" and t.kind == "f":
+            return f"_r.float_pow({args[0]}, {args[1]})"
+        if name == "complex":
+            return f"{type_name(t)}(complex({args[0]}, {args[1]}))"
+        if name in _RUNTIME:
+            return f"_r.{_RUNTIME[name]}({', '.join(args)})"
+        return f"np.{_NUMPY_NAMES.get(name, name)}({', '.join(args)})"
+
+
+_TEAM = "_team"  # parameter of a team's kernel: oracle_teams.Team
+
+
+class TeamPrinter(OraclePrinter):
+    """Prints the module of a team's kernel.
+
+    Attributes
+    ----------
+    sites : list of TeamStmt
+        Statements of the kernel that the text names by their number.
+    """
+
+    def __init__(self, module: ir.Module, body: ir.Function) -> None:
+        super().__init__(module)
+        self.body = body
+        self.sites: list[ir.TeamStmt] = []
+
+    def function(self, f: ir.Function) -> list[str]:
+        if f.name != self.body.name:
+            return super().function(f)
+        self.sites = []
+        names = ", ".join([_TEAM, *(identifier(p.name) for p in f.parameters)])
+        head = f"def {function_name(f.name)}({names}):"
+        return [Line(head, f.loc), *self.block(f.body, 1)]
+
+    def atomic(self, s: ir.Atomic) -> list[str]:
+        view = f"{identifier(s.view.name)}.atomic"
+        key = f"({self._indices(s.indices)})"
+        if s.op == "store":  # it does not look at the element, which may never have been written
+            value = f"{type_name(s.type)}({self.expr(s.values[0])})"
+            if s.byte is not None:
+                return [f"{view}.set_field({key}, {self.expr(s.byte)}, {value})"]
+            return [f"{view}[{key}] = {value}"]
+        name = None if s.name is None else identifier(s.name)
+        return oracle_lines(self, s, view, key, type_name(s.type), name)
+
+    def block(self, body: tuple[ir.Stmt, ...], depth: int) -> list[str]:
+        out: list[str] = []
+        for s in body:
+            if isinstance(s, ir.TeamStmt):
+                out += self.of_team(s, depth)
+            else:
+                out += super().block((s,), depth)
+        return out or super().block((), depth)
+
+    def of_team(self, s: ir.TeamStmt, depth: int) -> list[str]:
+        """Lines of a statement of teams."""
+        if isinstance(s, ir.Split | ir.Combine | ir.ScanRange) and s.level == "vector":
+            plain = alone(s, lambda body: body)  # a thread does what its lanes do
+            assert plain is not None
+            return self.block(tuple(plain), depth) if plain else []
+        pad = "    " * depth
+        site = len(self.sites)
+        self.sites.append(s)
+
+        def line(text: str) -> str:
+            return Line(pad + text, s.loc)
+
+        match s:
+            case ir.Barrier():
+                return [line(f"yield {site}, ()")]
+            case ir.Combine():
+                states = _row(s.states)
+                return [line(f"{states} = yield {site}, {states}")]
+            case ir.Prefix():
+                return [line(f"{_row((*s.states, *s.totals))} = yield {site}, {_row(s.states)}")]
+            case ir.Broadcast():
+                values = _row(s.values)
+                return [line(f"{values} = yield {site}, {values}, {self.expr(s.rank)}")]
+            case ir.Scratch():
+                shape = self._indices(s.shape)
+                return [line(f"{identifier(s.view.name)} = {_TEAM}.scratch({site}, ({shape}))")]
+            case ir.Split():
+                names = ", ".join(map(identifier, s.names))
+                bounds = f"({self._indices(s.starts)}), ({self._indices(s.stops)})"
+                head = line(f"for {names} in {_TEAM}.share({s.level!r}, {bounds}):")
+                return [head, *self.block(s.body, depth + 1)]
+            case ir.ScanRange():
+                return self.scan(s, site, depth)
+        raise AssertionError(f"no statement of kernels: {s}")
+
+    def scan(self, s: ir.ScanRange, site: int, depth: int) -> list[str]:
+        """Lines of a scan by several threads, a tile of iterations after the other."""
+        name, states, own = identifier(s.name), _row(s.states), _row(s.own)
+        bounds = f"{self.expr(s.start)}, {self.expr(s.stop)}"
+        first = zip(s.states, s.identity, strict=True)  # the probe does not know the prefix
+
+        def lines(more: int, *texts: str) -> list[str]:
+            return [Line("    " * (depth + more) + text, s.loc) for text in texts]
+
+        return [
+            *lines(0, f"_state = {states}"),
+            *lines(0, f"for _tile in {_TEAM}.tiles({s.level!r}, {bounds}):"),
+            *lines(1, "_own = []", f"for {name} in _tile:"),
+            *lines(2, *(f"{identifier(v.name)} = {self.const(c)}" for v, c in first)),
+            *self.block(s.probe, depth + 2),
+            *lines(2, f"_own.append({own})"),
+            *lines(1, f"_before, _state = yield {site}, _state, _tile, _own"),
+            *lines(1, f"for {name}, {states}, _probed in zip(_tile, _before, _own):"),
+            *self.block(s.body, depth + 2),
+            *lines(2, f"{_TEAM}.agree({site}, {name}, _probed, {own})"),
+            *lines(0, f"{states} = _state"),
+        ]
+
+
+def _row(variables: tuple[ir.Var, ...]) -> str:
+    """A tuple of variables, also as the target of an assignment."""
+    return f"({''.join(f'{identifier(v.name)}, ' for v in variables).rstrip()})"

@@ -1,0 +1,1 @@
+"""Between a compiled kernel and its launch: device text, arguments, failures, descriptions."""

@@ -1,0 +1,216 @@
+"""Text of the function that packs the arguments of a launch for a device: what backends share.
+
+A launch costs the host about as much as this function, so all that is known when the kernel is
+compiled is written out: no loop and no test of types at run time. In the text `b0` ... are bounds
+and `a0` ... arguments, those of `out` last.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from execspace import LaunchSpec, ViewType
+from execspace.copying import may_overlap
+from execspace.dtypes import dtype_of
+from execspace.parallel_reduce import check_shape
+
+from .. import ir
+from ..analysis.overlap import pairs_to_check
+from ..codegen.cfamily.entries import Field
+from ..codegen.python.base import extents_used
+from ..ir.types import Scalar
+from ..mapping.loops import scale
+from ..mapping.thread_blocks import ALIGNED, Blocks
+from ..passes.contiguous import Linear
+from ..passes.narrowing import LIMIT, gains
+from ..passes.pipeline import check_limits
+from ..reductions.results import result_shape
+from ..typing.lowered import Lowered
+from .device_text import DeviceText, long_offsets
+
+
+def head_lines(lowered: Lowered) -> list[str]:
+    """Lines that take bounds and arguments apart and check what must be checked at each launch."""
+    spec = lowered.spec
+    bounds = [f"b{n}" for n in range(spec.policy.rank * (3 if spec.policy.tiled else 2))]
+    names = [f"a{n}" for n in range(len(spec.arguments) + len(spec.out))]
+    lines = [f"    {', '.join(bounds)}, = bounds"]
+    if names:
+        lines.append(f"    {', '.join(names)}, = args")
+    for n, _, low, high in lowered.limits:
+        lines.append(f"    if not {low} <= a{n} <= {high}: refuse(limits, args)")
+    shape = result_shape(spec)
+    if shape is not None and spec.out and spec.out[0].rank:
+        view = f"a{len(spec.arguments)}"
+        lines.append(f"    if {view}.shape != {shape}: refuse_shape(name, {view}, {shape})")
+    return lines
+
+
+def scratch_lines(kernel_has_scratch: bool) -> list[str]:
+    """Lines that set `w0` and `w1`, the bytes of scratch memory of a team; see `scratch.Sizes`."""
+    return ["    w0, w1 = scratch(b1, args)" if kernel_has_scratch else "    w0 = w1 = 0"]
+
+
+def shape_lines(blocks: Blocks) -> list[str]:
+    """Lines that look up how blocks go through the range: see `blocks.Geometry`."""
+    rank = blocks.rank
+    key = [f"b{rank + d} - b{d}" for d in range(rank)]
+    if blocks.tiled:
+        key += [f"b{2 * rank + d}" for d in range(rank)]
+    else:
+        key.append(f"b{blocks.dims[0]} & {ALIGNED - 1}")
+    numbers = "".join(f", m{n}" for n in range(len(blocks.numbers)))
+    return [f"    form, gx, gy, gz, bx, by, bz{numbers} = shapes[{', '.join(key)},]"]
+
+
+def units_text(spec: LaunchSpec, order: Sequence[int], flat: bool) -> str:
+    """Expression of the number of units, from the bounds; nothing where any extent is."""
+    rank = spec.policy.rank
+    if not flat and spec.policy.chunk_size > 1:
+        return f"-(-b1 // {spec.policy.chunk_size})"
+    extents = [f"(b{rank + d} - b{d})" for d in range(rank)]
+    some = " and ".join(f"b{d} < b{rank + d}" for d in range(rank))
+    if spec.policy.tiled:
+        tiles = [f"b{2 * rank + d}" for d in range(rank)]
+        numbers = [f"-(-{e} // {t})" for e, t in zip(extents, tiles, strict=True)]
+        total = " * ".join([*numbers, *(tiles if flat else [])])
+    else:
+        dims = range(rank) if flat else order[: min(rank - 1, 2) + 1]
+        total = " * ".join(extents[d] for d in dims)
+    return f"{total} if {some} else 0"
+
+
+def overlap_text(lowered: Lowered, scans: bool = False) -> str:
+    """Expression of whether Views overlap that the usual text takes for disjoint ones.
+
+    With `scans` that of a parallel_scan takes some, too.
+    """
+    arguments = lowered.body.parameters[lowered.leading :]
+    pairs = ((arguments.index(a), arguments.index(b)) for a, b in pairs_to_check(lowered, scans))
+    return " or ".join(f"may_overlap(a{n}, a{m})" for n, m in pairs) or "False"
+
+
+def large_text(lowered: Lowered, size: int = 1) -> str:
+    """Expression of whether places in Views, or bounds, may exceed 31 bits.
+
+    See `small` of `devices.device_text`. `size`: threads of a team.
+    """
+    tests = []
+    rank = lowered.spec.policy.rank
+    if rank > 1:
+        tests.append(f"({' | '.join(f'b{n}' for n in range(2 * rank))}) >> 31")
+    types = (*lowered.spec.arguments, *lowered.spec.out)
+    for n in long_offsets(lowered):
+        t = types[n]
+        assert isinstance(t, ViewType)
+        # An allocation is as long as all Views of it reach.
+        tests.append(f"a{n}.allocation.nbytes >= {dtype_of(t.dtype).itemsize << 31}")
+    if gains(lowered.functions):
+        tests += _beyond(lowered, size)
+    return " or ".join(tests) or "False"
+
+
+def _beyond(lowered: Lowered, size: int) -> list[str]:
+    """Expressions of whether a bound, an integer argument or an extent is beyond
+    `narrowing.LIMIT`, or the number of threads of all teams."""
+    rank = lowered.spec.policy.rank
+    most = LIMIT // size
+    tests = [f"not -{LIMIT} <= b{d} <= b{rank + d} <= {most}" for d in range(rank)]
+    parameters = lowered.body.parameters[lowered.leading :]
+    used = {e.name for e in ir.walk_expressions(lowered.body.body) if isinstance(e, ir.Var)}
+    extents = extents_used(lowered.functions)[lowered.body.name]
+    for n, (t, p) in enumerate(zip(lowered.spec.arguments, parameters, strict=False)):
+        if isinstance(p.type, Scalar):
+            if p.type.name == "int64" and p.name in used:
+                tests.append(f"not -{LIMIT} <= a{n} <= {LIMIT}")
+        elif p.name in extents and isinstance(t, ViewType) and t.rank:
+            tests.append(f"max(a{n}.shape) > {LIMIT}")
+    return tests
+
+
+class Ranges(dict[tuple[int, ...], tuple[Any, ...]]):
+    """What the host prepares for ranges that are walked flat, by their extents, made once.
+
+    Factor and shift of each dimension in `scaled`, then the strides of an array that lies in memory
+    as calls are numbered.
+    """
+
+    most = 4096
+
+    def __init__(self, order: Sequence[int], scaled: Sequence[int]) -> None:
+        super().__init__()
+        self.order, self.scaled = tuple(order), tuple(scaled)
+
+    def __missing__(self, extents: tuple[int, ...]) -> tuple[Any, ...]:
+        if len(self) >= self.most:
+            self.clear()
+        # Of more units than 2^31 another text runs, which does not look at them.
+        fitting = [n if 0 < n < 1 << 31 else 1 for n in extents]
+        strides = [1] * len(extents)
+        for faster, d in zip(self.order[:0:-1], self.order[-2::-1], strict=True):
+            strides[d] = strides[faster] * extents[faster]
+        scales = [x for d in self.scaled for x in scale(fitting[d])]
+        made = self[extents] = (*scales, tuple(strides))
+        return made
+
+
+def ranges_of(text: DeviceText) -> Ranges:
+    """The table for a launch."""
+    scaled = sorted(f.dimension for f in text.entry.fields if f.what == "scale")
+    return Ranges(text.order, scaled)
+
+
+def range_lines(text: DeviceText, linear: Linear | None) -> list[str]:
+    """Lines that look up what a flat launch needs of its range, in `ranges`.
+
+    They set `in_line`: whether all Views of `linear` lie in memory as calls are numbered.
+    """
+    entry, rank = text.entry, text.lowered.spec.policy.rank
+    dims = sorted(f.dimension for f in entry.fields if f.what == "scale")
+    if not dims and linear is None:
+        return []
+    targets = "".join(f"f{d}, s{d}, " for d in dims)
+    extents = ", ".join(f"b{rank + d} - b{d}" for d in range(rank))
+    lines = [f"    {targets}line = ranges[{extents},]"]
+    if linear is not None:
+        strides = " == ".join(f"a{n}.strides" for n in linear.arguments)
+        low = " | ".join(f"b{d}" for d in range(rank))
+        lines.append(f"    in_line = line == {strides} and not ({low})")
+    return lines
+
+
+def value_texts(field: Field) -> list[str]:
+    """Expressions of a number of the record; two for a complex one. Not of places in buffers."""
+    n, d = field.argument, field.dimension
+    match field.what:
+        case "bound":
+            return [f"b{n}"]
+        case "units" | "items" | "tiles" | "epoch":
+            return [field.what]
+        case "scratch":
+            return [f"w{n}"]
+        case "number":
+            return [f"m{n}"]
+        case "scale":
+            return [f"f{d}"]
+        case "shift":
+            return [f"s{d}"]
+        case "stride":
+            return [f"a{n}.strides[{d}]"]
+        case "extent":
+            return [f"a{n}.shape[{d}]"]
+    if field.type.kind == "c":
+        return [f"complex(a{n}).real", f"complex(a{n}).imag"]
+    return [f"a{n}"]
+
+
+def names_used(lowered: Lowered) -> dict[str, Any]:
+    """What the names in these pieces mean."""
+    name = lowered.kernel.name
+    return {
+        "limits": lowered.limits, "refuse": partial(check_limits, name), "name": name,
+        "refuse_shape": check_shape, "may_overlap": may_overlap, "wrong": struct.error,
+    }  # fmt: skip

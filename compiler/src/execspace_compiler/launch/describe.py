@@ -1,0 +1,187 @@
+"""What `execspace.explain` says of how a space goes through a range, in lines."""
+
+from __future__ import annotations
+
+from execspace import TeamSizes
+from execspace.tiles import TileTable
+
+from .. import ir
+from ..analysis.access import access_of, unit_stride_votes
+from ..mapping.loops import flattened, index_order
+from ..mapping.thread_blocks import Blocks, Geometry
+from ..passes.contiguous import Linear
+from ..teams.device import DeviceTeam
+from ..typing.lowered import Lowered
+
+_SHAPES = (
+    "extents are arguments, and what divides by them is prepared by the host once for each shape: "
+    "a new shape compiles nothing"
+)
+
+
+def tell_threads(
+    lowered: Lowered,
+    bounds: tuple[int, ...],
+    *,
+    group: int,
+    blocks: Blocks | None,
+    shapes: Geometry | None,
+    linear: Linear | None,
+    table: TileTable,
+) -> list[str]:
+    """Of a device with a thread for each call, or for a few.
+
+    Parameters
+    ----------
+    lowered : Lowered
+    bounds : tuple of int
+        As a plan's `launch` gets them.
+    group : int
+        Threads of a block, where it is flat; else most of them in the usual text.
+    blocks, shapes
+        How it goes through the range in blocks, if it does.
+    linear : Linear, optional
+        What runs where Views lie in memory as calls are numbered.
+    table : TileTable
+        That of the space.
+
+    Raises
+    ------
+    PolicyError
+        If the device has no blocks of the policy's tile.
+    """
+    policy, order = lowered.spec.policy, index_order(lowered.body, lowered.spec)
+    access = access_of(lowered.body, order)
+    fastest = [f"dimension {order[-1]} is the fastest: {_why_fastest(lowered, order)}"]
+    seen = f"{access.pattern}: {access.reason}"
+    if blocks is None or shapes is None:
+        calls = "many calls" if lowered.reduction is not None else "one call"
+        bounded = ", as launch_bounds has it" if policy.launch_bounds == group else ""
+        lines = [f"flat: {calls} a thread, {group} threads a block{bounded} ({seen})"]
+        if policy.rank > 1:
+            lines = [*lines, *fastest, _SHAPES]
+        if linear is not None:
+            lines.append(
+                "the number of a call is the place of its elements (the text shown), if the range "
+                "begins at zeros and contiguous Views have its extents; else indices are computed"
+            )
+        if policy.tiled:
+            lines.append("the tile orders the calls; blocks of threads do not have its shape")
+        return lines
+    rank, dims = policy.rank, blocks.dims
+    key = shapes.key_of(bounds)
+    form, gx, gy, gz, bx, by, bz, *_ = shapes[key]
+    axes = ", ".join(
+        f"{axis}: dimension{'s' if len(along) > 1 else ''} {' '.join(map(str, along))}"
+        for axis, along in zip("xyz", (dims[:1], dims[1:2], dims[2:]), strict=True)
+        if along
+    )
+    own = table.find(access.pattern, rank) is not None
+    whose = (
+        "the policy's" if blocks.tiled else f"from table '{table.name}'" if own else "by default"
+    )
+    lines = [
+        f"blocks of {bx} x {by} x {bz} threads ({axes}), tile {shapes.tile(key)} {whose}; grid of "
+        f"{gx} x {gy} x {gz} blocks",
+        f"calls of a thread: {blocks.calls}, by dimension {blocks.per_thread} ({seen})",
+        *(fastest if rank > 1 else []),
+        _SHAPES,
+    ]
+    if form & 2:
+        lines.append(
+            f"more than {group} threads a block: another text than the one shown, for more"
+        )
+    if form & 1:
+        lines.append("places of 64 bits, with the stride of the grid: the range exceeds its limits")
+    return lines
+
+
+def _why_fastest(lowered: Lowered, order: tuple[int, ...]) -> str:
+    """Why the last dimension of an order is the fastest."""
+    policy = lowered.spec.policy
+    if policy.iterate != "auto":
+        return f"iterate='{policy.iterate}' of the policy"
+    if lowered.spec.pattern == "scan":
+        return "a scan goes in the order of the indices"
+    votes = unit_stride_votes(lowered.body, policy.rank)
+    if votes[0] == votes[-1]:
+        return "the last one, since the first finds contiguous elements no more often"
+    return "most accesses find contiguous elements along it"
+
+
+def tell_rows(lowered: Lowered) -> list[str]:
+    """Of a host whose threads do contiguous parts of the range."""
+    policy, order = lowered.spec.policy, index_order(lowered.body, lowered.spec)
+    if policy.tiled:
+        lines = ["tiles: each thread does whole ones, in plain loops"]
+    elif policy.rank == 1:
+        lines = ["one loop, in a part for each thread"]
+    else:
+        split = ", ".join(map(str, flattened(policy, order)))
+        lines = [
+            f"rows: dimensions {split} (from the slowest) are collapsed and split between threads; "
+            f"inside plain loops, that of dimension {order[-1]} innermost: "
+            f"{_why_fastest(lowered, order)}"
+        ]
+    lines.append("extents are arguments: a new shape compiles nothing")
+    ignored = [w for w in ("per_thread", "launch_bounds") if getattr(policy, w)]
+    if ignored:
+        lines.append(
+            f"{' and '.join(ignored)}: without effect here, where a thread does whole rows"
+        )
+    return lines
+
+
+def tell_host_teams(lowered: Lowered, sizes: TeamSizes) -> list[str]:
+    """Of a host whose threads do whole teams."""
+    lines = ["teams: a contiguous part of the league for each thread"]
+    if sizes.chunk_size > 1:
+        lines = [f"teams: chunks of {sizes.chunk_size} for each thread"]
+    if sizes.team_size == 1:
+        lines.append("team size 1: nested ranges are plain loops, a barrier is nothing")
+    else:
+        lines.append(
+            f"team size {sizes.team_size}: one thread does all members, in a loop between each two "
+            f"places where they wait for each other"
+        )
+    lines.append(
+        "vector_length changes which iterations of es.TeamVectorRange a member has; loops over "
+        "lanes are plain ones, which the compiler vectorises as it can"
+    )
+    if any(isinstance(s, ir.Scratch | ir.Carve) for s in ir.walk_statements(lowered.body.body)):
+        lines.append("scratch memory is taken once for each part of the league")
+    return lines
+
+
+def tell_device_teams(team: DeviceTeam) -> list[str]:
+    """Of a device on which the members of teams are work-items."""
+    shape = team.shape
+    lines = [f"teams of {shape.size} threads of {shape.lanes} lanes, a work-item for each lane"]
+    if shape.turns > 1:
+        lines = [
+            f"teams of {shape.size} threads, a work-item for each: it does its {shape.turns} lanes "
+            f"one after the other, for the device has none"
+        ]
+    if shape.stride:
+        lines.append(
+            f"{shape.chunk} teams side by side in a block of {shape.group} threads, {shape.stride} "
+            f"from one to the next"
+        )
+    elif shape.chunk > 1:
+        lines.append(f"a block of {shape.group} threads does {shape.chunk} teams in a row")
+    else:
+        lines.append(f"a team is a block of {shape.group} threads")
+    if team.limited:
+        lines.append("a limited number of blocks, which go on with the next teams")
+    if shape.lanes > 1:
+        lines.append("outside of ranges over lanes the first lane of a thread stores for all")
+    policy = team.lowered.spec.policy
+    if not policy.vector_length:
+        which = "a" if shape.lanes > 1 else "no"
+        lines.append(
+            f"vector_length was left open: {which} range over lanes goes along contiguous elements"
+        )
+    if not policy.team_size:
+        why = "none would have work of its own" if shape.size == 1 else "what a block has room for"
+        lines.append(f"team_size was left open: {why}")
+    return lines

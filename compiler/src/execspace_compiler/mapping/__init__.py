@@ -1,0 +1,1 @@
+"""Which thread does which indices: loops of hosts, blocks of devices, tiles."""

@@ -1,0 +1,433 @@
+"""Iteration mappings for CPU-like targets: which loops run a kernel's body, as IR.
+
+A chunk function runs the units f0 <= u < f1 of a range; launchers split the units between
+threads or work-items. Without tiles a unit is one step of the slowest dimensions (up to three,
+flattened), walked row by row with one division for a whole chunk; the faster dimensions are
+plain loops inside, so that the contiguous one is vectorised over its whole extent. With
+tiles a unit is one tile.
+"""
+
+from __future__ import annotations
+
+from execspace import LaunchSpec, PolicySpec
+
+from .. import ir
+from ..analysis.access import unit_stride_votes
+from ..ir import Assign, Expr, For, If, Stmt, Var, While, integer, op, var
+from ..ir.types import BOOL, INDEX, INT64, UINT32, Scalar, TupleTy, ViewTy
+from ..passes.assertion_loops import masked_loop, tested_loop
+from ..passes.masking import Masked
+from ..passes.prechecks import Prechecks
+from ..reductions.partials import counters, load_state, reset_state, rows, store_state
+from ..reductions.reduction import ARRAY, Reduction
+
+
+def index_order(body: ir.Function, spec: LaunchSpec) -> tuple[int, ...]:
+    """Dimensions of the policy from the slowest to the fastest.
+
+    "auto" lets the kernel's own accesses decide: the last index runs fastest unless more of
+    them have the first index in the dimension of stride one. A scan, whose result depends on
+    the order, always has the last one fastest then.
+    """
+    policy = spec.policy
+    forward = tuple(range(policy.rank))
+    if policy.iterate == "right" or policy.rank == 1:
+        return forward
+    if policy.iterate == "auto" and spec.pattern == "scan":
+        return forward
+    if policy.iterate == "left":
+        return forward[::-1]
+    votes = unit_stride_votes(body, policy.rank)
+    return forward if votes[-1] >= votes[0] else forward[::-1]
+
+
+def bounds_of(policy: PolicySpec) -> list[Var]:
+    """Parameters for the bounds of a range, and for its tile."""
+    names = [f"_lo{d}" for d in range(policy.rank)] + [f"_hi{d}" for d in range(policy.rank)]
+    if policy.tiled:
+        names += [f"_tile{d}" for d in range(policy.rank)]
+    return [var(name) for name in names]
+
+
+def scales_of(order: tuple[int, ...]) -> list[tuple[int, tuple[str, str]]]:
+    """Dimensions whose extents indices are divided by, and the names of what does it.
+
+    Twice a number below 2^31 is multiplied by a factor of 32 bits, and the upper half of that
+    is shifted: T. Granlund and P. L. Montgomery, "Division by Invariant Integers using
+    Multiplication", PLDI 1994. `scale` computes factor and shift.
+    """
+    return [(d, (f"_scale{d}", f"_shift{d}")) for d in order[1:]]
+
+
+def scale(n: int) -> tuple[int, int]:
+    """Factor and shift for a divisor from 1 to 2^31 - 1."""
+    shift = (n - 1).bit_length()
+    return -(-(1 << (31 + shift)) // n), shift
+
+
+def _depth(policy: PolicySpec) -> int:
+    """How many of the slowest dimensions are flattened before the one that is split."""
+    return min(policy.rank - 1, 2)
+
+
+def flattened(policy: PolicySpec, order: tuple[int, ...]) -> tuple[int, ...]:
+    """Dimensions that hosts collapse and split between threads, from the slowest."""
+    return order[: _depth(policy) + 1]
+
+
+def _count(policy: PolicySpec, d: int) -> Expr:
+    extent = op("sub", var(f"_hi{d}"), var(f"_lo{d}"))
+    if not policy.tiled:
+        return extent
+    rounded = op("sub", op("add", extent, var(f"_tile{d}")), integer(1))
+    return op("truncdiv", rounded, var(f"_tile{d}"))
+
+
+def units_count(policy: PolicySpec, order: tuple[int, ...]) -> Expr:
+    """Number of units of a range, from its bounds; of teams those that a chunk has are one."""
+    if policy.chunk_size > 1:
+        rounded = op("add", var("_hi0"), integer(policy.chunk_size - 1))
+        return op("truncdiv", rounded, integer(policy.chunk_size))
+    split = order if policy.tiled else flattened(policy, order)
+    total: Expr = _count(policy, split[0])
+    for d in split[1:]:
+        total = op("mul", total, _count(policy, d))
+    return total
+
+
+def items_count(policy: PolicySpec) -> Expr:
+    """Number of kernel calls of a range, from its bounds."""
+    total: Expr = op("sub", var("_hi0"), var("_lo0"))
+    for d in range(1, policy.rank):
+        total = op("mul", total, op("sub", var(f"_hi{d}"), var(f"_lo{d}")))
+    return total
+
+
+class Chunk:
+    """Builds the walk of one chunk or work-item, around calls of the body.
+
+    `final` is None but for a scan, whose kernel is told whether the pass is the final one. `own` is
+    the contribution of the call, of a body that wants it. `pools` are pointers to the scratch
+    memory of a team.
+    """
+
+    def __init__(
+        self,
+        body: ir.Function,
+        leading: int,
+        policy: PolicySpec,
+        order: tuple[int, ...],
+        reduction: Reduction | None,
+        final: bool | None,
+        own: Var | None = None,
+        scaled: bool = False,
+        small: bool = False,
+        numbered: bool = False,
+        pools: tuple[Var, ...] = (),
+        prechecks: Prechecks | None = None,
+        masked: Masked | None = None,
+    ) -> None:
+        self.pools = pools
+        self.masked = masked
+        self.prechecks = prechecks
+        self.small = small
+        self.numbered = numbered
+        self.own = own
+        self.scaled = scaled
+        self.body = body
+        self.arguments = body.parameters[leading:]
+        self.policy = policy
+        self.order = order
+        self.reduction = reduction
+        self.final = final
+        self.locals: dict[str, Scalar] = {}
+
+    def set(self, name: str, value: Expr) -> Stmt:
+        self.locals[name] = INT64
+        return Assign(name, value)
+
+    def call(self, version: ir.Function | None = None) -> list[Stmt]:
+        """The body, or another version of it, for the current indices."""
+        body = version or self.body
+        result = body.result if isinstance(body.result, Scalar) else INT64
+        value = ir.Call(body.name, self.passed(), result)
+        if self.reduction is None or self.reduction.array is not None:
+            return [ir.Evaluate(value)]
+        return self.reduction.accumulate(value)
+
+    def passed(self) -> tuple[Expr, ...]:
+        """Arguments of the body, for the current indices."""
+        leading: list[Expr] = [var(f"_i{d}") for d in range(self.policy.rank)]
+        if self.policy.kind == "team":
+            leading += [var("_hi0"), *self.pools]
+        if self.reduction is not None and self.reduction.array is not None:
+            leading.append(Var(ARRAY, self.reduction.array))
+        elif self.reduction is not None and self.final is not None:
+            leading += [*self.reduction.prefix(), ir.Const(self.final, BOOL)]
+            leading += [] if self.own is None else [self.own]
+        leading += [var("_u")] if self.numbered else []
+        return (*leading, *(Var(p.name, p.type) for p in self.arguments))
+
+    def nest(self, dims: tuple[int, ...], lo: str = "_lo", hi: str = "_hi") -> list[Stmt]:
+        """Plain loops over some dimensions, the last one innermost, around the body."""
+        inner = self.call()
+        for d in reversed(dims):
+            inner = [self.loop(d, var(f"{lo}{d}"), var(f"{hi}{d}"), inner)]
+        return inner
+
+    def loop(self, d: int, first: Expr, last: Expr, body: list[Stmt]) -> Stmt:
+        """A loop over a dimension; the innermost one of a parallel_for is independent."""
+        self.locals[f"_i{d}"] = INT64
+        innermost = d == self.order[-1]
+        if innermost and self.masked is not None:
+            return masked_loop(self, d, first, last, self.masked)
+        if innermost and self.prechecks is not None:
+            return tested_loop(self, d, first, last, self.prechecks)
+        free = innermost and self.reduction is None and self.policy.kind != "team"
+        return For(f"_i{d}", first, last, integer(1), tuple(body), independent=free)
+
+    def rows(self) -> list[Stmt]:
+        """The untiled walk."""
+        depth = _depth(self.policy)
+        outer, split, inner = (
+            self.order[:depth], self.order[depth], self.order[depth + 1 :],
+        )  # fmt: skip
+        start = var(f"_lo{split}")
+        if not outer:
+            first, last = op("add", start, var("_f0")), op("add", start, var("_f1"))
+            if self.policy.chunk_size > 1:
+                size = integer(self.policy.chunk_size)
+                first, last = op("mul", var("_f0"), size), op("mul", var("_f1"), size)
+                last = op("min", last, var("_hi0"))
+            return [self.loop(split, first, last, self.nest(inner))]
+        out = [self.set(f"_n{d}", _count(self.policy, d)) for d in (*outer[1:], split)]
+        out.append(self.set("_rest", var("_f0")))
+        for d, faster in zip(outer, (*outer[1:], split), strict=True):
+            step: Expr = var(f"_n{faster}")
+            for e in (*outer, split)[(*outer, split).index(faster) + 1 :]:
+                step = op("mul", step, var(f"_n{e}"))
+            place = op("add", var(f"_lo{d}"), op("truncdiv", var("_rest"), step))
+            out.append(self.set(self.counter(d, outer), place))
+            out.append(self.set("_rest", op("truncmod", var("_rest"), step)))
+        out.append(self.set("_at", var("_f0")))
+        out.append(While(op("lt", var("_at"), var("_f1")), tuple(self.row_block(outer, split))))
+        return out
+
+    def counter(self, d: int, outer: tuple[int, ...]) -> str:
+        """Name of an outer dimension's place: the last one has a loop of its own."""
+        return f"_row{d}" if d == outer[-1] else f"_i{d}"
+
+    def row_block(self, outer: tuple[int, ...], split: int) -> list[Stmt]:
+        """As many rows as can be walked by a plain loop: whole ones up to the end of the second
+        slowest dimension, or one that the part begins or ends in. A plain loop lets compilers
+        step addresses from row to row instead of computing each anew."""
+        last = outer[-1]
+        left = op("sub", var("_f1"), var("_at"))
+        whole = op(
+            "min",
+            op("truncdiv", left, var(f"_n{split}")),
+            op("sub", var(f"_hi{last}"), var(f"_row{last}")),
+        )
+        is_whole = op("eq", var("_run"), var(f"_n{split}"))
+        inner = self.nest(self.order[len(outer) + 1 :])
+        end = op("add", var("_from"), var("_run"))
+        row = self.loop(split, var("_from"), end, inner)
+        after = op("add", var(f"_row{last}"), var("_rows"))
+        return [
+            self.set("_run", op("min", left, op("sub", var(f"_n{split}"), var("_rest")))),
+            self.set("_rows", ir.Select(is_whole, whole, integer(1), INT64)),
+            self.set("_from", op("add", var(f"_lo{split}"), var("_rest"))),
+            self.loop(last, var(f"_row{last}"), after, [row]),
+            self.set("_at", op("add", var("_at"), op("mul", var("_rows"), var("_run")))),
+            self.set("_rest", integer(0)),
+            self.set(f"_row{last}", after),
+            *self._wrap(outer),
+        ]
+
+    def _wrap(self, outer: tuple[int, ...]) -> list[Stmt]:
+        """Carry from a dimension that came to its end to the next slower one."""
+        if len(outer) == 1:
+            return []
+        last, slower = outer[-1], outer[-2]
+        carry = self.set(f"_i{slower}", op("add", var(f"_i{slower}"), integer(1)))
+        wrapped: list[Stmt] = [self.set(f"_row{last}", var(f"_lo{last}")), carry]
+        return [If(op("eq", var(f"_row{last}"), var(f"_hi{last}")), tuple(wrapped))]
+
+    def tiles(self) -> list[Stmt]:
+        """The walk tile by tile."""
+        out = [self.set(f"_n{d}", _count(self.policy, d)) for d in self.order]
+        walk: list[Stmt] = [self.set("_rest", var("_u"))]
+        for d in reversed(self.order):
+            tile = op("mul", op("truncmod", var("_rest"), var(f"_n{d}")), var(f"_tile{d}"))
+            walk.append(self.set(f"_from{d}", op("add", var(f"_lo{d}"), tile)))
+            end = op("add", var(f"_from{d}"), var(f"_tile{d}"))
+            walk.append(self.set(f"_to{d}", op("min", end, var(f"_hi{d}"))))
+            walk.append(self.set("_rest", op("truncdiv", var("_rest"), var(f"_n{d}"))))
+        walk += self.nest(self.order, "_from", "_to")
+        self.locals["_u"] = INT64
+        out.append(For("_u", var("_f0"), var("_f1"), integer(1), tuple(walk)))
+        return out
+
+    def index(self, d: int, place: Expr, kind: Scalar) -> Expr:
+        """An index of the kernel, from its distance to the lower bound."""
+        if self.small and kind != INDEX:
+            # Not a bit of it is of 64 bits, or compilers would compute all places in them.
+            low = ir.Op("cast", (var(f"_lo{d}"),), kind)
+            sum = ir.Op("add", (low, place), kind)
+            return ir.Op("cast", (ir.Op("cast", (sum,), Scalar("int32")),), INDEX)
+        wide = place if kind == INDEX else ir.Op("cast", (place,), INDEX)
+        return op("add", var(f"_lo{d}"), wide)
+
+    def flat(self, kind: Scalar) -> list[Stmt]:
+        """The walk of single calls, with the indices of each found by division in a type."""
+        walk: list[Stmt] = []
+
+        def number(e: Expr) -> Expr:
+            return e if kind == INDEX else ir.Op("cast", (e,), kind)
+
+        def held(name: str, value: Expr) -> Expr:
+            self.locals[name] = kind.strong
+            walk.append(Assign(name, value))
+            return Var(name, kind)
+
+        rest = number(var("_u"))
+        inside: Expr | None = None
+        fast_first = self.order[::-1]
+        places: dict[int, Expr] = {}
+        tiled = self.policy.tiled
+        tiles: dict[int, Expr] = {}
+        if tiled:  # the place within the tile first, then the tile
+            for d in fast_first:
+                tile = number(var(f"_tile{d}"))
+                tiles[d] = tile
+                places[d] = held(f"_in{d}", op("truncmod", rest, tile))
+                rest = held(f"_rest{d}", op("truncdiv", rest, tile))
+        for d in fast_first:
+            count = Var(f"_n{d}", kind)
+            last = d == self.order[0]
+            after = rest
+            if self.scaled and not last:
+                factor, shift = (Var(f"_{w}{d}", kind) for w in ("scale", "shift"))
+                after = held(f"_after{d}", ir.Op("scaled", (rest, factor, shift), kind))
+                place: Expr = op("sub", rest, op("mul", after, count))
+            else:
+                place = rest if last else op("truncmod", rest, count)
+            if tiled:
+                place = op("add", op("mul", place, tiles[d]), places[d])
+            walk.append(self.set(f"_i{d}", self.index(d, place, kind)))
+            if not last:
+                rest = after if self.scaled else held(f"_after{d}", op("truncdiv", rest, count))
+            if tiled:
+                test = op("lt", var(f"_i{d}"), var(f"_hi{d}"))
+                inside = test if inside is None else ir.Op("and", (inside, test), BOOL)
+        call = self.call()
+        walk += call if inside is None else [If(inside, tuple(call))]
+        counts: list[Stmt] = [
+            Assign(f"_n{d}", number(_count(self.policy, d))) for d in self.order[1:]
+        ]
+        self.locals |= {f"_n{d}": kind.strong for d in self.order[1:]}
+        self.locals["_u"] = INT64
+        return [*counts, For("_u", var("_f0"), var("_f1"), var("_step"), tuple(walk))]
+
+
+def chunk_function(
+    body: ir.Function,
+    leading: int,
+    policy: PolicySpec,
+    order: tuple[int, ...],
+    reduction: Reduction | None,
+    name: str,
+    final: bool | None = None,
+    pool: tuple[Var, Expr] | None = None,
+    prechecks: Prechecks | None = None,
+    masked: Masked | None = None,
+) -> ir.Function:
+    """The loops around a body, which has `leading` parameters before those of the arguments.
+
+    `pool` is the pointer to the scratch memory of a team, and its size in bytes: each part has it
+    for itself, made once. `prechecks` test the assertions of the body beforehand,
+    `masked` is the body for a loop that reports them at its end.
+
+    Its parameters are the first and last unit, for a reduction the number of the part and
+    the rows of partial results, then bounds, then the arguments of the kernel. In the final
+    pass of a scan the part's entry in those rows holds the prefix that it begins with.
+    """
+    pools = () if pool is None else (pool[0],)
+    chunk = Chunk(
+        body, leading, policy, order, reduction, final, pools=pools, prechecks=prechecks,
+        masked=masked,
+    )  # fmt: skip
+    walk = chunk.tiles() if policy.tiled else chunk.rows()
+    if pool is not None:
+        walk = [ir.Pool(*pool, tuple(walk))]
+    statements: list[Stmt] = [If(op("lt", var("_f0"), var("_f1")), tuple(walk))]
+    head = [var("_f0"), var("_f1")]
+    types: dict[str, Scalar | ViewTy] = {**chunk.locals}
+    if reduction is not None:
+        head += [var("_part"), *rows(reduction)]
+        before = load_state(reduction) if final else reset_state(reduction)
+        statements = [*before, *statements, *store_state(reduction)]
+        types |= reduction.locals()
+        if reduction.array is not None:
+            types = {**chunk.locals, ARRAY: reduction.array, **counters(reduction)}
+    parameters = (*head, *bounds_of(policy), *chunk.arguments)
+    return ir.Function(name, parameters, None, types, tuple(statements), entry=True)
+
+
+# -- devices ----------------------------------------------------------------------------------
+
+
+def work_function(
+    body: ir.Function,
+    leading: int,
+    policy: PolicySpec,
+    order: tuple[int, ...],
+    reduction: Reduction | None,
+    name: str,
+    *,
+    flat: bool,
+    narrow: bool = False,
+    final: bool | None = None,
+    own: Var | None = None,
+    scaled: bool = False,
+    small: bool = False,
+    numbered: bool = False,
+    pools: tuple[Var, ...] = (),
+) -> ir.Function:
+    """What one work-item of a device does: the units `_f0`, `_f0 + _step` ... below `_f1`.
+
+    `flat`: a unit is one call of the kernel, whose indices are found by division; otherwise
+    units are those of `chunk_function`, and `_step` is one. `narrow`: 32 bits number all flat
+    units. For a reduction the state comes
+    in and is returned; of an array reduction the array comes in. `own`: the contribution of the
+    call comes in, too. `scaled`: indices are found by multiplication, see `scales_of`. `small`:
+    indices are of 32 bits. `numbered`: the body takes the number of the call, see
+    `linear.linear_body`. `pools`: pointers to the scratch memory of a team come in.
+    """
+    chunk = Chunk(
+        body, leading, policy, order, reduction, final, own, scaled, small, numbered, pools
+    )  # fmt: skip
+    types: dict[str, Scalar | ViewTy] = {}
+    head = [var("_f0"), var("_f1")]
+    if flat:
+        walk: list[Stmt] = chunk.flat(UINT32 if narrow else INDEX)
+        head.append(var("_step"))
+    else:
+        inner = chunk.tiles() if policy.tiled else chunk.rows()
+        walk = [If(op("lt", var("_f0"), var("_f1")), tuple(inner))]
+    types |= chunk.locals
+    result: Scalar | TupleTy | None = None
+    states: tuple[Var, ...] = ()
+    if reduction is not None and reduction.array is not None:
+        states = (Var(ARRAY, reduction.array),)
+    elif reduction is not None:
+        states = tuple(s.var for s in reduction.states)
+        named = {s.name for s in states}
+        types |= {n: t for n, t in reduction.locals().items() if n not in named}
+        kinds = tuple(s.type for s in reduction.states)
+        result = kinds[0] if len(kinds) == 1 else TupleTy(kinds)
+        walk.append(ir.Return(states[0] if len(states) == 1 else states))
+    given = () if own is None else (own,)
+    scales = [Var(n, UINT32) for _, names in scales_of(order) for n in names] if scaled else []
+    parameters = (*head, *states, *given, *bounds_of(policy), *scales, *pools, *chunk.arguments)
+    return ir.Function(name, parameters, result, types, tuple(walk))

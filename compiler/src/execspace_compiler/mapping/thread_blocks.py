@@ -1,0 +1,502 @@
+"""Blocks of threads that go through a range of several dimensions: the walk, and its geometry.
+
+The fastest dimension lies along x of a block and of the grid, the next one along y, and all others
+together along z. What a block is like is chosen at the launch: a text serves all extents and tiles.
+How many calls a thread has is compiled in, so that they share what they load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from execspace import ExecutionSpace, PolicyError
+from execspace.tiles import TileTable, fitted
+
+from .. import ir
+from ..analysis.access import Access, access_of
+from ..ir import Assign, Expr, For, If, Stmt, Var, integer, op, var
+from ..ir.types import BOOL, INDEX, INT64, UINT32, Scalar, ViewTy
+from ..typing.lowered import Lowered
+from .loops import Chunk, bounds_of, index_order, scale
+
+USUAL_THREADS = 256  # of a block, most
+_PLACES = ("_g", "_t", "_d")  # place of the block, of the thread in it, and extents of a block
+ALIGNED = 32  # elements
+_FEW = 8  # blocks along x
+_LARGE = 400  # expressions of a body
+_MOST = 1 << 31  # extents, and numbers of blocks, below which 32 bits are enough
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number of a launch in blocks.
+
+    "blocks" along a dimension, the extent of the "tile", or by how much the first block begins
+    "before" the range. `part` is "scale" or "shift" for what replaces a division by it.
+    """
+
+    what: str
+    dimension: int
+    part: str = ""
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether it is of 32 bits, and for texts that are not wide."""
+        return bool(self.part) or self.what == "before"
+
+    @property
+    def name(self) -> str:
+        """The parameter of the walk."""
+        return f"_{self.what}{f'_{self.part}' if self.part else ''}{self.dimension}"
+
+    @property
+    def type(self) -> Scalar:
+        """Its type there."""
+        return UINT32 if self.is_narrow else INDEX
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """How a device goes through the range of a launch in blocks.
+
+    Attributes
+    ----------
+    rank : int
+    dims : tuple of int
+        Dimensions of the policy that lie along x, y and z; all from the third on along z.
+    per_thread : tuple of int
+        Calls of a thread, by dimension of the policy.
+    access : Access
+    tiled : bool
+        The policy has a tile.
+    """
+
+    rank: int
+    dims: tuple[int, ...]
+    per_thread: tuple[int, ...]
+    access: Access
+    tiled: bool
+
+    @property
+    def numbers(self) -> tuple[Number, ...]:
+        """What the host tells the walk of a launch, in this order.
+
+        The blocks along each dimension, by how much the first one begins before the range along
+        x, and where several dimensions lie along z, the tile's extents in them, and what replaces
+        divisions by both, see `mapping.scale`.
+        """
+        found = [Number("blocks", d) for d in range(self.rank)]
+        found += [Number("before", self.dims[0])]
+        if self.rank > 3:
+            found += [Number("tile", d) for d in self.dims[2:]]
+        for d in self.dims[2:-1]:
+            found += [Number(w, d, part) for w in ("blocks", "tile") for part in ("scale", "shift")]
+        return tuple(found)
+
+    @property
+    def calls(self) -> int:
+        """Calls of a thread."""
+        return prod(self.per_thread)
+
+
+def blocks_of(lowered: Lowered, table: TileTable) -> Blocks | None:
+    """The blocks in which a device goes through the range of a launch; None: flat, call by call.
+
+    Blocks are for a parallel_for over an MDRangePolicy that asks for a tile or for several calls a
+    thread, or whose kernel has an access pattern for which the table has a tile.
+    """
+    policy = lowered.spec.policy
+    if lowered.reduction is not None or policy.kind != "mdrange":
+        return None
+    order = index_order(lowered.body, lowered.spec)
+    access = access_of(lowered.body, order)
+    if (
+        not policy.tiled
+        and not policy.per_thread
+        and table.find(access.pattern, policy.rank) is None
+    ):
+        return None
+    dims = order[::-1]
+    if access.pattern == "transpose":
+        dims = (dims[0], access.other, *(d for d in dims[1:] if d != access.other))
+    return Blocks(
+        policy.rank, dims, _per_thread(lowered, table, dims, access), access, policy.tiled
+    )
+
+
+def _per_thread(
+    lowered: Lowered, table: TileTable, dims: tuple[int, ...], access: Access
+) -> tuple[int, ...]:
+    policy = lowered.spec.policy
+    given = policy.per_thread
+    if len(given) == policy.rank and (policy.rank > 1 or given):
+        return given
+    fast_first = [1] * policy.rank
+    if given:  # a number, for the dimension next to the fastest
+        order = index_order(lowered.body, lowered.spec)
+        return tuple(given[0] if d == order[-2] else 1 for d in range(policy.rank))
+    if not policy.tiled and _is_small(lowered.body):
+        fast_first = list(table.find_per_thread(access.pattern, policy.rank))
+    out = [1] * policy.rank
+    for d, calls in zip(dims, fast_first, strict=True):
+        out[d] = calls
+    return tuple(out)
+
+
+def _is_small(body: ir.Function) -> bool:
+    """Whether several copies of a body cost little: unasked, a large one is not repeated."""
+    loops = any(isinstance(s, For | ir.While) for s in ir.walk_statements(body.body))
+    return not loops and len(ir.walk_expressions(body.body)) <= _LARGE
+
+
+# -- the walk -------------------------------------------------------------------------------------
+
+
+def place_names(wide: bool) -> list[str]:
+    """Parameters of the walk: places along x, y and z; with `wide` also the blocks of the grid."""
+    return [f"{p}{n}" for p in (*_PLACES, *(["_e"] if wide else [])) for n in range(3)]
+
+
+def block_function(
+    lowered: Lowered, name: str, blocks: Blocks, *, wide: bool, small: bool
+) -> ir.Function:
+    """What one thread does: its calls of the kernel, as far as they lie in the range.
+
+    `wide`: any extents, and threads go on with the stride of the grid; otherwise places are of 32
+    bits, and there is a block for each. `small`: indices are of 32 bits, too.
+    """
+    policy, body = lowered.spec.policy, lowered.body
+    order = index_order(body, lowered.spec)
+    chunk = Chunk(body, lowered.leading, policy, order, None, None, small=small and not wide)
+    walk = _Walk(chunk, blocks, INDEX if wide else UINT32)
+    statements = walk.strided() if wide else walk.one(*(Var(f"_g{n}", UINT32) for n in range(3)))
+    places = [Var(n, UINT32) for n in place_names(wide)]
+    bounds = bounds_of(policy)[: 2 * policy.rank]
+    numbers = [Var(n.name, n.type) for n in blocks.numbers if not (wide and n.is_narrow)]
+    parameters = (*places, *bounds, *numbers, *chunk.arguments)
+    types: dict[str, Scalar | ViewTy] = {**chunk.locals}
+    return ir.Function(name, parameters, None, types, tuple(statements))
+
+
+def _scale_names(what: str, d: int) -> tuple[str, str]:
+    return f"_{what}_scale{d}", f"_{what}_shift{d}"
+
+
+class _Walk:
+    """Statements of a thread, with places of a type."""
+
+    def __init__(self, chunk: Chunk, blocks: Blocks, kind: Scalar) -> None:
+        self.chunk, self.blocks, self.kind = chunk, blocks, kind
+        self.out: list[Stmt] = []
+
+    def number(self, e: Expr) -> Expr:
+        """An integer in the type of places."""
+        same = isinstance(e, Var) and e.type == self.kind
+        return e if same or self.kind == INDEX == e.type else ir.Op("cast", (e,), self.kind)
+
+    def held(self, name: str, value: Expr) -> Expr:
+        """A variable with this value."""
+        self.chunk.locals[name] = INT64 if self.kind == INDEX else self.kind.strong
+        self.out.append(Assign(name, value))
+        return Var(name, self.kind)
+
+    def strided(self) -> list[Stmt]:
+        """Loops with the stride of the grid around the walk of one block."""
+        dims = self.blocks.dims
+        last: Expr = integer(1)
+        for d in dims[2:]:
+            last = op("mul", last, var(f"_blocks{d}"))
+        ends = [var(f"_blocks{d}") for d in dims[:2]] + [last]
+        axes = range(3) if len(dims) > 2 else range(len(dims))
+        inner = self.one(*(var(f"_b{n}") for n in range(3)))
+        for n in axes:
+            first, step = (self.number(Var(f"{p}{n}", UINT32)) for p in ("_g", "_e"))
+            self.chunk.locals[f"_b{n}"] = INT64
+            inner = [For(f"_b{n}", first, ends[n], step, tuple(inner))]
+        return inner
+
+    def one(self, x: Expr, y: Expr, z: Expr) -> list[Stmt]:
+        """The calls of this thread in the block at a place of the grid."""
+        self.out = []
+        firsts = self.firsts(x, y, z)
+        self.calls(firsts)
+        return self.out
+
+    def firsts(self, x: Expr, y: Expr, z: Expr) -> dict[int, Expr]:
+        """Distance of the thread's first call from the lower bound, by dimension.
+
+        Along x its calls are a block apart, so that threads side by side touch elements side by
+        side; elsewhere they are neighbours.
+        """
+        dims, calls = self.blocks.dims, self.blocks.per_thread
+        thread = [self.number(Var(f"_t{n}", UINT32)) for n in range(3)]
+        extent = [self.number(Var(f"_d{n}", UINT32)) for n in range(3)]
+        d = dims[0]
+        at = op("add", op("mul", x, self.times(extent[0], calls[d])), thread[0])
+        if self.kind != INDEX:
+            # Before the range that is a very large number, and so not in it.
+            at = op("sub", at, Var(f"_before{d}", UINT32))
+        out = {d: self.held(f"_p{d}", at)}
+        if len(dims) > 1:
+            d = dims[1]
+            at = op("add", op("mul", y, extent[1]), thread[1])
+            out[d] = self.held(f"_p{d}", self.times(at, calls[d]))
+        rest, inside = z, thread[2]
+        for d in dims[2:]:
+            tile = extent[2] if len(dims) == 3 else self.number(var(f"_tile{d}"))
+            block, place = rest, inside
+            if d != dims[-1]:
+                rest, block = self.divided("blocks", d, rest)
+                inside, place = self.divided("tile", d, inside)
+            at = op("add", op("mul", block, tile), place)
+            out[d] = self.held(f"_p{d}", self.times(at, calls[d]))
+        return out
+
+    def times(self, e: Expr, calls: int) -> Expr:
+        """A multiple by a constant."""
+        return e if calls == 1 else op("mul", e, self.number(integer(calls)))
+
+    def divided(self, what: str, d: int, rest: Expr) -> tuple[Expr, Expr]:
+        """Quotient and remainder of a place along z by the blocks, or the extent of the tile."""
+        count = self.number(var(f"_{what}{d}"))
+        if self.kind == INDEX:
+            return (
+                self.held(f"_{what}_up{d}", op("truncdiv", rest, count)),
+                self.held(f"_{what}_at{d}", op("truncmod", rest, count)),
+            )
+        factor, shift = (Var(n, UINT32) for n in _scale_names(what, d))
+        after = self.held(f"_{what}_up{d}", ir.Op("scaled", (rest, factor, shift), UINT32))
+        return after, self.held(f"_{what}_at{d}", op("sub", rest, op("mul", after, count)))
+
+    # -- calls ------------------------------------------------------------------------------------
+
+    def steps(self, d: int) -> list[Expr | None]:
+        """What is added to the first place along a dimension for each call."""
+        count = self.blocks.per_thread[d]
+        if d == self.blocks.dims[0]:
+            extent = self.number(Var("_d0", UINT32))
+            return [None if n == 0 else self.times(extent, n) for n in range(count)]
+        return [None if n == 0 else self.number(integer(n)) for n in range(count)]
+
+    def calls(self, firsts: dict[int, Expr]) -> None:
+        """Calls one after the other where all lie in the range, else a test of each."""
+        dims = tuple(reversed(self.blocks.dims))
+        for d in dims:
+            extent = op("sub", var(f"_hi{d}"), var(f"_lo{d}"))
+            self.held(f"_n{d}", self.number(extent))
+        steps = {d: self.steps(d) for d in dims}
+        last = {d: self.added(firsts[d], steps[d][-1]) for d in dims}
+        straight = [
+            s for at in self.combinations(dims, steps) for s in self.call(firsts, steps, at)
+        ]
+        if self.blocks.calls == 1:
+            self.out.append(If(self.inside(last), tuple(straight)))
+            return
+        all_inside = self.inside(last)
+        if self.blocks.per_thread[dims[-1]] > 1:  # the first call may lie before the range
+            first = self.inside({dims[-1]: firsts[dims[-1]]})
+            all_inside = ir.Op("and", (first, all_inside), BOOL)
+        tested: list[Stmt] = []
+        for at in self.combinations(dims, steps):
+            places = {d: self.added(firsts[d], steps[d][n]) for d, n in at.items()}
+            tested.append(If(self.inside(places), tuple(self.call(firsts, steps, at))))
+        self.out.append(If(all_inside, tuple(straight), tuple(tested)))
+
+    def added(self, place: Expr, step: Expr | None) -> Expr:
+        """A place some steps further."""
+        return place if step is None else op("add", place, step)
+
+    def combinations(
+        self, dims: Sequence[int], steps: dict[int, list[Expr | None]]
+    ) -> list[dict[int, int]]:
+        """All calls of a thread, by the number of the step along each dimension."""
+        found: list[dict[int, int]] = [{}]
+        for d in dims:
+            found = [{**at, d: n} for at in found for n in range(len(steps[d]))]
+        return found
+
+    def inside(self, places: dict[int, Expr]) -> Expr:
+        """Whether a call lies in the range."""
+        test: Expr | None = None
+        for d, place in places.items():
+            one = ir.Op("lt", (place, Var(f"_n{d}", self.kind)), BOOL)
+            test = one if test is None else ir.Op("and", (test, one), BOOL)
+        assert test is not None
+        return test
+
+    def call(
+        self, firsts: dict[int, Expr], steps: dict[int, list[Expr | None]], at: dict[int, int]
+    ) -> list[Stmt]:
+        """One call, with its indices."""
+        out: list[Stmt] = []
+        for d, n in at.items():
+            place = self.added(firsts[d], steps[d][n])
+            out.append(self.chunk.set(f"_i{d}", self.chunk.index(d, place, self.kind)))
+        return [*out, *self.chunk.call()]
+
+
+# -- geometry -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a device can launch.
+
+    Attributes
+    ----------
+    threads : int
+        Most in a block.
+    block, grid : tuple of int
+        Largest extents of a block in threads, and of the grid in blocks, along x, y and z.
+    """
+
+    threads: int
+    block: tuple[int, int, int]
+    grid: tuple[int, int, int]
+
+
+Launch = tuple[int, ...]
+
+
+class Geometry(dict[tuple[int, ...], Launch]):
+    """Grid and block for each range that was met.
+
+    By its extents, and its tile, if it has one, else the lower bound along x modulo `ALIGNED`.
+
+    Each is a tuple of numbers: which text it needs (bit 0: a wide one, bit 1: one for more threads
+    than `usual`), the grid along x, y and z in blocks, none of which is 0 but for an empty range,
+    the block along x, y and z in threads, and `Blocks.numbers`.
+    """
+
+    most = 4096
+
+    def __init__(
+        self,
+        blocks: Blocks,
+        tile_of: Callable[[tuple[int, ...]], tuple[int, ...]],
+        limits: Limits,
+        usual: int,
+        kernel: str,
+    ) -> None:
+        super().__init__()
+        self.blocks, self.tile_of, self.limits = blocks, tile_of, limits
+        self.usual, self.kernel = usual, kernel
+
+    def __missing__(self, key: tuple[int, ...]) -> Launch:
+        if len(self) >= self.most:
+            self.clear()
+        blocks = self.blocks
+        rank = blocks.rank
+        extents = key[:rank]
+        along_x = blocks.dims[0]
+        tile = self.tile(key)
+        # Blocks of our own begin where rows of an array do, or lines of the cache in them.
+        before = 0 if blocks.tiled else key[rank]
+        if tile[along_x] % ALIGNED or not extents[along_x]:
+            before = 0
+        threads = self._threads(tile)
+        counts = self._counts(extents, tile, before)
+        few = self._counts(extents, tile, 0)[along_x]
+        if few < min(_FEW, counts[along_x]):  # one more would cost more than it gains
+            before, counts = 0, self._counts(extents, tile, 0)
+        grid = self._along_axes(counts)
+        wide = any(g > most for g, most in zip(grid, self.limits.grid, strict=True))
+        wide = wide or any(n >= _MOST for n in (*extents, *grid))
+        if wide and before:
+            before, counts = 0, self._counts(extents, tile, 0)
+        form = wide | (prod(tile) > self.usual) << 1
+        taken = [min(g, most) for g, most in zip(grid, self.limits.grid, strict=True)]
+        if 0 in counts:
+            taken = [0, 0, 0]
+        numbers = []
+        for n in blocks.numbers:
+            value = before
+            if n.what != "before":
+                value = (counts if n.what == "blocks" else tile)[n.dimension]
+            if n.part:
+                value = scale(value if 0 < value < _MOST else 1)[n.part == "shift"]
+            numbers.append(value)
+        made = self[key] = (form, *taken, *threads, *numbers)
+        return made
+
+    def key_of(self, bounds: Sequence[int]) -> tuple[int, ...]:
+        """The key of a range, from bounds as a plan's `launch` gets them."""
+        rank = self.blocks.rank
+        extents = (b - a for a, b in zip(bounds[:rank], bounds[rank : 2 * rank], strict=True))
+        if self.blocks.tiled:
+            return (*extents, *bounds[2 * rank :])
+        return (*extents, bounds[self.blocks.dims[0]] & (ALIGNED - 1))
+
+    def tile(self, key: tuple[int, ...]) -> tuple[int, ...]:
+        """The tile of a range: the policy's, or what the space chooses."""
+        rank = self.blocks.rank
+        return key[rank:] if self.blocks.tiled else self.tile_of(key[:rank])
+
+    def _along_axes(self, values: Sequence[int]) -> list[int]:
+        """Numbers of the dimensions together along x, y and z."""
+        dims = self.blocks.dims
+        return [prod(values[d] for d in part) for part in (dims[:1], dims[1:2], dims[2:])]
+
+    def _counts(self, extents: Sequence[int], tile: Sequence[int], before: int) -> list[int]:
+        """Blocks along each dimension."""
+        whole = list(extents)
+        whole[self.blocks.dims[0]] += before
+        calls = self.blocks.per_thread
+        return [-(-n // (t * p)) for n, t, p in zip(whole, tile, calls, strict=True)]
+
+    def _threads(self, tile: tuple[int, ...]) -> list[int]:
+        """Threads of a block along x, y and z."""
+        dims, most = self.blocks.dims, self.limits
+        out = self._along_axes(tile)
+        if prod(out) > most.threads:
+            raise PolicyError(
+                f"Kernel '{self.kernel}': tile {tile} has {prod(out)} elements, one for each "
+                f"thread of a block; this device launches this kernel with at most {most.threads}. "
+                f"Give a smaller tile, or more calls to each thread with per_thread=."
+            )
+        for axis, extent, limit in zip("xyz", out, most.block, strict=True):
+            if extent > limit:
+                along = dims[2:] if axis == "z" else dims["xy".index(axis) :][:1]
+                which = " and ".join(map(str, along))
+                raise PolicyError(
+                    f"Kernel '{self.kernel}': tile {tile} has {extent} elements along dimension "
+                    f"{which}; a block of this device has at most {limit} threads along its {axis}."
+                )
+        return out
+
+
+def tile_chooser(
+    blocks: Blocks, space: ExecutionSpace, limits: Limits
+) -> Callable[[tuple[int, ...]], tuple[int, ...]]:
+    """A function of extents: the tile by dimension of a policy that gives none."""
+    rank, dims = blocks.rank, blocks.dims
+    pattern = blocks.access.pattern
+
+    def choose(extents: tuple[int, ...]) -> tuple[int, ...]:
+        ordered = [-(-extents[d] // blocks.per_thread[d]) for d in dims]
+        # The first of `dims` is the fastest, whatever the order of the policy.
+        found = space.default_tile(rank, "left", ordered, pattern)
+        if found is None:
+            general = (64, 4, *(1,) * (rank - 2)) if rank > 1 else (128,)
+            found = fitted(general, ordered)
+        tile = list(found)
+        for axis, part in enumerate((slice(1), slice(1, 2), slice(2, rank))):
+            while prod(tile[part]) > limits.block[axis]:
+                _halve(tile, part)
+        while prod(tile) > limits.threads:  # launch bounds, or a kernel of many registers
+            # The fastest dimension last, so that threads side by side stay so.
+            _halve(tile, slice(1, rank) if prod(tile[1:]) > 1 else slice(1))
+        out = [1] * rank
+        for d, extent in zip(dims, tile, strict=True):
+            out[d] = extent
+        return tuple(out)
+
+    return choose
+
+
+def _halve(tile: list[int], part: slice) -> None:
+    """Make the largest extent of some dimensions half as large."""
+    widest = max(range(*part.indices(len(tile))), key=lambda n: (tile[n], n))
+    tile[widest] = -(-tile[widest] // 2)

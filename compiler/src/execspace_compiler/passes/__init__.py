@@ -1,0 +1,1 @@
+"""From IR to IR, and `pipeline`, the way from a kernel to what backends get."""

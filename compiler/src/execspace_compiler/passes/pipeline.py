@@ -1,0 +1,299 @@
+"""From a kernel and a LaunchSpec to typed IR: the path that every backend shares."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from types import FunctionType
+from typing import Any
+
+from execspace import (
+    Capture,
+    Kernel,
+    KernelTypeError,
+    LaunchError,
+    LaunchSpec,
+    Reducer,
+    ScalarType,
+    ViewType,
+)
+from execspace.captures import keyword_only
+from execspace.dtypes import dtype_of
+
+from .. import ir
+from ..analysis.ranges import drop_sign_fixups
+from ..frontend import hir
+from ..frontend.lowering import lower
+from ..frontend.names import Names, variable_name
+from ..frontend.source import Source, source_of
+from ..ir import STATUS_PARAMETER
+from ..ir.diagnostics import Diagnostic, Fault, Loc, Reporter, counted
+from ..ir.private_arrays import excess
+from ..ir.types import (
+    BOOL,
+    INDEX,
+    PYTHON_WEAK,
+    Scalar,
+    SubArray,
+    Type,
+    ViewTy,
+    element_of,
+    flat_scalars,
+)
+from ..reductions.reduction import Maker, Reduction
+from ..teams.checks import check_team
+from ..teams.inlining import without_team_helpers
+from ..teams.scratch import scratch_layout
+from ..typing.function import FunctionTyper, typer_of_module
+from ..typing.lowered import Lowered
+from ..typing.module import ModuleTyper
+from ..typing.scan_prefix import with_settled_prefix
+from ..typing.values import TEAM_PARTS, TeamTy
+
+
+def argument_type(type: ViewType | ScalarType) -> Type:
+    """The compiler's type of a launch argument."""
+    if isinstance(type, ScalarType):
+        return Scalar(type.dtype, PYTHON_WEAK if type.weak else 0)
+    element = element_of(dtype_of(type.dtype))
+    assert not isinstance(element, SubArray)
+    return ViewTy(
+        element, type.rank, type.layout, type.unit, type.readonly, None, type.static, type.traits
+    )
+
+
+def lower_kernel(kernel: Kernel, spec: LaunchSpec) -> Lowered:
+    """Compile a kernel to typed IR.
+
+    Raises
+    ------
+    LaunchError
+        If the kernel's parameters do not fit the policy and the arguments.
+    KernelSyntaxError, KernelTypeError
+        With every fault found, each with its place in the source.
+    """
+    source = source_of(kernel.fn, kernel.source)
+    captures = {c.name: c for c in spec.captures}
+    hidden = _hidden_variables(spec)
+    explicit = len(spec.arguments) - len(hidden)
+    names = Names(kernel.fn, frozenset(spec.bound), captures, hidden)
+    reporter = Reporter(kernel.name)
+    function = lower(source.node, source.file, names, reporter)
+    if source.node.args.vararg is not None or source.node.args.kwarg is not None:
+        reporter.check()
+    _check_parameters(kernel.fn, source, spec, explicit, function.parameters)
+    parameters = (*function.parameters, *hidden.values())
+    types = [argument_type(a) for a in spec.arguments]
+    typed = _typed_reduction if spec.reducer is not None else _typed
+    module, typer, body, reduction = typed(spec, function, parameters, types, reporter, captures)
+    handles = len(TEAM_PARTS) if spec.policy.kind == "team" else spec.policy.rank
+    leading = handles
+    if spec.pattern == "scan":
+        assert reduction is not None
+        leading += len(flat_scalars(reduction.value)) + 1
+    elif spec.array_shape is not None:
+        leading += 1
+    helpers = module.used(body)
+    typed_functions = (*helpers, body)
+    if spec.policy.kind == "team":
+        helpers, body = _of_team(helpers, body, leading, reporter)
+    if spec.policy.nonnegative:
+        body = drop_sign_fixups(body, frozenset(p.name for p in body.parameters[:handles]))
+    added = () if reduction is None else reduction.functions
+    functions = (*helpers, *added, body)
+    too_much = excess(functions)
+    if too_much is not None:
+        raise KernelTypeError(f"in kernel '{kernel.name}'\n\n{too_much}")
+    assertions = tuple(module.assertions) if STATUS_PARAMETER in body.parameters else ()
+    positions = {p.name: n for n, p in enumerate(body.parameters[leading:])}
+    limits = tuple((positions[n], n, *bounds) for n, bounds in typer.limits.items())
+    return Lowered(
+        kernel, spec, functions, leading, reduction, assertions, module.prints,
+        limits, typed_functions,
+    )  # fmt: skip
+
+
+def _of_team(
+    helpers: tuple[ir.Function, ...], body: ir.Function, leading: int, reporter: Reporter
+) -> tuple[tuple[ir.Function, ...], ir.Function]:
+    """The kernel of a team with the helpers that work with it in their place, checked."""
+    try:
+        helpers, body = without_team_helpers(helpers, body)
+        _, league, _, size = body.parameters[: len(TEAM_PARTS)]
+        scratch_layout(body, (league, size, *body.parameters[leading:]), size)
+        check_team(body, body.parameters[TEAM_PARTS.index("team_rank")].name, helpers, reporter)
+    except Fault as fault:
+        reporter.add(fault)
+    reporter.check()
+    if any(isinstance(s, ir.Fail) for s in ir.walk_statements(body.body)):
+        body = replace(body, parameters=(*body.parameters, STATUS_PARAMETER))
+    return helpers, body
+
+
+def _handles(spec: LaunchSpec) -> list[Type]:
+    """Types of the indices, or of the team."""
+    return [TeamTy()] if spec.policy.kind == "team" else [INDEX] * spec.policy.rank
+
+
+_Typed = tuple[ModuleTyper, FunctionTyper, ir.Function, Reduction | None]
+
+
+def _typed(
+    spec: LaunchSpec,
+    function: hir.Function,
+    parameters: tuple[str, ...],
+    types: list[Type],
+    reporter: Reporter,
+    captures: dict[str, Capture],
+) -> _Typed:
+    """Type the kernel of a parallel_for."""
+    module = typer_of_module()
+    rank = spec.policy.rank
+    pairs = tuple(zip(parameters, _handles(spec) + types, strict=True))
+    typer = FunctionTyper(module, function, pairs, reporter, returns=False, rank=rank)
+    body = typer.run()
+    reporter.check()
+    return module, typer, body, None
+
+
+def _typed_reduction(
+    spec: LaunchSpec,
+    function: hir.Function,
+    parameters: tuple[str, ...],
+    types: list[Type],
+    reporter: Reporter,
+    captures: dict[str, Capture],
+) -> _Typed:
+    """Type the kernel of a reduction or scan, and its reducers.
+
+    The type of a scan's prefix follows from what the kernel returns, which it may influence; so
+    the kernel is typed again until the two agree.
+    """
+    assert spec.reducer is not None
+    reducer, rank, array = spec.reducer, spec.policy.rank, spec.array_shape is not None
+
+    def attempt(prefix: Type | None, in_spite: bool = False) -> _Typed:
+        module, found = typer_of_module(), reporter.attempt()
+        module.in_spite = in_spite
+        maker = Maker(module, captures, function.loc)
+        leading = _handles(spec)
+        if array:
+            assert isinstance(reducer, Reducer)
+            leading.append(maker.array_type(reducer))
+        elif prefix is not None:
+            leading += [prefix, BOOL]
+        pairs = tuple(zip(parameters, leading + types, strict=True))
+        typer = FunctionTyper(
+            module, function, pairs, found, returns=not array, rank=rank, array=array
+        )
+        body = typer.run()
+        if not in_spite or typer.result is None:
+            found.check()  # before its result is judged, which what is left out may change
+        try:
+            if array:
+                assert isinstance(reducer, Reducer)
+                reduction = maker.array_reduction(reducer)
+            else:
+                assert typer.result is not None, "a kernel that returns nothing has a fault"
+                reduction = maker.reduction(reducer, typer.result)
+        except Fault as fault:
+            found.add(fault)
+            found.check()
+        return module, typer, body, reduction
+
+    if spec.pattern != "scan":
+        return attempt(None)
+    guess = Maker(typer_of_module(), captures, function.loc).guess(reducer, rank)
+    try:
+        return with_settled_prefix(guess, attempt, _joined, function.loc)
+    except Fault as fault:
+        reporter.add(fault)
+        reporter.check()
+        raise
+
+
+def _joined(typed: _Typed) -> Type:
+    """Type of what a typed reduction joins."""
+    reduction = typed[-1]
+    assert reduction is not None
+    return reduction.value
+
+
+def refuse_whole_steps(lowered: Lowered, who: str) -> None:
+    """A KernelTypeError for an atomic step on 16 bytes as a whole, where `who` has none."""
+    for function in lowered.functions:
+        for s in ir.walk_statements(function.body):
+            if isinstance(s, ir.Atomic) and s.whole and s.type.itemsize == 16:
+                message = f"{who} has no atomic step on a whole {s.type}"
+                hint = "use complex64, or atomic_add and atomic_sub, which need no whole number"
+                found = Diagnostic(s.loc, message, hint)
+                raise KernelTypeError(f"in kernel '{lowered.kernel.name}'\n\n{found}")
+
+
+def check_limits(
+    kernel: str, limits: Sequence[tuple[int, str, int, int]], args: Sequence[Any]
+) -> None:
+    """Raise LaunchError for a Python integer that its type in the kernel cannot hold."""
+    for position, name, low, high in limits:
+        if not low <= args[position] <= high:
+            raise LaunchError(
+                f"Kernel '{kernel}': argument '{name}' is {args[position]}, but the kernel "
+                f"converts it to an integer type that holds {low} to {high}. Pass es.int64(...) "
+                f"to compute in 64 bits."
+            )
+
+
+def _hidden_variables(spec: LaunchSpec) -> dict[str, str]:
+    """Full name of each captured View -> a variable for it, none of them twice."""
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for c in spec.captures:
+        if c.argument is None:
+            continue
+        # A plain name cannot clash with a parameter, which would hide it; a dotted one could.
+        plain = c.name.isidentifier() and c.name not in spec.bound
+        name = variable_name(c.name if plain else re.sub(r"\W", "_", c.name) + "_captured")
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        found[c.name] = name
+    return found
+
+
+def _check_parameters(
+    fn: FunctionType, source: Source, spec: LaunchSpec, explicit: int, names: tuple[str, ...]
+) -> None:
+    rank = spec.policy.rank
+    for name in keyword_only(fn):
+        if name in names:
+            raise _launch_error(
+                fn,
+                source,
+                f"the keyword-only parameter '{name}' gets no value",
+                f"leave out the * before '{name}', or give it a value with functools.partial or "
+                f"a default",
+            )
+    if len(names) != spec.leading + explicit:
+        more, also = "", ""
+        if spec.pattern == "scan":
+            more, also = ", a scan prefix and final", ", then prefix and final"
+        elif spec.leading > rank:
+            more, also = ", an array reduction the array", ", then one for the array"
+        passes = f"policy of rank {rank} passes {rank} {'index' if rank == 1 else 'indices'}"
+        one = "one parameter for each index"
+        if spec.policy.kind == "team":
+            passes, one = "TeamPolicy passes the team", "one parameter for the team"
+        raise _launch_error(
+            fn,
+            source,
+            f"it has {counted(len(names), 'parameter')} ({', '.join(names) or 'none'}), but a "
+            f"{passes}{more} and "
+            f"the launch passes {counted(explicit, 'argument')}, {spec.leading + explicit} in all",
+            f"give the kernel {one}{also}, then one for each argument",
+        )
+
+
+def _launch_error(fn: FunctionType, source: Source, message: str, hint: str) -> LaunchError:
+    loc = Loc.of(source.node, source.file)
+    return LaunchError(f"in kernel '{fn.__name__}'\n\n{Diagnostic(loc, message, hint)}")

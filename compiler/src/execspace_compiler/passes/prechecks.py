@@ -1,0 +1,250 @@
+"""Assertions that are tested for a strip of iterations before any of them runs.
+
+A loop whose body may leave it is not vectorised. So where the assertions of a kernel can be told
+without running it, hosts test them for a few hundred iterations first, in loops that vectorise;
+if all hold, as they nearly always do, the strip runs a body without assertions. If one fails, the
+strip runs the body as it is written, so each call of the kernel does what it would have done.
+
+Iterations of a range may run in any order. So testing one before another has stored changes
+nothing; only what a call itself stores before it asserts must be seen by the test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from .. import ir
+from ..analysis.slopes import is_assertion, is_convex, outside_of
+from ..ir import Expr, Stmt, Var
+from ..ir.ops import FLOAT1, FLOAT2
+from ..ir.rewriting import rewritten
+from ..ir.types import BOOL, Scalar
+from ..typing.lowered import Lowered
+from .failure_predicates import Tests
+
+_Question = Callable[[Stmt], bool]
+
+_SOUND = "__sound"  # ends the names of versions without assertions
+_LONGEST = 16  # rounds of a loop that LLVM unrolls
+
+# What is not vectorised, or costs so much that a branch beside it does not count.
+_SCALAR = (
+    frozenset(FLOAT1 + FLOAT2) - {"sqrt", "floor", "ceil", "trunc", "rint", "copysign"}
+) | {"pow", "floordiv", "mod", "truncdiv", "truncmod"}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Prechecks:
+    """Functions that take the place of a body with assertions; all have its parameters.
+
+    Attributes
+    ----------
+    ends : tuple of ir.Function
+        Each tells whether something does not hold in a call, provided that those before it tell
+        that nothing fails; what holds at both ends of a row holds all along it.
+    tests : tuple of ir.Function
+        The same, for each call.
+    sound : ir.Function
+        The body for calls in which none fails.
+    fused : bool
+        The sound body may run beside the tests: if something failed, its result is thrown away.
+    bits : int
+        Of what tests compare; 1 where comparisons give masks, and masked loads cost what others do.
+    functions : tuple of ir.Function
+        All of these and the helpers that `sound` needs, callees first.
+    """
+
+    ends: tuple[ir.Function, ...]
+    tests: tuple[ir.Function, ...]
+    sound: ir.Function
+    fused: bool
+    bits: int
+    functions: tuple[ir.Function, ...]
+
+
+def prechecks_of(lowered: Lowered, disjoint: bool, innermost: int, masks: bool) -> Prechecks | None:
+    """What tests the assertions of a kernel beforehand; None if it has none, if that cannot be
+    done, or if its loop would not be vectorised without them.
+
+    `disjoint`: Views do not overlap. `innermost`: the dimension of that loop. `masks`: masked
+    loads cost what others do.
+    """
+    if lowered.spec.policy.kind == "team" or lowered.spec.pattern == "scan" or lowered.prints:
+        return None
+    body = lowered.body
+    if not any(isinstance(s, ir.Fail) for s in ir.walk_statements(body.body)):
+        return None
+    helpers = {f.name: f for f in lowered.functions[:-1]}
+    if not vectorises(body, helpers):
+        return None
+    sound = Sound(body, helpers)
+    made = Tests(body, helpers, disjoint)
+    tests = made.functions()
+    if tests is None or not sound.complete:
+        return None
+    index = body.parameters[innermost].name
+    n = next((n for n, t in enumerate(tests) if not is_convex(t, index)), len(tests))
+    ends, tests = tests[:n], tests[n:]
+    fused = False
+    if tests:
+        there = None
+        if _only_joins(lowered, sound.body, made.effectful):
+            there = outside_of(body, body.body, index, sound.names)
+        fused = there is not None
+        if there is None and len(tests) > 1:
+            frame = replace(body, locals={**body.locals, **made.kept})
+            there = outside_of(frame, made.sliced(), index, sound.names)
+        if there is not None:
+            ends = (*ends, *([there] if len(there.body) > 1 else []))
+            tests = (made.together(n),)
+    bits = bits_compared(tests, masks)
+    return Prechecks(
+        ends, tests, sound.body, fused, bits, (*sound.helpers, *ends, *tests, sound.body)
+    )  # fmt: skip
+
+
+def bits_compared(tests: Iterable[ir.Function], masks: bool) -> int:
+    """`Prechecks.bits` of tests."""
+    if masks:
+        return 1
+    compared = (
+        a.type
+        for t in tests
+        for e in ir.walk_expressions(t.body)
+        if isinstance(e, ir.Op) and e.type == BOOL
+        for a in e.args
+    )
+    sizes = [t.itemsize // (2 if t.kind == "c" else 1) for t in compared if isinstance(t, Scalar)]
+    return 8 * max([2, *sizes])
+
+
+def _only_joins(lowered: Lowered, sound: ir.Function, effectful: set[str]) -> bool:
+    """Whether calls do nothing but join a number, and end whatever the number."""
+    if lowered.reduction is None:
+        return False
+    for s in ir.walk_statements(sound.body):
+        if isinstance(s, ir.Evaluate | ir.Atomic):
+            return False
+        if isinstance(s, ir.Store) and s.view.name not in sound.locals:
+            return False
+    called = (e.function for e in ir.walk_expressions(sound.body) if isinstance(e, ir.Call))
+    if any(name.removesuffix(_SOUND) in effectful for name in called):
+        return False
+    helpers = {f.name: f for f in (*lowered.functions[:-1], *lowered.reduction.functions)}
+    joining = _called(lowered.reduction.step_function("_step"), helpers)
+    return all(_vectorises(f) and not _subscripts(f) for f in joining)
+
+
+def _subscripts(function: ir.Function) -> bool:
+    """Whether a function uses an element that its arguments choose: it may not be there."""
+    places = [s.indices for s in ir.walk_statements(function.body) if isinstance(s, ir.Store)]
+    places += [e.indices for e in ir.walk_expressions(function.body) if isinstance(e, ir.Load)]
+    return not all(isinstance(i, ir.Const) for at in places for i in at)
+
+
+def _called(function: ir.Function, helpers: dict[str, ir.Function]) -> list[ir.Function]:
+    """The helpers that a function calls, and those that they call."""
+    found: dict[str, ir.Function] = {}
+    todo = [function]
+    while todo:
+        for e in ir.walk_expressions(todo.pop().body):
+            if isinstance(e, ir.Call) and e.function not in found:
+                found[e.function] = helpers[e.function]
+                todo.append(helpers[e.function])
+    return list(found.values())
+
+
+def vectorises(body: ir.Function, helpers: dict[str, ir.Function]) -> bool:
+    """Whether a loop over calls of a kernel may be vectorised, as far as can be seen here."""
+    return all(map(_vectorises, (body, *_called(body, helpers))))
+
+
+def _vectorises(function: ir.Function) -> bool:
+    """Whether nothing in a function hinders a vector loop over it."""
+    for s in ir.walk_statements(function.body):
+        if isinstance(s, ir.While | ir.Atomic | ir.Print | ir.TeamStmt):
+            return False
+        if isinstance(s, ir.For) and not is_unrolled(s):
+            return False
+    found = ir.walk_expressions(function.body)
+    return not any(isinstance(e, ir.Op) and e.op in _SCALAR for e in found)
+
+
+def is_unrolled(loop: ir.For) -> bool:
+    """Whether a loop has so few rounds that LLVM unrolls it."""
+    bounds = [e.value for e in (loop.start, loop.stop, loop.step) if isinstance(e, ir.Const)]
+    return len(bounds) == 3 and len(range(*map(int, bounds))) <= _LONGEST
+
+
+# -- the body without assertions ------------------------------------------------------------------
+
+
+class Sound:
+    """A body and its helpers without their assertions.
+
+    A helper that asserts returns, behind its result, the number of the assertion that failed, or
+    0; so a return of anything else is an assertion, or hands on one.
+    """
+
+    def __init__(self, body: ir.Function, helpers: dict[str, ir.Function]) -> None:
+        failing = self._failing(body, helpers)
+        self.names = {name: f"{name}{_SOUND}" for name in failing}
+        self.complete = True
+        self.helpers = tuple(
+            self._version(f, self._hands_on) for f in helpers.values() if f.name in failing
+        )
+        self.body = self._version(body, is_assertion)
+        rest = ir.walk_statements(self.body.body)
+        self.complete &= not any(isinstance(s, ir.Fail) for s in rest)
+
+    def _failing(self, body: ir.Function, helpers: dict[str, ir.Function]) -> set[str]:
+        """Names of the helpers that return the number of an assertion."""
+        failing: set[str] = set()
+        todo = [(body, [s.code for s in ir.walk_statements(body.body) if isinstance(s, ir.Fail)])]
+        while todo:
+            function, codes = todo.pop()
+            wanted = {e.name for e in codes if isinstance(e, Var)}
+            for s in ir.walk_statements(function.body):
+                if isinstance(s, ir.Assign | ir.Unpack) and isinstance(s.value, ir.Call):
+                    callee = s.value.function
+                    if wanted.intersection(ir.names_set(s)) and callee not in failing:
+                        failing.add(callee)
+                        todo.append((helpers[callee], _codes(helpers[callee].body)))
+        return failing
+
+    def _hands_on(self, s: Stmt) -> bool:
+        return (
+            isinstance(s, ir.If) and not s.orelse and len(s.body) == 1
+            and isinstance(s.body[0], ir.Return) and not _is_zero(_codes(s.body)[-1])
+        )  # fmt: skip
+
+    def _version(self, f: ir.Function, asserts: _Question) -> ir.Function:
+        def expression(e: Expr) -> Expr:
+            e = ir.with_operands(e, tuple(map(expression, ir.operands(e))))
+            if isinstance(e, ir.Call) and e.function in self.names:
+                return replace(e, function=self.names[e.function])
+            return e
+
+        body = tuple(rewritten(s, expression) for s in _without(f.body, asserts))
+        name = self.names.get(f.name, f"{f.name}{_SOUND}")
+        return replace(f, name=name, body=body, declared=None)
+
+
+def _codes(body: tuple[Stmt, ...]) -> list[Expr]:
+    """The last number of each return."""
+    values = [s.value for s in ir.walk_statements(body) if isinstance(s, ir.Return)]
+    last = [v[-1] if isinstance(v, tuple) else v for v in values]
+    return [v for v in last if v is not None]
+
+
+def _is_zero(e: Expr) -> bool:
+    return isinstance(e, ir.Const) and e.value == 0
+
+
+def _without(body: tuple[Stmt, ...], asserts: _Question) -> tuple[Stmt, ...]:
+    """Statements without assertions."""
+    kept = (s for s in body if not asserts(s))
+    return tuple(
+        ir.with_bodies(s, tuple(_without(inner, asserts) for inner in ir.bodies(s))) for s in kept
+    )

@@ -1,1 +1,0 @@
-"""Printers: typed IR -> source text. Pure functions of (IR, target); none opens a device."""

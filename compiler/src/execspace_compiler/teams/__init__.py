@@ -1,0 +1,1 @@
+"""Kernels of teams: checks, scratch memory, sizes, and lowering for hosts and devices."""

@@ -1,0 +1,454 @@
+"""Teams of several threads on one thread of a host: members take turns between barriers.
+
+A body is cut at whatever its members do together. Between two such places each member's statements
+run in a loop over the members, and what lives on is kept for each in between. Conditions and loops
+around such places are the same for all members (checks.py sees to it), so those of the first
+one decide.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .. import ir
+from ..ir import Assign, Const, Expr, For, If, Stmt, Var, integer, op, var
+from ..ir.private_arrays import MOST_PRIVATE, private_bytes
+from ..ir.rewriting import numbered, rewritten
+from ..ir.types import BOOL, Record, Scalar, TupleTy, ViewTy, numbers_of
+from .checks import THREADS, Variance
+from .inlining import regions, single_exit
+from .scratch import ALIGNMENT, Layout
+from .single_thread import POOL, alone, joined
+
+_M = var("_m_")  # the member whose turn it is
+
+
+class Members:
+    """The statements of a team of several threads, cut into regions."""
+
+    def __init__(
+        self,
+        body: ir.Function,
+        functions: tuple[ir.Function, ...],
+        member: str,
+        size: int,
+        lanes: int,
+        layout: Layout,
+    ) -> None:
+        self.source, self.member, self.size, self.lanes = body, member, size, lanes
+        self.functions = functions
+        self.layout = layout
+        self.count = 0
+        self.locals: dict[str, Scalar | ViewTy] = dict(body.locals)
+        self.kept: dict[str, Var] = {}  # variable that lives on -> where members keep theirs
+        self.own = {n for n, p in layout.places.items() if p.statement.owner == "thread"}
+
+    def run(self) -> tuple[tuple[Stmt, ...], dict[str, Scalar | ViewTy]]:
+        """All statements, and the types of local variables."""
+        result = self.source.result
+        kinds = result.items if isinstance(result, TupleTy) else (result,) if result else ()
+        results = [Var(f"_m_result{n}", k) for n, k in enumerate(kinds)]
+        names = tuple(v.name for v in results)
+        statements, flagged = single_exit(self.source.body, names, "_m_left")
+        self.locals |= {v.name: v.type for v in results if isinstance(v.type, Scalar)}
+        if flagged:
+            self.locals["_m_left"] = BOOL
+        variance = Variance(self.source, self.member, self.functions, None)
+        variance.run(statements)
+        differ = {**variance.ever, **variance.arrays}
+        alike = {n for n in self.locals if not differ.get(n, 0) & THREADS}
+        for name in _living_on(statements, frozenset(names), alike):
+            type = self.locals.get(name)
+            if isinstance(type, Scalar):
+                kept = ViewTy(type, 1, "right", 0, False, (self.size,))
+            elif isinstance(type, ViewTy) and type.shape is not None:
+                shape = (self.size, *type.shape)
+                kept = replace(type, rank=len(shape), unit=len(shape) - 1, shape=shape)
+            else:
+                continue  # a parameter, or scratch memory
+            self.kept[name] = Var(f"_m_kept_{name}", kept)
+            self.locals[f"_m_kept_{name}"] = kept
+        out = [self.carved(n, integer(0)) for n in self.layout.places]
+        out += self.off_the_stack()
+        out += self.together(statements)
+        if results:
+            values = tuple(map(self.first, results))
+            out.append(ir.Return(values[0] if len(values) == 1 else values))
+        return tuple(out), self.locals
+
+    def off_the_stack(self) -> list[Stmt]:
+        """Give what members keep a place after the scratch memory, if the stack is too small."""
+        kept = {name: v.type for name, v in self.kept.items() if isinstance(v.type, ViewTy)}
+        if sum(map(private_bytes, kept.values())) <= MOST_PRIVATE:
+            return []
+        out: list[Stmt] = []
+        first, second = self.layout.nbytes
+        offset = 0
+        for name, type in kept.items():
+            assert type.shape is not None
+            carved = replace(type, shape=None, static=type.shape)
+            self.kept[name] = place = Var(self.kept[name].name, carved)
+            self.locals[place.name] = carved
+            shape = tuple(map(integer, type.shape))
+            at = op("add", op("add", first, second), integer(offset))
+            out.append(ir.Carve(place, shape, POOL, at))
+            offset += -(-private_bytes(type) // ALIGNMENT) * ALIGNMENT
+        self.layout = replace(self.layout, kept=offset)
+        return out
+
+    def carved(self, name: str, member: Expr) -> Stmt:
+        """Give a View of scratch memory its place: of those that threads have, that of a member."""
+        place = self.layout.places[name]
+        offset = self.layout.offset(name)
+        if name in self.own:
+            offset = op("add", offset, op("mul", member, place.stride))
+        return ir.Carve(place.statement.view, place.shape, POOL, offset, place.statement.loc)
+
+    # -- what members keep --------------------------------------------------------------------
+
+    def copied(self, name: str, back: bool) -> list[Stmt]:
+        """Take a variable of the member whose turn it is, or give it back."""
+        type, kept = self.locals[name], self.kept[name]
+        if isinstance(type, Scalar):
+            if back:
+                return [ir.Store(kept, (_M,), Var(name, type))]
+            return [Assign(name, ir.Load(kept, (_M,), type))]
+        assert type.shape is not None
+        array = Var(name, type)
+        counters = tuple(var(f"_m_at{d}") for d in range(type.rank))
+        pair = (array, counters), (kept, (_M, *counters))
+        (source, at), (target, to) = pair if back else pair[::-1]
+        copies: tuple[Stmt, ...] = tuple(
+            ir.Store(target, to, ir.Load(source, at, kind, byte=byte), byte=byte)
+            for byte, kind in _numbers(type.element)
+        )
+        return list(self.over(type, counters, copies))
+
+    def first(self, e: Expr) -> Expr:
+        """An expression that is the same for all members, as the first one has it."""
+        if isinstance(e, Var) and e.name == self.member:
+            return integer(0)
+        if isinstance(e, Var) and e.name in self.kept and isinstance(e.type, Scalar):
+            return ir.Load(self.kept[e.name], (integer(0),), e.type, e.loc)
+        e = ir.with_operands(e, tuple(map(self.first, ir.operands(e))))
+        if isinstance(e, ir.Load) and e.view.name in self.kept:
+            return replace(e, view=self.kept[e.view.name], indices=(integer(0), *e.indices))
+        return e
+
+    # -- statements of one member -------------------------------------------------------------
+
+    def each(self, region: list[Stmt]) -> list[Stmt]:
+        """A region: a loop over the members."""
+        if not region:
+            return []
+        return self.members(self.turn(tuple(region)))
+
+    def turn(self, region: tuple[Stmt, ...]) -> list[Stmt]:
+        """Statements of the member whose turn it is, with what it has kept."""
+        used, changed = _used(region)
+        own_arrays = self.in_place(region) & used
+        taken = used & set(self.kept) - _set_first(list(region)) - own_arrays
+        changed -= own_arrays
+        before = [s for n in sorted(taken) for s in self.copied(n, back=False)]
+        after = [s for n in sorted(changed & set(self.kept)) for s in self.copied(n, back=True)]
+        carves = [self.carved(n, _M) for n in sorted(self.own & used)]
+        body = _with_member(self.alone(region), self.member)
+        body = tuple(t for s in body for t in self.direct(s, own_arrays))
+        return [*carves, *before, *body, *after]
+
+    def in_place(self, region: tuple[Stmt, ...]) -> set[str]:
+        """Private arrays that members use where they keep them: no function is given them."""
+        calls = (e for e in ir.walk_expressions(region) if isinstance(e, ir.Call))
+        passed = {a.name for c in calls for a in c.args if isinstance(a, Var)}
+        arrays = {n for n in self.kept if isinstance(self.locals[n], ViewTy)}
+        return arrays - passed
+
+    def direct(self, s: Stmt, arrays: set[str]) -> list[Stmt]:
+        """A statement with the members' own parts in the place of private arrays."""
+
+        def expression(e: Expr) -> Expr:
+            e = ir.with_operands(e, tuple(map(expression, ir.operands(e))))
+            if isinstance(e, ir.Load) and e.view.name in arrays:
+                return replace(e, view=self.kept[e.view.name], indices=(_M, *e.indices))
+            return e
+
+        if isinstance(s, ir.Clear) and s.array.name in arrays:
+            return self.cleared(s.array.name)
+        s = ir.with_expressions(s, tuple(map(expression, ir.expressions(s))))
+        if isinstance(s, ir.Store | ir.Atomic) and s.view.name in arrays:
+            s = replace(s, view=self.kept[s.view.name], indices=(_M, *s.indices))
+        bodies = tuple(tuple(u for t in b for u in self.direct(t, arrays)) for b in ir.bodies(s))
+        return [ir.with_bodies(s, bodies)]
+
+    def cleared(self, name: str) -> list[Stmt]:
+        """Zeros in the part of a private array that is of the member whose turn it is."""
+        type = self.locals[name]
+        assert isinstance(type, ViewTy)
+        counters = tuple(var(f"_m_at{d}") for d in range(type.rank))
+        zeros: tuple[Stmt, ...] = tuple(
+            ir.Store(self.kept[name], (_M, *counters), Const(0, kind), byte=byte)
+            for byte, kind in _numbers(type.element)
+        )
+        return list(self.over(type, counters, zeros))
+
+    def over(
+        self, type: ViewTy, counters: tuple[Var, ...], body: tuple[Stmt, ...]
+    ) -> tuple[Stmt, ...]:
+        """Loops over the elements of an array."""
+        for counter, extent in reversed(list(zip(counters, type.shape or (), strict=True))):
+            body = (For(counter.name, integer(0), integer(extent), integer(1), body),)
+        return body
+
+    def members(self, inner: list[Stmt]) -> list[Stmt]:
+        """A loop over the members."""
+        return [For(_M.name, integer(0), integer(self.size), integer(1), tuple(inner))]
+
+    def alone(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """Statements that a member does alone."""
+        out: list[Stmt] = []
+        for s in body:
+            if isinstance(s, ir.Scratch):
+                continue
+            if isinstance(s, ir.Split) and s.level != "vector":
+                out += self.share(s)
+                continue
+            found = alone(s, self.alone)
+            if found is None:
+                found = [ir.with_bodies(s, tuple(map(self.alone, ir.bodies(s))))]
+            out += found
+        return tuple(out)
+
+    def share(self, s: ir.Split) -> list[Stmt]:
+        """The iterations of a nested range that are the member's own."""
+        count = self.counter()
+        total, places = numbered(s, count)
+        inner = (*places, *self.alone(s.body))
+        lanes = self.lanes if s.level == "team" else 1
+        step = integer(self.size * lanes)
+        if lanes == 1:
+            return [For(count.name, _M, total, step, inner, loc=s.loc)]
+        block = self.counter()
+        last = op("min", op("add", block, integer(lanes)), total)
+        lane = For(count.name, block, last, integer(1), inner, loc=s.loc)
+        return [For(block.name, op("mul", _M, integer(lanes)), total, step, (lane,), loc=s.loc)]
+
+    def counter(self) -> Var:
+        """A new variable of a loop."""
+        self.count += 1
+        return var(f"_m_{self.count}")
+
+    # -- statements of all members ------------------------------------------------------------
+
+    def together(self, body: tuple[Stmt, ...]) -> list[Stmt]:
+        """Statements of the whole team: regions, and what lies between them."""
+        out: list[Stmt] = []
+        for region in regions(body):
+            out += self.whole(region) if isinstance(region, ir.Stmt) else self.each(region)
+        return out
+
+    def whole(self, s: Stmt) -> list[Stmt]:
+        match s:
+            case ir.Barrier():
+                return []
+            case ir.Combine():
+                return self.combined(s)
+            case ir.Prefix():
+                return self.prefixes(s)
+            case ir.Broadcast():
+                last = integer(self.size - 1)
+                at = (op("min", op("max", self.first(s.rank), integer(0)), last),)
+                kept = [self.kept[v.name] for v in s.values]
+                taken: list[Stmt] = [
+                    Assign(v.name, ir.Load(k, at, _scalar(v)))
+                    for v, k in zip(s.values, kept, strict=True)
+                ]
+                return [*taken, *self.members([ir.Store(k, (_M,), v)
+                        for v, k in zip(s.values, kept, strict=True)])]  # fmt: skip
+            case ir.ScanRange():
+                return self.scanned(s)
+            case If():
+                bodies = (tuple(self.together(s.body)), tuple(self.together(s.orelse)))
+                return [If(self.first(s.test), *bodies, s.loc)]
+            case For() if s.name not in self.kept:
+                start, stop, step = (self.first(e) for e in (s.start, s.stop, s.step))
+                inner = tuple(self.together(s.body))
+                return [For(s.name, start, stop, step, inner, loc=s.loc)]
+            case For():
+                count = self.counter()
+                set_ = ir.Store(self.kept[s.name], (_M,), count)
+                inner = (*self.members([set_]), *self.together(s.body))
+                start, stop, step = (self.first(e) for e in (s.start, s.stop, s.step))
+                return [For(count.name, start, stop, step, inner, loc=s.loc)]
+            case ir.While():
+                return [ir.While(self.first(s.test), tuple(self.together(s.body)), s.loc)]
+        return [s]  # break and continue
+
+    def states(self, states: tuple[Var, ...]) -> tuple[Var, ...]:
+        """Variables for the state of several members."""
+        found = tuple(Var(f"_m_all_{v.name}", _scalar(v)) for v in states)
+        self.locals |= {v.name: _scalar(v) for v in found}
+        return found
+
+    def loads(self, variables: tuple[Var, ...], member: Expr) -> tuple[Expr, ...]:
+        return tuple(ir.Load(self.kept[v.name], (member,), _scalar(v)) for v in variables)
+
+    def given(self, variables: tuple[Var, ...], values: tuple[Var, ...]) -> list[Stmt]:
+        """Give the member whose turn it is new values."""
+        pairs = zip(variables, values, strict=True)
+        return [ir.Store(self.kept[v.name], (_M,), e) for v, e in pairs]
+
+    def combined(self, s: ir.Combine) -> list[Stmt]:
+        held = self.states(s.states)
+        first = zip(held, self.loads(s.states, integer(0)), strict=True)
+        join = joined(held, held, self.loads(s.states, _M), s.merge)
+        return [
+            *(Assign(h.name, e) for h, e in first),
+            For(_M.name, integer(1), integer(self.size), integer(1), (join,)),
+            *self.members(self.given(s.states, held)),
+        ]
+
+    def prefixes(self, s: ir.Prefix) -> list[Stmt]:
+        held = self.states(s.states)
+        own = self.states(s.totals)  # what the member brought
+        walk: list[Stmt] = [
+            Assign(k.name, e) for k, e in zip(own, self.loads(s.states, _M), strict=True)
+        ]
+        walk += [*self.given(s.states, held), joined(held, held, own, s.merge)]
+        return [
+            *(Assign(h.name, i) for h, i in zip(held, s.identity, strict=True)),
+            *self.members(walk),
+            *self.members(self.given(s.totals, held)),
+        ]
+
+    def scanned(self, s: ir.ScanRange) -> list[Stmt]:
+        """A nested scan in the order of its indices, each by the member whose it is."""
+        held = self.states(s.states)
+        start, stop = self.first(s.start), self.first(s.stop)
+        first = zip(held, self.loads(s.states, integer(0)), strict=True)
+        count = self.counter()
+        lanes = self.lanes if s.level == "team" else 1
+        turn = op("truncmod", op("sub", count, start), integer(self.size * lanes))
+        walk: list[Stmt] = [
+            Assign(_M.name, op("truncdiv", turn, integer(lanes))),
+            ir.Store(self.kept[s.name], (_M,), count),
+            *self.given(s.states, held),
+            *self.turn(s.body),
+            joined(held, held, self.loads(s.own, _M), s.merge),
+        ]
+        return [
+            *(Assign(h.name, e) for h, e in first),
+            For(count.name, start, stop, integer(1), tuple(walk), loc=s.loc),
+            *self.members(self.given(s.states, held)),
+        ]
+
+
+def _scalar(v: Var) -> Scalar:
+    assert isinstance(v.type, Scalar)
+    return v.type.strong
+
+
+def _numbers(element: Scalar | Record) -> list[tuple[Expr | None, Scalar]]:
+    """Byte and type of each number of an element."""
+    if isinstance(element, Scalar):
+        return [(None, element)]
+    return [(integer(byte), kind) for byte, kind in numbers_of(element)]
+
+
+def _with_member(body: tuple[Stmt, ...], member: str) -> tuple[Stmt, ...]:
+    def change(e: Expr) -> Expr:
+        e = ir.with_operands(e, tuple(map(change, ir.operands(e))))
+        return _M if isinstance(e, Var) and e.name == member else e
+
+    return tuple(rewritten(s, change) for s in body)
+
+
+def _used(body: tuple[Stmt, ...]) -> tuple[set[str], set[str]]:
+    """Variables, arrays and Views that a body uses, and those that it may change."""
+    used: set[str] = set()
+    changed: set[str] = set()
+    for s in ir.walk_statements(body):
+        changed |= set(ir.names_set(s))
+        if isinstance(s, ir.Store | ir.Atomic):
+            changed.add(s.view.name)
+        elif isinstance(s, ir.Clear):
+            changed.add(s.array.name)
+    for e in ir.walk_expressions(body):
+        if isinstance(e, ir.Load | ir.Extent):
+            used.add(e.view.name)
+        elif isinstance(e, Var):
+            used.add(e.name)
+        elif isinstance(e, ir.Call):
+            changed |= {a.name for a in e.args if isinstance(a, Var) and isinstance(a.type, ViewTy)}
+    return used | changed, changed
+
+
+def _living_on(body: tuple[Stmt, ...], results: frozenset[str], alike: set[str]) -> set[str]:
+    """Variables that members must keep from one region to another.
+
+    `alike` are the same for all members. One instance serves all of them, unless a region reads
+    what it sets itself: each member would read what the one before it has set.
+    """
+    found: set[str] = set(results)
+    together: set[str] = set()  # that members set together
+    changing: set[str] = set()
+    seen: set[str] = set()
+
+    def region(names: set[str], looped: bool, first: set[str]) -> None:
+        nonlocal found
+        found |= names & seen
+        seen.update(names)
+        if looped:  # what it does not set at its begin may be of the round before
+            found |= names - first
+
+    def walk(statements: tuple[Stmt, ...], looped: bool) -> None:
+        for part in regions(statements):
+            if isinstance(part, list):
+                used, changed = _used(tuple(part))
+                first = _set_first(part)
+                region(used, looped, first)
+                changing.update(changed - first)
+                continue
+            direct = {v.name for e in ir.expressions(part) for v in _variables(e)}
+            found.update(direct, ir.names_set(part))
+            if not isinstance(part, For):
+                together.update(ir.names_set(part))
+            if isinstance(part, ir.ScanRange):
+                found.update(_used(part.body)[0])
+                continue
+            again = looped or isinstance(part, For | ir.While)
+            for inner in ir.bodies(part):
+                walk(inner, again)
+
+    walk(body, False)
+    return {n for n in found if n not in alike or n in changing | together | results}
+
+
+def _set_first(region: list[Stmt]) -> set[str]:
+    """Variables that a region sets before it may read them."""
+    done: set[str] = set()
+    read: set[str] = set()
+    for s in region:
+        used, _ = _used((s,))
+        if isinstance(s, Assign | ir.Unpack):
+            read |= {v.name for e in ir.expressions(s) for v in _variables(e)} - done
+            done |= set(ir.names_set(s)) - read
+        elif isinstance(s, For | ir.Split):
+            own = set(ir.names_set(s))
+            inner = _set_first(list(s.body)) | own
+            bounds = {v.name for e in ir.expressions(s) for v in _variables(e)}
+            read |= ((used - inner) | (bounds - done)) - done
+            done |= inner - read
+        elif isinstance(s, ir.Clear):
+            done |= {s.array.name} - read
+        else:
+            read |= used - done
+    return done
+
+
+def _variables(e: Expr) -> list[Var]:
+    found = [e] if isinstance(e, Var) else []
+    if isinstance(e, ir.Load | ir.Extent):
+        found.append(e.view)
+    for a in ir.operands(e):
+        found += _variables(a)
+    return found

@@ -1,0 +1,326 @@
+"""Scratch memory of teams: where each View of it lies, and how many bytes a launch needs.
+
+Sizes are expressions of what is known before the launch: arguments, extents of Views, the sizes of
+league and team. So the host can refuse what does not fit, and nobody counts bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from execspace import LaunchError
+
+from .. import ir
+from ..ir import Const, Expr, Var, integer, op
+from ..ir.diagnostics import Fault, Loc, type_fault
+from ..ir.types import Scalar, ViewTy
+from ..typing.values import TEAM_PARTS
+
+Launch = Callable[[tuple[int, ...], tuple[Any, ...]], Any]  # of bounds and arguments
+ALIGNMENT = 16  # bytes: the widest number
+
+
+@dataclass(frozen=True)
+class Place:
+    """A View over scratch memory.
+
+    Attributes
+    ----------
+    statement : ir.Scratch
+    shape : tuple of Expr
+        All extents, of parameters of the kernel.
+    offset : Expr
+        Bytes from where the team's memory of this level begins.
+    stride : Expr
+        Bytes from one thread's View to the next one's; of a View of the team zero.
+    """
+
+    statement: ir.Scratch
+    shape: tuple[Expr, ...]
+    offset: Expr
+    stride: Expr
+
+
+@dataclass(frozen=True)
+class Layout:
+    """All scratch memory of a kernel.
+
+    Attributes
+    ----------
+    places : dict
+        Name of the View -> Place.
+    nbytes : tuple of Expr
+        Bytes of a team at level 0 and level 1.
+    kept : int
+        Bytes after those, of what the members of a host's team keep; no limit counts them.
+    """
+
+    places: dict[str, Place]
+    nbytes: tuple[Expr, Expr]
+    kept: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.places) or self.kept > 0
+
+    def offset(self, name: str) -> Expr:
+        """Bytes of a View from the begin where both levels lie in one piece, level 0 first."""
+        place = self.places[name]
+        return _plus(self.nbytes[0], place.offset) if place.statement.level else place.offset
+
+
+def scratch_layout(body: ir.Function, arguments: tuple[Var, ...], size: Expr) -> Layout:
+    """Where the Views of a team's kernel lie.
+
+    Parameters
+    ----------
+    body : ir.Function
+    arguments : tuple of Var
+        Parameters that are known before the launch.
+    size : Expr
+        Threads of a team.
+
+    Raises
+    ------
+    Fault
+        If an extent is not known before the launch.
+    """
+    known = _Known(body, arguments)
+    totals: list[Expr] = [integer(0), integer(0)]
+    places: dict[str, Place] = {}
+    for s in ir.walk_statements(body.body):
+        if not isinstance(s, ir.Scratch) or s.view.name in places:
+            continue
+        assert isinstance(s.view.type, ViewTy)
+        rest = iter(s.shape)
+        static = s.view.type.static or (None,) * s.view.type.rank
+        shape = tuple(
+            known.expression(next(rest), s.loc) if n is None else integer(n) for n in static
+        )
+        known.shapes[s.view.name] = shape
+        nbytes: Expr = integer(s.view.type.element.itemsize)
+        for extent in shape:
+            nbytes = _times(nbytes, extent)
+        nbytes = _rounded(nbytes)
+        offset = totals[s.level]
+        stride = nbytes if s.owner == "thread" else integer(0)
+        whole = _times(nbytes, size) if s.owner == "thread" else nbytes
+        totals[s.level] = _plus(offset, whole)
+        places[s.view.name] = Place(s, shape, offset, stride)
+    return Layout(places, (totals[0], totals[1]))
+
+
+def _plus(a: Expr, b: Expr) -> Expr:
+    if isinstance(a, Const) and isinstance(b, Const):
+        return integer(a.value + b.value)
+    if isinstance(a, Const) and a.value == 0:
+        return b
+    return op("add", a, b)
+
+
+def _times(a: Expr, b: Expr) -> Expr:
+    if isinstance(a, Const) and isinstance(b, Const):
+        return integer(a.value * b.value)
+    return op("mul", a, b)
+
+
+def _rounded(nbytes: Expr) -> Expr:
+    """Bytes up to a multiple of the alignment."""
+    if isinstance(nbytes, Const):
+        return integer(-(-int(nbytes.value) // ALIGNMENT) * ALIGNMENT)
+    units = op("truncdiv", op("add", nbytes, integer(ALIGNMENT - 1)), integer(ALIGNMENT))
+    return op("mul", units, integer(ALIGNMENT))
+
+
+class _Known:
+    """Expressions of a body in terms of what is known before the launch."""
+
+    def __init__(self, body: ir.Function, arguments: tuple[Var, ...]) -> None:
+        self.arguments = {v.name for v in arguments}
+        self.values: dict[str, Expr] = {}
+        self.shapes: dict[str, tuple[Expr, ...]] = {}
+        several: set[str] = set()
+        for s in ir.walk_statements(body.body):
+            for name in ir.names_set(s):
+                if name in self.values or not isinstance(s, ir.Assign):
+                    several.add(name)
+                elif isinstance(s, ir.Assign):
+                    self.values[name] = s.value
+        for name in several:
+            self.values.pop(name, None)
+        self.active: set[str] = set()
+
+    def expression(self, e: Expr, loc: Loc) -> Expr:
+        match e:
+            case Const():
+                return e
+            case Var() if e.name in self.arguments:
+                return e
+            case Var() if e.name in self.values and e.name not in self.active:
+                self.active.add(e.name)
+                try:
+                    return self.expression(self.values[e.name], loc)
+                finally:
+                    self.active.discard(e.name)
+            case ir.Extent() if e.view.name in self.arguments:
+                return e
+            case ir.Extent() if e.view.name in self.shapes:
+                return self.shapes[e.view.name][e.dimension]
+            case ir.Op() if e.op in _PYTHON:
+                parts = tuple(self.expression(a, loc) for a in e.args)
+                return ir.with_operands(e, parts)
+        raise self._unknown(e, loc)
+
+    def _unknown(self, e: Expr, loc: Loc) -> Fault:
+        what = "it is computed in the kernel"
+        if isinstance(e, Var):
+            own = e.loc.name("")
+            part = next((w for w in TEAM_PARTS if e.name.endswith(f"_{w}_")), "")
+            if own and part:
+                what = f"'{own}.{part}' differs from team to team"
+            elif own:
+                what = f"'{own}' is computed in the kernel, or set more than once"
+        elif isinstance(e, ir.Load):
+            what = f"an element of View '{e.view.name}' is read in the kernel"
+        elif isinstance(e, ir.Op):
+            what = f"'{e.op}' is none of +, -, *, //, %, min and max"
+        return type_fault(
+            loc,
+            f"the size of scratch is not known before the launch: {what}",
+            "sizes are made of arguments, extents, team.team_size and team.league_size; give the "
+            "largest that any team needs",
+        )
+
+
+def _floor_division(a: int, b: int) -> int:
+    return a // b if b else 0
+
+
+def _remainder(a: int, b: int) -> int:
+    return a % b if b else 0
+
+
+_PYTHON = {
+    "add": "({} + {})", "sub": "({} - {})", "mul": "({} * {})", "neg": "(-{})", "abs": "abs({})",
+    "floordiv": "quotient({}, {})", "truncdiv": "quotient({}, {})",  # of sizes: not negative
+    "mod": "remainder({}, {})", "min": "min({}, {})", "max": "max({}, {})",
+    "minimum": "min({}, {})", "maximum": "max({}, {})", "cast": "{}",
+    "bitand": "({} & {})", "lshift": "({} << {})", "rshift": "({} >> {})",
+}  # fmt: skip
+
+
+def _python(e: Expr, names: Mapping[str, str]) -> str:
+    """A size as an expression of Python; `names` are those of arguments there."""
+    match e:
+        case Const():
+            return repr(float(e.value) if e.type.is_float else int(e.value))
+        case Var():
+            return names[e.name]
+        case ir.Extent():
+            return f"{names[e.view.name]}.shape[{e.dimension}]"
+        case ir.Op():
+            text = _PYTHON[e.op].format(*(_python(a, names) for a in e.args))
+            return f"int({text})" if e.op == "cast" and e.type.is_integer else text
+    raise AssertionError(f"no size: {e}")
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Finds and checks the scratch memory of a launch.
+
+    Attributes
+    ----------
+    kernel : str
+    layout : Layout
+    parameters : tuple of Var
+        Of the arguments, in their order.
+    league : str
+        Variable of the number of teams.
+    limits : tuple of int
+        Most bytes of a team at both levels.
+    space : str
+        Name of the space, for messages.
+    """
+
+    kernel: str
+    layout: Layout
+    parameters: tuple[Var, ...]
+    league: str
+    limits: tuple[int, int]
+    space: str
+
+    @cached_property
+    def found(self) -> Callable[[int, tuple[Any, ...]], tuple[int, int]]:
+        """Bytes of a team at both levels, of the number of teams and the arguments of a launch.
+
+        A function in Python's own code, since every launch calls it; LaunchError for a negative
+        extent.
+        """
+        names = {}
+        for n, p in enumerate(self.parameters):
+            names[p.name] = f"args[{n}]"
+            if isinstance(p.type, Scalar):  # NumPy's numbers would wrap around
+                names[p.name] = f"{'float' if p.type.is_float else 'int'}(args[{n}])"
+        names[self.league] = "league"
+        lines = ["def found(league, args):"]
+        for place in self.layout.places.values():
+            if not all(isinstance(e, Const) and e.value >= 0 for e in place.shape):
+                shape = "".join(f"int({_python(e, names)}), " for e in place.shape)
+                lines += [
+                    f"    shape = ({shape})",
+                    f"    if min(shape) < 0: refuse({place.statement.loc.line}, shape)",
+                ]
+        first, second = (f"int({_python(e, names)})" for e in self.layout.nbytes)
+        lines.append(f"    return {first}, {second}")
+        scope: dict[str, Any] = {
+            "refuse": self._negative, "quotient": _floor_division, "remainder": _remainder,
+        }  # fmt: skip
+        exec("\n".join(lines), scope)
+        found: Callable[[int, tuple[Any, ...]], tuple[int, int]] = scope["found"]
+        return found
+
+    def or_other_teams(self, call: Launch, other: Callable[[], Launch]) -> Launch:
+        """A launch by `call`, or by what `other` makes once where level 0 does not suffice.
+
+        Only the launch knows how much there must be.
+        """
+        others: list[Launch] = []
+
+        def launch(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
+            if self.found(bounds[1], args)[0] <= self.limits[0]:
+                return call(bounds, args)
+            if not others:
+                others.append(other())
+            return others[0](bounds, args)
+
+        return launch
+
+    def _negative(self, line: int, shape: tuple[int, ...]) -> None:
+        raise LaunchError(
+            f"Kernel '{self.kernel}': the scratch of line {line} would have the shape {shape}; "
+            f"expected extents of 0 or more."
+        )
+
+    def __call__(self, league: int, args: tuple[Any, ...]) -> tuple[int, int]:
+        """Bytes of a team at both levels, with what its members keep.
+
+        Raises
+        ------
+        LaunchError
+            For more than the limits, and for a negative extent.
+        """
+        found = self.found(league, args)
+        for level, (wanted, most) in enumerate(zip(found, self.limits, strict=True)):
+            if wanted > most:
+                other = (
+                    "Use level=1 for what is large, or fewer threads."
+                    if level == 0
+                    else "Make it smaller, or use a View."
+                )
+                raise LaunchError(
+                    f"Kernel '{self.kernel}': a team needs {wanted} bytes of scratch at level "
+                    f"{level}; space '{self.space}' has at most {most} bytes for a team. {other}"
+                )
+        return found[0], found[1] + self.layout.kept

@@ -1,0 +1,69 @@
+"""What statements of teams are for a member that is alone: plain loops, and nothing to wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .. import ir
+from ..ir import Assign, Expr, For, Stmt, Var, integer
+from ..ir.types import Pointer, Scalar
+from .scratch import Layout
+
+POOL = Var("_scratch", Pointer(Scalar("uint8")))  # memory of the team that a thread does
+
+
+def plain_loops(s: ir.Split, body: tuple[Stmt, ...]) -> Stmt:
+    """A nested range that one member does alone."""
+    for name, start, stop in reversed(list(zip(s.names, s.starts, s.stops, strict=True))):
+        body = (For(name, start, stop, integer(1), body, loc=s.loc),)
+    return body[0]
+
+
+def joined(states: tuple[Var, ...], a: tuple[Expr, ...], b: tuple[Expr, ...], merge: str) -> Stmt:
+    """Set variables to two states joined."""
+    kind = states[0].type
+    assert isinstance(kind, Scalar)
+    call = ir.Call(merge, (*a, *b), kind.strong)
+    if len(states) == 1:
+        return Assign(states[0].name, call)
+    return ir.Unpack(tuple(v.name for v in states), call)
+
+
+def alone(s: Stmt, block: Callable[[tuple[Stmt, ...]], tuple[Stmt, ...]]) -> list[Stmt] | None:
+    """What a statement of teams is for one member alone; None for all else."""
+    match s:
+        case ir.Barrier() | ir.Combine() | ir.Broadcast():
+            return []
+        case ir.Split():
+            return [plain_loops(s, block(s.body))]
+        case ir.Prefix():
+            pairs = zip(s.totals, s.states, strict=True)
+            kept: list[Stmt] = [Assign(t.name, v) for t, v in pairs]
+            return kept + [Assign(v.name, i) for v, i in zip(s.states, s.identity, strict=True)]
+        case ir.ScanRange():
+            join = joined(s.states, s.states, s.own, s.merge)
+            inner = (*block(s.body), join)
+            return [For(s.name, s.start, s.stop, integer(1), inner, loc=s.loc)]
+    return None
+
+
+class Alone:
+    """The statements of a team of one."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+
+    def block(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        out: list[Stmt] = []
+        for s in body:
+            if isinstance(s, ir.Scratch):
+                place = self.layout.places[s.view.name]
+                offset = self.layout.offset(s.view.name)
+                out.append(ir.Carve(place.statement.view, place.shape, POOL, offset, s.loc))
+                continue
+            found = alone(s, self.block)
+            if found is None:
+                bodies = tuple(map(self.block, ir.bodies(s)))
+                found = [ir.with_bodies(s, bodies)]
+            out += found
+        return tuple(out)

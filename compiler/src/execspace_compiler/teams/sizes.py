@@ -1,0 +1,149 @@
+"""For which sizes of its teams a launch works: scratch memory may grow with them.
+
+What a kernel asks for is known of each size before anything is compiled for it. A device may need
+memory of the group for itself as well, so there a size is tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from execspace import (
+    ExecutionSpace,
+    LaunchError,
+    LaunchSpec,
+    PolicyError,
+    SupportsTeams,
+    TeamLimits,
+    TeamSizes,
+)
+
+from ..typing.lowered import Lowered
+from ..typing.values import TEAM_PARTS
+from .host_teams import HOST_TEAMS
+from .scratch import Sizes, scratch_layout
+
+Arguments = tuple[Any, ...]
+
+
+def with_team_size(lowered: Lowered, size: int) -> Lowered:
+    """A kernel for a policy that gives the size of teams."""
+    policy = replace(lowered.spec.policy, team_size=size)
+    return replace(lowered, spec=replace(lowered.spec, policy=policy))
+
+
+def most_threads(spec: LaunchSpec, lanes: int, threads_max: int, team_size_max: int) -> int:
+    """Threads of the largest team with so many lanes, whatever the kernel."""
+    lanes_of_team = min(threads_max, spec.policy.launch_bounds or threads_max)
+    return max(1, min(team_size_max, lanes_of_team // lanes))
+
+
+class ScratchBySize:
+    """The scratch memory of a launch, of teams of any size.
+
+    Parameters
+    ----------
+    lowered : Lowered
+    space : str
+        Name of the space, for messages.
+    limits : tuple of int
+        Most bytes of a team at both levels.
+    """
+
+    def __init__(self, lowered: Lowered, space: str, limits: tuple[int, int]) -> None:
+        body = lowered.body
+        league, size = (body.parameters[TEAM_PARTS.index(w)] for w in ("league_size", "team_size"))
+        parameters = (size, *body.parameters[lowered.leading :])
+        layout = scratch_layout(body, (league, *parameters), size)
+        self.name = lowered.kernel.name
+        self.sizes = Sizes(self.name, layout, parameters, league.name, limits, space)
+
+    def check(self, size: int, league: int, args: Arguments) -> None:
+        """Raise LaunchError if teams of this size have too little memory."""
+        self.sizes(league, (size, *args))
+
+    def fits(self, size: int, league: int, args: Arguments) -> bool:
+        """Whether teams of this size have enough memory."""
+        return _works(lambda n: self.check(n, league, args), size)
+
+    def largest(
+        self,
+        most: int,
+        league: int,
+        args: Arguments,
+        attempt: Callable[[int], None] = lambda size: None,
+    ) -> int:
+        """Threads of the largest team, of at most so many, for which a launch works.
+
+        Parameters
+        ----------
+        attempt : callable
+            Raises LaunchError or PolicyError for a size that the device cannot launch although
+            there is memory for what the kernel asks for.
+
+        Raises
+        ------
+        LaunchError, PolicyError
+            If there is none.
+        """
+        sizes = [n for n in range(most, 0, -1) if self.fits(n, league, args)]
+        if not sizes:
+            self.check(1, league, args)
+        if _works(attempt, sizes[0]):
+            return sizes[0]
+        below, above = len(sizes) - 1, 0  # a size that works, and one that does not
+        attempt(sizes[below])
+        while below - above > 1:
+            middle = (below + above) // 2
+            if _works(attempt, sizes[middle]):
+                below = middle
+            else:
+                above = middle
+        return sizes[below]
+
+
+def _works(attempt: Callable[[int], None], size: int) -> bool:
+    try:
+        attempt(size)
+    except (LaunchError, PolicyError):
+        return False
+    return True
+
+
+class HostTeamSizes:
+    """Part of a plan of a space of which each thread does whole teams; it has `space`, `spec` and
+    the kernel as `lowered`."""
+
+    _usual_size = 1
+
+    def team_sizes(self) -> TeamSizes:
+        """Of a TeamPolicy: what it chose where the policy does not say."""
+        plan: Any = self
+        policy, limits = plan.spec.policy, team_limits(plan.space)
+        lanes = policy.vector_length or 1
+        most = most_threads(plan.spec, lanes, limits.threads_max, limits.team_size_max)
+        size = policy.team_size or min(self._usual_size, most)
+        return TeamSizes(size, lanes, policy.chunk_size or 1, most)
+
+    def team_size_max(self, bounds: tuple[int, ...], args: Arguments) -> int:
+        """Threads of the largest team for which a launch with these arguments works."""
+        return self._scratch.largest(self.team_sizes().team_size_max, bounds[1], args)
+
+    def team_size_recommended(self, bounds: tuple[int, ...], args: Arguments) -> int:
+        """Threads of a team of such a launch."""
+        size = self.team_sizes().team_size
+        self._scratch.check(size, bounds[1], args)
+        return size
+
+    @cached_property
+    def _scratch(self) -> ScratchBySize:
+        plan: Any = self
+        return ScratchBySize(plan.lowered, plan.space.name, team_limits(plan.space).scratch)
+
+
+def team_limits(space: ExecutionSpace) -> TeamLimits:
+    """Of a space that has teams, those that it states; otherwise those of hosts."""
+    return space.team_limits() if isinstance(space, SupportsTeams) else HOST_TEAMS

@@ -1,0 +1,363 @@
+"""Typing of choices: `a if t else b`, and, or, and chained comparisons.
+
+What is chosen has the common type of all that could be, also where a constant decides. What a
+constant rules out is typed for that alone, and no code is made of it; where it has a fault, as it
+may, it has no type to add.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from .. import ir
+from ..frontend import hir
+from ..ir.diagnostics import Fault, Loc, type_fault
+from ..ir.types import BOOL, PromotionError, Scalar, promote
+from .emission import Pending
+from .teams import TeamRules
+from .values import FunctionValue, Obj, TupleValue, Value, describe, scalar
+
+_TOGETHER = 16  # operands of and/or, or tests of an elif chain, that nest in each other
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An operand of and/or: statements that it needs first, and its value.
+
+    `decides`: False for a constant that leaves the decision to the operands after it.
+    """
+
+    emitted: list[ir.Stmt]
+    value: Any
+    decides: bool = True
+
+
+class ChoiceRules(TeamRules):
+    """Typing of choices; ExpressionRules has the other expressions.
+
+    Attributes
+    ----------
+    ruled_out : bool
+        What is typed now has been ruled out by a constant.
+    """
+
+    ruled_out = False
+
+    def compare_or_compute(self, op: str, a: Value, b: Value, e: hir.Operation) -> Value:
+        """An operator on two values."""
+        raise NotImplementedError
+
+    # -- and, or, chained comparisons ---------------------------------------------------------
+
+    def chain(self, e: hir.Chain) -> Value:
+        """`a < b < c`: the rest is evaluated only where the tests so far hold."""
+        left, right = self.operands(e.args[:2])
+        right = self.keep(right)
+        rows: list[Row] = []
+        emitted: list[ir.Stmt] = []
+        for n, op in enumerate(e.ops):
+            saved, self.out = self.out, emitted
+            try:
+                if n:
+                    left, right = right, self.value(e.args[n + 1])
+                    if n + 1 < len(e.ops):
+                        right = self.keep(right)
+                pair = hir.Operation(e.loc, op, e.args[n : n + 2])
+                test: Any = self.compare_or_compute(op, left, right, pair)
+            finally:
+                emitted, self.out = self.out, saved
+            if isinstance(test, ir.Const) and test.value and n + 1 < len(e.ops):
+                continue  # what it needs goes to the next one
+            rows.append(Row(emitted, test))
+            emitted = []
+            if isinstance(test, ir.Const) and not test.value:
+                break
+        return self.all_or_any(rows, "and", e.loc)  # type: ignore[no-any-return]
+
+    def logical(self, e: hir.Logical, as_test: bool = False) -> Value:
+        """and/or: of bools a bool, otherwise the deciding operand, as in Python.
+
+        `as_test`: only whether it is true counts, so that objects may stand beside numbers.
+        """
+        rows: list[Row] = []
+        carried: list[ir.Stmt] = []
+        ruled_out: list[Scalar] = []
+        for n, operand in enumerate(e.args):
+            last = n + 1 == len(e.args)
+            saved, self.out = self.out, carried
+            try:
+                value = self.test(operand) if as_test else self.value(operand)
+                known = None if last else self._known_truth(value, operand.loc)
+            finally:
+                emitted, self.out = self.out, saved
+            carried = []
+            if known is not None and known == (e.op == "and"):
+                if isinstance(value, ir.Const):
+                    rows.append(Row([], value, False))
+                carried = emitted
+                continue
+            if last or known is not None:
+                if not (isinstance(value, ir.Expr) and isinstance(value.type, Scalar)):
+                    return self._object(rows, value, emitted, e)
+                rows.append(Row(emitted, value))
+                rest = e.args[n + 1 :]
+                ruled_out = [t for a in rest if (t := self._type_apart(a)) is not None]
+                break
+            rows.append(Row(emitted, scalar(value, operand.loc)))
+        return self.all_or_any(rows, e.op, e.loc, ruled_out)  # type: ignore[no-any-return]
+
+    def _object(
+        self, rows: list[Row], value: Value, emitted: list[ir.Stmt], e: hir.Logical
+    ) -> Value:
+        """The value of and/or that is no number: only constants may have left it to decide."""
+        before = next((r.value for r in rows if r.decides), None)
+        if before is not None:
+            raise type_fault(
+                e.loc,
+                f"'{e.op}' cannot choose between {describe(before)} and {describe(value)}",
+                "choose between numbers; for the rest use if and else around whole statements",
+            )
+        self.out += emitted
+        return value
+
+    def _known_truth(self, value: Value, loc: Loc) -> bool | None:
+        """Whether a constant is true; None for a number that is known at run time only."""
+        if isinstance(value, FunctionValue):
+            return True
+        if isinstance(value, Obj):
+            return self._object_truth(value, loc)
+        number = scalar(value, loc)
+        return bool(number.value) if isinstance(number, ir.Const) else None
+
+    def _object_truth(self, value: Obj, loc: Loc) -> bool:
+        """As Python says, of what can be neither more nor less true at a later launch."""
+        held = value.value
+        kind = type(held)
+        if held is None or isinstance(held, str | bytes | type | Enum | np.dtype):
+            with suppress(Exception):  # a metaclass may raise whatever it likes
+                return bool(held)
+        elif not hasattr(kind, "__bool__") and not hasattr(kind, "__len__"):
+            return True
+        raise type_fault(
+            loc,
+            f"whether {describe(value)} is true may change, and no launch would notice",
+            "test it before the launch, and let the kernel read the bool",
+        )
+
+    def all_or_any(
+        self, rows: list[Row], op: str, loc: Loc, ruled_out: list[Scalar] | None = None
+    ) -> Any:
+        """The operand that decides, of the common type of all."""
+        if len(rows) <= _TOGETHER:
+            return self._nested(rows, op, loc, ruled_out or [])
+        parts = [rows[n : n + _TOGETHER] for n in range(0, len(rows), _TOGETHER)]
+        held = []
+        for n, part in enumerate(parts):
+            saved, self.out = self.out, []
+            try:
+                own = ruled_out if n + 1 == len(parts) and ruled_out else []
+                value = self._nested(part, op, loc, own)
+            finally:
+                emitted, self.out = self.out, saved
+            held.append((emitted, value))
+        type = held[-1][1].type
+        for _, value in reversed(held[:-1]):
+            type = self._common(value.type, type, f"'{op}'", loc)
+        name = self.temporary(type)
+        result = ir.Var(name, type, loc)
+        for n, (emitted, value) in enumerate(held):
+            body = [*emitted, ir.Assign(name, self.coerce(value, type), loc)]
+            if n:
+                test = self.truth(result, loc)
+                if op == "or":
+                    test = ir.Op("not", (test,), BOOL, loc)
+                body = [ir.If(test, tuple(body), loc=loc)]
+            self.out += body
+        return result
+
+    def _nested(self, rows: list[Row], op: str, loc: Loc, ruled_out: list[Scalar]) -> Any:
+        *before, last = rows
+        emitted, rest = last.emitted, last.value
+        for type in reversed(ruled_out):
+            rest = self._widened(rest, type)
+        for row in reversed(before):
+            value = row.value
+            if not row.decides:
+                rest = self._widened(rest, value.type)
+                continue
+            saved, self.out = self.out, list(row.emitted)
+            if value.type == BOOL and rest.type == BOOL:
+                rest = self._joined(op, value, emitted, rest, loc)
+            else:
+                common = self._common(value.type, rest.type, f"'{op}'", loc)
+                value = self.keep(value)
+                test = self.truth(value, loc)
+                if op == "or":
+                    test = ir.Op("not", (test,), BOOL, loc)
+                rest, value = self.coerce(rest, common), self.coerce(value, common)
+                rest = self._choose(test, common, emitted, rest, [], value, loc)
+            emitted, self.out = self.out, saved
+        self.out += emitted
+        return rest
+
+    def _widened(self, e: Any, type: Scalar) -> Any:
+        """A number in the common type with one that is ruled out, if there is one."""
+        try:
+            common = promote(e.type, type)
+        except PromotionError:
+            return e
+        found = self.coerce(e, common)
+        return found if found.type == common else replace(found, type=common)
+
+    def _type_apart(self, e: hir.Expr) -> Scalar | None:
+        """Type of a number that a constant rules out; None if it has none or a fault."""
+        value = self.without_trace(e)
+        known = isinstance(value, ir.Expr) and isinstance(value.type, Scalar)
+        return value.type if known else None  # type: ignore[union-attr,return-value]
+
+    def _joined(
+        self, op: str, first: Any, emitted: list[ir.Stmt], second: Any, loc: Loc
+    ) -> ir.Expr:
+        """and/or of two bools, the second of which may need statements."""
+        if not emitted:
+            return self.either(first, second, op, loc)  # type: ignore[no-any-return]
+        name = self.temporary(BOOL)
+        self.out.append(ir.Assign(name, first, loc))
+        test: ir.Expr = ir.Var(name, BOOL, loc)
+        if op == "or":
+            test = ir.Op("not", (test,), BOOL, loc)
+        body = (*emitted, ir.Assign(name, second, loc))
+        self.out.append(ir.If(test, body, loc=loc))
+        return ir.Var(name, BOOL, loc)
+
+    def test(self, e: hir.Expr) -> ir.Expr:
+        """Value of a condition."""
+        value = self.logical(e, as_test=True) if isinstance(e, hir.Logical) else self.value(e)
+        if isinstance(value, Obj | FunctionValue):
+            return ir.Const(bool(self._known_truth(value, e.loc)), BOOL, e.loc)
+        return self.truth(scalar(value, e.loc), e.loc)
+
+    # -- conditions -----------------------------------------------------------------------------
+
+    def conditional(self, e: hir.Conditional) -> Value:
+        """`a if test else b`; of what a constant test rules out only the type counts."""
+        test = self.test(e.test)
+        outcome = self.decide(e, test)
+        if outcome is not None:
+            chosen, other = (e.then, e.orelse) if outcome else (e.orelse, e.then)
+            value = self.value(chosen)
+            return self._as_common(value, self.without_trace(other))
+        before, then = self.apart(e.then)
+        otherwise, orelse = self.apart(e.orelse)
+        places = (e.then.loc, e.orelse.loc)
+        return self._select(test, before, then, otherwise, orelse, e.loc, places)
+
+    def _as_common(self, value: Value, other: Value | None) -> Value:
+        """A value in the common type with one that is ruled out, item by item of tuples."""
+        if isinstance(value, TupleValue) and isinstance(other, TupleValue):
+            if len(value.items) != len(other.items):
+                return value
+            pairs = zip(value.items, other.items, strict=True)
+            return TupleValue(tuple(self._as_common(a, b) for a, b in pairs), value.names)
+        for one in (value, other):
+            if not (isinstance(one, ir.Expr) and isinstance(one.type, Scalar)):
+                return value
+        return self._widened(value, other.type)  # type: ignore[union-attr,arg-type,no-any-return]
+
+    def without_trace(self, e: hir.Expr) -> Value | None:
+        """The value of an expression of which no code is made; None if it has a fault.
+
+        Nothing is left of it but helpers that it calls, which `Lowered` leaves out.
+        """
+        kept = {n: getattr(self, n) for n in _STATE}
+        for name, value in kept.items():
+            if isinstance(value, dict | set | list):
+                setattr(self, name, value.copy())
+        known = len(self.module.functions)
+        self.ruled_out = True
+        try:
+            return self.value(e)
+        except (Fault, PromotionError, Pending):
+            return None
+        finally:
+            self.module.perhaps_unused.update(f.name for f in self.module.functions[known:])
+            for name, value in kept.items():
+                setattr(self, name, value)
+
+    def _common(self, a: Scalar, b: Scalar, what: str, loc: Loc) -> Scalar:
+        try:
+            return promote(a, b)
+        except PromotionError as error:
+            raise type_fault(loc, f"{what} of {a} and {b}: {error}", error.hint) from None
+
+    def _select(
+        self,
+        test: ir.Expr,
+        before: list[ir.Stmt],
+        then: Value,
+        otherwise: list[ir.Stmt],
+        orelse: Value,
+        loc: Loc,
+        places: tuple[Loc, Loc],
+    ) -> Value:
+        if isinstance(then, TupleValue) and isinstance(orelse, TupleValue):
+            if len(then.items) != len(orelse.items):
+                raise type_fault(
+                    loc,
+                    f"cannot choose between {describe(then)} and {describe(orelse)}",
+                    "give both the same number of items",
+                )
+            test = self.keep(test)
+            if before or otherwise:
+                self.out.append(ir.If(test, tuple(before), tuple(otherwise), loc))
+            pairs = zip(then.items, orelse.items, strict=True)
+            chosen = (self._select(test, [], a, [], b, loc, places) for a, b in pairs)
+            return TupleValue(tuple(chosen), then.names if then.names == orelse.names else ())
+        if type(then) is type(orelse) and isinstance(then, Obj | FunctionValue) and then == orelse:
+            return then
+        for value in (then, orelse):
+            if not (isinstance(value, ir.Expr) and isinstance(value.type, Scalar)):
+                hint = (
+                    "choose between numbers; for the rest use if and else around whole statements"
+                )
+                if Obj(None, "None") in (then, orelse):
+                    hint = "kernels compute with numbers; math.nan can stand for a missing one"
+                raise type_fault(
+                    loc, f"cannot choose between {describe(then)} and {describe(orelse)}", hint
+                )
+        a, b = scalar(then, places[0]), scalar(orelse, places[1])
+        common = self._common(a.type, b.type, "the choice", loc)
+        return self._choose(
+            test, common, before, self.coerce(a, common), otherwise, self.coerce(b, common), loc
+        )
+
+    def _choose(
+        self,
+        test: ir.Expr,
+        type: Scalar,
+        before: list[ir.Stmt],
+        then: Any,
+        otherwise: list[ir.Stmt],
+        orelse: Any,
+        loc: Loc,
+    ) -> ir.Expr:
+        """One of two numbers of the same type, each with statements that compute it."""
+        if not before and not otherwise:
+            return ir.Select(test, then, orelse, type, loc)
+        name = self.temporary(type)
+        yes = (*before, ir.Assign(name, then, loc))
+        no = (*otherwise, ir.Assign(name, orelse, loc))
+        self.out.append(ir.If(test, yes, no, loc))
+        return ir.Var(name, type, loc)
+
+
+# What typing an expression changes in the function around it.
+_STATE = (
+    "out", "types", "decided", "tested", "unknown", "torn", "several", "fails", "temporaries",
+    "reductions", "nested_ranges", "changed", "limits", "ruled_out",
+)  # fmt: skip
