@@ -19,7 +19,7 @@ from execspace_compiler.codegen.cfamily.cuda import CUDA
 from execspace_compiler.codegen.cfamily.dialect import OPENCL
 from execspace_compiler.codegen.cfamily.hip import hip
 
-GOLDEN = Path(__file__).parent / "golden" / "cfamily"
+GOLDEN = Path(__file__).parents[1] / "golden" / "cfamily"
 
 
 def without_places(source):

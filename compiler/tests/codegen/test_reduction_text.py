@@ -16,7 +16,7 @@ from execspace.space import LaunchSpec, ViewType, policy_spec
 from execspace_compiler import lower_kernel
 from execspace_compiler.host.launch_text import Launcher, launch_module
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 class Affine(es.Reducer):

@@ -19,7 +19,7 @@ from execspace_compiler.ir.diagnostics import Fault
 from execspace_compiler.launch.device_text import device_text
 from execspace_compiler.teams.device import Shape, device_team, shape_of, usual_sizes
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 def lowered(kernel, *arguments, pattern="for", **sizes):

@@ -18,7 +18,7 @@ from execspace_compiler.cache import own_code
 
 NOTED = "noted.txt"
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture

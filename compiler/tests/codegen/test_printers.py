@@ -18,7 +18,7 @@ from execspace_compiler.host.fork import Fork
 from execspace_compiler.host.launch_text import Launcher, launch_module
 from execspace_compiler.mapping.loops import index_order
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 def axpy(i, a, x, y):
