@@ -25,7 +25,7 @@ import numpy as np
 from machine import describe, priority
 
 import execspace as es
-from execspace_openmp.space import OpenMPSpace
+from execspace_openmp.space import OpenMP
 
 SIZES = (5_000, 20_000, 200_000, 2_000_000, 10_000_000)
 APART = (0.0003, 0.002)  # seconds between launches, longer than threads of either runtime spin
@@ -55,7 +55,7 @@ def spaces() -> dict[str, es.ExecutionSpace]:
     found = {}
     for name in RUNTIMES:
         os.environ["EXECSPACE_OPENMP_RUNTIME"] = name
-        found[name] = OpenMPSpace()
+        found[name] = OpenMP()
     return {**found, "serial": es.space("serial")}
 
 

@@ -32,7 +32,7 @@ _NAMES = [
     (r"execspace-backend-c\b", "{{ distribution }}"),
     (r"execspace_backend_c\b", "{{ package }}"),
     (r'"backend_c"', "\"{{ package | replace('execspace_', '') }}\""),
-    (r"\bCSpace\b", "{{ class_name }}"),
+    (r"\bCExecutionSpace\b", "{{ class_name }}"),
     (r"(?i)(\bspaces? ['`])c(?=['`])", r"\1{{ name }}"),
     (r"`c`", "`{{ name }}`"),
     (r'(\bspace\(|\bspace=|--space", )"c"', r'\1"{{ name }}"'),

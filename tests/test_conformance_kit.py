@@ -17,7 +17,7 @@ from execspace_testing.levels import LEVELS, SUITE, level_of
 
 SPACE = """
 import execspace as es
-from execspace_serial.space import OracleSpace
+from execspace_serial.space import Oracle
 
 class Plan:
     def __init__(self, space, inner, pattern):
@@ -38,7 +38,7 @@ class Plan:
 
 KEPT = []
 
-class Space(OracleSpace):
+class Space(Oracle):
     name = NAME
     capabilities = es.Capabilities(float16=False)
     if FAULT == "has no teams":

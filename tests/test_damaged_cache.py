@@ -155,12 +155,12 @@ def test_libraries_of_a_c_compiler_heal(host_cache, damage, monkeypatch):
     monkeypatch.syspath_prepend(Path(__file__).parents[1] / "examples" / "backend_c" / "src")
     backend = importlib.import_module("execspace_backend_c.space")
     for function in (axpy, other):
-        launched(backend.CSpace(), function)
+        launched(backend.CExecutionSpace(), function)
     damage_all(entries(host_cache / "backend_c", ".so"), damage)
-    found = launched(backend.CSpace())
+    found = launched(backend.CExecutionSpace())
     # By its name the loader takes what this process has loaded before for that of a wrong shape.
     assert not found or damage == "a wrong shape"
-    assert launched(backend.CSpace())
+    assert launched(backend.CExecutionSpace())
 
 
 @pytest.mark.parametrize("damage", DAMAGE)

@@ -15,20 +15,16 @@ from execspace_compiler.host.launch_text import Launcher
 N = 100_003
 
 
-class PoolSpace(es.HostSort):
+class PoolSpace(es.HostExecutionSpace):
     """A space whose parts run through a function that a test chooses."""
 
     name = "pool"
-    memory_space = es.HOST
 
     def __init__(self, run, parts=4):
         self.launcher = Launcher("fork", parts, Fork(run))
 
     def compile(self, kernel, spec):
         return compile_plan(self, kernel, spec, self.launcher)
-
-    def fence(self, label=""):
-        pass
 
 
 @pytest.fixture(scope="module")

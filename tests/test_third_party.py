@@ -62,7 +62,7 @@ def test_the_command_says_what_it_made_and_what_to_do_next(kind, tmp_path, monke
     about = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
     assert about["name"] == "execspace-sea-breeze"
     assert about["entry-points"]["execspace"] == {"sea_breeze": "execspace_sea_breeze.plugin"}
-    assert "class SeaBreezeSpace(" in (folder / "src/execspace_sea_breeze/space.py").read_text()
+    assert "class SeaBreezeExecutionSpace(" in (folder / "src/execspace_sea_breeze/space.py").read_text()
     assert {"LICENSE", "README.md", ".gitignore", ".github/workflows/ci.yml"} <= set(texts(folder))
     assert (folder / "src/execspace_sea_breeze/py.typed").exists()
     assert not [name for name in texts(folder) if "{" in name or name.endswith(".jinja")]
@@ -124,12 +124,12 @@ def test_without_copier_it_says_what_to_install(tmp_path, monkeypatch, capsys):
     assert not (tmp_path / "made").exists()
 
 
-@pytest.mark.parametrize("name", ["execution", "memory"])
+@pytest.mark.parametrize("name", ["host"])
 def test_the_class_of_a_space_hides_no_name_of_execspace(name, tmp_path):
     new_backend(tmp_path / "made", name=name)
     text = (tmp_path / f"made/src/execspace_{name}/space.py").read_text()
-    assert "(HostSort):" in text
-    assert f"class {name.title()}Space" not in text
+    assert "(HostExecutionSpace):" in text
+    assert f"class {name.title()}ExecutionSpace" not in text
 
 
 @pytest.mark.parametrize("kind", ["threads", "c"])

@@ -22,7 +22,7 @@ pytest.importorskip("cupy", reason="CuPy is not installed")
 
 from execspace_gpu import interop, launch, memory, program, space
 from execspace_gpu.compiling import CompileError, Compiler
-from execspace_gpu.space import GpuSpace
+from execspace_gpu.space import GpuExecutionSpace
 
 OTHER = Protocols(device=10, managed=None, legacy=0, interface=False)
 
@@ -134,7 +134,7 @@ ATTRIBUTES = {
 }  # fmt: skip
 
 
-class OtherSpace(GpuSpace):
+class OtherSpace(GpuExecutionSpace):
     """Of the pretended platform: waves of 64 lanes, and no barrier for a part of a block."""
 
     short, title = "other", "OTHER"
@@ -220,9 +220,9 @@ def other(driver):
 
 
 def test_what_a_platform_must_give_is_abstract():
-    assert GpuSpace.__abstractmethods__ == {"dialect", "compiler", "arch", "protocols"}
+    assert GpuExecutionSpace.__abstractmethods__ == {"dialect", "compiler", "arch", "protocols"}
     with pytest.raises(TypeError, match="abstract method"):
-        type("Half", (GpuSpace,), {"short": "half", "title": "HALF"})(0)
+        type("Half", (GpuExecutionSpace,), {"short": "half", "title": "HALF"})(0)
     must = {"version", "options", "compile", "faults"}
     assert Compiler.__abstractmethods__ == must
 

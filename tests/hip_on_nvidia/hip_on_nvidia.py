@@ -24,7 +24,7 @@ def make(device: str | None) -> ExecutionSpace:
     from execspace_compiler.codegen.cfamily.hip import hip
     from execspace_compiler.launch.device_text import DeviceText
     from execspace_cuda.build import Nvrtc
-    from execspace_cuda.space import CudaSpace
+    from execspace_cuda.space import Cuda
     from execspace_gpu.space import space_of
     from execspace_hip.targets import Target, hip_tiles
 
@@ -39,7 +39,7 @@ def make(device: str | None) -> ExecutionSpace:
         def compile(self, source: str, options: Sequence[str]) -> bytes:
             return super().compile(f'{SHIM.read_text()}\n#line 1 "kernel.cu"\n{source}', options)
 
-    class HipOnNvidia(CudaSpace):
+    class HipOnNvidia(Cuda):
         """As the HIP space on a device with waves of 32 lanes."""
 
         short = NAME

@@ -131,7 +131,7 @@ from .explaining import Explanation, explain
 from .filling import fill_random
 from .histograms import histogram
 from .hookspecs import hookimpl
-from .host_sort import HostSort
+from .host_execution_space import HostExecutionSpace
 from .interop import view_of
 from .kernel import Kernel, kernel
 from .language import function, local, printf, static
@@ -249,7 +249,7 @@ __all__ = [
     "Explanation",
     "FirstLoc",
     "HealthCheck",
-    "HostSort",
+    "HostExecutionSpace",
     "HostSpace",
     "Kernel",
     "KernelAssertionError",

@@ -17,7 +17,7 @@ from execspace import Allocation, SpaceError, selection
 
 # What touches the device, by module and class; of subclasses, too.
 _TOUCHING = {
-    ("space", "GpuSpace"): (
+    ("space", "GpuExecutionSpace"): (
         "__init__", "fence", "instance", "compile", "view_of", "mark", "time_of", "sort", "argsort",
         "permute",
     ),

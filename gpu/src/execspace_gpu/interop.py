@@ -24,7 +24,7 @@ from .claiming import LEGACY, Protocols, stream_of
 from .devices import on_device
 
 if TYPE_CHECKING:
-    from .space import GpuSpace
+    from .space import GpuExecutionSpace
 
 
 class ForeignArray:
@@ -52,7 +52,7 @@ class ForeignArray:
             give(stream=stream or self.protocols.legacy)
 
 
-def wrap(space: GpuSpace, source: Any, label: str) -> View:
+def wrap(space: GpuExecutionSpace, source: Any, label: str) -> View:
     """A View over an array in memory of the GPU of `space`.
 
     Raises
@@ -128,7 +128,7 @@ def _by_cupy(array: Any) -> _Found:
 Stream = tuple[int, int]  # the driver's handle, and the number of its device
 
 
-def before(space: GpuSpace, views: Iterable[View]) -> list[Stream] | None:
+def before(space: GpuExecutionSpace, views: Iterable[View]) -> list[Stream] | None:
     """Order a queue after what the libraries of foreign arrays have queued.
 
     Returns their streams for `after`: None if one of them is not known.
@@ -150,7 +150,7 @@ def before(space: GpuSpace, views: Iterable[View]) -> list[Stream] | None:
     return None if unknown else streams
 
 
-def after(space: GpuSpace, streams: list[Stream] | None) -> None:
+def after(space: GpuExecutionSpace, streams: list[Stream] | None) -> None:
     """Order the streams of foreign arrays after what was queued; block where one is not known."""
     if streams is None:
         runtime.streamSynchronize(space.stream)

@@ -31,7 +31,7 @@ from .interop import after, before
 from .memory import bytes_at
 from .packing import MOST_UNITS, Frame, caller_text, names_used, packer, record_size
 from .program import Program
-from .space import GpuSpace
+from .space import GpuExecutionSpace
 from .texts import TextKey, Texts, lowered_for
 
 _GROUP = 256  # threads of a block of reductions and scans
@@ -46,7 +46,7 @@ Grid = tuple[int, int, int, int, int, int]  # blocks, and threads of a block, al
 class GpuPlan(TellsOfKernel):
     """A compiled launch; see `execspace.Plan`."""
 
-    space: GpuSpace
+    space: GpuExecutionSpace
     kernel: Kernel
     spec: LaunchSpec
     lowered: Lowered
@@ -102,7 +102,7 @@ class GpuPlan(TellsOfKernel):
         return self._launcher.caller(named=False)
 
 
-def compile_plan(space: GpuSpace, kernel: Kernel, spec: LaunchSpec) -> GpuPlan:
+def compile_plan(space: GpuExecutionSpace, kernel: Kernel, spec: LaunchSpec) -> GpuPlan:
     """Compile `kernel` for the device.
 
     Raises
@@ -127,10 +127,10 @@ class _Launch(Texts):
     """The state of a plan: programs, and frames with scratch memory and results."""
 
     def __init__(
-        self, space: GpuSpace, lowered: Lowered, room: tuple[int, bool] | None = None
+        self, space: GpuExecutionSpace, lowered: Lowered, room: tuple[int, bool] | None = None
     ) -> None:
         super().__init__(space, lowered, room)
-        self.space: GpuSpace = space
+        self.space: GpuExecutionSpace = space
         self.name = f"'{lowered.kernel.name}'"
         self.reduces = lowered.reduction is not None
         self.programs: dict[TextKey, Program] = {}

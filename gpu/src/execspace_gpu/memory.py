@@ -25,7 +25,7 @@ from .forks import remembered
 from .transfers import copy_view, fill_view
 
 if TYPE_CHECKING:
-    from .space import GpuSpace
+    from .space import GpuExecutionSpace
 
 _POOLS = ("cupy", "async")
 
@@ -33,7 +33,7 @@ _POOLS = ("cupy", "async")
 class GpuMemory(MemorySpace):
     """What the memories of a GPU have in common."""
 
-    def __init__(self, space: GpuSpace, suffix: str = "") -> None:
+    def __init__(self, space: GpuExecutionSpace, suffix: str = "") -> None:
         self.name = f"{space.name}{suffix}"
         self.space = space
 
@@ -103,7 +103,7 @@ class DeviceMemory(GpuMemory):
 
     kinds = frozenset(("device",))
 
-    def __init__(self, space: GpuSpace) -> None:
+    def __init__(self, space: GpuExecutionSpace) -> None:
         super().__init__(space)
         chosen = "cupy"
         if space.has_async_pool:
@@ -137,7 +137,7 @@ class ForeignMemory(GpuMemory):
 
     kinds = frozenset[str]()
 
-    def __init__(self, space: GpuSpace) -> None:
+    def __init__(self, space: GpuExecutionSpace) -> None:
         super().__init__(space, " (array)")
 
     def allocate(self, nbytes: int, label: str, initialize: bool) -> Allocation:
@@ -156,7 +156,7 @@ class ManagedMemory(GpuMemory):
     kinds = frozenset(("shared",))
     host_accessible = True
 
-    def __init__(self, space: GpuSpace) -> None:
+    def __init__(self, space: GpuExecutionSpace) -> None:
         super().__init__(space, " managed")
 
     def allocate(self, nbytes: int, label: str, initialize: bool) -> Allocation:
@@ -187,7 +187,7 @@ class _Pinned:
     A pool would hand it out again at once, and the host might write into it too early.
     """
 
-    def __init__(self, space: GpuSpace, size: int) -> None:
+    def __init__(self, space: GpuExecutionSpace, size: int) -> None:
         self.space = space
         self.block = cupy.cuda.PinnedMemory(size)
         self.ptr = int(self.block.ptr)
@@ -203,7 +203,7 @@ class PinnedMemory(GpuMemory):
     kinds = frozenset(("pinned",))
     host_accessible = True
 
-    def __init__(self, space: GpuSpace) -> None:
+    def __init__(self, space: GpuExecutionSpace) -> None:
         super().__init__(space, " pinned")
 
     def allocate(self, nbytes: int, label: str, initialize: bool) -> Allocation:

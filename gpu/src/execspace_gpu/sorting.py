@@ -16,7 +16,7 @@ from .devices import ERRORS
 from .interop import after, before, cupy_array
 
 if TYPE_CHECKING:
-    from .space import GpuSpace
+    from .space import GpuExecutionSpace
 
 
 class Sorts:
@@ -71,7 +71,7 @@ def _one_nan_kernel() -> Any:
 @contextmanager
 def _queued(space: Any, *views: View) -> Iterator[None]:
     """CuPy works on the stream of the space within the block."""
-    own: GpuSpace = space
+    own: GpuExecutionSpace = space
     try:
         with own.current():
             if own.parent is not None:

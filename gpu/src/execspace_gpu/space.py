@@ -1,7 +1,7 @@
 """A space of one GPU: its default stream, and streams of their own as instances.
 
-A plugin makes its space of `GpuSpace`, which says what it must tell of its platform. All else that
-a launch needs is here and in the modules beside.
+A plugin makes its space of `GpuExecutionSpace`, which says what it must tell of its platform. All
+else that a launch needs is here and in the modules beside.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _MOST_HELD = 64  # launches of an instance whose Views are held before it is ask
 _MOST_LABELS = 64  # that the report of a fault may name
 
 
-class GpuSpace(Sorts, TextSpace):
+class GpuExecutionSpace(Sorts, TextSpace):
     """Runs kernels on a GPU, through CuPy.
 
     Launches are asynchronous. The space itself works on the legacy default stream, as CuPy,
@@ -70,7 +70,7 @@ class GpuSpace(Sorts, TextSpace):
 
     has_async_pool: ClassVar[bool] = False
 
-    def __init__(self, number: int, parent: GpuSpace | None = None) -> None:
+    def __init__(self, number: int, parent: GpuExecutionSpace | None = None) -> None:
         remember_space(self)
         self.number = number
         self.parent = parent
@@ -81,8 +81,8 @@ class GpuSpace(Sorts, TextSpace):
         self._seen = -1
         self._clock: Clock | None = None
         if parent is None:
-            self._instances: weakref.WeakSet[GpuSpace] = weakref.WeakSet()
-            self._busy: set[GpuSpace] = set()  # instances that hold Views, dropped or not
+            self._instances: weakref.WeakSet[GpuExecutionSpace] = weakref.WeakSet()
+            self._busy: set[GpuExecutionSpace] = set()  # instances that hold Views, dropped or not
             self._lock = threading.RLock()  # reentrant for the garbage collector's sake
             self.faults = Faults(number, self.short, self.title)
             self.device = cupy.cuda.Device(number)
@@ -164,7 +164,7 @@ class GpuSpace(Sorts, TextSpace):
     # -- what core asks for -----------------------------------------------------------------------
 
     @property
-    def root(self) -> GpuSpace:
+    def root(self) -> GpuExecutionSpace:
         """The space that this is an instance of, or itself."""
         return self.parent or self
 
@@ -203,7 +203,7 @@ class GpuSpace(Sorts, TextSpace):
         for space in spaces:
             space.recent.clear()
 
-    def instance(self) -> GpuSpace:
+    def instance(self) -> GpuExecutionSpace:
         """A stream of its own on the same device; Views of the device are shared."""
         try:
             made = type(self)(self.number, self.root)
@@ -243,7 +243,7 @@ class GpuSpace(Sorts, TextSpace):
         """Make the device that of the calling thread for the time of a block."""
         return on_device(self.number)
 
-    def _everyone(self) -> list[GpuSpace]:
+    def _everyone(self) -> list[GpuExecutionSpace]:
         with self._lock:
             return list(dict.fromkeys((self.root, *self._instances, *self._busy)))
 
@@ -318,11 +318,13 @@ class GpuSpace(Sorts, TextSpace):
             del held
 
 
-_made: weakref.WeakValueDictionary[tuple[type, int], GpuSpace] = weakref.WeakValueDictionary()
+_made: weakref.WeakValueDictionary[tuple[type, int], GpuExecutionSpace] = (
+    weakref.WeakValueDictionary()
+)
 _lock = threading.Lock()
 
 
-def space_of(kind: type[GpuSpace], name: str | None) -> GpuSpace:
+def space_of(kind: type[GpuExecutionSpace], name: str | None) -> GpuExecutionSpace:
     """The space of a platform's device, made once: "cuda" and "cuda:0" are the same one."""
     number = number_of(name, kind.short, kind.title)
     with _lock:

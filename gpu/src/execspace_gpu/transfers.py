@@ -21,7 +21,7 @@ from execspace.copying import extent_of_bytes, host_elements, same_block
 from .devices import ERRORS
 
 if TYPE_CHECKING:
-    from .space import GpuSpace
+    from .space import GpuExecutionSpace
 
 _DEFAULT = 4  # MemcpyDefault of the runtimes: the driver sees by the addresses where each is
 _PART = 1 << 26  # bytes of pinned memory that a rearranged copy takes at a time
@@ -32,7 +32,7 @@ _MOST_KEPT = 6  # Views of parts that are under way
 class _Queue:
     """Where a copy is queued, and what must live until it is done."""
 
-    space: GpuSpace
+    space: GpuExecutionSpace
     kept: list[Any] = field(default_factory=list)
 
     def scratch(self, shape: tuple[int, ...], dtype: Any) -> View:
@@ -83,7 +83,9 @@ def copy_view(dst: View, src: View, instance: ExecutionSpace | None) -> None:
             _to_host(queue, dst, src)
 
 
-def fill_view(space: GpuSpace, dst: View, value: Any, instance: ExecutionSpace | None) -> None:
+def fill_view(
+    space: GpuExecutionSpace, dst: View, value: Any, instance: ExecutionSpace | None
+) -> None:
     """Set every element."""
     if not dst.size:
         return
@@ -106,14 +108,14 @@ def fill_view(space: GpuSpace, dst: View, value: Any, instance: ExecutionSpace |
 
 @contextmanager
 def _queued(
-    space: GpuSpace, instance: ExecutionSpace | None, views: tuple[View, ...]
+    space: GpuExecutionSpace, instance: ExecutionSpace | None, views: tuple[View, ...]
 ) -> Iterator[_Queue]:
     """The queue that a copy goes to: that of an instance, in order, or the default one, waited for.
 
     Streams of arrays of other libraries are in order with it.
     """
     from .interop import after, before
-    from .space import GpuSpace as Own
+    from .space import GpuExecutionSpace as Own
 
     own = instance if isinstance(instance, Own) and instance.number == space.number else None
     if instance is not None and own is None:
@@ -136,7 +138,7 @@ def _queued(
         raise queue.space.fault("deep_copy", error) from error
 
 
-def _owner(view: View) -> GpuSpace | None:
+def _owner(view: View) -> GpuExecutionSpace | None:
     """The space of the GPU that a View's memory belongs to; None for other memory."""
     from .memory import GpuMemory
 
@@ -144,7 +146,7 @@ def _owner(view: View) -> GpuSpace | None:
     return memory.space if isinstance(memory, GpuMemory) else None
 
 
-def _copy_block(space: GpuSpace, dst: View, src: View) -> None:
+def _copy_block(space: GpuExecutionSpace, dst: View, src: View) -> None:
     runtime.memcpyAsync(dst.data_ptr, src.data_ptr, src.nbytes, _DEFAULT, space.stream)
 
 
@@ -198,7 +200,9 @@ def _to_host(queue: _Queue, dst: View, src: View) -> None:
         queue.kept.clear()
 
 
-def _between_devices(queue: _Queue, dst: View, src: View, a: GpuSpace, b: GpuSpace) -> None:
+def _between_devices(
+    queue: _Queue, dst: View, src: View, a: GpuExecutionSpace, b: GpuExecutionSpace
+) -> None:
     """Copy between two GPUs: by the link between them where there is one, else by the driver.
 
     Blocks, for neither GPU's streams know of those of the other one.
@@ -220,7 +224,9 @@ def _between_devices(queue: _Queue, dst: View, src: View, a: GpuSpace, b: GpuSpa
         runtime.streamSynchronize(a.stream)
 
 
-def _peer(space: GpuSpace, dst: View, src: View, a: GpuSpace, b: GpuSpace) -> None:
+def _peer(
+    space: GpuExecutionSpace, dst: View, src: View, a: GpuExecutionSpace, b: GpuExecutionSpace
+) -> None:
     with space.current():
         runtime.memcpyPeerAsync(
             dst.data_ptr, a.number, src.data_ptr, b.number, src.nbytes, space.stream
@@ -250,7 +256,7 @@ def _move4(i: int, j: int, k: int, p: int, dst: Any, src: Any) -> None:
 _MOVES = (_move1, _move2, _move3, _move4)
 
 
-def _move(space: GpuSpace, dst: View, src: View) -> None:
+def _move(space: GpuExecutionSpace, dst: View, src: View) -> None:
     """Launch a kernel that assigns each element."""
     if dst.rank == 0:
         _move(space, _row(dst), _row(src))

@@ -51,10 +51,10 @@ def opencl(request):
 @pytest.fixture
 def flat_opencl(opencl, monkeypatch):
     """The same device with the mapping of GPUs; a space and a context of its own."""
-    from execspace_opencl.space import OpenCLSpace
+    from execspace_opencl.space import OpenCL
 
     monkeypatch.setenv("EXECSPACE_OPENCL_MAPPING", "flat")
-    space = OpenCLSpace(opencl.found.place)
+    space = OpenCL(opencl.found.place)
     assert space.flat
     return space
 

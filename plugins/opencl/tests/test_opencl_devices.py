@@ -128,26 +128,26 @@ def test_spaces_of_one_name_are_one_object(opencl):
 
 
 def test_the_mapping_is_chosen_by_the_environment(opencl, monkeypatch):
-    from execspace_opencl.space import OpenCLSpace
+    from execspace_opencl.space import OpenCL
 
     place = opencl.found.place
     for mapping, flat in (("flat", True), ("chunked", False)):
         monkeypatch.setenv("EXECSPACE_OPENCL_MAPPING", mapping)
-        space = OpenCLSpace(place)
+        space = OpenCL(place)
         assert space.flat is flat
         assert space.default_layout == ("left" if flat else "right")
     monkeypatch.setenv("EXECSPACE_OPENCL_MAPPING", "tiled")
     with pytest.raises(es.SpaceError, match="'tiled' is no mapping; expected flat or chunked"):
-        OpenCLSpace(place)
+        OpenCL(place)
 
 
 def test_memory_of_the_host_is_out_of_reach_if_the_environment_says_so(opencl, monkeypatch):
-    from execspace_opencl.space import OpenCLSpace
+    from execspace_opencl.space import OpenCL
 
     if not opencl.found.is_cpu:
         pytest.skip("on a GPU it always is")
     monkeypatch.setenv("EXECSPACE_OPENCL_MEMORY", "device")
-    space = OpenCLSpace(opencl.found.place)
+    space = OpenCL(opencl.found.place)
     assert space.capabilities.asynchronous
     assert not space.takes_addresses  # not even where the driver could
     assert space.instance().memory_space is space.memory_space
@@ -158,10 +158,10 @@ def test_memory_of_the_host_is_out_of_reach_if_the_environment_says_so(opencl, m
         with pytest.raises(es.SpaceAccessError, match=r"space 'host'.* space 'opencl"):
             es.parallel_for(policy, lambda i, y: None, there)
     monkeypatch.setenv("EXECSPACE_OPENCL_MEMORY", "host")
-    assert OpenCLSpace(opencl.found.place).memory_space is es.HOST
+    assert OpenCL(opencl.found.place).memory_space is es.HOST
     monkeypatch.setenv("EXECSPACE_OPENCL_MEMORY", "texture")
     with pytest.raises(es.SpaceError, match="OPENCL_MEMORY='texture'; expected device or host"):
-        OpenCLSpace(opencl.found.place)
+        OpenCL(opencl.found.place)
 
 
 def test_a_gpu_cannot_take_memory_of_the_host(opencl, monkeypatch):
@@ -170,7 +170,7 @@ def test_a_gpu_cannot_take_memory_of_the_host(opencl, monkeypatch):
     monkeypatch.setenv("EXECSPACE_OPENCL_MEMORY", "host")
     monkeypatch.setattr(type(opencl.found), "is_cpu", False)
     with pytest.raises(es.SpaceError, match="does not run kernels on memory of the host"):
-        module.OpenCLSpace(opencl.found.place)
+        module.OpenCL(opencl.found.place)
 
 
 SPACES = """

@@ -42,7 +42,7 @@ from execspace_compiler.typing.lowered import Lowered
 from .caller import caller_text, result_format
 from .dialect import C
 from .launcher import FUNCTION, launcher_text, record_format
-from .space import CSpace
+from .space import CExecutionSpace
 from .toolchain import FAST, CompileError, Library
 
 _Call = Callable[[tuple[int, ...], tuple[Any, ...]], Any]
@@ -52,7 +52,7 @@ _Call = Callable[[tuple[int, ...], tuple[Any, ...]], Any]
 class CPlan(HostTeamSizes, TellsOfKernel):
     """A compiled launch; see `execspace.Plan`."""
 
-    space: CSpace
+    space: CExecutionSpace
     kernel: Kernel
     spec: LaunchSpec
     lowered: Lowered
@@ -72,7 +72,7 @@ class CPlan(HostTeamSizes, TellsOfKernel):
         return tell_rows(self.lowered)
 
 
-def compile_plan(space: CSpace, kernel: Kernel, spec: LaunchSpec) -> CPlan:
+def compile_plan(space: CExecutionSpace, kernel: Kernel, spec: LaunchSpec) -> CPlan:
     """Compile `kernel`; blocks.
 
     Raises
@@ -94,7 +94,7 @@ def compile_plan(space: CSpace, kernel: Kernel, spec: LaunchSpec) -> CPlan:
     return CPlan(space, kernel, spec, lowered, launch.caller(), launch.source, launch.library)
 
 
-def _refuse(lowered: Lowered, space: CSpace) -> None:
+def _refuse(lowered: Lowered, space: CExecutionSpace) -> None:
     """A KernelTypeError for what the compiler or the processor cannot do."""
     for function in lowered.functions:
         if not space.capabilities.float16:
@@ -118,7 +118,7 @@ def _type_error(lowered: Lowered, found: Diagnostic) -> NoReturn:
 class _Launch:
     """The libraries of a plan: the usual one, and one for Views that overlap."""
 
-    def __init__(self, space: CSpace, lowered: Lowered) -> None:
+    def __init__(self, space: CExecutionSpace, lowered: Lowered) -> None:
         policy = lowered.spec.policy
         self.team: HostTeam | None = None
         self.pools: tuple[ir.Var, ...] = ()
@@ -233,7 +233,7 @@ def _options(lowered: Lowered) -> tuple[str, ...]:
 _PLACE = re.compile(r"^<stdin>:(\d+):\d+: (?:fatal )?error: (.*)", re.MULTILINE)
 
 
-def _explained(text: DeviceText, space: CSpace, log: str) -> str:
+def _explained(text: DeviceText, space: CExecutionSpace, log: str) -> str:
     """The compiler's complaints, each with the line of the user's source that it stems from."""
     out = [f"in kernel '{text.lowered.kernel.name}'"]
     for line, message in _PLACE.findall(log):

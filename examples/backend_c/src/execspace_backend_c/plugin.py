@@ -17,12 +17,12 @@ def probe() -> Probe:
 
 def make_space(device: str | None) -> ExecutionSpace:
     """Factory of the `c` entry."""
-    from .space import CSpace
+    from .space import CExecutionSpace
 
     if device is not None:
-        name = CSpace.name
+        name = CExecutionSpace.name
         raise SpaceError(f"Space '{name}' has no devices to choose from, got '{name}:{device}'.")
-    return CSpace()
+    return CExecutionSpace()
 
 
 @hookimpl

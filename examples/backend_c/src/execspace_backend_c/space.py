@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 
 from execspace import (
-    HOST,
     Capabilities,
-    HostSort,
+    HostExecutionSpace,
     Kernel,
     LaunchSpec,
-    MemorySpace,
     Plan,
     TeamLimits,
     config,
@@ -19,7 +17,7 @@ from execspace import (
 from .toolchain import Toolchain
 
 
-class CSpace(HostSort):
+class CExecutionSpace(HostExecutionSpace):
     """Runs kernels on all cores; a launch returns when every thread is done.
 
     Views are host memory, so NumPy arrays are used as they are. After a fork the child runs
@@ -44,10 +42,6 @@ class CSpace(HostSort):
         self.capabilities = Capabilities(float16=self.toolchain.has_float16, atomic_bytes=8)
 
     @property
-    def memory_space(self) -> MemorySpace:
-        return HOST
-
-    @property
     def concurrency(self) -> int:
         return self.threads
 
@@ -65,12 +59,9 @@ class CSpace(HostSort):
 
         return HOST_TEAMS
 
-    def fence(self, label: str = "") -> None:
-        """Launches return when they are done, so there is nothing to wait for."""
-
 
 def _forbid_teams() -> None:
-    CSpace.has_team = False
+    CExecutionSpace.has_team = False
 
 
 if hasattr(os, "register_at_fork"):

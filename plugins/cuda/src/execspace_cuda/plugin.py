@@ -33,9 +33,9 @@ def make_cuda(device: str | None) -> ExecutionSpace:
     """Factory of the `cuda` entry."""
     from execspace_gpu.space import space_of
 
-    from .space import CudaSpace
+    from .space import Cuda
 
-    return space_of(CudaSpace, device)
+    return space_of(Cuda, device)
 
 
 def claims(source: Any) -> str | None:

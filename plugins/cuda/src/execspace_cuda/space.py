@@ -6,14 +6,14 @@ from functools import cached_property
 
 from execspace_compiler.codegen.cfamily.cuda import CUDA
 from execspace_compiler.mapping.default_tiles import gpu_tiles
-from execspace_gpu.space import GpuSpace
+from execspace_gpu.space import GpuExecutionSpace
 
 from .build import NVRTC
 from .plugin import PROTOCOLS
 
 
-class CudaSpace(GpuSpace):
-    """Runs kernels on an NVIDIA GPU; see `execspace_gpu.space.GpuSpace`.
+class Cuda(GpuExecutionSpace):
+    """Runs kernels on an NVIDIA GPU; see `execspace_gpu.space.GpuExecutionSpace`.
 
     Attributes
     ----------

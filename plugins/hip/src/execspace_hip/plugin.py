@@ -33,9 +33,9 @@ def make_hip(device: str | None) -> ExecutionSpace:
     """Factory of the `hip` entry."""
     from execspace_gpu.space import space_of
 
-    from .space import HipSpace
+    from .space import Hip
 
-    return space_of(HipSpace, device)
+    return space_of(Hip, device)
 
 
 def claims(source: Any) -> str | None:

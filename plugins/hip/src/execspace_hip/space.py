@@ -12,7 +12,7 @@ from execspace_compiler.codegen.cfamily.hip import hip
 from execspace_compiler.mapping.thread_blocks import Limits
 from execspace_gpu.compiling import binary
 from execspace_gpu.program import Program
-from execspace_gpu.space import GpuSpace
+from execspace_gpu.space import GpuExecutionSpace
 
 from .build import HIPRTC
 from .figures import figures_of
@@ -20,8 +20,8 @@ from .plugin import PROTOCOLS
 from .targets import LDS, Target, hip_tiles, limits_of, target_of
 
 
-class HipSpace(GpuSpace):
-    """Runs kernels on an AMD GPU; see `execspace_gpu.space.GpuSpace`. It never did so yet."""
+class Hip(GpuExecutionSpace):
+    """Runs kernels on an AMD GPU; see `GpuExecutionSpace`. It never did so yet."""
 
     short = "hip"
     title = "HIP"
@@ -30,7 +30,7 @@ class HipSpace(GpuSpace):
     shared_always = LDS
     flat_block = Target.block
 
-    def __init__(self, number: int, parent: GpuSpace | None = None) -> None:
+    def __init__(self, number: int, parent: GpuExecutionSpace | None = None) -> None:
         super().__init__(number, parent)
         self.tiles = hip_tiles(self.short, self.dialect.lanes)
 

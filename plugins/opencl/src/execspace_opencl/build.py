@@ -20,10 +20,10 @@ from execspace_compiler.passes.pipeline import refuse_whole_steps
 from execspace_compiler.typing.lowered import Lowered
 
 from .programs import Built, build_program
-from .space import OpenCLSpace
+from .space import OpenCL
 
 
-def refuse(lowered: Lowered, space: OpenCLSpace) -> None:
+def refuse(lowered: Lowered, space: OpenCL) -> None:
     """A KernelTypeError for what this device cannot do."""
     for function in lowered.functions:
         for e in [*function.parameters, *ir.walk_expressions(function.body)]:
@@ -36,7 +36,7 @@ def refuse(lowered: Lowered, space: OpenCLSpace) -> None:
     refuse_whole_steps(lowered, "OpenCL")
 
 
-def _options(space: OpenCLSpace, text: DeviceText) -> list[str]:
+def _options(space: OpenCL, text: DeviceText) -> list[str]:
     options = ["-cl-std=CL1.2", "-w"]  # drivers print warnings of generated text otherwise
     exact = cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
     if space.device.single_fp_config & exact:
@@ -47,7 +47,7 @@ def _options(space: OpenCLSpace, text: DeviceText) -> list[str]:
     return options
 
 
-def build(space: OpenCLSpace, text: DeviceText) -> Built:
+def build(space: OpenCL, text: DeviceText) -> Built:
     """The program, from the cache on disk if it was built before.
 
     Raises
@@ -63,7 +63,7 @@ def build(space: OpenCLSpace, text: DeviceText) -> Built:
         raise BackendCompileError(text.complaint(_faults(log), log, who)) from error
 
 
-def figures(space: OpenCLSpace, text: DeviceText, kernels: list[Any]) -> dict[str, dict[str, int]]:
+def figures(space: OpenCL, text: DeviceText, kernels: list[Any]) -> dict[str, dict[str, int]]:
     """What the driver says of each kernel, by the names that other GPUs have: bytes of "local"
     (OpenCL's private) memory of a work-item and of "shared" (OpenCL's local) memory of a group,
     most "threads" of a group, and what their number should be a "multiple" of."""

@@ -54,7 +54,7 @@ from .devices import driver_error
 from .ending import remember_object
 from .memory import Buffer, lend
 from .packing import MOST_UNITS, caller_text
-from .space import OpenCLSpace
+from .space import OpenCL
 from .teams import Teams
 
 _GROUP = 128  # work-items of a group of a parallel_for on a GPU
@@ -73,7 +73,7 @@ How = tuple[int, Size | None, Variant, tuple[int, int]]
 class OpenCLPlan(TellsOfKernel):
     """A compiled launch; see `execspace.Plan`."""
 
-    space: OpenCLSpace
+    space: OpenCL
     kernel: Kernel
     spec: LaunchSpec
     lowered: Lowered
@@ -137,12 +137,12 @@ class OpenCLPlan(TellsOfKernel):
         return self._launcher.usual.built.told(self.kernel)
 
 
-def dialect_of(space: OpenCLSpace) -> Dialect:
+def dialect_of(space: OpenCL) -> Dialect:
     """The language of a device."""
     return OPENCL_NVIDIA if "NVIDIA" in space.device.platform.name else OPENCL
 
 
-def compile_plan(space: OpenCLSpace, kernel: Kernel, spec: LaunchSpec) -> OpenCLPlan:
+def compile_plan(space: OpenCL, kernel: Kernel, spec: LaunchSpec) -> OpenCLPlan:
     """Compile `kernel` for the device.
 
     Raises
@@ -209,7 +209,7 @@ def _never() -> None:
     """Stands for a weak reference to an argument that was never set."""
 
 
-def _largest_group(kernel: Any, space: OpenCLSpace) -> int:
+def _largest_group(kernel: Any, space: OpenCL) -> int:
     """Work-items that a group of this kernel may have: few where it needs many registers."""
     most = kernel.get_work_group_info(cl.kernel_work_group_info.WORK_GROUP_SIZE, space.device)
     return int(most)
@@ -218,7 +218,7 @@ def _largest_group(kernel: Any, space: OpenCLSpace) -> int:
 class _Launch:
     """The state of a plan: programs, scratch memory and results."""
 
-    def __init__(self, space: OpenCLSpace, lowered: Lowered, room: int | None = None) -> None:
+    def __init__(self, space: OpenCL, lowered: Lowered, room: int | None = None) -> None:
         self.space, self.lowered, self.spec = space, lowered, lowered.spec
         self.source = lowered
         self.name = lowered.kernel.name

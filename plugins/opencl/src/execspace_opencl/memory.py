@@ -22,7 +22,7 @@ from .ending import remember_object
 from .programs import program
 
 if TYPE_CHECKING:
-    from .space import OpenCLSpace
+    from .space import OpenCL
 
 WORD = 4  # atomic steps on bytes and shorts exchange the word that they are in
 _MOST_RANK = 8
@@ -61,7 +61,7 @@ class BufferMemory(MemorySpace):
 
     kinds = frozenset(("device",))
 
-    def __init__(self, space: OpenCLSpace) -> None:
+    def __init__(self, space: OpenCL) -> None:
         self.name = space.name
         self.space = space
 

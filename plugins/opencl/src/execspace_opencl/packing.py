@@ -26,7 +26,7 @@ from execspace_compiler.mapping.thread_blocks import Blocks
 from execspace_compiler.passes.contiguous import Linear
 
 from .memory import WORD, addresses
-from .space import OpenCLSpace
+from .space import OpenCL
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ MOST_UNITS = 1 << 31  # of the usual text of a GPU
 
 def caller_text(
     text: DeviceText,
-    space: OpenCLSpace,
+    space: OpenCL,
     watched: bool,
     disjoint: bool,
     blocks: Blocks | None,

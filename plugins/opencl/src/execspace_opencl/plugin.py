@@ -53,9 +53,9 @@ def make_opencl(device: str | None) -> ExecutionSpace:
     from .runtime import prepare_runtime
 
     prepare_runtime()
-    from .space import OpenCLSpace
+    from .space import OpenCL
 
-    return OpenCLSpace(device)
+    return OpenCL(device)
 
 
 @hookimpl

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _TIMED = cl.command_queue_properties.PROFILING_ENABLE
 
 
-class OpenCLSpace(ExecutionSpace):
+class OpenCL(ExecutionSpace):
     """Runs kernels on an OpenCL device.
 
     Launches are asynchronous where all Views are in memory of the device. On a device that is
@@ -60,9 +60,9 @@ class OpenCLSpace(ExecutionSpace):
         They take it by its address, whoever allocated it.
     """
 
-    def __init__(self, device: str | None = None, parent: OpenCLSpace | None = None) -> None:
+    def __init__(self, device: str | None = None, parent: OpenCL | None = None) -> None:
         remember(self)
-        self._instances: weakref.WeakSet[OpenCLSpace] = weakref.WeakSet()
+        self._instances: weakref.WeakSet[OpenCL] = weakref.WeakSet()
         self._lock = threading.Lock()
         self.turn = threading.RLock()  # of threads of the host, at the queue
         self._clock: Clock | None = None
@@ -134,12 +134,12 @@ class OpenCLSpace(ExecutionSpace):
 
     def queue_of(self, instance: ExecutionSpace | None) -> Any:
         """The queue that work for an instance goes to."""
-        return instance.queue if isinstance(instance, OpenCLSpace) else self.queue
+        return instance.queue if isinstance(instance, OpenCL) else self.queue
 
     @contextmanager
     def in_turn(self, instance: ExecutionSpace | None) -> Iterator[Any]:
         """That queue, for several commands: meanwhile no other one takes its place."""
-        owner = instance if isinstance(instance, OpenCLSpace) else self
+        owner = instance if isinstance(instance, OpenCL) else self
         with owner.turn:
             yield owner.queue
 
@@ -220,10 +220,10 @@ class OpenCLSpace(ExecutionSpace):
                 root._clock = Clock(self.context, self.device, self.found.is_cpu)
             return root._clock
 
-    def instance(self) -> OpenCLSpace:
+    def instance(self) -> OpenCL:
         """A queue of its own on the same device; Views of the device are shared."""
         root = self.parent or self
-        made = OpenCLSpace(parent=root)
+        made = OpenCL(parent=root)
         with root._lock:
             root._instances.add(made)
         return made

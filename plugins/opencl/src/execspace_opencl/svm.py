@@ -18,7 +18,7 @@ from execspace.memory import array_over, out_of_memory
 from .ending import remember_object
 
 if TYPE_CHECKING:
-    from .space import OpenCLSpace
+    from .space import OpenCL
 
 _ALIGNMENT = 64
 
@@ -62,7 +62,7 @@ class SharedMemory(MemorySpace):
     kinds = frozenset(("shared",))
     host_accessible = True
 
-    def __init__(self, space: OpenCLSpace) -> None:
+    def __init__(self, space: OpenCL) -> None:
         self.name = f"{space.name} svm"
         self.space = space
 

@@ -22,12 +22,12 @@ from execspace_compiler.teams.single_thread import POOL
 from execspace_compiler.typing.lowered import Lowered
 
 from .memory import Buffer
-from .space import OpenCLSpace
+from .space import OpenCL
 
 _POOL = 1 << 26  # bytes of scratch memory of a team at level 1
 
 
-def limits_of(space: OpenCLSpace, dialect: Dialect) -> TeamLimits:
+def limits_of(space: OpenCL, dialect: Dialect) -> TeamLimits:
     """What teams may have on a space."""
     if not space.flat:
         return HOST_TEAMS
@@ -56,7 +56,7 @@ class Teams:
         Where work-items do whole teams, of scratch memory.
     """
 
-    def __init__(self, space: OpenCLSpace, lowered: Lowered, dialect: Dialect, most: int) -> None:
+    def __init__(self, space: OpenCL, lowered: Lowered, dialect: Dialect, most: int) -> None:
         self.space, self.policy = space, lowered.spec.policy
         self.name = lowered.kernel.name
         self.device: DeviceTeam | None = None

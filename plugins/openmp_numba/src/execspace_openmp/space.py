@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 
 from execspace import (
-    HOST,
     ExecutionSpace,
-    HostSort,
+    HostExecutionSpace,
     Kernel,
     LaunchSpec,
-    MemorySpace,
     Plan,
     SpaceError,
     SpaceUnavailableError,
@@ -21,7 +19,7 @@ from execspace import (
 from .threads import GOMP, find_runtime, pin_numba_layer, start_pool
 
 
-class OpenMPSpace(HostSort):
+class OpenMP(HostExecutionSpace):
     """Runs kernels on all cores; a launch returns when every part is done.
 
     Ranges too small to be worth waking a team run on the calling thread. After a fork the
@@ -47,10 +45,6 @@ class OpenMPSpace(HostSort):
         _watch_forks()
 
     @property
-    def memory_space(self) -> MemorySpace:
-        return HOST
-
-    @property
     def concurrency(self) -> int:
         return self.threads
 
@@ -72,9 +66,6 @@ class OpenMPSpace(HostSort):
 
         return HOST_TEAMS
 
-    def fence(self, label: str = "") -> None:
-        """Launches return when they are done, so there is nothing to wait for."""
-
 
 _watching = False
 
@@ -92,4 +83,4 @@ def make_openmp(device: str | None) -> ExecutionSpace:
     """Factory of the `openmp` entry."""
     if device is not None:
         raise SpaceError(f"Space 'openmp' has no devices to choose from, got 'openmp:{device}'.")
-    return OpenMPSpace()
+    return OpenMP()

@@ -6,7 +6,7 @@ from execspace import (
     HOST,
     Capabilities,
     ExecutionSpace,
-    HostSort,
+    HostExecutionSpace,
     Kernel,
     LaunchSpec,
     MemorySpace,
@@ -21,14 +21,10 @@ def _no_device(name: str, device: str | None) -> None:
         raise SpaceError(f"Space '{name}' has no devices to choose from, got '{name}:{device}'.")
 
 
-class SerialSpace(HostSort):
+class Serial(HostExecutionSpace):
     """Runs kernels on the calling thread, in order; a launch returns when it is done."""
 
     name = "serial"
-
-    @property
-    def memory_space(self) -> MemorySpace:
-        return HOST
 
     def compile(self, kernel: Kernel, spec: LaunchSpec) -> Plan:
         from execspace_compiler.host.jit import compile_plan
@@ -41,11 +37,8 @@ class SerialSpace(HostSort):
 
         return HOST_TEAMS
 
-    def fence(self, label: str = "") -> None:
-        """Nothing is ever under way."""
 
-
-class OracleSpace(ExecutionSpace):
+class Oracle(ExecutionSpace):
     """Runs kernels as plain Python with NumPy scalars: the meaning of every operation.
 
     Checks bounds, and in teams that no barrier is missing; can be stepped through with pdb, and is
@@ -76,10 +69,10 @@ class OracleSpace(ExecutionSpace):
 def make_serial(device: str | None) -> ExecutionSpace:
     """Factory of the `serial` entry."""
     _no_device("serial", device)
-    return SerialSpace()
+    return Serial()
 
 
 def make_oracle(device: str | None) -> ExecutionSpace:
     """Factory of the `oracle` entry."""
     _no_device("oracle", device)
-    return OracleSpace()
+    return Oracle()

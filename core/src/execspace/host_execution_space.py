@@ -1,23 +1,34 @@
-"""Sorting with NumPy, for execution spaces that work on host memory."""
+"""What execution spaces on host memory have in common: their memory, a fence, and sorting."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from .memory import HOST, MemorySpace
 from .space import ExecutionSpace
 from .view import View
 
 
-class HostSort(ExecutionSpace):
-    """An execution space on host memory whose `SupportsSort` is NumPy's: derive from it.
+class HostExecutionSpace(ExecutionSpace):
+    """An execution space on host memory whose launches are done when they return; derive from it.
 
-    Works on the calling thread and returns when it is done, after a fence of the space.
+    Its `fence` has nothing to wait for; one of which launches return early must override it. Its
+    `SupportsSort` is NumPy's: that works on the calling thread and returns when it is done, after
+    a fence of the space.
 
     Notes
     -----
     https://numpy.org/doc/stable/reference/generated/numpy.sort.html. In descending order a
     reversed array is sorted, so NaN comes first, and equal keys keep their order in `argsort`.
     """
+
+    @property
+    def memory_space(self) -> MemorySpace:
+        """That of the host, `HOST`, so kernels take NumPy arrays in place."""
+        return HOST
+
+    def fence(self, label: str = "") -> None:
+        """Nothing is ever under way."""
 
     def sort(self, view: View, descending: bool) -> None:
         """Sort a View of rank 1 in place with `numpy.ndarray.sort`; not stable."""
