@@ -62,7 +62,8 @@ def test_the_command_says_what_it_made_and_what_to_do_next(kind, tmp_path, monke
     about = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
     assert about["name"] == "execspace-sea-breeze"
     assert about["entry-points"]["execspace"] == {"sea_breeze": "execspace_sea_breeze.plugin"}
-    assert "class SeaBreezeExecutionSpace(" in (folder / "src/execspace_sea_breeze/space.py").read_text()
+    space = (folder / "src/execspace_sea_breeze/space.py").read_text()
+    assert "class SeaBreezeExecutionSpace(" in space
     assert {"LICENSE", "README.md", ".gitignore", ".github/workflows/ci.yml"} <= set(texts(folder))
     assert (folder / "src/execspace_sea_breeze/py.typed").exists()
     assert not [name for name in texts(folder) if "{" in name or name.endswith(".jinja")]
