@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import itertools
+import threading
+import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +20,7 @@ cl = pytest.importorskip("pyopencl", reason="pyopencl is not installed")
 from pyopencl.characterize import has_src_build_cache  # noqa: E402
 
 from execspace_opencl import launch as launching  # noqa: E402
+from execspace_opencl import programs  # noqa: E402
 
 
 def test_what_the_driver_refuses_is_shown_with_the_users_line(opencl, monkeypatch):
@@ -126,3 +132,34 @@ def test_binaries_are_kept_and_broken_ones_built_again(opencl, monkeypatch, tmp_
     run()
     assert path.read_bytes() != b"no program"
     assert not list(tmp_path.rglob("*.tmp"))
+
+
+class _Talking:
+    """A program whose compiler says something to a text that it accepts."""
+
+    def __init__(self):
+        self.builds, self.meeting = itertools.count(), threading.Barrier(2)
+
+    def build(self, options, cache_dir):
+        late = next(self.builds) % 2
+        # Threads that build at the same time meet here, and the one that came later goes on when
+        # the other is done. Of those that build one after the other the first waits in vain.
+        with contextlib.suppress(threading.BrokenBarrierError):
+            self.meeting.wait(0.2)
+        time.sleep(0.1 * late)
+        warnings.warn("the compiler is talkative", cl.CompilerWarning, stacklevel=1)
+        return self
+
+
+def test_threads_that_build_at_once_show_no_warnings_and_keep_the_filters_of_the_process():
+    program = _Talking()
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        before = list(warnings.filters)
+        builds = [threading.Thread(target=programs._build, args=(program, [])) for _ in range(2)]
+        for thread in builds:
+            thread.start()
+        for thread in builds:
+            thread.join()
+        assert warnings.filters == before
+    assert shown == []

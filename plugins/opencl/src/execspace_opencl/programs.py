@@ -6,6 +6,7 @@ cache would do for the others, but a process that is killed leaves its lock behi
 
 from __future__ import annotations
 
+import threading
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,7 +87,12 @@ def build_program(
     return Built(built, folder, key)
 
 
+# Filters of warnings are the process's. Two threads that change them at once, each to put back what
+# it found, would show what is to be ignored, and may leave all warnings ignored for good.
+_filtering = threading.Lock()
+
+
 def _build(unbuilt: Any, options: list[str]) -> Any:
-    with warnings.catch_warnings():
+    with _filtering, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what compilers say to a text that they accept
         return unbuilt.build(options, cache_dir=False)
