@@ -5,6 +5,7 @@ What holds for any space is in the conformance kit: suite/range_for/test_interru
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from interrupted_process import at_with
 
 import execspace as es
 from execspace import plugins
@@ -99,3 +101,42 @@ def test_a_lack_of_memory_says_nothing_of_a_space(monkeypatch, fresh_selection):
         es.default_space()
     assert es.default_space().name == "serial"
     assert all(row.usable for row in es.spaces() if row.name == "serial")
+
+
+def test_an_interrupted_load_of_plugins_loses_none(fake_plugin, fresh_selection, monkeypatch):
+    """Wherever it is interrupted in core's own code, the next one loads the plugin."""
+    source = """
+        import execspace as es
+
+        @es.hookimpl
+        def execspace_register_spaces():
+            return [es.SpaceEntry("kept", lambda device: None, (0, 1), summary="never made")]
+        """
+    monkeypatch.setenv("EXECSPACE_PLUGINS", "kept")
+    fake_plugin("kept", source)
+    for place in itertools.count(1):
+        fresh_selection()
+        lines = itertools.count(1)
+
+        def trace(frame, event, _, lines=lines, place=place):
+            if frame.f_code.co_filename != plugins.__file__:
+                return None
+            if event == "line" and not at_with(frame) and next(lines) == place:
+                sys.settrace(None)
+                raise MemoryError
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            plugins.registry()
+            interrupted = False
+        except MemoryError:
+            interrupted = True
+        finally:
+            sys.settrace(before)
+        found = plugins.registry().plugins
+        assert "kept" in found and found["kept"].error is None, f"line {place} of the load"
+        if not interrupted:
+            break
+    assert place > 50

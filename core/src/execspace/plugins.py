@@ -117,6 +117,14 @@ class Registry:
             checks=names["checks"],
         )
 
+    def discard(self, info: PluginInfo, entries: list[Any]) -> None:
+        """Take back what `add` has filed of these records, if it has: all, or a part."""
+        for kind in _KINDS.values():
+            table = getattr(self, kind)
+            for name in [n for n, e in table.items() if any(e is entry for entry in entries)]:
+                del table[name]
+        self.plugins.pop(info.name, None)
+
     def _check_replaced(self, plugin: str, new: dict[str, TileTable]) -> None:
         """Raise PluginError if two tables replace that of one space."""
         taken = {t.space: t.name for t in self.tiles.values() if t.space}
@@ -194,7 +202,9 @@ def _check_fields(plugin: str, entry: Any) -> None:
 def _check_version(plugin: str, entry: SpaceEntry) -> None:
     try:
         major, minor = (operator.index(part) for part in entry.api_version)
-    except Exception:
+    except Exception as failure:
+        if is_of_program(failure):
+            raise
         raise PluginError(
             f"space '{entry.name}' of plugin '{plugin}' has api_version "
             f"{entry.api_version!r}; expected a pair of integers."
@@ -222,15 +232,15 @@ def _load_one(
             f"as 'execspace_{info.name}.plugin'."
         )
     plugin = point.load()
-    with warnings.catch_warnings(record=True) as deprecations:
-        warnings.simplefilter("always")
-        manager.register(plugin, name=point.name)
+    entries: list[Any] = []
     try:
+        with warnings.catch_warnings(record=True) as deprecations:
+            warnings.simplefilter("always")
+            manager.register(plugin, name=point.name)
         manager.check_pending()
         callers = manager.get_hookcallers(plugin) or []
         # Without a specification: optional hooks, which another version of execspace knows.
         callers = [caller for caller in callers if caller.has_spec()]
-        entries = []
         for caller in callers:
             implementation = next(i for i in caller.get_hookimpls() if i.plugin is plugin)
             offered = [_OFFERED[name] for name in implementation.argnames]
@@ -241,10 +251,12 @@ def _load_one(
                 f"an @execspace.hookimpl function such as execspace_register_spaces."
             )
         registry.add(info, entries)
-    except BaseException:
-        manager.unregister(plugin)
+        return deprecations
+    except BaseException:  # also an interruption, after which it is loaded again
+        registry.discard(info, entries)
+        if manager.is_registered(plugin):
+            manager.unregister(plugin)
         raise
-    return deprecations
 
 
 def _warn_deprecated(info: PluginInfo, deprecations: list[warnings.WarningMessage]) -> None:
@@ -343,7 +355,6 @@ class _Loader:
                 self._load_whole(point)
 
     def _load_whole(self, point: metadata.EntryPoint) -> None:
-        self.left.remove(point)
         info, plugins = _info(point), self.registry.plugins
         self.begin(point.name)
         others = ",".join(name for name in self.registry.points if name != point.name)
@@ -352,15 +363,16 @@ class _Loader:
             f"out: EXECSPACE_PLUGINS={others}"
         )
         try:
+            self.left.remove(point)  # here, so that no interruption loses it
             with said_if_slow(_PATIENCE, text):
                 deprecations = _load_one(self.manager, point, info, self.registry)
         # Whatever else a third party does must not stop the program, sys.exit() included.
         except BaseException as failure:
-            if is_of_program(failure):
+            if (is_of_program(failure) or self.strict) and point not in self.left:
                 self.left.insert(0, point)
+            if is_of_program(failure):
                 raise
             if self.strict:
-                self.left.insert(0, point)
                 raise PluginError(
                     f"Plugin {info} failed to load: {described(failure)}"
                 ) from failure
