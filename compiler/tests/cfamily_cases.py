@@ -15,11 +15,13 @@ from execspace.space import policy_spec
 from execspace.tiles import TileTable
 from execspace_compiler import lower_kernel
 from execspace_compiler.codegen.cfamily.cuda import CUDA
+from execspace_compiler.codegen.cfamily.device_kernel import DeviceKernel
 from execspace_compiler.codegen.cfamily.dialect import OPENCL
 from execspace_compiler.codegen.cfamily.hip import hip
-from execspace_compiler.launch.device_text import device_text
+from execspace_compiler.launch.device_code import device_code
 from execspace_compiler.mapping.thread_blocks import blocks_of
-from execspace_compiler.passes.contiguous import linear_body
+from execspace_compiler.mapping.variant import Variant
+from execspace_compiler.passes.contiguous import contiguous_body
 
 
 def axpy(i, a, x, y):
@@ -255,7 +257,7 @@ GROUPS = {"opencl": 8, "cuda": 128, "hip": 128}  # on GPUs a number of warps
 def text(
     kernel, *arguments, rank=1, pattern="for", reducer=None, tiled=False, flat=True, group=None,
     narrow=False, disjoint=False, small=False, scaled=False, blocks=False, per_thread=(),
-    iterate="auto", mdrange=False, linear=False,
+    iterate="auto", mdrange=False, contiguous=False,
     dialect=OPENCL, **options,
 ):  # fmt: skip
     """Text of a launch: a pure function of the kernel, the types and the mapping."""
@@ -270,10 +272,9 @@ def text(
     lowered = lower_kernel(es.Kernel(kernel, **options), spec)
     found = blocks_of(lowered, GPU) if blocks else None
     assert (found is not None) == blocks
-    return device_text(
-        lowered, dialect, flat=flat, group=group, narrow=narrow, disjoint=disjoint, small=small,
-        scaled=scaled, blocks=found, linear=linear_body(lowered) if linear else None,
-    )  # fmt: skip
+    body = contiguous_body(lowered) if contiguous else None
+    chosen = DeviceKernel(lowered, dialect, flat, found, body, scaled=scaled)
+    return device_code(chosen, Variant(narrow, disjoint, small, contiguous, group))
 
 
 F3, L3 = ("float64[3]",) * 2, ("float64[3,left]",) * 2
@@ -297,12 +298,12 @@ CASES = {
         scaled5, ("float64[5]",), {"rank": 5, "narrow": True, "per_thread": (2,), "blocks": True},
     ),
     "stencil.linear": (
-        stencil, F3, {"rank": 3, "narrow": True, "small": True, "scaled": True, "linear": True},
+        stencil, F3, {"rank": 3, "narrow": True, "small": True, "scaled": True, "contiguous": True},
     ),
     "sum.linear": (
         product3, L3,
         {**REDUCE, "reducer": es.Sum, "rank": 3, "narrow": True, "small": True, "scaled": True,
-         "linear": True},
+         "contiguous": True},
     ),
     "records.small": (moved, ("PARTICLE[1,stride]",), {"small": True}),
     "stencil.left.chunked": (stencil, L3, {"rank": 3, **CHUNKED}),

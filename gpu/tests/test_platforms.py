@@ -344,7 +344,7 @@ def over_lanes(team, x):
 
 def teams_of(space):
     policy = policy_spec("team", 1, team_size=4, vector_length=64)
-    return space.compile(es.Kernel(over_lanes), spec_of(policy))._launcher.teams
+    return space.compile(es.Kernel(over_lanes), spec_of(policy)).device_launch.teams
 
 
 def test_teams_have_the_lanes_of_the_dialect_and_no_barrier_that_it_lacks(other, driver):

@@ -22,7 +22,7 @@ def make(device: str | None) -> ExecutionSpace:
     """Factory of the space."""
     from execspace_compiler.codegen.cfamily.dialect import PTX_HIDDEN, PTX_NEGATIVE, PTX_SIGN_BITS
     from execspace_compiler.codegen.cfamily.hip import hip
-    from execspace_compiler.launch.device_text import DeviceText
+    from execspace_compiler.launch.device_code import DeviceCode
     from execspace_cuda.build import Nvrtc
     from execspace_cuda.space import Cuda
     from execspace_gpu.space import space_of
@@ -33,7 +33,7 @@ def make(device: str | None) -> ExecutionSpace:
 
         title = "NVRTC with a shim"
 
-        def options(self, text: DeviceText, arch: str) -> list[str]:
+        def options(self, text: DeviceCode, arch: str) -> list[str]:
             return [*super().options(text, arch), "-D_ES_SHIM"]
 
         def compile(self, source: str, options: Sequence[str]) -> bytes:

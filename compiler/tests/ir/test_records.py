@@ -29,11 +29,11 @@ LAUNCHES = {
 VARIANTS = list(itertools.product([True, False], repeat=3))
 
 
-def variant(case, narrow, disjoint, small, linear=False):
+def variant(case, narrow, disjoint, small, contiguous=False):
     kernel, arguments, options = LAUNCHES[case]
     return text(
         kernel, *arguments, **options, narrow=narrow, disjoint=disjoint, small=small, scaled=True,
-        linear=linear, dialect=CUDA,
+        contiguous=contiguous, dialect=CUDA,
     )  # fmt: skip
 
 
@@ -41,7 +41,7 @@ def variant(case, narrow, disjoint, small, linear=False):
 def test_variants_have_the_same_fields(case):
     entries = [variant(case, *flags).entry for flags in VARIANTS]
     if "blocks" not in case:
-        entries.append(variant(case, True, True, True, linear=True).entry)
+        entries.append(variant(case, True, True, True, contiguous=True).entry)
     assert all(e.fields == entries[0].fields for e in entries)
     assert all(e.format == entries[0].format for e in entries)
     scaled = case in ("right", "left", "strides")

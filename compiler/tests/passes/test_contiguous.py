@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import execspace as es
 from execspace_compiler import ir
 from execspace_compiler.launch.arguments import Ranges
-from execspace_compiler.passes.contiguous import linear_body
+from execspace_compiler.passes.contiguous import contiguous_body
 
 
 def scaled(i, j, k, s, A, B):
@@ -44,7 +44,7 @@ def prefix_sum(i, j, k, prefix, final, A, B):
 
 def found(kernel, *first, **options):
     views = ("float64[3]", "float64[3]")
-    return linear_body(text(kernel, *first, *views, rank=3, **options).lowered)
+    return contiguous_body(text(kernel, *first, *views, rank=3, **options).lowered)
 
 
 def places(body):

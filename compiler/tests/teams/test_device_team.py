@@ -13,10 +13,12 @@ from execspace.argtypes import SCALAR_TYPES
 from execspace.space import policy_spec
 from execspace_compiler import ir, lower_kernel
 from execspace_compiler.codegen.cfamily.cuda import CUDA
+from execspace_compiler.codegen.cfamily.device_kernel import DeviceKernel
 from execspace_compiler.codegen.cfamily.dialect import OPENCL
 from execspace_compiler.codegen.cfamily.hip import hip
 from execspace_compiler.ir.diagnostics import Fault
-from execspace_compiler.launch.device_text import device_text
+from execspace_compiler.launch.device_code import device_code
+from execspace_compiler.mapping.variant import Variant
 from execspace_compiler.teams.device import Shape, device_team, shape_of, usual_sizes
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -208,9 +210,8 @@ def check(name, source):
 def test_text(request, dialect, shape):
     source = lowered(everything, "float64 2", "float64 2", int, pattern="reduce")
     team = device_team(source, shape)
-    text = device_text(
-        team.lowered, dialect, flat=True, group=shape.group, narrow=True, small=True, team=team
-    )
+    kernel = DeviceKernel(team.lowered, dialect, team=team)
+    text = device_code(kernel, Variant(narrow=True, small=True, group=shape.group))
     name = request.node.callspec.id
     suffix = {"opencl": "cl", "cuda": "cu", "hip": "hip"}[dialect.name]
     check(f"team.{name}.{suffix}.txt", text.source.removeprefix(dialect.head))
@@ -223,9 +224,8 @@ def test_text(request, dialect, shape):
 def test_clang_compiles_teams_for_amd_gpus(build_hip, wave, shape):
     source = lowered(everything, "float64 2", "float64 2", int, pattern="reduce")
     team = device_team(source, shape)
-    found = device_text(
-        team.lowered, hip(wave), flat=True, group=shape.group, narrow=True, small=True, team=team
-    )
+    kernel = DeviceKernel(team.lowered, hip(wave), team=team)
+    found = device_code(kernel, Variant(narrow=True, small=True, group=shape.group))
     assert build_hip(found.source) == {"es_reduce"}
 
 
@@ -236,6 +236,7 @@ def test_views_that_a_team_changes_are_not_restrict():
         y[0] = y[team.team_size - 1]
 
     team = device_team(lowered(kernel, "float64", "float64"), Shape(64, 1))
-    text = device_text(team.lowered, CUDA, flat=True, group=64, disjoint=True, team=team).source
+    kernel = DeviceKernel(team.lowered, CUDA, team=team)
+    text = device_code(kernel, Variant(disjoint=True, group=64)).source
     assert "double *__restrict__ _b0" in text
     assert "double *_b1" in text

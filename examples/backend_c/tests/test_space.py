@@ -8,8 +8,6 @@ import execspace as es
 import numpy as np
 import pytest
 
-from execspace_backend_c import launch
-from execspace_backend_c.dialect import C
 from execspace_backend_c.plugin import make_space, probe
 from execspace_backend_c.toolchain import Toolchain
 
@@ -80,8 +78,9 @@ def test_cc_may_have_options(monkeypatch):
 
 
 def test_an_error_of_the_compiler_names_the_line_of_the_kernel(own, monkeypatch):
-    broken = dataclasses.replace(C, math={**C.math, "sin": "not_there("})
-    monkeypatch.setattr(launch, "C", broken)
+    dialect = own.traits.dialect
+    broken = dataclasses.replace(dialect, math={**dialect.math, "sin": "not_there("})
+    monkeypatch.setitem(vars(own), "traits", dataclasses.replace(own.traits, dialect=broken))
 
     def sine(i, x):
         x[i] = np.sin(x[i])

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from execspace import BackendCompileError, Kernel
 from execspace_compiler import cache
 from execspace_compiler.cache.history import note_miss, told
-from execspace_compiler.launch.device_text import DeviceText
+from execspace_compiler.launch.device_code import DeviceCode
 
 
 class CompileError(Exception):
@@ -35,7 +35,7 @@ class Compiler(ABC):
         """Its version, which code depends on; must. Cheap: it is asked at each compilation."""
 
     @abstractmethod
-    def options(self, text: DeviceText, arch: str) -> list[str]:
+    def options(self, text: DeviceCode, arch: str) -> list[str]:
         """Options for a text on devices of an architecture; must.
 
         Without contractions where the kernel has ``fma=False`` or the text is `strict`; with fast
@@ -77,13 +77,13 @@ class Binary:
 
 
 def binary(
-    text: DeviceText, compiler: Compiler, arch: str, folder: str, again: bool = False
+    text: DeviceCode, compiler: Compiler, arch: str, folder: str, again: bool = False
 ) -> Binary:
     """Compile a text, or take what the cache on disk has of it unless `again`.
 
     Parameters
     ----------
-    text : DeviceText
+    text : DeviceCode
     compiler : Compiler
     arch : str
         Architecture of the device, as the compiler takes it.

@@ -8,7 +8,7 @@ from typing import Any
 import cupy
 from cupy_backends.cuda.api import driver
 
-from execspace_compiler.launch.device_text import DeviceText
+from execspace_compiler.launch.device_code import DeviceCode
 
 from .compiling import Compiler, binary
 
@@ -23,22 +23,27 @@ class Program:
 
     Attributes
     ----------
-    text : DeviceText
+    code : DeviceCode
     functions : list of int
-        Handles of the driver, in the order of `text.entry.kernels`.
+        Handles of the driver, in the order of `code.entry.kernels`.
     from_disk : bool
     key : str
         Of its entry in the cache on disk.
     """
 
-    text: DeviceText
+    code: DeviceCode
     functions: list[int] = field(default_factory=list)
     from_disk: bool = False
     key: str = ""
     _module: Any = None
 
+    @property
+    def most_threads(self) -> int:
+        """Any number: the compiler was given the size of blocks, and found registers for them."""
+        return 1 << 30
+
     @classmethod
-    def load(cls, text: DeviceText, compiler: Compiler, arch: str, folder: str) -> Program:
+    def load(cls, text: DeviceCode, compiler: Compiler, arch: str, folder: str) -> Program:
         """Compile if need be, and load; see `binary`."""
         found = binary(text, compiler, arch, folder)
         module = cupy.cuda.function.Module()
@@ -74,7 +79,7 @@ class Program:
             Threads that a unit of the device keeps.
         """
         found = {}
-        for name, function in zip(self.text.entry.kernels, self.functions, strict=True):
+        for name, function in zip(self.code.entry.kernels, self.functions, strict=True):
             known = {what: driver.funcGetAttribute(n, function) for what, n in _ATTRIBUTES.items()}
             blocks = driver.occupancyMaxActiveBlocksPerMultiprocessor(function, group, 0)
             known["occupancy"] = 100 * blocks * group // unit

@@ -30,10 +30,10 @@ from execspace_compiler.mapping.thread_blocks import Limits
 from .claiming import Protocols
 from .devices import ERRORS, Faults, name_of, number_of, on_device
 from .forks import remember_space
+from .kind import GpuKind
 from .memory import DeviceMemory, ForeignMemory, ManagedMemory, PinnedMemory, StagingMemory
 from .program import Program
 from .sorting import Sorts
-from .texts import TextSpace
 from .timing import Clock, Mark
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ _MOST_HELD = 64  # launches of an instance whose Views are held before it is ask
 _MOST_LABELS = 64  # that the report of a fault may name
 
 
-class GpuExecutionSpace(Sorts, TextSpace):
+class GpuExecutionSpace(Sorts, GpuKind):
     """Runs kernels on a GPU, through CuPy.
 
     Launches are asynchronous. The space itself works on the legacy default stream, as CuPy,
@@ -53,9 +53,9 @@ class GpuExecutionSpace(Sorts, TextSpace):
     A platform is a subclass, which is made of nothing but the number of a device and, for an
     instance, the space that it is an instance of. It gives:
 
-    must: `protocols`, and what a `TextSpace` must. should: `tiles`, and `units`,
+    must: `protocols`, and what a `GpuKind` must. should: `tiles`, and `units`,
     `threads_per_unit`, `limits` and `shared` where CuPy has other attributes of a device than for
-    CUDA. may: `has_async_pool`, `figures`, `description`, and what a `TextSpace` may.
+    CUDA. may: `has_async_pool`, `figures`, `description`, and what a `GpuKind` may.
 
     Attributes
     ----------

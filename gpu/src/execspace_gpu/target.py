@@ -12,19 +12,20 @@ from functools import cached_property
 from typing import Any
 
 from execspace import HOST, Kernel, LaunchSpec, MemorySpace, SpaceUnavailableError, TeamSizes
-from execspace_compiler.launch.device_text import DeviceText
+from execspace_compiler.launch.device_code import DeviceCode
+from execspace_compiler.launch.sources import Sources, lower_for_device
 from execspace_compiler.launch.variables import variables_of
 
 from .compiling import Binary, binary, cache_of
-from .texts import Texts, TextSpace, lowered_for
+from .kind import GpuKind
 
 Figures = dict[str, dict[str, int]]
 
 
-class TargetSpace(TextSpace):
+class TargetSpace(GpuKind):
     """Compiles for a kind of GPU; arguments are arrays of the host.
 
-    must: what a `TextSpace` must, and `told`.
+    must: what a `GpuKind` must, and `told`.
     """
 
     @property
@@ -32,7 +33,7 @@ class TargetSpace(TextSpace):
         return HOST
 
     @abstractmethod
-    def told(self, text: DeviceText, code: bytes) -> tuple[Figures, list[str]]:
+    def told(self, text: DeviceCode, code: bytes) -> tuple[Figures, list[str]]:
         """Figures of each kernel, as `Explanation.figures`, and lines on how it runs; must."""
 
     def compile(self, kernel: Kernel, spec: LaunchSpec) -> TargetPlan:
@@ -45,11 +46,11 @@ class TargetSpace(TextSpace):
         BackendCompileError
             If the compiler refuses the generated text, or does not know the target.
         """
-        lowered = lowered_for(self, kernel, spec)
-        texts = Texts(self, lowered)
-        text = texts.text(texts.usual_key)
-        found = binary(text, self.compiler, self.arch, self.short)
-        return TargetPlan(self, spec, texts, text, found)
+        lowered = lower_for_device(kernel, spec, self.traits, self.capabilities, self.name)
+        sources = Sources(self, self.traits, lowered)
+        code = sources.code(sources.usual)
+        found = binary(code, self.compiler, self.arch, self.short)
+        return TargetPlan(self, spec, sources, code, found)
 
     def fence(self, label: str = "") -> None:
         """Nothing runs here."""
@@ -61,8 +62,8 @@ class TargetPlan:
 
     space: TargetSpace
     spec: LaunchSpec
-    texts: Texts
-    text: DeviceText
+    sources: Sources
+    device_code: DeviceCode
     binary: Binary
 
     @property
@@ -73,11 +74,11 @@ class TargetPlan:
     @property
     def source(self) -> str:
         """The generated text."""
-        return self.text.source
+        return self.device_code.source
 
     @cached_property
     def _told(self) -> tuple[Figures, list[str]]:
-        return self.space.told(self.text, self.code)
+        return self.space.told(self.device_code, self.code)
 
     @property
     def figures(self) -> Figures:
@@ -87,22 +88,22 @@ class TargetPlan:
     @property
     def variables(self) -> dict[str, str]:
         """Types of all variables."""
-        return variables_of(self.texts.source)
+        return variables_of(self.sources.source)
 
     @property
     def cache(self) -> tuple[str, str]:
         """Key of the entry in the cache on disk, and whether it was found."""
         hit = "on disk" if self.binary.from_disk else ""
-        return cache_of(self.binary.key, self.texts.source.kernel, self.space.short, hit)
+        return cache_of(self.binary.key, self.sources.source.kernel, self.space.short, hit)
 
     def mapping(self, bounds: tuple[int, ...]) -> list[str]:
         """How it goes through a range, and how much of it runs at once."""
-        return [*self.texts.mapping(bounds), *self._told[1]]
+        return [*self.sources.mapping(bounds), *self._told[1]]
 
     def team_sizes(self) -> TeamSizes:
         """Of a TeamPolicy: what is chosen where the policy does not say."""
-        assert self.texts.teams is not None
-        return self.texts.teams.team_sizes(self.space.limits.threads)
+        assert self.sources.teams is not None
+        return self.sources.teams.sizes(self.space.limits.threads)
 
     @property
     def launch(self) -> Callable[[tuple[int, ...], tuple[Any, ...]], Any]:

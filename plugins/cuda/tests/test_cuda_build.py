@@ -13,7 +13,9 @@ from execspace.space import policy_spec
 from execspace_compiler import lower_kernel
 from execspace_compiler.cache import disk
 from execspace_compiler.codegen.cfamily.cuda import CUDA
-from execspace_compiler.launch.device_text import device_text
+from execspace_compiler.codegen.cfamily.device_kernel import DeviceKernel
+from execspace_compiler.launch.device_code import device_code
+from execspace_compiler.mapping.variant import Variant
 
 reason = "CuPy is not installed: pip install cupy-cuda13x nvidia-cuda-nvrtc"
 pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason=reason)
@@ -65,7 +67,7 @@ def text(kernel, dtype="float32", reducer=None, **options):
     pattern = "for" if given is None else "reduce"
     spec = es.LaunchSpec(pattern, policy_spec("range", 1), types, captures, reducer=given)
     lowered = lower_kernel(es.Kernel(kernel, **options), spec)
-    return device_text(lowered, CUDA, flat=True, group=128, narrow=True)
+    return device_code(DeviceKernel(lowered, CUDA), Variant(narrow=True, group=128))
 
 
 def binary(found, capability, **options):

@@ -194,4 +194,4 @@ def test_a_new_shape_compiles_nothing(cuda):
         A, B = (es.View((n, n + 3), space=cuda, layout="right") for _ in range(2))
         es.parallel_for(es.MDRangePolicy((1, 1), (n - 1, n + 2), space=cuda), kernel, A, B)
     (plan,) = kernel.plans.values()
-    assert len(plan._launcher.programs) == 1
+    assert len(plan.device_launch.programs) == 1

@@ -19,15 +19,14 @@ cl = pytest.importorskip("pyopencl", reason="pyopencl is not installed")
 
 from pyopencl.characterize import has_src_build_cache  # noqa: E402
 
-from execspace_opencl import launch as launching  # noqa: E402
 from execspace_opencl import programs  # noqa: E402
 
 
 def test_what_the_driver_refuses_is_shown_with_the_users_line(opencl, monkeypatch):
-    broken = {**launching.OPENCL.math, "sqrt": "no_such_number +"}
-    dialect = dataclasses.replace(launching.OPENCL, math=broken)
-    for name in ("OPENCL", "OPENCL_NVIDIA"):
-        monkeypatch.setattr(launching, name, dialect)
+    dialect = opencl.traits.dialect
+    broken = dataclasses.replace(dialect, math={**dialect.math, "sqrt": "no_such_number +"})
+    traits = dataclasses.replace(opencl.traits, dialect=broken)
+    monkeypatch.setitem(vars(opencl), "traits", traits)
 
     def root(i, x):
         y = x[i] + 1

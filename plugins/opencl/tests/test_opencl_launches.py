@@ -80,13 +80,13 @@ class Watched:
 def programs(monkeypatch):
     """The programs that launches of the test make."""
     made = []
-    real = launching._Program.__init__
+    real = launching.Program.__init__
 
     def init(self, *args, **options):
         real(self, *args, **options)
         made.append(self)
 
-    monkeypatch.setattr(launching._Program, "__init__", init)
+    monkeypatch.setattr(launching.Program, "__init__", init)
     return made
 
 
@@ -143,10 +143,10 @@ def test_views_that_overlap_have_a_program_of_their_own(opencl, programs):
     policy = on(opencl, 10)
     es.parallel_for(policy, shift, x[:10], y[:10])
     es.parallel_for(policy, shift, x[:10], x[10:])  # halves of one View are apart
-    assert [p.text.source.count("*restrict ") for p in programs] == [2]
+    assert [p.code.source.count("*restrict ") for p in programs] == [2]
     es.parallel_for(policy, shift, x[:10], x[:10])
     es.parallel_for(policy, shift, x[:20:2], x[1::2])  # between each other; another type
-    assert [p.text.source.count("*restrict ") for p in programs] == [2, 0, 2, 0]
+    assert [p.code.source.count("*restrict ") for p in programs] == [2, 0, 2, 0]
     expected = np.ones(20)
     expected[10:] = 2
     expected[:10] = 2
@@ -387,7 +387,7 @@ def test_the_mapping_of_gpus(flat_opencl, programs, monkeypatch):
     es.parallel_for(on(flat_opencl, 3001), axpy, 3.0, x, y)
     assert (fetch(y) == 3).all()
     assert es.parallel_reduce(on(flat_opencl, 3001), load, y) == 9003.0
-    assert "64" in programs[-1].text.source
+    assert "64" in programs[-1].code.source
     scanned = buffer(flat_opencl, 3001)
 
     def running(i, before, final, x, out):

@@ -44,7 +44,7 @@ from ..cache.fingerprint import fingerprint
 from ..ir import Assertion
 from ..ir.diagnostics import Diagnostic, Loc
 from ..ir.types import ViewTy
-from ..launch.describe import tell_host_teams, tell_rows
+from ..launch.describe import describe_host_teams, describe_rows
 from ..launch.failures import failure
 from ..launch.plan import TellsOfKernel
 from ..mapping.loops import index_order
@@ -110,8 +110,8 @@ class HostPlan(HostTeamSizes, TellsOfKernel):
     def mapping(self, bounds: tuple[int, ...]) -> list[str]:
         """How it goes through a range."""
         if self.spec.policy.kind == "team":
-            return tell_host_teams(self.lowered, self.team_sizes())
-        return tell_rows(self.lowered)
+            return describe_host_teams(self.lowered, self.team_sizes())
+        return describe_rows(self.lowered)
 
     @cached_property
     def lowered(self) -> Lowered:

@@ -6,7 +6,7 @@ calling thread or on a team. A pure function of IR, so goldens need no Numba.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from .. import ir
@@ -15,7 +15,7 @@ from ..analysis.overlap import pairs_to_check
 from ..codegen.python.base import function_name, identifier, part_of_view
 from ..codegen.python.numba import NumbaPrinter
 from ..ir.types import Pointer, Scalar, ViewTy
-from ..mapping.loops import chunk_function, items_count, units_count
+from ..mapping.loops import Calls, chunk_function, items_count, units_count
 from ..passes.inner_loops import with_tested_loops
 from ..passes.masking import masked_of
 from ..passes.prechecks import prechecks_of
@@ -114,17 +114,15 @@ def launch_module(
     policy, reduction = lowered.spec.policy, lowered.reduction
     scan = lowered.spec.pattern == "scan"
     walked = with_tested_loops(lowered, disjoint, masks)
-    walk = (walked.body, lowered.leading, policy, order, reduction)
+    calls = Calls(walked.body, lowered.leading, policy, order, reduction)
     masked = masked_of(walked, disjoint, order[-1]) if masks else None
     prechecks = None if masked else prechecks_of(walked, disjoint, order[-1], masks)
     functions = [] if prechecks is None else [*prechecks.functions]
     functions += [] if masked is None else [*masked.tests, masked.body]
-    final = True if scan else None
-    functions.append(
-        chunk_function(*walk, "_chunk", final=final, pool=pool, prechecks=prechecks, masked=masked),
-    )
+    last = replace(calls, final=True if scan else None)
+    functions.append(chunk_function(last, "_chunk", pool, prechecks, masked))
     if reduction is not None and scan:
-        functions.append(chunk_function(*walk, "_totals", final=False, pool=pool))
+        functions.append(chunk_function(replace(calls, final=False), "_totals", pool))
         functions.append(seed_function(reduction, "_seed"))
         functions.append(prefix_function(reduction, "_prefixes"))
         functions.append(last_function(reduction, "_finish"))

@@ -24,12 +24,14 @@ from ..codegen.python.base import extents_used
 from ..ir.types import Scalar
 from ..mapping.loops import scale
 from ..mapping.thread_blocks import ALIGNED, Blocks
-from ..passes.contiguous import Linear
+from ..passes.contiguous import ContiguousBody
 from ..passes.narrowing import LIMIT, gains
 from ..passes.pipeline import check_limits
 from ..reductions.results import result_shape
 from ..typing.lowered import Lowered
-from .device_text import DeviceText, long_offsets
+from .device_code import DeviceCode, long_offsets
+
+MOST_UNITS = 1 << 31  # of the usual source where each work-item does one call
 
 
 def head_lines(lowered: Lowered) -> list[str]:
@@ -49,13 +51,8 @@ def head_lines(lowered: Lowered) -> list[str]:
     return lines
 
 
-def scratch_lines(kernel_has_scratch: bool) -> list[str]:
-    """Lines that set `w0` and `w1`, the bytes of scratch memory of a team; see `scratch.Sizes`."""
-    return ["    w0, w1 = scratch(b1, args)" if kernel_has_scratch else "    w0 = w1 = 0"]
-
-
 def shape_lines(blocks: Blocks) -> list[str]:
-    """Lines that look up how blocks go through the range: see `blocks.Geometry`."""
+    """Lines that look up how blocks go through the range: see `thread_blocks.Geometry`."""
     rank = blocks.rank
     key = [f"b{rank + d} - b{d}" for d in range(rank)]
     if blocks.tiled:
@@ -157,28 +154,28 @@ class Ranges(dict[tuple[int, ...], tuple[Any, ...]]):
         return made
 
 
-def ranges_of(text: DeviceText) -> Ranges:
+def ranges_of(text: DeviceCode) -> Ranges:
     """The table for a launch."""
     scaled = sorted(f.dimension for f in text.entry.fields if f.what == "scale")
     return Ranges(text.order, scaled)
 
 
-def range_lines(text: DeviceText, linear: Linear | None) -> list[str]:
+def range_lines(text: DeviceCode, contiguous: ContiguousBody | None) -> list[str]:
     """Lines that look up what a flat launch needs of its range, in `ranges`.
 
-    They set `in_line`: whether all Views of `linear` lie in memory as calls are numbered.
+    They set `contiguous`: whether all Views of `contiguous` lie in memory as calls are numbered.
     """
     entry, rank = text.entry, text.lowered.spec.policy.rank
     dims = sorted(f.dimension for f in entry.fields if f.what == "scale")
-    if not dims and linear is None:
+    if not dims and contiguous is None:
         return []
     targets = "".join(f"f{d}, s{d}, " for d in dims)
     extents = ", ".join(f"b{rank + d} - b{d}" for d in range(rank))
     lines = [f"    {targets}line = ranges[{extents},]"]
-    if linear is not None:
-        strides = " == ".join(f"a{n}.strides" for n in linear.arguments)
+    if contiguous is not None:
+        strides = " == ".join(f"a{n}.strides" for n in contiguous.arguments)
         low = " | ".join(f"b{d}" for d in range(rank))
-        lines.append(f"    in_line = line == {strides} and not ({low})")
+        lines.append(f"    contiguous = line == {strides} and not ({low})")
     return lines
 
 

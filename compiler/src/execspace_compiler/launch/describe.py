@@ -9,7 +9,7 @@ from .. import ir
 from ..analysis.access import access_of, unit_stride_votes
 from ..mapping.loops import flattened, index_order
 from ..mapping.thread_blocks import Blocks, Geometry
-from ..passes.contiguous import Linear
+from ..passes.contiguous import ContiguousBody
 from ..teams.device import DeviceTeam
 from ..typing.lowered import Lowered
 
@@ -19,14 +19,14 @@ _SHAPES = (
 )
 
 
-def tell_threads(
+def describe_threads(
     lowered: Lowered,
     bounds: tuple[int, ...],
     *,
     group: int,
     blocks: Blocks | None,
     shapes: Geometry | None,
-    linear: Linear | None,
+    contiguous: ContiguousBody | None,
     table: TileTable,
 ) -> list[str]:
     """Of a device with a thread for each call, or for a few.
@@ -40,7 +40,7 @@ def tell_threads(
         Threads of a block, where it is flat; else most of them in the usual text.
     blocks, shapes
         How it goes through the range in blocks, if it does.
-    linear : Linear, optional
+    contiguous : ContiguousBody, optional
         What runs where Views lie in memory as calls are numbered.
     table : TileTable
         That of the space.
@@ -60,7 +60,7 @@ def tell_threads(
         lines = [f"flat: {calls} a thread, {group} threads a block{bounded} ({seen})"]
         if policy.rank > 1:
             lines = [*lines, *fastest, _SHAPES]
-        if linear is not None:
+        if contiguous is not None:
             lines.append(
                 "the number of a call is the place of its elements (the text shown), if the range "
                 "begins at zeros and contiguous Views have its extents; else indices are computed"
@@ -109,7 +109,7 @@ def _why_fastest(lowered: Lowered, order: tuple[int, ...]) -> str:
     return "most accesses find contiguous elements along it"
 
 
-def tell_rows(lowered: Lowered) -> list[str]:
+def describe_rows(lowered: Lowered) -> list[str]:
     """Of a host whose threads do contiguous parts of the range."""
     policy, order = lowered.spec.policy, index_order(lowered.body, lowered.spec)
     if policy.tiled:
@@ -132,7 +132,7 @@ def tell_rows(lowered: Lowered) -> list[str]:
     return lines
 
 
-def tell_host_teams(lowered: Lowered, sizes: TeamSizes) -> list[str]:
+def describe_host_teams(lowered: Lowered, sizes: TeamSizes) -> list[str]:
     """Of a host whose threads do whole teams."""
     lines = ["teams: a contiguous part of the league for each thread"]
     if sizes.chunk_size > 1:
@@ -153,7 +153,7 @@ def tell_host_teams(lowered: Lowered, sizes: TeamSizes) -> list[str]:
     return lines
 
 
-def tell_device_teams(team: DeviceTeam) -> list[str]:
+def describe_device_teams(team: DeviceTeam) -> list[str]:
     """Of a device on which the members of teams are work-items."""
     shape = team.shape
     lines = [f"teams of {shape.size} threads of {shape.lanes} lanes, a work-item for each lane"]

@@ -9,6 +9,8 @@ tiles a unit is one tile.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 from execspace import LaunchSpec, PolicySpec
 
 from .. import ir
@@ -103,43 +105,67 @@ def items_count(policy: PolicySpec) -> Expr:
     return total
 
 
+@dataclass(frozen=True)
+class Calls:
+    """Calls of a kernel's body over a range, to be put into loops.
+
+    Attributes
+    ----------
+    body : ir.Function
+    leading : int
+        Parameters of the body before those of the arguments.
+    policy : PolicySpec
+    order : tuple of int
+        Dimensions from the slowest to the fastest.
+    reduction : Reduction, optional
+    pools : tuple of Var
+        Pointers to the scratch memory of a team.
+    final : bool, optional
+        Of a scan, whether the pass is the final one, which the kernel asks for.
+    own : Var, optional
+        The contribution of a call to a scan, of a body that takes it.
+    numbered : bool
+        The body takes the number of the call; see `contiguous.contiguous_body`.
+    """
+
+    body: ir.Function
+    leading: int
+    policy: PolicySpec
+    order: tuple[int, ...]
+    reduction: Reduction | None = None
+    pools: tuple[Var, ...] = ()
+    final: bool | None = None
+    own: Var | None = None
+    numbered: bool = False
+
+
 class Chunk:
     """Builds the walk of one chunk or work-item, around calls of the body.
 
-    `final` is None but for a scan, whose kernel is told whether the pass is the final one. `own` is
-    the contribution of the call, of a body that wants it. `pools` are pointers to the scratch
-    memory of a team.
+    `scaled`: indices are found by multiplication, see `scales_of`. `small`: they are of 32 bits.
+    `prechecks` test the assertions of the body beforehand, `masked` is the body for a loop that
+    reports them at its end.
     """
 
     def __init__(
         self,
-        body: ir.Function,
-        leading: int,
-        policy: PolicySpec,
-        order: tuple[int, ...],
-        reduction: Reduction | None,
-        final: bool | None,
-        own: Var | None = None,
+        calls: Calls,
+        *,
         scaled: bool = False,
         small: bool = False,
-        numbered: bool = False,
-        pools: tuple[Var, ...] = (),
         prechecks: Prechecks | None = None,
         masked: Masked | None = None,
     ) -> None:
-        self.pools = pools
+        self.calls = calls
         self.masked = masked
         self.prechecks = prechecks
         self.small = small
-        self.numbered = numbered
-        self.own = own
         self.scaled = scaled
-        self.body = body
-        self.arguments = body.parameters[leading:]
-        self.policy = policy
-        self.order = order
-        self.reduction = reduction
-        self.final = final
+        self.body = calls.body
+        self.arguments = calls.body.parameters[calls.leading :]
+        self.policy = calls.policy
+        self.order = calls.order
+        self.reduction = calls.reduction
         self.locals: dict[str, Scalar] = {}
 
     def set(self, name: str, value: Expr) -> Stmt:
@@ -159,13 +185,13 @@ class Chunk:
         """Arguments of the body, for the current indices."""
         leading: list[Expr] = [var(f"_i{d}") for d in range(self.policy.rank)]
         if self.policy.kind == "team":
-            leading += [var("_hi0"), *self.pools]
+            leading += [var("_hi0"), *self.calls.pools]
         if self.reduction is not None and self.reduction.array is not None:
             leading.append(Var(ARRAY, self.reduction.array))
-        elif self.reduction is not None and self.final is not None:
-            leading += [*self.reduction.prefix(), ir.Const(self.final, BOOL)]
-            leading += [] if self.own is None else [self.own]
-        leading += [var("_u")] if self.numbered else []
+        elif self.reduction is not None and self.calls.final is not None:
+            leading += [*self.reduction.prefix(), ir.Const(self.calls.final, BOOL)]
+            leading += [] if self.calls.own is None else [self.calls.own]
+        leading += [var("_u")] if self.calls.numbered else []
         return (*leading, *(Var(p.name, p.type) for p in self.arguments))
 
     def nest(self, dims: tuple[int, ...], lo: str = "_lo", hi: str = "_hi") -> list[Stmt]:
@@ -331,32 +357,24 @@ class Chunk:
 
 
 def chunk_function(
-    body: ir.Function,
-    leading: int,
-    policy: PolicySpec,
-    order: tuple[int, ...],
-    reduction: Reduction | None,
+    calls: Calls,
     name: str,
-    final: bool | None = None,
     pool: tuple[Var, Expr] | None = None,
     prechecks: Prechecks | None = None,
     masked: Masked | None = None,
 ) -> ir.Function:
-    """The loops around a body, which has `leading` parameters before those of the arguments.
+    """The loops around a body.
 
     `pool` is the pointer to the scratch memory of a team, and its size in bytes: each part has it
-    for itself, made once. `prechecks` test the assertions of the body beforehand,
-    `masked` is the body for a loop that reports them at its end.
+    for itself, made once. `prechecks` and `masked` as in `Chunk`.
 
     Its parameters are the first and last unit, for a reduction the number of the part and
     the rows of partial results, then bounds, then the arguments of the kernel. In the final
     pass of a scan the part's entry in those rows holds the prefix that it begins with.
     """
-    pools = () if pool is None else (pool[0],)
-    chunk = Chunk(
-        body, leading, policy, order, reduction, final, pools=pools, prechecks=prechecks,
-        masked=masked,
-    )  # fmt: skip
+    calls = replace(calls, pools=() if pool is None else (pool[0],))
+    policy, reduction = calls.policy, calls.reduction
+    chunk = Chunk(calls, prechecks=prechecks, masked=masked)
     walk = chunk.tiles() if policy.tiled else chunk.rows()
     if pool is not None:
         walk = [ir.Pool(*pool, tuple(walk))]
@@ -365,7 +383,7 @@ def chunk_function(
     types: dict[str, Scalar | ViewTy] = {**chunk.locals}
     if reduction is not None:
         head += [var("_part"), *rows(reduction)]
-        before = load_state(reduction) if final else reset_state(reduction)
+        before = load_state(reduction) if calls.final else reset_state(reduction)
         statements = [*before, *statements, *store_state(reduction)]
         types |= reduction.locals()
         if reduction.array is not None:
@@ -378,35 +396,23 @@ def chunk_function(
 
 
 def work_function(
-    body: ir.Function,
-    leading: int,
-    policy: PolicySpec,
-    order: tuple[int, ...],
-    reduction: Reduction | None,
+    calls: Calls,
     name: str,
     *,
     flat: bool,
     narrow: bool = False,
-    final: bool | None = None,
-    own: Var | None = None,
     scaled: bool = False,
     small: bool = False,
-    numbered: bool = False,
-    pools: tuple[Var, ...] = (),
 ) -> ir.Function:
     """What one work-item of a device does: the units `_f0`, `_f0 + _step` ... below `_f1`.
 
     `flat`: a unit is one call of the kernel, whose indices are found by division; otherwise
     units are those of `chunk_function`, and `_step` is one. `narrow`: 32 bits number all flat
-    units. For a reduction the state comes
-    in and is returned; of an array reduction the array comes in. `own`: the contribution of the
-    call comes in, too. `scaled`: indices are found by multiplication, see `scales_of`. `small`:
-    indices are of 32 bits. `numbered`: the body takes the number of the call, see
-    `linear.linear_body`. `pools`: pointers to the scratch memory of a team come in.
+    units. For a reduction the state comes in and is returned; of an array reduction the array comes
+    in. `scaled` and `small` as in `Chunk`.
     """
-    chunk = Chunk(
-        body, leading, policy, order, reduction, final, own, scaled, small, numbered, pools
-    )  # fmt: skip
+    policy, reduction = calls.policy, calls.reduction
+    chunk = Chunk(calls, scaled=scaled, small=small)
     types: dict[str, Scalar | ViewTy] = {}
     head = [var("_f0"), var("_f1")]
     if flat:
@@ -427,7 +433,8 @@ def work_function(
         kinds = tuple(s.type for s in reduction.states)
         result = kinds[0] if len(kinds) == 1 else TupleTy(kinds)
         walk.append(ir.Return(states[0] if len(states) == 1 else states))
-    given = () if own is None else (own,)
-    scales = [Var(n, UINT32) for _, names in scales_of(order) for n in names] if scaled else []
-    parameters = (*head, *states, *given, *bounds_of(policy), *scales, *pools, *chunk.arguments)
+    given = () if calls.own is None else (calls.own,)
+    scales = [Var(n, UINT32) for _, ns in scales_of(calls.order) for n in ns] if scaled else []
+    bounds = bounds_of(policy)
+    parameters = (*head, *states, *given, *bounds, *scales, *calls.pools, *chunk.arguments)
     return ir.Function(name, parameters, result, types, tuple(walk))

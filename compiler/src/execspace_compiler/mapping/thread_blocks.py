@@ -19,7 +19,7 @@ from ..analysis.access import Access, access_of
 from ..ir import Assign, Expr, For, If, Stmt, Var, integer, op, var
 from ..ir.types import BOOL, INDEX, INT64, UINT32, Scalar, ViewTy
 from ..typing.lowered import Lowered
-from .loops import Chunk, bounds_of, index_order, scale
+from .loops import Calls, Chunk, bounds_of, index_order, scale
 
 USUAL_THREADS = 256  # of a block, most
 _PLACES = ("_g", "_t", "_d")  # place of the block, of the thread in it, and extents of a block
@@ -169,7 +169,7 @@ def block_function(
     """
     policy, body = lowered.spec.policy, lowered.body
     order = index_order(body, lowered.spec)
-    chunk = Chunk(body, lowered.leading, policy, order, None, None, small=small and not wide)
+    chunk = Chunk(Calls(body, lowered.leading, policy, order), small=small and not wide)
     walk = _Walk(chunk, blocks, INDEX if wide else UINT32)
     statements = walk.strided() if wide else walk.one(*(Var(f"_g{n}", UINT32) for n in range(3)))
     places = [Var(n, UINT32) for n in place_names(wide)]

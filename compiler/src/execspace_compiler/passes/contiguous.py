@@ -19,7 +19,7 @@ NUMBER = Var("_number", INDEX)
 
 
 @dataclass(frozen=True)
-class Linear:
+class ContiguousBody:
     """Such a body.
 
     Attributes
@@ -34,7 +34,7 @@ class Linear:
     arguments: tuple[int, ...]
 
 
-def linear_body(lowered: Lowered) -> Linear | None:
+def contiguous_body(lowered: Lowered) -> ContiguousBody | None:
     """The body for such Views; None if no View is subscripted by just the indices."""
     body, policy = lowered.body, lowered.spec.policy
     if policy.kind != "mdrange" or policy.rank < 2 or policy.tiled:
@@ -51,7 +51,7 @@ def linear_body(lowered: Lowered) -> Linear | None:
     if not arguments:
         return None
     before, after = body.parameters[: lowered.leading], body.parameters[lowered.leading :]
-    return Linear(
+    return ContiguousBody(
         replace(
             body, name=f"{body.name}_linear", parameters=(*before, NUMBER, *after), body=statements
         ),

@@ -220,6 +220,17 @@ def _joined(typed: _Typed) -> Type:
     return reduction.value
 
 
+def refuse_float16(lowered: Lowered, who: str) -> None:
+    """A KernelTypeError for float16, where `who` has none."""
+    for function in lowered.functions:
+        for e in (*function.parameters, *ir.walk_expressions(function.body)):
+            type = e.type.element if isinstance(e.type, ViewTy) else e.type
+            if "float16" in str(type):
+                loc = e.loc if e.loc.line else function.loc
+                found = Diagnostic(loc, f"{who} cannot compute with float16", "use float32")
+                raise KernelTypeError(f"in kernel '{lowered.kernel.name}'\n\n{found}")
+
+
 def refuse_whole_steps(lowered: Lowered, who: str) -> None:
     """A KernelTypeError for an atomic step on 16 bytes as a whole, where `who` has none."""
     for function in lowered.functions:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from execspace import (
     Capabilities,
@@ -15,6 +17,9 @@ from execspace import (
 )
 
 from .toolchain import Toolchain
+
+if TYPE_CHECKING:
+    from execspace_compiler.launch.sources import Traits
 
 
 class CExecutionSpace(HostExecutionSpace):
@@ -54,10 +59,16 @@ class CExecutionSpace(HostExecutionSpace):
 
         return compile_plan(self, kernel, spec)
 
-    def team_limits(self) -> TeamLimits:
-        from execspace_compiler.teams.host_teams import HOST_TEAMS
+    @cached_property
+    def traits(self) -> Traits:
+        """What the source of kernels depends on."""
+        from execspace_compiler.codegen.cfamily.c import C
+        from execspace_compiler.launch.sources import Traits
 
-        return HOST_TEAMS
+        return Traits(f"space '{self.name}'", C, flat=False)
+
+    def team_limits(self) -> TeamLimits:
+        return self.traits.team_limits()
 
 
 def _forbid_teams() -> None:

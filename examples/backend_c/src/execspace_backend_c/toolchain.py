@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -48,6 +49,14 @@ def find_command() -> list[str] | str:
     return "no C compiler (cc); on Debian and Ubuntu: apt install gcc, or set CC"
 
 
+_PLACE = re.compile(r"^<stdin>:(\d+):\d+: (?:fatal )?error: (.*)", re.MULTILINE)
+
+
+def faults(log: str) -> list[tuple[int, str]]:
+    """Line and message of each complaint of the compiler."""
+    return [(int(line), message) for line, message in _PLACE.findall(log)]
+
+
 @dataclass(frozen=True)
 class Library:
     """A shared library in the cache.
@@ -63,6 +72,13 @@ class Library:
     loaded: ctypes.CDLL
     path: Path
     from_disk: bool
+
+    def function(self, name: str) -> Any:
+        """A function of a record, a number and a flag."""
+        found = getattr(self.loaded, name)
+        found.argtypes = (ctypes.c_char_p, ctypes.c_long, ctypes.c_int)
+        found.restype = None
+        return found
 
     def told(self, kernel: Kernel) -> tuple[str, str]:
         """Its key, and how it came to be there, for `explain`."""

@@ -9,7 +9,7 @@ from functools import cache
 from cupy_backends.cuda.libs import nvrtc
 
 from execspace import BackendCompileError
-from execspace_compiler.launch.device_text import DeviceText
+from execspace_compiler.launch.device_code import DeviceCode
 from execspace_gpu.compiling import CompileError, Compiler
 
 _FILE = "kernel.cu"
@@ -49,7 +49,7 @@ class Nvrtc(Compiler):
     def version(self) -> str:
         return compiler_version()
 
-    def options(self, text: DeviceText, arch: str) -> list[str]:
+    def options(self, text: DeviceCode, arch: str) -> list[str]:
         options = [target(arch)[0], "-std=c++17", "-w"]
         lowered = text.lowered
         # Both options are for the whole text: one strict function makes all of it so.

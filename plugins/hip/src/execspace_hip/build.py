@@ -9,7 +9,7 @@ from functools import cache
 from cupy_backends.cuda.api import runtime
 from cupy_backends.cuda.libs import nvrtc  # CuPy's name for hiprtc, too
 
-from execspace_compiler.launch.device_text import DeviceText
+from execspace_compiler.launch.device_code import DeviceCode
 from execspace_gpu.compiling import CompileError, Compiler
 
 from .code_object import whole
@@ -44,7 +44,7 @@ class Hiprtc(Compiler):
     def version(self) -> str:
         return compiler_version()
 
-    def options(self, text: DeviceText, arch: str) -> list[str]:
+    def options(self, text: DeviceCode, arch: str) -> list[str]:
         return options_for(text, arch, _knows(FINE_GRAINED))
 
     def compile(self, source: str, options: Sequence[str]) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from execspace_compiler.launch.device_text import DeviceText
+from execspace_compiler.launch.device_code import DeviceCode
 
 # What `-use_fast_math` of CUDA is: quotients and roots of float32 that are not rounded correctly,
 # subnormal numbers that become zero. That numbers are finite is not assumed.
@@ -19,7 +19,7 @@ _FAST = (
 FINE_GRAINED = "-fatomic-fine-grained-memory"
 
 
-def options_for(text: DeviceText, arch: str, fine_grained: bool) -> list[str]:
+def options_for(text: DeviceCode, arch: str, fine_grained: bool) -> list[str]:
     """Options for a text on GPUs of an architecture such as "gfx942:sramecc+:xnack-".
 
     `fine_grained`: the compiler knows `FINE_GRAINED`; those that do not are right without it.

@@ -70,5 +70,5 @@ class Hip(GpuExecutionSpace):
         return limits_of(told["maxThreadsPerBlock"], told["maxThreadsDim"], told["maxGridSize"])
 
     def figures(self, program: Program, group: int) -> dict[str, dict[str, int]]:
-        code = binary(program.text, self.compiler, self.arch, self.short).code
+        code = binary(program.code, self.compiler, self.arch, self.short).code
         return figures_of(code, self.target)[0]

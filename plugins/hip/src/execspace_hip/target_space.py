@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from execspace_compiler.codegen.cfamily.dialect import Dialect
 from execspace_compiler.codegen.cfamily.hip import hip
-from execspace_compiler.launch.device_text import DeviceText
+from execspace_compiler.launch.device_code import DeviceCode
 from execspace_compiler.mapping.thread_blocks import Limits
 from execspace_gpu.compiling import Compiler
 from execspace_gpu.target import Figures, TargetSpace
@@ -29,7 +29,7 @@ class Clang(Compiler):
     def version(self) -> str:
         return self.found.version()
 
-    def options(self, text: DeviceText, arch: str) -> list[str]:
+    def options(self, text: DeviceCode, arch: str) -> list[str]:
         return options_for(text, arch, int(self.version().partition(".")[0]) >= _FINE_GRAINED_SINCE)
 
     def compile(self, source: str, options: Sequence[str]) -> bytes:
@@ -81,5 +81,5 @@ class HipTarget(TargetSpace):
     def shared(self) -> int:
         return self.target.lds
 
-    def told(self, text: DeviceText, code: bytes) -> tuple[Figures, list[str]]:
+    def told(self, text: DeviceCode, code: bytes) -> tuple[Figures, list[str]]:
         return figures_of(code, self.target)

@@ -1,193 +1,90 @@
-"""Compiles generated OpenCL C with the device's driver and makes the plan that launches it."""
+"""Launches on an OpenCL device: generated code built by its driver, and kernels enqueued."""
 
 from __future__ import annotations
 
-import struct
-import sys
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from math import prod
-from typing import Any
+from typing import Any, ClassVar
 from weakref import ref
 
 import numpy as np
-import numpy.typing as npt
 import pyopencl as cl
 
-from execspace import HOST, Kernel, LaunchError, LaunchSpec, PolicyError, TeamSizes, profiling
-from execspace.reducer import flattened
-from execspace.tiles import table_of
-from execspace_compiler.analysis.overlap import written_pairs
-from execspace_compiler.codegen.cfamily.dialect import OPENCL, OPENCL_NVIDIA, Dialect
-from execspace_compiler.codegen.cfamily.states import ROWS, SLOT
+from execspace import HOST, Kernel, LaunchSpec, PolicyError, View, ViewType
+from execspace.dtypes import dtype_of
 from execspace_compiler.ir import written_views
 from execspace_compiler.ir.private_arrays import private_total
-from execspace_compiler.launch.arguments import ranges_of
-from execspace_compiler.launch.describe import (
-    tell_device_teams,
-    tell_host_teams,
-    tell_rows,
-    tell_threads,
-)
-from execspace_compiler.launch.device_text import DeviceText, device_text
-from execspace_compiler.launch.failures import failure
-from execspace_compiler.launch.plan import TellsOfKernel
-from execspace_compiler.mapping.loops import index_order
-from execspace_compiler.mapping.thread_blocks import (
-    USUAL_THREADS,
-    Geometry,
-    blocks_of,
-    tile_chooser,
-)
-from execspace_compiler.passes.contiguous import linear_body
-from execspace_compiler.passes.pipeline import lower_kernel
-from execspace_compiler.reductions.results import check_out, result_maker
-from execspace_compiler.teams.device import DeviceTeam
-from execspace_compiler.teams.scratch import Sizes
-from execspace_compiler.teams.sizes import ScratchBySize, most_threads, with_team_size
-from execspace_compiler.typing.lowered import Lowered
+from execspace_compiler.launch.call_builder import CallBuilder
+from execspace_compiler.launch.device_code import DeviceCode
+from execspace_compiler.launch.device_launch import Call, DeviceLaunch, Frame, Grid
+from execspace_compiler.launch.device_plan import DevicePlan
 
-from .build import build, figures, refuse
+from .build import build, figures
 from .devices import driver_error
 from .ending import remember_object
-from .memory import Buffer, lend
-from .packing import MOST_UNITS, caller_text
+from .memory import WORD, Buffer, addresses, lend
+from .programs import Built
 from .space import OpenCL
-from .teams import Teams
 
-_GROUP = 128  # work-items of a group of a parallel_for on a GPU
-_GROUPS_PER_UNIT = 8  # of reductions and scans
-_MOST_ITEMS = 1 << 30
 _STACK = 1 << 21  # bytes of private arrays that a thread of a CPU has room for
-
-Size = tuple[tuple[int, ...], tuple[int, ...]]  # work-items in all, and of a group
-# Narrow, disjoint, small, in line: see `device_text` of `execspace_compiler.launch.device_text`.
-Variant = tuple[bool, bool, bool, bool]
-# Units, size, text, and bytes of scratch memory of a team at both levels.
-How = tuple[int, Size | None, Variant, tuple[int, int]]
 
 
 @dataclass
-class OpenCLPlan(TellsOfKernel):
+class OpenCLPlan(DevicePlan):
     """A compiled launch; see `execspace.Plan`."""
 
     space: OpenCL
-    kernel: Kernel
-    spec: LaunchSpec
-    lowered: Lowered
-    launch: Callable[[tuple[int, ...], tuple[Any, ...]], Any]
-    text: DeviceText
-    _launcher: _Launch
-
-    def mapping(self, bounds: tuple[int, ...]) -> list[str]:
-        """How it goes through a range."""
-        launch = self._launcher
-        if launch.teams is not None and launch.teams.device is not None:
-            return tell_device_teams(launch.teams.device)
-        if launch.teams is not None:
-            return tell_host_teams(self.lowered, self.team_sizes())
-        if not self.space.flat:
-            return tell_rows(self.lowered)
-        return tell_threads(
-            self.lowered, bounds, group=launch.group, blocks=launch.blocks, shapes=launch.shapes,
-            linear=launch.linear, table=table_of(self.space),
-        )  # fmt: skip
-
-    def team_sizes(self) -> TeamSizes:
-        """Of a TeamPolicy: what it chose where the policy does not say."""
-        assert self._launcher.teams is not None
-        return self._launcher.teams.team_sizes(self._launcher.usual.largest)
-
-    def team_size_max(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> int:
-        """Threads of the largest team for which a launch with these arguments works."""
-        limits, lanes = self.space.team_limits(), self.team_sizes().vector_length
-        scratch = ScratchBySize(self.lowered, self.space.name, limits.scratch)
-        most = most_threads(self.spec, lanes, limits.threads_max, limits.team_size_max)
-        if not self.space.flat:
-            return scratch.largest(most, bounds[1], args)
-
-        def attempt(size: int) -> None:
-            launch = _Launch(self.space, with_team_size(self.lowered, size))
-            needed = launch.entry.group_memory
-            if needed > limits.scratch[0]:
-                raise LaunchError(f"{needed} bytes of local memory to join values")
-            launch.team_size_of(bounds, args)
-
-        return scratch.largest(most, bounds[1], args, attempt)
-
-    def team_size_recommended(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> int:
-        """Threads of a team of such a launch."""
-        return self._launcher.team_size_of(bounds, args)
-
-    @property
-    def source(self) -> str:
-        """The generated text."""
-        return self.text.source
+    device_launch: OpenCLLaunch
 
     @property
     def figures(self) -> dict[str, dict[str, int]]:
         """What the driver says of each kernel."""
-        return figures(self.space, self.text, self._launcher.usual.kernels)
+        launch = self.device_launch
+        return figures(self.space, launch.code, launch.usual.kernels)
 
     @property
     def cache(self) -> tuple[str, str]:
         """Key of the entry in the cache on disk, and whether it was found."""
-        return self._launcher.usual.built.told(self.kernel)
-
-
-def dialect_of(space: OpenCL) -> Dialect:
-    """The language of a device."""
-    return OPENCL_NVIDIA if "NVIDIA" in space.device.platform.name else OPENCL
+        return self.device_launch.usual.built.told(self.kernel)
 
 
 def compile_plan(space: OpenCL, kernel: Kernel, spec: LaunchSpec) -> OpenCLPlan:
-    """Compile `kernel` for the device.
+    """Compile `kernel` for the device; see `DeviceLaunch.compile`."""
+    device = f"device {space.found}"
+    launch = OpenCLLaunch.compile(space, space.traits, kernel, spec, device)
+    return OpenCLPlan.of(kernel, launch)
 
-    Raises
-    ------
-    KernelSyntaxError, KernelTypeError
-        For faults in the kernel.
-    BackendCompileError
-        If the driver refuses the generated text: a defect of execspace or of the driver.
+
+class Program:
+    """Kernels of one source, and the arguments that they have.
+
+    Attributes
+    ----------
+    code : DeviceCode
+    built : Built
+    kernels : list of pyopencl.Kernel
+    most_threads : int
+        Work-items that a group may have: few where a kernel needs many registers.
     """
-    started = time.perf_counter()
-    lowered = lower_kernel(kernel, spec)
-    refuse(lowered, space)
-    if lowered.reduction is not None:
-        check_out(kernel.name, spec, lowered.reduction.result)
-    launch = _Launch(space, lowered)
-    if profiling.TOOLS:
-        seconds = time.perf_counter() - started
-        from_disk = launch.usual.built.from_disk
-        profiling.emit("on_compile", kernel.name, space.name, seconds, from_disk)
-    return OpenCLPlan(space, kernel, spec, lowered, launch.caller(), launch.usual.text, launch)
 
-
-class _Program:
-    """Kernels of one text, and the arguments that they have."""
-
-    def __init__(self, launch: _Launch, variant: Variant) -> None:
-        space = launch.space
-        narrow, disjoint, small, in_line = variant
-        teams = launch.teams
-        self.text = device_text(
-            launch.lowered, dialect_of(space), flat=space.flat, group=launch.group, narrow=narrow,
-            disjoint=disjoint, small=small, scaled=True, blocks=launch.blocks,
-            linear=launch.linear if in_line else None, team=launch.device_team,
-            pools=() if teams is None else teams.pools,
-        )  # fmt: skip
-        self.built = build(space, self.text)
+    def __init__(self, space: OpenCL, code: DeviceCode) -> None:
+        self.code = code
+        self.built: Built = build(space, code)
         remember_object(self)
-        self.kernels = [getattr(self.built.program, n) for n in self.text.entry.kernels]
+        self.kernels = [getattr(self.built.program, n) for n in code.entry.kernels]
         self.records: list[bytes | None] = [None for _ in self.kernels]
         # Weak, for a plan must not keep the memory of Views that the program has dropped.
         self.last: list[list[Any]] = [[] for _ in self.kernels]
-        self.largest = min(_largest_group(k, space) for k in self.kernels)
+        most = min(_largest_group(k, space) for k in self.kernels)
         if space.flat and space.found.is_cpu:  # a thread keeps what all work-items of a group have
-            private = max(1, private_total(launch.lowered.functions))
-            self.largest = min(self.largest, 1 << max(0, (_STACK // private).bit_length() - 1))
+            private = max(1, private_total(code.lowered.functions))
+            most = min(most, 1 << max(0, (_STACK // private).bit_length() - 1))
+        self.most_threads = most
+
+    @property
+    def from_disk(self) -> bool:
+        """It was built before."""
+        return self.built.from_disk
 
     def enqueue(self, queue: Any, n: int, record: bytes, rest: list[Any], size: Any) -> None:
         """Set the arguments that changed since the last launch, and enqueue."""
@@ -205,329 +102,189 @@ class _Program:
         cl.enqueue_nd_range_kernel(queue, kernel, *size)
 
 
+def _largest_group(kernel: Any, space: OpenCL) -> int:
+    """Work-items that a group of this kernel may have: few where it needs many registers."""
+    what = cl.kernel_work_group_info.WORK_GROUP_SIZE
+    return int(kernel.get_work_group_info(what, space.device))
+
+
 def _never() -> None:
     """Stands for a weak reference to an argument that was never set."""
 
 
-def _largest_group(kernel: Any, space: OpenCL) -> int:
-    """Work-items that a group of this kernel may have: few where it needs many registers."""
-    most = kernel.get_work_group_info(cl.kernel_work_group_info.WORK_GROUP_SIZE, space.device)
-    return int(most)
+class LocalMemory(cl.LocalMemory):  # type: ignore[misc]
+    """Memory of a group; of a class of our own there are weak references."""
 
 
-class _Launch:
-    """The state of a plan: programs, scratch memory and results."""
+class OpenCLCallBuilder(CallBuilder):
+    """Views are buffers with an offset; of the host they may be addresses."""
 
-    def __init__(self, space: OpenCL, lowered: Lowered, room: int | None = None) -> None:
-        self.space, self.lowered, self.spec = space, lowered, lowered.spec
-        self.source = lowered
-        self.name = lowered.kernel.name
-        self.teams: Teams | None = None
-        if lowered.spec.policy.kind == "team":
-            most = room or (int(space.device.max_work_group_size) if space.flat else 1)
-            self.teams = Teams(space, lowered, dialect_of(space), most)
-            self.lowered = lowered = self.teams.lowered
-        team = self.device_team
-        self.statuses: list[Buffer] = []  # for assertions: all zeros, and in no launch's use
-        self.lock = space.turn  # threads of the host share the kernels' arguments, too
-        self.order = index_order(lowered.body, lowered.spec)
-        self.reduces = lowered.reduction is not None
-        own = space.flat and team is None
-        self.blocks = blocks_of(lowered, table_of(space)) if own else None
-        self.group = space.group if self.reduces else _GROUP if space.flat else 1
-        bounds = lowered.spec.policy.launch_bounds or self.group
-        while self.group > max(bounds, 32 if self.reduces else 1):
-            self.group //= 2
-        if team is not None:
-            self.group = team.shape.group
-        self.disjoint = bool(written_pairs(lowered))
-        self.programs: dict[Variant, _Program] = {}
-        self.linear = linear_body(lowered) if own and self.blocks is None else None
-        variant = (space.flat, self.disjoint, space.flat, self.linear is not None)
-        self.usual = self.program(variant)
-        while self.usual.largest < self.group:
-            if team is not None:
-                team = self._smaller()
-                self.usual = self.program(variant)
-                continue
-            self.group //= 2
-            if self.reduces:  # their texts depend on it
-                self.programs.clear()
-                self.usual = self.program(variant)
-        self.shapes: Geometry | None = None
-        if self.blocks is not None:
-            most = min(space.limits.threads, self.usual.largest)
-            most = min(most, lowered.spec.policy.launch_bounds or most)
-            limits = replace(space.limits, threads=most)
-            usual = replace(limits, threads=min(USUAL_THREADS, most))
-            chooser = tile_chooser(self.blocks, space, usual)
-            self.shapes = Geometry(self.blocks, chooser, limits, most, lowered.kernel.name)
-        self.entry = self.usual.text.entry
-        self.check = self.teams and self.teams.check(self.entry.group_memory)
-        self.shape = self.spec.array_shape
-        self.scratch: Any = None
-        self.result: Any = None
-        self.make: Callable[[Any], Any] | None = None
-        self.dtypes: list[np.dtype[Any]] = []
-        if lowered.reduction is not None:
-            names = lowered.reduction.result
-            self.dtypes = [np.dtype(n) for n in flattened(names)]
-            if self.shape is None:
-                self.make = result_maker(self.spec, names)
+    def __init__(self, launch: OpenCLLaunch) -> None:
+        super().__init__(launch.sources, launch.code, launch.watched)
+        self.by_address = launch.host if launch.space.takes_addresses else ()
 
-    def _smaller(self) -> DeviceTeam:
-        """Teams for which the device has registers, where the policy leaves their size open."""
-        most = self.usual.largest
-        self.teams = Teams(self.space, self.source, dialect_of(self.space), most)
-        assert self.teams.device is not None
-        self.lowered, self.group = self.teams.lowered, self.teams.device.shape.group
-        self.programs.clear()
-        return self.teams.device
+    def pointer(self, n: int) -> str:
+        if n in self.by_address:
+            return f"addresses[a{n}.data_ptr & {-WORD}]"
+        return f"a{n}.allocation.owner"
+
+    def first(self, n: int) -> str:
+        dtype = dtype_of(self.types[n].dtype)
+        size = 1 if dtype.fields is not None else dtype.itemsize
+        if n in self.by_address:
+            return f"(a{n}.data_ptr & {WORD - 1}) // {size}" if size < WORD else "0"
+        return f"(a{n}.data_ptr - a{n}.allocation.pointer) // {size}"
+
+    def scope(self) -> dict[str, Any]:
+        return {**super().scope(), "addresses": addresses}
+
+
+class OpenCLLaunch(DeviceLaunch[Program]):
+    """The programs of a plan, and frames with buffers."""
+
+    space: OpenCL
+    errors: ClassVar[tuple[type[Exception], ...]] = (cl.Error,)
+
+    @property
+    def units(self) -> int:
+        return self.space.units
 
     @property
     def queue(self) -> Any:
         """Where launches go; another one while a tool wants times."""
         return self.space.queue
 
-    @property
-    def device_team(self) -> DeviceTeam | None:
-        """The teams of which members are work-items."""
-        return None if self.teams is None else self.teams.device
+    @cached_property
+    def turn(self) -> Any:
+        """Threads of the host take turns, since they share the arguments of kernels."""
+        return self.space.turn
 
-    def program(self, variant: Variant) -> _Program:
-        """The kernels of a text."""
-        found = self.programs.get(variant)
-        if found is None:
-            found = self.programs[variant] = _Program(self, variant)
-        return found
+    def load(self, code: DeviceCode) -> Program:
+        return Program(self.space, code)
 
-    def caller(self) -> Callable[[tuple[int, ...], tuple[Any, ...]], Any]:
-        """The hot path, with all that is known of the launch written out."""
-        text = caller_text(
-            self.usual.text, self.space, self.watched, self.disjoint, self.blocks, self.linear,
-            self.check is not None, self.teams.sizes[0] if self.teams is not None else 1,
-        )  # fmt: skip
-        scope: dict[str, Any] = {
-            "launch": self,
-            "scratch": self.check,
-            "shapes": self.shapes,
-            "ranges": ranges_of(self.usual.text),
-            **text.scope,
-        }
-        exec(text.source, scope)
-        found: Callable[[tuple[int, ...], tuple[Any, ...]], Any] = scope["call"]
-        room = None if self.teams is None else self.teams.roomier
-        if room is None:
-            return found
-        assert isinstance(self.check, Sizes)
-        return self.check.or_other_teams(
-            found, lambda: _Launch(self.space, self.source, room).caller()
-        )
+    def enqueue(self, program: Program, number: int, grid: Grid, frame: Frame) -> None:
+        gx, gy, gz, bx, by, bz = grid
+        group = bx * by * bz
+        if group > program.most_threads:
+            raise PolicyError(
+                f"Kernel '{self.name}': a block of {group} threads; for this range and these Views "
+                f"this device launches it with at most {program.most_threads}. Give a smaller "
+                f"tile, or launch_bounds."
+            )
+        arguments = frame.views
+        if frame.extra:
+            arguments = [*arguments, *frame.extra.values()]
+            if "result" in frame.extra and number < len(program.kernels) - 1:
+                arguments.pop()
+        # Dimensions that are not there cost time.
+        size: Any = ((gx * bx,), (bx,))
+        if gy * by * gz * bz > 1:
+            size = (gx * bx, gy * by, gz * bz), (bx, by, bz)
+        with self.turn:
+            program.enqueue(self.space.queue, number, frame.record, arguments, size)
 
-    def team_size_of(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> int:
-        """Threads of a team of a launch: where scratch memory does not suffice, fewer than usual.
-
-        Raises
-        ------
-        LaunchError
-            Where it does not suffice for any that the policy leaves open.
-        """
-        assert self.teams is not None
-        size, check, room = self.teams.sizes[0], self.check, self.teams.roomier
-        if not check:
-            return size
-        if room is not None and isinstance(check, Sizes):
-            if check.found(bounds[1], args)[0] > check.limits[0]:
-                return _Launch(self.space, self.source, room).team_size_of(bounds, args)
-        check(bounds[1], args)
-        return size
-
-    def run(self, how: How, record: bytes, buffers: list[Any]) -> Any:
-        """Launch with packed numbers and device buffers.
-
-        `how`: the number of units, the size of a launch in blocks, and which text runs.
-        """
-        units, size, variant, scratch = how
-        try:
-            with self.lock:
-                program = self.program(variant)
-                if self.teams is not None:
-                    more = self.teams.memory(*scratch, self.sizes(units)[0][0])
-                    buffers = [*buffers, *more]
-                if self.reduces:
-                    return self._reduce(program, units, record, buffers)
-                if size is not None and prod(size[1]) > program.largest:
-                    self._refuse_size(size, program)
-                if units:
-                    program.enqueue(self.queue, 0, record, buffers, size or self.sizes(units))
-                return None
-        except cl.Error as error:
-            raise self._failed(error) from error
-
-    def _refuse_size(self, size: Size, program: _Program) -> None:
-        """For a text of which a group may have fewer work-items than of the usual one."""
-        raise PolicyError(
-            f"Kernel '{self.name}': a block of {prod(size[1])} threads, for this range and these "
-            f"Views this device launches it with at most {program.largest}. Give a smaller tile."
-        )
-
-    def _failed(self, error: cl.Error) -> Exception:
+    def fault(self, error: Exception) -> Exception:
         return driver_error(f"Kernel '{self.name}'", self.space.found, error)
 
-    def run_watched(self, how: How, record: bytes, buffers: list[Any]) -> Any:
-        """As `run`, for kernels that print or assert: blocks until they are done."""
-        try:
-            return self._run_watched(how, record, buffers)
-        except cl.Error as error:
-            raise self._failed(error) from error
+    # -- memory -----------------------------------------------------------------------------------
 
-    def run_blocking(self, how: How, record: bytes, buffers: list[Any]) -> Any:
-        """As `run`, for kernels that take memory of the host by its address."""
-        try:
-            return self.run(how, record, buffers)
-        finally:
-            self.queue.finish()
+    def allocate(self, nbytes: int, zeros: int) -> Buffer:
+        buffer = Buffer(self.space.context, cl.mem_flags.READ_WRITE, nbytes)
+        if zeros:
+            with self.turn:
+                cl.enqueue_fill_buffer(self.queue, buffer, np.uint8(0), 0, zeros)
+        return buffer
 
-    def _run_watched(self, how: How, record: bytes, buffers: list[Any]) -> Any:
-        status = self._taken_status() if self.entry.status else None
-        if status is not None:
-            buffers = [*buffers, status]
-        if self.lowered.prints:
-            sys.stdout.flush()  # so that text of Python and of the driver comes in order
-        result = self.run(how, record, buffers)
-        if status is None or self.lowered.prints:
-            self.queue.finish()
-        if status is not None:
-            table = self._status_table()
-            cl.enqueue_copy(self.queue, table, status, is_blocking=True)
-            if table[0]:
-                code, *indices = table[1:].tolist()
-                raise failure(self.name, self.lowered.assertions, code, indices)
-            self.statuses.append(status)
-        return result
+    def allocate_result(self, nbytes: int) -> Buffer:
+        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR
+        return Buffer(self.space.context, flags, nbytes)
 
-    def _status_table(self) -> npt.NDArray[np.int64]:
-        return np.zeros(2 + self.spec.policy.rank, np.int64)
+    def group_memory(self, nbytes: int) -> Any:
+        found = self._local.get(nbytes)
+        if found is None:
+            found = self._local[nbytes] = LocalMemory(nbytes)
+        return found
 
-    def _taken_status(self) -> Buffer:
-        """A buffer of zeros that no other launch uses; after a failed assertion it is given up."""
-        try:
-            return self.statuses.pop()
-        except IndexError:
-            flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-            return Buffer(self.space.context, flags, hostbuf=self._status_table())
+    @cached_property
+    def _local(self) -> dict[int, LocalMemory]:
+        return {}
 
-    def run_on_host(self, how: How, values: list[int], pack: Any, views: list[Any]) -> Any:
-        """Launch on Views of which some are lent by the host; blocks, and gives them back."""
-        try:
-            return self._run_on_host(how, values, pack, views)
-        except cl.Error as error:
-            raise self._failed(error) from error
-        except struct.error as error:
-            raise OverflowError(str(error)) from None
+    def read(self, memory: Buffer, nbytes: int) -> bytes:
+        queue = self.queue
+        mapped, _ = cl.enqueue_map_buffer(
+            queue, memory, cl.map_flags.READ, 0, (nbytes,), np.uint8, is_blocking=True
+        )
+        found: bytes = mapped.tobytes()
+        mapped.base.release(queue)
+        return found
 
-    def _run_on_host(self, how: How, values: list[int], pack: Any, views: list[Any]) -> Any:
-        on_host = [view for _, view in views if view.memory_space is HOST and view.size]
-        lent = lend(self.space.context, on_host) if on_host else []
-        given = iter(lent)
-        buffers: list[Any] = []
-        changed: dict[Any, None] = {}
-        for n, (place, view) in enumerate(views):
-            if view.memory_space is not HOST:
-                buffer = view.allocation.owner
-                first = view.data_ptr - view.allocation.pointer
-            else:
-                buffer, first = next(given) if view.size else (self.space.nothing, 0)
-                if n in self.written and view.size:
-                    changed[buffer] = None
-            buffers.append(buffer)
-            values[place] = first if view.dtype.fields is not None else first // view.dtype.itemsize
-        run = self.run_watched if self.watched else self.run
-        try:
-            return run(how, pack(*values), buffers)
-        finally:  # what a kernel stored before its assertion failed counts as well
-            for buffer in changed:
-                self._give_back(buffer)
-            self.queue.finish()
+    def wait(self) -> None:
+        self.queue.finish()
+
+    # -- memory of the host -----------------------------------------------------------------------
+
+    @cached_property
+    def host(self) -> tuple[int, ...]:
+        """Arguments that are Views in memory of the host."""
+        types = (*self.spec.arguments, *self.spec.out)
+        views = ((n, types[n]) for n in self.entry.buffers)
+        return tuple(n for n, t in views if isinstance(t, ViewType) and t.memory == HOST.name)
 
     @cached_property
     def written(self) -> frozenset[int]:
-        """Which of the entry's buffers the kernel may store into; those of `out=` are the last."""
+        """Those that the kernel may store into, of them and all others."""
         parameters = self.lowered.body.parameters[self.lowered.leading :]
-        names = written_views(self.lowered.body)
-        inputs = len(self.spec.arguments)
-        return frozenset(
-            n
-            for n, argument in enumerate(self.entry.buffers)
-            if argument >= inputs or parameters[argument].name in names
-        )
+        names, inputs = written_views(self.lowered.body), len(self.spec.arguments)
+        buffers = self.entry.buffers
+        return frozenset(n for n in buffers if n >= inputs or parameters[n].name in names)
 
-    @property
-    def watched(self) -> bool:
-        """Whether the kernel prints or asserts."""
-        return self.lowered.prints or bool(self.lowered.assertions)
+    def call_builder(self) -> CallBuilder:
+        return OpenCLCallBuilder(self)
 
-    def sizes(self, units: int) -> Size:
-        """Work-items in all, and of a group, of a launch that is not in blocks."""
-        space = self.space
-        team = self.device_team
-        if team is not None:
-            groups = team.groups(units, space.units * _GROUPS_PER_UNIT)
-            return (groups * self.group,), (self.group,)
-        if self.reduces:
-            most = space.units * (_GROUPS_PER_UNIT if space.flat and self.shape is None else 1)
-            groups = max(1, min(-(-units // self.group), most))
-            return (groups * self.group,), (self.group,)
-        if space.flat:
-            items = -(-units // self.group) * self.group
-            return (items if units < MOST_UNITS else _MOST_ITEMS,), (self.group,)
-        return (min(units, space.units),), (1,)
+    def caller(self, builder: CallBuilder | None = None) -> Call:
+        call = super().caller(builder)
+        if not self.host:
+            return call
+        return self._blocking(call if self.space.takes_addresses else self._lending(call))
 
-    def _reduce(self, program: _Program, units: int, record: bytes, buffers: list[Any]) -> Any:
-        if self.scratch is None:
-            self._make_scratch()
-        size = self.sizes(units)
-        rest = [*buffers, self.scratch] if self.spec.out else [*buffers, self.scratch, self.result]
-        if len(program.kernels) == 2:
-            program.enqueue(self.queue, 0, record, [*buffers, self.scratch], size)
-        last = size
-        if self.entry.array:
-            group = self.group
-            last = (min(-(-self.entry.array // group) * group, 65536),), (group,)
-        program.enqueue(self.queue, len(program.kernels) - 1, record, rest, last)
-        return None if self.spec.out else self._read_result()
+    def _blocking(self, call: Call) -> Call:
+        """Nobody fences before he reads a NumPy array."""
 
-    def _make_scratch(self) -> None:
-        most = self.sizes(1 << 62)[0][0]
-        entry, context = self.entry, self.space.context
-        groups = most if entry.array else most // self.group
-        size = ROWS + groups * (entry.array or entry.states) * SLOT
-        scratch = Buffer(context, cl.mem_flags.READ_WRITE, size)
-        cl.enqueue_fill_buffer(self.queue, scratch, np.uint8(0), 0, ROWS)
-        if not self.spec.out:
-            flags = cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR
-            self.result = Buffer(context, flags, max(entry.results, 1) * SLOT)
-        self.scratch = scratch
+        def blocking(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
+            try:
+                return call(bounds, args)
+            finally:
+                self.wait()
 
-    def _read_result(self) -> Any:
-        mapped, _ = cl.enqueue_map_buffer(
-            self.queue, self.result, cl.map_flags.READ, 0, (self.result.size,), np.uint8,
-            is_blocking=True,
-        )  # fmt: skip
-        if self.shape is not None:
-            dtype = self.dtypes[0]
-            found: Any = mapped[: self.entry.array * dtype.itemsize].view(dtype).copy()
-            found = found.reshape(self.shape)
-        else:
-            found = tuple(
-                mapped[n * SLOT : n * SLOT + t.itemsize].view(t)[0].item()
-                for n, t in enumerate(self.dtypes)
-            )
-        mapped.base.release(self.queue)
-        if self.shape is not None:
-            return found
-        number = found[0] if len(found) == 1 else found
-        return number if self.make is None else self.make(number)
+        return blocking
+
+    def _lending(self, call: Call) -> Call:
+        """Kernels get buffers over memory of the host, which are given back."""
+
+        def lending(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
+            try:
+                given, changed = self._lend(args)
+            except cl.Error as error:
+                raise self.fault(error) from error
+            try:
+                return call(bounds, given)
+            finally:  # what a kernel stored before its assertion failed counts as well
+                for buffer in changed:
+                    self._give_back(buffer)
+
+        return lending
+
+    def _lend(self, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Buffer]]:
+        """Arguments with Views of the host in buffers, and the buffers that a kernel changes."""
+        there = [n for n in self.host if args[n].size]
+        lent = lend(self.space.context, [args[n] for n in there]) if there else []
+        given = list(args)
+        for n in self.host:
+            given[n] = _Lent(args[n], self.space.nothing, 0)
+        for n, (buffer, first) in zip(there, lent, strict=True):
+            given[n] = _Lent(args[n], buffer, first)
+        changed = {b: None for n, (b, _) in zip(there, lent, strict=True) if n in self.written}
+        return tuple(given), list(changed)
 
     def _give_back(self, buffer: Any) -> None:
         """Let the host see what kernels wrote into a buffer over its memory."""
@@ -535,3 +292,26 @@ class _Launch:
             self.queue, buffer, cl.map_flags.READ, 0, (buffer.size,), np.uint8, is_blocking=False
         )
         mapped.base.release(self.queue)
+
+
+class _Lent:
+    """A View of the host whose elements kernels find in a buffer."""
+
+    __slots__ = ("allocation", "view")
+
+    def __init__(self, view: View, buffer: Buffer, first: int) -> None:
+        self.view = view
+        self.allocation = _LentBlock(view.data_ptr - first, view.allocation.nbytes, buffer)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.view, name)
+
+
+@dataclass(slots=True)
+class _LentBlock:
+    """Its allocation. Each View has one, so whether Views overlap is asked of their addresses."""
+
+    pointer: int
+    nbytes: int
+    owner: Buffer
+    managed: bool = False

@@ -26,6 +26,8 @@ from execspace import (
     profiling,
 )
 from execspace.tiles import NO_TILES, fitted_tile, table_of
+from execspace_compiler.codegen.cfamily.dialect import OPENCL, OPENCL_NVIDIA
+from execspace_compiler.launch.sources import Traits
 from execspace_compiler.mapping.default_tiles import gpu_tiles
 from execspace_compiler.mapping.thread_blocks import Limits
 
@@ -38,6 +40,7 @@ from .timing import Clock, Mark
 if TYPE_CHECKING:
     from execspace.tuning import Stage
 
+_GROUP = 128  # work-items of a group of a parallel_for on a GPU
 _TIMED = cl.command_queue_properties.PROFILING_ENABLE
 
 
@@ -52,8 +55,6 @@ class OpenCL(ExecutionSpace):
     ----------
     flat : bool
         One call of the kernel for each work-item (GPUs), not a contiguous part (CPUs).
-    group : int
-        Work-items of a group in reductions and scans.
     takes_host : bool
         Kernels take memory of the host.
     takes_addresses : bool
@@ -83,8 +84,6 @@ class OpenCL(ExecutionSpace):
         self._timed: Any = None
         self.queue: Any = self._plain
         self.flat = _is_flat(self.found)
-        largest = int(self.device.max_work_group_size)
-        self.group = min(256, 1 << (largest.bit_length() - 1)) if self.flat else 1
         self.default_layout = "left" if self.flat else "right"
         self.tiles = gpu_tiles("opencl") if self.flat else NO_TILES
         self.capabilities = Capabilities(
@@ -114,11 +113,16 @@ class OpenCL(ExecutionSpace):
         """Compute units of the device."""
         return int(self.device.max_compute_units)
 
-    def team_limits(self) -> TeamLimits:
-        from .launch import dialect_of
-        from .teams import limits_of
+    @cached_property
+    def traits(self) -> Traits:
+        """What the source of kernels depends on."""
+        nvidia = "NVIDIA" in self.device.platform.name
+        shared = int(self.device.local_mem_size)
+        dialect = OPENCL_NVIDIA if nvidia else OPENCL
+        return Traits("OpenCL", dialect, self.flat, self.limits, _GROUP, shared, shared)
 
-        return limits_of(self, dialect_of(self))
+    def team_limits(self) -> TeamLimits:
+        return self.traits.team_limits()
 
     @cached_property
     def limits(self) -> Limits:
@@ -181,10 +185,8 @@ class OpenCL(ExecutionSpace):
             device_stages,  # only what tunes needs it
         )
 
-        from .launch import dialect_of
-
         # Lanes that a thread does one after the other need no measurement.
-        limits = replace(self.team_limits(), vector_length_max=dialect_of(self).lanes)
+        limits = replace(self.team_limits(), vector_length_max=self.traits.dialect.lanes)
         return device_stages(plan, bounds, self.limits.threads, limits)
 
     def mark(self) -> Mark:

@@ -13,10 +13,11 @@ import math
 
 from ... import ir
 from ...ir.types import INDEX, Scalar, ViewTy, flat_scalars
+from ...mapping.variant import Variant
 from ...reductions.reduction import ARRAY
 from ...teams.device import SLOT as PLACE
-from ...teams.device import DeviceTeam, Shape
-from ...typing.lowered import Lowered
+from ...teams.device import Shape
+from .device_kernel import DeviceKernel
 from .lookback import items_of, scan_lines
 from .printer import CPrinter
 from .states import ROWS, States
@@ -31,17 +32,15 @@ class Collectives(States):
     def __init__(
         self,
         printer: CPrinter,
-        lowered: Lowered,
-        flat: bool,
-        group: int,
+        kernel: DeviceKernel,
+        variant: Variant,
         outs: tuple[ir.Var, ...],
-        once: bool,
         given: bool,
-        team: DeviceTeam | None = None,
     ) -> None:
-        super().__init__(printer, lowered, flat, group, outs, once, given, team)
+        super().__init__(printer, kernel, variant, outs, given)
         self.tile = 0
-        if lowered.spec.pattern == "scan" and self.dialect.lane_barrier and team is None:
+        lowered, group = self.lowered, self.group
+        if lowered.spec.pattern == "scan" and self.dialect.lane_barrier and kernel.team is None:
             size = sum(max(s.type.itemsize, 8) for s in self.reduction.states)
             functions = (lowered.body, *lowered.functions)
             expressions = sum(len(ir.walk_expressions(f.body)) for f in functions)

@@ -7,7 +7,6 @@ each View begins, strides, extents and scalars. Views come as pointers beside it
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,14 +14,14 @@ from execspace import LaunchSpec
 
 from ... import ir
 from ...ir.types import Scalar, ViewTy
-from ...mapping.thread_blocks import Blocks
+from ...mapping.variant import Variant
 from ...teams.device import GROUP, LANE, OUTER, RANK, SLOT, DeviceTeam
-from ...typing.lowered import Lowered
 from .collectives import Collectives
+from .device_kernel import DeviceKernel
 from .printer import CPrinter
 
-_CODES = {"bool": "B", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i",
-          "uint32": "I", "int64": "q", "uint64": "Q", "float16": "e", "float32": "f",
+CODES = {"bool": "B", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i",
+         "uint32": "I", "int64": "q", "uint64": "Q", "float16": "e", "float32": "f",
           "float64": "d", "complex64": "ff", "complex128": "dd"}  # fmt: skip
 
 
@@ -96,41 +95,30 @@ class Entry:
 class Entries:
     """Prints the kernels of a launch.
 
-    `flat`: a unit is one call of the kernel, and work-items go through them with the stride of
-    the grid; otherwise each work-item does one contiguous part. `group` is the number of
-    work-items of a group in reductions and scans. `once`: there is a work-item for each unit of a
-    flat parallel_for. `given`: the final pass of a scan is told its contribution. `scales`: the
-    host gives what replaces divisions, `uses_scales`: and this text takes it. `blocks`: the
-    range is gone through in blocks. `team`: teams lie in groups. `pool`: each work-item does whole
-    teams, which have scratch memory. All texts of a launch have the same struct.
+    Parameters
+    ----------
+    kernel : DeviceKernel
+        Where it is `flat`, work-items go through units with the stride of the grid; otherwise each
+        does one contiguous part. All variants have the same struct.
+    variant : Variant
+    outs : tuple of ViewTy
+        Of the Views of `out`.
+    given : bool
+        The final pass of a scan is given its contribution.
     """
 
     def __init__(
-        self,
-        lowered: Lowered,
-        outs: tuple[ViewTy, ...],
-        flat: bool,
-        group: int,
-        once: bool,
-        given: bool = False,
-        scales: Sequence[tuple[int, tuple[str, str]]] = (),
-        uses_scales: bool = False,
-        blocks: Blocks | None = None,
-        team: DeviceTeam | None = None,
-        pool: bool = False,
+        self, kernel: DeviceKernel, variant: Variant, outs: tuple[ViewTy, ...], given: bool = False
     ) -> None:
-        self.team = team
-        self.pool = pool
-        self.lowered = lowered
-        self.spec: LaunchSpec = lowered.spec
+        self.kernel = kernel
+        self.variant = variant
+        self.team = kernel.team
+        self.pool = bool(kernel.pools)
+        self.lowered = kernel.lowered
+        self.spec: LaunchSpec = kernel.lowered.spec
         self.outs = tuple(ir.Var(f"_out{n}", t) for n, t in enumerate(outs))
-        self.flat = flat
-        self.group = group
-        self.once = once
         self.given = given
-        self.scales = scales
-        self.uses_scales = uses_scales
-        self.blocks = blocks
+        self.blocks = kernel.blocks
         self.fields: list[Field] = []
         self.buffers: list[int] = []
         self.kernels: list[str] = []
@@ -159,30 +147,21 @@ class Entries:
             names += [f"_tile{d}" for d in range(rank)]
         long = Scalar("int64")
         self.fields = [Field(n, long, "bound", k) for k, n in enumerate(names)]
-        for d, (factor, shift) in self.scales:
+        for d, (factor, shift) in self.kernel.scales:
             self.fields.append(Field(factor, Scalar("uint32"), "scale", dimension=d))
             self.fields.append(Field(shift, Scalar("uint32"), "shift", dimension=d))
-            names += [factor, shift] if self.uses_scales else []
+            names += [factor, shift] if self.variant.narrow else []
         for k, number in enumerate(() if self.blocks is None else self.blocks.numbers):
             kind = Scalar("uint32") if number.is_narrow else long
             self.fields.append(Field(number.name, kind, "number", k))
-            names += [number.name] if self.once or not number.is_narrow else []
+            names += [number.name] if self.variant.narrow or not number.is_narrow else []
         if self.blocks is None:
             self.fields.append(Field("_units", long, "units"))
         levels = (0, 1) if self.team is not None else (0,) if self.pool else ()
         self.fields += [Field(f"_scratch{n}", long, "scratch", n) for n in levels]
         if self.spec.array_shape is not None:
             self.fields.append(Field("_items", long, "items"))
-        collectives = Collectives(
-            printer,
-            self.lowered,
-            self.flat,
-            self.group,
-            self.outs,
-            self.once,
-            self.given,
-            self.team,
-        )
+        collectives = Collectives(printer, self.kernel, self.variant, self.outs, self.given)
         self.tile = collectives.tile
         if self.tile:
             self.fields.append(Field("_tiles", long, "tiles"))
@@ -216,7 +195,7 @@ class Entries:
             kernels = [("es_for", [self._in_blocks(printer, [*bounds, *passed])], [])]
         for name, body, more in kernels:
             parameters = ["const _args _a", *pointers, *more]
-            kernel = printer.dialect.kernel.format(group=self.group)
+            kernel = printer.dialect.kernel.format(group=self.variant.group)
             lines.append(f"{kernel} {name}({', '.join(parameters)}) {{")
             lines += [f"    {line}" for line in (*head, *body)]
             lines += ["}", ""]
@@ -263,7 +242,7 @@ class Entries:
         """The call of a walk in blocks."""
         d = printer.dialect
         forms = [d.group_place, d.local_place, d.group_extent]
-        forms += [] if self.once else [d.groups_extent]
+        forms += [] if self.variant.narrow else [d.groups_extent]
         places = [form.format(axis=axis, n=n) for form in forms for n, axis in enumerate("xyz")]
         return f"{printer.function_name('_work')}({', '.join([*places, *passed])});"
 
@@ -320,7 +299,7 @@ class Entries:
     def entry(self) -> Entry:
         """The record of what was printed."""
         reduction = self.lowered.reduction
-        codes = "".join(_CODES[f.type.name] for f in self.fields)
+        codes = "".join(CODES[f.type.name] for f in self.fields)
         size = struct.calcsize("=" + codes)
         padding = -size % 8
         array = 0
@@ -339,7 +318,7 @@ class Entries:
         if self.team is None:
             return 0
         states = () if self.lowered.reduction is None else self.lowered.reduction.states
-        joined = sum(max(s.type.itemsize, 8) for s in states) * self.group
+        joined = sum(max(s.type.itemsize, 8) for s in states) * self.variant.group
         counts = 64 if states else 0
         return self.joins * self.team.shape.side_by_side + joined + counts
 

@@ -6,10 +6,10 @@ import math
 
 from ... import ir
 from ...ir.types import Record, ViewTy, flat_scalars, numbers_of
+from ...mapping.variant import Variant
 from ...reductions.reduction import Reduction
 from ...reductions.results import result_shape
-from ...teams.device import DeviceTeam
-from ...typing.lowered import Lowered
+from .device_kernel import DeviceKernel
 from .printer import CPrinter
 
 SLOT = 16  # bytes of a number of a state or result in memory
@@ -22,23 +22,20 @@ class States:
     def __init__(
         self,
         printer: CPrinter,
-        lowered: Lowered,
-        flat: bool,
-        group: int,
+        kernel: DeviceKernel,
+        variant: Variant,
         outs: tuple[ir.Var, ...],
-        once: bool,
         given: bool,
-        team: DeviceTeam | None = None,
     ) -> None:
         self.given = given
-        self.team = team
+        self.team = kernel.team
         self.printer = printer
         self.dialect = printer.dialect
-        self.lowered = lowered
-        self.flat = flat
-        self.group = group
+        self.lowered = kernel.lowered
+        self.flat = kernel.flat
+        self.group = variant.group
         self.outs = outs
-        self.once = once
+        self.once = variant.narrow
         self.results = 0
         self.long = self.dialect.types["int64"]
 

@@ -1,14 +1,15 @@
-"""Plain C as a dialect of execspace's printer for the C family: a table, and a head of the text.
+"""Plain C for processors, as GCC and Clang take it: a table, and a head of the source.
 
-GCC and Clang take it. It includes no header: functions of the library are called as built-ins,
-which halves the time to compile a small text.
+It includes no header: functions of the library are called as built-ins, which halves the time to
+compile a small kernel. Whoever calls a kernel says before, in `_part_number` and
+`_number_of_parts`, which part of the range it shall do.
 """
 
 from __future__ import annotations
 
 import re
 
-from execspace_compiler.codegen.cfamily.dialect import CLANG_LOOP_IN_ORDER, OPENCL, Dialect
+from .dialect import CLANG_LOOP_IN_ORDER, OPENCL, Dialect
 
 _TYPES = {
     "bool": "bool", "int8": "signed char", "uint8": "unsigned char", "int16": "short",
@@ -16,7 +17,6 @@ _TYPES = {
     "uint64": "unsigned long", "float16": "_Float16", "float32": "float", "float64": "double",
 }  # fmt: skip
 
-# What runs a part of the range says which one before it calls the kernel; see launcher.py.
 _HEAD = """typedef _Bool bool;
 enum { false, true };
 int printf(const char *, ...);
@@ -27,7 +27,7 @@ static _Thread_local long _part_number, _number_of_parts;
 
 def _bits(short: str, float_type: str, integer: str) -> str:
     """Functions that take the bits of a number for another type."""
-    form = "static inline {to} _as_{name}({from_} x) {{ '{{' }} {to} y; __builtin_memcpy(&y, &x, sizeof y); return y; }}\n"  # noqa: E501
+    form = "static inline {to} _as_{name}({from_} x) {{ {to} y; __builtin_memcpy(&y, &x, sizeof y); return y; }}\n"  # noqa: E501
     return form.format(to=float_type, name=f"f{short}", from_=integer) + form.format(
         to=integer, name=f"u{short}", from_=float_type
     )
@@ -37,7 +37,7 @@ def _swap(bits: int, type: str) -> str:
     """A function that exchanges a word if it is as expected, and gives what it was."""
     order = "__ATOMIC_RELAXED, __ATOMIC_RELAXED"
     return (
-        f"static inline {type} _swap{bits}(volatile {type} *p, {type} e, {type} v) {{ '{{' }} "
+        f"static inline {type} _swap{bits}(volatile {type} *p, {type} e, {type} v) {{ "
         f"__atomic_compare_exchange_n(p, &e, v, 0, {order}); return e; }}\n"
     )
 
@@ -49,14 +49,14 @@ _ATOMICS: dict[tuple[str, str], str] = {}
 for _type in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"):
     for _op, _word in (("add", "add"), ("sub", "sub"), ("bitand", "and"), ("bitor", "or"),
                        ("bitxor", "xor"), ("nand", "nand")):  # fmt: skip
-        _ATOMICS[_op, _type] = f"__atomic_fetch_{_word}({{ '{{' }}p}}, {{ '{{' }}v}}, __ATOMIC_RELAXED)"
+        _ATOMICS[_op, _type] = f"__atomic_fetch_{_word}({{p}}, {{v}}, __ATOMIC_RELAXED)"
     _ATOMICS["exchange", _type] = "__atomic_exchange_n({p}, {v}, __ATOMIC_RELAXED)"
     _ATOMICS["load", _type] = "__atomic_load_n({p}, __ATOMIC_RELAXED)"
 for _type in ("int32", "uint32", "int64", "uint64"):
     _bits_of = _type[-2:]
     _unsigned = _TYPES[f"uint{_bits_of}"]
     _ATOMICS["compare_exchange", _type] = (
-        f"({_TYPES[_type]})_swap{_bits_of}((volatile {_unsigned} *)({{ '{{' }}p}}), {{ '{{' }}e}}, {{ '{{' }}v}})"
+        f"({_TYPES[_type]})_swap{_bits_of}((volatile {_unsigned} *)({{p}}), {{e}}, {{v}})"
     )
 
 _WORDS = frozenset(
@@ -71,7 +71,7 @@ C = Dialect(
     types=_TYPES,
     suffixes={"int64": "L", "uint64": "UL", "uint32": "U"},
     head=_HEAD,
-    no_contraction="",  # an option of the compiler: see launch.py
+    no_contraction="",  # an option of the compiler
     no_contraction_here="",
     function="static inline",
     kernel="static __attribute__((noinline)) void",  # GCC forgets `restrict` when it inlines

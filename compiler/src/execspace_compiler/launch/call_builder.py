@@ -1,0 +1,198 @@
+"""The function that launches a kernel: text of Python, written once when the kernel is compiled.
+
+A launch costs the host about as much as this function, so all that is known when the kernel is
+compiled is written out: no loop and no test of types at run time. In the text `b0` ... are bounds
+and `a0` ... arguments, those of `out` last. A backend says how Views become arguments, and how the
+usual parallel_for is enqueued; all else is the same for all.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+from ..codegen.cfamily.entries import Field
+from .arguments import (
+    MOST_UNITS,
+    head_lines,
+    large_text,
+    names_used,
+    overlap_text,
+    range_lines,
+    ranges_of,
+    shape_lines,
+    units_text,
+    value_texts,
+)
+from .device_code import DeviceCode
+from .sources import Sources
+
+
+class CallBuilder:
+    """Writes the function `call(bounds, args)` of a launch; a backend may derive from it.
+
+    In its text `launch` is the `DeviceLaunch`, `frame` the frame of this launch, `pack` packs
+    numbers and `usual` is the usual program. A backend may override what says `may`.
+
+    Parameters
+    ----------
+    sources : Sources
+    code : DeviceCode
+        The usual one.
+    watched : bool
+        The launch blocks: the kernel prints or asserts, or a user asked for it.
+    """
+
+    def __init__(self, sources: Sources, code: DeviceCode, watched: bool) -> None:
+        self.sources, self.code, self.entry = sources, code, code.entry
+        self.kernel, self.lowered = sources.kernel, sources.lowered
+        self.watched = watched
+        self.spec = self.lowered.spec
+        self.types = (*self.spec.arguments, *self.spec.out)
+        self.reduces = self.lowered.reduction is not None
+        self.scratch = sources.teams is not None and sources.teams.scratch(0) is not None
+
+    keeps_views = True
+    """`pack` puts objects that hold memory into the frame, which gives them up after the launch."""
+
+    # -- what backends say ------------------------------------------------------------------------
+
+    def pointer(self, n: int) -> str:
+        """Expression of a View as an argument of a kernel; may."""
+        return f"a{n}.data_ptr"
+
+    def first(self, n: int) -> str:
+        """Expression of the index of a View's first element from where `pointer` points; may."""
+        return "0"
+
+    def pack(self, values: Sequence[str], pointers: Sequence[str]) -> list[str]:
+        """Lines that put numbers and Views into the frame; may. `wrong` is caught around them."""
+        views = ", ".join(pointers)
+        return [f"frame.record = pack({', '.join(values)})", f"frame.views = [{views}]"]
+
+    def before(self) -> list[str]:
+        """Lines ahead of what is enqueued; may."""
+        return []
+
+    def usual(self, program: str, grid: str) -> list[str]:
+        """Lines that enqueue the usual parallel_for; may."""
+        return [f"launch.enqueue({program}, 0, ({grid}), frame)"]
+
+    def after(self) -> list[str]:
+        """Lines behind what was enqueued; may."""
+        return []
+
+    def scope(self) -> dict[str, Any]:
+        """What names in the text mean, beside those that the launch gives; may."""
+        return {
+            **names_used(self.lowered),
+            "pack": struct.Struct(self.entry.format).pack,
+            "ranges": ranges_of(self.code),
+            "shapes": self.sources.shapes,
+        }
+
+    # -- the text ---------------------------------------------------------------------------------
+
+    def source(self) -> str:
+        """The text."""
+        lines = [*head_lines(self.lowered), *self._range()]
+        if self._plain:
+            lines.append(f"    if not {self._units}: return None")
+        lines += range_lines(self.code, self.kernel.contiguous)
+        lines += [
+            "    try:",
+            "        try: frame = frames.pop()",
+            "        except IndexError: frame = make_frame()",
+            *["        tiles, epoch = launch.room(frame, units)"] * bool(self.entry.tile),
+            *["        launch.room_of_teams(frame, w0, w1, units)"] * self.scratch,
+            *self._packing(),
+            *(f"        {line}" for line in (*self.before(), *self._enqueue())),
+            *["        frame.views = None"] * self.keeps_views,
+            "        frames.append(frame)",
+            *(f"        {line}" for line in self.after()),
+            "    except errors as error: raise launch.fault(error) from error",
+            "    return result",
+        ]
+        return "\n".join(["def call(bounds, args):", *lines])
+
+    @property
+    def _plain(self) -> bool:
+        """A parallel_for that is enqueued and not waited for."""
+        return not self.reduces and not self.watched
+
+    @property
+    def _units(self) -> str:
+        return "units" if self.kernel.blocks is None else "gx"
+
+    def _range(self) -> list[str]:
+        """Lines that find the number of units, or grid and block, and the memory of teams."""
+        if self.kernel.blocks is not None:
+            return shape_lines(self.kernel.blocks)
+        lines = [f"    units = {units_text(self.spec, self.code.order, self.kernel.flat)}"]
+        if any(f.what == "items" for f in self.entry.fields):
+            lines.append("    items = launch.items(units)")
+        if self.spec.policy.kind == "team":
+            lines.append("    w0, w1 = scratch(b1, args)" if self.scratch else "    w0 = w1 = 0")
+        return lines
+
+    def _packing(self) -> list[str]:
+        values = [v for f in self.entry.fields for v in self._value(f)]
+        packing = self.pack(values, [self.pointer(n) for n in self.entry.buffers])
+        return [
+            "        try:",
+            *(f"            {line}" for line in packing),
+            "        except wrong as error: raise OverflowError(str(error)) from None",
+        ]
+
+    def _value(self, field: Field) -> list[str]:
+        return [self.first(field.argument)] if field.what == "first" else value_texts(field)
+
+    def _enqueue(self) -> list[str]:
+        overlap = "False"
+        if self.sources.disjoint:
+            overlap = overlap_text(self.lowered, self.sources.scans)
+        teams = self.sources.teams
+        large = "False"
+        if self.kernel.flat:
+            large = large_text(self.lowered, 1 if teams is None else teams.size)
+        narrow, unusual, roomy = "True", "False", "False"
+        if self.kernel.blocks is not None:
+            narrow, unusual, roomy = "not form & 1", "form", "form & 2"
+        elif not self.kernel.flat:
+            narrow = "False"
+        elif teams is None:
+            narrow, unusual = f"units < {MOST_UNITS}", f"units >= {MOST_UNITS}"
+        unusual = " or ".join(t for t in (unusual, overlap, large) if t != "False") or "False"
+        other = f"launch.other({narrow}, {overlap}, {large}, {roomy})"
+        usual = "usual" if self.kernel.contiguous is None else "programs[contiguous]"
+        if self._plain:
+            grid = self._grid()
+            all_of_it = f"({grid})" if self.kernel.blocks is not None else "launch.grid(units)"
+            lines = self.usual(usual, grid)
+            if unusual != "False":
+                lines = [
+                    f"if {unusual}: launch.enqueue({other}, 0, {all_of_it}, frame)",
+                    "else:",
+                    *(f"    {line}" for line in lines),
+                ]
+            return [*lines, "result = None"]
+        program = usual if unusual == "False" else f"{other} if {unusual} else {usual}"
+        if not self.watched:
+            return [f"result = launch.reduce({program}, units, frame)"]
+        grid = f"({self._grid()})" if self.kernel.blocks is not None else "launch.grid(units)"
+        if self.reduces:
+            grid = "None"
+        return [f"result = launch.watch({program}, {self._units}, {grid}, frame)"]
+
+    def _grid(self) -> str:
+        """Of the usual parallel_for: groups, and work-items of a group, along x, y and z."""
+        group, team = self.sources.group, self.sources.team
+        if self.kernel.blocks is not None:
+            return "gx, gy, gz, bx, by, bz"
+        if not self.kernel.flat:
+            return "launch.groups(units), 1, 1, 1, 1, 1"
+        if team is not None and team.limited:
+            return f"launch.groups(units), 1, 1, {group}, 1, 1"
+        each = group if team is None else team.shape.chunk
+        return f"(units + {each - 1}) // {each}, 1, 1, {group}, 1, 1"

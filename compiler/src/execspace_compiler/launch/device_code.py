@@ -1,0 +1,212 @@
+"""From a kernel to the source for a device of the C family: a pure function.
+
+What the host must know to launch it comes with the source. No device, driver or package is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .. import ir
+from ..codegen.cfamily.device_kernel import DeviceKernel
+from ..codegen.cfamily.entries import Entries, Entry
+from ..codegen.cfamily.expressions import has_long_offset
+from ..codegen.cfamily.printer import CPrinter
+from ..ir.diagnostics import Loc
+from ..ir.types import ViewTy
+from ..mapping.loops import Calls, work_function
+from ..mapping.thread_blocks import block_function
+from ..mapping.variant import Variant
+from ..passes.narrowing import LIMIT, gains, narrowed
+from ..passes.pipeline import argument_type
+from ..passes.scan_contributions import given_contribution
+from ..passes.thresholds import with_thresholds
+from ..teams.device import LANE, RANK, SLOT, team_work
+from ..typing.lowered import Lowered
+
+_ADVICE = "This is a defect of execspace or of the driver; please report it."
+
+
+@dataclass(frozen=True)
+class DeviceCode:
+    """The generated code of a launch.
+
+    Attributes
+    ----------
+    lines : tuple of str
+    locs : tuple of Loc or None
+        Place in the user's source that each line comes from.
+    entry : Entry
+    lowered : Lowered
+    order : tuple of int
+        Dimensions from the slowest to the fastest.
+    """
+
+    lines: tuple[str, ...]
+    locs: tuple[Loc | None, ...]
+    entry: Entry
+    lowered: Lowered
+    order: tuple[int, ...]
+
+    @property
+    def source(self) -> str:
+        """The source."""
+        return "\n".join(self.lines) + "\n"
+
+    @property
+    def strict(self) -> bool:
+        """Whether a function in it must not be contracted, nor be compiled with fast-math."""
+        reduction = self.lowered.reduction
+        joins = () if reduction is None else reduction.functions
+        return any(f.strict for f in (*self.lowered.functions, *joins))
+
+    def complaint(
+        self, faults: Sequence[tuple[int, str]], log: str, who: str, advice: str = _ADVICE
+    ) -> str:
+        """What to tell of a compiler that refused the text.
+
+        Parameters
+        ----------
+        faults : sequence of (int, str)
+            Number of a line of the text, from 1, and what the compiler says of it. They are shown
+            with the line of the user's source that it stems from.
+        log : str
+            All that it said, for faults without a place.
+        who : str
+            The compiler in words.
+        advice : str
+            What users can do about it.
+        """
+        parts = [f"in kernel '{self.lowered.kernel.name}'"]
+        for line, message in faults:
+            if not 1 <= line <= len(self.lines):
+                continue
+            parts.append(f"{message}\n    {self.lines[line - 1].strip()}")
+            loc = self.locs[line - 1]
+            if loc is not None and loc.line:
+                parts.append(f"{loc}\n{loc.excerpt()}")
+        if len(parts) == 1:
+            parts.append(log)
+        parts.append(f"{who} refused generated code. {advice}")
+        return "\n".join(parts)
+
+    @property
+    def result(self) -> Any:
+        """Names of the dtypes of a reduction's result, nested as it is."""
+        return None if self.lowered.reduction is None else self.lowered.reduction.result
+
+
+def long_offsets(lowered: Lowered) -> list[int]:
+    """Arguments that are Views whose places are sums of products, those of `out` last.
+
+    They gain if the products are of 32 bits.
+    """
+    types = [argument_type(t) for t in (*lowered.spec.arguments, *lowered.spec.out)]
+    return [n for n, t in enumerate(types) if isinstance(t, ViewTy) and has_long_offset(t)]
+
+
+def _intervals(kernel: DeviceKernel) -> dict[str, tuple[int, int]]:
+    """Intervals of parameters of a kernel that a launch looks at."""
+    lowered, team = kernel.lowered, kernel.team
+    parameters = lowered.body.parameters
+    names = [p.name for p in parameters[: lowered.leading]]
+    found = {p.name: (-LIMIT, LIMIT) for p in parameters[lowered.leading :]}
+    if team is None:
+        least = 0 if lowered.spec.policy.nonnegative else -LIMIT
+        return found | dict.fromkeys(names[: lowered.spec.policy.rank], (least, LIMIT))
+    found |= dict.fromkeys(names[:2], (0, LIMIT // team.shape.size))
+    found[RANK.name] = 0, team.shape.size - 1
+    found[LANE.name] = 0, team.shape.lanes - 1
+    found[SLOT.name] = 0, team.shape.chunk - 1
+    return found
+
+
+def device_code(kernel: DeviceKernel, variant: Variant) -> DeviceCode:
+    """The source of a variant: all passes of a device of the C family, in their order."""
+    if variant.small:
+        kernel = _with_narrow_types(kernel)
+    lowered = kernel.lowered
+    given = _given_contribution(kernel, variant)
+    functions = _work(kernel, variant, given)
+    functions += _of_reduction(kernel, variant)
+    outs = tuple(argument_type(t) for t in lowered.spec.out)
+    views = tuple(t for t in outs if isinstance(t, ViewTy))
+    entries = Entries(kernel, variant, views, given is not None)
+    shape = None if kernel.team is None else kernel.team.shape
+    module = with_thresholds(lowered.module(*functions, disjoint=variant.disjoint))
+    printer = CPrinter(module, kernel.dialect, variant.small, shape)
+    lines = tuple(printer.text(entries.print))
+    locs = tuple(getattr(line, "loc", None) for line in lines)
+    return DeviceCode(lines, locs, entries.entry(), lowered, kernel.order)
+
+
+def _with_narrow_types(kernel: DeviceKernel) -> DeviceKernel:
+    """With integers of 32 bits where they are enough."""
+    lowered, team = kernel.lowered, kernel.team
+    if not gains(lowered.functions):
+        return kernel
+    lowered = replace(lowered, functions=narrowed(lowered.functions, _intervals(kernel)))
+    return replace(kernel, lowered=lowered, team=team and replace(team, lowered=lowered))
+
+
+def _given_contribution(kernel: DeviceKernel, variant: Variant) -> ir.Function | None:
+    """The body of a scan in one pass that takes what it contributes, where there can be one."""
+    scan = kernel.lowered.spec.pattern == "scan"
+    if not scan or not kernel.dialect.lane_barrier or kernel.team is not None:
+        return None
+    return given_contribution(kernel.lowered, variant.disjoint)
+
+
+def _calls(kernel: DeviceKernel, body: ir.Function | None = None, **more: Any) -> Calls:
+    """Calls of a body, which may have one more leading parameter than the kernel's own."""
+    lowered = kernel.lowered
+    leading = lowered.leading + (body is not None)
+    return Calls(
+        body or lowered.body, leading, lowered.spec.policy, kernel.order, lowered.reduction,
+        kernel.pools, **more,
+    )  # fmt: skip
+
+
+def _walk(kernel: DeviceKernel, variant: Variant, calls: Calls, name: str) -> ir.Function:
+    """What a work-item does of a range without blocks."""
+    small = variant.small and kernel.lowered.spec.policy.rank > 1
+    scaled = bool(kernel.scales) and variant.narrow
+    return work_function(
+        calls, name, flat=kernel.flat, narrow=variant.narrow, scaled=scaled, small=small
+    )
+
+
+def _work(kernel: DeviceKernel, variant: Variant, given: ir.Function | None) -> list[ir.Function]:
+    """What a work-item does, with the body that it calls where it is not the kernel's own."""
+    lowered = kernel.lowered
+    final = True if lowered.spec.pattern == "scan" else None
+    if kernel.team is not None:
+        return [team_work(kernel.team, "_work", final)]
+    if kernel.blocks is not None:
+        small = variant.small and lowered.spec.policy.rank > 1
+        return [
+            block_function(lowered, "_work", kernel.blocks, wide=not variant.narrow, small=small)
+        ]
+    if variant.contiguous and kernel.contiguous is not None:
+        body = kernel.contiguous.body
+        return [body, _walk(kernel, variant, _calls(kernel, body, numbered=True), "_work")]
+    if given is None:
+        return [_walk(kernel, variant, _calls(kernel, final=final), "_work")]
+    own = given.parameters[lowered.leading]
+    calls = _calls(kernel, given, final=True, own=own)
+    return [given, _walk(kernel, variant, calls, "_work")]
+
+
+def _of_reduction(kernel: DeviceKernel, variant: Variant) -> list[ir.Function]:
+    """Functions that join and finish, and of a scan the pass that finds totals."""
+    reduction = kernel.lowered.reduction
+    if reduction is None:
+        return []
+    functions = [reduction.merge_function("_merge"), reduction.result_function("_result")]
+    if kernel.lowered.spec.pattern != "scan":
+        return functions
+    if kernel.team is not None:
+        return [*functions, team_work(kernel.team, "_totals", False)]
+    return [*functions, _walk(kernel, variant, _calls(kernel, final=False), "_totals")]

@@ -1,0 +1,452 @@
+"""The launch of a kernel on a device: all between bounds and arguments and "enqueue this function".
+
+A backend derives a class that loads programs, enqueues functions, and has memory. Which variant of
+the source runs, in which grid, with which scratch memory, and what becomes of results, assertions
+and prints, is here and is the same for all.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+
+import numpy as np
+
+from execspace import ExecutionSpace, Kernel, LaunchSpec, profiling
+from execspace.reducer import flattened
+
+from ..codegen.cfamily.entries import CODES
+from ..codegen.cfamily.lookback import scratch_bytes
+from ..codegen.cfamily.states import ROWS, SLOT
+from ..mapping.variant import Variant
+from ..reductions.results import result_maker
+from ..teams.scratch import Sizes
+from ..typing.lowered import Lowered
+from .call_builder import CallBuilder
+from .device_code import DeviceCode
+from .failures import failure
+from .sources import Sources, Traits, lower_for_device
+
+Grid = tuple[int, int, int, int, int, int]  # groups, and work-items of a group, along x, y and z
+Call = Callable[[tuple[int, ...], tuple[Any, ...]], Any]
+
+_GROUPS_PER_UNIT = 8  # of reductions and scans
+_THREADS_PER_UNIT = 2048  # that run at once, of a limited number of groups
+_MOST_ITEMS = 1 << 30
+_JOINING = 1 << 16  # work-items that join the rows of an array reduction
+
+
+class Program(Protocol):
+    """A source that a backend has loaded."""
+
+    @property
+    def from_disk(self) -> bool:
+        """It was compiled before."""
+
+    @property
+    def most_threads(self) -> int:
+        """Work-items that a group of each of its kernels may have."""
+
+
+P = TypeVar("P", bound=Program)
+
+
+class Frame:
+    """What a launch has for itself until its kernels are enqueued; then another one takes it.
+
+    Attributes
+    ----------
+    extra : dict of str to Any
+        Memory that kernels get behind the Views, in the order in which they take it: "status" of
+        assertions, "group" (scratch memory of level 0, where that is an argument), "pool" (of level
+        1), "scratch" of reductions, and the "result" for the host.
+    record, views : Any
+        What `CallBuilder.pack` makes.
+    tiles : int
+        Of a scan in one pass, that its scratch memory has room for.
+    epoch : int
+        Launches of such a scan with this frame.
+    shared : int
+        Bytes of memory of a group that its teams share, which are asked for with the launch.
+    pool : int
+        Bytes of the pool.
+    """
+
+    __slots__ = ("epoch", "extra", "pool", "record", "shared", "tiles", "views")
+
+    def __init__(self, extra: tuple[str, ...]) -> None:
+        self.extra: dict[str, Any] = dict.fromkeys(extra)
+        self.record: Any = None
+        self.views: Any = None
+        self.tiles = self.epoch = self.shared = self.pool = 0
+
+    def give(self, name: str, memory: Any) -> None:
+        """Let kernels have memory from now on; a backend that writes addresses does it here."""
+        self.extra[name] = memory
+
+
+class DeviceLaunch(ABC, Generic[P]):
+    """The state of a plan: its programs, and frames with memory for launches.
+
+    must: `load`, `enqueue`, `allocate`, `read`, `wait`, and `units`. may: `errors` and `fault`,
+    `new_frame`, `allocate_result`, `group_memory`, `flush_prints`, and `call_builder`.
+
+    Parameters
+    ----------
+    space : ExecutionSpace
+    traits : Traits
+    lowered : Lowered
+    sources : Sources, optional
+        In place of those that follow from the others.
+
+    Attributes
+    ----------
+    sources : Sources
+    programs : dict of Variant to program
+    usual : program
+    extra : tuple of str
+        Names of the memory that kernels take behind the Views.
+    code : DeviceCode
+        Of `usual`. Launches of equal sources may share a program; this is made of the own kernel.
+    entry : Entry
+        How kernels are called; the same for all variants.
+    """
+
+    errors: ClassVar[tuple[type[Exception], ...]] = ()
+
+    def __init__(
+        self,
+        space: ExecutionSpace,
+        traits: Traits,
+        lowered: Lowered,
+        sources: Sources | None = None,
+    ) -> None:
+        self.space, self.traits = space, traits
+        self.sources = sources or Sources(space, traits, lowered)
+        self.name = lowered.kernel.name
+        self.spec: LaunchSpec = lowered.spec
+        self.programs: dict[Variant, P] = {}
+        self._codes: dict[Variant, DeviceCode] = {}
+        self._loaded: dict[str, P] = {}
+        self.usual = self.program(self.sources.usual)
+        while self.usual.most_threads < self.sources.group:  # it needs many registers
+            self.sources = self.sources.within(self.usual.most_threads)
+            self.programs.clear()
+            self.usual = self.program(self.sources.usual)
+        self.lowered = self.sources.lowered
+        self.code = self._codes[self.sources.usual]
+        self.entry = self.code.entry
+        self.group = self.sources.group
+        self.teams = self.sources.teams
+        self.check = self.teams and self.teams.scratch(self.entry.group_memory)
+        self.shape = self.spec.array_shape
+        self.extra = self.extra_of(self.code)
+
+    @classmethod
+    def compile(
+        cls, space: ExecutionSpace, traits: Traits, kernel: Kernel, spec: LaunchSpec, device: str
+    ) -> Self:
+        """Lower a kernel and load its usual program; blocks.
+
+        `device` is the device in words, for messages.
+
+        Raises
+        ------
+        KernelSyntaxError, KernelTypeError
+            For faults in the kernel, and for what the device cannot do.
+        BackendCompileError
+            If the compiler refuses generated code: a defect of execspace or of the compiler.
+        """
+        started = time.perf_counter()
+        lowered = lower_for_device(kernel, spec, traits, space.capabilities, device)
+        launch = cls(space, traits, lowered)
+        if profiling.TOOLS:
+            seconds = time.perf_counter() - started
+            from_disk = launch.usual.from_disk
+            profiling.emit("on_compile", kernel.name, space.name, seconds, from_disk)
+        return launch
+
+    # -- what a backend gives ---------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def units(self) -> int:
+        """Multiprocessors, compute units, or threads of the host; must."""
+
+    @abstractmethod
+    def load(self, code: DeviceCode) -> P:
+        """Compile generated code, or find what was compiled of it before; must.
+
+        Raises
+        ------
+        BackendCompileError
+            If the compiler refuses it; `DeviceCode.complaint` makes its message.
+        """
+
+    @abstractmethod
+    def enqueue(self, program: P, number: int, grid: Grid, frame: Frame) -> None:
+        """Enqueue a kernel of a program, by its number in `Entry.kernels`; must. Need not block.
+
+        Its arguments are those of the frame: record, Views, and `extra` without the result but for
+        the last kernel.
+        """
+
+    @abstractmethod
+    def allocate(self, nbytes: int, zeros: int) -> Any:
+        """Memory of the device of which the first `zeros` bytes are zero; must.
+
+        Work that was enqueued before may go on with memory that is dropped.
+        """
+
+    @abstractmethod
+    def read(self, memory: Any, nbytes: int) -> Any:
+        """Wait for all that was enqueued, and give the bytes that are in memory then; must."""
+
+    @abstractmethod
+    def wait(self) -> None:
+        """Wait for all that was enqueued; must."""
+
+    def allocate_result(self, nbytes: int) -> Any:
+        """Memory that kernels write and the host reads; may."""
+        return self.allocate(nbytes, 0)
+
+    def group_memory(self, nbytes: int) -> Any:
+        """The argument for memory of a group, where that is one; may."""
+        raise NotImplementedError(f"{type(self).__name__} gives no memory of a group")
+
+    def new_frame(self, extra: tuple[str, ...]) -> Frame:
+        """A frame for these names; may."""
+        return Frame(extra)
+
+    def flush_prints(self) -> None:
+        """Write out the text that kernels printed; may. By default what C's library holds of it."""
+        library = ctypes.cdll.msvcrt if sys.platform == "win32" else ctypes.CDLL(None)
+        library.fflush(None)
+
+    def fault(self, error: Exception) -> Exception:
+        """The exception for one of `errors`; may, and must where there are such."""
+        return error
+
+    def call_builder(self) -> CallBuilder:
+        """What writes the function that launches; may."""
+        return CallBuilder(self.sources, self.code, self.watched)
+
+    # -- programs ---------------------------------------------------------------------------------
+
+    def program(self, variant: Variant) -> P:
+        """The program of a variant, loaded when it is first needed."""
+        found = self.programs.get(variant)
+        if found is None:
+            code = self._codes[variant] = self.sources.code(variant)
+            found = self._loaded.get(code.source)
+            if found is None:
+                found = self._loaded[code.source] = self.load(code)
+            self.programs[variant] = found
+        return found
+
+    def other(self, narrow: bool, overlap: bool, large: bool, roomy: bool) -> P:
+        """The program for an unusual launch; see `Sources.other`."""
+        return self.program(self.sources.other(narrow, overlap, large, bool(roomy)))
+
+    @property
+    def watched(self) -> bool:
+        """Whether launches block although they return nothing, as of prints and asserts; may."""
+        return self.lowered.prints or bool(self.lowered.assertions)
+
+    def caller(self, builder: CallBuilder | None = None) -> Call:
+        """The hot path, with all that is known of the launch written out."""
+        builder = builder or self.call_builder()
+        scope: dict[str, Any] = {
+            **builder.scope(), "launch": self, "usual": self.usual, "programs": _Usual(self),
+            "frames": [], "make_frame": self.make_frame, "scratch": self.check,
+            "errors": self.errors,
+        }  # fmt: skip
+        exec(builder.source(), scope)
+        found: Call = scope["call"]
+        roomier = self.sources.roomier
+        if roomier is not None:
+            assert isinstance(self.check, Sizes)
+            found = self.check.or_other_teams(found, lambda: self.again(roomier).caller())
+        return found
+
+    def again(self, sources: Sources) -> Self:
+        """A launch of the same kernel from other sources."""
+        return type(self)(self.space, self.traits, sources.source, sources)
+
+    # -- frames -----------------------------------------------------------------------------------
+
+    def extra_of(self, code: DeviceCode) -> tuple[str, ...]:
+        """Names of the memory that kernels take behind the Views; see `Frame.extra`."""
+        entry, team = code.entry, self.sources.team
+        names = ["status"] * entry.status
+        if team is not None and team.uses(0) and not self.traits.dialect.dynamic_group:
+            names.append("group")
+        if entry.pool or (team is not None and team.uses(1)):
+            names.append("pool")
+        if entry.states:
+            names += ["scratch"] + ["result"] * (not self.spec.out)
+        return tuple(names)
+
+    def make_frame(self) -> Frame:
+        """A frame, with the memory that does not depend on the launch."""
+        frame, entry = self.new_frame(self.extra), self.entry
+        if "status" in self.extra:
+            # An assertion that fails takes its frame along, so others are as they are made.
+            nbytes = self._status_bytes
+            frame.give("status", self.allocate(nbytes, nbytes))
+        if "scratch" in self.extra and not entry.tile:
+            groups = self.groups(1 << 62)
+            rows = groups * self.group if entry.array else groups
+            nbytes = ROWS + rows * (entry.array or entry.states) * SLOT
+            frame.give("scratch", self.allocate(nbytes, ROWS))
+        if "result" in self.extra:
+            frame.give("result", self.allocate_result(self._result_bytes))
+        return frame
+
+    @property
+    def _status_bytes(self) -> int:
+        return 8 * (2 + self.spec.policy.rank)
+
+    @property
+    def _result_bytes(self) -> int:
+        return max(self.entry.results, 1) * SLOT
+
+    def room_of_teams(self, frame: Frame, first: int, second: int, units: int) -> None:
+        """Give a launch scratch memory, of so many bytes of a team at both levels."""
+        team = self.sources.team
+        if team is None:
+            nbytes = first * self.groups(units)
+        else:
+            if team.uses(0):
+                frame.shared = first * team.shape.side_by_side
+                if "group" in frame.extra:
+                    frame.extra["group"] = self.group_memory(max(frame.shared, 16))
+            nbytes = max(second, 1) * self.groups(units) * team.shape.side_by_side
+        if "pool" in frame.extra and nbytes > frame.pool:
+            frame.give("pool", self.allocate(max(nbytes, 16), 0))
+            frame.pool = nbytes
+
+    def room(self, frame: Frame, units: int) -> tuple[int, int]:
+        """Tiles that the scratch memory of a scan has room for, and the number of the launch."""
+        tiles = self.groups(units)
+        if tiles > frame.tiles:
+            nbytes = scratch_bytes(tiles, self.entry.states)
+            frame.give("scratch", self.allocate(nbytes, nbytes))
+            frame.tiles = tiles
+        frame.epoch += 1
+        return frame.tiles, frame.epoch
+
+    # -- grids ------------------------------------------------------------------------------------
+
+    def groups(self, units: int) -> int:
+        """Groups of a reduction or scan, of teams, and of what does contiguous parts."""
+        team = self.sources.team
+        if team is not None:
+            return team.groups(units, self.units * max(1, _THREADS_PER_UNIT // self.group))
+        if self.entry.tile:
+            return max(1, -(-units // self.entry.tile))
+        each = _GROUPS_PER_UNIT if self.traits.flat and self.shape is None else 1
+        return max(1, min(-(-units // self.group), self.units * each))
+
+    def items(self, units: int) -> int:
+        """Work-items of the first kernel of an array reduction."""
+        return self.groups(units) * self.group
+
+    def grid(self, units: int) -> Grid:
+        """Of a parallel_for that is not in blocks."""
+        groups = -(-units // self.group)
+        if self.sources.team is not None or not self.traits.flat:
+            groups = self.groups(units)
+        elif groups * self.group > _MOST_ITEMS:  # they go on with the stride of the grid
+            groups = max(1, _MOST_ITEMS // self.group)
+        return groups, 1, 1, self.group, 1, 1
+
+    # -- launches ---------------------------------------------------------------------------------
+
+    def reduce(self, program: P, units: int, frame: Frame) -> Any:
+        """Launch the kernels of a reduction or scan, and wait for a result that is returned."""
+        grid = (self.groups(units), 1, 1, self.group, 1, 1)
+        last = len(self.entry.kernels) - 1
+        for number in range(last):
+            self.enqueue(program, number, grid, frame)
+        if self.entry.array:
+            groups = min(-(-self.entry.array // self.group), max(1, _JOINING // self.group))
+            grid = (groups, 1, 1, self.group, 1, 1)
+        self.enqueue(program, last, grid, frame)
+        if self.spec.out:
+            return None
+        return self.result(self.read(frame.extra["result"], self._result_bytes))
+
+    @cached_property
+    def result(self) -> Callable[[Any], Any]:
+        """From the bytes of a result to what users get."""
+        return result_decoder(self.spec, self.lowered)
+
+    def watch(self, program: P, units: int, grid: Grid | None, frame: Frame) -> Any:
+        """A launch that prints or asserts, or that shall be waited for; blocks."""
+        prints = self.lowered.prints
+        if prints:
+            sys.stdout.flush()  # so that text of Python and of the kernel comes in order
+        result = None
+        if grid is None:
+            result = self.reduce(program, units, frame)
+        elif units:
+            self.enqueue(program, 0, grid, frame)
+        if prints or not self.entry.status:
+            self.wait()
+        if prints:
+            self.flush_prints()
+        if self.entry.status:
+            raw = self.read(frame.extra["status"], self._status_bytes)
+            failed, code, *indices = np.frombuffer(raw, np.int64).tolist()
+            if failed:
+                raise failure(self.name, self.lowered.assertions, code, indices)
+        return result
+
+
+class _Usual(dict[bool, Any]):
+    """Programs for numbers that fit into 32 bits, by whether Views lie in memory as numbered."""
+
+    def __init__(self, launch: DeviceLaunch[Any]) -> None:
+        super().__init__()
+        self.launch = launch
+
+    def __missing__(self, contiguous: bool) -> Any:
+        usual = self.launch.sources.usual
+        variant = Variant(usual.narrow, usual.disjoint, usual.small, contiguous, usual.group)
+        made = self[contiguous] = self.launch.program(variant)
+        return made
+
+
+def result_decoder(spec: LaunchSpec, lowered: Lowered) -> Callable[[Any], Any]:
+    """From the bytes that kernels wrote for the host to the result of a reduction."""
+    assert lowered.reduction is not None
+    names = lowered.reduction.result
+    dtypes = [np.dtype(n) for n in flattened(names)]
+    shape = spec.array_shape
+    if shape is not None:
+        count = int(np.prod(shape))
+        return lambda raw: np.frombuffer(raw, dtypes[0], count).copy().reshape(shape)
+    make = result_maker(spec, names)
+    codes = ["?" if t.kind == "b" else CODES[t.name] for t in dtypes]
+    slots = (f"{c}{SLOT - t.itemsize}x" for c, t in zip(codes, dtypes, strict=True))
+    unpack = struct.Struct(f"={''.join(slots)}").unpack_from
+    complex_ones = [t.kind == "c" for t in dtypes]
+
+    def decode(raw: Any) -> Any:
+        numbers = unpack(raw)
+        if True in complex_ones:
+            rest = iter(numbers)
+            numbers = tuple(
+                complex(next(rest), next(rest)) if c else next(rest) for c in complex_ones
+            )
+        number = numbers[0] if len(numbers) == 1 else numbers
+        return number if make is None else make(number)
+
+    return decode

@@ -1,0 +1,75 @@
+"""The plan of a launch on a device: what a backend gives core."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from execspace import ExecutionSpace, Kernel, LaunchSpec, TeamSizes
+
+from ..typing.lowered import Lowered
+from .device_launch import Call, DeviceLaunch
+from .plan import TellsOfKernel
+from .sources import Sources
+
+
+@dataclass
+class DevicePlan(TellsOfKernel):
+    """A compiled launch on a device; see `execspace.Plan`.
+
+    Attributes
+    ----------
+    lowered : Lowered
+        The kernel, of a TeamPolicy as the user wrote it.
+    device_launch : DeviceLaunch
+    """
+
+    space: ExecutionSpace
+    kernel: Kernel
+    spec: LaunchSpec
+    lowered: Lowered
+    launch: Call
+    device_launch: DeviceLaunch[Any]
+
+    @classmethod
+    def of(cls, kernel: Kernel, launch: DeviceLaunch[Any]) -> Self:
+        """The plan of a launch."""
+        source = launch.sources.source
+        return cls(launch.space, kernel, source.spec, source, launch.caller(), launch)
+
+    @property
+    def source(self) -> str:
+        """The generated source."""
+        return self.device_launch.code.source
+
+    def mapping(self, bounds: tuple[int, ...]) -> list[str]:
+        """How it goes through a range."""
+        return self.device_launch.sources.mapping(bounds)
+
+    def team_sizes(self) -> TeamSizes:
+        """Of a TeamPolicy: what it chose where the policy does not say."""
+        sources = self.device_launch.sources
+        assert sources.teams is not None
+        if sources.team is None:
+            return replace(sources.teams.sizes(1), team_size_max=sources.most_threads())
+        most = min(self.device_launch.traits.limits.threads, self.device_launch.usual.most_threads)
+        return sources.teams.sizes(most)
+
+    def team_size_max(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> int:
+        """Threads of the largest team for which a launch with these arguments works."""
+        launch, sources = self.device_launch, self.device_launch.sources
+        scratch, most = sources.scratch_by_size(), sources.most_threads()
+        if sources.team is None:
+            return scratch.largest(most, bounds[1], args)
+
+        def attempt(size: int) -> None:
+            tried = Sources(self.space, launch.traits, sources.with_team_size(size))
+            if not launch.traits.bounds_groups:  # only a compiled kernel tells
+                tried = launch.again(tried).sources
+            tried.team_size_of(bounds, args)
+
+        return scratch.largest(most, bounds[1], args, attempt)
+
+    def team_size_recommended(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> int:
+        """Threads of a team of such a launch."""
+        return self.device_launch.sources.team_size_of(bounds, args)

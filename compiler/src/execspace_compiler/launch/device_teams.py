@@ -1,0 +1,185 @@
+"""Teams of a launch on a device: how they lie in groups of work-items, and the memory they get.
+
+Members of a team are work-items of a group where each work-item does one call of a kernel; where
+work-items do contiguous parts of a range, as on CPUs, each does whole teams.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from execspace import PolicyError, TeamLimits, TeamSizes
+
+from ..codegen.cfamily.dialect import Dialect
+from ..ir import Var
+from ..ir.diagnostics import Fault, Reporter
+from ..teams.device import DeviceTeam, device_team, shape_of, usual_sizes
+from ..teams.host_teams import HOST_TEAMS, HostTeam, host_team
+from ..teams.scratch import Sizes
+from ..teams.single_thread import POOL
+from ..typing.lowered import Lowered
+
+POOL_BYTES = 1 << 26  # of scratch memory of a team at level 1
+
+ScratchSizes = Callable[[int, tuple[Any, ...]], tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Room:
+    """What teams must fit into.
+
+    Attributes
+    ----------
+    threads : int
+        Most of a group.
+    single : bool
+        A group has but one team.
+    """
+
+    threads: int
+    single: bool = False
+
+
+def device_team_limits(dialect: Dialect, threads: int, shared: int) -> TeamLimits:
+    """Of a device of which members of teams are work-items.
+
+    `threads` and `shared` are the most of a group, and bytes of its memory.
+    """
+    scratch = (shared, POOL_BYTES)
+    if dialect.lanes > 1:
+        return TeamLimits(threads, dialect.lanes, threads, scratch)
+    lanes = HOST_TEAMS.vector_length_max  # which a thread does one after the other
+    return TeamLimits(threads, lanes, threads * lanes, scratch)
+
+
+class WorkItemTeams:
+    """Teams whose members are work-items.
+
+    Parameters
+    ----------
+    lowered : Lowered
+    dialect : Dialect
+    limits : TeamLimits
+    space : str
+        Its name, for messages.
+    room : Room
+
+    Attributes
+    ----------
+    lowered : Lowered
+        What is printed.
+    device : DeviceTeam
+    size, lanes : int
+        Threads of a team, and lanes of a thread.
+
+    Raises
+    ------
+    PolicyError
+        If teams that the policy asks for do not fit.
+    """
+
+    pools: tuple[Var, ...] = ()
+
+    def __init__(
+        self, lowered: Lowered, dialect: Dialect, limits: TeamLimits, space: str, room: Room
+    ) -> None:
+        self.space, self.limits, self.policy = space, limits, lowered.spec.policy
+        name = lowered.kernel.name
+        most = min(room.threads, self.policy.launch_bounds or room.threads)
+        self.size, self.lanes = usual_sizes(lowered, dialect.lanes, most)
+        if self.size * (self.lanes if dialect.lanes > 1 else 1) > most:
+            raise PolicyError(
+                f"Kernel '{name}': team_size={self.size} and vector_length={self.lanes}; this "
+                f"device launches the kernel with at most {most} threads in a block. Give a "
+                f"smaller team_size, or team_size='auto'."
+            )
+        chunk = 1 if room.single or lowered.spec.pattern == "scan" else self.policy.chunk_size
+        parts = bool(dialect.part_barrier)
+        shape = shape_of(self.size, self.lanes, chunk, dialect.lanes, parts, most)
+        reporter = Reporter(name)
+        try:
+            self.device: DeviceTeam = device_team(lowered, shape)
+        except Fault as fault:
+            reporter.add(fault)
+            reporter.check()
+        self.lowered = self.device.lowered
+        self.room = Room(most, room.single)
+
+    @property
+    def group(self) -> int:
+        """Threads of a group."""
+        return self.device.shape.group
+
+    @cached_property
+    def roomier(self) -> Room | None:
+        """What leaves more scratch memory to a team, or lets it need less; None where the policy
+        leaves nothing open."""
+        if not self.device.uses(0):
+            return None
+        if self.device.shape.side_by_side > 1 and not self.policy.chunk_size:
+            return Room(self.room.threads, True)
+        if not self.policy.team_size and self.size > 1:
+            return Room(self.device.shape.items // 2, True)
+        return None
+
+    def sizes(self, threads: int) -> TeamSizes:
+        """What was chosen; a group may have so many threads."""
+        shape = self.device.shape
+        return TeamSizes(self.size, self.lanes, shape.chunk, max(1, threads // shape.lanes))
+
+    def scratch(self, group_memory: int) -> Sizes | None:
+        """What finds the scratch memory of a launch; None where there is none.
+
+        `group_memory` are bytes of a group that are not for scratch memory.
+        """
+        if not self.device.layout:
+            return None
+        shared, outer = self.limits.scratch
+        room = (shared - group_memory) // self.device.shape.side_by_side
+        return self.device.sizes(self.space, (room, outer))
+
+
+class WholeTeams:
+    """Teams that a work-item does from the first member to the last.
+
+    Attributes
+    ----------
+    lowered : Lowered
+        What is printed.
+    pools : tuple of Var
+        Pointers to scratch memory.
+    """
+
+    device: DeviceTeam | None = None
+    group = 1
+    roomier: Room | None = None
+
+    def __init__(self, lowered: Lowered, space: str) -> None:
+        self.space, self.policy = space, lowered.spec.policy
+        self.size, self.lanes = self.policy.team_size or 1, self.policy.vector_length or 1
+        reporter = Reporter(lowered.kernel.name)
+        try:
+            self.host: HostTeam = host_team(lowered, self.size, self.lanes)
+        except Fault as fault:
+            reporter.add(fault)
+            reporter.check()
+        self.lowered = self.host.lowered
+        self.pools: tuple[Var, ...] = (POOL,) if self.host.layout else ()
+
+    def sizes(self, threads: int) -> TeamSizes:
+        """What was chosen."""
+        chunk = self.policy.chunk_size or 1
+        return TeamSizes(self.size, self.lanes, chunk, HOST_TEAMS.team_size_max)
+
+    def scratch(self, group_memory: int) -> ScratchSizes | None:
+        """What finds the scratch memory of a launch; None where there is none."""
+        sizes = self.host.sizes(self.space)
+        if not sizes.layout:
+            return None
+        return lambda league, args: (sum(sizes(league, args)), 0)
+
+
+Teams = WorkItemTeams | WholeTeams

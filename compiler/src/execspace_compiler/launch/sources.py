@@ -1,0 +1,305 @@
+"""Which variants the source of a launch has, and how they go through its range.
+
+It depends on a kind of device and on no driver: `explain` can describe devices that are not there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from execspace import Capabilities, ExecutionSpace, Kernel, LaunchError, LaunchSpec, TeamLimits
+from execspace.tiles import table_of
+
+from ..analysis.overlap import reads_after_writing, written_pairs
+from ..codegen.cfamily.device_kernel import DeviceKernel
+from ..codegen.cfamily.dialect import Dialect
+from ..mapping.thread_blocks import (
+    USUAL_THREADS,
+    Geometry,
+    Limits,
+    blocks_of,
+    tile_chooser,
+)
+from ..mapping.variant import Variant
+from ..passes.contiguous import contiguous_body
+from ..passes.pipeline import lower_kernel, refuse_float16, refuse_whole_steps
+from ..reductions.results import check_out
+from ..teams.device import DeviceTeam
+from ..teams.host_teams import HOST_TEAMS
+from ..teams.scratch import Sizes
+from ..teams.sizes import ScratchBySize, most_threads, with_team_size
+from ..typing.lowered import Lowered
+from .describe import describe_device_teams, describe_host_teams, describe_rows, describe_threads
+from .device_code import DeviceCode, device_code
+from .device_teams import Room, Teams, WholeTeams, WorkItemTeams, device_team_limits
+
+NO_LIMITS = Limits(1, (1, 1, 1), (1, 1, 1))  # of a device without groups
+_REDUCE_GROUP = 256  # threads of a group of reductions and scans, most
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What the source of kernels depends on of a device.
+
+    Attributes
+    ----------
+    title : str
+        The platform or compiler, for messages: "CUDA".
+    dialect : Dialect
+        The language.
+    flat : bool
+        One call of a kernel for each work-item, as GPUs want it; otherwise each does a contiguous
+        part of the range.
+    limits : Limits
+        Largest groups and grids.
+    group : int
+        Work-items of a group where each does one call of a kernel.
+    shared : int
+        Bytes of memory of its own that a group may ask for.
+    shared_always : int
+        Bytes that it has without asking.
+    """
+
+    title: str
+    dialect: Dialect
+    flat: bool = True
+    limits: Limits = NO_LIMITS
+    group: int = 128
+    shared: int = 0
+    shared_always: int = 0
+
+    def team_limits(self) -> TeamLimits:
+        """Largest teams, and their scratch memory."""
+        if not self.flat:
+            return HOST_TEAMS
+        return device_team_limits(self.dialect, self.limits.threads, self.shared)
+
+    @property
+    def bounds_groups(self) -> bool:
+        """The language tells the compiler how large groups may be, so that registers suffice."""
+        return "{group}" in self.dialect.kernel
+
+
+def lower_for_device(
+    kernel: Kernel, spec: LaunchSpec, traits: Traits, capabilities: Capabilities, device: str
+) -> Lowered:
+    """A kernel in typed IR, if a device can run it.
+
+    Parameters
+    ----------
+    device : str
+        The device in words, for messages.
+
+    Raises
+    ------
+    KernelSyntaxError, KernelTypeError
+        For faults in the kernel, and for what the device cannot do.
+    LaunchError
+        If Views of `out` cannot take the result.
+    """
+    lowered = lower_kernel(kernel, spec)
+    if not capabilities.float16:
+        refuse_float16(lowered, device)
+    refuse_whole_steps(lowered, traits.title)
+    if lowered.reduction is not None:
+        check_out(kernel.name, spec, lowered.reduction.result)
+    return lowered
+
+
+class Sources:
+    """The sources of a launch.
+
+    Parameters
+    ----------
+    space : ExecutionSpace
+        For its name, and the tiles that it chooses.
+    traits : Traits
+    source : Lowered
+    room : Room, optional
+        What a group must fit into, if that is less than the device's limits.
+
+    Attributes
+    ----------
+    lowered : Lowered
+        What is printed: of a TeamPolicy what a member does, or a thread that does whole teams.
+    teams : WorkItemTeams or WholeTeams or None
+    kernel : DeviceKernel
+    most : int
+        Threads of the largest group.
+    group : int
+        Threads of a group, in the usual source.
+    disjoint : bool
+        The usual source takes Views for disjoint.
+    shapes : Geometry or None
+        The grids of a walk in blocks.
+    usual : Variant
+    """
+
+    def __init__(
+        self, space: ExecutionSpace, traits: Traits, source: Lowered, room: Room | None = None
+    ) -> None:
+        self.space, self.traits, self.source = space, traits, source
+        self.spec, policy = source.spec, source.spec.policy
+        room = room or Room(traits.limits.threads)
+        self.teams: Teams | None = None
+        lowered = source
+        if policy.kind == "team":
+            self.teams = self._teams(room)
+            lowered = self.teams.lowered
+        self.lowered = lowered
+        flat = traits.flat and self.teams is None
+        blocks = blocks_of(lowered, table_of(space)) if flat else None
+        self.kernel = DeviceKernel(
+            lowered, traits.dialect, traits.flat, blocks,
+            contiguous_body(lowered) if flat and blocks is None else None,
+            None if self.teams is None else self.teams.device,
+            () if self.teams is None else self.teams.pools,
+        )  # fmt: skip
+        self.most = min(policy.launch_bounds or room.threads, room.threads)
+        self.group = self._threads()
+        self.disjoint = self._takes_for_disjoint()
+        self.shapes: Geometry | None = None
+        if blocks is not None:
+            usual = replace(traits.limits, threads=min(USUAL_THREADS, self.most))
+            largest = replace(traits.limits, threads=self.most)
+            chooser = tile_chooser(blocks, space, usual)
+            self.shapes = Geometry(blocks, chooser, largest, self.group, lowered.kernel.name)
+        self.usual = Variant(
+            traits.flat, self.disjoint, traits.flat, self.kernel.contiguous is not None, self.group
+        )
+
+    def _teams(self, room: Room) -> Teams:
+        traits, space = self.traits, self.space.name
+        if not traits.flat:
+            return WholeTeams(self.source, space)
+        return WorkItemTeams(self.source, traits.dialect, traits.team_limits(), space, room)
+
+    def _takes_for_disjoint(self) -> bool:
+        if not self.traits.flat:
+            return bool(written_pairs(self.lowered))
+        # Of one call by a thread, overlap matters only where it reads after it has stored.
+        scan = self.spec.pattern == "scan"
+        blocks = self.kernel.blocks
+        several = scan or self.teams is not None or (blocks is not None and blocks.calls > 1)
+        found = bool(written_pairs(self.lowered, self.scans))
+        return found and (several or reads_after_writing(self.lowered))
+
+    def _threads(self) -> int:
+        traits = self.traits
+        if self.teams is not None:
+            return self.teams.group
+        if not traits.flat:
+            return 1
+        reduction = self.lowered.reduction
+        if reduction is None and self.kernel.blocks is None:
+            return min(traits.group, self.most)
+        if reduction is None:
+            return min(USUAL_THREADS, self.most) if traits.bounds_groups else self.most
+        state = sum(max(s.type.itemsize, 8) for s in reduction.states)
+        per_thread = state * (5 if self.spec.pattern == "scan" else 1)
+        of_array = self.spec.array_shape is not None
+        fitting = _REDUCE_GROUP if of_array else traits.shared_always // per_thread
+        fitting = min(_REDUCE_GROUP, fitting, self.most)
+        least = 32 if traits.dialect.lanes > 1 else 1
+        return max(least, 1 << max(0, fitting.bit_length() - 1))
+
+    @property
+    def scans(self) -> bool:
+        """Scans in one pass take Views for disjoint, too."""
+        return bool(self.traits.dialect.lane_barrier)
+
+    @property
+    def team(self) -> DeviceTeam | None:
+        """Teams of which members are work-items."""
+        return self.kernel.team
+
+    def within(self, threads: int) -> Sources:
+        """The sources for a device that launches the kernel with no more threads in a group."""
+        single = isinstance(self.teams, WorkItemTeams) and self.teams.room.single
+        return Sources(self.space, self.traits, self.source, Room(threads, single))
+
+    @property
+    def roomier(self) -> Sources | None:
+        """Those whose teams leave more scratch memory; None where the policy leaves none open."""
+        room = None if self.teams is None else self.teams.roomier
+        return None if room is None else Sources(self.space, self.traits, self.source, room)
+
+    def other(self, narrow: bool, overlap: bool, large: bool, roomy: bool) -> Variant:
+        """The variant for an unusual launch.
+
+        Parameters
+        ----------
+        narrow : bool
+            As in `Variant`.
+        overlap, large : bool
+            Views overlap; numbers do not fit into 32 bits.
+        roomy : bool
+            Groups have more threads than usual.
+        """
+        group = self.most if roomy else self.group
+        small = self.traits.flat and not large
+        return Variant(narrow, self.disjoint and not overlap, small, False, group)
+
+    def code(self, variant: Variant) -> DeviceCode:
+        """The source of a variant."""
+        return device_code(self.kernel, variant)
+
+    # -- teams ------------------------------------------------------------------------------------
+
+    def team_size_of(self, bounds: tuple[int, ...], args: tuple[object, ...]) -> int:
+        """Threads of a team of a launch: where scratch memory does not suffice, fewer than usual.
+
+        Raises
+        ------
+        LaunchError
+            Where it does not suffice for any that the policy leaves open.
+        """
+        sources = self
+        while True:
+            teams = sources.teams
+            assert teams is not None
+            most = self.traits.shared_always
+            needed = sources.code(sources.usual).entry.group_memory if teams.device else 0
+            if needed > most:
+                raise LaunchError(
+                    f"Kernel '{self.source.kernel.name}': teams of {teams.size} threads join "
+                    f"values in {needed} bytes of shared memory; a block on space "
+                    f"'{self.space.name}' has at most {most}. Use fewer threads."
+                )
+            check, other = teams.scratch(needed), sources.roomier
+            if isinstance(check, Sizes) and other is not None:
+                if check.found(bounds[1], args)[0] > check.limits[0]:
+                    sources = other
+                    continue
+            if check is not None:
+                check(bounds[1], args)
+            return teams.size
+
+    def scratch_by_size(self) -> ScratchBySize:
+        """The scratch memory of teams of any size."""
+        return ScratchBySize(self.source, self.space.name, self.traits.team_limits().scratch)
+
+    def most_threads(self) -> int:
+        """Threads of the largest team, whatever the kernel."""
+        assert self.teams is not None
+        limits = self.traits.team_limits()
+        return most_threads(self.spec, self.teams.lanes, limits.threads_max, limits.team_size_max)
+
+    def with_team_size(self, size: int) -> Lowered:
+        """The kernel for a policy that gives the size of teams."""
+        return with_team_size(self.source, size)
+
+    # -- words ------------------------------------------------------------------------------------
+
+    def mapping(self, bounds: tuple[int, ...]) -> list[str]:
+        """How it goes through a range, in words."""
+        if self.team is not None:
+            return describe_device_teams(self.team)
+        if self.teams is not None:
+            return describe_host_teams(self.source, self.teams.sizes(self.most))
+        if not self.traits.flat:
+            return describe_rows(self.source)
+        return describe_threads(
+            self.source, bounds, group=self.group, blocks=self.kernel.blocks, shapes=self.shapes,
+            contiguous=self.kernel.contiguous, table=table_of(self.space),
+        )  # fmt: skip
