@@ -28,7 +28,7 @@ import execspace as es
 def crash():
     ctypes.string_at(0)
 
-class Plan:
+class Plan(es.Plan):
     def __init__(self, space, fn, spec):
         self.space, self.fn, self.spec = space, fn, spec
 

@@ -16,7 +16,7 @@ import itertools
 import execspace as es
 
 
-class Plan:
+class Plan(es.Plan):
     def __init__(self, space, fn, spec):
         self.space, self.fn, self.spec = space, fn, spec
 

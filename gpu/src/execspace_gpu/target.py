@@ -6,12 +6,19 @@ For `explain(target=...)`. A plugin makes its target of `TargetSpace`.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from execspace import HOST, Kernel, LaunchSpec, MemorySpace, SpaceUnavailableError, TeamSizes
+from execspace import (
+    HOST,
+    Kernel,
+    LaunchSpec,
+    MemorySpace,
+    Plan,
+    SpaceUnavailableError,
+    TeamSizes,
+)
 from execspace_compiler.launch.device_text import DeviceText
 from execspace_compiler.launch.variables import variables_of
 
@@ -56,7 +63,7 @@ class TargetSpace(TextSpace):
 
 
 @dataclass
-class TargetPlan:
+class TargetPlan(Plan):
     """A compiled launch that cannot be launched; see `execspace.Plan`."""
 
     space: TargetSpace
@@ -104,8 +111,7 @@ class TargetPlan:
         assert self.texts.teams is not None
         return self.texts.teams.team_sizes(self.space.limits.threads)
 
-    @property
-    def launch(self) -> Callable[[tuple[int, ...], tuple[Any, ...]], Any]:
+    def launch(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
         """Always an error."""
         raise SpaceUnavailableError(
             f"Target '{self.space.name}' compiles kernels and launches none; use it with "

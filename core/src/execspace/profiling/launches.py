@@ -9,14 +9,14 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
 from .. import profiling
 from . import timing
 
 if TYPE_CHECKING:
-    from ..space import ExecutionSpace
+    from ..space import ExecutionSpace, Plan
 
 _lock = threading.Lock()
 _queues: weakref.WeakKeyDictionary[ExecutionSpace, int] = weakref.WeakKeyDictionary()
@@ -49,30 +49,23 @@ def run_kernel(
     name: str,
     label: str | None,
     policy: Any,
-    plan: Any,
+    plan: Plan,
     bounds: tuple[int, ...],
     args: tuple[Any, ...],
 ) -> Any:
     """Launch a plan and tell the tools of it; `policy` is what the user gave."""
-    from ..parallel import launch_as, shown_policy  # which imports this module
+    from ..parallel import shown_policy  # which imports this module
 
-    ready = getattr(plan, "ready", None)
-    if ready is not None:  # what it does once is no part of the launch
-        ready(bounds, args)
+    plan.ready(bounds, args)  # what it does once is no part of the launch
     id, space, policy = profiling.new_id(), plan.space, shown_policy(policy, bounds)
-    call = launch_as(plan, label or name)
-    work = getattr(plan, "work", None)
-
-    def count() -> Any:
-        return None if work is None else work(bounds, args)
-
+    work = partial(plan.work, bounds, args)
     profiling.emit(
         "on_kernel_begin", pattern, name, label or name, space.name, queue_number(space), policy,
-        id, count,
+        id, work,
     )  # fmt: skip
     running = timing.begin(space) if profiling.TIMED else None
     try:
-        return call(bounds, args)
+        return plan.launch_as(label or name, bounds, args)
     finally:
         if running is not None:
             timing.end(running, id)

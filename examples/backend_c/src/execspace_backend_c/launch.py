@@ -57,8 +57,13 @@ class CPlan(HostTeamSizes, TellsOfKernel):
     spec: LaunchSpec
     lowered: Lowered
     launch: _Call
-    source: str
+    text: str
     library: Library
+
+    @property
+    def source(self) -> str:
+        """The generated text."""
+        return self.text
 
     @property
     def cache(self) -> tuple[str, str]:
