@@ -114,9 +114,9 @@ class FakeDevice(es.ExecutionSpace):
 
         return HOST_TEAMS
 
-    def fence(self, label=""):
+    def synchronize(self, label=""):
         for queue in list(self._instances):
-            queue.fence(label)
+            queue.synchronize(label)
         if threading.current_thread() in self._thread._threads:
             return  # work that is under way need not wait for itself
         futures, self._under_way = self._under_way, []

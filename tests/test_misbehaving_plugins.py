@@ -49,7 +49,7 @@ class Vendor(es.ExecutionSpace):
         {compile}
         return Plan(self, kernel.fn, spec)
 
-    def fence(self, label=""):
+    def synchronize(self, label=""):
         pass
 
 def start(device):

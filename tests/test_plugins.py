@@ -38,7 +38,7 @@ class Interpreter(es.ExecutionSpace):
     def compile(self, kernel, spec):
         return Plan(self, kernel.fn, spec)
 
-    def fence(self, label=""):
+    def synchronize(self, label=""):
         pass
 
 

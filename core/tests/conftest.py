@@ -80,7 +80,7 @@ class PlainSpace(es.ExecutionSpace):
         self.compiled.append((kernel, spec))
         return PlainPlan(self, kernel.fn, spec)
 
-    def fence(self, label=""):
+    def synchronize(self, label=""):
         self.fences.append(label)
 
 

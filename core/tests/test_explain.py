@@ -34,7 +34,7 @@ class Target(es.ExecutionSpace):
     def compile(self, kernel, spec):
         return Compiled(self, spec)
 
-    def fence(self, label=""):
+    def synchronize(self, label=""):
         pass
 
 

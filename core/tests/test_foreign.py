@@ -94,7 +94,7 @@ class Device(es.ExecutionSpace):
     def compile(self, kernel, spec):
         return self.plan(self, spec)
 
-    def fence(self, label=""):
+    def synchronize(self, label=""):
         pass
 
 

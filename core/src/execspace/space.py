@@ -10,12 +10,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, final, runtime_checkable
 
+from . import profiling
 from .argtypes import ArgType, ViewType
 from .errors import PluginError
 from .memory import MemorySpace
-from .profiling.launches import reported_fence
+from .profiling.launches import fence_events
 from .tiles import NO_TILES, TileTable, by_dimension, table_of
 from .work import Work
 
@@ -351,7 +352,7 @@ class Plan(ABC):
 class ExecutionSpace(ABC):
     """Where kernels run. One object per (space, device); made by `SpaceEntry.factory`.
 
-    must: `name`, `memory_space`, `compile`, `fence`. should: `concurrency`, `capabilities`,
+    must: `name`, `memory_space`, `compile`, `synchronize`. should: `concurrency`, `capabilities`,
     `tiles`. may: `memory_spaces`, `instance`, `default_tile`.
     """
 
@@ -379,19 +380,22 @@ class ExecutionSpace(ABC):
         """
 
     @abstractmethod
+    def synchronize(self, label: str = "") -> None:
+        """Wait until all work launched on this space is done; must. Blocks. Called by `fence`."""
+
+    @final
     def fence(self, label: str = "") -> None:
-        """Wait until all work launched on this space is done; must. Blocks."""
+        """Wait until all work launched on this space is done, and tell tools of it. Blocks."""
+        if not profiling.TOOLS:
+            self.synchronize(label)
+            return
+        with fence_events(self, label):
+            self.synchronize(label)
 
     @property
     def concurrency(self) -> int:
         """Number of work items that can run at the same time; should."""
         return 1
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        fence = vars(cls).get("fence")
-        if fence is not None and not getattr(fence, "__isabstractmethod__", False):
-            cls.fence = reported_fence(fence)  # type: ignore[method-assign]
 
     def default_tile(
         self, rank: int, iterate: str, extents: Sequence[int], access: str = "stencil"

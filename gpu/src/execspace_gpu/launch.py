@@ -407,7 +407,7 @@ class _Launch(Texts):
         self.enqueue(last, (blocks, 1, 1, self.group, 1, 1), frame)
         if self.spec.out:
             return None
-        self.space.synchronize(f"Kernel {self.name}")
+        self.space.synchronize_stream(f"Kernel {self.name}")
         return self._result(frame)
 
     def _result(self, frame: Frame) -> Any:
@@ -436,7 +436,7 @@ class _Launch(Texts):
             result = self.reduce(program, units, frame)
         elif units:
             self.run(program, grid or self.grid(units), frame)
-        space.synchronize(f"Kernel {self.name}")
+        space.synchronize_stream(f"Kernel {self.name}")
         if self.lowered.prints:
             _flush()
         if status is not None:

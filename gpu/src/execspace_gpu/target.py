@@ -58,7 +58,7 @@ class TargetSpace(TextSpace):
         found = binary(text, self.compiler, self.arch, self.short)
         return TargetPlan(self, spec, texts, text, found)
 
-    def fence(self, label: str = "") -> None:
+    def synchronize(self, label: str = "") -> None:
         """Nothing runs here."""
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial, wraps
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .. import profiling
@@ -21,7 +21,13 @@ if TYPE_CHECKING:
 _lock = threading.Lock()
 _queues: weakref.WeakKeyDictionary[ExecutionSpace, int] = weakref.WeakKeyDictionary()
 _used: dict[str, int] = {}  # name of a space -> the number of its last instance
-_fencing = threading.local()
+
+
+class _Fencing(threading.local):
+    inside = False
+
+
+_fencing = _Fencing()
 _AT_ONCE = 4  # times told after a launch: more than it adds, and never long
 
 
@@ -122,21 +128,17 @@ def _ending(event: str, id: int, space: ExecutionSpace | None) -> Iterator[None]
         timing.collect(_AT_ONCE)
 
 
-def reported_fence(fence: Callable[..., None]) -> Callable[..., None]:
-    """A space's `fence`, with events around it; one that it calls in turn is part of it."""
-
-    @wraps(fence)
-    def reported(self: ExecutionSpace, label: str = "") -> None:
-        if not profiling.TOOLS or getattr(_fencing, "inside", False):
-            fence(self, label)
-            return
-        id = profiling.new_id()
-        profiling.emit("on_fence_begin", self.name, queue_number(self), label, id)
-        _fencing.inside = True
-        try:
-            fence(self, label)
-        finally:
-            _fencing.inside = False
-            profiling.emit("on_fence_end", id)
-
-    return reported
+@contextmanager
+def fence_events(space: ExecutionSpace, label: str) -> Iterator[None]:
+    """Wrap a fence; one that it calls in turn is part of it."""
+    if _fencing.inside:
+        yield
+        return
+    id = profiling.new_id()
+    profiling.emit("on_fence_begin", space.name, queue_number(space), label, id)
+    _fencing.inside = True
+    try:
+        yield
+    finally:
+        _fencing.inside = False
+        profiling.emit("on_fence_end", id)
