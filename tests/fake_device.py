@@ -56,14 +56,21 @@ class FakeMemory(es.MemorySpace):
 MEMORY, SHARED = FakeMemory("fake", "device"), FakeMemory("fake_shared", "shared")
 
 
-class FakePlan:
+def _of_inner(name):
+    return property(lambda self: getattr(self.inner, name))
+
+
+class FakePlan(es.Plan):
     """Compiled for the host, launched on the queue."""
 
     def __init__(self, space, inner, blocks):
-        self.space, self.inner, self.blocks = space, inner, blocks
+        self.space, self.spec, self.inner, self.blocks = space, inner.spec, inner, blocks
 
-    def __getattr__(self, name):  # what a plan tells of itself
-        return getattr(self.inner, name)
+    effects, order, work = map(_of_inner, ("effects", "order", "work"))
+    team_sizes, team_size_max = map(_of_inner, ("team_sizes", "team_size_max"))
+    team_size_recommended = _of_inner("team_size_recommended")
+    source, mapping, variables = map(_of_inner, ("source", "mapping", "variables"))
+    vectorisation, cache = map(_of_inner, ("vectorisation", "cache"))
 
     def launch(self, bounds, args):
         # The queue holds `args`, and so the Views, until the launch is done.
@@ -107,9 +114,9 @@ class FakeDevice(es.ExecutionSpace):
 
         return HOST_TEAMS
 
-    def fence(self, label=""):
+    def synchronize(self, label=""):
         for queue in list(self._instances):
-            queue.fence(label)
+            queue.synchronize(label)
         if threading.current_thread() in self._thread._threads:
             return  # work that is under way need not wait for itself
         futures, self._under_way = self._under_way, []

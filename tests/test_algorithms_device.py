@@ -66,8 +66,8 @@ class KernelsOnly(es.ExecutionSpace):
     def compile(self, kernel, spec):
         return self.inner.compile(kernel, spec)
 
-    def fence(self, label=""):
-        self.inner.fence(label)
+    def synchronize(self, label=""):
+        self.inner.synchronize(label)
 
 
 def test_on_a_device_nothing_blocks_and_nothing_leaves_it(fake, recorder):

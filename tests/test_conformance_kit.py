@@ -19,9 +19,9 @@ SPACE = """
 import execspace as es
 from execspace_serial.space import Oracle
 
-class Plan:
-    def __init__(self, space, inner, pattern):
-        self.space, self.inner, self.pattern = space, inner, pattern
+class Plan(es.Plan):
+    def __init__(self, space, spec, inner):
+        self.space, self.spec, self.inner, self.pattern = space, spec, inner, spec.pattern
 
     def launch(self, bounds, args):
         if FAULT == "loses the last index" and self.pattern == "for":
@@ -49,7 +49,7 @@ class Space(Oracle):
             with open(NAME + "-compiled", "a") as file:
                 file.write(kernel.name + " ")
             raise es.BackendCompileError("the compiler is out of order")
-        return Plan(self, super().compile(kernel, spec), spec.pattern)
+        return Plan(self, spec, super().compile(kernel, spec))
 
 @es.hookimpl
 def execspace_register_spaces():

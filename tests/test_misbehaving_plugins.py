@@ -28,7 +28,7 @@ import execspace as es
 def crash():
     ctypes.string_at(0)
 
-class Plan:
+class Plan(es.Plan):
     def __init__(self, space, fn, spec):
         self.space, self.fn, self.spec = space, fn, spec
 
@@ -49,7 +49,7 @@ class Vendor(es.ExecutionSpace):
         {compile}
         return Plan(self, kernel.fn, spec)
 
-    def fence(self, label=""):
+    def synchronize(self, label=""):
         pass
 
 def start(device):

@@ -16,7 +16,7 @@ import itertools
 import execspace as es
 
 
-class Plan:
+class Plan(es.Plan):
     def __init__(self, space, fn, spec):
         self.space, self.fn, self.spec = space, fn, spec
 
@@ -38,7 +38,7 @@ class Interpreter(es.ExecutionSpace):
     def compile(self, kernel, spec):
         return Plan(self, kernel.fn, spec)
 
-    def fence(self, label=""):
+    def synchronize(self, label=""):
         pass
 
 

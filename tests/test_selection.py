@@ -18,7 +18,7 @@ SPACES = """
             self.name = name
         def compile(self, kernel, spec):
             raise NotImplementedError
-        def fence(self, label=""):
+        def synchronize(self, label=""):
             pass
 
     def start(device):

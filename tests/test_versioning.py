@@ -215,7 +215,7 @@ def test_the_record_covers_names_hooks_fields_and_methods():
         "    record SpaceEntry()",
         "        priority: int = 0",
         "    execspace_register_spaces() -> Iterable[SpaceEntry]",
-        "        abstract fence(self, label: str = '') -> None",
+        "        abstract synchronize(self, label: str = '') -> None",
         "    lower_kernel(kernel: Kernel, spec: LaunchSpec) -> Lowered",
     ):
         assert line in text.splitlines()

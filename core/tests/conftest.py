@@ -44,7 +44,7 @@ def no_leaks(request, core_only):
         assert not leaked, f"leaked: {', '.join(label or 'unnamed' for _, _, label in leaked)}"
 
 
-class PlainPlan:
+class PlainPlan(es.Plan):
     """Calls the kernel's function once for each index."""
 
     def __init__(self, space, fn, spec):
@@ -80,7 +80,7 @@ class PlainSpace(es.ExecutionSpace):
         self.compiled.append((kernel, spec))
         return PlainPlan(self, kernel.fn, spec)
 
-    def fence(self, label=""):
+    def synchronize(self, label=""):
         self.fences.append(label)
 
 

@@ -10,14 +10,14 @@ import execspace as es
 from execspace import plugins
 
 
-class Compiled:
+class Compiled(es.Plan):
     """A plan that cannot be launched."""
 
     source = "the text"
+    figures = {"f": {"registers": 12}}  # noqa: RUF012
 
     def __init__(self, space, spec):
         self.space, self.spec = space, spec
-        self.figures = {"f": {"registers": 12}}
 
     def mapping(self, bounds):
         return [f"over {bounds}"]
@@ -34,7 +34,7 @@ class Target(es.ExecutionSpace):
     def compile(self, kernel, spec):
         return Compiled(self, spec)
 
-    def fence(self, label=""):
+    def synchronize(self, label=""):
         pass
 
 
@@ -43,17 +43,14 @@ class Talkative(Compiled):
 
     vectorisation = ("1 innermost loop: vectors of 4 x float64",)
     cache = ("entry7", "hit on disk")
-
-    def __init__(self, space, spec):
-        super().__init__(space, spec)
-        self.variables = {"i": "int64", "x": "float64[1,right]@host", "helper.t": "float64"}
+    variables = {"i": "int64", "x": "float64[1,right]@host", "helper.t": "float64"}  # noqa: RUF012
 
 
-class Silent:
+class Silent(es.Plan):
     """A plan that has nothing of it."""
 
-    def __init__(self, space):
-        self.space = space
+    def __init__(self, space, spec):
+        self.space, self.spec = space, spec
 
 
 def target(name):
@@ -123,10 +120,12 @@ def test_all_that_a_plan_tells_is_in_the_record_and_in_the_text(vendor, monkeypa
 
 
 def test_a_plan_need_not_tell_anything(vendor, monkeypatch):
-    monkeypatch.setattr(Target, "compile", lambda self, kernel, spec: Silent(self))
+    monkeypatch.setattr(Target, "compile", lambda self, kernel, spec: Silent(self, spec))
     found = es.explain(8, halve, np.zeros(8), target="v1")
     assert (found.variables, found.vectorisation, found.cache_key, found.cache) == ({}, (), "", "")
-    assert str(found) == "kernel 'halve', parallel_for on space 'vendor v1'"
+    assert str(found) == (
+        "kernel 'halve', parallel_for on space 'vendor v1'\narguments:\n  0: float64[1,right]@host"
+    )
 
 
 def test_a_target_that_nobody_knows(vendor):

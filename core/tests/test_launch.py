@@ -155,3 +155,39 @@ def test_without_any_space_views_live_and_launches_say_what_to_install():
     assert x.memory_space is es.HOST
     with pytest.raises(es.SpaceUnavailableError, match="add the name of one, as EXECSPACE_PLUGINS"):
         es.parallel_for(2, lambda i, x: None, x)
+
+
+def test_what_a_plan_need_not_say_has_a_default(plain):
+    class Least(es.Plan):
+        def __init__(self, space, spec):
+            self.space, self.spec = space, spec
+
+        def launch(self, bounds, args):
+            return bounds, args
+
+    class Space(type(plain)):
+        def compile(self, kernel, spec):
+            return Least(self, spec)
+
+    space = Space("least")
+    x = es.View(2)
+    plan = Least(space, None)
+    assert plan.launch_as("label", (0, 1), (x,)) == ((0, 1), (x,))
+    assert plan.chosen((0, 1), (x,)) == (plan, (0, 1), "")
+    assert (plan.effects, plan.order, plan.work((0, 1), (x,))) == (None, (), None)
+    explained = es.explain(es.RangePolicy(2, space=space), fill, x, 1.0)
+    assert (explained.source, explained.mapping, explained.figures) == ("", (), {})
+    assert (explained.variables, explained.vectorisation, explained.cache_key) == ({}, (), "")
+
+
+def test_what_is_no_plan_is_a_fault_of_the_plugin(plain):
+    class Space(type(plain)):
+        def compile(self, kernel, spec):
+            return lambda bounds, args: None
+
+    with pytest.raises(es.PluginError) as error:
+        es.parallel_for(es.RangePolicy(2, space=Space("odd")), fill, es.View(2), 1.0)
+    assert str(error.value) == (
+        "Space 'odd' compiled kernel 'fill' to an object of type 'function'; expected an es.Plan. "
+        "This is a defect of its plugin."
+    )

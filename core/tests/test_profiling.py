@@ -330,8 +330,8 @@ def make_clocked(plain, name=None):
             plan.launch = launch
             return plan
 
-        def fence(self, label=""):
-            super().fence(label)
+        def synchronize(self, label=""):
+            super().synchronize(label)
             self.done = self.now
 
     return ClockedSpace()

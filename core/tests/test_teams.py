@@ -27,7 +27,7 @@ def team():
 def teams(plain):
     """A space that runs each team as one thread of plain Python."""
 
-    class Plan:
+    class Plan(es.Plan):
         def __init__(self, space, fn, spec):
             self.space, self.fn, self.spec = space, fn, spec
 

@@ -24,7 +24,7 @@ from .parallel_reduce import check_shapes, refuse_arrays, views_of_out
 from .policy import MOST, MDRangePolicy, Policy, RangePolicy
 from .reducer import as_reducer
 from .selection import target_space
-from .space import LaunchSpec
+from .space import LaunchSpec, Plan
 from .teams import TeamPolicy
 from .view import View
 
@@ -146,17 +146,13 @@ def explain(
     if pattern is None:
         pattern = "reduce" if reducer is not None or _returns_a_value(kernel) else "for"
     found = planned(policy, kernel, args, pattern, reducer, out, target)
-    plan, bounds, tuned_to = found.plan, found.bounds, ""
-    if hasattr(plan, "chosen"):
-        plan, bounds, tuned_to = plan.chosen(bounds, found.arguments)
-    types = tuple(str(t) for t in plan.spec.arguments) if hasattr(plan, "spec") else ()
-    mapping = tuple(plan.mapping(bounds)) if hasattr(plan, "mapping") else ()
-    mapping += (tuned_to,) if tuned_to else ()
-    key, cache = getattr(plan, "cache", ("", ""))
+    plan, bounds, tuned_to = found.plan.chosen(found.bounds, found.arguments)
+    mapping = (*plan.mapping(bounds), *([tuned_to] if tuned_to else []))
+    key, cache = plan.cache
     return Explanation(
-        found.kernel.name, plan.space.name, found.spec.pattern, types, mapping,
-        getattr(plan, "source", ""), getattr(plan, "figures", {}), getattr(plan, "variables", {}),
-        tuple(getattr(plan, "vectorisation", ())), key, cache,
+        found.kernel.name, plan.space.name, found.spec.pattern,
+        tuple(map(str, plan.spec.arguments)), mapping, plan.source, plan.figures, plan.variables,
+        tuple(plan.vectorisation), key, cache,
     )  # fmt: skip
 
 
@@ -190,7 +186,7 @@ class Planned(NamedTuple):
     """
 
     owner: Kernel
-    plan: Any
+    plan: Plan
     kernel: Kernel
     spec: LaunchSpec
     bounds: tuple[int, ...]

@@ -12,9 +12,9 @@ from .view import View
 class HostExecutionSpace(ExecutionSpace):
     """An execution space on host memory whose launches are done when they return; derive from it.
 
-    Its `fence` has nothing to wait for; one of which launches return early must override it. Its
-    `SupportsSort` is NumPy's: that works on the calling thread and returns when it is done, after
-    a fence of the space.
+    Its `synchronize` has nothing to wait for; one of which launches return early must override it.
+    Its `SupportsSort` is NumPy's: that works on the calling thread and returns when it is done,
+    after a fence of the space.
 
     Notes
     -----
@@ -27,7 +27,7 @@ class HostExecutionSpace(ExecutionSpace):
         """That of the host, `HOST`, so kernels take NumPy arrays in place."""
         return HOST
 
-    def fence(self, label: str = "") -> None:
+    def synchronize(self, label: str = "") -> None:
         """Nothing is ever under way."""
 
     def sort(self, view: View, descending: bool) -> None:

@@ -31,7 +31,7 @@ from .flags import flag
 from .language import static
 from .pickling import anchor_of, reduced
 from .readonly import ReadOnly
-from .space import Capture
+from .space import Capture, Plan
 from .view import View
 
 
@@ -52,7 +52,7 @@ class KernelNames:
     def __init__(self, paths: tuple[tuple[str, ...], ...], unchanged: Unchanged | None) -> None:
         self.paths = paths
         self.unchanged = unchanged
-        self.plans: dict[tuple[Any, ...], Any] = {}
+        self.plans: dict[tuple[Any, ...], Plan] = {}
 
 
 class Kernel(ReadOnly):
@@ -149,7 +149,7 @@ class Kernel(ReadOnly):
         return found
 
     @property
-    def plans(self) -> dict[tuple[Any, ...], Any]:
+    def plans(self) -> dict[tuple[Any, ...], Plan]:
         """What is compiled for the names as they were at the last launch."""
         names = self.shared.names
         return {} if names is None else names.plans

@@ -12,7 +12,6 @@ import operator
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import Enum
-from functools import partial
 from types import BuiltinFunctionType
 from typing import Any, NoReturn
 
@@ -27,6 +26,7 @@ from .errors import (
     KernelSyntaxError,
     KernelTypeError,
     LaunchError,
+    PluginError,
     PolicyError,
     SpaceAccessError,
     shown,
@@ -36,7 +36,7 @@ from .kernel import Kernel, kernel_of
 from .policy import MOST, MDRangePolicy, Policy, RangePolicy
 from .profiling.launches import run_kernel
 from .reducer import Reducer, reducer_captures
-from .space import ExecutionSpace, LaunchSpec, policy_spec
+from .space import ExecutionSpace, LaunchSpec, Plan, policy_spec
 from .subclasses import own_operator
 from .teams import Nested, TeamPolicy, check_teams, run_nested
 from .view import View
@@ -129,15 +129,9 @@ def parallel_for(
         elif label is None:
             plan.launch(bounds, args)
         else:
-            launch_as(plan, label)(bounds, args)
+            plan.launch_as(label, bounds, args)
     except OverflowError as error:
         explain_overflow(target, args, error)
-
-
-def launch_as(plan: Any, label: str) -> Callable[..., Any]:
-    """The hot path of a plan, told the label of the launch if it wants to know."""
-    labelled = getattr(plan, "launch_as", None)
-    return plan.launch if labelled is None else partial(labelled, label)
 
 
 def shown_policy(policy: Any, bounds: tuple[int, ...]) -> Any:
@@ -310,7 +304,7 @@ def prepare(
     args: tuple[Any, ...],
     reducer: Reducer | tuple[Reducer, ...] | None = None,
     out: tuple[View, ...] = (),
-) -> Any:
+) -> Plan:
     """The plan of a launch: that of `compiled`, with what is tuned for it."""
     try:
         return tuned(*compiled(pattern, policy_key, kernel, scope, args, reducer, out))
@@ -318,7 +312,7 @@ def prepare(
         raise shortened(error) from error.__cause__
 
 
-def tuned(plan: Any, kernel: Kernel, spec: LaunchSpec, tell: bool = False) -> Any:
+def tuned(plan: Plan, kernel: Kernel, spec: LaunchSpec, tell: bool = False) -> Plan:
     """A plan with what is tuned for it, or the plan itself.
 
     `tell`: also where the default was found to be the best, for `explain` to say so.
@@ -338,7 +332,7 @@ def compiled(
     args: tuple[Any, ...],
     reducer: Reducer | tuple[Reducer, ...] | None = None,
     out: tuple[View, ...] = (),
-) -> tuple[Any, Kernel, LaunchSpec]:
+) -> tuple[Plan, Kernel, LaunchSpec]:
     """Choose the space, check that it reaches every View, and have it compile a plan.
 
     The Views of `out` are the last of `args`. Returns the plan, and what it was made of.
@@ -378,7 +372,13 @@ def compiled(
         without_views(scope.fn), fma=kernel.fma, fastmath=kernel.fastmath, name=kernel.name,
         source=kernel.source,
     )  # fmt: skip
-    return space.compile(source, spec), source, spec
+    plan = space.compile(source, spec)
+    if not isinstance(plan, Plan):
+        raise PluginError(
+            f"Space '{space.name}' compiled kernel '{kernel.name}' to an object of type "
+            f"{type(plan).__name__!r}; expected an es.Plan. This is a defect of its plugin."
+        )
+    return plan, source, spec
 
 
 def shortened(error: Exception) -> Exception:

@@ -15,7 +15,6 @@ from .parallel import (
     SCALAR_TAGS,
     as_arguments,
     explain_overflow,
-    launch_as,
     policy_of,
     prepare,
     wrong_count,
@@ -205,7 +204,7 @@ def _launch(
     try:
         if profiling.TOOLS:
             return run_kernel(_EVENTS[pattern], target.name, label, policy, plan, bounds, args)
-        return (plan.launch if label is None else launch_as(plan, label))(bounds, args)
+        return plan.launch(bounds, args) if label is None else plan.launch_as(label, bounds, args)
     except OverflowError as error:
         explain_overflow(target, args, error)
 

@@ -7,15 +7,18 @@ should or may implement them; optional abilities are Protocols, recognised by pr
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, final, runtime_checkable
 
+from . import profiling
 from .argtypes import ArgType, ViewType
+from .errors import PluginError
 from .memory import MemorySpace
-from .profiling.launches import reported_fence
+from .profiling.launches import fence_events
 from .tiles import NO_TILES, TileTable, by_dimension, table_of
+from .work import Work
 
 if TYPE_CHECKING:
     from .kernel import Kernel
@@ -143,39 +146,6 @@ class LaunchSpec:
         return self.policy.rank + more
 
 
-class Plan(Protocol):
-    """A kernel compiled for one LaunchSpec.
-
-    For `explain` it may have `spec`, `source` (the generated text), `figures` (name of each
-    compiled function -> what is known of it, in numbers), ``mapping(bounds)`` (lines that say
-    how it goes through a range, and why), `variables` (name of each variable -> its type),
-    `vectorisation` (lines on what became of its loops) and `cache`: key of its entry in the cache
-    on disk, and a sentence on whether it was found. They may be properties that take their time:
-    no launch reads them. For profiling tools it may have ``work(bounds, args) -> Work``: the bytes
-    and operations of a launch, which runs nothing. A plan of a TeamPolicy has a method
-    ``team_sizes() -> TeamSizes``: what was chosen, and how large a team could be. Where that
-    depends on the launch, as it does if scratch memory grows with the team, it has methods
-    ``team_size_max(bounds, args)`` and ``team_size_recommended(bounds, args)`` as well: the most
-    threads of a team with which this launch works, and those that "auto" gives it. They raise what
-    the launch would.
-    """
-
-    @property
-    def space(self) -> ExecutionSpace:
-        """The space that it runs on."""
-
-    @property
-    def launch(self) -> Callable[[tuple[int, ...], tuple[Any, ...]], Any]:
-        """The hot path, ``launch(bounds, args)``: nothing but packing and launching.
-
-        `bounds` are the lower bounds, the upper bounds, and the tile extents if the policy is
-        tiled; of teams ``(0, league_size)``. `args` are Views and numbers as typed in
-        `LaunchSpec.arguments`, then those of `out`. Returns None, or for a reduction or scan
-        without `out` (blocking) the joined value: what `Reducer.as_result` makes of it, for
-        several reducers a tuple of such.
-        """
-
-
 @dataclass(frozen=True, slots=True)
 class Effects:
     """What a launch does beside computing; positions are those of arguments, then of ``out=``.
@@ -263,10 +233,126 @@ class Capabilities:
     ordered_reductions: bool = True
 
 
+Launch = Callable[[tuple[int, ...], tuple[Any, ...]], Any]
+
+
+class Plan(ABC):
+    """A kernel compiled for one LaunchSpec, on one space.
+
+    must: `space`, `spec`, `launch`; each plan sets or defines them. should: `source` and `mapping`,
+    of a TeamPolicy `team_sizes`, and of asynchronous devices `effects` and `launch_as`. may: the
+    rest.
+
+    No launch reads the properties, so they may take their time. A plan may be a dataclass; its
+    fields may then be called after the three musts, but not after a property.
+
+    Attributes
+    ----------
+    space : ExecutionSpace
+        What it runs on.
+    spec : LaunchSpec
+        What it was compiled for.
+    launch : callable
+        The hot path, ``launch(bounds, args)``: nothing but packing and launching. `bounds` are the
+        lower bounds, the upper bounds, and the tile extents if the policy is tiled; of teams
+        ``(0, league_size)``. `args` are Views and numbers as typed in `LaunchSpec.arguments`, then
+        those of `out`. Returns None, or for a reduction or scan without `out` (blocking) the joined
+        value: what `Reducer.as_result` makes of it, for several reducers a tuple of such.
+    """
+
+    space: ExecutionSpace
+    spec: LaunchSpec
+    launch: Launch
+
+    def launch_as(self, label: str, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
+        """As `launch`, which it is called in place of where there is a label; should where faults
+        are reported late, to name the launch."""
+        return self.launch(bounds, args)
+
+    def ready(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> None:  # noqa: B027
+        """Do now what only the first launch with these bounds would do; may. Profiling tools do
+        not count it as part of the launch."""
+
+    def chosen(
+        self, bounds: tuple[int, ...], args: tuple[Any, ...]
+    ) -> tuple[Plan, tuple[int, ...], str]:
+        """The plan that such a launch runs, the bounds that it gets, and a line on why; may, where
+        a plan chooses among others. Launches nothing."""
+        return self, bounds, ""
+
+    # -- what it does, for tuning and profiling tools ----------------------------------------------
+
+    @property
+    def effects(self) -> Effects | None:
+        """What it reads, writes and prints; should. None: unknown, and tuning puts back all Views
+        before each launch."""
+        return None
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Dimensions of the range from the slowest to the fastest; may. Empty: unknown."""
+        return ()
+
+    def work(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Work | None:
+        """Bytes and operations of a launch, which is not run; may. None: unknown."""
+        return None
+
+    # -- teams -------------------------------------------------------------------------------------
+
+    def team_sizes(self) -> TeamSizes:
+        """What was chosen, and how large a team could be; must for a TeamPolicy."""
+        raise PluginError(
+            f"Space '{self.space.name}' compiles kernels for teams, but its plans have no "
+            f"team_sizes(), which says what they chose; this is a defect of its plugin."
+        )
+
+    def team_size_max(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> int:
+        """Most threads of a team with which this launch works; should where that depends on the
+        launch, as it does if scratch memory grows with the team. Raises what the launch would."""
+        found, policy = self.team_sizes(), self.spec.policy
+        most = policy.launch_bounds or found.team_size_max * found.vector_length
+        return min(found.team_size_max, max(1, most // found.vector_length))
+
+    def team_size_recommended(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> int:
+        """Threads of a team that "auto" gives this launch; otherwise as `team_size_max`."""
+        return self.team_sizes().team_size
+
+    # -- what `explain` shows ----------------------------------------------------------------------
+
+    @property
+    def source(self) -> str:
+        """The generated text; should. Empty: none."""
+        return ""
+
+    def mapping(self, bounds: tuple[int, ...]) -> Sequence[str]:
+        """How it goes through a range, and why, in lines; should."""
+        return ()
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """Name of each variable of the kernel -> its type; may."""
+        return {}
+
+    @property
+    def figures(self) -> Mapping[str, Mapping[str, int]]:
+        """Name of each compiled function -> what is known of it, in numbers; may."""
+        return {}
+
+    @property
+    def vectorisation(self) -> Sequence[str]:
+        """What became of its loops, in lines; may."""
+        return ()
+
+    @property
+    def cache(self) -> tuple[str, str]:
+        """Key of its entry in the cache on disk, and a sentence on whether it was found; may."""
+        return "", ""
+
+
 class ExecutionSpace(ABC):
     """Where kernels run. One object per (space, device); made by `SpaceEntry.factory`.
 
-    must: `name`, `memory_space`, `compile`, `fence`. should: `concurrency`, `capabilities`,
+    must: `name`, `memory_space`, `compile`, `synchronize`. should: `concurrency`, `capabilities`,
     `tiles`. may: `memory_spaces`, `instance`, `default_tile`.
     """
 
@@ -294,19 +380,22 @@ class ExecutionSpace(ABC):
         """
 
     @abstractmethod
+    def synchronize(self, label: str = "") -> None:
+        """Wait until all work launched on this space is done; must. Blocks. Called by `fence`."""
+
+    @final
     def fence(self, label: str = "") -> None:
-        """Wait until all work launched on this space is done; must. Blocks."""
+        """Wait until all work launched on this space is done, and tell tools of it. Blocks."""
+        if not profiling.TOOLS:
+            self.synchronize(label)
+            return
+        with fence_events(self, label):
+            self.synchronize(label)
 
     @property
     def concurrency(self) -> int:
         """Number of work items that can run at the same time; should."""
         return 1
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        fence = vars(cls).get("fence")
-        if fence is not None and not getattr(fence, "__isabstractmethod__", False):
-            cls.fence = reported_fence(fence)  # type: ignore[method-assign]
 
     def default_tile(
         self, rank: int, iterate: str, extents: Sequence[int], access: str = "stencil"
@@ -423,14 +512,6 @@ class WrapsArrays(Protocol):
         ordered after what the array's library has queued, and before what it queues later, or the
         call blocks. Raises TypeError, ViewError or DTypeError for what cannot be a View.
         """
-
-
-@runtime_checkable
-class TakesLabels(Protocol):
-    """A plan that wants the label of a launch, such as to name it if it faults later."""
-
-    def launch_as(self, label: str, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
-        """As `Plan.launch`; called in its place where the user gave a label."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .errors import LaunchError, PluginError, PolicyError
+from .errors import LaunchError, PolicyError
 from .policy import (
     MAX_RANK,
     _integer,
@@ -23,7 +23,7 @@ from .policy import (
 )
 from .readonly import ReadOnly, assign
 from .selection import default_space, resolve
-from .space import LaunchSpec, PolicySpec, SupportsTeams, TeamLimits, TeamSizes, policy_spec
+from .space import LaunchSpec, PolicySpec, SupportsTeams, TeamLimits, policy_spec
 from .team_words import TeamMember, total_of
 
 if TYPE_CHECKING:
@@ -170,20 +170,14 @@ class TeamPolicy(ReadOnly):
             As the launch would.
         """
         made = self._planned(kernel, args, pattern, reducer)
-        if hasattr(made.plan, "team_size_max"):
-            return int(made.plan.team_size_max(made.bounds, made.arguments))
-        found = _sizes_of(made.plan)
-        most = self.launch_bounds or found.team_size_max * found.vector_length
-        return min(found.team_size_max, max(1, most // found.vector_length))
+        return made.plan.team_size_max(made.bounds, made.arguments)
 
     def team_size_recommended(
         self, kernel: Any, /, *args: Any, pattern: str = "for", reducer: Any = None
     ) -> int:
         """Threads of a team that "auto" chooses for a kernel; otherwise as `team_size_max`."""
         made = self._planned(kernel, args, pattern, reducer)
-        if hasattr(made.plan, "team_size_recommended"):
-            return int(made.plan.team_size_recommended(made.bounds, made.arguments))
-        return _sizes_of(made.plan).team_size
+        return made.plan.team_size_recommended(made.bounds, made.arguments)
 
     def _planned(self, kernel: Any, args: tuple[Any, ...], pattern: str, reducer: Any) -> Planned:
         from .explaining import planned
@@ -234,17 +228,6 @@ class TeamPolicy(ReadOnly):
         chunk = "" if self.chunk_size == "auto" else f", chunk_size={self.chunk_size}"
         bounds = "" if self.launch_bounds is None else f", launch_bounds={self.launch_bounds}"
         return f"TeamPolicy({', '.join(map(repr, sizes))}{chunk}{bounds}{_where(self.space)})"
-
-
-def _sizes_of(plan: Any) -> TeamSizes:
-    """What a plan chose."""
-    if not hasattr(plan, "team_sizes"):
-        raise PluginError(
-            f"Space '{plan.space.name}' compiles kernels for teams, but its plans have no "
-            f"team_sizes(), which says what they chose; this is a defect of its plugin."
-        )
-    found: TeamSizes = plan.team_sizes()
-    return found
 
 
 def _size(what: str, value: Any) -> int:

@@ -18,8 +18,8 @@ from execspace import Allocation, SpaceError, selection
 # What touches the device, by module and class; of subclasses, too.
 _TOUCHING = {
     ("space", "GpuExecutionSpace"): (
-        "__init__", "fence", "instance", "compile", "view_of", "mark", "time_of", "sort", "argsort",
-        "permute",
+        "__init__", "synchronize", "instance", "compile", "view_of", "mark", "time_of", "sort",
+        "argsort", "permute",
     ),
     ("sorting", "Sorts"): ("sort", "argsort", "permute"),
     ("memory", "GpuMemory"): ("allocate", "copy", "fill", "to_dlpack"),

@@ -220,7 +220,7 @@ class GpuLaunch(DeviceLaunch[Program]):
         return raw
 
     def wait(self) -> None:
-        self.space.synchronize(f"Kernel '{self.name}'")
+        self.space.synchronize_stream(f"Kernel '{self.name}'")
 
     # -- callers ----------------------------------------------------------------------------------
 

@@ -87,5 +87,5 @@ def _queued(space: Any, *views: View) -> Iterator[None]:
     except ERRORS as error:
         raise own.fault("Sorting", error) from error
     except RuntimeError as error:  # Thrust tells of a platform's errors in words only
-        own.synchronize("Sorting")
+        own.synchronize_stream("Sorting")
         raise SpaceError(f"Sorting on device {own.description} failed ({error}).") from error

@@ -190,7 +190,7 @@ class GpuExecutionSpace(Sorts, GpuKind):
 
         return wrap(self, source, label)
 
-    def fence(self, label: str = "") -> None:
+    def synchronize(self, label: str = "") -> None:
         spaces = self._everyone() if self.parent is None else [self]
         held = [space.let_go() for space in spaces]
         try:
@@ -258,7 +258,7 @@ class GpuExecutionSpace(Sorts, GpuKind):
         while len(self.recent) > _MOST_LABELS:
             self.recent.pop(next(iter(self.recent)), None)
 
-    def synchronize(self, what: str) -> None:
+    def synchronize_stream(self, what: str) -> None:
         """Wait for this stream; blocks."""
         try:
             runtime.streamSynchronize(self.stream)

@@ -6,12 +6,11 @@ For `explain(target=...)`. A plugin makes its target of `TargetSpace`.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from execspace import HOST, Kernel, LaunchSpec, MemorySpace, SpaceUnavailableError, TeamSizes
+from execspace import HOST, Kernel, LaunchSpec, MemorySpace, Plan, SpaceUnavailableError, TeamSizes
 from execspace_compiler.launch.device_code import DeviceCode
 from execspace_compiler.launch.sources import Sources, lower_for_device
 from execspace_compiler.launch.variables import variables_of
@@ -52,12 +51,12 @@ class TargetSpace(GpuKind):
         found = binary(code, self.compiler, self.arch, self.short)
         return TargetPlan(self, spec, sources, code, found)
 
-    def fence(self, label: str = "") -> None:
+    def synchronize(self, label: str = "") -> None:
         """Nothing runs here."""
 
 
 @dataclass
-class TargetPlan:
+class TargetPlan(Plan):
     """A compiled launch that cannot be launched; see `execspace.Plan`."""
 
     space: TargetSpace
@@ -105,8 +104,7 @@ class TargetPlan:
         assert self.sources.teams is not None
         return self.sources.teams.sizes(self.space.limits.threads)
 
-    @property
-    def launch(self) -> Callable[[tuple[int, ...], tuple[Any, ...]], Any]:
+    def launch(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
         """Always an error."""
         raise SpaceUnavailableError(
             f"Target '{self.space.name}' compiles kernels and launches none; use it with "

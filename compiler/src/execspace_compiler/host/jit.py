@@ -114,7 +114,7 @@ class HostPlan(HostTeamSizes, TellsOfKernel):
         return describe_rows(self.lowered)
 
     @cached_property
-    def lowered(self) -> Lowered:
+    def lowered(self) -> Lowered:  # type: ignore[override]  # made when it is asked for
         """The kernel in typed IR; lowered again where the plan came from the cache."""
         return lower_kernel(self.kernel, self.spec)
 

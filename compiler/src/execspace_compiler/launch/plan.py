@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from execspace import Effects, Work
+from execspace import Effects, Plan, Work
 
 from ..analysis.effects import effects_of
 from ..analysis.work import work_of
@@ -12,27 +12,22 @@ from ..typing.lowered import Lowered
 from .variables import variables_of
 
 
-class TellsOfKernel:
-    """Part of a plan that has its kernel as `lowered`, and of teams their `team_sizes`."""
+class TellsOfKernel(Plan):
+    """A plan that has its kernel as `lowered`, which says what a launch does."""
+
+    lowered: Lowered
 
     @property
     def effects(self) -> Effects:
         """Which Views it reads and writes, and whether it prints."""
-        return effects_of(self._kernel)
+        return effects_of(self.lowered)
 
     @property
     def variables(self) -> dict[str, str]:
         """Types of all variables."""
-        return variables_of(self._kernel)
+        return variables_of(self.lowered)
 
     def work(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Work:
         """What a launch asks for, counted from its kernel."""
-        plan: Any = self
-        teams = self._kernel.spec.policy.kind == "team"
-        return work_of(self._kernel, bounds, args, plan.team_sizes().team_size if teams else 0)
-
-    @property
-    def _kernel(self) -> Lowered:
-        plan: Any = self
-        found: Lowered = plan.lowered
-        return found
+        teams = self.lowered.spec.policy.kind == "team"
+        return work_of(self.lowered, bounds, args, self.team_sizes().team_size if teams else 0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -44,12 +44,16 @@ class OraclePlan(TellsOfKernel):
     space: ExecutionSpace
     lowered: Lowered
     functions: dict[str, Any]
-    source: str
+    text: str
+    spec: LaunchSpec = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.spec = self.lowered.spec
 
     @property
-    def spec(self) -> LaunchSpec:
-        """What it was made for."""
-        return self.lowered.spec
+    def source(self) -> str:
+        """The generated text."""
+        return self.text
 
     def mapping(self, bounds: tuple[int, ...]) -> list[str]:
         """How it goes through a range."""

@@ -15,6 +15,7 @@ from execspace import (
     ExecutionSpace,
     LaunchError,
     LaunchSpec,
+    Plan,
     PolicyError,
     SupportsTeams,
     TeamLimits,
@@ -113,18 +114,18 @@ def _works(attempt: Callable[[int], None], size: int) -> bool:
     return True
 
 
-class HostTeamSizes:
-    """Part of a plan of a space of which each thread does whole teams; it has `space`, `spec` and
-    the kernel as `lowered`."""
+class HostTeamSizes(Plan):
+    """A plan of a space of which each thread does whole teams; its kernel is `lowered`."""
+
+    lowered: Lowered
 
     _usual_size = 1
 
     def team_sizes(self) -> TeamSizes:
         """Of a TeamPolicy: what it chose where the policy does not say."""
-        plan: Any = self
-        policy, limits = plan.spec.policy, team_limits(plan.space)
+        policy, limits = self.spec.policy, team_limits(self.space)
         lanes = policy.vector_length or 1
-        most = most_threads(plan.spec, lanes, limits.threads_max, limits.team_size_max)
+        most = most_threads(self.spec, lanes, limits.threads_max, limits.team_size_max)
         size = policy.team_size or min(self._usual_size, most)
         return TeamSizes(size, lanes, policy.chunk_size or 1, most)
 
@@ -140,8 +141,7 @@ class HostTeamSizes:
 
     @cached_property
     def _scratch(self) -> ScratchBySize:
-        plan: Any = self
-        return ScratchBySize(plan.lowered, plan.space.name, team_limits(plan.space).scratch)
+        return ScratchBySize(self.lowered, self.space.name, team_limits(self.space).scratch)
 
 
 def team_limits(space: ExecutionSpace) -> TeamLimits:

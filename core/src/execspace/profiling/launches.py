@@ -7,21 +7,27 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import wraps
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .. import profiling
 from . import timing
 
 if TYPE_CHECKING:
-    from ..space import ExecutionSpace
+    from ..space import ExecutionSpace, Plan
 
 _lock = threading.Lock()
 _queues: weakref.WeakKeyDictionary[ExecutionSpace, int] = weakref.WeakKeyDictionary()
 _used: dict[str, int] = {}  # name of a space -> the number of its last instance
-_fencing = threading.local()
+
+
+class _Fencing(threading.local):
+    inside = False
+
+
+_fencing = _Fencing()
 _AT_ONCE = 4  # times told after a launch: more than it adds, and never long
 
 
@@ -49,30 +55,23 @@ def run_kernel(
     name: str,
     label: str | None,
     policy: Any,
-    plan: Any,
+    plan: Plan,
     bounds: tuple[int, ...],
     args: tuple[Any, ...],
 ) -> Any:
     """Launch a plan and tell the tools of it; `policy` is what the user gave."""
-    from ..parallel import launch_as, shown_policy  # which imports this module
+    from ..parallel import shown_policy  # which imports this module
 
-    ready = getattr(plan, "ready", None)
-    if ready is not None:  # what it does once is no part of the launch
-        ready(bounds, args)
+    plan.ready(bounds, args)  # what it does once is no part of the launch
     id, space, policy = profiling.new_id(), plan.space, shown_policy(policy, bounds)
-    call = launch_as(plan, label or name)
-    work = getattr(plan, "work", None)
-
-    def count() -> Any:
-        return None if work is None else work(bounds, args)
-
+    work = partial(plan.work, bounds, args)
     profiling.emit(
         "on_kernel_begin", pattern, name, label or name, space.name, queue_number(space), policy,
-        id, count,
+        id, work,
     )  # fmt: skip
     running = timing.begin(space) if profiling.TIMED else None
     try:
-        return call(bounds, args)
+        return plan.launch_as(label or name, bounds, args)
     finally:
         if running is not None:
             timing.end(running, id)
@@ -129,21 +128,17 @@ def _ending(event: str, id: int, space: ExecutionSpace | None) -> Iterator[None]
         timing.collect(_AT_ONCE)
 
 
-def reported_fence(fence: Callable[..., None]) -> Callable[..., None]:
-    """A space's `fence`, with events around it; one that it calls in turn is part of it."""
-
-    @wraps(fence)
-    def reported(self: ExecutionSpace, label: str = "") -> None:
-        if not profiling.TOOLS or getattr(_fencing, "inside", False):
-            fence(self, label)
-            return
-        id = profiling.new_id()
-        profiling.emit("on_fence_begin", self.name, queue_number(self), label, id)
-        _fencing.inside = True
-        try:
-            fence(self, label)
-        finally:
-            _fencing.inside = False
-            profiling.emit("on_fence_end", id)
-
-    return reported
+@contextmanager
+def fence_events(space: ExecutionSpace, label: str) -> Iterator[None]:
+    """Wrap a fence; one that it calls in turn is part of it."""
+    if _fencing.inside:
+        yield
+        return
+    id = profiling.new_id()
+    profiling.emit("on_fence_begin", space.name, queue_number(space), label, id)
+    _fencing.inside = True
+    try:
+        yield
+    finally:
+        _fencing.inside = False
+        profiling.emit("on_fence_end", id)

@@ -21,7 +21,7 @@ from ..teams import TeamPolicy
 from ..tiles import MOST_PER_THREAD, by_dimension
 
 if TYPE_CHECKING:
-    from ..space import ExecutionSpace
+    from ..space import ExecutionSpace, Plan
 
 Stage = Callable[["Choice"], Iterable["Choice"]]
 
@@ -137,7 +137,7 @@ def extents_of(spec: PolicySpec, bounds: tuple[int, ...]) -> tuple[int, ...]:
 # -- what spaces suggest --------------------------------------------------------------------------
 
 
-def host_stages(space: ExecutionSpace, plan: Any, bounds: tuple[int, ...]) -> list[Stage]:
+def host_stages(space: ExecutionSpace, plan: Plan, bounds: tuple[int, ...]) -> list[Stage]:
     """What a space suggests that says nothing itself: stages of a host."""
     from ..space import SupportsTeams
 
@@ -145,20 +145,20 @@ def host_stages(space: ExecutionSpace, plan: Any, bounds: tuple[int, ...]) -> li
     if spec.kind == "team":
         if not isinstance(space, SupportsTeams):
             return []
-        keep = team_size_to_keep(plan, getattr(plan, "effects", None))
+        keep = team_size_to_keep(plan, plan.effects)
         return team_stages(space.team_limits(), spec, most_chunks=64, most=32, keep=keep)
     return row_stages(plan.spec.pattern, spec, extents_of(spec, bounds), order_of(plan))
 
 
-def order_of(plan: Any) -> str:
+def order_of(plan: Plan) -> str:
     """Which index of a plan's range is to run fastest: "left" or "right".
 
     As its policy says, else as the Views that it gets are laid out.
     """
-    order = getattr(plan, "order", None)  # dimensions from the slowest to the fastest
-    if order is not None:
+    order = plan.order
+    if order:
         return "right" if order[-1] == len(order) - 1 else "left"
-    iterate: str = plan.spec.policy.iterate
+    iterate = plan.spec.policy.iterate
     if iterate != "auto":
         return iterate
     layouts = [t.layout for t in plan.spec.arguments if isinstance(t, ViewType) and t.rank > 1]
@@ -209,12 +209,11 @@ def block_stages(
     return [_each([Choice(tile=by_dimension(t, order)) for t in tiles]), per_thread, registers]
 
 
-def team_size_to_keep(plan: Any, effects: Effects | None) -> int:
+def team_size_to_keep(plan: Plan, effects: Effects | None) -> int:
     """The size of teams that a plan has chosen, if its kernel may depend on it; else 0."""
     if effects is not None and not effects.team_sized:
         return 0
-    found: int = plan.team_sizes().team_size
-    return found
+    return plan.team_sizes().team_size
 
 
 def team_stages(

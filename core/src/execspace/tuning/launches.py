@@ -9,7 +9,7 @@ from typing import Any
 from ..copying import deep_copy, may_overlap
 from ..kernel import Kernel
 from ..profiling.timing import has_marks
-from ..space import Effects, ExecutionSpace, LaunchSpec, PolicySpec
+from ..space import ExecutionSpace, LaunchSpec, Plan, PolicySpec
 from ..teams import check_teams
 from ..view import View
 from .choices import Choice, applied
@@ -25,11 +25,11 @@ class Plans:
         What the default was made of.
     """
 
-    def __init__(self, default: Any, kernel: Kernel, spec: LaunchSpec) -> None:
+    def __init__(self, default: Plan, kernel: Kernel, spec: LaunchSpec) -> None:
         self.default, self.kernel, self.spec = default, kernel, spec
-        self._made: dict[PolicySpec, Any] = {spec.policy: default}
+        self._made: dict[PolicySpec, Plan] = {spec.policy: default}
 
-    def of(self, choice: Choice, bounds: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
+    def of(self, choice: Choice, bounds: tuple[int, ...]) -> tuple[Plan, tuple[int, ...]]:
         """The plan of a choice, and the bounds that it is launched with."""
         policy, with_choice = applied(self.spec.policy, bounds, choice)
         plan = self._made.get(policy)
@@ -60,8 +60,7 @@ class Launch:
     @property
     def space(self) -> ExecutionSpace:
         """The space that it runs on."""
-        found: ExecutionSpace = self.plans.default.space
-        return found
+        return self.plans.default.space
 
     @property
     def policy(self) -> PolicySpec:
@@ -101,7 +100,7 @@ class Saved:
     """
 
     def __init__(self, launch: Launch) -> None:
-        effects: Effects | None = getattr(launch.plans.default, "effects", None)
+        effects = launch.plans.default.effects
         views = {n: a for n, a in enumerate(launch.arguments) if isinstance(a, View)}
         written = [v for n, v in views.items() if effects is None or n in effects.written]
         read = [v for n, v in views.items() if effects is None or n in effects.read]

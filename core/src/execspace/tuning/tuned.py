@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import threading
 import warnings
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import config
 from ..errors import ExecspaceError, LaunchError, PolicyError
 from ..kernel import Kernel
-from ..space import LaunchSpec
+from ..space import Effects, LaunchSpec, Plan, TeamSizes
 from ..view import View
+from ..work import Work
 from . import store
 from .choices import DEFAULT, Choice, extents_of, is_open
 from .identity import device_name, kernel_key, shapes_of
@@ -21,10 +22,10 @@ from .tuner import is_searching, keep_record, tune_launch
 _MOST_SHAPES = 4096  # that a plan remembers
 _SECONDS = 10.0  # of a search in a program that only runs
 
-_Made = tuple[Any, tuple[int, ...]]  # a plan, and what is added to the bounds
+_Made = tuple[Plan, tuple[int, ...]]  # a plan, and what is added to the bounds
 
 
-def wrapped(plan: Any, kernel: Kernel, spec: LaunchSpec, tell: bool) -> Any:
+def wrapped(plan: Plan, kernel: Kernel, spec: LaunchSpec, tell: bool) -> Plan:
     """The plan itself, or where something is tuned for it, or to be tuned, one around it."""
     if not is_open(spec.policy):
         return plan
@@ -37,10 +38,10 @@ def wrapped(plan: Any, kernel: Kernel, spec: LaunchSpec, tell: bool) -> Any:
     return plan
 
 
-class TunedPlan:
+class TunedPlan(Plan):
     """Launches with what is tuned for the class of shapes; else as the plan that it is around."""
 
-    def __init__(self, plan: Any, kernel: Kernel, spec: LaunchSpec, searching: bool) -> None:
+    def __init__(self, plan: Plan, kernel: Kernel, spec: LaunchSpec, searching: bool) -> None:
         self.inner = plan
         self.space = plan.space
         self.kernel, self.spec, self.searching = kernel, spec, searching
@@ -48,9 +49,6 @@ class TunedPlan:
         self._plans = Plans(plan, kernel, spec)
         self._device = device_name(plan.space)
         self._kernel_key = kernel_key(kernel, spec)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.inner, name)
 
     def launch(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
         """As `Plan.launch`."""
@@ -64,14 +62,12 @@ class TunedPlan:
             return self.inner.launch(bounds, args)
 
     def launch_as(self, label: str, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
-        """As `TakesLabels.launch_as`."""
+        """As `Plan.launch_as`."""
         plan, more = self._made(bounds, args)
-        labelled = getattr(plan, "launch_as", None)
-        call = plan.launch if labelled is None else partial(labelled, label)
         if plan is self.inner:
-            return call(bounds, args)
+            return plan.launch_as(label, bounds, args)
         try:
-            return call(bounds + more, args)
+            return plan.launch_as(label, bounds + more, args)
         except (LaunchError, PolicyError) as error:
             self._refused(bounds, args, error)
             return self.launch(bounds, args)
@@ -82,7 +78,7 @@ class TunedPlan:
 
     def chosen(
         self, bounds: tuple[int, ...], args: tuple[Any, ...]
-    ) -> tuple[Any, tuple[int, ...], str]:
+    ) -> tuple[Plan, tuple[int, ...], str]:
         """The plan of a launch, the bounds that it gets, and what was tuned; launches nothing."""
         record, shapes = self._record(bounds, args)
         if record is None:
@@ -93,6 +89,63 @@ class TunedPlan:
             f"{record.choice}, {gain:.2f} times as fast as the default"
         )  # fmt: skip
         return plan, bounds + more, f"tuned for {shapes} on {record.date}: {told}"
+
+    # What does not depend on the shape is the inner plan's.
+
+    @property
+    def effects(self) -> Effects | None:
+        """As `Plan.effects`."""
+        return self.inner.effects
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """As `Plan.order`."""
+        return self.inner.order
+
+    def work(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Work | None:
+        """As `Plan.work`."""
+        return self.inner.work(bounds, args)
+
+    def team_sizes(self) -> TeamSizes:
+        """As `Plan.team_sizes`."""
+        return self.inner.team_sizes()
+
+    def team_size_max(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> int:
+        """As `Plan.team_size_max`."""
+        return self.inner.team_size_max(bounds, args)
+
+    def team_size_recommended(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> int:
+        """As `Plan.team_size_recommended`."""
+        return self.inner.team_size_recommended(bounds, args)
+
+    @property
+    def source(self) -> str:
+        """As `Plan.source`."""
+        return self.inner.source
+
+    def mapping(self, bounds: tuple[int, ...]) -> Sequence[str]:
+        """As `Plan.mapping`."""
+        return self.inner.mapping(bounds)
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """As `Plan.variables`."""
+        return self.inner.variables
+
+    @property
+    def figures(self) -> Mapping[str, Mapping[str, int]]:
+        """As `Plan.figures`."""
+        return self.inner.figures
+
+    @property
+    def vectorisation(self) -> Sequence[str]:
+        """As `Plan.vectorisation`."""
+        return self.inner.vectorisation
+
+    @property
+    def cache(self) -> tuple[str, str]:
+        """As `Plan.cache`."""
+        return self.inner.cache
 
     def _key(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
         if self.spec.policy.kind == "team":  # whose Views tell how much there is to do
@@ -170,8 +223,7 @@ def worth_tuning(launch: Launch) -> bool:
     It may not if it prints, and an empty range tells nothing.
     """
     default = launch.plans.default
-    effects = getattr(default, "effects", None)
-    if effects is not None and effects.prints:
+    if default.effects is not None and default.effects.prints:
         return False
     if not all(extents_of(launch.policy, launch.bounds)):
         return False

@@ -168,7 +168,7 @@ def tune(
         )
     if not all(extents_of(spec, launch.bounds)):
         raise PolicyError(f"tune: the range of {policy!r} is empty; there is nothing to measure.")
-    effects = getattr(found.plan, "effects", None)
+    effects = found.plan.effects
     if effects is not None and effects.prints:
         raise LaunchError(
             f"tune: kernel '{found.kernel.name}' prints, which each of many launches would do; "
@@ -177,7 +177,7 @@ def tune(
     tuning = tune_launch(launch, policy, float(seconds), keep, progress)
     if keep:  # plans that were made before look for it, too
         owner = found.owner.plans
-        for key in [k for k, plan in owner.items() if getattr(plan, "spec", None) == found.spec]:
+        for key in [k for k, plan in owner.items() if plan.spec == found.spec]:
             owner.pop(key, None)
     return tuning
 

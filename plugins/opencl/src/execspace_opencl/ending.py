@@ -22,7 +22,7 @@ from execspace import SpaceError, selection
 # What touches the device, by module and class.
 _TOUCHING = {
     ("launch", "OpenCLLaunch"): ("__init__", "load", "enqueue", "allocate", "read", "wait"),
-    ("space", "OpenCL"): ("__init__", "fence", "instance", "mark", "time_of", "in_turn"),
+    ("space", "OpenCL"): ("__init__", "synchronize", "instance", "mark", "time_of", "in_turn"),
     ("memory", "BufferMemory"): ("allocate", "copy", "fill"),
     ("svm", "SharedMemory"): ("allocate", "copy", "fill"),
 }

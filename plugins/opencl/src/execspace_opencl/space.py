@@ -165,7 +165,7 @@ class OpenCL(ExecutionSpace):
 
         return compile_plan(self, kernel, spec)
 
-    def fence(self, label: str = "") -> None:
+    def synchronize(self, label: str = "") -> None:
         with self._lock:
             spaces = [self, *self._instances]
         try:

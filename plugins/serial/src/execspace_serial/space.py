@@ -62,7 +62,7 @@ class Oracle(ExecutionSpace):
 
         return HOST_TEAMS
 
-    def fence(self, label: str = "") -> None:
+    def synchronize(self, label: str = "") -> None:
         """Nothing is ever under way."""
 
 
