@@ -1,12 +1,18 @@
-"""ARCHITECTURE.md names what exists, and the compiler's folders import lower floors only."""
+"""ARCHITECTURE.md names what exists, the compiler's folders import lower floors only, and backends
+import nothing of it but its door."""
 
 import ast
 import re
+import subprocess
+import sys
 from functools import cache
 from graphlib import TopologicalSorter
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+from execspace_compiler import backend
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
@@ -101,3 +107,63 @@ def test_folders_import_lower_floors_only():
 
 def test_modules_have_no_cycles():
     assert list(TopologicalSorter(imports()).static_order())
+
+
+# -- the door ---------------------------------------------------------------------------------
+
+DOOR = COMPILER / "backend.py"
+
+
+def imported_for_types():
+    """Names that the door imports for type checkers, with the modules that have them."""
+    found = {}
+    for node in ast.walk(ast.parse(DOOR.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            found |= {alias.name: node.module or "" for alias in node.names}
+    return found
+
+
+def test_type_checkers_see_what_programs_get():
+    assert imported_for_types() == backend._MODULES
+    assert sorted(backend.__all__) == sorted(backend._MODULES)
+    assert len(backend.__all__) <= 30
+
+
+@pytest.mark.parametrize("name", backend.__all__)
+def test_the_door_gives_each_name_and_the_docs_describe_it(name):
+    module = backend._MODULES[name]
+    found = import_module(f"execspace_compiler.{module or name}")
+    assert getattr(backend, name) is (getattr(found, name) if module else found)
+    page = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
+    offered = page.partition("## What the compiler offers")[2].partition("\n## ")[0]
+    assert re.search(rf"`{name}\b", offered)
+
+
+def test_the_door_has_nothing_else():
+    with pytest.raises(AttributeError, match="no attribute 'tarpaulin'"):
+        _ = backend.tarpaulin
+
+
+def test_the_door_loads_what_is_asked_for():
+    program = (
+        "import sys; from execspace_compiler.backend import cache, Limits; "
+        "never = {'numba', 'execspace_compiler.oracle', 'execspace_compiler.host'}; "
+        "assert not never & {*sys.modules}"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def backends():
+    """Files of plugins, of what they share, of examples and templates."""
+    yield from (ROOT / "gpu" / "src").rglob("*.py")
+    yield from (ROOT / "plugins").glob("*/src/**/*.py")
+    yield from (ROOT / "examples").rglob("*.py")
+    yield from (ROOT / "templates" / "backend").rglob("*.py.jinja")
+
+
+def test_backends_come_in_by_the_door():
+    files = list(backends())
+    assert len(files) > 60
+    module = re.compile(r"^\s*(?:from|import) (execspace_compiler[\w.]*)", re.MULTILINE)
+    found = {m for f in files for m in module.findall(f.read_text(encoding="utf-8"))}
+    assert found == {"execspace_compiler.backend"}

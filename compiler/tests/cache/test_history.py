@@ -14,7 +14,7 @@ from execspace import Kernel, LaunchSpec
 from execspace.argtypes import SCALAR_TYPES
 from execspace.space import policy_spec
 from execspace_compiler.cache import disk as cache
-from execspace_compiler.cache.history import misses, note_miss, told
+from execspace_compiler.cache.history import describe_entry, misses, note_miss
 
 WIDTH = 4
 TOOLS = {"compiler": "1.0", "options": "-O3"}
@@ -54,7 +54,7 @@ def reason(folder):
     def noted(key="another", tools=TOOLS, **options):
         kernel, spec = launch(**options)
         note_miss(folder, key, kernel, spec, tools)
-        found, sentence = told(folder, key, kernel, "")
+        found, sentence = describe_entry(folder, key, kernel, "")
         assert found == key
         return sentence.removeprefix("miss: ")
 
@@ -93,9 +93,12 @@ def test_hits_tell_of_the_last_miss(folder):
     kernel, spec = launch()
     note_miss(folder, "usual", kernel, spec, TOOLS)
     known = ("usual", "hit on disk; last miss: first time this kernel is seen")
-    assert told(folder, "usual", kernel, "on disk") == known
-    assert told(folder, "older", kernel, "on disk") == ("older", "hit on disk")
-    assert told(folder, "older", kernel, "") == ("older", "miss: no note of the reason is left")
+    assert describe_entry(folder, "usual", kernel, "on disk") == known
+    assert describe_entry(folder, "older", kernel, "on disk") == ("older", "hit on disk")
+    assert describe_entry(folder, "older", kernel, "") == (
+        "older",
+        "miss: no note of the reason is left",
+    )
 
 
 def test_kernels_are_told_apart_by_their_names_and_lambdas_by_their_lines(folder):
@@ -123,7 +126,7 @@ def test_notes_that_are_damaged_count_as_none_and_are_written_anew(folder, text)
     note_miss(folder, "usual", kernel, spec, TOOLS)
     (path,) = (folder / "history").iterdir()
     path.write_bytes(text.encode(errors="surrogatepass"))
-    assert told(folder, "usual", kernel, "on disk") == ("usual", "hit on disk")
+    assert describe_entry(folder, "usual", kernel, "on disk") == ("usual", "hit on disk")
     note_miss(folder, "usual", kernel, spec, TOOLS)
     assert [m.reason for m in misses(folder)] == ["first time this kernel is seen"]
 
@@ -142,7 +145,10 @@ def test_a_note_that_cannot_be_written_is_left_out(folder, monkeypatch):
     monkeypatch.setattr(tempfile, "mkstemp", full)
     kernel, spec = launch()
     note_miss(folder, "usual", kernel, spec, TOOLS)
-    assert told(folder, "usual", kernel, "") == ("usual", "miss: no note of the reason is left")
+    assert describe_entry(folder, "usual", kernel, "") == (
+        "usual",
+        "miss: no note of the reason is left",
+    )
 
 
 def test_what_lies_in_the_place_of_notes_is_moved_aside(folder):

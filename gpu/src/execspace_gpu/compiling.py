@@ -11,9 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from execspace import BackendCompileError, Kernel
-from execspace_compiler import cache
-from execspace_compiler.cache.history import note_miss, told
-from execspace_compiler.launch.device_code import DeviceCode
+from execspace_compiler.backend import DeviceCode, cache
 
 
 class CompileError(Exception):
@@ -116,11 +114,11 @@ def binary(
         "device": arch,
         "execspace": cache.made_by(),
     }
-    note_miss(place, key, text.lowered.kernel, text.lowered.spec, tools)
+    cache.note_miss(place, key, text.lowered.kernel, text.lowered.spec, tools)
     cache.limit_size(place)
     return Binary(code, False, key)
 
 
 def cache_of(key: str, kernel: Kernel, folder: str, hit: str) -> tuple[str, str]:
-    """What a plan has as `cache`; `hit` as `execspace_compiler.cache.history.told` takes it."""
-    return told(cache.folder(folder), key, kernel, hit)
+    """What a plan has as `cache`; `hit` as `cache.describe_entry` takes it."""
+    return cache.describe_entry(cache.folder(folder), key, kernel, hit)

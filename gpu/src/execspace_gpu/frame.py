@@ -12,7 +12,7 @@ import struct
 from array import array
 from typing import Any
 
-from execspace_compiler.launch.device_launch import Frame
+from execspace_compiler.backend import Frame
 
 
 class BufferFrame(Frame):

@@ -9,9 +9,7 @@ from typing import ClassVar
 
 from execspace import Capabilities, ExecutionSpace, TeamLimits
 from execspace.tiles import fitted_tile, table_of
-from execspace_compiler.codegen.cfamily.dialect import Dialect
-from execspace_compiler.launch.sources import Traits
-from execspace_compiler.mapping.thread_blocks import Limits
+from execspace_compiler.backend import Dialect, Limits, Traits
 
 from .compiling import Compiler
 

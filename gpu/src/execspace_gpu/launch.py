@@ -13,10 +13,15 @@ import cupy
 from cupy_backends.cuda.api import driver, runtime
 
 from execspace import Kernel, LaunchSpec, ViewType
-from execspace_compiler.launch.call_builder import CallBuilder
-from execspace_compiler.launch.device_code import DeviceCode
-from execspace_compiler.launch.device_launch import Call, DeviceLaunch, Frame, Grid
-from execspace_compiler.launch.device_plan import DevicePlan
+from execspace_compiler.backend import (
+    Call,
+    CallBuilder,
+    DeviceCode,
+    DeviceLaunch,
+    DevicePlan,
+    Frame,
+    Grid,
+)
 
 from .compiling import cache_of
 from .devices import ERRORS, ERRORS_OR_MEMORY, NO_CONTEXT, on_device

@@ -8,7 +8,7 @@ from typing import Any
 import cupy
 from cupy_backends.cuda.api import driver
 
-from execspace_compiler.launch.device_code import DeviceCode
+from execspace_compiler.backend import DeviceCode
 
 from .compiling import Compiler, binary
 

@@ -25,7 +25,7 @@ from execspace import (
     View,
     config,
 )
-from execspace_compiler.mapping.thread_blocks import Limits
+from execspace_compiler.backend import Limits
 
 from .claiming import Protocols
 from .devices import ERRORS, Faults, name_of, number_of, on_device
@@ -214,9 +214,7 @@ class GpuExecutionSpace(Sorts, GpuKind):
         return made
 
     def tuning_stages(self, plan: Any, bounds: tuple[int, ...]) -> list[Stage]:
-        from execspace_compiler.mapping.tuning_candidates import (
-            device_stages,  # only what tunes needs it
-        )
+        from execspace_compiler.backend import device_stages
 
         return device_stages(plan, bounds, self.limits.threads, self.team_limits())
 

@@ -11,9 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from execspace import HOST, Kernel, LaunchSpec, MemorySpace, Plan, SpaceUnavailableError, TeamSizes
-from execspace_compiler.launch.device_code import DeviceCode
-from execspace_compiler.launch.sources import Sources, lower_for_device
-from execspace_compiler.launch.variables import variables_of
+from execspace_compiler.backend import DeviceCode, Sources
 
 from .compiling import Binary, binary, cache_of
 from .kind import GpuKind
@@ -45,8 +43,7 @@ class TargetSpace(GpuKind):
         BackendCompileError
             If the compiler refuses the generated text, or does not know the target.
         """
-        lowered = lower_for_device(kernel, spec, self.traits, self.capabilities, self.name)
-        sources = Sources(self, self.traits, lowered)
+        sources = Sources.of(self, self.traits, kernel, spec, self.name)
         code = sources.code(sources.usual)
         found = binary(code, self.compiler, self.arch, self.short)
         return TargetPlan(self, spec, sources, code, found)
@@ -87,7 +84,7 @@ class TargetPlan(Plan):
     @property
     def variables(self) -> dict[str, str]:
         """Types of all variables."""
-        return variables_of(self.sources.source)
+        return self.sources.variables
 
     @property
     def cache(self) -> tuple[str, str]:

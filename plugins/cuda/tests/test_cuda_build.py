@@ -10,9 +10,8 @@ import pytest
 import execspace as es
 from execspace.reducer import as_reducer, reducer_captures
 from execspace.space import policy_spec
-from execspace_compiler import lower_kernel
+from execspace_compiler.backend import CUDA, lower_kernel
 from execspace_compiler.cache import disk
-from execspace_compiler.codegen.cfamily.cuda import CUDA
 from execspace_compiler.codegen.cfamily.device_kernel import DeviceKernel
 from execspace_compiler.launch.device_code import device_code
 from execspace_compiler.mapping.variant import Variant

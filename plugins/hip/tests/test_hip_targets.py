@@ -8,7 +8,7 @@ from math import prod
 import pytest
 
 from execspace import BackendCompileError, SpaceUnavailableError
-from execspace_compiler.mapping.default_tiles import gpu_tiles
+from execspace_compiler.backend import gpu_tiles
 from execspace_hip.offline import find_compiler
 from execspace_hip.targets import (
     TARGETS,

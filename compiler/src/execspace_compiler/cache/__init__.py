@@ -1,7 +1,12 @@
 """What was compiled, kept on disk: keys, entries, the history of misses, the command.
 
-Backends use what stands here; `disk` says how entries are written, found and thrown away.
+Backends use what is here; `disk` says how entries are written, found and thrown away, and
+`history`, which is loaded when something is compiled, why they were not found.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from .disk import (
     TAG,
@@ -21,9 +26,13 @@ from .disk import (
     write,
 )
 
+if TYPE_CHECKING:
+    from .history import describe_entry, note_miss
+
 __all__ = [
     "TAG",
     "contents",
+    "describe_entry",
     "discard",
     "files",
     "folder",
@@ -33,8 +42,17 @@ __all__ = [
     "limit_size",
     "location",
     "made_by",
+    "note_miss",
     "read",
     "read_text",
     "size_limit",
     "write",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ("describe_entry", "note_miss"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from . import history
+
+    return getattr(history, name)

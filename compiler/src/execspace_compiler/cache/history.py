@@ -87,7 +87,7 @@ def note_miss(
         disk.write(path, text)
 
 
-def told(folder: Path, key: str, kernel: Kernel, hit: str) -> tuple[str, str]:
+def describe_entry(folder: Path, key: str, kernel: Kernel, hit: str) -> tuple[str, str]:
     """What a plan has as `cache`: the key of its entry, and how it came to be there.
 
     `hit` says where the entry was found, "in this process" or "on disk"; empty: it was compiled.

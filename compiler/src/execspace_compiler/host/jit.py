@@ -102,10 +102,10 @@ class HostPlan(HostTeamSizes, TellsOfKernel):
     @property
     def cache(self) -> tuple[str, str]:
         """Key of the entry in the cache on disk, and whether it was found."""
-        from ..cache.history import told  # which a launch needs only if it compiles
+        from ..cache.history import describe_entry  # which a launch needs only if it compiles
 
         hit = "in this process" if self.loaded else "on disk" if self.from_disk else ""
-        return told(self.path.parent, self.path.stem, self.kernel, hit)
+        return describe_entry(self.path.parent, self.path.stem, self.kernel, hit)
 
     def mapping(self, bounds: tuple[int, ...]) -> list[str]:
         """How it goes through a range."""

@@ -12,6 +12,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
+from ..analysis.cost import cost
 from ..codegen.cfamily.entries import Field
 from .arguments import (
     MOST_UNITS,
@@ -91,6 +92,11 @@ class CallBuilder:
             "ranges": ranges_of(self.code),
             "shapes": self.sources.shapes,
         }
+
+    @property
+    def cost(self) -> int | None:
+        """About how many additions one call of the kernel costs; None: it depends on the call."""
+        return cost(self.lowered.body, self.lowered.functions)
 
     # -- the text ---------------------------------------------------------------------------------
 

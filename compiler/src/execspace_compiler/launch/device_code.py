@@ -15,6 +15,7 @@ from ..codegen.cfamily.entries import Entries, Entry
 from ..codegen.cfamily.expressions import has_long_offset
 from ..codegen.cfamily.printer import CPrinter
 from ..ir.diagnostics import Loc
+from ..ir.private_arrays import private_total
 from ..ir.types import ViewTy
 from ..mapping.loops import Calls, work_function
 from ..mapping.thread_blocks import block_function
@@ -91,6 +92,11 @@ class DeviceCode:
             parts.append(log)
         parts.append(f"{who} refused generated code. {advice}")
         return "\n".join(parts)
+
+    @property
+    def private_bytes(self) -> int:
+        """Bytes of private arrays of a call of the kernel."""
+        return private_total(self.lowered.functions)
 
     @property
     def result(self) -> Any:

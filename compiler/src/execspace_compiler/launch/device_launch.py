@@ -24,6 +24,7 @@ from execspace.reducer import flattened
 from ..codegen.cfamily.entries import CODES
 from ..codegen.cfamily.lookback import scratch_bytes
 from ..codegen.cfamily.states import ROWS, SLOT
+from ..ir import written_views
 from ..mapping.variant import Variant
 from ..reductions.results import result_maker
 from ..teams.scratch import Sizes
@@ -31,7 +32,7 @@ from ..typing.lowered import Lowered
 from .call_builder import CallBuilder
 from .device_code import DeviceCode
 from .failures import failure
-from .sources import Sources, Traits, lower_for_device
+from .sources import Sources, Traits
 
 Grid = tuple[int, int, int, int, int, int]  # groups, and work-items of a group, along x, y and z
 Call = Callable[[tuple[int, ...], tuple[Any, ...]], Any]
@@ -101,13 +102,12 @@ class DeviceLaunch(ABC, Generic[P]):
     ----------
     space : ExecutionSpace
     traits : Traits
-    lowered : Lowered
-    sources : Sources, optional
-        In place of those that follow from the others.
+    sources : Sources
 
     Attributes
     ----------
     sources : Sources
+        Those given, or smaller groups where a kernel needs many registers.
     programs : dict of Variant to program
     usual : program
     extra : tuple of str
@@ -124,13 +124,11 @@ class DeviceLaunch(ABC, Generic[P]):
         self,
         space: ExecutionSpace,
         traits: Traits,
-        lowered: Lowered,
-        sources: Sources | None = None,
+        sources: Sources,
     ) -> None:
-        self.space, self.traits = space, traits
-        self.sources = sources or Sources(space, traits, lowered)
-        self.name = lowered.kernel.name
-        self.spec: LaunchSpec = lowered.spec
+        self.space, self.traits, self.sources = space, traits, sources
+        self.name = sources.source.kernel.name
+        self.spec: LaunchSpec = sources.spec
         self.programs: dict[Variant, P] = {}
         self._codes: dict[Variant, DeviceCode] = {}
         self._loaded: dict[str, P] = {}
@@ -164,8 +162,8 @@ class DeviceLaunch(ABC, Generic[P]):
             If the compiler refuses generated code: a defect of execspace or of the compiler.
         """
         started = time.perf_counter()
-        lowered = lower_for_device(kernel, spec, traits, space.capabilities, device)
-        launch = cls(space, traits, lowered)
+        sources = Sources.of(space, traits, kernel, spec, device)
+        launch = cls(space, traits, sources)
         if profiling.TOOLS:
             seconds = time.perf_counter() - started
             from_disk = launch.usual.from_disk
@@ -237,6 +235,14 @@ class DeviceLaunch(ABC, Generic[P]):
         """What writes the function that launches; may."""
         return CallBuilder(self.sources, self.code, self.watched)
 
+    @cached_property
+    def written(self) -> frozenset[int]:
+        """Arguments that are Views which the kernel may store into; those of `out` are the last."""
+        parameters = self.lowered.body.parameters[self.lowered.leading :]
+        names, inputs = written_views(self.lowered.body), len(self.spec.arguments)
+        views = self.entry.buffers
+        return frozenset(n for n in views if n >= inputs or parameters[n].name in names)
+
     # -- programs ---------------------------------------------------------------------------------
 
     def program(self, variant: Variant) -> P:
@@ -277,7 +283,7 @@ class DeviceLaunch(ABC, Generic[P]):
 
     def again(self, sources: Sources) -> Self:
         """A launch of the same kernel from other sources."""
-        return type(self)(self.space, self.traits, sources.source, sources)
+        return type(self)(self.space, self.traits, sources)
 
     # -- frames -----------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from execspace import Capabilities, ExecutionSpace, Kernel, LaunchError, LaunchSpec, TeamLimits
+from execspace import ExecutionSpace, Kernel, LaunchError, LaunchSpec, TeamLimits
 from execspace.tiles import table_of
 
 from ..analysis.overlap import reads_after_writing, written_pairs
@@ -32,6 +32,7 @@ from ..typing.lowered import Lowered
 from .describe import describe_device_teams, describe_host_teams, describe_rows, describe_threads
 from .device_code import DeviceCode, device_code
 from .device_teams import Room, Teams, WholeTeams, WorkItemTeams, device_team_limits
+from .variables import variables_of
 
 NO_LIMITS = Limits(1, (1, 1, 1), (1, 1, 1))  # of a device without groups
 _REDUCE_GROUP = 256  # threads of a group of reductions and scans, most
@@ -78,32 +79,6 @@ class Traits:
     def bounds_groups(self) -> bool:
         """The language tells the compiler how large groups may be, so that registers suffice."""
         return "{group}" in self.dialect.kernel
-
-
-def lower_for_device(
-    kernel: Kernel, spec: LaunchSpec, traits: Traits, capabilities: Capabilities, device: str
-) -> Lowered:
-    """A kernel in typed IR, if a device can run it.
-
-    Parameters
-    ----------
-    device : str
-        The device in words, for messages.
-
-    Raises
-    ------
-    KernelSyntaxError, KernelTypeError
-        For faults in the kernel, and for what the device cannot do.
-    LaunchError
-        If Views of `out` cannot take the result.
-    """
-    lowered = lower_kernel(kernel, spec)
-    if not capabilities.float16:
-        refuse_float16(lowered, device)
-    refuse_whole_steps(lowered, traits.title)
-    if lowered.reduction is not None:
-        check_out(kernel.name, spec, lowered.reduction.result)
-    return lowered
 
 
 class Sources:
@@ -167,6 +142,32 @@ class Sources:
         self.usual = Variant(
             traits.flat, self.disjoint, traits.flat, self.kernel.contiguous is not None, self.group
         )
+
+    @classmethod
+    def of(
+        cls, space: ExecutionSpace, traits: Traits, kernel: Kernel, spec: LaunchSpec, device: str
+    ) -> Sources:
+        """The sources of a kernel, if a device can run it.
+
+        Parameters
+        ----------
+        device : str
+            The device in words, for messages.
+
+        Raises
+        ------
+        KernelSyntaxError, KernelTypeError
+            For faults in the kernel, and for what the device cannot do.
+        LaunchError
+            If Views of `out` cannot take the result.
+        """
+        lowered = lower_kernel(kernel, spec)
+        if not space.capabilities.float16:
+            refuse_float16(lowered, device)
+        refuse_whole_steps(lowered, traits.title)
+        if lowered.reduction is not None:
+            check_out(kernel.name, spec, lowered.reduction.result)
+        return cls(space, traits, lowered)
 
     def _teams(self, room: Room) -> Teams:
         traits, space = self.traits, self.space.name
@@ -289,7 +290,12 @@ class Sources:
         """The kernel for a policy that gives the size of teams."""
         return with_team_size(self.source, size)
 
-    # -- words ------------------------------------------------------------------------------------
+    # -- descriptions -----------------------------------------------------------------------------
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """Types of all variables."""
+        return variables_of(self.source)
 
     def mapping(self, bounds: tuple[int, ...]) -> list[str]:
         """How it goes through a range, in words."""

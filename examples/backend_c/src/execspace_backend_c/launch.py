@@ -9,11 +9,14 @@ from typing import Any
 
 import numpy as np
 from execspace import BackendCompileError, Kernel, LaunchSpec
-from execspace_compiler.analysis.cost import cost
-from execspace_compiler.launch.call_builder import CallBuilder
-from execspace_compiler.launch.device_code import DeviceCode
-from execspace_compiler.launch.device_launch import DeviceLaunch, Frame, Grid
-from execspace_compiler.launch.device_plan import DevicePlan
+from execspace_compiler.backend import (
+    CallBuilder,
+    DeviceCode,
+    DeviceLaunch,
+    DevicePlan,
+    Frame,
+    Grid,
+)
 
 from .launcher import launcher_source, record_format
 from .space import CExecutionSpace
@@ -32,7 +35,7 @@ class CPlan(DevicePlan):
     @property
     def cache(self) -> tuple[str, str]:
         """Key of the entry in the cache on disk, and whether it was found."""
-        return self.device_launch.usual.library.told(self.kernel)
+        return self.device_launch.usual.library.describe_entry(self.kernel)
 
 
 def compile_plan(space: CExecutionSpace, kernel: Kernel, spec: LaunchSpec) -> CPlan:
@@ -70,7 +73,7 @@ class CCallBuilder(CallBuilder):
 
     def before(self) -> list[str]:
         """Whether a team of threads runs the parts."""
-        work = cost(self.lowered.body, self.lowered.functions)
+        work = self.cost
         if work is None:
             return ["frame.shared = space.has_team"]
         rank = self.spec.policy.rank
@@ -78,7 +81,7 @@ class CCallBuilder(CallBuilder):
         return [f"frame.shared = space.has_team and {items} >= {SERIAL_WORK // max(work, 1)}"]
 
     def scope(self) -> dict[str, Any]:
-        packed = struct.Struct(record_format(self.entry, self.extra))
+        packed = struct.Struct(record_format(self.code, self.extra))
         return {**super().scope(), "pack": packed.pack, "space": self.sources.space}
 
 
@@ -92,10 +95,10 @@ class CLaunch(DeviceLaunch[Program]):
         return self.space.threads
 
     def load(self, code: DeviceCode) -> Program:
-        source = code.source + launcher_source(code.entry, self.extra_of(code))
+        source = code.source + launcher_source(code, self.extra_of(code))
         toolchain = self.space.toolchain
         try:
-            library = toolchain.library(source, _options(code), code.lowered)
+            library = toolchain.library(source, _options(code), code)
         except CompileError as error:
             log = str(error)
             message = code.complaint(faults(log), log, toolchain.name, _ADVICE)

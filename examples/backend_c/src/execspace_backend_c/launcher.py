@@ -8,20 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from execspace_compiler.codegen.cfamily.entries import Entry
+from execspace_compiler.backend import DeviceCode
 
 
-def record_format(entry: Entry, extra: Sequence[str]) -> str:
+def record_format(code: DeviceCode, extra: Sequence[str]) -> str:
     """Of Python's `struct`: numbers, then pointers."""
+    entry = code.entry
     return f"{entry.format}{len(entry.buffers) + len(extra)}Q"
 
 
-def launcher_source(entry: Entry, extra: Sequence[str]) -> str:
+def launcher_source(code: DeviceCode, extra: Sequence[str]) -> str:
     """`run_` and the name of each kernel: a function of the record, the number of parts, and
     whether a team of threads runs them.
 
     `extra` are names of the memory beside Views; only the last kernel takes the result.
     """
+    entry = code.entry
     pointers = [*(f"b{n}" for n in entry.buffers), *extra]
     members = " ".join(["_args a;", *(f"void *{p};" for p in pointers)])
     lines = [f"typedef struct {{ {members} }} _record;", ""]

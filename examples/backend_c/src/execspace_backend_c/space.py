@@ -19,7 +19,7 @@ from execspace import (
 from .toolchain import Toolchain
 
 if TYPE_CHECKING:
-    from execspace_compiler.launch.sources import Traits
+    from execspace_compiler.backend import Traits
 
 
 class CExecutionSpace(HostExecutionSpace):
@@ -62,8 +62,7 @@ class CExecutionSpace(HostExecutionSpace):
     @cached_property
     def traits(self) -> Traits:
         """What the source of kernels depends on."""
-        from execspace_compiler.codegen.cfamily.c import C
-        from execspace_compiler.launch.sources import Traits
+        from execspace_compiler.backend import C, Traits
 
         return Traits(f"space '{self.name}'", C, flat=False)
 

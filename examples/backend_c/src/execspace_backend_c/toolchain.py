@@ -20,9 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from execspace import Kernel, SpaceUnavailableError
-from execspace_compiler import cache
-from execspace_compiler.cache.history import note_miss, told
-from execspace_compiler.typing.lowered import Lowered
+from execspace_compiler.backend import DeviceCode, cache
 
 # Integers wrap; memory has the type that it is accessed with; square roots set no errno, and
 # nobody looks at the flags of floating-point exceptions. C11 rounds float16 at each operation.
@@ -80,10 +78,10 @@ class Library:
         found.restype = None
         return found
 
-    def told(self, kernel: Kernel) -> tuple[str, str]:
+    def describe_entry(self, kernel: Kernel) -> tuple[str, str]:
         """Its key, and how it came to be there, for `explain`."""
         hit = "on disk" if self.from_disk else ""
-        return told(self.path.parent, self.path.stem, kernel, hit)
+        return cache.describe_entry(self.path.parent, self.path.stem, kernel, hit)
 
 
 @dataclass(frozen=True)
@@ -137,7 +135,7 @@ class Toolchain:
         """Whether the compiler has the type _Float16."""
         return bool(self._macro("__FLT16_MANT_DIG__"))
 
-    def library(self, source: str, options: tuple[str, ...], lowered: Lowered) -> Library:
+    def library(self, source: str, options: tuple[str, ...], code: DeviceCode) -> Library:
         """A shared library of a kernel's text; blocks where it was not compiled before.
 
         Raises
@@ -157,7 +155,7 @@ class Toolchain:
             "options": " ".join(options),
             "execspace": cache.made_by(),
         }
-        note_miss(folder, path.stem, lowered.kernel, lowered.spec, tools)
+        cache.note_miss(folder, path.stem, code.lowered.kernel, code.lowered.spec, tools)
         cache.limit_size(folder)
         return Library(loaded, path, False)
 

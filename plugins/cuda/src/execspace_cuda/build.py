@@ -9,7 +9,7 @@ from functools import cache
 from cupy_backends.cuda.libs import nvrtc
 
 from execspace import BackendCompileError
-from execspace_compiler.launch.device_code import DeviceCode
+from execspace_compiler.backend import DeviceCode
 from execspace_gpu.compiling import CompileError, Compiler
 
 _FILE = "kernel.cu"

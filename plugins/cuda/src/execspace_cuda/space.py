@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from execspace_compiler.codegen.cfamily.cuda import CUDA
-from execspace_compiler.mapping.default_tiles import gpu_tiles
+from execspace_compiler.backend import CUDA, gpu_tiles
 from execspace_gpu.space import GpuExecutionSpace
 
 from .build import NVRTC

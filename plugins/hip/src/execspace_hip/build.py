@@ -9,7 +9,7 @@ from functools import cache
 from cupy_backends.cuda.api import runtime
 from cupy_backends.cuda.libs import nvrtc  # CuPy's name for hiprtc, too
 
-from execspace_compiler.launch.device_code import DeviceCode
+from execspace_compiler.backend import DeviceCode
 from execspace_gpu.compiling import CompileError, Compiler
 
 from .code_object import whole

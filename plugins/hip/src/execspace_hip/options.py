@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from execspace_compiler.launch.device_code import DeviceCode
+from execspace_compiler.backend import DeviceCode
 
 # What `-use_fast_math` of CUDA is: quotients and roots of float32 that are not rounded correctly,
 # subnormal numbers that become zero. That numbers are finite is not assumed.

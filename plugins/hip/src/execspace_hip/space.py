@@ -7,9 +7,7 @@ from typing import Any
 
 from cupy_backends.cuda.api import runtime
 
-from execspace_compiler.codegen.cfamily.dialect import Dialect
-from execspace_compiler.codegen.cfamily.hip import hip
-from execspace_compiler.mapping.thread_blocks import Limits
+from execspace_compiler.backend import Dialect, Limits, hip
 from execspace_gpu.compiling import binary
 from execspace_gpu.program import Program
 from execspace_gpu.space import GpuExecutionSpace

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from execspace_compiler.codegen.cfamily.dialect import Dialect
-from execspace_compiler.codegen.cfamily.hip import hip
-from execspace_compiler.launch.device_code import DeviceCode
-from execspace_compiler.mapping.thread_blocks import Limits
+from execspace_compiler.backend import DeviceCode, Dialect, Limits, hip
 from execspace_gpu.compiling import Compiler
 from execspace_gpu.target import Figures, TargetSpace
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from execspace import BackendCompileError, TileTable
-from execspace_compiler.mapping.default_tiles import gpu_tiles
-from execspace_compiler.mapping.thread_blocks import Limits
+from execspace_compiler.backend import Limits, gpu_tiles
 
 Adding = Literal["native", "coarse-grained", "exchanges"]
 Limit = Literal["registers", "LDS", "work-group", "hardware"]

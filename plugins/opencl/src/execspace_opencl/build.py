@@ -11,7 +11,7 @@ from typing import Any
 import pyopencl as cl
 
 from execspace import BackendCompileError
-from execspace_compiler.launch.device_code import DeviceCode
+from execspace_compiler.backend import DeviceCode
 
 from .programs import Built, build_program
 from .space import OpenCL
@@ -37,7 +37,7 @@ def build(space: OpenCL, code: DeviceCode) -> Built:
     """
     options = _options(space, code)
     try:
-        return build_program(space.context, space.device, code.source, options, code.lowered)
+        return build_program(space.context, space.device, code.source, options, code)
     except cl.Error as error:
         log = str(error)
         who = f"The driver of device {space.found}"

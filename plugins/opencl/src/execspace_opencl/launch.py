@@ -12,12 +12,15 @@ import pyopencl as cl
 
 from execspace import HOST, Kernel, LaunchSpec, PolicyError, View, ViewType
 from execspace.dtypes import dtype_of
-from execspace_compiler.ir import written_views
-from execspace_compiler.ir.private_arrays import private_total
-from execspace_compiler.launch.call_builder import CallBuilder
-from execspace_compiler.launch.device_code import DeviceCode
-from execspace_compiler.launch.device_launch import Call, DeviceLaunch, Frame, Grid
-from execspace_compiler.launch.device_plan import DevicePlan
+from execspace_compiler.backend import (
+    Call,
+    CallBuilder,
+    DeviceCode,
+    DeviceLaunch,
+    DevicePlan,
+    Frame,
+    Grid,
+)
 
 from .build import build, figures
 from .devices import driver_error
@@ -45,7 +48,7 @@ class OpenCLPlan(DevicePlan):
     @property
     def cache(self) -> tuple[str, str]:
         """Key of the entry in the cache on disk, and whether it was found."""
-        return self.device_launch.usual.built.told(self.kernel)
+        return self.device_launch.usual.built.describe_entry(self.kernel)
 
 
 def compile_plan(space: OpenCL, kernel: Kernel, spec: LaunchSpec) -> OpenCLPlan:
@@ -77,7 +80,7 @@ class Program:
         self.last: list[list[Any]] = [[] for _ in self.kernels]
         most = min(_largest_group(k, space) for k in self.kernels)
         if space.flat and space.found.is_cpu:  # a thread keeps what all work-items of a group have
-            private = max(1, private_total(code.lowered.functions))
+            private = max(1, code.private_bytes)
             most = min(most, 1 << max(0, (_STACK // private).bit_length() - 1))
         self.most_threads = most
 
@@ -229,14 +232,6 @@ class OpenCLLaunch(DeviceLaunch[Program]):
         types = (*self.spec.arguments, *self.spec.out)
         views = ((n, types[n]) for n in self.entry.buffers)
         return tuple(n for n, t in views if isinstance(t, ViewType) and t.memory == HOST.name)
-
-    @cached_property
-    def written(self) -> frozenset[int]:
-        """Those that the kernel may store into, of them and all others."""
-        parameters = self.lowered.body.parameters[self.lowered.leading :]
-        names, inputs = written_views(self.lowered.body), len(self.spec.arguments)
-        buffers = self.entry.buffers
-        return frozenset(n for n in buffers if n >= inputs or parameters[n].name in names)
 
     def call_builder(self) -> CallBuilder:
         return OpenCLCallBuilder(self)

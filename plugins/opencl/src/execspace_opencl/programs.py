@@ -16,9 +16,7 @@ import pyopencl as cl
 from pyopencl.characterize import has_src_build_cache
 
 from execspace import Kernel
-from execspace_compiler import cache
-from execspace_compiler.cache.history import note_miss, told
-from execspace_compiler.typing.lowered import Lowered
+from execspace_compiler.backend import DeviceCode, cache
 
 
 @dataclass(frozen=True)
@@ -41,11 +39,13 @@ class Built:
     key: str = ""
     from_disk: bool = False
 
-    def told(self, kernel: Kernel) -> tuple[str, str]:
+    def describe_entry(self, kernel: Kernel) -> tuple[str, str]:
         """What a plan has as `cache`."""
         if not self.key:
             return "", "the driver keeps what it has built, and does not tell of it"
-        return told(self.folder, self.key, kernel, "on disk" if self.from_disk else "")
+        return cache.describe_entry(
+            self.folder, self.key, kernel, "on disk" if self.from_disk else ""
+        )
 
 
 def program(context: Any, device: Any, source: str, options: list[str]) -> Any:
@@ -57,9 +57,9 @@ def program(context: Any, device: Any, source: str, options: list[str]) -> Any:
 
 
 def build_program(
-    context: Any, device: Any, source: str, options: list[str], of: Lowered | None
+    context: Any, device: Any, source: str, options: list[str], of: DeviceCode | None
 ) -> Built:
-    """As `program`; `of` is the kernel whose misses are noted."""
+    """As `program`; `of` is the code whose misses are noted."""
     folder = cache.folder("opencl")
     if has_src_build_cache(device):
         return Built(_build(cl.Program(context, source), options), folder)
@@ -82,7 +82,7 @@ def build_program(
             "options": " ".join(options),
             "execspace": cache.made_by(),
         }
-        note_miss(folder, key, of.kernel, of.spec, tools)
+        cache.note_miss(folder, key, of.lowered.kernel, of.lowered.spec, tools)
     cache.limit_size(folder)
     return Built(built, folder, key)
 

@@ -26,10 +26,7 @@ from execspace import (
     profiling,
 )
 from execspace.tiles import NO_TILES, fitted_tile, table_of
-from execspace_compiler.codegen.cfamily.dialect import OPENCL, OPENCL_NVIDIA
-from execspace_compiler.launch.sources import Traits
-from execspace_compiler.mapping.default_tiles import gpu_tiles
-from execspace_compiler.mapping.thread_blocks import Limits
+from execspace_compiler.backend import OPENCL, OPENCL_NVIDIA, Limits, Traits, gpu_tiles
 
 from .devices import Found, choose, driver_error
 from .ending import remember
@@ -181,9 +178,7 @@ class OpenCL(ExecutionSpace):
     def tuning_stages(self, plan: Any, bounds: tuple[int, ...]) -> Sequence[Stage]:
         if not self.flat:
             return super().tuning_stages(plan, bounds)
-        from execspace_compiler.mapping.tuning_candidates import (
-            device_stages,  # only what tunes needs it
-        )
+        from execspace_compiler.backend import device_stages
 
         # Lanes that a thread does one after the other need no measurement.
         limits = replace(self.team_limits(), vector_length_max=self.traits.dialect.lanes)

@@ -53,8 +53,7 @@ class OpenMP(HostExecutionSpace):
         return f"{self.runtime}, Numba layer {self.layer}"
 
     def compile(self, kernel: Kernel, spec: LaunchSpec) -> Plan:
-        from execspace_compiler.host.jit import compile_plan
-        from execspace_compiler.host.launch_text import Launcher
+        from execspace_compiler.backend import Launcher, compile_plan
 
         if self.runtime == "pool" and not self._has_pool:
             start_pool(self.threads)
@@ -62,7 +61,7 @@ class OpenMP(HostExecutionSpace):
         return compile_plan(self, kernel, spec, Launcher(self.runtime, self.threads))
 
     def team_limits(self) -> TeamLimits:
-        from execspace_compiler.teams.host_teams import HOST_TEAMS
+        from execspace_compiler.backend import HOST_TEAMS
 
         return HOST_TEAMS
 
@@ -73,7 +72,7 @@ _watching = False
 def _watch_forks() -> None:
     global _watching
     if not _watching and hasattr(os, "register_at_fork"):
-        from execspace_compiler.host.jit import forbid_teams
+        from execspace_compiler.backend import forbid_teams
 
         os.register_at_fork(after_in_child=forbid_teams)
         _watching = True

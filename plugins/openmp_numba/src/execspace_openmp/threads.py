@@ -69,7 +69,7 @@ _ACTIVE_NS = 1_000_000_000
 
 def start_pool(threads: int) -> None:
     """Start the pool of this process, as variables of OpenMP say."""
-    from execspace_compiler.host.pool import SPIN_NS, start
+    from execspace_compiler.backend import SPIN_NS, start
 
     policy = os.environ.get("OMP_WAIT_POLICY", "").strip().lower()
     limit = os.environ.get("OMP_THREAD_LIMIT", "").strip()

@@ -27,13 +27,12 @@ class Serial(HostExecutionSpace):
     name = "serial"
 
     def compile(self, kernel: Kernel, spec: LaunchSpec) -> Plan:
-        from execspace_compiler.host.jit import compile_plan
-        from execspace_compiler.host.launch_text import Launcher
+        from execspace_compiler.backend import Launcher, compile_plan
 
         return compile_plan(self, kernel, spec, Launcher("serial"))
 
     def team_limits(self) -> TeamLimits:
-        from execspace_compiler.teams.host_teams import HOST_TEAMS
+        from execspace_compiler.backend import HOST_TEAMS
 
         return HOST_TEAMS
 
@@ -53,12 +52,12 @@ class Oracle(ExecutionSpace):
         return HOST
 
     def compile(self, kernel: Kernel, spec: LaunchSpec) -> Plan:
-        from execspace_compiler.oracle import interpret
+        from execspace_compiler.backend import interpret
 
         return interpret(self, kernel, spec)
 
     def team_limits(self) -> TeamLimits:
-        from execspace_compiler.teams.host_teams import HOST_TEAMS
+        from execspace_compiler.backend import HOST_TEAMS
 
         return HOST_TEAMS
 

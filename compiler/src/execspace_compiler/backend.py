@@ -1,0 +1,110 @@
+"""What backends import of the compiler: this module is all that plugins may rely on.
+
+Each name is loaded when it is first asked for, so a host backend loads no printer of C, and a GPU
+backend no Numba. docs/plugins.md says what each is for.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import cache
+    from .codegen.cfamily.c import C
+    from .codegen.cfamily.cuda import CUDA
+    from .codegen.cfamily.dialect import OPENCL, OPENCL_NVIDIA, Dialect
+    from .codegen.cfamily.hip import hip
+    from .host.fork import Fork
+    from .host.jit import compile_plan, forbid_teams
+    from .host.launch_text import Launcher
+    from .host.pool import SPIN_NS, start
+    from .launch.call_builder import CallBuilder
+    from .launch.device_code import DeviceCode
+    from .launch.device_launch import Call, DeviceLaunch, Frame, Grid
+    from .launch.device_plan import DevicePlan
+    from .launch.sources import Sources, Traits
+    from .mapping.default_tiles import gpu_tiles
+    from .mapping.thread_blocks import Limits
+    from .mapping.tuning_candidates import device_stages
+    from .oracle import interpret
+    from .passes.pipeline import lower_kernel
+    from .teams.host_teams import HOST_TEAMS
+    from .typing.lowered import Lowered
+
+# Module of each name, as above.
+_MODULES = {
+    "C": "codegen.cfamily.c",
+    "CUDA": "codegen.cfamily.cuda",
+    "Call": "launch.device_launch",
+    "CallBuilder": "launch.call_builder",
+    "DeviceCode": "launch.device_code",
+    "DeviceLaunch": "launch.device_launch",
+    "DevicePlan": "launch.device_plan",
+    "Dialect": "codegen.cfamily.dialect",
+    "Fork": "host.fork",
+    "Frame": "launch.device_launch",
+    "Grid": "launch.device_launch",
+    "HOST_TEAMS": "teams.host_teams",
+    "Launcher": "host.launch_text",
+    "Limits": "mapping.thread_blocks",
+    "Lowered": "typing.lowered",
+    "OPENCL": "codegen.cfamily.dialect",
+    "OPENCL_NVIDIA": "codegen.cfamily.dialect",
+    "SPIN_NS": "host.pool",
+    "Sources": "launch.sources",
+    "Traits": "launch.sources",
+    "cache": "",
+    "compile_plan": "host.jit",
+    "device_stages": "mapping.tuning_candidates",
+    "forbid_teams": "host.jit",
+    "gpu_tiles": "mapping.default_tiles",
+    "hip": "codegen.cfamily.hip",
+    "interpret": "oracle",
+    "lower_kernel": "passes.pipeline",
+    "start": "host.pool",
+}
+
+__all__ = [
+    "CUDA",
+    "HOST_TEAMS",
+    "OPENCL",
+    "OPENCL_NVIDIA",
+    "SPIN_NS",
+    "C",
+    "Call",
+    "CallBuilder",
+    "DeviceCode",
+    "DeviceLaunch",
+    "DevicePlan",
+    "Dialect",
+    "Fork",
+    "Frame",
+    "Grid",
+    "Launcher",
+    "Limits",
+    "Lowered",
+    "Sources",
+    "Traits",
+    "cache",
+    "compile_plan",
+    "device_stages",
+    "forbid_teams",
+    "gpu_tiles",
+    "hip",
+    "interpret",
+    "lower_kernel",
+    "start",
+]
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        module = _MODULES[name]
+    except KeyError:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+    package = __name__.rpartition(".")[0]
+    if not module:
+        return import_module(f"{package}.{name}")
+    found = globals()[name] = getattr(import_module(f"{package}.{module}"), name)
+    return found
