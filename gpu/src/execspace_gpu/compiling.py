@@ -7,11 +7,13 @@ subnormal float32 numbers to zero.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
-from execspace import BackendCompileError, Kernel
+from execspace import BackendCompileError
 from execspace_compiler.backend import DeviceCode, cache
+
+T = TypeVar("T")
 
 
 class CompileError(Exception):
@@ -33,7 +35,7 @@ class Compiler(ABC):
         """Its version, which code depends on; must. Cheap: it is asked at each compilation."""
 
     @abstractmethod
-    def options(self, text: DeviceCode, arch: str) -> list[str]:
+    def options(self, code: DeviceCode, arch: str) -> list[str]:
         """Options for a text on devices of an architecture; must.
 
         Without contractions where the kernel has ``fma=False`` or the text is `strict`; with fast
@@ -56,69 +58,48 @@ class Compiler(ABC):
         """Of what the compiler said: a line of the text, from 1, and the message; must."""
 
 
-@dataclass(frozen=True)
-class Binary:
-    """A compiled text.
-
-    Attributes
-    ----------
-    code : bytes
-    from_disk : bool
-        It was compiled before.
-    key : str
-        Of its entry in the cache on disk.
-    """
-
-    code: bytes
-    from_disk: bool
-    key: str
-
-
-def binary(
-    text: DeviceCode, compiler: Compiler, arch: str, folder: str, again: bool = False
-) -> Binary:
-    """Compile a text, or take what the cache on disk has of it unless `again`.
+def compile_code(
+    code: DeviceCode,
+    compiler: Compiler,
+    arch: str,
+    folder: str,
+    load: Callable[[bytes], T],
+    refused: tuple[type[Exception], ...] = (),
+) -> cache.Compiled[T]:
+    """Compile generated code, or take what the cache on disk has of it, and load it.
 
     Parameters
     ----------
-    text : DeviceCode
+    code : DeviceCode
     compiler : Compiler
     arch : str
         Architecture of the device, as the compiler takes it.
     folder : str
         Of the cache.
-    again : bool
+    load : callable
+        What is loaded of machine code.
+    refused : tuple of exception types
+        `load` raises them where the driver takes no more what was kept; it is compiled again.
 
     Raises
     ------
     BackendCompileError
     """
-    options = compiler.options(text, arch)
-    place = cache.folder(folder)
-    package = type(compiler).__module__.partition(".")[0]
-    key = cache.key(text.source, *options, compiler.version(), package=package)
-    path = place / f"{key}.bin"
-    kept = None if again else cache.read(path)
-    if kept is not None:
-        return Binary(kept, True, key)
-    try:
-        code = compiler.compile(text.source, options)
-    except CompileError as error:
-        log = str(error)
-        who = f"{compiler.title} {compiler.version()} with {' '.join(options)}"
-        raise BackendCompileError(text.complaint(compiler.faults(log), log, who)) from error
-    cache.keep(path, code)
-    tools = {
-        compiler.title: compiler.version(),
-        "options": " ".join(options),
-        "device": arch,
-        "execspace": cache.made_by(),
-    }
-    cache.note_miss(place, key, text.lowered.kernel, text.lowered.spec, tools)
-    cache.limit_size(place)
-    return Binary(code, False, key)
+    options, version = compiler.options(code, arch), compiler.version()
 
+    def make() -> tuple[bytes, T]:
+        try:
+            content = compiler.compile(code.source, options)
+        except CompileError as error:
+            log = str(error)
+            who = f"{compiler.title} {version} with {' '.join(options)}"
+            raise BackendCompileError(code.complaint(compiler.faults(log), log, who)) from error
+        return content, load(content)
 
-def cache_of(key: str, kernel: Kernel, folder: str, hit: str) -> tuple[str, str]:
-    """What a plan has as `cache`; `hit` as `cache.describe_entry` takes it."""
-    return cache.describe_entry(cache.folder(folder), key, kernel, hit)
+    return cache.compiled(
+        folder, (code.source, *options, version), make, lambda content, _: load(content),
+        package=type(compiler).__module__.partition(".")[0],
+        refused=refused,
+        launch=(code.lowered.kernel, code.lowered.spec),
+        tools={compiler.title: version, "options": " ".join(options), "device": arch},
+    )  # fmt: skip

@@ -23,7 +23,6 @@ from execspace_compiler.backend import (
     Grid,
 )
 
-from .compiling import cache_of
 from .devices import ERRORS, ERRORS_OR_MEMORY, NO_CONTEXT, on_device
 from .forks import remember_plan
 from .frame import BufferFrame
@@ -50,9 +49,7 @@ class GpuPlan(DevicePlan):
     def cache(self) -> tuple[str, str]:
         """Key of the entry in the cache on disk, and whether it was found."""
         launch = self.device_launch
-        program = launch.usual
-        hit = "in this process" if launch.shared else "on disk" if program.from_disk else ""
-        return cache_of(program.key, self.kernel, self.space.short, hit)
+        return launch.usual.compiled.describe(self.kernel, launch.shared)
 
     def launch_as(self, label: str, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
         """As `launch`; a report of a fault names the label."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import cupy
 from cupy_backends.cuda.api import driver
 
-from execspace_compiler.backend import DeviceCode
+from execspace_compiler.backend import DeviceCode, cache
 
-from .compiling import Compiler, binary
+from .compiling import Compiler, compile_code
 
 # The same numbers on all platforms.
 _MOST_SHARED = 8  # the attribute of a function that is set
@@ -26,38 +26,31 @@ class Program:
     code : DeviceCode
     functions : list of int
         Handles of the driver, in the order of `code.entry.kernels`.
-    from_disk : bool
-    key : str
-        Of its entry in the cache on disk.
+    compiled : Compiled
+        The module, and its entry in the cache on disk.
     """
 
     code: DeviceCode
-    functions: list[int] = field(default_factory=list)
-    from_disk: bool = False
-    key: str = ""
-    _module: Any = None
+    functions: list[int]
+    compiled: cache.Compiled[Any]
 
     @property
     def most_threads(self) -> int:
         """Any number: the compiler was given the size of blocks, and found registers for them."""
         return 1 << 30
 
+    @property
+    def from_disk(self) -> bool:
+        """It was compiled before."""
+        return self.compiled.from_disk
+
     @classmethod
-    def load(cls, text: DeviceCode, compiler: Compiler, arch: str, folder: str) -> Program:
-        """Compile if need be, and load; see `binary`."""
-        found = binary(text, compiler, arch, folder)
-        module = cupy.cuda.function.Module()
-        try:
-            module.load(found.code)
-        except driver.CUDADriverError:
-            if not found.from_disk:
-                raise
-            found = binary(text, compiler, arch, folder, again=True)  # the driver takes it no more
-            module = cupy.cuda.function.Module()
-            module.load(found.code)
-        names = text.entry.kernels
-        functions = [int(module.get_function(name).ptr) for name in names]
-        return cls(text, functions, found.from_disk, found.key, module)
+    def load(cls, code: DeviceCode, compiler: Compiler, arch: str, folder: str) -> Program:
+        """Compile if need be, and load; see `compile_code`."""
+        refused = (driver.CUDADriverError,)
+        found = compile_code(code, compiler, arch, folder, _module, refused)
+        functions = [int(found.loaded.get_function(name).ptr) for name in code.entry.kernels]
+        return cls(code, functions, found)
 
     def allow_shared(self, nbytes: int) -> None:
         """Let blocks ask for so many bytes of shared memory, their own included."""
@@ -85,3 +78,10 @@ class Program:
             known["occupancy"] = 100 * blocks * group // unit
             found[name] = known
         return found
+
+
+def _module(content: bytes) -> Any:
+    """Machine code as the driver has loaded it."""
+    module = cupy.cuda.function.Module()
+    module.load(content)
+    return module

@@ -11,9 +11,9 @@ from functools import cached_property
 from typing import Any
 
 from execspace import HOST, Kernel, LaunchSpec, MemorySpace, Plan, SpaceUnavailableError, TeamSizes
-from execspace_compiler.backend import DeviceCode, Sources
+from execspace_compiler.backend import DeviceCode, Sources, cache
 
-from .compiling import Binary, binary, cache_of
+from .compiling import compile_code
 from .kind import GpuKind
 
 Figures = dict[str, dict[str, int]]
@@ -45,7 +45,7 @@ class TargetSpace(GpuKind):
         """
         sources = Sources.of(self, self.traits, kernel, spec, self.name)
         code = sources.code(sources.usual)
-        found = binary(code, self.compiler, self.arch, self.short)
+        found = compile_code(code, self.compiler, self.arch, self.short, bytes)
         return TargetPlan(self, spec, sources, code, found)
 
     def synchronize(self, label: str = "") -> None:
@@ -60,12 +60,12 @@ class TargetPlan(Plan):
     spec: LaunchSpec
     sources: Sources
     device_code: DeviceCode
-    binary: Binary
+    compiled: cache.Compiled[bytes]
 
     @property
     def code(self) -> bytes:
         """The machine code."""
-        return self.binary.code
+        return self.compiled.loaded
 
     @property
     def source(self) -> str:
@@ -89,8 +89,7 @@ class TargetPlan(Plan):
     @property
     def cache(self) -> tuple[str, str]:
         """Key of the entry in the cache on disk, and whether it was found."""
-        hit = "on disk" if self.binary.from_disk else ""
-        return cache_of(self.binary.key, self.sources.source.kernel, self.space.short, hit)
+        return self.compiled.describe(self.sources.source.kernel)
 
     def mapping(self, bounds: tuple[int, ...]) -> list[str]:
         """How it goes through a range, and how much of it runs at once."""

@@ -69,9 +69,9 @@ def text(kernel, dtype="float32", reducer=None, **options):
     return device_code(DeviceKernel(lowered, CUDA), Variant(narrow=True, group=128))
 
 
-def binary(found, capability, **options):
-    """A text compiled as the space does it."""
-    return compiling.binary(found, NVRTC, capability, "cuda", **options)
+def binary(found, capability, load=bytes, refused=()):
+    """A source compiled as the space does it."""
+    return compiling.compile_code(found, NVRTC, capability, "cuda", load, refused)
 
 
 def ptx(found):
@@ -142,13 +142,13 @@ def test_atomic_steps_of_float32_keep_them_too():
 
 def test_a_known_device_gets_machine_code():
     assert build.target("80") == ("-arch=sm_80", True)
-    assert binary(text(axpy), "80").code[:4] == b"\x7fELF"
+    assert binary(text(axpy), "80").loaded[:4] == b"\x7fELF"
 
 
 def test_a_device_newer_than_the_compiler_gets_ptx():
     option, is_machine_code = build.target("999")
     assert re.fullmatch(r"-arch=compute_\d+", option) and not is_machine_code
-    code = binary(text(axpy), "999").code.decode()
+    code = binary(text(axpy), "999").loaded.decode()
     assert code.startswith("//\n")
     assert f".target sm_{option.rpartition('_')[2]}" in code and ".entry es_for(" in code
 
@@ -170,9 +170,9 @@ def test_what_was_compiled_is_found_again(cache):
     first = binary(text(axpy), "90")
     again = binary(text(axpy), "90")
     assert (first.from_disk, again.from_disk) == (False, True)
-    assert first.code == again.code
+    assert first.loaded == again.loaded
     (stored,) = (cache / "cuda").glob("*.bin")
-    assert disk.read(stored) == first.code
+    assert disk.read(stored) == first.loaded
 
 
 def test_all_that_the_code_depends_on_is_part_of_the_name(monkeypatch):
@@ -184,19 +184,27 @@ def test_all_that_the_code_depends_on_is_part_of_the_name(monkeypatch):
 
 
 def test_a_stored_file_that_is_damaged_is_compiled_again(cache):
-    code = binary(text(axpy), "90").code
+    code = binary(text(axpy), "90").loaded
     (stored,) = (cache / "cuda").glob("*.bin")
     stored.write_bytes(b"damaged")
-    assert binary(text(axpy), "90") == compiling.Binary(code, False, stored.stem)
+    found = binary(text(axpy), "90")
+    assert (found.loaded, found.path, found.from_disk) == (code, stored, False)
     assert disk.read(stored) == code
 
 
-def test_a_stored_file_is_replaced_on_demand(cache):
-    code = binary(text(axpy), "90").code
+def test_a_stored_file_that_the_driver_refuses_is_compiled_again(cache):
+    code = binary(text(axpy), "90").loaded
     (stored,) = (cache / "cuda").glob("*.bin")
     disk.keep(stored, b"of another driver")
-    assert binary(text(axpy), "90").code == b"of another driver"  # only loading finds out
-    assert binary(text(axpy), "90", again=True) == compiling.Binary(code, False, stored.stem)
+    assert binary(text(axpy), "90").loaded == b"of another driver"  # only loading finds out
+
+    def load(content):
+        if content == b"of another driver":
+            raise RuntimeError
+        return content
+
+    found = binary(text(axpy), "90", load, (RuntimeError,))
+    assert (found.loaded, found.from_disk) == (code, False)
     assert disk.read(stored) == code
 
 

@@ -108,7 +108,7 @@ def test_kernels_fit_the_hardware(target, case):
 def check_arguments(plan, target):
     """They lie where they are packed: the driver takes each from an address of its own, the struct
     of numbers first."""
-    entry = plan.text.entry
+    entry = plan.device_code.entry
     code = read_code_object(plan.code)
     assert set(code.kernels) == set(entry.kernels)
     for kernel in code.kernels.values():

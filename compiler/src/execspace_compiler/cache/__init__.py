@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .compiled import Compiled, compiled
 from .disk import (
     TAG,
     contents,
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "TAG",
+    "Compiled",
+    "compiled",
     "contents",
     "describe_entry",
     "discard",

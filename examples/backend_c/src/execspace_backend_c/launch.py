@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,11 +17,12 @@ from execspace_compiler.backend import (
     DevicePlan,
     Frame,
     Grid,
+    cache,
 )
 
 from .launcher import launcher_source, record_format
 from .space import CExecutionSpace
-from .toolchain import FAST, CompileError, Library, faults
+from .toolchain import FAST, CompileError, faults
 
 # Below this much work, in additions, the calling thread does it: waking a team takes longer.
 SERIAL_WORK = 16_000
@@ -35,7 +37,7 @@ class CPlan(DevicePlan):
     @property
     def cache(self) -> tuple[str, str]:
         """Key of the entry in the cache on disk, and whether it was found."""
-        return self.device_launch.usual.library.describe_entry(self.kernel)
+        return self.device_launch.usual.library.describe(self.kernel)
 
 
 def compile_plan(space: CExecutionSpace, kernel: Kernel, spec: LaunchSpec) -> CPlan:
@@ -48,7 +50,7 @@ def compile_plan(space: CExecutionSpace, kernel: Kernel, spec: LaunchSpec) -> CP
 class Program:
     """The functions of a library that run kernels."""
 
-    library: Library
+    library: cache.Compiled[ctypes.CDLL]
     functions: list[Any]
     most_threads: int = 1
 
@@ -103,7 +105,7 @@ class CLaunch(DeviceLaunch[Program]):
             log = str(error)
             message = code.complaint(faults(log), log, toolchain.name, _ADVICE)
             raise BackendCompileError(message) from error
-        return Program(library, [library.function(f"run_{n}") for n in code.entry.kernels])
+        return Program(library, [_function(library.loaded, n) for n in code.entry.kernels])
 
     def enqueue(self, program: Program, number: int, grid: Grid, frame: Frame) -> None:
         parts = grid[0]
@@ -127,6 +129,14 @@ class CLaunch(DeviceLaunch[Program]):
 
     def call_builder(self) -> CallBuilder:
         return CCallBuilder(self)
+
+
+def _function(library: ctypes.CDLL, kernel: str) -> Any:
+    """What runs a kernel: a function of a record, a number and a flag."""
+    found = getattr(library, f"run_{kernel}")
+    found.argtypes = (ctypes.c_char_p, ctypes.c_long, ctypes.c_int)
+    found.restype = None
+    return found
 
 
 _ADVICE = (

@@ -7,7 +7,6 @@ carries the seal of the cache is loaded.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import os
 import re
@@ -16,10 +15,11 @@ import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from execspace import Kernel, SpaceUnavailableError
+from execspace import SpaceUnavailableError
 from execspace_compiler.backend import DeviceCode, cache
 
 # Integers wrap; memory has the type that it is accessed with; square roots set no errno, and
@@ -53,35 +53,6 @@ _PLACE = re.compile(r"^<stdin>:(\d+):\d+: (?:fatal )?error: (.*)", re.MULTILINE)
 def faults(log: str) -> list[tuple[int, str]]:
     """Line and message of each complaint of the compiler."""
     return [(int(line), message) for line, message in _PLACE.findall(log)]
-
-
-@dataclass(frozen=True)
-class Library:
-    """A shared library in the cache.
-
-    Attributes
-    ----------
-    loaded : ctypes.CDLL
-    path : Path
-    from_disk : bool
-        It was compiled before.
-    """
-
-    loaded: ctypes.CDLL
-    path: Path
-    from_disk: bool
-
-    def function(self, name: str) -> Any:
-        """A function of a record, a number and a flag."""
-        found = getattr(self.loaded, name)
-        found.argtypes = (ctypes.c_char_p, ctypes.c_long, ctypes.c_int)
-        found.restype = None
-        return found
-
-    def describe_entry(self, kernel: Kernel) -> tuple[str, str]:
-        """Its key, and how it came to be there, for `explain`."""
-        hit = "on disk" if self.from_disk else ""
-        return cache.describe_entry(self.path.parent, self.path.stem, kernel, hit)
 
 
 @dataclass(frozen=True)
@@ -135,44 +106,36 @@ class Toolchain:
         """Whether the compiler has the type _Float16."""
         return bool(self._macro("__FLT16_MANT_DIG__"))
 
-    def library(self, source: str, options: tuple[str, ...], code: DeviceCode) -> Library:
-        """A shared library of a kernel's text; blocks where it was not compiled before.
+    def library(
+        self, source: str, options: tuple[str, ...], code: DeviceCode
+    ) -> cache.Compiled[ctypes.CDLL]:
+        """A shared library of a kernel's source; blocks where it was not compiled before.
 
         Raises
         ------
         CompileError
         """
-        folder = cache.folder("backend_c")
         options = (*BASE, *options)
-        key = cache.key(source, *self.command, *options, self.macros, package=__package__)
-        path = folder / f"{key}.so"
-        if cache.read(path) is not None:  # it is there, and what was written
-            with contextlib.suppress(OSError):  # of another C library, or not to be executed there
-                return Library(ctypes.CDLL(str(path)), path, True)
-        loaded = self._compiled(source, options, path)
-        tools = {
-            "compiler": self.name,
-            "options": " ".join(options),
-            "execspace": cache.made_by(),
-        }
-        cache.note_miss(folder, path.stem, code.lowered.kernel, code.lowered.spec, tools)
-        cache.limit_size(folder)
-        return Library(loaded, path, False)
+        return cache.compiled(
+            "backend_c", (source, *self.command, *options, self.macros),
+            partial(self._compiled, source, options), lambda _, path: ctypes.CDLL(str(path)),
+            package=__package__,
+            refused=(OSError,),  # of another C library, or not to be executed there
+            suffix=".so",
+            launch=(code.lowered.kernel, code.lowered.spec),
+            tools={"compiler": self.name, "options": " ".join(options)},
+        )  # fmt: skip
 
-    def _compiled(self, source: str, options: tuple[str, ...], path: Path) -> ctypes.CDLL:
-        """Compile, keep what came of it in the cache, and load it, whether it could be kept or not.
-
-        The compiler writes to a folder of this process. It is deleted; what was loaded stays.
-        """
+    def _compiled(self, source: str, options: tuple[str, ...]) -> tuple[bytes, ctypes.CDLL]:
+        """Compile and load, in a folder of this process. It is deleted; what was loaded stays."""
         try:
             with tempfile.TemporaryDirectory(prefix="execspace-") as place:
-                made = Path(place, path.name)
+                made = Path(place, "kernel.so")
                 output = ["-shared", "-fPIC", "-x", "c", "-", "-o", str(made), "-lm"]
                 done = _run([*self.command, *options, *output], source)
                 if done.returncode:
                     raise CompileError(done.stderr)
-                cache.keep(path, made.read_bytes())
-                return ctypes.CDLL(str(made))
+                return made.read_bytes(), ctypes.CDLL(str(made))
         except OSError as error:
             raise CompileError(
                 f"error: the compiler cannot be run, or what it makes cannot be written or loaded "

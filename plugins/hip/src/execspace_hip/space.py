@@ -8,7 +8,7 @@ from typing import Any
 from cupy_backends.cuda.api import runtime
 
 from execspace_compiler.backend import Dialect, Limits, hip
-from execspace_gpu.compiling import binary
+from execspace_gpu.compiling import compile_code
 from execspace_gpu.program import Program
 from execspace_gpu.space import GpuExecutionSpace
 
@@ -68,5 +68,5 @@ class Hip(GpuExecutionSpace):
         return limits_of(told["maxThreadsPerBlock"], told["maxThreadsDim"], told["maxGridSize"])
 
     def figures(self, program: Program, group: int) -> dict[str, dict[str, int]]:
-        code = binary(program.code, self.compiler, self.arch, self.short).code
+        code = compile_code(program.code, self.compiler, self.arch, self.short, bytes).loaded
         return figures_of(code, self.target)[0]

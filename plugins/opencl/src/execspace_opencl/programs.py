@@ -26,32 +26,29 @@ class Built:
     Attributes
     ----------
     program : pyopencl.Program
-    folder : Path
-        Of the cache on disk.
-    key : str
-        Of its entry there; empty where the driver has a cache of its own.
-    from_disk : bool
-        It was built before.
+    entry : Compiled, optional
+        Where it is on disk; None where the driver has a cache of its own.
     """
 
     program: Any
-    folder: Path
-    key: str = ""
-    from_disk: bool = False
+    entry: cache.Compiled[Any] | None = None
+
+    @property
+    def from_disk(self) -> bool:
+        """It was built before."""
+        return self.entry is not None and self.entry.from_disk
 
     def describe_entry(self, kernel: Kernel) -> tuple[str, str]:
         """What a plan has as `cache`."""
-        if not self.key:
+        if self.entry is None:
             return "", "the driver keeps what it has built, and does not tell of it"
-        return cache.describe_entry(
-            self.folder, self.key, kernel, "on disk" if self.from_disk else ""
-        )
+        return self.entry.describe(kernel)
 
 
 def program(context: Any, device: Any, source: str, options: list[str]) -> Any:
-    """Build a text for a device, or load what was built of it before; blocks.
+    """Build a source for a device, or load what was built of it before; blocks.
 
-    Raises pyopencl's RuntimeError where the driver refuses the text.
+    Raises pyopencl's RuntimeError where the driver refuses the source.
     """
     return build_program(context, device, source, options, None).program
 
@@ -60,31 +57,27 @@ def build_program(
     context: Any, device: Any, source: str, options: list[str], of: DeviceCode | None
 ) -> Built:
     """As `program`; `of` is the code whose misses are noted."""
-    folder = cache.folder("opencl")
     if has_src_build_cache(device):
-        return Built(_build(cl.Program(context, source), options), folder)
+        return Built(_build(cl.Program(context, source), options))
     names = (device.name, device.version, device.driver_version, device.platform.version)
-    key = cache.key(source, *options, *names, package="execspace_opencl")
-    path = folder / f"{key}.bin"
-    binary = cache.read(path)
-    if binary is not None:
-        try:
-            built = _build(cl.Program(context, [device], [binary]), options)
-            return Built(built, folder, key, True)
-        except cl.Error:  # the driver takes it no more
-            cache.discard(path)
-    built = _build(cl.Program(context, source), options)
-    cache.keep(path, built.get_info(cl.program_info.BINARIES)[0])
-    if of is not None:
-        tools = {
-            "device": names[0],
-            "driver": ", ".join(names[1:]),
-            "options": " ".join(options),
-            "execspace": cache.made_by(),
-        }
-        cache.note_miss(folder, key, of.lowered.kernel, of.lowered.spec, tools)
-    cache.limit_size(folder)
-    return Built(built, folder, key)
+
+    def make() -> tuple[bytes, Any]:
+        built = _build(cl.Program(context, source), options)
+        return built.get_info(cl.program_info.BINARIES)[0], built
+
+    def load(binary: bytes, path: Path) -> Any:
+        return _build(cl.Program(context, [device], [binary]), options)
+
+    entry = cache.compiled(
+        "opencl", (source, *options, *names), make, load,
+        package="execspace_opencl",
+        refused=(cl.Error,),
+        launch=None if of is None else (of.lowered.kernel, of.lowered.spec),
+        tools={
+            "device": names[0], "driver": ", ".join(names[1:]), "options": " ".join(options),
+        },
+    )  # fmt: skip
+    return Built(entry.loaded, entry)
 
 
 # Filters of warnings are the process's. Two threads that change them at once, each to put back what
