@@ -20,7 +20,7 @@ from execspace_gpu.claiming import Protocols, claimed_by, device_of, stream_of
 
 pytest.importorskip("cupy", reason="CuPy is not installed")
 
-from execspace_gpu import interop, launch, memory, program, space
+from execspace_gpu import device, interop, launch, memory, program, queue
 from execspace_gpu.compiling import CompileError, Compiler
 from execspace_gpu.space import GpuExecutionSpace
 
@@ -193,13 +193,13 @@ def driver(monkeypatch, tmp_path):
         function=SimpleNamespace(Module=Module),
     )  # fmt: skip
     pretended = SimpleNamespace(cuda=cuda)
-    for module in (space, memory, program, interop, launch):
+    for module in (device, queue, memory, program, interop, launch):
         monkeypatch.setattr(module, "cupy", pretended)
     runtime = SimpleNamespace(
         getDeviceCount=lambda: 1, getDevice=lambda: 0, setDevice=lambda number: None,
         CUDARuntimeError=ArithmeticError,
     )  # fmt: skip
-    for module in (space, memory, interop, launch):
+    for module in (device, queue, memory, interop, launch):
         monkeypatch.setattr(module, "runtime", runtime)
     monkeypatch.setattr("execspace_gpu.devices.runtime", runtime)
     calls = SimpleNamespace(
@@ -246,7 +246,7 @@ def test_errors_name_the_platform(other, monkeypatch):
     monkeypatch.setattr("execspace_gpu.devices.name_of", lambda number: "X1")
     found = other.fault("A fence", SimpleNamespace(status=1))
     assert str(found).startswith("A fence: OTHER reports an error on device other:0 (X1)")
-    other.recent.update({"'a'": None, "'b'": None})
+    other.queue.recent.update({"'a'": None, "'b'": None})
     lost = other.fault("A fence", SimpleNamespace(status=700))
     assert isinstance(lost, es.ContextLostError)
     assert "EXECSPACE_OTHER_BLOCKING=1 reports" in str(lost)

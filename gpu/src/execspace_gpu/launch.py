@@ -56,7 +56,7 @@ class GpuPlan(DevicePlan):
         name = self.kernel.name
         if label == name:
             return self.launch(bounds, args)
-        self.space.note(f"'{name}' (label '{label}')")
+        self.space.queue.note(f"'{name}' (label '{label}')")
         return self._unnamed(bounds, args)
 
     @cached_property
@@ -98,14 +98,15 @@ class GpuCallBuilder(CallBuilder):
         return {
             **super().scope(), "pack": packed.pack_into, "driver": driver.launchKernel,
             "function": launch.usual.functions[0], "space": space, "stream": space.stream,
-            "before": before, "after": after, "recent": space.recent if self.named else {},
+            "before": before, "after": after, "queue": space.queue,
+            "recent": space.queue.recent if self.named else {},
             "kernel": f"'{launch.name}'",
         }  # fmt: skip
 
     def before(self) -> list[str]:
         views = ", ".join(f"a{n}" for n in self.foreign)
         return [
-            *["space.await_allocations()"] * self.instance,
+            *["queue.await_allocations()"] * self.instance,
             *[f"streams = before(space, ({views},))"] * bool(self.foreign),
             "recent[kernel] = None",
         ]
@@ -121,7 +122,7 @@ class GpuCallBuilder(CallBuilder):
     def after(self) -> list[str]:
         return [
             *["after(space, streams)"] * bool(self.foreign),
-            *["space.hold(args)"] * self.instance,
+            *["queue.hold(args)"] * self.instance,
         ]
 
 
@@ -151,13 +152,13 @@ class GpuLaunch(DeviceLaunch[Program]):
         space = self.space
         try:
             key = (code.source, *space.compiler.options(code, space.arch))
-            found = space.programs.get(key)
+            found = space.device.programs.get(key)
             if found is not None:
                 self.shared = self.shared or not self.programs
                 return found
             with space.current():
                 found = Program.load(code, space.compiler, space.arch, space.short)
-                space.programs[key] = found
+                space.device.programs[key] = found
                 if self.sources.team is not None and space.shared > space.shared_always:
                     found.allow_shared(space.shared)
         except ERRORS as error:
@@ -232,7 +233,7 @@ class GpuLaunch(DeviceLaunch[Program]):
 
     def caller(self, builder: CallBuilder | None = None) -> Call:
         call = super().caller(builder)
-        return call if self.space.alone else self._on_device(call)
+        return call if self.space.device.alone else self._on_device(call)
 
     def _on_device(self, call: Callable[..., Any]) -> Call:
         """With several devices: launch with ours current, and leave the caller's as it was."""

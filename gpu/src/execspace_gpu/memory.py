@@ -87,7 +87,7 @@ class GpuMemory(MemorySpace):
         except ERRORS_OR_MEMORY as error:
             if not isinstance(error, MemoryError) and getattr(error, "status", 0) != 2:
                 raise
-            self.space.release_held()  # Views that instances are done with
+            self.space.device.release_held()  # Views that instances are done with
             cupy.get_default_memory_pool().free_all_blocks()
             cupy.get_default_pinned_memory_pool().free_all_blocks()
             return take(size)
@@ -122,7 +122,7 @@ class DeviceMemory(GpuMemory):
                 block = self.block(size)
                 if initialize:
                     runtime.memsetAsync(block.ptr, 0, size, space.stream)
-                space.note_allocation()
+                space.device.note_allocation()
         except ERRORS_OR_MEMORY as error:
             raise self._failed(label, nbytes, error) from error
         return remembered(Allocation(int(block.ptr), nbytes, label, self, block))

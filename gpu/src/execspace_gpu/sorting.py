@@ -75,14 +75,14 @@ def _queued(space: Any, *views: View) -> Iterator[None]:
     try:
         with own.current():
             if own.parent is not None:
-                own.await_allocations()
+                own.queue.await_allocations()
             streams = before(own, views)  # while CuPy's current stream is the user's
             try:
                 with own.stream_object:
                     yield
             finally:
                 if own.parent is not None:
-                    own.hold(views)
+                    own.queue.hold(views)
             after(own, streams)
     except ERRORS as error:
         raise own.fault("Sorting", error) from error

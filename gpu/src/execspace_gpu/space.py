@@ -9,13 +9,9 @@ from __future__ import annotations
 import threading
 import weakref
 from abc import abstractmethod
-from collections import deque
 from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
-
-import cupy
-from cupy_backends.cuda.api import runtime
 
 from execspace import (
     Kernel,
@@ -28,19 +24,17 @@ from execspace import (
 from execspace_compiler.backend import Limits
 
 from .claiming import Protocols
-from .devices import ERRORS, Faults, name_of, number_of, on_device
+from .device import GpuDevice
+from .devices import ERRORS, name_of, number_of
 from .forks import remember_space
 from .kind import GpuKind
 from .memory import DeviceMemory, ForeignMemory, ManagedMemory, PinnedMemory, StagingMemory
 from .program import Program
 from .sorting import Sorts
-from .timing import Clock, Mark
+from .timing import Mark
 
 if TYPE_CHECKING:
     from execspace.tuning import Stage
-
-_MOST_HELD = 64  # launches of an instance whose Views are held before it is asked what is done
-_MOST_LABELS = 64  # that the report of a fault may name
 
 
 class GpuExecutionSpace(Sorts, GpuKind):
@@ -64,8 +58,10 @@ class GpuExecutionSpace(Sorts, GpuKind):
         it always declares EXECSPACE_<SHORT>_BLOCKING.
     number : int
         Of the device, as the platform counts.
-    stream : int
-        The driver's handle; 0 is the legacy default stream.
+    device : GpuDevice
+        What instances share.
+    queue : Queue
+        Its stream; `stream` is the driver's handle, 0 the legacy default stream.
     """
 
     has_async_pool: ClassVar[bool] = False
@@ -75,39 +71,22 @@ class GpuExecutionSpace(Sorts, GpuKind):
         self.number = number
         self.parent = parent
         self.name = self.short if number == 0 else f"{self.short}:{number}"
-        self.recent: dict[str, None] = {}  # kernels that were launched since the last fence
-        self._held: list[Any] = []
-        self._done: deque[tuple[Any, list[Any]]] = deque()
-        self._seen = -1
-        self._clock: Clock | None = None
         if parent is None:
-            self._instances: weakref.WeakSet[GpuExecutionSpace] = weakref.WeakSet()
-            self._busy: set[GpuExecutionSpace] = set()  # instances that hold Views, dropped or not
-            self._lock = threading.RLock()  # reentrant for the garbage collector's sake
-            self.faults = Faults(number, self.short, self.title)
-            self.device = cupy.cuda.Device(number)
-            self.stream_object: Any = cupy.cuda.Stream.null
-            self.programs: dict[Any, Program] = {}
-            self.allocations = 0  # counts Views that instances must wait for
-            with self.device:
-                self.allocated = cupy.cuda.Event(disable_timing=True)
+            self.device = GpuDevice(number, self.short, self.title)
+            self.queue = self.device.default
             self.memory = DeviceMemory(self)
             self.foreign = ForeignMemory(self)
             self.managed = ManagedMemory(self)
             self.pinned = PinnedMemory(self)
             self.staging = StagingMemory(self)
         else:
-            self._instances, self._lock = parent._instances, parent._lock
-            self._busy = parent._busy
-            self.faults, self.device, self.programs = parent.faults, parent.device, parent.programs
-            with self.device:
-                self.stream_object = cupy.cuda.Stream(non_blocking=True)
+            self.device = parent.device
+            self.queue = self.device.new_queue()
             self.memory, self.foreign = parent.memory, parent.foreign
             self.managed, self.pinned = parent.managed, parent.pinned
             self.staging = parent.staging
-        self.stream = int(self.stream_object.ptr)
+        self.stream, self.stream_object = self.queue.stream, self.queue.stream_object
         self.blocking = bool(config.get_bool(self.variable("BLOCKING")))
-        self.alone = int(runtime.getDeviceCount()) == 1
 
     # -- what a platform gives --------------------------------------------------------------------
 
@@ -126,40 +105,31 @@ class GpuExecutionSpace(Sorts, GpuKind):
     @cached_property
     def units(self) -> int:
         """Multiprocessors of the device."""
-        return self.attribute("MultiProcessorCount")
+        return self.device.attribute("MultiProcessorCount")
 
     @property
     def threads_per_unit(self) -> int:
         """Threads that a multiprocessor runs at once."""
-        return self.attribute("MaxThreadsPerMultiProcessor")
+        return self.device.attribute("MaxThreadsPerMultiProcessor")
 
     @cached_property
     def shared(self) -> int:
         """Bytes of shared memory that a block may ask for."""
-        return self.attribute("MaxSharedMemoryPerBlockOptin")
+        return self.device.attribute("MaxSharedMemoryPerBlockOptin")
 
     @cached_property
     def limits(self) -> Limits:
         """Largest blocks and grids."""
         block, grid = (
-            tuple(self.attribute(f"Max{what}Dim{axis}") for axis in "XYZ")
+            tuple(self.device.attribute(f"Max{what}Dim{axis}") for axis in "XYZ")
             for what in ("Block", "Grid")
         )
-        return Limits(self.attribute("MaxThreadsPerBlock"), block, grid)  # type: ignore[arg-type]
+        return Limits(self.device.attribute("MaxThreadsPerBlock"), block, grid)  # type: ignore[arg-type]
 
     @cached_property
     def description(self) -> str:
         """The device in words; may."""
         return name_of(self.number)
-
-    @property
-    def clock(self) -> Clock:
-        """Tells when marks were passed; the device must be current when it is made."""
-        root = self.root
-        if root._clock is None:
-            with self._lock:
-                root._clock = root._clock or Clock()
-        return root._clock
 
     # -- what core asks for -----------------------------------------------------------------------
 
@@ -191,27 +161,18 @@ class GpuExecutionSpace(Sorts, GpuKind):
         return wrap(self, source, label)
 
     def synchronize(self, label: str = "") -> None:
-        spaces = self._everyone() if self.parent is None else [self]
-        held = [space.let_go() for space in spaces]
+        queues = self.device.queues() if self.parent is None else [self.queue]
         try:
-            with self.current():
-                for space in spaces:
-                    runtime.streamSynchronize(space.stream)
+            self.device.synchronize(queues)
         except ERRORS as error:
             raise self.fault("A fence", error) from error
-        del held
-        for space in spaces:
-            space.recent.clear()
 
     def instance(self) -> GpuExecutionSpace:
         """A stream of its own on the same device; Views of the device are shared."""
         try:
-            made = type(self)(self.number, self.root)
+            return type(self)(self.number, self.root)
         except ERRORS as error:
             raise self.fault("A new instance", error) from error
-        with self._lock:
-            self._instances.add(made)
-        return made
 
     def tuning_stages(self, plan: Any, bounds: tuple[int, ...]) -> list[Stage]:
         from execspace_compiler.backend import device_stages
@@ -219,19 +180,15 @@ class GpuExecutionSpace(Sorts, GpuKind):
         return device_stages(plan, bounds, self.limits.threads, self.team_limits())
 
     def mark(self) -> Mark:
-        if self.alone:
-            return self.clock.mark(self.stream_object)
+        if self.device.alone:
+            return self.device.clock.mark(self.stream_object)
         with self.current():
-            return self.clock.mark(self.stream_object)
+            return self.device.clock.mark(self.stream_object)
 
     def time_of(self, mark: Mark) -> float | None:
-        return self.clock.time_of(mark)
+        return self.device.clock.time_of(mark)
 
     # -- for the parts of this package ------------------------------------------------------------
-
-    def attribute(self, name: str) -> int:
-        """An attribute of the device, by the name that CuPy has for it."""
-        return int(self.device.attributes[name])
 
     def variable(self, what: str) -> str:
         """Name of an environment variable of the platform, without the prefix."""
@@ -239,81 +196,18 @@ class GpuExecutionSpace(Sorts, GpuKind):
 
     def current(self) -> AbstractContextManager[None]:
         """Make the device that of the calling thread for the time of a block."""
-        return on_device(self.number)
-
-    def _everyone(self) -> list[GpuExecutionSpace]:
-        with self._lock:
-            return list(dict.fromkeys((self.root, *self._instances, *self._busy)))
+        return self.device.current()
 
     def fault(self, what: str, error: Any) -> Exception:
         """The exception for an error of the platform."""
-        launches = [name for space in self._everyone() for name in list(space.recent)]
-        return self.faults.exception(what, error, launches)
-
-    def note(self, name: str) -> None:
-        """Remember a launch with a label, of which there may be any number."""
-        self.recent[name] = None
-        while len(self.recent) > _MOST_LABELS:
-            self.recent.pop(next(iter(self.recent)), None)
+        return self.device.fault(what, error)
 
     def synchronize_stream(self, what: str) -> None:
         """Wait for this stream; blocks."""
         try:
-            runtime.streamSynchronize(self.stream)
+            self.queue.synchronize()
         except ERRORS as error:
             raise self.fault(what, error) from error
-        self.recent.clear()
-
-    def await_allocations(self) -> None:
-        """Order an instance after the zeros of Views that were allocated since it last looked."""
-        root = self.root
-        if self._seen != root.allocations:
-            with self._lock:
-                seen = root.allocations
-                runtime.streamWaitEvent(self.stream, root.allocated.ptr)
-                self._seen = seen
-
-    def note_allocation(self) -> None:
-        """Let instances wait for what was queued on the default stream for a new View."""
-        root = self.root
-        with self._lock:
-            root.allocated.record(root.stream_object)
-            root.allocations += 1
-
-    def hold(self, *things: Any) -> None:
-        """Keep objects alive until the work that is queued on this instance now is done.
-
-        The default stream needs it for memory that is not freed in order with it.
-        """
-        with self._lock:
-            held = self._held
-            held.append(things)
-            self._busy.add(self)
-            if len(held) < _MOST_HELD:
-                return
-            event = cupy.cuda.Event(disable_timing=True)
-            event.record(self.stream_object)
-            self._held = []
-            self._done.append((event, held))
-            finished = []
-            while len(self._done) > 1 and self._done[0][0].done:
-                finished.append(self._done.popleft())
-        del finished  # not under the lock: what is freed may run anything
-
-    def let_go(self) -> Any:
-        """What is held; to be dropped when the stream is done."""
-        with self._lock:
-            held, self._held = self._held, []
-            done, self._done = self._done, deque()
-            self._busy.discard(self)
-        return held, done
-
-    def release_held(self) -> None:
-        """Wait for all instances and let go of what they hold; for want of memory. Blocks."""
-        for space in self._everyone():
-            held = space.let_go()
-            runtime.streamSynchronize(space.stream)
-            del held
 
 
 _made: weakref.WeakValueDictionary[tuple[type, int], GpuExecutionSpace] = (

@@ -43,7 +43,7 @@ class _Queue:
             initialize=False,
         )  # fmt: skip
         if own.parent is not None:
-            own.await_allocations()
+            own.queue.await_allocations()
         self.kept.append(made)
         return made
 
@@ -124,13 +124,13 @@ def _queued(
     try:
         with queue.space.current():
             if queue.space.parent is not None:
-                queue.space.await_allocations()
+                queue.space.queue.await_allocations()
             streams = before(queue.space, views)
             try:
                 yield queue
             finally:
                 if own is not None:
-                    own.hold(views, queue.kept)
+                    own.queue.hold(views, queue.kept)
             after(queue.space, streams)
             if own is None:
                 runtime.streamSynchronize(queue.space.stream)

@@ -30,7 +30,7 @@ class Cuda(GpuExecutionSpace):
 
     @cached_property
     def capability(self) -> str:
-        return str(self.device.compute_capability)
+        return str(self.device.handle.compute_capability)
 
     @property
     def arch(self) -> str:

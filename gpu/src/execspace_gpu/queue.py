@@ -1,0 +1,92 @@
+"""A stream of a GPU, and what must stay alive until its work is done."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+import cupy
+from cupy_backends.cuda.api import runtime
+
+if TYPE_CHECKING:
+    from .device import GpuDevice
+
+_MOST_HELD = 64  # launches of which Views are held before the stream is asked what is done
+_MOST_LABELS = 64  # that the report of a fault may name
+
+
+class Queue:
+    """A stream.
+
+    Parameters
+    ----------
+    device : GpuDevice
+        It is current.
+    own : bool
+        A stream that waits for no other one, not the legacy default stream.
+
+    Attributes
+    ----------
+    stream : int
+        The driver's handle; 0 is the legacy default stream.
+    recent : dict of str to None
+        Kernels that were launched since the stream was last waited for.
+    """
+
+    def __init__(self, device: GpuDevice, own: bool) -> None:
+        self.device = device
+        stream = cupy.cuda.Stream(non_blocking=True) if own else cupy.cuda.Stream.null
+        self.stream_object: Any = stream
+        self.stream = int(stream.ptr)
+        self.recent: dict[str, None] = {}
+        self._held: list[Any] = []
+        self._done: deque[tuple[Any, list[Any]]] = deque()
+        self._seen = -1
+
+    def note(self, name: str) -> None:
+        """Remember a launch with a label, of which there may be any number."""
+        self.recent[name] = None
+        while len(self.recent) > _MOST_LABELS:
+            self.recent.pop(next(iter(self.recent)), None)
+
+    def synchronize(self) -> None:
+        """Wait for the stream; blocks. Errors of the platform pass."""
+        runtime.streamSynchronize(self.stream)
+        self.recent.clear()
+
+    def await_allocations(self) -> None:
+        """Order the stream after the zeros of Views that were allocated since it last looked."""
+        device = self.device
+        if self._seen != device.allocations:
+            with device.lock:
+                seen = device.allocations
+                runtime.streamWaitEvent(self.stream, device.allocated.ptr)
+                self._seen = seen
+
+    def hold(self, *things: Any) -> None:
+        """Keep objects alive until the work that is queued now is done.
+
+        The default stream needs it for memory that is not freed in order with it.
+        """
+        with self.device.lock:
+            held = self._held
+            held.append(things)
+            self.device.busy.add(self)
+            if len(held) < _MOST_HELD:
+                return
+            event = cupy.cuda.Event(disable_timing=True)
+            event.record(self.stream_object)
+            self._held = []
+            self._done.append((event, held))
+            finished = []
+            while len(self._done) > 1 and self._done[0][0].done:
+                finished.append(self._done.popleft())
+        del finished  # not under the lock: what is freed may run anything
+
+    def take_held(self) -> Any:
+        """What is held; to be dropped when the stream is done."""
+        with self.device.lock:
+            held, self._held = self._held, []
+            done, self._done = self._done, deque()
+            self.device.busy.discard(self)
+        return held, done
