@@ -9,6 +9,7 @@ from ..ir.ops import ATOMICS, OPERATOR_SIGNS
 from ..ir.types import PromotionError, Record, Scalar, TupleTy, Type, ViewTy, promote
 from .expressions import ExpressionRules
 from .module import local_array
+from .rules.operators import binary
 from .values import (
     AliasTy,
     FunctionTy,
@@ -178,7 +179,7 @@ class AssignmentRules(ExpressionRules):
         """Augmented assignment; the indices of an element are evaluated once."""
         if isinstance(s.target, hir.Local):
             old, value = self.operands((s.target, s.value))
-            result = self.binary(s.op, scalar(old, s.loc), scalar(value, s.value.loc), s.loc)
+            result = binary(self, s.op, scalar(old, s.loc), scalar(value, s.value.loc), s.loc)
             self.bind(s.target.name, result, s.loc)
             return
         assert isinstance(s.target, hir.Subscript | hir.Attribute)
@@ -205,7 +206,7 @@ class AssignmentRules(ExpressionRules):
             place = Place(place.view, kept, self.keep(byte), place.type)
             old = self.keep(old)
             self.out += emitted
-        result = self.binary(s.op, old, scalar(right, s.value.loc), s.loc)
+        result = binary(self, s.op, old, scalar(right, s.value.loc), s.loc)
         self.out.append(self.store(place, result, s.loc, s.loc))
 
     def atomic_update(self, s: hir.Update, place: Place) -> None:

@@ -13,6 +13,7 @@ from ..ir.diagnostics import Loc, counted, type_fault
 from ..ir.ops import ATOMICS
 from ..ir.types import PromotionError, Scalar, ViewTy, promote
 from .captured_functions import FunctionCalls
+from .rules.operators import constant
 from .values import Obj, TupleValue, Value, describe, is_view, scalar
 from .views import Place
 
@@ -86,7 +87,7 @@ class AtomicRules(FunctionCalls):
         if word.op == "truediv" and place.type.is_integer:
             word = Word("floordiv", word.values, word.fetch)
         if word.op in ("add", "sub") and not word.values:
-            rest = [self.constant(1, loc)]
+            rest = [constant(1, loc)]
         values = [self.of_element(word.op, place.type, v, loc, loc) for v in rest]
         found = self.atomic(word.op, place, values, loc, word.fetch)
         return Obj(None, "None") if found is None else found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -17,7 +17,9 @@ from .. import ir
 from ..ir.diagnostics import Fault, Loc, counted, syntax_fault, type_fault
 from ..ir.ops import CALLEES, Callee
 from ..ir.types import BOOL, INDEX, PY_INT, Record, Scalar
-from .library import LibraryRules, indexable
+from .context import Context
+from .rules.library import library_call
+from .rules.operators import binary, constant, part, truth
 from .values import (
     FunctionValue,
     Method,
@@ -27,6 +29,8 @@ from .values import (
     Value,
     ViewRef,
     describe,
+    extents,
+    indexable,
     is_view,
     scalar,
     shown,
@@ -99,7 +103,7 @@ def element_of_view(view: Any) -> Any:
     return type.element
 
 
-def no_keyword(name: str, keywords: dict[str, Value], loc: Loc) -> Fault:
+def no_keyword(name: str, keywords: Mapping[str, Value], loc: Loc) -> Fault:
     """The fault for a keyword argument of what has none."""
     given = next(iter(keywords))
     message = f"'{name}' takes no keyword argument '{given}' in a kernel"
@@ -125,11 +129,11 @@ def _is_named_tuple(target: Any) -> bool:
 
 
 def _named_tuple(
-    target: Any, args: Sequence[Value], keywords: dict[str, Value], loc: Loc
+    target: Any, args: Sequence[Value], keywords: Mapping[str, Value], loc: Loc
 ) -> TupleValue:
     """A NamedTuple: a tuple whose items have names. Its defaults are not known here."""
     fields = fields_of(target)
-    given = dict(zip(fields, args, strict=False)) | keywords
+    given = {**dict(zip(fields, args, strict=False)), **keywords}
     if len(args) + len(keywords) != len(fields) or set(given) != set(fields):
         got = counted(len(args) + len(keywords), "value")
         message = f"{target.__name__} has {counted(len(fields), 'field')}, got {got}"
@@ -137,7 +141,9 @@ def _named_tuple(
     return TupleValue(tuple(given[f] for f in fields), fields)
 
 
-def _zip_keywords(args: Sequence[Value], keywords: dict[str, Value], loc: Loc) -> dict[str, Value]:
+def _zip_keywords(
+    args: Sequence[Value], keywords: Mapping[str, Value], loc: Loc
+) -> dict[str, Value]:
     """What is left when `strict` has been looked at: the lengths of tuples are known."""
     strict = keywords.get("strict", ir.Const(False, BOOL, loc))
     if not isinstance(strict, ir.Const):
@@ -151,13 +157,13 @@ def _zip_keywords(args: Sequence[Value], keywords: dict[str, Value], loc: Loc) -
     return {k: v for k, v in keywords.items() if k != "strict"}
 
 
-class CallRules(LibraryRules):
+class CallRules(Context):
     """Typing of everything but names and statements; FunctionTyper adds those."""
 
     final: bool
 
     def function_call(
-        self, fn: FunctionValue, args: Sequence[Value], keywords: dict[str, Value], loc: Loc
+        self, fn: FunctionValue, args: Sequence[Value], keywords: Mapping[str, Value], loc: Loc
     ) -> Value:
         """Call of a helper or nested function."""
         raise NotImplementedError
@@ -167,7 +173,7 @@ class CallRules(LibraryRules):
         raise NotImplementedError
 
     def team_call(
-        self, function: Value, args: Sequence[Value], keywords: dict[str, Value], loc: Loc
+        self, function: Value, args: Sequence[Value], keywords: Mapping[str, Value], loc: Loc
     ) -> Value | None:
         """A call of a word of teams; None if it is none."""
         raise NotImplementedError
@@ -186,7 +192,7 @@ class CallRules(LibraryRules):
             return self.team_attribute(base, name, loc)
         if isinstance(base, ir.Expr) and isinstance(base.type, Scalar):
             if name in ("real", "imag"):
-                return self._part(name, base, loc)
+                return part(self, name, base, loc)
             if name == "conjugate":
                 return Method(base, name)
         hint = "numbers have real, imag and conjugate()"
@@ -195,7 +201,7 @@ class CallRules(LibraryRules):
             if isinstance(base, Obj) and isinstance(base.value, np.dtype):
                 value = getattr(base.value, name, None)
                 if isinstance(value, bool | int | float | complex | str | np.generic):
-                    return self.constant(value, loc)
+                    return constant(value, loc)
             hint = "compute it before the launch"
             if isinstance(base, Obj) and not isinstance(base.value, str | None):
                 hint = (
@@ -210,15 +216,15 @@ class CallRules(LibraryRules):
         raise type_fault(loc, f"{describe(base)} has no attribute '{name}' in a kernel", hint)
 
     def _view_attribute(self, base: Any, name: str, loc: Loc) -> Value:
-        extents = self.extents(base, loc)
+        sizes = extents(base, loc)
         if name == "shape":
-            return TupleValue(extents)
+            return TupleValue(sizes)
         if name in ("rank", "ndim"):
-            return ir.Const(len(extents), PY_INT, loc)
+            return ir.Const(len(sizes), PY_INT, loc)
         if name == "size":
-            size: Value = extents[0] if extents else ir.Const(1, INDEX, loc)
-            for e in extents[1:]:
-                size = self.binary("mul", size, e, loc)
+            size: Value = sizes[0] if sizes else ir.Const(1, INDEX, loc)
+            for e in sizes[1:]:
+                size = binary(self, "mul", size, e, loc)
             return size
         if name == "extent":
             return Method(base, name)
@@ -230,13 +236,13 @@ class CallRules(LibraryRules):
         if name == "dtype":
             hint = "use the name of the structured dtype itself"
         elif isinstance(element_of_view(base), Record):
-            hint = f"index it first: {shown(base)}[{', '.join('ijklmnpq'[: len(extents)])}].{name}"
+            hint = f"index it first: {shown(base)}[{', '.join('ijklmnpq'[: len(sizes)])}].{name}"
         raise type_fault(loc, f"{describe(base)} has no attribute '{name}' in a kernel", hint)
 
     # -- calls ------------------------------------------------------------------------------
 
     def call(
-        self, function: Value, args: Sequence[Value], keywords: dict[str, Value], loc: Loc
+        self, function: Value, args: Sequence[Value], keywords: Mapping[str, Value], loc: Loc
     ) -> Value:
         """A call of anything that kernels can call."""
         team = self.team_call(function, args, keywords, loc)
@@ -274,7 +280,7 @@ class CallRules(LibraryRules):
         except TypeError:
             callee = None
         if callee is not None:
-            return self._known(callee, function.path, args, loc)
+            return library_call(self, callee, function.path, args, loc)
         if isinstance(target, type) and issubclass(target, np.generic):
             name = target.__name__.rstrip("_")
             if name not in NAMES:  # np.longlong and its like have another name
@@ -289,12 +295,14 @@ class CallRules(LibraryRules):
 
     def _method(self, method: Method, args: Sequence[Value], loc: Loc) -> Value:
         if method.name == "conjugate" and not args:
-            return self._known(Callee("conj", "conj", (1,)), "conjugate", [method.owner], loc)
+            return library_call(
+                self, Callee("conj", "conj", (1,)), "conjugate", [method.owner], loc
+            )
         if method.name == "conjugate":
             raise type_fault(
                 loc, f"conjugate takes no arguments, got {len(args)}", "write z.conjugate()"
             )
-        extents = self.extents(method.owner, loc)
+        sizes = extents(method.owner, loc)
         d = args[0] if len(args) == 1 else None
         if not isinstance(d, ir.Const) or not isinstance(d.value, int) or d.value < 0:
             got = describe(args[0]) if len(args) == 1 else counted(len(args), "argument")
@@ -304,10 +312,10 @@ class CallRules(LibraryRules):
                 loc,
                 f"extent takes one constant dimension, got {got}",
                 "write extent(0)"
-                if len(extents) < 2
-                else f"write extent(0) to extent({len(extents) - 1}), or loop over them one by one",
+                if len(sizes) < 2
+                else f"write extent(0) to extent({len(sizes) - 1}), or loop over them one by one",
             )
-        return extents[d.value] if d.value < len(extents) else ir.Const(1, PY_INT, loc)
+        return sizes[d.value] if d.value < len(sizes) else ir.Const(1, PY_INT, loc)
 
     def _cast(self, type: Scalar, path: str, args: Sequence[Value], loc: Loc) -> Value:
         if len(args) != 1:
@@ -318,7 +326,7 @@ class CallRules(LibraryRules):
         if e.type.kind == "c" and type.kind not in "cb":
             raise type_fault(loc, f"cannot cast {e.type} to {type}", "take its .real or abs()")
         if type == BOOL:
-            return self.truth(e, loc)
+            return truth(self, e, loc)
         if e.type.weak and e.type.strong == type and not isinstance(e, ir.Const):
             return ir.Op("cast", (e,), type, loc)  # the same number, but no longer weak
         value: Value = self.coerce(e, type)

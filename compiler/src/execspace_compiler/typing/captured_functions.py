@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from execspace.layout import layout_of
@@ -58,7 +58,7 @@ class FunctionCalls(Emission):
         return value
 
     def function_call(
-        self, fn: FunctionValue, args: Sequence[Value], keywords: dict[str, Value], loc: Loc
+        self, fn: FunctionValue, args: Sequence[Value], keywords: Mapping[str, Value], loc: Loc
     ) -> Value:
         """Call of a helper or nested function; literals keep their weakness in it."""
         definition = fn.definition

@@ -16,9 +16,9 @@ import numpy as np
 
 from .. import ir
 from ..frontend import hir
-from ..ir.diagnostics import Fault, Loc, type_fault
+from ..ir.diagnostics import Loc, type_fault
 from ..ir.types import BOOL, PromotionError, Scalar, promote
-from .emission import Pending
+from .rules.operators import either, truth
 from .teams import TeamRules
 from .values import FunctionValue, Obj, TupleValue, Value, describe, scalar
 
@@ -45,8 +45,6 @@ class ChoiceRules(TeamRules):
     ruled_out : bool
         What is typed now has been ruled out by a constant.
     """
-
-    ruled_out = False
 
     def compare_or_compute(self, op: str, a: Value, b: Value, e: hir.Operation) -> Value:
         """An operator on two values."""
@@ -173,7 +171,7 @@ class ChoiceRules(TeamRules):
         for n, (emitted, value) in enumerate(held):
             body = [*emitted, ir.Assign(name, self.coerce(value, type), loc)]
             if n:
-                test = self.truth(result, loc)
+                test = truth(self, result, loc)
                 if op == "or":
                     test = ir.Op("not", (test,), BOOL, loc)
                 body = [ir.If(test, tuple(body), loc=loc)]
@@ -196,7 +194,7 @@ class ChoiceRules(TeamRules):
             else:
                 common = self._common(value.type, rest.type, f"'{op}'", loc)
                 value = self.keep(value)
-                test = self.truth(value, loc)
+                test = truth(self, value, loc)
                 if op == "or":
                     test = ir.Op("not", (test,), BOOL, loc)
                 rest, value = self.coerce(rest, common), self.coerce(value, common)
@@ -225,7 +223,7 @@ class ChoiceRules(TeamRules):
     ) -> ir.Expr:
         """and/or of two bools, the second of which may need statements."""
         if not emitted:
-            return self.either(first, second, op, loc)  # type: ignore[no-any-return]
+            return either(first, second, op, loc)  # type: ignore[no-any-return]
         name = self.temporary(BOOL)
         self.out.append(ir.Assign(name, first, loc))
         test: ir.Expr = ir.Var(name, BOOL, loc)
@@ -240,7 +238,7 @@ class ChoiceRules(TeamRules):
         value = self.logical(e, as_test=True) if isinstance(e, hir.Logical) else self.value(e)
         if isinstance(value, Obj | FunctionValue):
             return ir.Const(bool(self._known_truth(value, e.loc)), BOOL, e.loc)
-        return self.truth(scalar(value, e.loc), e.loc)
+        return truth(self, scalar(value, e.loc), e.loc)
 
     # -- conditions -----------------------------------------------------------------------------
 
@@ -268,26 +266,6 @@ class ChoiceRules(TeamRules):
             if not (isinstance(one, ir.Expr) and isinstance(one.type, Scalar)):
                 return value
         return self._widened(value, other.type)  # type: ignore[union-attr,arg-type,no-any-return]
-
-    def without_trace(self, e: hir.Expr) -> Value | None:
-        """The value of an expression of which no code is made; None if it has a fault.
-
-        Nothing is left of it but helpers that it calls, which `Lowered` leaves out.
-        """
-        kept = {n: getattr(self, n) for n in _STATE}
-        for name, value in kept.items():
-            if isinstance(value, dict | set | list):
-                setattr(self, name, value.copy())
-        known = len(self.module.functions)
-        self.ruled_out = True
-        try:
-            return self.value(e)
-        except (Fault, PromotionError, Pending):
-            return None
-        finally:
-            self.module.perhaps_unused.update(f.name for f in self.module.functions[known:])
-            for name, value in kept.items():
-                setattr(self, name, value)
 
     def _common(self, a: Scalar, b: Scalar, what: str, loc: Loc) -> Scalar:
         try:
@@ -354,10 +332,3 @@ class ChoiceRules(TeamRules):
         no = (*otherwise, ir.Assign(name, orelse, loc))
         self.out.append(ir.If(test, yes, no, loc))
         return ir.Var(name, type, loc)
-
-
-# What typing an expression changes in the function around it.
-_STATE = (
-    "out", "types", "decided", "tested", "unknown", "torn", "several", "fails", "temporaries",
-    "reductions", "nested_ranges", "changed", "limits", "ruled_out",
-)  # fmt: skip

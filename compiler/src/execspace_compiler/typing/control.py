@@ -28,10 +28,6 @@ class ControlRules(AssignmentRules):
     unrolled: list[str | None]
     rounds: list[str]
 
-    def block(self, statements: Sequence[hir.Stmt]) -> list[ir.Stmt]:
-        """Statements of a body."""
-        raise NotImplementedError
-
     def branch(self, s: hir.If) -> None:
         """An if; where the test is a constant only one side is compiled."""
         test = self.test(s.test)
@@ -98,14 +94,6 @@ class ControlRules(AssignmentRules):
             done = ir.If(ir.Op("not", (test,), BOOL, s.loc), (ir.Break(s.loc),), loc=s.loc)
             body, test = [*emitted, done, *body], ir.Const(True, BOOL, s.loc)
         self.out.append(ir.While(test, tuple(body), s.loc))
-
-    def body_of_loop(self, body: Sequence[hir.Stmt], flag: str | None = None) -> list[ir.Stmt]:
-        """Statements of a loop's body; `flag` is what a break sets in an unrolled loop."""
-        self.unrolled.append(flag)
-        try:
-            return self.block(body)
-        finally:
-            self.unrolled.pop()
 
     def each(self, s: hir.ForEach) -> None:
         """A loop over a tuple: its body once for each item.

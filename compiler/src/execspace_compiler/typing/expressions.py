@@ -20,7 +20,8 @@ from ..frontend import hir
 from ..frontend.names import Object
 from ..ir.diagnostics import Loc, syntax_fault, type_fault
 from ..ir.types import BOOL, PY_INT
-from .emission import Pending
+from .context import EXPRESSIONS, Context, Pending
+from .rules.operators import binary, constant, either, unary
 from .values import FunctionValue, Obj, TupleValue, Value, ViewRef, describe, is_view, scalar
 from .views import Place
 
@@ -59,45 +60,6 @@ class ExpressionRules(ChoiceRules):
 
     # -- values -------------------------------------------------------------------------------
 
-    def value(self, e: hir.Expr) -> Value:
-        """Value of any expression."""
-        match e:
-            case hir.Constant():
-                return self.constant(e.value, e.loc)
-            case hir.Local():
-                return self.variable(e.name, e.loc)
-            case hir.Outer():
-                return self.outer(e)
-            case hir.Attribute():
-                return self.read(self.member(e), e.loc)
-            case hir.Subscript():
-                return self.read(self.indexed(e), e.loc)
-            case hir.Operation():
-                return self.operation(e)
-            case hir.Chain():
-                return self.chain(e)
-            case hir.Logical():
-                return self.logical(e)
-            case hir.Conditional():
-                return self.conditional(e)
-            case hir.Tuple():
-                return TupleValue(tuple(self.operands(e.items)))
-            case hir.Call():
-                values = self.operands((e.function, *e.args, *(v for _, v in e.keywords)))
-                args = values[1 : 1 + len(e.args)]
-                rest = values[1 + len(e.args) :]
-                keywords = {k: v for (k, _), v in zip(e.keywords, rest, strict=True)}
-                return self.call(values[0], args, keywords, e.loc)
-            case hir.Named():
-                value = self.value(e.value)
-                self.bind(e.name, value, e.loc)
-                return self.variable(e.name, e.loc)
-            case hir.Lambda():
-                return self.nested(e)
-            case hir.Undefined():
-                raise syntax_fault(e.loc, e.message, e.hint)
-        raise AssertionError(f"no value: {e}")
-
     def outer(self, e: hir.Outer, field: bool = False) -> Value:
         """A captured constant, function or compile-time object; `field`: to read one of it."""
         value = e.value
@@ -128,7 +90,7 @@ class ExpressionRules(ChoiceRules):
         if name is not None:
             raise own_code(path, type(value), name, e.loc)
         if isinstance(value, _NUMBER):
-            return self.constant(value, e.loc)
+            return constant(value, e.loc)
         items = (
             self._captured(v, f"{path}[{n}]", f"{full}[{n}]", e, own_operator)
             for n, v in enumerate(value)
@@ -154,9 +116,9 @@ class ExpressionRules(ChoiceRules):
         last = chain.pop()
         values = [] if last.op == "not" else self.operands(last.args)
         if not values:
-            result = self.unary("not", self.test(last.args[0]), last.loc)
+            result = unary(self, "not", self.test(last.args[0]), last.loc)
         elif len(values) == 1:
-            result = self.unary(last.op, scalar(values[0], last.args[0].loc), last.loc)
+            result = unary(self, last.op, scalar(values[0], last.args[0].loc), last.loc)
         else:
             result = self.compare_or_compute(last.op, values[0], values[1], last)
         for n, outer in enumerate(reversed(chain)):
@@ -211,7 +173,7 @@ class ExpressionRules(ChoiceRules):
             if isinstance(a, TupleValue) and isinstance(b, TupleValue):
                 return self._equal_tuples(op, a, b, e)
         locs = [x.loc for x in e.args]
-        return self.binary(op, scalar(a, locs[0]), scalar(b, locs[-1]), e.loc)
+        return binary(self, op, scalar(a, locs[0]), scalar(b, locs[-1]), e.loc)
 
     def _membership(self, op: str, a: Value, b: Value, e: Any) -> Value:
         if isinstance(a, Obj) and isinstance(b, Obj) and isinstance(b.value, str):
@@ -225,8 +187,8 @@ class ExpressionRules(ChoiceRules):
         result: Any = ir.Const(False, BOOL, e.loc)
         for n, item in enumerate(b.items):
             result = self.settled(result, n)
-            result = self.either(result, self.compare_or_compute("eq", a, item, e), "or", e.loc)
-        return result if op == "in" else self.unary("not", result, e.loc)
+            result = either(result, self.compare_or_compute("eq", a, item, e), "or", e.loc)
+        return result if op == "in" else unary(self, "not", result, e.loc)
 
     def _equal_tuples(self, op: str, a: TupleValue, b: TupleValue, e: Any) -> Value:
         if len(a.items) != len(b.items):
@@ -234,5 +196,63 @@ class ExpressionRules(ChoiceRules):
         result: Any = ir.Const(True, BOOL, e.loc)
         for n, (x, y) in enumerate(zip(a.items, b.items, strict=True)):
             result = self.settled(result, n)
-            result = self.either(result, self.compare_or_compute("eq", x, y, e), "and", e.loc)
-        return result if op == "eq" else self.unary("not", result, e.loc)
+            result = either(result, self.compare_or_compute("eq", x, y, e), "and", e.loc)
+        return result if op == "eq" else unary(self, "not", result, e.loc)
+
+
+@EXPRESSIONS.of(hir.Constant)
+def _constant(cx: Context, e: hir.Constant) -> Value:
+    return constant(e.value, e.loc)
+
+
+@EXPRESSIONS.of(hir.Local)
+def _local(cx: ExpressionRules, e: hir.Local) -> Value:
+    return cx.variable(e.name, e.loc)
+
+
+@EXPRESSIONS.of(hir.Outer)
+def _outer(cx: ExpressionRules, e: hir.Outer) -> Value:
+    return cx.outer(e)
+
+
+@EXPRESSIONS.of(hir.Attribute)
+def _attribute(cx: ExpressionRules, e: hir.Attribute) -> Value:
+    return cx.read(cx.member(e), e.loc)
+
+
+@EXPRESSIONS.of(hir.Subscript)
+def _subscript(cx: ExpressionRules, e: hir.Subscript) -> Value:
+    return cx.read(cx.indexed(e), e.loc)
+
+
+@EXPRESSIONS.of(hir.Tuple)
+def _tuple(cx: Context, e: hir.Tuple) -> Value:
+    return TupleValue(tuple(cx.operands(e.items)))
+
+
+@EXPRESSIONS.of(hir.Call)
+def _call(cx: Context, e: hir.Call) -> Value:
+    values = cx.operands((e.function, *e.args, *(v for _, v in e.keywords)))
+    args = values[1 : 1 + len(e.args)]
+    rest = values[1 + len(e.args) :]
+    keywords = {k: v for (k, _), v in zip(e.keywords, rest, strict=True)}
+    return cx.call(values[0], args, keywords, e.loc)
+
+
+@EXPRESSIONS.of(hir.Named)
+def _named(cx: ExpressionRules, e: hir.Named) -> Value:
+    value = cx.value(e.value)
+    cx.bind(e.name, value, e.loc)
+    return cx.variable(e.name, e.loc)
+
+
+@EXPRESSIONS.of(hir.Undefined)
+def _undefined(cx: Context, e: hir.Undefined) -> Value:
+    raise syntax_fault(e.loc, e.message, e.hint)
+
+
+EXPRESSIONS.of(hir.Operation)(ExpressionRules.operation)
+EXPRESSIONS.of(hir.Chain)(ExpressionRules.chain)
+EXPRESSIONS.of(hir.Logical)(ExpressionRules.logical)
+EXPRESSIONS.of(hir.Conditional)(ExpressionRules.conditional)
+EXPRESSIONS.of(hir.Lambda)(ExpressionRules.nested)

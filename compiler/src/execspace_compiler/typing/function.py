@@ -9,12 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-import numpy as np
-
 from .. import ir
 from ..frontend import hir
 from ..ir import STATUS_PARAMETER, Declared
-from ..ir.diagnostics import Fault, Loc, Reporter, syntax_fault, type_fault
+from ..ir.diagnostics import Loc, Reporter, syntax_fault, type_fault
 from ..ir.types import (
     BOOL,
     INT64,
@@ -27,9 +25,10 @@ from ..ir.types import (
     flat_scalars,
     promote,
 )
+from .assignments import AssignmentRules
+from .context import STATEMENTS, Context
 from .control import ControlRules
 from .definite_assignment import check_assigned
-from .emission import Pending
 from .module import ModuleTyper, has_effects
 from .values import (
     FunctionValue,
@@ -98,15 +97,10 @@ class FunctionTyper(ControlRules):
         rank: int = 0,
         array: bool = False,
     ) -> None:
-        self.module = module
-        self.array = array
-        self.function = function
-        self.reporter = reporter
-        self.returns = returns
         self.name = module.name(function.name)
         assigned = {t.name for s in hir.walk(function.body) for t in hir.targets(s)}
-        self.parameters: list[ir.Var] = []
-        self.types = {}
+        parameters: list[ir.Var] = []
+        own_types: dict[str, Type] = {}
         self.prologue: list[tuple[str, Type, str]] = []
         for name, type in types:
             # Parameters stay as they are; an assigned one gets a local of its own.
@@ -115,34 +109,17 @@ class FunctionTyper(ControlRules):
             )
             value = rebuild(type, own, function.loc)
             for part, e in parts(value, own):
-                self.parameters.append(ir.Var(part, e.type))
+                parameters.append(ir.Var(part, e.type))
             if own != name:
                 self.prologue.append((name, type, own))
             else:
-                self.types[name] = type
-        self.indices = tuple(ir.Var(p.name, p.type) for p in self.parameters[:rank])
-        # The kernel of a team and its helpers: others wait for a member, so it cannot just leave.
-        teams = [rebuild(t, n, function.loc) for n, t in self.types.items() if t == TeamTy()]
-        self.team = next((t for t in teams if isinstance(t, TeamValue)), None)
-        self.reductions = 0
-        self.nested_ranges = {}
-        self.temporaries = 0
-        self.final = False
-        self.unknown: dict[str, Loc] = {}  # variables that are read and never get a type
-        self.torn: dict[str, Fault] = {}  # variables that are two things at once
-        self.changed = False
-        self.result: Type | None = None
-        self.returns_nothing = False
-        self.fails = False
-        self.out = []
-        self.own = {}
-        self.several = {}
-        self.decided = {}
-        self.tested = set()
-        self.unrolled = []
-        self.rounds = []
-        self.limits: dict[str, tuple[int, int]] = {}
-        self.own_names = assigned | {n for n, _ in types}
+                own_types[name] = type
+        teams = [rebuild(t, n, function.loc) for n, t in own_types.items() if t == TeamTy()]
+        super().__init__(
+            module, function, reporter, own_types, parameters, rank=rank,
+            team=next((t for t in teams if isinstance(t, TeamValue)), None), returns=returns,
+            array=array, own_names=assigned | {n for n, _ in types},
+        )  # fmt: skip
 
     def run(self) -> ir.Function:
         """Type the function; faults go to the reporter."""
@@ -232,11 +209,6 @@ class FunctionTyper(ControlRules):
             hint = "return a value at its end, too"
         self.reporter.add(syntax_fault(self.function.loc, message, hint))
 
-    @property
-    def notes(self) -> bool:
-        """Whether failed assertions are noted here, and not told to a caller."""
-        return bool(self.indices) or self.team is not None
-
     def result_type(self) -> Scalar | TupleTy | None:
         """Type of what the IR function returns."""
         scalars = tuple(s.strong for s in flat_scalars(self.result))
@@ -246,78 +218,7 @@ class FunctionTyper(ControlRules):
             return None
         return scalars[0] if len(scalars) == 1 else TupleTy(scalars)
 
-    def narrowed(self, name: str, type: Scalar) -> None:
-        """Remember what range an argument must lie in: NumPy, too, refuses what does not fit."""
-        if self.final and self.indices and any(p.name == name for p in self.parameters):
-            limits = np.iinfo(type.name)
-            low, high = self.limits.get(name, (-(2**63), 2**63 - 1))
-            self.limits[name] = (max(low, int(limits.min)), min(high, int(limits.max)))
-
     # -- statements -------------------------------------------------------------------------
-
-    def block(self, statements: Sequence[hir.Stmt]) -> list[ir.Stmt]:
-        """Statements of a body; one with a fault is reported and left out."""
-        saved, self.out = self.out, []
-        for s in statements:
-            mark = len(self.out)
-            try:
-                self.statement(s)
-                continue
-            except Pending:  # of a variable that has a fault: the rest may have its own
-                for e in hir.direct(s) if self.final else ():
-                    self.undefined(e)
-            except PromotionError as error:
-                if self.final:
-                    self.reporter.add(type_fault(s.loc, str(error), error.hint))
-            except Fault as fault:
-                if self.final:
-                    self.reporter.add(fault)
-            del self.out[mark:]
-        found, self.out = self.out, saved
-        return found
-
-    def undefined(self, e: hir.Expr) -> None:
-        """Report names in an expression that are not defined."""
-        todo = [e]
-        while todo:
-            e = todo.pop()
-            if isinstance(e, hir.Undefined):
-                self.reporter.add(syntax_fault(e.loc, e.message, e.hint))
-            parts = (e.test,) if isinstance(e, hir.Conditional) else hir.children(e)
-            todo += reversed(parts)
-
-    def statement(self, s: hir.Stmt) -> None:
-        """Emit the IR of one statement."""
-        match s:
-            case hir.Assign():
-                self.assign(s.target, self.value(s.value), s.loc, s.value.loc)
-            case hir.Update():
-                self.update(s)
-            case hir.If():
-                self.branch(s)
-            case hir.Cases():
-                self.cases(s)
-            case hir.For():
-                self.loop(s)
-            case hir.ForEach():
-                self.each(s)
-            case hir.While():
-                self.while_(s)
-            case hir.Break():
-                if self.unrolled and self.unrolled[-1] is not None:
-                    flag = self.unrolled[-1]
-                    self.out.append(ir.Assign(flag, ir.Const(True, BOOL, s.loc), s.loc))
-                self.out.append(ir.Break(s.loc))
-            case hir.Continue():
-                self.out.append(ir.Continue(s.loc))
-            case hir.Return():
-                self.return_(s)
-            case hir.Assert():
-                self.assertion(s)
-            case hir.Evaluate():
-                value = self.value(s.value)
-                if isinstance(value, ir.Call):
-                    self.out.append(ir.Evaluate(value, s.loc))
 
     # -- leaving ------------------------------------------------------------------------------
 
@@ -402,6 +303,41 @@ class FunctionTyper(ControlRules):
         self.leave(zeros, loc, code)
         found, self.out = self.out, saved
         return found
+
+
+@STATEMENTS.of(hir.Assign)
+def _assign(cx: AssignmentRules, s: hir.Assign) -> None:
+    cx.assign(s.target, cx.value(s.value), s.loc, s.value.loc)
+
+
+@STATEMENTS.of(hir.Break)
+def _break(cx: Context, s: hir.Break) -> None:
+    if cx.unrolled and cx.unrolled[-1] is not None:
+        flag = cx.unrolled[-1]
+        cx.out.append(ir.Assign(flag, ir.Const(True, BOOL, s.loc), s.loc))
+    cx.out.append(ir.Break(s.loc))
+
+
+@STATEMENTS.of(hir.Continue)
+def _continue(cx: Context, s: hir.Continue) -> None:
+    cx.out.append(ir.Continue(s.loc))
+
+
+@STATEMENTS.of(hir.Evaluate)
+def _evaluate(cx: Context, s: hir.Evaluate) -> None:
+    value = cx.value(s.value)
+    if isinstance(value, ir.Call):
+        cx.out.append(ir.Evaluate(value, s.loc))
+
+
+STATEMENTS.of(hir.Update)(FunctionTyper.update)
+STATEMENTS.of(hir.If)(FunctionTyper.branch)
+STATEMENTS.of(hir.Cases)(FunctionTyper.cases)
+STATEMENTS.of(hir.For)(FunctionTyper.loop)
+STATEMENTS.of(hir.ForEach)(FunctionTyper.each)
+STATEMENTS.of(hir.While)(FunctionTyper.while_)
+STATEMENTS.of(hir.Return)(FunctionTyper.return_)
+STATEMENTS.of(hir.Assert)(FunctionTyper.assertion)
 
 
 def _returned(value: Value, loc: Loc) -> Type:

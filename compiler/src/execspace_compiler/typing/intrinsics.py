@@ -12,6 +12,7 @@ from ..ir.diagnostics import Loc, type_fault
 from .atomics import ATOMIC_WORDS, AtomicRules
 from .module import local_array
 from .printf import conversions
+from .rules.operators import binary, constant, either, truth
 from .values import Obj, TupleValue, Value, describe, is_view, scalar
 
 
@@ -20,7 +21,7 @@ class WordRules(AtomicRules):
 
     def _enumerate(self, tuples: list[tuple[Value, ...]], loc: Loc) -> Value:
         pairs = enumerate(tuples[0])
-        return TupleValue(tuple(TupleValue((self.constant(n, loc), v)) for n, v in pairs))
+        return TupleValue(tuple(TupleValue((constant(n, loc), v)) for n, v in pairs))
 
     def _zip(self, tuples: list[tuple[Value, ...]], loc: Loc) -> Value:
         return TupleValue(tuple(TupleValue(row) for row in zip(*tuples, strict=False)))
@@ -32,10 +33,10 @@ class WordRules(AtomicRules):
         return TupleValue(tuples[0])
 
     def _sum(self, tuples: list[tuple[Value, ...]], loc: Loc) -> Value:
-        total: Value = self.constant(0, loc)
+        total: Value = constant(0, loc)
         for n, item in enumerate(tuples[0]):
             number = scalar(self.settled(total, n), loc)
-            total = self.binary("add", number, scalar(item, loc), loc)
+            total = binary(self, "add", number, scalar(item, loc), loc)
         return total
 
     def _any(self, tuples: list[tuple[Value, ...]], loc: Loc) -> Value:
@@ -45,10 +46,10 @@ class WordRules(AtomicRules):
         return self._all_or_any(tuples[0], "and", loc)
 
     def _all_or_any(self, items: tuple[Value, ...], op: str, loc: Loc) -> Value:
-        result: Value = self.constant(op == "and", loc)
+        result: Value = constant(op == "and", loc)
         for n, item in enumerate(items):
             result = self.settled(result, n)
-            result = self.either(result, self.truth(scalar(item, loc), loc), op, loc)
+            result = either(result, truth(self, scalar(item, loc), loc), op, loc)
         return result
 
     # -- words of execspace -------------------------------------------------------------------

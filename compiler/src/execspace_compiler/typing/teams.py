@@ -7,7 +7,7 @@ have been put in place.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import execspace
@@ -79,7 +79,7 @@ class TeamRules(WordRules):
         raise type_fault(loc, f"a team has no attribute '{name}'", f"it has {known}")
 
     def team_call(
-        self, function: Value, args: Sequence[Value], keywords: dict[str, Value], loc: Loc
+        self, function: Value, args: Sequence[Value], keywords: Mapping[str, Value], loc: Loc
     ) -> Value | None:
         """A call of a word of teams, or of a method of one; None if it is none."""
         if isinstance(function, Method) and isinstance(function.owner, TeamValue):
@@ -110,7 +110,7 @@ class TeamRules(WordRules):
     # -- ranges -------------------------------------------------------------------------------
 
     def _range(
-        self, word: Any, args: Sequence[Value], keywords: dict[str, Value], loc: Loc
+        self, word: Any, args: Sequence[Value], keywords: Mapping[str, Value], loc: Loc
     ) -> NestedRange:
         level, several = _RANGES[word]
         name = f"es.{word.__name__}"
@@ -159,10 +159,6 @@ class TeamRules(WordRules):
 
     def assign(self, target: hir.Expr, value: Value, loc: Loc, at: Loc) -> None:
         """Assign a value to a target."""
-        raise NotImplementedError
-
-    def body_of_loop(self, body: Sequence[hir.Stmt], flag: str | None = None) -> list[ir.Stmt]:
-        """Statements of a loop's body."""
         raise NotImplementedError
 
     nested_ranges: dict[int, str]  # loops over nested ranges, by `id`, and their words
@@ -216,7 +212,7 @@ class TeamRules(WordRules):
         team: TeamValue,
         name: str,
         args: Sequence[Value],
-        keywords: dict[str, Value],
+        keywords: Mapping[str, Value],
         loc: Loc,
     ) -> Value:
         takes = {
@@ -224,7 +220,7 @@ class TeamRules(WordRules):
             "scan": ("value", "reducer"), "scratch": ("shape", "dtype", "level"),
             "thread_scratch": ("shape", "dtype", "level"),
         }[name]  # fmt: skip
-        given = dict(zip(takes, args, strict=False)) | keywords
+        given = {**dict(zip(takes, args, strict=False)), **keywords}
         needed = takes[:1] if name != "broadcast" else takes
         unknown = [k for k in keywords if k not in takes]
         if len(args) > len(takes) or unknown or any(n not in given for n in needed):
@@ -287,7 +283,7 @@ class TeamRules(WordRules):
     # -- reductions and scans -----------------------------------------------------------------
 
     def _made_reducer(
-        self, kind: type[Reducer], args: Sequence[Value], keywords: dict[str, Value], loc: Loc
+        self, kind: type[Reducer], args: Sequence[Value], keywords: Mapping[str, Value], loc: Loc
     ) -> Reducer:
         """`es.Sum(dtype=es.float32)` within a kernel."""
         if kind is not Reducer and kind.kind == "custom" and not is_made_alone(kind):
@@ -390,7 +386,7 @@ class TeamRules(WordRules):
         pattern: str,
         items: NestedRange,
         args: Sequence[Value],
-        keywords: dict[str, Value],
+        keywords: Mapping[str, Value],
         loc: Loc,
     ) -> Value:
         """es.parallel_for, parallel_reduce or parallel_scan over a nested range."""
@@ -442,7 +438,7 @@ class TeamRules(WordRules):
         items: NestedRange,
         fn: Value,
         rest: list[Value],
-        keywords: dict[str, Value],
+        keywords: Mapping[str, Value],
         loc: Loc,
     ) -> Value:
         if len(items.starts) != 1:

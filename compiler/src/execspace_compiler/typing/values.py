@@ -373,6 +373,18 @@ def extent(view: ir.Var, d: int, loc: Loc | None = None) -> ir.Expr:
     return ir.Extent(view, d, INDEX, loc)
 
 
+def extents(view: Any, loc: Loc) -> tuple[ir.Expr, ...]:
+    """Extents of a View, a local array or a part of one."""
+    if isinstance(view, ViewRef):
+        return tuple(span.extent for span in view.spans)
+    return tuple(extent(view, d, loc) for d in range(view.type.rank))
+
+
+def indexable(value: Value) -> bool:
+    """Whether square brackets were meant where it is called."""
+    return is_view(value) or isinstance(value, TupleValue)
+
+
 def scalar(value: Value, loc: Loc) -> Any:
     """The value as an expression whose type is a Scalar; a fault if it is none."""
     if isinstance(value, ir.Expr) and isinstance(value.type, Scalar):

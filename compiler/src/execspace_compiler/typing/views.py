@@ -28,6 +28,7 @@ from .values import (
     constant_shape,
     describe,
     extent,
+    extents,
     is_view,
     scalar,
     shown,
@@ -63,14 +64,6 @@ class ViewRules(CallRules):
     """Indexing; FunctionTyper adds names and statements."""
 
     out: list[ir.Stmt]
-
-    def value(self, e: hir.Expr) -> Value:
-        """Value of any expression."""
-        raise NotImplementedError
-
-    def operands(self, exprs: Sequence[hir.Expr]) -> list[Value]:
-        """Values of several expressions, in Python's order of evaluation."""
-        raise NotImplementedError
 
     # -- indices ----------------------------------------------------------------------------
 
@@ -217,12 +210,12 @@ class ViewRules(CallRules):
 
     def mapped_offset(self, view: ir.Var, indices: tuple[ir.Expr, ...], loc: Loc) -> ir.Expr:
         """Offset of an element by the function of the View's layout."""
-        extents = self.extents(view, loc)
+        sizes = extents(view, loc)
         inside = tuple(
-            ir.Op("bounded", pair, INDEX, loc) for pair in zip(indices, extents, strict=True)
+            ir.Op("bounded", pair, INDEX, loc) for pair in zip(indices, sizes, strict=True)
         )
         assert isinstance(view.type, ViewTy)
-        value = self.layout_call(view.type.layout, (*inside, *extents), loc)
+        value = self.layout_call(view.type.layout, (*inside, *sizes), loc)
         e = scalar(value, loc)
         if not e.type.is_integer:
             raise type_fault(
@@ -339,16 +332,6 @@ class ViewRules(CallRules):
             return distance
         return ir.Op("max", (distance, ir.Const(0, INDEX, loc)), INDEX, loc)
 
-    def stable(self, e: ir.Expr) -> ir.Expr:
-        """The same number in a form that later statements cannot change."""
-        if isinstance(e, ir.Const | ir.Extent):
-            return e
-        return self.keep(e)  # type: ignore[no-any-return]
-
-    def keep(self, value: Any) -> Any:
-        """Put a value into temporaries."""
-        raise NotImplementedError
-
     # -- fields of records --------------------------------------------------------------------
 
     def field(self, base: ViewRef, name: str, loc: Loc) -> ViewRef | Place:
@@ -450,10 +433,6 @@ class ViewRules(CallRules):
 
     def check_aligned(self, place: Place, loc: Loc, op: str = "") -> None:
         """A fault for a number within a record that no atomic step can change."""
-        raise NotImplementedError
-
-    def temporary(self, type: Any) -> str:
-        """A new variable."""
         raise NotImplementedError
 
     def leaves(self, ref: ViewRef, loc: Loc) -> list[Place]:

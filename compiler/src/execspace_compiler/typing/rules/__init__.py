@@ -1,0 +1,1 @@
+"""Typing rules by what they type; see context.py."""
