@@ -9,23 +9,28 @@ from ..ir.ops import ATOMICS, OPERATOR_SIGNS
 from ..ir.types import PromotionError, Record, Scalar, TupleTy, Type, ViewTy, promote
 from .expressions import ExpressionRules
 from .module import local_array
+from .rules.atomics import atomic_step, check_aligned, of_element
+from .rules.memory import load, store, writable
 from .rules.operators import binary
+from .rules.records import leaves
+from .rules.views import indexed
 from .values import (
     AliasTy,
     FunctionTy,
     FunctionValue,
     ObjTy,
+    Place,
     RefTy,
     TupleValue,
     Value,
     ViewRef,
     describe,
+    is_atomic,
     is_view,
     parts,
     scalar,
     type_of,
 )
-from .views import Place, is_atomic
 
 _SIGNS = frozenset(OPERATOR_SIGNS)
 
@@ -84,9 +89,9 @@ class AssignmentRules(ExpressionRules):
 
     def place(self, target: hir.Subscript | hir.Attribute) -> Place | ViewRef:
         """What a target stands for."""
-        found = self.indexed(target) if isinstance(target, hir.Subscript) else self.member(target)
+        found = indexed(self, target) if isinstance(target, hir.Subscript) else self.member(target)
         if isinstance(found, Place) or (isinstance(found, ViewRef) and found.field is not None):
-            self.writable(found.view if isinstance(found, Place) else found.base, target.loc)
+            writable(found.view if isinstance(found, Place) else found.base, target.loc)
             return found
         if isinstance(found, ViewRef):
             raise type_fault(
@@ -109,16 +114,16 @@ class AssignmentRules(ExpressionRules):
     def put(self, place: Place | ViewRef, value: Value, loc: Loc, at: Loc) -> None:
         """Store a number into an element, or a record into a record."""
         if isinstance(place, Place):
-            self.out.append(self.store(place, value, loc, at))
+            self.out.append(store(self, place, value, loc, at))
             return
         if not isinstance(value, ViewRef) or value.field != place.field:
             hint = "store into its elements one by one"
             if isinstance(place.field, Record):
                 hint = f"store into its fields: {', '.join(n for n, _, _ in place.field.fields)}"
             raise type_fault(at, f"cannot store {describe(value)} into {place.field}", hint)
-        loads = [self.keep(self.load(p, loc)) for p in self.leaves(value, loc)]
-        for leaf, number in zip(self.leaves(place, loc), loads, strict=True):
-            self.out.append(self.store(leaf, number, loc, at))
+        loads = [self.keep(load(self, p, loc)) for p in leaves(value, loc)]
+        for leaf, number in zip(leaves(place, loc), loads, strict=True):
+            self.out.append(store(self, leaf, number, loc, at))
 
     def bind(self, name: str, value: Value, loc: Loc) -> None:
         """Assign to a local variable, widening its type where needed."""
@@ -190,7 +195,7 @@ class AssignmentRules(ExpressionRules):
         assert isinstance(place.view.type, ViewTy)
         atomic = is_atomic(place)
         if atomic:
-            self.check_aligned(place, s.loc, s.op)
+            check_aligned(place, s.loc, s.op)
         kept = tuple(i if _pure(i) else self.keep(i) for i in place.indices)
         byte = place.byte
         if byte is not None and not _pure(byte):
@@ -199,7 +204,7 @@ class AssignmentRules(ExpressionRules):
         if atomic:
             self.atomic_update(s, place)
             return
-        old = self.load(place, s.target.loc)
+        old = load(self, place, s.target.loc)
         emitted, right = self.apart(s.value)
         if emitted:  # Python reads the element first
             kept = tuple(self.keep(i) for i in place.indices)
@@ -207,7 +212,7 @@ class AssignmentRules(ExpressionRules):
             old = self.keep(old)
             self.out += emitted
         result = binary(self, s.op, old, scalar(right, s.value.loc), s.loc)
-        self.out.append(self.store(place, result, s.loc, s.loc))
+        self.out.append(store(self, place, result, s.loc, s.loc))
 
     def atomic_update(self, s: hir.Update, place: Place) -> None:
         """Augmented assignment to an element of a View with the atomic trait."""
@@ -222,8 +227,8 @@ class AssignmentRules(ExpressionRules):
             kept = tuple(self.keep(i) for i in place.indices)
             place = Place(place.view, kept, self.keep(place.byte), place.type)
             self.out += emitted
-        value = self.of_element(s.op, place.type, right, s.loc, s.value.loc)
-        self.atomic(s.op, place, (value,), s.loc)
+        value = of_element(self, s.op, place.type, right, s.loc, s.value.loc)
+        atomic_step(self, s.op, place, (value,), s.loc)
 
 
 def _pure(e: ir.Expr) -> bool:

@@ -18,8 +18,8 @@ from .. import ir
 from ..frontend import hir
 from ..ir.diagnostics import Loc, type_fault
 from ..ir.types import BOOL, PromotionError, Scalar, promote
+from .context import Context
 from .rules.operators import either, truth
-from .teams import TeamRules
 from .values import FunctionValue, Obj, TupleValue, Value, describe, scalar
 
 _TOGETHER = 16  # operands of and/or, or tests of an elif chain, that nest in each other
@@ -37,7 +37,7 @@ class Row:
     decides: bool = True
 
 
-class ChoiceRules(TeamRules):
+class ChoiceRules(Context):
     """Typing of choices; ExpressionRules has the other expressions.
 
     Attributes

@@ -79,6 +79,18 @@ class Call:
         assert isinstance(self.function, Method)
         return self.function.name
 
+    @property
+    def target(self) -> Any:
+        """The function or class that is called."""
+        assert isinstance(self.function, Obj)
+        return self.function.value
+
+    @property
+    def owner(self) -> Value:
+        """Whose method is called."""
+        assert isinstance(self.function, Method)
+        return self.function.owner
+
     def positional(self) -> tuple[Value, ...]:
         """The arguments of what takes none by keyword; a fault if there are such."""
         if self.keywords:

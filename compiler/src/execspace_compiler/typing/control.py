@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from .. import ir
 from ..frontend import hir
-from ..ir.diagnostics import Fault, Loc, type_fault
+from ..ir.diagnostics import Fault, Loc, syntax_fault, type_fault
 from ..ir.types import BOOL, INDEX, INT64, Scalar
 from .assignments import AssignmentRules, joined
+from .rules.teams import index_variables
 from .values import NestedRange, TupleValue, Value, describe, is_view, part_name, scalar, type_of
 
 _GROUP = 16  # tests of a chain of elif that nest in each other
@@ -27,6 +28,28 @@ class ControlRules(AssignmentRules):
 
     unrolled: list[str | None]
     rounds: list[str]
+
+    def split_loop(self, s: hir.ForEach, items: NestedRange) -> None:
+        """A for loop over a nested range."""
+        for inner in hir.walk(s.body):
+            if isinstance(inner, hir.Return):
+                hint = "leave the kernel before or after the loop"
+                raise syntax_fault(inner.loc, f"return in a loop over {items.word}", hint)
+        if hir.breaks(s.body):
+            hint = "skip what must not be done with if, or write a loop over range"
+            message = f"break in a loop over {items.word}, whose iterations run at once"
+            raise syntax_fault(s.loc, message, hint)
+        names = index_variables(self, items)
+        saved, self.out = self.out, []
+        values: list[Value] = [ir.Var(n, INDEX, s.target.loc) for n in names]
+        item = values[0] if len(values) == 1 else TupleValue(tuple(values))
+        try:
+            self.assign(s.target, item, s.loc, s.items.loc)
+            body = self.out + self.body_of_loop(s.body)
+        finally:
+            self.out = saved
+        self.nested_ranges[id(s)] = items.word
+        self.out.append(ir.Split(items.level, names, items.starts, items.stops, tuple(body), s.loc))
 
     def branch(self, s: hir.If) -> None:
         """An if; where the test is a constant only one side is compiled."""

@@ -21,14 +21,17 @@ from ..frontend.names import Object
 from ..ir.diagnostics import Loc, syntax_fault, type_fault
 from ..ir.types import BOOL, PY_INT
 from .context import EXPRESSIONS, Context, Pending
+from .rules.attributes import attribute
+from .rules.memory import read
 from .rules.operators import binary, constant, either, unary
-from .values import FunctionValue, Obj, TupleValue, Value, ViewRef, describe, is_view, scalar
-from .views import Place
+from .rules.records import field_of
+from .rules.refused import own_code
+from .rules.variables import variable
+from .values import FunctionValue, Obj, Place, TupleValue, Value, ViewRef, describe, is_view, scalar
 
 if TYPE_CHECKING:
     pass
 
-from .calls import own_code
 from .choices import ChoiceRules
 
 
@@ -82,7 +85,7 @@ class ExpressionRules(ChoiceRules):
         function = function_of(value)
         if function is not None:
             definition = self.module.captured(function, e.names, f"{full}/")
-            env = tuple((v, self.variable(v, e.loc)) for v in e.names.views_under(full))
+            env = tuple((v, variable(self, v, e.loc)) for v in e.names.views_under(full))
             return FunctionValue(definition, env)
         if not isinstance(value, _NUMBER | tuple):
             return Obj(value, path)
@@ -103,8 +106,8 @@ class ExpressionRules(ChoiceRules):
             self.outer(e.base, field=True) if isinstance(e.base, hir.Outer) else self.value(e.base)
         )
         if isinstance(base, ViewRef) and base.field is not None:
-            return self.field(base, e.name, e.loc)
-        return self.attribute(base, e.name, e.loc)
+            return field_of(base, e.name, e.loc)
+        return attribute(self, base, e.name, e.loc)
 
     # -- operators ----------------------------------------------------------------------------
 
@@ -207,7 +210,7 @@ def _constant(cx: Context, e: hir.Constant) -> Value:
 
 @EXPRESSIONS.of(hir.Local)
 def _local(cx: ExpressionRules, e: hir.Local) -> Value:
-    return cx.variable(e.name, e.loc)
+    return variable(cx, e.name, e.loc)
 
 
 @EXPRESSIONS.of(hir.Outer)
@@ -217,12 +220,7 @@ def _outer(cx: ExpressionRules, e: hir.Outer) -> Value:
 
 @EXPRESSIONS.of(hir.Attribute)
 def _attribute(cx: ExpressionRules, e: hir.Attribute) -> Value:
-    return cx.read(cx.member(e), e.loc)
-
-
-@EXPRESSIONS.of(hir.Subscript)
-def _subscript(cx: ExpressionRules, e: hir.Subscript) -> Value:
-    return cx.read(cx.indexed(e), e.loc)
+    return read(cx, cx.member(e), e.loc)
 
 
 @EXPRESSIONS.of(hir.Tuple)
@@ -230,20 +228,11 @@ def _tuple(cx: Context, e: hir.Tuple) -> Value:
     return TupleValue(tuple(cx.operands(e.items)))
 
 
-@EXPRESSIONS.of(hir.Call)
-def _call(cx: Context, e: hir.Call) -> Value:
-    values = cx.operands((e.function, *e.args, *(v for _, v in e.keywords)))
-    args = values[1 : 1 + len(e.args)]
-    rest = values[1 + len(e.args) :]
-    keywords = {k: v for (k, _), v in zip(e.keywords, rest, strict=True)}
-    return cx.call(values[0], args, keywords, e.loc)
-
-
 @EXPRESSIONS.of(hir.Named)
-def _named(cx: ExpressionRules, e: hir.Named) -> Value:
+def _named(cx: Any, e: hir.Named) -> Value:
     value = cx.value(e.value)
     cx.bind(e.name, value, e.loc)
-    return cx.variable(e.name, e.loc)
+    return variable(cx, e.name, e.loc)
 
 
 @EXPRESSIONS.of(hir.Undefined)
@@ -255,4 +244,3 @@ EXPRESSIONS.of(hir.Operation)(ExpressionRules.operation)
 EXPRESSIONS.of(hir.Chain)(ExpressionRules.chain)
 EXPRESSIONS.of(hir.Logical)(ExpressionRules.logical)
 EXPRESSIONS.of(hir.Conditional)(ExpressionRules.conditional)
-EXPRESSIONS.of(hir.Lambda)(ExpressionRules.nested)

@@ -30,6 +30,7 @@ from .context import STATEMENTS, Context
 from .control import ControlRules
 from .definite_assignment import check_assigned
 from .module import ModuleTyper, has_effects
+from .rules.leaving import failure, leave
 from .values import (
     FunctionValue,
     Obj,
@@ -251,7 +252,7 @@ class FunctionTyper(ControlRules):
             )
         if nothing:
             self.returns_nothing = True
-            self.leave([], s.loc)
+            leave(self, [], s.loc)
             return
         if self.returns_nothing:
             raise type_fault(
@@ -267,18 +268,7 @@ class FunctionTyper(ControlRules):
             self.changed = True
         numbers = [e for _, e in parts(value, "")]
         pairs = zip(numbers, flat_scalars(joined), strict=True)
-        self.leave([self.coerce(e, t) for e, t in pairs], s.loc)
-
-    def leave(self, values: list[ir.Expr], loc: Loc, code: ir.Expr | None = None) -> None:
-        """Return numbers, and in a helper with asserts the number of the one that failed."""
-        if self.fails and not self.notes:
-            values = [*values, code or ir.Const(0, INT64, loc)]
-        if not values:
-            self.out.append(ir.Return(None, loc))
-        elif len(values) == 1:
-            self.out.append(ir.Return(values[0], loc))
-        else:
-            self.out.append(ir.Return(tuple(values), loc))
+        leave(self, [self.coerce(e, t) for e, t in pairs], s.loc)
 
     def assertion(self, s: hir.Assert) -> None:
         """assert: a failure is noted, and this call of the kernel ends."""
@@ -286,23 +276,11 @@ class FunctionTyper(ControlRules):
             self.fails = self.changed = True
         test = self.test(s.test)
         code = ir.Const(self.module.assertion(s.loc, s.message), INT64, s.loc)
-        body = tuple(self.failure(code, s.loc))
+        body = tuple(failure(self, code, s.loc))
         if isinstance(test, ir.Const):
             self.out += [] if test.value else body
             return
         self.out.append(ir.If(ir.Op("not", (test,), BOOL, s.loc), body, loc=s.loc))
-
-    def failure(self, code: ir.Expr, loc: Loc) -> list[ir.Stmt]:
-        """Statements that report a failed assertion and leave the function."""
-        if self.team is not None:
-            return [ir.Fail(code, (self.team.league_rank,), loc)]
-        saved, self.out = self.out, []
-        if self.indices:
-            self.out.append(ir.Fail(code, self.indices, loc))
-        zeros = [self.coerce(ir.Const(0, t.strong, loc), t) for t in flat_scalars(self.result)]
-        self.leave(zeros, loc, code)
-        found, self.out = self.out, saved
-        return found
 
 
 @STATEMENTS.of(hir.Assign)

@@ -91,6 +91,21 @@ class ViewRef:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """An element in memory: what a store needs."""
+
+    view: ir.Var
+    indices: tuple[ir.Expr, ...]
+    byte: ir.Expr | None
+    type: Scalar
+
+
+def is_atomic(place: Place) -> bool:
+    """Whether each access to it is atomic."""
+    return isinstance(place.view.type, ViewTy) and "atomic" in place.view.type.traits
+
+
+@dataclass(frozen=True, slots=True)
 class TeamValue:
     """The handle of a team: the number of the team and how many there are, and the same of the
     thread in it."""
