@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 
 from ... import ir
+from ...frontend import hir
 from ...ir.diagnostics import Loc, type_fault
 from ...ir.types import INDEX, PY_INT, Record, Scalar
-from ..context import Context
+from ..context import EXPRESSIONS, Context
 from ..values import (
     FunctionValue,
     Method,
     Obj,
+    Place,
     TeamValue,
     TupleValue,
     Value,
@@ -23,7 +25,10 @@ from ..values import (
     is_view,
     shown,
 )
+from .captures import outer
+from .memory import read
 from .operators import binary, constant, part
+from .records import field_of
 from .teams import team_attribute
 
 
@@ -86,3 +91,16 @@ def _view_attribute(cx: Context, base: Any, name: str, loc: Loc) -> Value:
     elif isinstance(_element_of_view(base), Record):
         hint = f"index it first: {shown(base)}[{', '.join('ijklmnpq'[: len(sizes)])}].{name}"
     raise type_fault(loc, f"{describe(base)} has no attribute '{name}' in a kernel", hint)
+
+
+@EXPRESSIONS.of(hir.Attribute)
+def _attribute(cx: Context, e: hir.Attribute) -> Value:
+    return read(cx, member(cx, e), e.loc)
+
+
+def member(cx: Context, e: hir.Attribute) -> Value | Place:
+    """`base.name`: a field of a record, or what `attribute` knows."""
+    base = outer(cx, e.base, field=True) if isinstance(e.base, hir.Outer) else cx.value(e.base)
+    if isinstance(base, ViewRef) and base.field is not None:
+        return field_of(base, e.name, e.loc)
+    return attribute(cx, base, e.name, e.loc)
