@@ -66,10 +66,8 @@ def function_call(
     """Call of a helper or nested function; literals keep their weakness in it."""
     definition = fn.definition
     if isinstance(definition, Captured):
-        callee = CALLEES.get(definition.scope.fn)
-        if callee is not None:
+        if definition.scope.fn in CALLEES:
             return cx.call(Obj(definition.scope.fn, definition.name), args, keywords, loc)
-    if isinstance(definition, Captured):
         definition.check_parameters(loc)
     given = {n: closed(cx, v, loc) for n, v in definition.bind(args, keywords, loc).items()}
     missing = [n for n in definition.all_parameters if n not in given]

@@ -29,7 +29,7 @@ from ..values import TupleValue, Value, describe, extents, is_view, scalar
 from .operators import PARTS, always, binary, constant, no_order, part, same, truth
 
 # (Context, Callee, path, numbers, Loc) -> Value, by the name of the rule in CALLEES
-LIBRARY: Rules[str, Value] = Rules("function by the rule")
+LIBRARY: Rules[str, Value] = Rules("library function of kind")
 
 
 def library_call(cx: Context, callee: Callee, path: str, args: Sequence[Value], loc: Loc) -> Value:
