@@ -7,7 +7,8 @@ looks the rule up; so no rule imports those of the nodes within its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -223,7 +224,7 @@ class Context:
 
     def apart(self, e: hir.Expr) -> tuple[list[ir.Stmt], Value]:
         """A value, and the statements that compute it, which are not emitted."""
-        saved, self.out = self.out, []
+        saved, self.out = self.out, []  # as `collecting` does, which takes longer
         try:
             value = EXPRESSIONS[type(e)](self, e)
         finally:
@@ -322,6 +323,17 @@ class Context:
         if id(node) in self.tested:
             self.decided.pop(id(node), None)
         return outcome
+
+    # -- statements ---------------------------------------------------------------------------
+
+    @contextmanager
+    def collecting(self, emitted: list[ir.Stmt] | None = None) -> Iterator[list[ir.Stmt]]:
+        """What is emitted within goes into a list of its own: a new one, or the one given."""
+        saved, self.out = self.out, [] if emitted is None else emitted
+        try:
+            yield self.out
+        finally:
+            self.out = saved
 
     # -- temporaries ----------------------------------------------------------------------------
 

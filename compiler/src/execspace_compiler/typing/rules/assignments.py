@@ -33,11 +33,8 @@ def assign(cx: Context, target: hir.Expr, value: Value, loc: Loc, at: Loc) -> No
             bind(cx, target.name, value, target.loc)
             return
         case hir.Subscript() | hir.Attribute():
-            saved, cx.out = cx.out, []
-            try:
+            with cx.collecting() as emitted:
                 place = place_of(cx, target)
-            finally:
-                emitted, cx.out = cx.out, saved
             if emitted:  # Python evaluates the value first
                 value = cx.keep(value)
                 cx.out += emitted

@@ -46,16 +46,13 @@ def _chain(cx: Context, e: hir.Chain) -> Value:
     rows: list[Row] = []
     emitted: list[ir.Stmt] = []
     for n, op in enumerate(e.ops):
-        saved, cx.out = cx.out, emitted
-        try:
+        with cx.collecting(emitted):
             if n:
                 left, right = right, cx.value(e.args[n + 1])
                 if n + 1 < len(e.ops):
                     right = cx.keep(right)
             pair = hir.Operation(e.loc, op, e.args[n : n + 2])
             test: Any = compare_or_compute(cx, op, left, right, pair)
-        finally:
-            emitted, cx.out = cx.out, saved
         if isinstance(test, ir.Const) and test.value and n + 1 < len(e.ops):
             continue  # what it needs goes to the next one
         rows.append(Row(emitted, test))
@@ -76,12 +73,9 @@ def _logical(cx: Context, e: hir.Logical, as_test: bool = False) -> Value:
     ruled_out: list[Scalar] = []
     for n, operand in enumerate(e.args):
         last = n + 1 == len(e.args)
-        saved, cx.out = cx.out, carried
-        try:
+        with cx.collecting(carried) as emitted:
             value = condition(cx, operand) if as_test else cx.value(operand)
             known = None if last else _known_truth(value, operand.loc)
-        finally:
-            emitted, cx.out = cx.out, saved
         carried = []
         if known is not None and known == (e.op == "and"):
             if isinstance(value, ir.Const):
@@ -149,12 +143,9 @@ def _all_or_any(
     parts = [rows[n : n + _TOGETHER] for n in range(0, len(rows), _TOGETHER)]
     held = []
     for n, part in enumerate(parts):
-        saved, cx.out = cx.out, []
-        try:
-            own = ruled_out if n + 1 == len(parts) and ruled_out else []
+        own = ruled_out if n + 1 == len(parts) and ruled_out else []
+        with cx.collecting() as emitted:
             value = _nested(cx, part, op, loc, own)
-        finally:
-            emitted, cx.out = cx.out, saved
         held.append((emitted, value))
     type = held[-1][1].type
     for _, value in reversed(held[:-1]):
@@ -182,18 +173,18 @@ def _nested(cx: Context, rows: list[Row], op: str, loc: Loc, ruled_out: list[Sca
         if not row.decides:
             rest = _widened(cx, rest, value.type)
             continue
-        saved, cx.out = cx.out, list(row.emitted)
-        if value.type == BOOL and rest.type == BOOL:
-            rest = _joined(cx, op, value, emitted, rest, loc)
-        else:
-            common = _common(value.type, rest.type, f"'{op}'", loc)
-            value = cx.keep(value)
-            test = truth(cx, value, loc)
-            if op == "or":
-                test = ir.Op("not", (test,), BOOL, loc)
-            rest, value = cx.coerce(rest, common), cx.coerce(value, common)
-            rest = _choose(cx, test, common, emitted, rest, [], value, loc)
-        emitted, cx.out = cx.out, saved
+        with cx.collecting(list(row.emitted)) as found:
+            if value.type == BOOL and rest.type == BOOL:
+                rest = _joined(cx, op, value, emitted, rest, loc)
+            else:
+                common = _common(value.type, rest.type, f"'{op}'", loc)
+                value = cx.keep(value)
+                test = truth(cx, value, loc)
+                if op == "or":
+                    test = ir.Op("not", (test,), BOOL, loc)
+                rest, value = cx.coerce(rest, common), cx.coerce(value, common)
+                rest = _choose(cx, test, common, emitted, rest, [], value, loc)
+        emitted = found
     cx.out += emitted
     return rest
 

@@ -38,11 +38,8 @@ def _cases(cx: Context, s: hir.Cases) -> None:
     orelse: list[ir.Stmt] | None = None
     carried: list[ir.Stmt] = []
     for arm in s.arms:
-        saved, cx.out = cx.out, carried
-        try:
+        with cx.collecting(carried) as emitted:
             test = condition(cx, arm.test)
-        finally:
-            emitted, cx.out = cx.out, saved
         outcome = cx.decide(arm, test)
         carried = emitted if outcome is not None else []
         if outcome is False:
@@ -76,11 +73,8 @@ def _cases(cx: Context, s: hir.Cases) -> None:
 @STATEMENTS.of(hir.While)
 def _while(cx: Context, s: hir.While) -> None:
     """A while loop; a test that needs statements moves into the loop."""
-    saved, cx.out = cx.out, []
-    try:
+    with cx.collecting() as emitted:
         test = condition(cx, s.test)
-    finally:
-        emitted, cx.out = cx.out, saved
     if cx.decide(s, test) is False:  # as an if, it leaves its body out
         cx.out += emitted
         return
@@ -116,15 +110,15 @@ def _for_each(cx: Context, s: hir.ForEach) -> None:
         cx.out.append(ir.Assign(flag, ir.Const(False, BOOL, s.loc), s.loc))
     several = _of_several_kinds(cx, s.target, items.items)
     for n, item in enumerate(items.items):
-        saved, cx.out = cx.out, []
         cx.rounds.append(f"{s.loc.line}_{s.loc.column}_{n}")
         outer = cx.own
         cx.own = {**outer, **{v: part_name(v, "_".join(cx.rounds)) for v in several}}
         try:
-            assign(cx, s.target, item, s.loc, s.items.loc)
-            once = cx.out + cx.body_of_loop(s.body, flag)
+            with cx.collecting() as once:
+                assign(cx, s.target, item, s.loc, s.items.loc)
+                once += cx.body_of_loop(s.body, flag)
         finally:
-            cx.out, cx.own = saved, outer
+            cx.own = outer
             cx.rounds.pop()
         if hir.leaves(s.body):
             name = cx.temporary(INDEX)

@@ -99,12 +99,11 @@ def failure(cx: Context, code: ir.Expr, loc: Loc) -> list[ir.Stmt]:
     """Statements that report a failed assertion and leave the function."""
     if cx.team is not None:
         return [ir.Fail(code, (cx.team.league_rank,), loc)]
-    saved, cx.out = cx.out, []
-    if cx.indices:
-        cx.out.append(ir.Fail(code, cx.indices, loc))
-    zeros = [cx.coerce(ir.Const(0, t.strong, loc), t) for t in flat_scalars(cx.result)]
-    leave(cx, zeros, loc, code)
-    found, cx.out = cx.out, saved
+    with cx.collecting() as found:
+        if cx.indices:
+            cx.out.append(ir.Fail(code, cx.indices, loc))
+        zeros = [cx.coerce(ir.Const(0, t.strong, loc), t) for t in flat_scalars(cx.result)]
+        leave(cx, zeros, loc, code)
     return found
 
 

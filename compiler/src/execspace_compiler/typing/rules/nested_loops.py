@@ -23,13 +23,10 @@ def split_loop(cx: Context, s: hir.ForEach, items: NestedRange) -> None:
         message = f"break in a loop over {items.word}, whose iterations run at once"
         raise syntax_fault(s.loc, message, hint)
     names = index_variables(cx, items)
-    saved, cx.out = cx.out, []
     values: list[Value] = [ir.Var(n, INDEX, s.target.loc) for n in names]
     item = values[0] if len(values) == 1 else TupleValue(tuple(values))
-    try:
+    with cx.collecting() as body:
         assign(cx, s.target, item, s.loc, s.items.loc)
-        body = cx.out + cx.body_of_loop(s.body)
-    finally:
-        cx.out = saved
+        body += cx.body_of_loop(s.body)
     cx.nested_ranges[id(s)] = items.word
     cx.out.append(ir.Split(items.level, names, items.starts, items.stops, tuple(body), s.loc))

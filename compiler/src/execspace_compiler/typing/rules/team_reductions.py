@@ -167,35 +167,22 @@ def _nested_launch(
         return _scan(cx, items, fn, rest, keywords, loc)
     names = index_variables(cx, items)
     indices: list[Value] = [ir.Var(n, INDEX, loc) for n in names]
-    saved, cx.out = cx.out, []
-    try:
+    reduction: Reduction | None = None
+    with cx.collecting() as body:
         value = cx.call(fn, [*indices, *rest], {}, loc)
-        if pattern == "parallel_for":
-            return _nested_for(cx, items, names, value, saved, loc)
-        value = cx.keep(value) if isinstance(value, TupleValue) else value
-        reducers = _reducers_of(keywords.get("reducer"), loc)
-        reduction = _reduction_of(cx, _maker_of(cx, reducers, loc), reducers, value, loc)
-        body = (*cx.out, *_contributed(cx, reduction, value, loc))
-    finally:
-        cx.out = saved
-    cx.out += reduction.reset()
-    cx.out.append(ir.Split(items.level, names, items.starts, items.stops, body, loc))
+        if pattern == "parallel_reduce":
+            value = cx.keep(value) if isinstance(value, TupleValue) else value
+            reducers = _reducers_of(keywords.get("reducer"), loc)
+            reduction = _reduction_of(cx, _maker_of(cx, reducers, loc), reducers, value, loc)
+            body += _contributed(cx, reduction, value, loc)
+    split = ir.Split(items.level, names, items.starts, items.stops, tuple(body), loc)
+    if reduction is None:
+        cx.out.append(split)
+        return Obj(None, "None")
+    cx.out += [*reduction.reset(), split]
     states = tuple(s.var for s in reduction.states)
     cx.out.append(ir.Combine(items.level, states, _merge_function(cx, reduction), loc))
     return _finished(cx, reduction)
-
-
-def _nested_for(
-    cx: Context,
-    items: NestedRange,
-    names: tuple[str, ...],
-    value: Value,
-    saved: list[ir.Stmt],
-    loc: Loc,
-) -> Value:
-    body = tuple(cx.out)
-    saved.append(ir.Split(items.level, names, items.starts, items.stops, body, loc))
-    return Obj(None, "None")
 
 
 def _scan(
@@ -254,22 +241,16 @@ def _scan_body(
     loc: Loc,
 ) -> tuple[tuple[ir.Stmt, ...], Reduction]:
     """An iteration of a scan: it sets the state that it contributes."""
-    saved, cx.out = cx.out, []
-    try:
-        held = [
-            ir.Var(f"{maker.prefix}_prefix{n}", t) for n, t in enumerate(_scalars(prefix))
-        ]  # fmt: skip
-        for v in held:
-            cx.types[v.name] = v.type
-        given = _structured(prefix, held)
-        flag = ir.Const(final, BOOL, loc)
+    held = [ir.Var(f"{maker.prefix}_prefix{n}", t) for n, t in enumerate(_scalars(prefix))]
+    for v in held:
+        cx.types[v.name] = v.type
+    given = _structured(prefix, held)
+    flag = ir.Const(final, BOOL, loc)
+    with cx.collecting() as called:
         value = cx.call(fn, [index, given, flag, *rest], {}, loc)
         value = cx.keep(value) if isinstance(value, TupleValue) else value
         reduction = _reduction_of(cx, maker, reducers, value, loc)
-        called = cx.out
         join = [*reduction.reset(), *_contributed(cx, reduction, value, loc)]
-    finally:
-        cx.out = saved
     if len(held) == len(reduction.prefix()):
         pairs = zip(held, _scalars(prefix), reduction.prefix(), strict=True)
         before: list[ir.Stmt] = [ir.Assign(v.name, cx.coerce(e, t), loc) for v, t, e in pairs]

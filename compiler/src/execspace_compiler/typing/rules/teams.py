@@ -112,12 +112,9 @@ def _single(cx: Context, call: Call) -> Value:
         test = ir.Op("eq", (once.team.team_rank, ir.Const(0, INDEX, loc)), BOOL, loc)
     if len(args) == 1:
         return test
-    saved, cx.out = cx.out, []
-    try:
+    with cx.collecting() as body:
         value = cx.call(args[1], [], {}, loc)
         held = in_variables(cx, value, loc)
-    finally:
-        body, cx.out = cx.out, saved
     if once.level == "thread":
         cx.out += body
         return held
