@@ -706,6 +706,19 @@ def test_operands_are_kept_where_a_later_one_emits_statements(cx):
     assert (first.name, assigned.name) == (kept.name, "m")
 
 
+def test_what_is_collected_is_not_emitted_even_if_there_is_a_fault(cx):
+    outer = cx.out
+    given = [ir.Break(HERE)]
+    with cx.collecting(given) as found:
+        cx.keep(var("i", INT64))
+    assert found is given
+    assert len(found) == 2
+    with pytest.raises(Fault), cx.collecting() as found:
+        cx.value(subscript(LOCAL_I, LOCAL_I))
+    assert cx.out is outer
+    assert (outer, found) == ([], [])
+
+
 def test_temporaries_avoid_names_of_the_source():
     cx = Context(
         typer_of_module(), hir.Function("f", (), (), HERE, False), Reporter("f"),

@@ -1,4 +1,4 @@
-"""Values as the typer knows them: expressions, and what exists only at compile time.
+"""Values as typing rules know them: expressions, and what exists only at compile time.
 
 A tuple, a subview or a function in a kernel is never an object at run time. It is its parts:
 scalars in variables of their own. `type_of` says what a value is, `parts` lists its scalars and

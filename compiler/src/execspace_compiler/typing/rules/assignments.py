@@ -34,7 +34,7 @@ def assign(cx: Context, target: hir.Expr, value: Value, loc: Loc, at: Loc) -> No
             return
         case hir.Subscript() | hir.Attribute():
             with cx.collecting() as emitted:
-                place = place_of(cx, target)
+                place = _place_of(cx, target)
             if emitted:  # Python evaluates the value first
                 value = cx.keep(value)
                 cx.out += emitted
@@ -61,7 +61,7 @@ def assign(cx: Context, target: hir.Expr, value: Value, loc: Loc, at: Loc) -> No
     raise AssertionError(f"no target: {target}")
 
 
-def place_of(cx: Context, target: hir.Subscript | hir.Attribute) -> Place | ViewRef:
+def _place_of(cx: Context, target: hir.Subscript | hir.Attribute) -> Place | ViewRef:
     """What a target stands for."""
     found = indexed(cx, target) if isinstance(target, hir.Subscript) else member(cx, target)
     if isinstance(found, Place) or (isinstance(found, ViewRef) and found.field is not None):
@@ -110,7 +110,7 @@ def _update(cx: Context, s: hir.Update) -> None:
         bind(cx, s.target.name, result, s.loc)
         return
     assert isinstance(s.target, hir.Subscript | hir.Attribute)
-    place = place_of(cx, s.target)
+    place = _place_of(cx, s.target)
     if isinstance(place, ViewRef):
         scalar(place, s.target.loc)
         raise AssertionError(f"a number: {place}")

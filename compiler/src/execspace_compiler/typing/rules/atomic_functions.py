@@ -17,7 +17,7 @@ from .views import part_of
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class _Word:
     """What an atomic function means: its operation, its values, and which value it returns."""
 
     op: str
@@ -25,24 +25,24 @@ class Word:
     fetch: str | None = None
 
 
-def _all_words() -> dict[Any, Word]:
+def _all_words() -> dict[Any, _Word]:
     ops = {
         "add": "add", "sub": "sub", "mul": "mul", "div": "truediv", "min": "min", "max": "max",
         "mod": "mod", "and": "bitand", "or": "bitor", "xor": "bitxor", "nand": "nand",
         "lshift": "lshift", "rshift": "rshift",
     }  # fmt: skip
     forms = {"atomic_{}": None, "atomic_fetch_{}": "old", "atomic_{}_fetch": "new"}
-    found: dict[Any, Word] = {}
+    found: dict[Any, _Word] = {}
     for form, fetch in forms.items():
         for name, op in ops.items():
-            found[getattr(execspace, form.format(name))] = Word(op, fetch=fetch)
+            found[getattr(execspace, form.format(name))] = _Word(op, fetch=fetch)
         for name, op in (("inc", "add"), ("dec", "sub")):
-            found[getattr(execspace, form.format(name))] = Word(op, (), fetch)
-    found[execspace.atomic_exchange] = Word("exchange", fetch="old")
+            found[getattr(execspace, form.format(name))] = _Word(op, (), fetch)
+    found[execspace.atomic_exchange] = _Word("exchange", fetch="old")
     both = ("expected value", "desired value")
-    found[execspace.atomic_compare_exchange] = Word("compare_exchange", both, "old")
-    found[execspace.atomic_load] = Word("load", (), "old")
-    found[execspace.atomic_store] = Word("store")
+    found[execspace.atomic_compare_exchange] = _Word("compare_exchange", both, "old")
+    found[execspace.atomic_load] = _Word("load", (), "old")
+    found[execspace.atomic_store] = _Word("store")
     return found
 
 
@@ -73,7 +73,7 @@ def _atomic(cx: Context, call: Call) -> Value:
     if word.op != "load":
         writable(place.view, loc)
     if word.op == "truediv" and place.type.is_integer:
-        word = Word("floordiv", word.values, word.fetch)
+        word = _Word("floordiv", word.values, word.fetch)
     if word.op in ("add", "sub") and not word.values:
         rest = [constant(1, loc)]
     values = [of_element(cx, word.op, place.type, v, loc, loc) for v in rest]

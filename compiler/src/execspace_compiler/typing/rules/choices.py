@@ -27,7 +27,7 @@ _TOGETHER = 16  # operands of and/or, or tests of an elif chain, that nest in ea
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class _Row:
     """An operand of and/or: statements that it needs first, and its value.
 
     `decides`: False for a constant that leaves the decision to the operands after it.
@@ -43,7 +43,7 @@ def _chain(cx: Context, e: hir.Chain) -> Value:
     """`a < b < c`: the rest is evaluated only where the tests so far hold."""
     left, right = cx.operands(e.args[:2])
     right = cx.keep(right)
-    rows: list[Row] = []
+    rows: list[_Row] = []
     emitted: list[ir.Stmt] = []
     for n, op in enumerate(e.ops):
         with cx.collecting(emitted):
@@ -55,7 +55,7 @@ def _chain(cx: Context, e: hir.Chain) -> Value:
             test: Any = compare_or_compute(cx, op, left, right, pair)
         if isinstance(test, ir.Const) and test.value and n + 1 < len(e.ops):
             continue  # what it needs goes to the next one
-        rows.append(Row(emitted, test))
+        rows.append(_Row(emitted, test))
         emitted = []
         if isinstance(test, ir.Const) and not test.value:
             break
@@ -68,7 +68,7 @@ def _logical(cx: Context, e: hir.Logical, as_test: bool = False) -> Value:
 
     `as_test`: only whether it is true counts, so that objects may stand beside numbers.
     """
-    rows: list[Row] = []
+    rows: list[_Row] = []
     carried: list[ir.Stmt] = []
     ruled_out: list[Scalar] = []
     for n, operand in enumerate(e.args):
@@ -79,22 +79,22 @@ def _logical(cx: Context, e: hir.Logical, as_test: bool = False) -> Value:
         carried = []
         if known is not None and known == (e.op == "and"):
             if isinstance(value, ir.Const):
-                rows.append(Row([], value, False))
+                rows.append(_Row([], value, False))
             carried = emitted
             continue
         if last or known is not None:
             if not (isinstance(value, ir.Expr) and isinstance(value.type, Scalar)):
                 return _object(cx, rows, value, emitted, e)
-            rows.append(Row(emitted, value))
+            rows.append(_Row(emitted, value))
             rest = e.args[n + 1 :]
             ruled_out = [t for a in rest if (t := _type_apart(cx, a)) is not None]
             break
-        rows.append(Row(emitted, scalar(value, operand.loc)))
+        rows.append(_Row(emitted, scalar(value, operand.loc)))
     return _all_or_any(cx, rows, e.op, e.loc, ruled_out)  # type: ignore[no-any-return]
 
 
 def _object(
-    cx: Context, rows: list[Row], value: Value, emitted: list[ir.Stmt], e: hir.Logical
+    cx: Context, rows: list[_Row], value: Value, emitted: list[ir.Stmt], e: hir.Logical
 ) -> Value:
     """The value of and/or that is no number: only constants may have left it to decide."""
     before = next((r.value for r in rows if r.decides), None)
@@ -135,7 +135,7 @@ def _object_truth(value: Obj, loc: Loc) -> bool:
 
 
 def _all_or_any(
-    cx: Context, rows: list[Row], op: str, loc: Loc, ruled_out: list[Scalar] | None = None
+    cx: Context, rows: list[_Row], op: str, loc: Loc, ruled_out: list[Scalar] | None = None
 ) -> Any:
     """The operand that decides, of the common type of all."""
     if len(rows) <= _TOGETHER:
@@ -163,7 +163,7 @@ def _all_or_any(
     return result
 
 
-def _nested(cx: Context, rows: list[Row], op: str, loc: Loc, ruled_out: list[Scalar]) -> Any:
+def _nested(cx: Context, rows: list[_Row], op: str, loc: Loc, ruled_out: list[Scalar]) -> Any:
     *before, last = rows
     emitted, rest = last.emitted, last.value
     for type in reversed(ruled_out):

@@ -29,7 +29,7 @@ def _nested(cx: Context, e: hir.Lambda) -> FunctionValue:
     return FunctionValue(definition, tuple((f"={n}", cx.keep(v)) for (n, _), v in pairs))
 
 
-def environment_of(cx: Context, fn: FunctionValue, loc: Loc) -> dict[str, Value]:
+def _environment_of(cx: Context, fn: FunctionValue, loc: Loc) -> dict[str, Value]:
     """What a function captures, as it is now."""
     definition = fn.definition
     known = dict(fn.env or ())
@@ -38,18 +38,18 @@ def environment_of(cx: Context, fn: FunctionValue, loc: Loc) -> dict[str, Value]
         try:
             for name in definition.function.free:
                 if name not in known:
-                    known[name] = closed(cx, variable(cx, name, loc), loc)
+                    known[name] = _closed(cx, variable(cx, name, loc), loc)
         finally:
             cx.module.leave()
     return known
 
 
-def closed(cx: Context, value: Value, loc: Loc) -> Value:
+def _closed(cx: Context, value: Value, loc: Loc) -> Value:
     """A value that can leave this function: nested functions take their variables along."""
     if isinstance(value, TupleValue):
-        return TupleValue(tuple(closed(cx, v, loc) for v in value.items), value.names)
+        return TupleValue(tuple(_closed(cx, v, loc) for v in value.items), value.names)
     if isinstance(value, FunctionValue):
-        return FunctionValue(value.definition, tuple(environment_of(cx, value, loc).items()))
+        return FunctionValue(value.definition, tuple(_environment_of(cx, value, loc).items()))
     return value
 
 
@@ -57,10 +57,10 @@ def closed(cx: Context, value: Value, loc: Loc) -> Value:
 def _called(cx: Context, call: Call) -> Value:
     fn = call.function
     assert isinstance(fn, FunctionValue)
-    return function_call(cx, fn, call.args, call.keywords, call.loc)
+    return _function_call(cx, fn, call.args, call.keywords, call.loc)
 
 
-def function_call(
+def _function_call(
     cx: Context, fn: FunctionValue, args: Sequence[Value], keywords: Mapping[str, Value], loc: Loc
 ) -> Value:
     """Call of a helper or nested function; literals keep their weakness in it."""
@@ -69,9 +69,9 @@ def function_call(
         if definition.scope.fn in CALLEES:
             return cx.call(Obj(definition.scope.fn, definition.name), args, keywords, loc)
         definition.check_parameters(loc)
-    given = {n: closed(cx, v, loc) for n, v in definition.bind(args, keywords, loc).items()}
+    given = {n: _closed(cx, v, loc) for n, v in definition.bind(args, keywords, loc).items()}
     missing = [n for n in definition.all_parameters if n not in given]
-    environment = environment_of(cx, fn, loc)
+    environment = _environment_of(cx, fn, loc)
     for name in missing:
         default = environment.pop(f"={name}", None)
         if default is not None:
@@ -132,4 +132,4 @@ def layout_call(cx: Context, layout: str, args: tuple[ir.Expr, ...], loc: Loc) -
     """Call of the function of a layout."""
     found = layout_of(layout)
     assert found is not None
-    return function_call(cx, FunctionValue(cx.module.layout(layout, found), ()), args, {}, loc)
+    return _function_call(cx, FunctionValue(cx.module.layout(layout, found), ()), args, {}, loc)

@@ -17,7 +17,7 @@ _CONVERSION = re.compile(r"%([-+ #0]*\d*(?:\.\d+)?)(?:hh|h|ll|l|j|z|t|L)?(.)", r
 _INTEGER, _FLOAT = "dixXouc", "eEfFgG"
 
 
-def conversions(text: str, types: Sequence[Scalar], loc: Loc) -> list[tuple[str, Scalar | None]]:
+def _conversions(text: str, types: Sequence[Scalar], loc: Loc) -> list[tuple[str, Scalar | None]]:
     """Pieces of a format: text with None, or a conversion with the type that it prints.
 
     Length modifiers are dropped: integers are printed in 64 bits and floats in float64.
@@ -92,7 +92,7 @@ def _printf(cx: Context, call: Call) -> Value:
             'write es.printf("%g\\n", x)',
         )
     numbers = [scalar(a, loc) for a in args[1:]]
-    found = conversions(text, [n.type for n in numbers], loc)
+    found = _conversions(text, [n.type for n in numbers], loc)
     rest = iter(numbers)
     pieces: list[str | tuple[str, ir.Expr]] = []
     for piece, type in found:

@@ -42,7 +42,7 @@ _INSTEAD: dict[Any, str] = {
 }
 
 
-def instead_of(target: Any) -> str:
+def _instead_of(target: Any) -> str:
     """What to write instead of a call that kernels do not have."""
     try:
         hint = _INSTEAD.get(target)
@@ -78,7 +78,7 @@ def refused(call: Call) -> Fault:
     """The fault for a call of what kernels do not have."""
     call.positional()
     message = f"'{call.name}' cannot be called in a kernel"
-    return syntax_fault(call.loc, message, instead_of(call.target))
+    return syntax_fault(call.loc, message, _instead_of(call.target))
 
 
 def own_code(path: str, kind: type, name: str, loc: Loc) -> Fault:

@@ -44,7 +44,7 @@ _TAKES: dict[str, tuple[str, ...]] = {  # methods of a team
 }  # fmt: skip
 
 
-def scratch_view(loc: Loc) -> str:
+def _scratch_view(loc: Loc) -> str:
     """Variable of a View over scratch memory: one for each place in the source."""
     return f"_scratch_{loc.line}_{loc.column}"
 
@@ -114,7 +114,7 @@ def _single(cx: Context, call: Call) -> Value:
         return test
     with cx.collecting() as body:
         value = cx.call(args[1], [], {}, loc)
-        held = in_variables(cx, value, loc)
+        held = _in_variables(cx, value, loc)
     if once.level == "thread":
         cx.out += body
         return held
@@ -131,10 +131,10 @@ def index_variables(cx: Context, items: NestedRange) -> tuple[str, ...]:
     return tuple(cx.temporary(INDEX) for _ in items.starts)
 
 
-def in_variables(cx: Context, value: Value, loc: Loc) -> Value:
+def _in_variables(cx: Context, value: Value, loc: Loc) -> Value:
     """A number or tuple of them, in variables of strong types."""
     if isinstance(value, TupleValue):
-        return TupleValue(tuple(in_variables(cx, v, loc) for v in value.items), value.names)
+        return TupleValue(tuple(_in_variables(cx, v, loc) for v in value.items), value.names)
     e = scalar(value, loc)
     name = cx.temporary(e.type)
     cx.out.append(ir.Assign(name, cx.coerce(e, e.type.strong), loc))
@@ -142,7 +142,7 @@ def in_variables(cx: Context, value: Value, loc: Loc) -> Value:
 
 
 def variables_of(held: Value) -> tuple[ir.Var, ...]:
-    """The variables of what `in_variables` gave."""
+    """The variables of what `_in_variables` gave."""
     return tuple(e for _, e in parts(held, "") if isinstance(e, ir.Var))
 
 
@@ -180,7 +180,7 @@ def _broadcast(cx: Context, call: Call) -> Value:
         raise type_fault(loc, f"the rank of a broadcast is {rank.type}", hint)
     rank = cx.stable(cx.coerce(rank, INDEX))
     rank = ir.Op("bounded", (rank, team.team_size), INDEX, loc)
-    held = in_variables(cx, given["value"], loc)
+    held = _in_variables(cx, given["value"], loc)
     cx.out.append(ir.Broadcast(variables_of(held), rank, loc))
     return held
 
@@ -217,7 +217,7 @@ def _scratch(cx: Context, call: Call) -> Value:
     known = tuple(static) if any(n is not None for n in static) else ()
     traits = ("group",) if level.value == 0 else ()
     type = ViewTy(element, rank, "right", rank - 1, False, None, known, traits)
-    view = ir.Var(scratch_view(loc), type, loc)
+    view = ir.Var(_scratch_view(loc), type, loc)
     cx.types[view.name] = type
     owner = "thread" if call.name == "thread_scratch" else "team"
     cx.out.append(ir.Scratch(view, tuple(extents), int(level.value), owner, loc))

@@ -155,7 +155,7 @@ def part_of(
         return part
     indices = tuple(d.index for d in dims if isinstance(d, Fixed))
     if mapped:
-        indices = (mapped_offset(cx, ref.base, indices, loc),)
+        indices = (_mapped_offset(cx, ref.base, indices, loc),)
         dims = [Fixed(indices[0])]
     element = ref.base.type.element
     if isinstance(element, Record):
@@ -163,7 +163,7 @@ def part_of(
     return Place(ref.base, indices, None, element)
 
 
-def mapped_offset(cx: Context, view: ir.Var, indices: tuple[ir.Expr, ...], loc: Loc) -> ir.Expr:
+def _mapped_offset(cx: Context, view: ir.Var, indices: tuple[ir.Expr, ...], loc: Loc) -> ir.Expr:
     """Offset of an element by the function of the View's layout."""
     sizes = extents(view, loc)
     inside = tuple(ir.Op("bounded", pair, INDEX, loc) for pair in zip(indices, sizes, strict=True))
