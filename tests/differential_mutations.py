@@ -21,8 +21,7 @@ from execspace_compiler.ir import diagnostics
 from execspace_compiler.oracle import plan, runtime, teams
 from execspace_compiler.reductions import joins
 from execspace_compiler.reductions.reduction import Maker
-from execspace_compiler.typing import module
-from execspace_compiler.typing.assignments import AssignmentRules
+from execspace_compiler.typing import context, module
 
 Lowering = lowering._Lowering
 
@@ -228,7 +227,7 @@ def _runtime(name: str, other: str):
 def weak_integers_widen(monkeypatch):
     """A literal makes an int64 of what it meets."""
     from execspace_compiler.ir import types
-    from execspace_compiler.typing import operators
+    from execspace_compiler.typing.rules import operators
 
     promote = types.arithmetic
 
@@ -241,14 +240,14 @@ def weak_integers_widen(monkeypatch):
 
 
 def augmented_assignment_assigns(monkeypatch):
-    update = AssignmentRules.update
+    update = context.STATEMENTS[hir.Update]
 
-    def assigned(self, s):
+    def assigned(cx, s):
         if isinstance(s.target, hir.Local):
-            return update(self, dataclasses.replace(s, op="sub" if s.op == "add" else s.op))
-        return update(self, s)
+            return update(cx, dataclasses.replace(s, op="sub" if s.op == "add" else s.op))
+        return update(cx, s)
 
-    monkeypatch.setattr(AssignmentRules, "update", assigned)
+    monkeypatch.setitem(context.STATEMENTS, hir.Update, assigned)
 
 
 # -- reductions and scans -------------------------------------------------------------------------

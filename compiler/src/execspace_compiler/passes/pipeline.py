@@ -45,7 +45,7 @@ from ..reductions.reduction import Maker, Reduction
 from ..teams.checks import check_team
 from ..teams.inlining import without_team_helpers
 from ..teams.scratch import scratch_layout
-from ..typing.function import FunctionTyper, typer_of_module
+from ..typing.function import TypedFunction, type_function, typer_of_module
 from ..typing.lowered import Lowered
 from ..typing.module import ModuleTyper
 from ..typing.scan_prefix import with_settled_prefix
@@ -86,7 +86,8 @@ def lower_kernel(kernel: Kernel, spec: LaunchSpec) -> Lowered:
     parameters = (*function.parameters, *hidden.values())
     types = [argument_type(a) for a in spec.arguments]
     typed = _typed_reduction if spec.reducer is not None else _typed
-    module, typer, body, reduction = typed(spec, function, parameters, types, reporter, captures)
+    module, found, reduction = typed(spec, function, parameters, types, reporter, captures)
+    body = found.function
     handles = len(TEAM_PARTS) if spec.policy.kind == "team" else spec.policy.rank
     leading = handles
     if spec.pattern == "scan":
@@ -107,7 +108,7 @@ def lower_kernel(kernel: Kernel, spec: LaunchSpec) -> Lowered:
         raise KernelTypeError(f"in kernel '{kernel.name}'\n\n{too_much}")
     assertions = tuple(module.assertions) if STATUS_PARAMETER in body.parameters else ()
     positions = {p.name: n for n, p in enumerate(body.parameters[leading:])}
-    limits = tuple((positions[n], n, *bounds) for n, bounds in typer.limits.items())
+    limits = tuple((positions[n], n, *bounds) for n, bounds in found.limits.items())
     return Lowered(
         kernel, spec, functions, leading, reduction, assertions, module.prints,
         limits, typed_functions,
@@ -136,7 +137,7 @@ def _handles(spec: LaunchSpec) -> list[Type]:
     return [TeamTy()] if spec.policy.kind == "team" else [INDEX] * spec.policy.rank
 
 
-_Typed = tuple[ModuleTyper, FunctionTyper, ir.Function, Reduction | None]
+_Typed = tuple[ModuleTyper, TypedFunction, Reduction | None]
 
 
 def _typed(
@@ -151,10 +152,9 @@ def _typed(
     module = typer_of_module()
     rank = spec.policy.rank
     pairs = tuple(zip(parameters, _handles(spec) + types, strict=True))
-    typer = FunctionTyper(module, function, pairs, reporter, returns=False, rank=rank)
-    body = typer.run()
+    typed = type_function(module, function, pairs, reporter, returns=False, rank=rank)
     reporter.check()
-    return module, typer, body, None
+    return module, typed, None
 
 
 def _typed_reduction(
@@ -184,23 +184,22 @@ def _typed_reduction(
         elif prefix is not None:
             leading += [prefix, BOOL]
         pairs = tuple(zip(parameters, leading + types, strict=True))
-        typer = FunctionTyper(
+        typed = type_function(
             module, function, pairs, found, returns=not array, rank=rank, array=array
         )
-        body = typer.run()
-        if not in_spite or typer.result is None:
+        if not in_spite or typed.result is None:
             found.check()  # before its result is judged, which what is left out may change
         try:
             if array:
                 assert isinstance(reducer, Reducer)
                 reduction = maker.array_reduction(reducer)
             else:
-                assert typer.result is not None, "a kernel that returns nothing has a fault"
-                reduction = maker.reduction(reducer, typer.result)
+                assert typed.result is not None, "a kernel that returns nothing has a fault"
+                reduction = maker.reduction(reducer, typed.result)
         except Fault as fault:
             found.add(fault)
             found.check()
-        return module, typer, body, reduction
+        return module, typed, reduction
 
     if spec.pattern != "scan":
         return attempt(None)

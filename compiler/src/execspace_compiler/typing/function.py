@@ -1,79 +1,81 @@
 """HIR -> typed IR: types of all locals by fix-point over the whole body.
 
-Typing and building are one walk. It is repeated until no local changes its type, because a
-loop may widen a variable that was read before; then a last walk reports faults.
+Typing and building are one walk, which rules do, each for its node. It is repeated until no local
+changes its type, because a loop may widen a variable that was read before; then a last walk reports
+faults.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-
-import numpy as np
+from dataclasses import dataclass
 
 from .. import ir
 from ..frontend import hir
 from ..ir import STATUS_PARAMETER, Declared
-from ..ir.diagnostics import Fault, Loc, Reporter, syntax_fault, type_fault
-from ..ir.types import (
-    BOOL,
-    INT64,
-    PromotionError,
-    Scalar,
-    Signature,
-    TupleTy,
-    Type,
-    ViewTy,
-    flat_scalars,
-    promote,
-)
-from .control import ControlRules
+from ..ir.diagnostics import Reporter, syntax_fault
+from ..ir.types import INT64, Scalar, Signature, TupleTy, Type, ViewTy, flat_scalars
+from .context import Context
 from .definite_assignment import check_assigned
-from .emission import Pending
 from .module import ModuleTyper, has_effects
-from .values import (
-    FunctionValue,
-    Obj,
-    TeamTy,
-    TeamValue,
-    TupleValue,
-    Value,
-    ViewRef,
-    describe,
-    is_view,
-    part_name,
-    parts,
-    rebuild,
-    scalar,
-)
+from .rules.variables import bind  # and with its package all rules
+from .values import TeamTy, TeamValue, Value, part_name, parts, rebuild
 
 # Those of reductions do not end in an underscore, as parts of a user's variable `r1` do.
 _TEMPORARY = re.compile(r"_t\d+|_r\d+_.*[^_]")
 
 
+@dataclass(frozen=True, slots=True)
+class TypedFunction:
+    """A function in typed IR.
+
+    Attributes
+    ----------
+    function : ir.Function
+    result : Type or None
+        Type of what it returns, as its caller sees it.
+    fails : bool
+        Its caller gets the number of the assertion that failed.
+    limits : dict of str to (int, int)
+        Range that a Python integer among the parameters must lie in.
+    """
+
+    function: ir.Function
+    result: Type | None
+    fails: bool
+    limits: dict[str, tuple[int, int]]
+
+
 def typer_of_module() -> ModuleTyper:
-    """A ModuleTyper that types helpers with FunctionTyper."""
+    """A ModuleTyper that types helpers with `type_function`."""
 
     def type_helper(
         function: hir.Function, types: tuple[tuple[str, Type], ...], reporter: Reporter
     ) -> tuple[ir.Function, Signature]:
-        typer = FunctionTyper(module, function, types, reporter, returns=None)
-        built = typer.run()
-        fails = typer.fails and not typer.notes
+        typed = type_function(module, function, types, reporter, returns=None)
+        built, result = typed.function, typed.result
         effects = has_effects(built, frozenset(effectful))
         if effects:
             effectful.add(built.name)
-        result = typer.result
         assert result is None or isinstance(result, Scalar | TupleTy)
-        return built, Signature(built.name, result, effects, fails)
+        return built, Signature(built.name, result, effects, typed.fails)
 
     effectful: set[str] = set()
     module = ModuleTyper(type_helper)
     return module
 
 
-class FunctionTyper(ControlRules):
-    """Types one function.
+def type_function(
+    module: ModuleTyper,
+    function: hir.Function,
+    types: Sequence[tuple[str, Type]],
+    reporter: Reporter,
+    returns: bool | None,
+    rank: int = 0,
+    array: bool = False,
+) -> TypedFunction:
+    """Type one function; faults go to the reporter.
 
     Parameters
     ----------
@@ -87,354 +89,137 @@ class FunctionTyper(ControlRules):
     array : bool
         The kernel of an array reduction, which returns nothing.
     """
-
-    def __init__(
-        self,
-        module: ModuleTyper,
-        function: hir.Function,
-        types: Sequence[tuple[str, Type]],
-        reporter: Reporter,
-        returns: bool | None,
-        rank: int = 0,
-        array: bool = False,
-    ) -> None:
-        self.module = module
-        self.array = array
-        self.function = function
-        self.reporter = reporter
-        self.returns = returns
-        self.name = module.name(function.name)
-        assigned = {t.name for s in hir.walk(function.body) for t in hir.targets(s)}
-        self.parameters: list[ir.Var] = []
-        self.types = {}
-        self.prologue: list[tuple[str, Type, str]] = []
-        for name, type in types:
-            # Parameters stay as they are; an assigned one gets a local of its own.
-            own = (
-                part_name(name, "in") if name in assigned and not isinstance(type, ViewTy) else name
-            )
-            value = rebuild(type, own, function.loc)
-            for part, e in parts(value, own):
-                self.parameters.append(ir.Var(part, e.type))
-            if own != name:
-                self.prologue.append((name, type, own))
-            else:
-                self.types[name] = type
-        self.indices = tuple(ir.Var(p.name, p.type) for p in self.parameters[:rank])
-        # The kernel of a team and its helpers: others wait for a member, so it cannot just leave.
-        teams = [rebuild(t, n, function.loc) for n, t in self.types.items() if t == TeamTy()]
-        self.team = next((t for t in teams if isinstance(t, TeamValue)), None)
-        self.reductions = 0
-        self.nested_ranges = {}
-        self.temporaries = 0
-        self.final = False
-        self.unknown: dict[str, Loc] = {}  # variables that are read and never get a type
-        self.torn: dict[str, Fault] = {}  # variables that are two things at once
-        self.changed = False
-        self.result: Type | None = None
-        self.returns_nothing = False
-        self.fails = False
-        self.out = []
-        self.own = {}
-        self.several = {}
-        self.decided = {}
-        self.tested = set()
-        self.unrolled = []
-        self.rounds = []
-        self.limits: dict[str, tuple[int, int]] = {}
-        self.own_names = assigned | {n for n, _ in types}
-
-    def run(self) -> ir.Function:
-        """Type the function; faults go to the reporter."""
-        walks = 0
-        self.changed = True
-        while self.changed:
-            self.changed = False
-            self.walk()
-            walks += 1
-            # Each walk lets a type of at least one variable or result grow, and there are few to
-            # grow to; a walk that grows nothing and says so would never end.
-            assert walks <= 100 + 20 * len(self.types), f"types of '{self.name}' do not settle"
-        self.final = True
-        body = tuple(self.walk())
-        for fault in self.torn.values():
-            self.reporter.add(fault)
-        if not self.reporter.diagnostics:
-            for variable, loc in self.unknown.items():
-                name = loc.name(variable)
-                message = f"'{name}' is used before it has a value"
-                hint = f"assign '{name}' first; a kernel cannot change variables outside of it"
-                self.reporter.add(syntax_fault(loc, message, hint))
-        if not self.reporter.diagnostics:
-            check_assigned(
-                self.function, self.decided, self.known_names(), self.nested_ranges, self.reporter
-            )
-        own = {p.name for p in self.parameters}
-        locals_: dict[str, Scalar | ViewTy] = {}
-        for n, t in self.types.items():
-            if n in own:
-                continue
-            if isinstance(t, Scalar):
-                locals_[n] = t.strong
-            elif isinstance(t, ViewTy):
-                locals_[n] = t
-        if (self.returns or self.result is not None) and not self.reporter.diagnostics:
-            self.check_returns()
-        parameters = tuple(self.parameters)
-        if self.fails and self.indices and self.team is None:
-            parameters += (STATUS_PARAMETER,)
-        elif self.fails and not self.notes and self.result is None:
-            # It returns no value of its own, but at its end, too, that no assertion failed.
-            if not hir.always_returns(self.function.body, self.decided):
-                loc = self.function.loc
-                body = (*body, ir.Return(ir.Const(0, INT64, loc), loc))
-        return ir.Function(
-            self.name, parameters, self.result_type(), locals_, body, loc=self.function.loc,
-            strict=self.function.strict, declared=self.declared(),
-        )  # fmt: skip
-
-    def declared(self) -> Declared:
-        """The names of the source and their types."""
-        function = self.function
-        names = dict.fromkeys((*function.parameters, *self.types))
-        free = set(function.free) - set(function.parameters)
-        own = (n for n in names if n[0] != "_" and n not in free and n in self.types)
-        return Declared(function.name, tuple((n, self.types[n]) for n in own))
-
-    def walk(self) -> list[ir.Stmt]:
-        """One walk over the body."""
-        self.temporaries = self.reductions = 0
-        self.nested_ranges = {}
-        for name in [n for n in self.types if _TEMPORARY.fullmatch(n)]:
-            if name not in self.own_names:
-                del self.types[name]  # a temporary has the type of this walk alone
-        self.out = []
-        self.decided = {}
-        self.tested = set()
-        for name, type, own in self.prologue:
-            self.bind(name, rebuild(type, own, self.function.loc), self.function.loc)
-        start, self.out = self.out, []
-        return start + self.block(self.function.body)
-
-    def known_names(self) -> set[str]:
-        """Variables that have a value when the function begins."""
-        return {*self.function.parameters, *self.function.free}
-
-    def check_returns(self) -> None:
-        """Every path must return where one does."""
-        if hir.always_returns(self.function.body, self.decided):
-            return
-        if self.returns:
-            message = "not every path of this reduction kernel returns a contribution"
-            hint = "return the contribution of each index, for example 0.0 where there is none"
+    name = module.name(function.name)
+    assigned = {t.name for s in hir.walk(function.body) for t in hir.targets(s)}
+    parameters: list[ir.Var] = []
+    own_types: dict[str, Type] = {}
+    prologue: list[tuple[str, Value]] = []
+    for parameter, type in types:
+        # Parameters stay as they are; an assigned one gets a local of its own.
+        own = parameter
+        if parameter in assigned and not isinstance(type, ViewTy):
+            own = part_name(parameter, "in")
+        value = rebuild(type, own, function.loc)
+        for part, e in parts(value, own):
+            parameters.append(ir.Var(part, e.type))
+        if own != parameter:
+            prologue.append((parameter, value))
         else:
-            message = f"not every path of '{self.function.name}' returns a value"
-            hint = "return a value at its end, too"
-        self.reporter.add(syntax_fault(self.function.loc, message, hint))
-
-    @property
-    def notes(self) -> bool:
-        """Whether failed assertions are noted here, and not told to a caller."""
-        return bool(self.indices) or self.team is not None
-
-    def result_type(self) -> Scalar | TupleTy | None:
-        """Type of what the IR function returns."""
-        scalars = tuple(s.strong for s in flat_scalars(self.result))
-        if self.fails and not self.notes:
-            scalars = (*scalars, INT64)
-        if not scalars:
-            return None
-        return scalars[0] if len(scalars) == 1 else TupleTy(scalars)
-
-    def narrowed(self, name: str, type: Scalar) -> None:
-        """Remember what range an argument must lie in: NumPy, too, refuses what does not fit."""
-        if self.final and self.indices and any(p.name == name for p in self.parameters):
-            limits = np.iinfo(type.name)
-            low, high = self.limits.get(name, (-(2**63), 2**63 - 1))
-            self.limits[name] = (max(low, int(limits.min)), min(high, int(limits.max)))
-
-    # -- statements -------------------------------------------------------------------------
-
-    def block(self, statements: Sequence[hir.Stmt]) -> list[ir.Stmt]:
-        """Statements of a body; one with a fault is reported and left out."""
-        saved, self.out = self.out, []
-        for s in statements:
-            mark = len(self.out)
-            try:
-                self.statement(s)
-                continue
-            except Pending:  # of a variable that has a fault: the rest may have its own
-                for e in hir.direct(s) if self.final else ():
-                    self.undefined(e)
-            except PromotionError as error:
-                if self.final:
-                    self.reporter.add(type_fault(s.loc, str(error), error.hint))
-            except Fault as fault:
-                if self.final:
-                    self.reporter.add(fault)
-            del self.out[mark:]
-        found, self.out = self.out, saved
-        return found
-
-    def undefined(self, e: hir.Expr) -> None:
-        """Report names in an expression that are not defined."""
-        todo = [e]
-        while todo:
-            e = todo.pop()
-            if isinstance(e, hir.Undefined):
-                self.reporter.add(syntax_fault(e.loc, e.message, e.hint))
-            parts = (e.test,) if isinstance(e, hir.Conditional) else hir.children(e)
-            todo += reversed(parts)
-
-    def statement(self, s: hir.Stmt) -> None:
-        """Emit the IR of one statement."""
-        match s:
-            case hir.Assign():
-                self.assign(s.target, self.value(s.value), s.loc, s.value.loc)
-            case hir.Update():
-                self.update(s)
-            case hir.If():
-                self.branch(s)
-            case hir.Cases():
-                self.cases(s)
-            case hir.For():
-                self.loop(s)
-            case hir.ForEach():
-                self.each(s)
-            case hir.While():
-                self.while_(s)
-            case hir.Break():
-                if self.unrolled and self.unrolled[-1] is not None:
-                    flag = self.unrolled[-1]
-                    self.out.append(ir.Assign(flag, ir.Const(True, BOOL, s.loc), s.loc))
-                self.out.append(ir.Break(s.loc))
-            case hir.Continue():
-                self.out.append(ir.Continue(s.loc))
-            case hir.Return():
-                self.return_(s)
-            case hir.Assert():
-                self.assertion(s)
-            case hir.Evaluate():
-                value = self.value(s.value)
-                if isinstance(value, ir.Call):
-                    self.out.append(ir.Evaluate(value, s.loc))
-
-    # -- leaving ------------------------------------------------------------------------------
-
-    def return_(self, s: hir.Return) -> None:
-        """Return from the function; the result type joins those of all returns."""
-        value: Value = Obj(None, "None") if s.value is None else self.value(s.value)
-        nothing = isinstance(value, Obj) and value.value is None
-        if nothing and (self.returns or self.result is not None):
-            raise type_fault(
-                s.loc,
-                "this path returns nothing, another returns a value"
-                if not self.returns
-                else "this path of a reduction kernel returns nothing",
-                "return a value on every path"
-                if not self.returns
-                else "return the contribution of each index, for example 0.0 where there is none",
-            )
-        if self.returns is False and not nothing:
-            if self.function.is_lambda:
-                if isinstance(value, ir.Call):
-                    self.out.append(ir.Evaluate(value, s.loc))
-                return
-            raise type_fault(
-                s.loc,
-                f"a kernel of {'an array reduction' if self.array else 'parallel_for'} returns "
-                f"nothing, got {describe(value)}",
-                "join it into the array, or leave out the shape of the reducer"
-                if self.array
-                else "store results in a View, or launch it with parallel_reduce",
-            )
-        if nothing:
-            self.returns_nothing = True
-            self.leave([], s.loc)
-            return
-        if self.returns_nothing:
-            raise type_fault(
-                s.loc,
-                f"this path of '{self.function.name}' returns {describe(value)}, another returns "
-                f"nothing",
-                "return a value on every path, or on none",
-            )
-        assert s.value is not None
-        joined = _join_results(self.result, _returned(value, s.value.loc), s.value.loc)
-        if joined != self.result:
-            self.result = joined
-            self.changed = True
-        numbers = [e for _, e in parts(value, "")]
-        pairs = zip(numbers, flat_scalars(joined), strict=True)
-        self.leave([self.coerce(e, t) for e, t in pairs], s.loc)
-
-    def leave(self, values: list[ir.Expr], loc: Loc, code: ir.Expr | None = None) -> None:
-        """Return numbers, and in a helper with asserts the number of the one that failed."""
-        if self.fails and not self.notes:
-            values = [*values, code or ir.Const(0, INT64, loc)]
-        if not values:
-            self.out.append(ir.Return(None, loc))
-        elif len(values) == 1:
-            self.out.append(ir.Return(values[0], loc))
-        else:
-            self.out.append(ir.Return(tuple(values), loc))
-
-    def assertion(self, s: hir.Assert) -> None:
-        """assert: a failure is noted, and this call of the kernel ends."""
-        if not self.fails:
-            self.fails = self.changed = True
-        test = self.test(s.test)
-        code = ir.Const(self.module.assertion(s.loc, s.message), INT64, s.loc)
-        body = tuple(self.failure(code, s.loc))
-        if isinstance(test, ir.Const):
-            self.out += [] if test.value else body
-            return
-        self.out.append(ir.If(ir.Op("not", (test,), BOOL, s.loc), body, loc=s.loc))
-
-    def failure(self, code: ir.Expr, loc: Loc) -> list[ir.Stmt]:
-        """Statements that report a failed assertion and leave the function."""
-        if self.team is not None:
-            return [ir.Fail(code, (self.team.league_rank,), loc)]
-        saved, self.out = self.out, []
-        if self.indices:
-            self.out.append(ir.Fail(code, self.indices, loc))
-        zeros = [self.coerce(ir.Const(0, t.strong, loc), t) for t in flat_scalars(self.result)]
-        self.leave(zeros, loc, code)
-        found, self.out = self.out, saved
-        return found
+            own_types[parameter] = type
+    teams = [rebuild(t, n, function.loc) for n, t in own_types.items() if t == TeamTy()]
+    cx = Context(
+        module, function, reporter, own_types, parameters, rank=rank,
+        team=next((t for t in teams if isinstance(t, TeamValue)), None), returns=returns,
+        array=array, own_names=assigned | {n for n, _ in types},
+    )  # fmt: skip
+    body = _settled(cx, prologue)
+    _report(cx)
+    built = _built(cx, name, tuple(body))
+    return TypedFunction(built, cx.result, cx.fails and not cx.notes, cx.limits)
 
 
-def _returned(value: Value, loc: Loc) -> Type:
-    """Type of what a helper returns: a number, or a tuple of such."""
-    if isinstance(value, TupleValue):
-        return TupleTy(tuple(_returned(v, loc) for v in value.items), value.names)
-    if is_view(value) or isinstance(value, FunctionValue | ViewRef):
-        raise type_fault(
-            loc,
-            f"cannot return {describe(value)}: only numbers and tuples of numbers are returned",
-            "call it where it is needed"
-            if isinstance(value, FunctionValue)
-            else "return an element, or let the caller pass the View to store into",
-        )
-    e: ir.Expr = scalar(value, loc)
-    return e.type
+def _settled(cx: Context, prologue: Sequence[tuple[str, Value]]) -> list[ir.Stmt]:
+    """The body, typed until no type changes."""
+    walks = 0
+    cx.changed = True
+    while cx.changed:
+        cx.changed = False
+        _walk(cx, prologue)
+        walks += 1
+        # Each walk lets a type of at least one variable or result grow, and there are few to
+        # grow to; a walk that grows nothing and says so would never end.
+        assert walks <= 100 + 20 * len(cx.types), f"types of '{cx.function.name}' do not settle"
+    cx.final = True
+    return _walk(cx, prologue)
 
 
-def _join_results(a: Type | None, b: Type, loc: Loc) -> Type:
-    if a is None:
-        return b
-    if isinstance(a, Scalar) and isinstance(b, Scalar):
-        try:
-            return promote(a, b)
-        except PromotionError as error:
-            message = f"this path returns {b}, another returns {a}: {error}"
-            raise type_fault(loc, message, error.hint) from None
-    if isinstance(a, TupleTy) and isinstance(b, TupleTy) and len(a.items) == len(b.items):
-        pairs = zip(a.items, b.items, strict=True)
-        names = a.names if a.names == b.names else ()
-        return TupleTy(tuple(_join_results(x, y, loc) for x, y in pairs), names)
-    raise type_fault(
-        loc,
-        f"this path returns {b}, another returns {a}",
-        "return the same number of values on every path",
-    )
+def _walk(cx: Context, prologue: Sequence[tuple[str, Value]]) -> list[ir.Stmt]:
+    """One walk over the body."""
+    cx.temporaries = cx.reductions = 0
+    cx.nested_ranges = {}
+    for name in [n for n in cx.types if _TEMPORARY.fullmatch(n)]:
+        if name not in cx.own_names:
+            del cx.types[name]  # a temporary has the type of this walk alone
+    cx.out = []
+    cx.decided = {}
+    cx.tested = set()
+    for name, value in prologue:
+        bind(cx, name, value, cx.function.loc)
+    start, cx.out = cx.out, []
+    return start + cx.block(cx.function.body)
+
+
+def _report(cx: Context) -> None:
+    """Report faults that only the whole body shows."""
+    function, reporter = cx.function, cx.reporter
+    for fault in cx.torn.values():
+        reporter.add(fault)
+    if not reporter.diagnostics:
+        for variable, loc in cx.unknown.items():
+            name = loc.name(variable)
+            message = f"'{name}' is used before it has a value"
+            hint = f"assign '{name}' first; a kernel cannot change variables outside of it"
+            reporter.add(syntax_fault(loc, message, hint))
+    if not reporter.diagnostics:
+        known = {*function.parameters, *function.free}
+        check_assigned(function, cx.decided, known, cx.nested_ranges, reporter)
+    if (cx.returns or cx.result is not None) and not reporter.diagnostics:
+        _check_returns(cx)
+
+
+def _check_returns(cx: Context) -> None:
+    """Every path must return where one does."""
+    if hir.always_returns(cx.function.body, cx.decided):
+        return
+    if cx.returns:
+        message = "not every path of this reduction kernel returns a contribution"
+        hint = "return the contribution of each index, for example 0.0 where there is none"
+    else:
+        message = f"not every path of '{cx.function.name}' returns a value"
+        hint = "return a value at its end, too"
+    cx.reporter.add(syntax_fault(cx.function.loc, message, hint))
+
+
+# -- the function -------------------------------------------------------------------------------
+
+
+def _built(cx: Context, name: str, body: tuple[ir.Stmt, ...]) -> ir.Function:
+    function, parameters = cx.function, cx.parameters
+    own = {p.name for p in parameters}
+    locals_: dict[str, Scalar | ViewTy] = {}
+    for n, t in cx.types.items():
+        if n in own:
+            continue
+        if isinstance(t, Scalar):
+            locals_[n] = t.strong
+        elif isinstance(t, ViewTy):
+            locals_[n] = t
+    if cx.fails and cx.indices and cx.team is None:
+        parameters += (STATUS_PARAMETER,)
+    elif cx.fails and not cx.notes and cx.result is None:
+        # It returns no value of its own, but at its end, too, that no assertion failed.
+        if not hir.always_returns(function.body, cx.decided):
+            body = (*body, ir.Return(ir.Const(0, INT64, function.loc), function.loc))
+    return ir.Function(
+        name, parameters, _result_type(cx), locals_, body, loc=function.loc,
+        strict=function.strict, declared=_declared(cx),
+    )  # fmt: skip
+
+
+def _declared(cx: Context) -> Declared:
+    """The names of the source and their types."""
+    function = cx.function
+    names = dict.fromkeys((*function.parameters, *cx.types))
+    free = set(function.free) - set(function.parameters)
+    own = (n for n in names if n[0] != "_" and n not in free and n in cx.types)
+    return Declared(function.name, tuple((n, cx.types[n]) for n in own))
+
+
+def _result_type(cx: Context) -> Scalar | TupleTy | None:
+    """Type of what the IR function returns."""
+    scalars = tuple(s.strong for s in flat_scalars(cx.result))
+    if cx.fails and not cx.notes:
+        scalars = (*scalars, INT64)
+    if not scalars:
+        return None
+    return scalars[0] if len(scalars) == 1 else TupleTy(scalars)

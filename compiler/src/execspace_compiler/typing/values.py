@@ -1,4 +1,4 @@
-"""Values as the typer knows them: expressions, and what exists only at compile time.
+"""Values as typing rules know them: expressions, and what exists only at compile time.
 
 A tuple, a subview or a function in a kernel is never an object at run time. It is its parts:
 scalars in variables of their own. `type_of` says what a value is, `parts` lists its scalars and
@@ -88,6 +88,21 @@ class ViewRef:
     def spans(self) -> tuple[Span, ...]:
         """The dimensions that are left."""
         return tuple(d for d in self.dims if isinstance(d, Span))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An element in memory: what a store needs."""
+
+    view: ir.Var
+    indices: tuple[ir.Expr, ...]
+    byte: ir.Expr | None
+    type: Scalar
+
+
+def is_atomic(place: Place) -> bool:
+    """Whether each access to it is atomic."""
+    return isinstance(place.view.type, ViewTy) and "atomic" in place.view.type.traits
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,6 +386,18 @@ def extent(view: ir.Var, d: int, loc: Loc | None = None) -> ir.Expr:
     if known is not None:
         return ir.Const(known, INDEX, loc)
     return ir.Extent(view, d, INDEX, loc)
+
+
+def extents(view: Any, loc: Loc) -> tuple[ir.Expr, ...]:
+    """Extents of a View, a local array or a part of one."""
+    if isinstance(view, ViewRef):
+        return tuple(span.extent for span in view.spans)
+    return tuple(extent(view, d, loc) for d in range(view.type.rank))
+
+
+def indexable(value: Value) -> bool:
+    """Whether square brackets were meant where it is called."""
+    return is_view(value) or isinstance(value, TupleValue)
 
 
 def scalar(value: Value, loc: Loc) -> Any:

@@ -1,18 +1,23 @@
-"""Formats of es.printf: split into constant text and conversions, each with its number's type."""
+"""es.printf: formats are split into constant text and conversions, each with its number's type."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from ..ir.diagnostics import Loc, type_fault
-from ..ir.types import FLOAT64, INT64, UINT64, Scalar
+import execspace
+
+from ... import ir
+from ...ir.diagnostics import Loc, type_fault
+from ...ir.types import FLOAT64, INT64, UINT64, Scalar
+from ..context import CALLS, Call, Context
+from ..values import Obj, Value, scalar
 
 _CONVERSION = re.compile(r"%([-+ #0]*\d*(?:\.\d+)?)(?:hh|h|ll|l|j|z|t|L)?(.)", re.DOTALL)
 _INTEGER, _FLOAT = "dixXouc", "eEfFgG"
 
 
-def conversions(text: str, types: Sequence[Scalar], loc: Loc) -> list[tuple[str, Scalar | None]]:
+def _conversions(text: str, types: Sequence[Scalar], loc: Loc) -> list[tuple[str, Scalar | None]]:
     """Pieces of a format: text with None, or a conversion with the type that it prints.
 
     Length modifiers are dropped: integers are printed in 64 bits and floats in float64.
@@ -74,3 +79,24 @@ def conversions(text: str, types: Sequence[Scalar], loc: Loc) -> list[tuple[str,
             "give one conversion for each number: %d for integers, %g for floats",
         )
     return found
+
+
+@CALLS.of(execspace.printf)
+def _printf(cx: Context, call: Call) -> Value:
+    args, loc = call.positional(), call.loc
+    text = args[0].value if args and isinstance(args[0], Obj) else None
+    if not isinstance(text, str):
+        raise type_fault(
+            loc,
+            "es.printf takes a constant format string first",
+            'write es.printf("%g\\n", x)',
+        )
+    numbers = [scalar(a, loc) for a in args[1:]]
+    found = _conversions(text, [n.type for n in numbers], loc)
+    rest = iter(numbers)
+    pieces: list[str | tuple[str, ir.Expr]] = []
+    for piece, type in found:
+        pieces.append(piece if type is None else (piece, cx.coerce(next(rest), type)))
+    cx.out.append(ir.Print(tuple(pieces), loc))
+    cx.module.prints = True
+    return Obj(None, "None")

@@ -1,0 +1,159 @@
+"""Rules of assignments: to variables, elements, records and tuples of such."""
+
+from __future__ import annotations
+
+from ... import ir
+from ...frontend import hir
+from ...ir.diagnostics import Loc, type_fault
+from ...ir.ops import ATOMICS, OPERATOR_SIGNS
+from ...ir.types import Record, ViewTy
+from ..context import STATEMENTS, Context
+from ..values import Place, TupleValue, Value, ViewRef, describe, is_atomic, is_view, scalar
+from .atomics import atomic_step, check_aligned, of_element
+from .attributes import member
+from .memory import load, store, writable
+from .operators import binary
+from .records import leaves
+from .variables import bind
+from .views import indexed
+
+_SIGNS = frozenset(OPERATOR_SIGNS)
+
+
+@STATEMENTS.of(hir.Assign)
+def _assign(cx: Context, s: hir.Assign) -> None:
+    assign(cx, s.target, cx.value(s.value), s.loc, s.value.loc)
+
+
+def assign(cx: Context, target: hir.Expr, value: Value, loc: Loc, at: Loc) -> None:
+    """Assign a value, which stands `at` a place, to a variable, an element, or item by item
+    to a tuple."""
+    match target:
+        case hir.Local():
+            bind(cx, target.name, value, target.loc)
+            return
+        case hir.Subscript() | hir.Attribute():
+            with cx.collecting() as emitted:
+                place = _place_of(cx, target)
+            if emitted:  # Python evaluates the value first
+                value = cx.keep(value)
+                cx.out += emitted
+            _put(cx, place, value, loc, at)
+            return
+        case hir.Tuple():
+            count = len(target.items)
+            if not isinstance(value, TupleValue):
+                hint = "unpack a tuple, or assign each variable on its own"
+                if is_view(value):
+                    hint = "assign the elements one by one: a, b = x[0], x[1]"
+                raise type_fault(at, f"cannot unpack {describe(value)} into {count} targets", hint)
+            if len(value.items) != count:
+                raise type_fault(
+                    at,
+                    f"cannot unpack {describe(value)} into {count} targets",
+                    "give one target for each item",
+                )
+            # All values are taken before the first target changes: a, b = b, a.
+            held = [cx.keep(item) for item in value.items]
+            for part, item in zip(target.items, held, strict=True):
+                assign(cx, part, item, loc, at)
+            return
+    raise AssertionError(f"no target: {target}")
+
+
+def _place_of(cx: Context, target: hir.Subscript | hir.Attribute) -> Place | ViewRef:
+    """What a target stands for."""
+    found = indexed(cx, target) if isinstance(target, hir.Subscript) else member(cx, target)
+    if isinstance(found, Place) or (isinstance(found, ViewRef) and found.field is not None):
+        writable(found.view if isinstance(found, Place) else found.base, target.loc)
+        return found
+    if isinstance(found, ViewRef):
+        raise type_fault(
+            target.loc,
+            f"cannot assign to {describe(found)} as a whole",
+            "assign its elements one by one, in a loop over range",
+        )
+    if isinstance(target, hir.Subscript):
+        raise type_fault(
+            target.loc,
+            "cannot assign to an item of a tuple: tuples are fixed",
+            "make a new tuple, or use es.local for a private array",
+        )
+    raise type_fault(
+        target.loc,
+        f"cannot assign to the attribute '{target.name}'",
+        "store into a View, or use a local variable",
+    )
+
+
+def _put(cx: Context, place: Place | ViewRef, value: Value, loc: Loc, at: Loc) -> None:
+    """Store a number into an element, or a record into a record."""
+    if isinstance(place, Place):
+        cx.out.append(store(cx, place, value, loc, at))
+        return
+    if not isinstance(value, ViewRef) or value.field != place.field:
+        hint = "store into its elements one by one"
+        if isinstance(place.field, Record):
+            hint = f"store into its fields: {', '.join(n for n, _, _ in place.field.fields)}"
+        raise type_fault(at, f"cannot store {describe(value)} into {place.field}", hint)
+    loads = [cx.keep(load(cx, p, loc)) for p in leaves(value, loc)]
+    for leaf, number in zip(leaves(place, loc), loads, strict=True):
+        cx.out.append(store(cx, leaf, number, loc, at))
+
+
+@STATEMENTS.of(hir.Update)
+def _update(cx: Context, s: hir.Update) -> None:
+    """Augmented assignment; the indices of an element are evaluated once."""
+    if isinstance(s.target, hir.Local):
+        old, value = cx.operands((s.target, s.value))
+        result = binary(cx, s.op, scalar(old, s.loc), scalar(value, s.value.loc), s.loc)
+        bind(cx, s.target.name, result, s.loc)
+        return
+    assert isinstance(s.target, hir.Subscript | hir.Attribute)
+    place = _place_of(cx, s.target)
+    if isinstance(place, ViewRef):
+        scalar(place, s.target.loc)
+        raise AssertionError(f"a number: {place}")
+    assert isinstance(place.view.type, ViewTy)
+    atomic = is_atomic(place)
+    if atomic:
+        check_aligned(place, s.loc, s.op)
+    kept = tuple(i if _pure(i) else cx.keep(i) for i in place.indices)
+    byte = place.byte
+    if byte is not None and not _pure(byte):
+        byte = cx.keep(byte)
+    place = Place(place.view, kept, byte, place.type)
+    if atomic:
+        _atomic_update(cx, s, place)
+        return
+    old = load(cx, place, s.target.loc)
+    emitted, right = cx.apart(s.value)
+    if emitted:  # Python reads the element first
+        kept = tuple(cx.keep(i) for i in place.indices)
+        place = Place(place.view, kept, cx.keep(byte), place.type)
+        old = cx.keep(old)
+        cx.out += emitted
+    result = binary(cx, s.op, old, scalar(right, s.value.loc), s.loc)
+    cx.out.append(store(cx, place, result, s.loc, s.loc))
+
+
+def _atomic_update(cx: Context, s: hir.Update, place: Place) -> None:
+    """Augmented assignment to an element of a View with the atomic trait."""
+    if s.op not in ATOMICS:
+        raise type_fault(
+            s.loc,
+            f"'{OPERATOR_SIGNS[s.op]}=' is not atomic, but {describe(place.view)} is",
+            f"atomic are {', '.join(OPERATOR_SIGNS[o] + '=' for o in ATOMICS if o in _SIGNS)}",
+        )
+    emitted, right = cx.apart(s.value)
+    if emitted:
+        kept = tuple(cx.keep(i) for i in place.indices)
+        place = Place(place.view, kept, cx.keep(place.byte), place.type)
+        cx.out += emitted
+    value = of_element(cx, s.op, place.type, right, s.loc, s.value.loc)
+    atomic_step(cx, s.op, place, (value,), s.loc)
+
+
+def _pure(e: ir.Expr) -> bool:
+    """Whether evaluating it twice gives the same even if a View changes in between."""
+    return not isinstance(e, ir.Load | ir.Call) and all(_pure(a) for a in ir.operands(e))

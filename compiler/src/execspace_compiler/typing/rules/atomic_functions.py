@@ -1,0 +1,81 @@
+"""Rules of es.atomic_add and its siblings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import execspace
+
+from ...ir.diagnostics import counted, type_fault
+from ..context import CALLS, Call, Context
+from ..values import Obj, Place, TupleValue, Value, describe, is_view
+from .atomics import atomic_step, of_element
+from .memory import writable
+from .operators import constant
+from .views import part_of
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """What an atomic function means: its operation, its values, and which value it returns."""
+
+    op: str
+    values: tuple[str, ...] = ("value",)
+    fetch: str | None = None
+
+
+def _all_words() -> dict[Any, _Word]:
+    ops = {
+        "add": "add", "sub": "sub", "mul": "mul", "div": "truediv", "min": "min", "max": "max",
+        "mod": "mod", "and": "bitand", "or": "bitor", "xor": "bitxor", "nand": "nand",
+        "lshift": "lshift", "rshift": "rshift",
+    }  # fmt: skip
+    forms = {"atomic_{}": None, "atomic_fetch_{}": "old", "atomic_{}_fetch": "new"}
+    found: dict[Any, _Word] = {}
+    for form, fetch in forms.items():
+        for name, op in ops.items():
+            found[getattr(execspace, form.format(name))] = _Word(op, fetch=fetch)
+        for name, op in (("inc", "add"), ("dec", "sub")):
+            found[getattr(execspace, form.format(name))] = _Word(op, (), fetch)
+    found[execspace.atomic_exchange] = _Word("exchange", fetch="old")
+    both = ("expected value", "desired value")
+    found[execspace.atomic_compare_exchange] = _Word("compare_exchange", both, "old")
+    found[execspace.atomic_load] = _Word("load", (), "old")
+    found[execspace.atomic_store] = _Word("store")
+    return found
+
+
+_WORDS = _all_words()
+
+
+@CALLS.of(*_WORDS)
+def _atomic(cx: Context, call: Call) -> Value:
+    args, loc = call.positional(), call.loc
+    word, name = _WORDS[call.target], f"es.{call.target.__name__}"
+    given = ["i", *(v.removesuffix(" value") for v in word.values)]
+    hint = f"write {name}(A, {', '.join(given)})"
+    if len(args) != 2 + len(word.values):
+        what = ["a View", "an index", *(f"a{'n' * (v[0] in 'e')} {v}" for v in word.values)]
+        takes = f"{', '.join(what[:-1])} and {what[-1]}"
+        got = counted(len(args), "argument")
+        raise type_fault(loc, f"{name} takes {takes}, got {got}", hint)
+    view, index, *rest = args
+    key = index.items if isinstance(index, TupleValue) else (index,)
+    if not is_view(view):
+        raise type_fault(loc, f"{name} takes a View first, got {describe(view)}", hint)
+    place = part_of(cx, view, list(key), [loc] * len(key), loc)
+    if not isinstance(place, Place):
+        hint = "give an integer for each dimension"
+        if place.field is not None:
+            hint = 'launch with A.with_traits("atomic") and change a field: A[i].x += value'
+        raise type_fault(loc, f"{name} changes a number, not {describe(place)}", hint)
+    if word.op != "load":
+        writable(place.view, loc)
+    if word.op == "truediv" and place.type.is_integer:
+        word = _Word("floordiv", word.values, word.fetch)
+    if word.op in ("add", "sub") and not word.values:
+        rest = [constant(1, loc)]
+    values = [of_element(cx, word.op, place.type, v, loc, loc) for v in rest]
+    found = atomic_step(cx, word.op, place, values, loc, word.fetch)
+    return Obj(None, "None") if found is None else found

@@ -1,0 +1,106 @@
+"""Rules of attributes: of Views, teams, numbers, tuples and objects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import ir
+from ...frontend import hir
+from ...ir.diagnostics import Loc, type_fault
+from ...ir.types import INDEX, PY_INT, Record, Scalar
+from ..context import EXPRESSIONS, Context
+from ..values import (
+    FunctionValue,
+    Method,
+    Obj,
+    Place,
+    TeamValue,
+    TupleValue,
+    Value,
+    ViewRef,
+    describe,
+    extents,
+    is_view,
+    shown,
+)
+from .captures import outer
+from .memory import read
+from .operators import binary, constant, part
+from .records import field_of
+from .teams import team_attribute
+
+
+def _element_of_view(view: Any) -> Any:
+    """Type of the elements of a View or a part of one."""
+    type: Any = view.base.type if isinstance(view, ViewRef) else view.type
+    return type.element
+
+
+def attribute(cx: Context, base: Value, name: str, loc: Loc) -> Value:
+    """`A.shape`, `A.size`, `z.real` and their like."""
+    if is_view(base):
+        return _view_attribute(cx, base, name, loc)
+    if isinstance(base, TeamValue):
+        return team_attribute(base, name, loc)
+    if isinstance(base, ir.Expr) and isinstance(base.type, Scalar):
+        if name in ("real", "imag"):
+            return part(cx, name, base, loc)
+        if name == "conjugate":
+            return Method(base, name)
+    hint = "numbers have real, imag and conjugate()"
+    if isinstance(base, Obj | FunctionValue):
+        # Of anything else an attribute may change, and no launch would notice.
+        if isinstance(base, Obj) and isinstance(base.value, np.dtype):
+            value = getattr(base.value, name, None)
+            if isinstance(value, bool | int | float | complex | str | np.generic):
+                return constant(value, loc)
+        hint = "compute it before the launch"
+        if isinstance(base, Obj) and not isinstance(base.value, str | None):
+            hint = f"objects can be neither assigned nor passed on; read {base.path}.{name} itself"
+    elif isinstance(base, TupleValue):
+        if name in base.names:
+            return base.items[base.names.index(name)]
+        hint = "tuples have items and a len(...)"
+        if base.names:
+            hint = f"its fields are {', '.join(base.names)}"
+    raise type_fault(loc, f"{describe(base)} has no attribute '{name}' in a kernel", hint)
+
+
+def _view_attribute(cx: Context, base: Any, name: str, loc: Loc) -> Value:
+    sizes = extents(base, loc)
+    if name == "shape":
+        return TupleValue(sizes)
+    if name in ("rank", "ndim"):
+        return ir.Const(len(sizes), PY_INT, loc)
+    if name == "size":
+        size: Value = sizes[0] if sizes else ir.Const(1, INDEX, loc)
+        for e in sizes[1:]:
+            size = binary(cx, "mul", size, e, loc)
+        return size
+    if name == "extent":
+        return Method(base, name)
+    if name == "dtype":
+        element = _element_of_view(base)
+        if isinstance(element, Scalar):
+            return Obj(np.dtype(element.name), f"{element}")
+    hint = "kernels know shape, size, rank, dtype and extent(d)"
+    if name == "dtype":
+        hint = "use the name of the structured dtype itself"
+    elif isinstance(_element_of_view(base), Record):
+        hint = f"index it first: {shown(base)}[{', '.join('ijklmnpq'[: len(sizes)])}].{name}"
+    raise type_fault(loc, f"{describe(base)} has no attribute '{name}' in a kernel", hint)
+
+
+@EXPRESSIONS.of(hir.Attribute)
+def _attribute(cx: Context, e: hir.Attribute) -> Value:
+    return read(cx, member(cx, e), e.loc)
+
+
+def member(cx: Context, e: hir.Attribute) -> Value | Place:
+    """`base.name`: a field of a record, or what `attribute` knows."""
+    base = outer(cx, e.base, field=True) if isinstance(e.base, hir.Outer) else cx.value(e.base)
+    if isinstance(base, ViewRef) and base.field is not None:
+        return field_of(base, e.name, e.loc)
+    return attribute(cx, base, e.name, e.loc)

@@ -1,0 +1,136 @@
+"""Rules of calls: whose rule a call needs, casts, named tuples, methods of Views and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from execspace import Reducer
+from execspace.argtypes import SCALAR_TYPES
+from execspace.dtypes import NAMES
+from execspace.subclasses import fields_of, own_making, own_operator
+
+from ... import ir
+from ...frontend import hir
+from ...ir.diagnostics import Loc, counted, type_fault
+from ...ir.ops import CALLEES, Callee
+from ...ir.types import BOOL, PY_INT, Scalar
+from ..context import CALLED, CALLS, EXPRESSIONS, METHODS, Call, Context
+from ..values import Method, Obj, TupleValue, Value, describe, extents, scalar
+from .library import library_call
+from .operators import truth
+from .refused import own_code, refused
+from .team_reductions import made_reducer
+
+
+@EXPRESSIONS.of(hir.Call)
+def _call(cx: Context, e: hir.Call) -> Value:
+    values = cx.operands((e.function, *e.args, *(v for _, v in e.keywords)))
+    args = values[1 : 1 + len(e.args)]
+    rest = values[1 + len(e.args) :]
+    keywords = {k: v for (k, _), v in zip(e.keywords, rest, strict=True)}
+    return cx.call(values[0], args, keywords, e.loc)
+
+
+@CALLED.of(Obj)
+def _object(cx: Context, call: Call) -> Value:
+    """A call of a function or class: by its own rule, by what it is a class of, or by CALLEES."""
+    target = call.target
+    try:
+        rule, callee = CALLS.get(target), CALLEES.get(target)
+    except TypeError:  # of what has no hash
+        rule, callee = None, None
+    if rule is not None:
+        return rule(cx, call)
+    if isinstance(target, type) and issubclass(target, Reducer):
+        return Obj(made_reducer(cx, target, call.args, call.keywords, call.loc), call.name)
+    if _is_named_tuple(target):
+        name = own_making(target) or own_operator(target)
+        if name is not None:
+            raise own_code(call.name, target, name, call.loc)
+        return _named_tuple(target, call.args, call.keywords, call.loc)
+    args = call.positional()
+    if callee is not None:
+        return library_call(cx, callee, call.name, args, call.loc)
+    if isinstance(target, type) and issubclass(target, np.generic):
+        name = target.__name__.rstrip("_")
+        if name not in NAMES:  # np.longlong and its like have another name
+            name = next((t.dtype for k, t in SCALAR_TYPES.items() if k is target), "")
+        if name:
+            return _cast(cx, Scalar(name), call.name, args, call.loc)
+    if isinstance(target, np.dtype) and target.name in NAMES:
+        return _cast(cx, Scalar(target.name), call.name, args, call.loc)
+    raise refused(call)
+
+
+def _is_named_tuple(target: Any) -> bool:
+    return isinstance(target, type) and issubclass(target, tuple) and hasattr(target, "_fields")
+
+
+def _named_tuple(
+    target: Any, args: Sequence[Value], keywords: Mapping[str, Value], loc: Loc
+) -> TupleValue:
+    """A NamedTuple: a tuple whose items have names. Its defaults are not known here."""
+    fields = fields_of(target)
+    given = {**dict(zip(fields, args, strict=False)), **keywords}
+    if len(args) + len(keywords) != len(fields) or set(given) != set(fields):
+        got = counted(len(args) + len(keywords), "value")
+        message = f"{target.__name__} has {counted(len(fields), 'field')}, got {got}"
+        raise type_fault(loc, message, f"give each of {', '.join(fields)} one value")
+    return TupleValue(tuple(given[f] for f in fields), fields)
+
+
+def _cast(cx: Context, type: Scalar, path: str, args: Sequence[Value], loc: Loc) -> Value:
+    if len(args) != 1:
+        raise type_fault(
+            loc, f"{path} takes 1 argument, got {len(args)}", "cast one number at a time"
+        )
+    e = scalar(args[0], loc)
+    if e.type.kind == "c" and type.kind not in "cb":
+        raise type_fault(loc, f"cannot cast {e.type} to {type}", "take its .real or abs()")
+    if type == BOOL:
+        return truth(cx, e, loc)
+    if e.type.weak and e.type.strong == type and not isinstance(e, ir.Const):
+        return ir.Op("cast", (e,), type, loc)  # the same number, but no longer weak
+    value: Value = cx.coerce(e, type)
+    return value
+
+
+# -- methods ------------------------------------------------------------------------------------
+
+
+@CALLED.of(Method)
+def _method(cx: Context, call: Call) -> Value:
+    return METHODS[call.name](cx, call)
+
+
+@METHODS.of("conjugate")
+def _conjugate(cx: Context, call: Call) -> Value:
+    if call.positional():
+        raise type_fault(
+            call.loc,
+            f"conjugate takes no arguments, got {len(call.args)}",
+            "write z.conjugate()",
+        )
+    return library_call(cx, Callee("conj", "conj", (1,)), "conjugate", [call.owner], call.loc)
+
+
+@METHODS.of("extent")
+def _extent(cx: Context, call: Call) -> Value:
+    args, loc = call.positional(), call.loc
+    sizes = extents(call.owner, loc)
+    d = args[0] if len(args) == 1 else None
+    if not isinstance(d, ir.Const) or not isinstance(d.value, int) or d.value < 0:
+        got = describe(args[0]) if len(args) == 1 else counted(len(args), "argument")
+        if isinstance(d, ir.Const):
+            got = str(d.value)
+        raise type_fault(
+            loc,
+            f"extent takes one constant dimension, got {got}",
+            "write extent(0)"
+            if len(sizes) < 2
+            else f"write extent(0) to extent({len(sizes) - 1}), or loop over them one by one",
+        )
+    return sizes[d.value] if d.value < len(sizes) else ir.Const(1, PY_INT, loc)

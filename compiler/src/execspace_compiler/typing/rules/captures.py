@@ -1,0 +1,62 @@
+"""Rules of what a kernel captures: constants, functions and compile-time objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from execspace.captures import function_of
+from execspace.subclasses import fields_of, own_operator, own_reading
+
+from ...frontend import hir
+from ...frontend.names import Object
+from ...ir.diagnostics import type_fault
+from ..context import EXPRESSIONS, Context, Pending
+from ..values import FunctionValue, Obj, TupleValue, Value
+from .operators import constant
+from .refused import own_code
+from .variables import variable
+
+_NUMBER = bool | int | float | complex | np.generic
+
+
+@EXPRESSIONS.of(hir.Outer)
+def outer(cx: Context, e: hir.Outer, field: bool = False) -> Value:
+    """A captured constant, function or compile-time object; `field`: to read one of it."""
+    value = e.value
+    if value is Object:
+        raise type_fault(
+            e.loc,
+            f"'{e.path}' is an object, of which a kernel knows the attributes only",
+            f"use {e.path}.name, or pass what it holds as arguments",
+        )
+    path = tuple(e.path.split("."))
+    if cx.ruled_out and not e.names.is_watched(path):
+        raise Pending  # Python has left it out of the bytecode; its type is not to be known
+    own = own_reading if field else own_operator
+    return _captured(cx, value, e.path, e.names.full(path), e, own)
+
+
+def _captured(
+    cx: Context, value: Any, path: str, full: str, e: hir.Outer, own: Callable[[type], str | None]
+) -> Value:
+    """A captured constant by its path in the source and its full name among the captures."""
+    function = function_of(value)
+    if function is not None:
+        definition = cx.module.captured(function, e.names, f"{full}/")
+        env = tuple((v, variable(cx, v, e.loc)) for v in e.names.views_under(full))
+        return FunctionValue(definition, env)
+    if not isinstance(value, _NUMBER | tuple):
+        return Obj(value, path)
+    name = own(type(value))
+    if name is not None:
+        raise own_code(path, type(value), name, e.loc)
+    if isinstance(value, _NUMBER):
+        return constant(value, e.loc)
+    items = (
+        _captured(cx, v, f"{path}[{n}]", f"{full}[{n}]", e, own_operator)
+        for n, v in enumerate(value)
+    )
+    return TupleValue(tuple(items), fields_of(value))

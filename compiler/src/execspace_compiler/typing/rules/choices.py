@@ -1,0 +1,325 @@
+"""Rules of choices: `a if t else b`, and, or, and chained comparisons.
+
+What is chosen has the common type of all that could be, also where a constant decides. What a
+constant rules out is typed for that alone, and no code is made of it; where it has a fault, as it
+may, it has no type to add.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from ... import ir
+from ...frontend import hir
+from ...ir.diagnostics import Loc, type_fault
+from ...ir.types import BOOL, PromotionError, Scalar, promote
+from ..context import EXPRESSIONS, Context
+from ..values import FunctionValue, Obj, TupleValue, Value, describe, scalar
+from .comparisons import compare_or_compute
+from .operators import either, truth
+
+_TOGETHER = 16  # operands of and/or, or tests of an elif chain, that nest in each other
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """An operand of and/or: statements that it needs first, and its value.
+
+    `decides`: False for a constant that leaves the decision to the operands after it.
+    """
+
+    emitted: list[ir.Stmt]
+    value: Any
+    decides: bool = True
+
+
+@EXPRESSIONS.of(hir.Chain)
+def _chain(cx: Context, e: hir.Chain) -> Value:
+    """`a < b < c`: the rest is evaluated only where the tests so far hold."""
+    left, right = cx.operands(e.args[:2])
+    right = cx.keep(right)
+    rows: list[_Row] = []
+    emitted: list[ir.Stmt] = []
+    for n, op in enumerate(e.ops):
+        with cx.collecting(emitted):
+            if n:
+                left, right = right, cx.value(e.args[n + 1])
+                if n + 1 < len(e.ops):
+                    right = cx.keep(right)
+            pair = hir.Operation(e.loc, op, e.args[n : n + 2])
+            test: Any = compare_or_compute(cx, op, left, right, pair)
+        if isinstance(test, ir.Const) and test.value and n + 1 < len(e.ops):
+            continue  # what it needs goes to the next one
+        rows.append(_Row(emitted, test))
+        emitted = []
+        if isinstance(test, ir.Const) and not test.value:
+            break
+    return _all_or_any(cx, rows, "and", e.loc)  # type: ignore[no-any-return]
+
+
+@EXPRESSIONS.of(hir.Logical)
+def _logical(cx: Context, e: hir.Logical, as_test: bool = False) -> Value:
+    """and/or: of bools a bool, otherwise the deciding operand, as in Python.
+
+    `as_test`: only whether it is true counts, so that objects may stand beside numbers.
+    """
+    rows: list[_Row] = []
+    carried: list[ir.Stmt] = []
+    ruled_out: list[Scalar] = []
+    for n, operand in enumerate(e.args):
+        last = n + 1 == len(e.args)
+        with cx.collecting(carried) as emitted:
+            value = condition(cx, operand) if as_test else cx.value(operand)
+            known = None if last else _known_truth(value, operand.loc)
+        carried = []
+        if known is not None and known == (e.op == "and"):
+            if isinstance(value, ir.Const):
+                rows.append(_Row([], value, False))
+            carried = emitted
+            continue
+        if last or known is not None:
+            if not (isinstance(value, ir.Expr) and isinstance(value.type, Scalar)):
+                return _object(cx, rows, value, emitted, e)
+            rows.append(_Row(emitted, value))
+            rest = e.args[n + 1 :]
+            ruled_out = [t for a in rest if (t := _type_apart(cx, a)) is not None]
+            break
+        rows.append(_Row(emitted, scalar(value, operand.loc)))
+    return _all_or_any(cx, rows, e.op, e.loc, ruled_out)  # type: ignore[no-any-return]
+
+
+def _object(
+    cx: Context, rows: list[_Row], value: Value, emitted: list[ir.Stmt], e: hir.Logical
+) -> Value:
+    """The value of and/or that is no number: only constants may have left it to decide."""
+    before = next((r.value for r in rows if r.decides), None)
+    if before is not None:
+        raise type_fault(
+            e.loc,
+            f"'{e.op}' cannot choose between {describe(before)} and {describe(value)}",
+            "choose between numbers; for the rest use if and else around whole statements",
+        )
+    cx.out += emitted
+    return value
+
+
+def _known_truth(value: Value, loc: Loc) -> bool | None:
+    """Whether a constant is true; None for a number that is known at run time only."""
+    if isinstance(value, FunctionValue):
+        return True
+    if isinstance(value, Obj):
+        return _object_truth(value, loc)
+    number = scalar(value, loc)
+    return bool(number.value) if isinstance(number, ir.Const) else None
+
+
+def _object_truth(value: Obj, loc: Loc) -> bool:
+    """As Python says, of what can be neither more nor less true at a later launch."""
+    held = value.value
+    kind = type(held)
+    if held is None or isinstance(held, str | bytes | type | Enum | np.dtype):
+        with suppress(Exception):  # a metaclass may raise whatever it likes
+            return bool(held)
+    elif not hasattr(kind, "__bool__") and not hasattr(kind, "__len__"):
+        return True
+    raise type_fault(
+        loc,
+        f"whether {describe(value)} is true may change, and no launch would notice",
+        "test it before the launch, and let the kernel read the bool",
+    )
+
+
+def _all_or_any(
+    cx: Context, rows: list[_Row], op: str, loc: Loc, ruled_out: list[Scalar] | None = None
+) -> Any:
+    """The operand that decides, of the common type of all."""
+    if len(rows) <= _TOGETHER:
+        return _nested(cx, rows, op, loc, ruled_out or [])
+    parts = [rows[n : n + _TOGETHER] for n in range(0, len(rows), _TOGETHER)]
+    held = []
+    for n, part in enumerate(parts):
+        own = ruled_out if n + 1 == len(parts) and ruled_out else []
+        with cx.collecting() as emitted:
+            value = _nested(cx, part, op, loc, own)
+        held.append((emitted, value))
+    type = held[-1][1].type
+    for _, value in reversed(held[:-1]):
+        type = _common(value.type, type, f"'{op}'", loc)
+    name = cx.temporary(type)
+    result = ir.Var(name, type, loc)
+    for n, (emitted, value) in enumerate(held):
+        body = [*emitted, ir.Assign(name, cx.coerce(value, type), loc)]
+        if n:
+            test = truth(cx, result, loc)
+            if op == "or":
+                test = ir.Op("not", (test,), BOOL, loc)
+            body = [ir.If(test, tuple(body), loc=loc)]
+        cx.out += body
+    return result
+
+
+def _nested(cx: Context, rows: list[_Row], op: str, loc: Loc, ruled_out: list[Scalar]) -> Any:
+    *before, last = rows
+    emitted, rest = last.emitted, last.value
+    for type in reversed(ruled_out):
+        rest = _widened(cx, rest, type)
+    for row in reversed(before):
+        value = row.value
+        if not row.decides:
+            rest = _widened(cx, rest, value.type)
+            continue
+        with cx.collecting(list(row.emitted)) as found:
+            if value.type == BOOL and rest.type == BOOL:
+                rest = _joined(cx, op, value, emitted, rest, loc)
+            else:
+                common = _common(value.type, rest.type, f"'{op}'", loc)
+                value = cx.keep(value)
+                test = truth(cx, value, loc)
+                if op == "or":
+                    test = ir.Op("not", (test,), BOOL, loc)
+                rest, value = cx.coerce(rest, common), cx.coerce(value, common)
+                rest = _choose(cx, test, common, emitted, rest, [], value, loc)
+        emitted = found
+    cx.out += emitted
+    return rest
+
+
+def _widened(cx: Context, e: Any, type: Scalar) -> Any:
+    """A number in the common type with one that is ruled out, if there is one."""
+    try:
+        common = promote(e.type, type)
+    except PromotionError:
+        return e
+    found = cx.coerce(e, common)
+    return found if found.type == common else replace(found, type=common)
+
+
+def _type_apart(cx: Context, e: hir.Expr) -> Scalar | None:
+    """Type of a number that a constant rules out; None if it has none or a fault."""
+    value = cx.without_trace(e)
+    known = isinstance(value, ir.Expr) and isinstance(value.type, Scalar)
+    return value.type if known else None  # type: ignore[union-attr,return-value]
+
+
+def _joined(
+    cx: Context, op: str, first: Any, emitted: list[ir.Stmt], second: Any, loc: Loc
+) -> ir.Expr:
+    """and/or of two bools, the second of which may need statements."""
+    if not emitted:
+        return either(first, second, op, loc)  # type: ignore[no-any-return]
+    name = cx.temporary(BOOL)
+    cx.out.append(ir.Assign(name, first, loc))
+    test: ir.Expr = ir.Var(name, BOOL, loc)
+    if op == "or":
+        test = ir.Op("not", (test,), BOOL, loc)
+    body = (*emitted, ir.Assign(name, second, loc))
+    cx.out.append(ir.If(test, body, loc=loc))
+    return ir.Var(name, BOOL, loc)
+
+
+def condition(cx: Context, e: hir.Expr) -> ir.Expr:
+    """Value of a condition."""
+    value = _logical(cx, e, as_test=True) if isinstance(e, hir.Logical) else cx.value(e)
+    if isinstance(value, Obj | FunctionValue):
+        return ir.Const(bool(_known_truth(value, e.loc)), BOOL, e.loc)
+    return truth(cx, scalar(value, e.loc), e.loc)
+
+
+@EXPRESSIONS.of(hir.Conditional)
+def _conditional(cx: Context, e: hir.Conditional) -> Value:
+    """`a if test else b`; of what a constant test rules out only the type counts."""
+    test = condition(cx, e.test)
+    outcome = cx.decide(e, test)
+    if outcome is not None:
+        chosen, other = (e.then, e.orelse) if outcome else (e.orelse, e.then)
+        value = cx.value(chosen)
+        return _as_common(cx, value, cx.without_trace(other))
+    before, then = cx.apart(e.then)
+    otherwise, orelse = cx.apart(e.orelse)
+    places = (e.then.loc, e.orelse.loc)
+    return _select(cx, test, before, then, otherwise, orelse, e.loc, places)
+
+
+def _as_common(cx: Context, value: Value, other: Value | None) -> Value:
+    """A value in the common type with one that is ruled out, item by item of tuples."""
+    if isinstance(value, TupleValue) and isinstance(other, TupleValue):
+        if len(value.items) != len(other.items):
+            return value
+        pairs = zip(value.items, other.items, strict=True)
+        return TupleValue(tuple(_as_common(cx, a, b) for a, b in pairs), value.names)
+    for one in (value, other):
+        if not (isinstance(one, ir.Expr) and isinstance(one.type, Scalar)):
+            return value
+    return _widened(cx, value, other.type)  # type: ignore[union-attr,arg-type,no-any-return]
+
+
+def _common(a: Scalar, b: Scalar, what: str, loc: Loc) -> Scalar:
+    try:
+        return promote(a, b)
+    except PromotionError as error:
+        raise type_fault(loc, f"{what} of {a} and {b}: {error}", error.hint) from None
+
+
+def _select(
+    cx: Context,
+    test: ir.Expr,
+    before: list[ir.Stmt],
+    then: Value,
+    otherwise: list[ir.Stmt],
+    orelse: Value,
+    loc: Loc,
+    places: tuple[Loc, Loc],
+) -> Value:
+    if isinstance(then, TupleValue) and isinstance(orelse, TupleValue):
+        if len(then.items) != len(orelse.items):
+            raise type_fault(
+                loc,
+                f"cannot choose between {describe(then)} and {describe(orelse)}",
+                "give both the same number of items",
+            )
+        test = cx.keep(test)
+        if before or otherwise:
+            cx.out.append(ir.If(test, tuple(before), tuple(otherwise), loc))
+        pairs = zip(then.items, orelse.items, strict=True)
+        chosen = (_select(cx, test, [], a, [], b, loc, places) for a, b in pairs)
+        return TupleValue(tuple(chosen), then.names if then.names == orelse.names else ())
+    if type(then) is type(orelse) and isinstance(then, Obj | FunctionValue) and then == orelse:
+        return then
+    for value in (then, orelse):
+        if not (isinstance(value, ir.Expr) and isinstance(value.type, Scalar)):
+            hint = "choose between numbers; for the rest use if and else around whole statements"
+            if Obj(None, "None") in (then, orelse):
+                hint = "kernels compute with numbers; math.nan can stand for a missing one"
+            raise type_fault(
+                loc, f"cannot choose between {describe(then)} and {describe(orelse)}", hint
+            )
+    a, b = scalar(then, places[0]), scalar(orelse, places[1])
+    common = _common(a.type, b.type, "the choice", loc)
+    return _choose(
+        cx, test, common, before, cx.coerce(a, common), otherwise, cx.coerce(b, common), loc
+    )
+
+
+def _choose(
+    cx: Context,
+    test: ir.Expr,
+    type: Scalar,
+    before: list[ir.Stmt],
+    then: Any,
+    otherwise: list[ir.Stmt],
+    orelse: Any,
+    loc: Loc,
+) -> ir.Expr:
+    """One of two numbers of the same type, each with statements that compute it."""
+    if not before and not otherwise:
+        return ir.Select(test, then, orelse, type, loc)
+    name = cx.temporary(type)
+    yes = (*before, ir.Assign(name, then, loc))
+    no = (*otherwise, ir.Assign(name, orelse, loc))
+    cx.out.append(ir.If(test, yes, no, loc))
+    return ir.Var(name, type, loc)

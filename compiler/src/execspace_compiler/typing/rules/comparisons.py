@@ -1,0 +1,108 @@
+"""Operators on two values: numbers, tuples, and compile-time objects as far as they can."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import ir
+from ...frontend import hir
+from ...ir.diagnostics import Loc, type_fault
+from ...ir.types import BOOL, PY_INT
+from ..context import Context
+from ..values import Obj, TupleValue, Value, describe, is_view, scalar
+from .operators import binary, either, unary
+
+
+def _compares_itself(value: Any) -> bool:
+    """Whether it is an object that may be equal to a number, as a Fraction is."""
+    own: Any = type(value).__eq__
+    plain = value is None or isinstance(value, str | bytes | type | np.dtype)
+    return not plain and own is not object.__eq__
+
+
+_MOST_ITEMS = 10_000
+
+
+def _refuse_long(count: int, loc: Loc) -> None:
+    """Code is written for each item of a tuple that a kernel makes."""
+    if count > _MOST_ITEMS:
+        raise type_fault(
+            loc,
+            f"the tuple has {count:,} items, more than {_MOST_ITEMS:,}",
+            "keep the numbers in es.local or a View",
+        )
+
+
+def compare_or_compute(cx: Context, op: str, a: Value, b: Value, e: hir.Operation) -> Value:
+    """An operator on two values: numbers, and for == and its like tuples and constants."""
+    if op in ("is", "is_not"):
+        if not (isinstance(a, Obj) and isinstance(b, Obj)):
+            none = Obj(None, "None")
+            if none in (a, b):  # a number, a View or a function is not None
+                return ir.Const(op == "is_not", BOOL, e.loc)
+            raise type_fault(
+                e.loc,
+                f"'is' compares with None only, got {describe(a)} and {describe(b)}",
+                "compare numbers with ==",
+            )
+        return ir.Const((a.value is b.value) == (op == "is"), BOOL, e.loc)
+    if isinstance(a, TupleValue) and isinstance(b, TupleValue) and op == "add":
+        _refuse_long(len(a.items) + len(b.items), e.loc)
+        return TupleValue((*a.items, *b.items))
+    for items, times in ((a, b), (b, a)):
+        repeats = isinstance(times, ir.Const) and times.type == PY_INT and op == "mul"
+        if isinstance(items, TupleValue) and isinstance(times, ir.Const) and repeats:
+            _refuse_long(len(items.items) * times.value, e.loc)
+            return TupleValue(items.items * times.value)
+    if op in ("in", "not_in"):
+        return _membership(cx, op, a, b, e)
+    if op in ("eq", "ne"):
+        if isinstance(a, Obj) and isinstance(b, Obj):
+            if any(isinstance(v.value, list | dict | set | bytearray) for v in (a, b)):
+                raise type_fault(
+                    e.loc,
+                    f"whether {describe(a)} equals {describe(b)} may change unnoticed",
+                    "compare before the launch, and let the kernel read the bool",
+                )
+            return ir.Const((a.value == b.value) == (op == "eq"), BOOL, e.loc)
+        for one in (a, b):
+            if isinstance(one, Obj):
+                if _compares_itself(one.value):
+                    raise type_fault(
+                        e.loc,
+                        f"{describe(a)} and {describe(b)} are compared by a class of Python",
+                        "compare before the launch, or convert it to a number there",
+                    )
+                return ir.Const(op == "ne", BOOL, e.loc)
+        if isinstance(a, TupleValue) and isinstance(b, TupleValue):
+            return _equal_tuples(cx, op, a, b, e)
+    locs = [x.loc for x in e.args]
+    return binary(cx, op, scalar(a, locs[0]), scalar(b, locs[-1]), e.loc)
+
+
+def _membership(cx: Context, op: str, a: Value, b: Value, e: Any) -> Value:
+    if isinstance(a, Obj) and isinstance(b, Obj) and isinstance(b.value, str):
+        return ir.Const((str(a.value) in b.value) == (op == "in"), BOOL, e.loc)
+    if not isinstance(b, TupleValue):
+        hint = "compare with each number, joined with or"
+        if is_view(b):
+            hint = "compare with its elements in a loop over range"
+        raise type_fault(e.loc, f"'in' needs a tuple, got {describe(b)}", hint)
+    a = cx.keep(a)
+    result: Any = ir.Const(False, BOOL, e.loc)
+    for n, item in enumerate(b.items):
+        result = cx.settled(result, n)
+        result = either(result, compare_or_compute(cx, "eq", a, item, e), "or", e.loc)
+    return result if op == "in" else unary(cx, "not", result, e.loc)
+
+
+def _equal_tuples(cx: Context, op: str, a: TupleValue, b: TupleValue, e: Any) -> Value:
+    if len(a.items) != len(b.items):
+        return ir.Const(op == "ne", BOOL, e.loc)
+    result: Any = ir.Const(True, BOOL, e.loc)
+    for n, (x, y) in enumerate(zip(a.items, b.items, strict=True)):
+        result = cx.settled(result, n)
+        result = either(result, compare_or_compute(cx, "eq", x, y, e), "and", e.loc)
+    return result if op == "eq" else unary(cx, "not", result, e.loc)

@@ -1,0 +1,54 @@
+"""Rules of literals, tuples and operators.
+
+Python evaluates from left to right and each operand once. Values are trees without side
+effects where that is the same; where it is not (a helper that stores into a View, say),
+statements are emitted, and what was evaluated before them is kept in temporaries.
+"""
+
+from __future__ import annotations
+
+from ...frontend import hir
+from ...ir.diagnostics import syntax_fault
+from ..context import EXPRESSIONS, Context
+from ..values import TupleValue, Value, scalar
+from .choices import condition
+from .comparisons import compare_or_compute
+from .operators import constant, unary
+
+
+@EXPRESSIONS.of(hir.Constant)
+def _constant(cx: Context, e: hir.Constant) -> Value:
+    return constant(e.value, e.loc)
+
+
+@EXPRESSIONS.of(hir.Undefined)
+def _undefined(cx: Context, e: hir.Undefined) -> Value:
+    raise syntax_fault(e.loc, e.message, e.hint)
+
+
+@EXPRESSIONS.of(hir.Tuple)
+def _tuple(cx: Context, e: hir.Tuple) -> Value:
+    return TupleValue(tuple(cx.operands(e.items)))
+
+
+@EXPRESSIONS.of(hir.Operation)
+def _operation(cx: Context, e: hir.Operation) -> Value:
+    """A unary or binary operator. Long sums, whose first operands nest, need no recursion."""
+    chain = [e]
+    while len(chain[-1].args) == 2 and isinstance(chain[-1].args[0], hir.Operation):
+        chain.append(chain[-1].args[0])
+    last = chain.pop()
+    values = [] if last.op == "not" else cx.operands(last.args)
+    if not values:
+        result = unary(cx, "not", condition(cx, last.args[0]), last.loc)
+    elif len(values) == 1:
+        result = unary(cx, last.op, scalar(values[0], last.args[0].loc), last.loc)
+    else:
+        result = compare_or_compute(cx, last.op, values[0], values[1], last)
+    for n, outer in enumerate(reversed(chain)):
+        emitted, right = cx.apart(outer.args[1])
+        if emitted:
+            result = cx.keep(result)
+            cx.out += emitted
+        result = compare_or_compute(cx, outer.op, cx.settled(result, n), right, outer)
+    return result

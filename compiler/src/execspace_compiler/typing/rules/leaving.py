@@ -1,0 +1,143 @@
+"""Rules of what leaves a function: return, and assert."""
+
+from __future__ import annotations
+
+from ... import ir
+from ...frontend import hir
+from ...ir.diagnostics import Loc, type_fault
+from ...ir.types import BOOL, INT64, PromotionError, Scalar, TupleTy, Type, flat_scalars, promote
+from ..context import STATEMENTS, Context
+from ..values import (
+    FunctionValue,
+    Obj,
+    TupleValue,
+    Value,
+    ViewRef,
+    describe,
+    is_view,
+    parts,
+    scalar,
+)
+from .choices import condition
+
+
+@STATEMENTS.of(hir.Return)
+def _return(cx: Context, s: hir.Return) -> None:
+    """Return from the function; the result type joins those of all returns."""
+    value: Value = Obj(None, "None") if s.value is None else cx.value(s.value)
+    nothing = isinstance(value, Obj) and value.value is None
+    if nothing and (cx.returns or cx.result is not None):
+        raise type_fault(
+            s.loc,
+            "this path returns nothing, another returns a value"
+            if not cx.returns
+            else "this path of a reduction kernel returns nothing",
+            "return a value on every path"
+            if not cx.returns
+            else "return the contribution of each index, for example 0.0 where there is none",
+        )
+    if cx.returns is False and not nothing:
+        if cx.function.is_lambda:
+            if isinstance(value, ir.Call):
+                cx.out.append(ir.Evaluate(value, s.loc))
+            return
+        raise type_fault(
+            s.loc,
+            f"a kernel of {'an array reduction' if cx.array else 'parallel_for'} returns "
+            f"nothing, got {describe(value)}",
+            "join it into the array, or leave out the shape of the reducer"
+            if cx.array
+            else "store results in a View, or launch it with parallel_reduce",
+        )
+    if nothing:
+        cx.returns_nothing = True
+        leave(cx, [], s.loc)
+        return
+    if cx.returns_nothing:
+        raise type_fault(
+            s.loc,
+            f"this path of '{cx.function.name}' returns {describe(value)}, another returns nothing",
+            "return a value on every path, or on none",
+        )
+    assert s.value is not None
+    joined = _join_results(cx.result, _returned(value, s.value.loc), s.value.loc)
+    if joined != cx.result:
+        cx.result = joined
+        cx.changed = True
+    numbers = [e for _, e in parts(value, "")]
+    pairs = zip(numbers, flat_scalars(joined), strict=True)
+    leave(cx, [cx.coerce(e, t) for e, t in pairs], s.loc)
+
+
+@STATEMENTS.of(hir.Assert)
+def _assert(cx: Context, s: hir.Assert) -> None:
+    """assert: a failure is noted, and this call of the kernel ends."""
+    if not cx.fails:
+        cx.fails = cx.changed = True
+    test = condition(cx, s.test)
+    code = ir.Const(cx.module.assertion(s.loc, s.message), INT64, s.loc)
+    body = tuple(failure(cx, code, s.loc))
+    if isinstance(test, ir.Const):
+        cx.out += [] if test.value else body
+        return
+    cx.out.append(ir.If(ir.Op("not", (test,), BOOL, s.loc), body, loc=s.loc))
+
+
+def leave(cx: Context, values: list[ir.Expr], loc: Loc, code: ir.Expr | None = None) -> None:
+    """Return numbers, and in a helper with asserts the number of the one that failed."""
+    if cx.fails and not cx.notes:
+        values = [*values, code or ir.Const(0, INT64, loc)]
+    if not values:
+        cx.out.append(ir.Return(None, loc))
+    elif len(values) == 1:
+        cx.out.append(ir.Return(values[0], loc))
+    else:
+        cx.out.append(ir.Return(tuple(values), loc))
+
+
+def failure(cx: Context, code: ir.Expr, loc: Loc) -> list[ir.Stmt]:
+    """Statements that report a failed assertion and leave the function."""
+    if cx.team is not None:
+        return [ir.Fail(code, (cx.team.league_rank,), loc)]
+    with cx.collecting() as found:
+        if cx.indices:
+            cx.out.append(ir.Fail(code, cx.indices, loc))
+        zeros = [cx.coerce(ir.Const(0, t.strong, loc), t) for t in flat_scalars(cx.result)]
+        leave(cx, zeros, loc, code)
+    return found
+
+
+def _returned(value: Value, loc: Loc) -> Type:
+    """Type of what a helper returns: a number, or a tuple of such."""
+    if isinstance(value, TupleValue):
+        return TupleTy(tuple(_returned(v, loc) for v in value.items), value.names)
+    if is_view(value) or isinstance(value, FunctionValue | ViewRef):
+        raise type_fault(
+            loc,
+            f"cannot return {describe(value)}: only numbers and tuples of numbers are returned",
+            "call it where it is needed"
+            if isinstance(value, FunctionValue)
+            else "return an element, or let the caller pass the View to store into",
+        )
+    e: ir.Expr = scalar(value, loc)
+    return e.type
+
+
+def _join_results(a: Type | None, b: Type, loc: Loc) -> Type:
+    if a is None:
+        return b
+    if isinstance(a, Scalar) and isinstance(b, Scalar):
+        try:
+            return promote(a, b)
+        except PromotionError as error:
+            message = f"this path returns {b}, another returns {a}: {error}"
+            raise type_fault(loc, message, error.hint) from None
+    if isinstance(a, TupleTy) and isinstance(b, TupleTy) and len(a.items) == len(b.items):
+        pairs = zip(a.items, b.items, strict=True)
+        names = a.names if a.names == b.names else ()
+        return TupleTy(tuple(_join_results(x, y, loc) for x, y in pairs), names)
+    raise type_fault(
+        loc,
+        f"this path returns {b}, another returns {a}",
+        "return the same number of values on every path",
+    )

@@ -1,0 +1,137 @@
+"""Rules of local variables: what they hold, and how assignments widen their types."""
+
+from __future__ import annotations
+
+from ... import ir
+from ...frontend import hir
+from ...ir.diagnostics import Fault, Loc, type_fault
+from ...ir.types import PromotionError, Scalar, TupleTy, Type, ViewTy, promote
+from ..context import EXPRESSIONS, Context, Pending
+from ..module import local_array
+from ..values import (
+    AliasTy,
+    FunctionTy,
+    FunctionValue,
+    ObjTy,
+    RefTy,
+    TupleValue,
+    Value,
+    ViewRef,
+    describe,
+    parts,
+    rebuild,
+    type_of,
+)
+
+
+@EXPRESSIONS.of(hir.Local)
+def _local(cx: Context, e: hir.Local) -> Value:
+    return variable(cx, e.name, e.loc)
+
+
+@EXPRESSIONS.of(hir.Named)
+def _named(cx: Context, e: hir.Named) -> Value:
+    bind(cx, e.name, cx.value(e.value), e.loc)
+    return variable(cx, e.name, e.loc)
+
+
+def variable(cx: Context, name: str, loc: Loc) -> Value:
+    """Value of a local variable or parameter."""
+    if name in cx.own:
+        name = cx.own[name]
+    elif name in cx.several:
+        hint = f"use '{loc.name(name)}' within the loop over the tuple, another name elsewhere"
+        raise type_fault(loc, cx.several[name], hint)
+    type = cx.types.get(name)
+    if type is None:
+        if cx.final:
+            cx.unknown.setdefault(name, loc)
+        raise Pending
+    if name in cx.torn:
+        raise Pending
+    return rebuild(type, name, loc)
+
+
+def bind(cx: Context, name: str, value: Value, loc: Loc) -> None:
+    """Assign to a local variable, widening its type where needed."""
+    name = cx.own.get(name, name)
+    if isinstance(value, ir.Expr) and isinstance(value.type, Scalar):
+        widen(cx, name, value.type, loc)
+        cx.out.append(ir.Assign(name, cx.coerce(value, scalar_type(cx, name)), loc))
+        return
+    widen(cx, name, type_of(value, loc), loc)
+    _check_alias(cx, name, value, loc)
+    if isinstance(value, TupleValue | ViewRef | FunctionValue):
+        held = parts(value, name)
+        if len(held) > 1:
+            held = [(n, cx.keep(e)) for n, e in held]
+        for part, e in held:
+            if isinstance(e.type, Scalar):
+                widen(cx, part, e.type, loc)
+                cx.out.append(ir.Assign(part, cx.coerce(e, scalar_type(cx, part)), loc))
+
+
+def widen(cx: Context, name: str, type: Type, loc: Loc) -> None:
+    """Join a type into a variable's type."""
+    old = cx.types.get(name)
+    try:
+        new = type if old is None else joined(old, type, name, loc)
+    except Fault as fault:
+        cx.torn.setdefault(name, fault)
+        raise
+    if new != old:
+        cx.types[name] = new
+        cx.changed = True
+
+
+def scalar_type(cx: Context, name: str) -> Scalar:
+    """Type of a local that is known to be a scalar."""
+    type = cx.types[name]
+    assert isinstance(type, Scalar)
+    return type
+
+
+def _check_alias(cx: Context, name: str, value: Value, loc: Loc) -> None:
+    """A second name for a local array would go wrong where the array is made anew."""
+    base = value.base if isinstance(value, ViewRef) else value
+    if isinstance(base, ir.Var) and isinstance(base.type, ViewTy) and base.type.shape is not None:
+        if (name, base.name) not in _aliases(cx):
+            raise type_fault(
+                loc,
+                f"'{loc.name(name)}' would be a second name for {describe(value)}",
+                "use the array's own name, or pass it to a helper",
+            )
+
+
+def _aliases(cx: Context) -> set[tuple[str, str]]:
+    """Variables of local arrays that are bound where the array is made."""
+    found = set()
+    for s in hir.walk(cx.function.body):
+        if isinstance(s, hir.Assign) and isinstance(s.target, hir.Local):
+            if isinstance(s.value, hir.Call):
+                array = local_array(s.value.loc)
+                found.add((s.target.name, array))
+    return found
+
+
+def joined(a: Type, b: Type, name: str, loc: Loc) -> Type:
+    """Common type of what is assigned to a variable."""
+    if a == b:
+        return a
+    if isinstance(a, Scalar) and isinstance(b, Scalar):
+        try:
+            return promote(a, b)
+        except PromotionError as error:
+            message = f"'{loc.name(name)}' is {a} in one place and {b} in another: {error}"
+            raise type_fault(loc, message, error.hint) from None
+    if isinstance(a, TupleTy) and isinstance(b, TupleTy) and len(a.items) == len(b.items):
+        items = tuple(joined(x, y, name, loc) for x, y in zip(a.items, b.items, strict=True))
+        return TupleTy(items, a.names if a.names == b.names else ())
+    if isinstance(a, RefTy | AliasTy | ViewTy) and isinstance(b, RefTy | AliasTy | ViewTy):
+        hint = "a name stands for parts of one View, of one form; use two names"
+    elif isinstance(a, ObjTy | FunctionTy) and isinstance(b, ObjTy | FunctionTy):
+        hint = "use two names, and choose with if where they are used"
+    else:
+        hint = "use two variables"
+    own = loc.name(name)
+    raise type_fault(loc, f"'{own}' is {a} in one place and {b} in another", hint)
