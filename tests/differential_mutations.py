@@ -377,8 +377,8 @@ def keys_forget_final(monkeypatch):
         has_final = isinstance(spec, reducer.Reducer) and spec.has("final")
         return key(spec)[:-1] if has_final else key(spec)
 
-    launching = importlib.import_module("execspace.parallel_reduce")  # es has a function so called
-    monkeypatch.setattr(launching, "reducer_key", shorter)
+    for name in ("parallel_reduce", "prepare"):  # es has a function parallel_reduce
+        monkeypatch.setattr(importlib.import_module(f"execspace.{name}"), "reducer_key", shorter)
 
 
 def keys_forget_what_functions_capture(monkeypatch):

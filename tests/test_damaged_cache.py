@@ -196,7 +196,7 @@ def test_binaries_for_gpus_heal(host_cache, damage):
 
     kernel = es.kernel(axpy)
     policy, arguments = es.RangePolicy(3, space="oracle"), (1.0, np.ones(3), np.ones(3))
-    spec = es.explaining.planned(policy, kernel, arguments, "for", None, None).spec
+    spec = es.prepare.planned(policy, kernel, arguments, "for", None, None).spec
 
     def binary(source, again=False):
         text = SimpleNamespace(source=source, lowered=SimpleNamespace(kernel=kernel, spec=spec))

@@ -10,8 +10,8 @@ import execspace as es
 from execspace import LaunchSpec, ScalarType, ViewType
 from execspace.argtypes import SCALAR_TYPES
 from execspace.dtypes import name_of
+from execspace.launch_spec import policy_spec
 from execspace.reducer import as_reducer, reducer_captures
-from execspace.space import policy_spec
 from execspace.tiles import TileTable
 from execspace_compiler import lower_kernel
 from execspace_compiler.codegen.cfamily.cuda import CUDA

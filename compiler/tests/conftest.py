@@ -13,7 +13,7 @@ import pytest
 
 from execspace import Kernel, LaunchSpec, ScalarType, Sum, ViewType
 from execspace.argtypes import SCALAR_TYPES
-from execspace.space import policy_spec
+from execspace.launch_spec import policy_spec
 from execspace_compiler import lower_kernel
 
 

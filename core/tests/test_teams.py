@@ -9,7 +9,7 @@ import pytest
 
 import execspace as es
 from execspace.argtypes import SCALAR_TYPES
-from execspace.space import policy_spec
+from execspace.launch_spec import policy_spec
 from execspace.team_words import _JOINS, _PLACES
 
 RANGES = (es.TeamThreadRange, es.ThreadVectorRange, es.TeamVectorRange)

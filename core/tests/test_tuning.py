@@ -454,7 +454,7 @@ def test_two_reducers_of_a_class_are_the_same_to_tuning(clocked):
 
     keys = set()
     for _ in range(2):
-        spec = es.explaining.planned(square(clocked), lambda i, j: 1.0, (), "reduce", Total()).spec
+        spec = es.prepare.planned(square(clocked), lambda i, j: 1.0, (), "reduce", Total()).spec
         keys.add(kernel_key(es.kernel(test_two_reducers_of_a_class_are_the_same_to_tuning), spec))
     assert len(keys) == 1
 

@@ -14,7 +14,7 @@ import pytest
 import execspace as es
 from execspace.argtypes import SCALAR_TYPES
 from execspace.kernel import Kernel
-from execspace.space import LaunchSpec, policy_spec
+from execspace.launch_spec import LaunchSpec, policy_spec
 from execspace_compiler.cache import disk as cache
 from execspace_compiler.cache.fingerprint import fingerprint
 

@@ -103,6 +103,7 @@ from .dtypes import (
     uint64,
 )
 from .dualview import DualView
+from .entries import API_VERSION, HealthCheck, Probe, ReducerEntry, SpaceEntry, ToolEntry
 from .errors import (
     BackendCompileError,
     ConfigError,
@@ -135,6 +136,7 @@ from .host_execution_space import HostExecutionSpace
 from .interop import view_of
 from .kernel import Kernel, kernel
 from .language import function, local, printf, static
+from .launch_spec import Capture, LaunchSpec, PolicySpec
 from .layout import Layout
 from .memory import HOST, Allocation, HostSpace, MemorySpace, live_allocations
 from .mirrors import (
@@ -157,32 +159,13 @@ from .random import (
     random_uniform,
     random_uniform32,
 )
+from .records import Capabilities, Effects, TeamLimits, TeamSizes
 from .reducer import Reducer
 from .scatterview import ScatterView
 from .searching import lower_bound, searchsorted, upper_bound
 from .selection import SpaceInfo, default_space, space, spaces, use_space
 from .sorting import argsort, sort, sort_by_key
-from .space import (
-    API_VERSION,
-    Capabilities,
-    Capture,
-    Effects,
-    ExecutionSpace,
-    HealthCheck,
-    LaunchSpec,
-    Plan,
-    PolicySpec,
-    Probe,
-    ReducerEntry,
-    SpaceEntry,
-    SupportsSort,
-    SupportsTeams,
-    TeamLimits,
-    TeamSizes,
-    TimesWork,
-    ToolEntry,
-    WrapsArrays,
-)
+from .space import ExecutionSpace, Plan, SupportsSort, SupportsTeams, TimesWork, WrapsArrays
 from .team_words import TeamMember
 from .teams import (
     PerTeam,

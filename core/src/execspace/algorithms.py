@@ -23,7 +23,7 @@ from .errors import (
     ViewTypeError,
 )
 from .interop import view_of
-from .parallel import implied_space
+from .prepare import implied_space
 from .space import ExecutionSpace
 from .view import View
 

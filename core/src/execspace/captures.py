@@ -23,7 +23,7 @@ from .errors import LaunchError
 from .fixed_names import Unchanged, unchanged
 from .interop import view_of
 from .language import is_marked, is_strict
-from .space import Capture
+from .launch_spec import Capture
 from .subclasses import fields_of, own_operator
 from .view import View
 

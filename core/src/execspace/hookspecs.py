@@ -15,7 +15,7 @@ from collections.abc import Iterable
 
 import pluggy
 
-from .space import HealthCheck, ReducerEntry, SpaceEntry, ToolEntry
+from .entries import HealthCheck, ReducerEntry, SpaceEntry, ToolEntry
 from .tiles import TileTable
 
 GROUP = "execspace"

@@ -29,9 +29,10 @@ from .exec_source import check_given, remember
 from .fixed_names import Unchanged
 from .flags import flag
 from .language import static
+from .launch_spec import Capture
 from .pickling import anchor_of, reduced
 from .readonly import ReadOnly
-from .space import Capture, Plan
+from .space import Plan
 from .view import View
 
 

@@ -6,20 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from . import profiling, selection
+from .arguments import explain_overflow, refuse_arrays, views_of_out
 from .builtin_reducers import Sum
-from .captures import Scope
-from .errors import LaunchError
 from .kernel import Kernel, kernel_of
-from .parallel import (
-    INT_KEY,
-    SCALAR_TAGS,
-    as_arguments,
-    explain_overflow,
-    policy_of,
-    prepare,
-    wrong_count,
-)
+from .parallel import SCALAR_TAGS
 from .policy import MOST, MDRangePolicy, Policy, RangePolicy
+from .prepare import INT_KEY, Call, launch, policy_of, prepare, sorted_out, wrong_count
 from .profiling.launches import run_kernel
 from .reducer import Reducer, as_reducer, reducer_key
 from .teams import Nested, TeamPolicy, run_nested
@@ -30,7 +22,7 @@ _current = selection.CURRENT.get
 
 def parallel_reduce(
     policy: int | Policy | TeamPolicy | Nested,
-    kernel: Kernel | Scope | Callable[..., Any],
+    kernel: Kernel | Callable[..., Any],
     /,
     *args: Any,
     reducer: Reducer | type[Reducer] | str | tuple[Any, ...] = Sum,
@@ -86,7 +78,7 @@ def parallel_reduce(
 
 def parallel_scan(
     policy: int | Policy | TeamPolicy | Nested,
-    kernel: Kernel | Scope | Callable[..., Any],
+    kernel: Kernel | Callable[..., Any],
     /,
     *args: Any,
     reducer: Reducer | type[Reducer] | str | tuple[Any, ...] = Sum,
@@ -162,10 +154,10 @@ def _launch(
     elif isinstance(policy, Nested):  # in a kernel that plain Python runs
         return run_nested(pattern, policy, kernel, args, reducer, out)
     else:
-        policy_key, bounds = policy_of(policy)
+        policy_key, bounds = policy_of(policy, pattern)
     if target.statics:
-        given, plain = _arguments(pattern, target, scope, policy_key, reducer, args)
-        return _launch(pattern, policy, given, tuple(plain), reducer, out, label)
+        call = sorted_out(pattern, policy_key, bounds, target, scope, args, reducer, out)
+        return launch(call, policy, label)
     join_key = _SUM_KEY if reducer is Sum else reducer_key(reducer)
     views = () if out is None else views_of_out(out)
     types: list[Any] = [
@@ -177,8 +169,8 @@ def _launch(
         else:
             t = SCALAR_TAGS.get(type(a))
             if t is None:
-                given, plain = _arguments(pattern, target, scope, policy_key, reducer, args)
-                return _launch(pattern, policy, given, tuple(plain), reducer, out, label)
+                call = sorted_out(pattern, policy_key, bounds, target, scope, args, reducer, out)
+                return launch(call, policy, label)
             types.append(t)
     names = target.names
     if names is None or (names.unchanged is not None and not names.unchanged()):
@@ -195,79 +187,17 @@ def _launch(
         as_reducer(reducer)
         raise
     if plan is None:
-        if pattern == "scan":
-            refuse_arrays(target.name, reducer)
         join = as_reducer(reducer)
-        check_shapes(target.name, join, views)
-        plan = prepare(pattern, policy_key, target, scope, args, join, views)
-        names.plans[key] = plan
+        if pattern == "scan":
+            refuse_arrays(target.name, reducer, join)
+        captured = len(hidden) if names.paths else 0
+        call = Call(
+            pattern, policy_key, bounds, target, scope, names, key, args, captured, join, views
+        )
+        plan = names.plans[key] = prepare(call)
     try:
         if profiling.TOOLS:
             return run_kernel(_EVENTS[pattern], target.name, label, policy, plan, bounds, args)
         return plan.launch(bounds, args) if label is None else plan.launch_as(label, bounds, args)
     except OverflowError as error:
         explain_overflow(target, args, error)
-
-
-def check_shapes(
-    kernel: str, reducer: Reducer | tuple[Reducer, ...], views: tuple[View, ...]
-) -> None:
-    """Raise LaunchError for Views of ``out=`` that the results of reducers do not fit."""
-    shape = reducer.result_shape if isinstance(reducer, Reducer) else None
-    if shape is not None and len(views) == 1 and views[0].rank:
-        check_shape(kernel, views[0], shape)
-    if isinstance(reducer, Reducer) and reducer.gives_array:
-        return
-    for v in views:
-        if v.rank:
-            raise LaunchError(
-                f"out=View '{v.label}' has rank {v.rank}; expected a writable View of rank 0: "
-                f"es.View((), dtype)."
-            )
-
-
-def check_shape(kernel: str, view: View, shape: tuple[int, ...]) -> None:
-    """Raise LaunchError for a View of `out=` that has not the shape of the result."""
-    if view.shape != shape:
-        raise LaunchError(
-            f"Kernel '{kernel}': the View '{view.label}' of out= has shape {view.shape}; expected "
-            f"{shape}, the shape of the result."
-        )
-
-
-def refuse_arrays(kernel: str, reducer: Any) -> None:
-    """Raise LaunchError for an array reduction as a scan."""
-    if _joins_arrays(reducer):
-        raise LaunchError(
-            f"Kernel '{kernel}': an array reduction, reducer={reducer!r}, cannot be scanned; "
-            f"return a tuple and give a reducer for each item."
-        )
-
-
-def _joins_arrays(reducer: Any) -> bool:
-    """Whether a reducer, as the user gave it, joins arrays."""
-    found = as_reducer(reducer)
-    return isinstance(found, Reducer) and found.shape is not None
-
-
-def _arguments(
-    pattern: str, kernel: Kernel, scope: Scope, policy_key: Any, reducer: Any, args: tuple[Any, ...]
-) -> tuple[Scope, list[Any]]:
-    leading = policy_key[0].rank
-    if pattern == "scan":
-        leading += 2
-    else:
-        leading += _joins_arrays(reducer)
-    return as_arguments(kernel, scope, leading, args)
-
-
-def views_of_out(out: Any) -> tuple[View, ...]:
-    """The Views of ``out=``; LaunchError for what cannot receive a result."""
-    views = out if isinstance(out, tuple) else (out,)
-    for v in views or (None,):
-        if not isinstance(v, View) or v.is_readonly:
-            raise LaunchError(
-                f"out={out!r}; expected a writable View of rank 0: es.View((), dtype), or a tuple "
-                f"of them, or for an array reduction a View of its shape."
-            )
-    return views

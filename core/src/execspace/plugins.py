@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 
 from . import config, hookspecs, probing
+from .entries import API_VERSION, HealthCheck, ReducerEntry, SpaceEntry, ToolEntry
 from .errors import PluginError, PluginWarning, ToolError
 from .interrupts import held
 from .probing import described, is_of_program, probe, said_if_slow
 from .profiling import runs
-from .space import API_VERSION, HealthCheck, ReducerEntry, SpaceEntry, ToolEntry
 from .tiles import RESERVED, TileTable, warn_unused
 
 if TYPE_CHECKING:

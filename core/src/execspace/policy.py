@@ -11,9 +11,9 @@ from math import prod
 from typing import TYPE_CHECKING, Any, Self
 
 from .errors import PolicyError, shown
+from .launch_spec import PolicySpec, policy_spec
 from .readonly import ReadOnly
 from .selection import resolve
-from .space import PolicySpec, policy_spec
 from .tiles import MOST_PER_THREAD, named_tile
 
 if TYPE_CHECKING:

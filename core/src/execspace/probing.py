@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from . import config
-from .space import Probe, SpaceEntry
+from .entries import Probe, SpaceEntry
 
 
 @cache

@@ -26,8 +26,8 @@ from .captures import (
 )
 from .errors import LaunchError, ViewTypeError
 from .language import TEXT
+from .launch_spec import Capture
 from .pickling import SourceText
-from .space import Capture
 from .subclasses import fields_of
 from .view import View
 
@@ -202,16 +202,7 @@ def as_reducer(spec: Any) -> Reducer | tuple[Reducer, ...]:
     if isinstance(spec, Reducer):
         return _checked(spec)
     if isinstance(spec, type) and issubclass(spec, Reducer) and spec is not Reducer:
-        known = spec.__dict__.get("_default")  # no table, which would keep local classes alive
-        if known is None:
-            try:
-                known = spec._default = spec()
-            except TypeError as error:
-                raise LaunchError(
-                    f"reducer={spec.__name__} cannot be made without arguments ({error}); pass "
-                    f"an instance."
-                ) from None
-        return _checked(known)
+        return _checked(_instance(spec))
     if isinstance(spec, str):
         from .plugins import find_reducer, registry
 
@@ -231,6 +222,20 @@ def as_reducer(spec: Any) -> Reducer | tuple[Reducer, ...]:
         f"reducer of execspace, a class of your own that derives from es.Reducer, an instance "
         f"of one, or a tuple of reducers.{f' Did you mean reducer={meant}?' if meant else ''}"
     )
+
+
+def _instance(kind: type[Reducer]) -> Reducer:
+    """The one instance that a class stands for."""
+    known: Reducer | None = kind.__dict__.get("_default")  # a table would keep local classes alive
+    if known is None:
+        try:
+            known = kind._default = kind()
+        except TypeError as error:
+            raise LaunchError(
+                f"reducer={kind.__name__} cannot be made without arguments ({error}); pass "
+                f"an instance."
+            ) from None
+    return known
 
 
 # What other libraries call the joins that execspace has.
@@ -321,7 +326,8 @@ def _checked(reducer: Reducer) -> Reducer:
 def reducer_key(spec: Any) -> object:
     """Hashable stand-in for `reducer=` that is equal for reducers that compile to the same code.
 
-    What functions of a user's own reducer capture is read again each time.
+    What functions of a user's own reducer capture is read again each time. What is wrong with one
+    is left to `as_reducer`, which is called where there is no plan for the key.
     """
     if isinstance(spec, tuple):
         return (tuple, *map(reducer_key, spec))
@@ -332,8 +338,14 @@ def reducer_key(spec: Any) -> object:
         built_in = isinstance(spec, type) or kind.__module__.partition(".")[0] == "execspace"
         # An instance of a user's own subclass may have attributes that == does not look at.
         return spec if built_in else (kind, *_attributes(spec))
-    reducer = as_reducer(spec)
-    assert isinstance(reducer, Reducer)
+    try:
+        return _own_key(spec if isinstance(spec, Reducer) else _instance(spec))
+    except LaunchError:
+        as_reducer(spec)  # says more
+        raise
+
+
+def _own_key(reducer: Reducer) -> object:
     # Not the class itself: one that a function makes anew at each call is the same reducer.
     kind = type(reducer)
     key: list[object] = [kind.__module__, kind.__qualname__]

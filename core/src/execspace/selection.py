@@ -16,11 +16,12 @@ from difflib import get_close_matches
 from weakref import WeakSet
 
 from . import config, plugins
+from .entries import Probe, SpaceEntry
 from .errors import PluginWarning, SpaceError, SpaceUnavailableError, UnknownSpaceError
 from .interrupts import held
 from .memory import HOST, MemorySpace
 from .probing import described, is_late, is_of_program
-from .space import ExecutionSpace, Probe, SpaceEntry
+from .space import ExecutionSpace
 from .tiles import warn_unused
 
 # Read directly by the launch path: the space of the innermost `use_space`, or None.

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .errors import LaunchError, PolicyError
+from .launch_spec import LaunchSpec, PolicySpec, policy_spec
 from .policy import (
     MAX_RANK,
     _integer,
@@ -22,12 +23,13 @@ from .policy import (
     checked_count,
 )
 from .readonly import ReadOnly, assign
+from .records import TeamLimits
 from .selection import default_space, resolve
-from .space import LaunchSpec, PolicySpec, SupportsTeams, TeamLimits, policy_spec
+from .space import SupportsTeams
 from .team_words import TeamMember, total_of
 
 if TYPE_CHECKING:
-    from .explaining import Planned
+    from .prepare import Planned
     from .space import ExecutionSpace
 
 
@@ -180,7 +182,7 @@ class TeamPolicy(ReadOnly):
         return made.plan.team_size_recommended(made.bounds, made.arguments)
 
     def _planned(self, kernel: Any, args: tuple[Any, ...], pattern: str, reducer: Any) -> Planned:
-        from .explaining import planned
+        from .prepare import planned
 
         free = TeamPolicy(
             self.league_size, "auto", self.vector_length, chunk_size=self.chunk_size,

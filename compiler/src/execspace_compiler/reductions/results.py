@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from execspace import LaunchError, LaunchSpec, Reducer, View, ViewType
+from execspace.arguments import check_shape
 from execspace.dtypes import dtype_of
-from execspace.parallel_reduce import check_shape
 from execspace.reducer import flattened
 
 

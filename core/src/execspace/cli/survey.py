@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from .. import __version__, config, hookspecs
+from ..entries import API_VERSION
 from ..errors import ExecspaceError
-from ..space import API_VERSION
 from . import contained
 
 TIMEOUT = 60.0

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..argtypes import ViewType
 from ..errors import PolicyError
+from ..launch_spec import PolicySpec, policy_spec
 from ..policy import MDRangePolicy, RangePolicy
-from ..space import Effects, PolicySpec, TeamLimits, policy_spec
+from ..records import Effects, TeamLimits
 from ..teams import TeamPolicy
 from ..tiles import MOST_PER_THREAD, by_dimension
 

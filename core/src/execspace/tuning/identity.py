@@ -15,8 +15,9 @@ from .. import plugins
 from ..captures import scope_of
 from ..code_names import code_text
 from ..kernel import Kernel
+from ..launch_spec import LaunchSpec, PolicySpec
 from ..probing import processor
-from ..space import ExecutionSpace, LaunchSpec, PolicySpec
+from ..space import ExecutionSpace
 from ..view import View
 from .choices import extents_of
 

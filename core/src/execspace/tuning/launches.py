@@ -8,8 +8,9 @@ from typing import Any
 
 from ..copying import deep_copy, may_overlap
 from ..kernel import Kernel
+from ..launch_spec import LaunchSpec, PolicySpec
 from ..profiling.timing import has_marks
-from ..space import ExecutionSpace, LaunchSpec, Plan, PolicySpec
+from ..space import ExecutionSpace, Plan
 from ..teams import check_teams
 from ..view import View
 from .choices import Choice, applied

@@ -10,7 +10,9 @@ from typing import Any
 from .. import config
 from ..errors import ExecspaceError, LaunchError, PolicyError
 from ..kernel import Kernel
-from ..space import Effects, LaunchSpec, Plan, TeamSizes
+from ..launch_spec import LaunchSpec
+from ..records import Effects, TeamSizes
+from ..space import Plan
 from ..view import View
 from ..work import Work
 from . import store

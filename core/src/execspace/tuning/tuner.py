@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import profiling
-from ..captures import Scope
 from ..errors import LaunchError, PolicyError
 from ..flags import flag
 from ..kernel import Kernel
@@ -85,7 +84,7 @@ class Tuning:
 
 def tune(
     policy: Any,
-    kernel: Kernel | Scope | Callable[..., Any],
+    kernel: Kernel | Callable[..., Any],
     /,
     *args: Any,
     pattern: str = "for",
@@ -151,7 +150,7 @@ def tune(
     >>> found.seconds <= found.default_seconds
     True
     """
-    from ..explaining import planned  # which imports the launch path, and so this module
+    from ..prepare import planned  # which imports this package
 
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
         raise LaunchError(f"tune: seconds={seconds!r}; expected a number above 0.")

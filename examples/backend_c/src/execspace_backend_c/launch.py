@@ -21,8 +21,8 @@ from execspace import (
     LaunchSpec,
     profiling,
 )
+from execspace.arguments import check_shape
 from execspace.copying import may_overlap
-from execspace.parallel_reduce import check_shape
 from execspace.reducer import flattened
 from execspace_compiler import ir, lower_kernel
 from execspace_compiler.analysis.overlap import pairs_to_check, written_pairs
