@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import execspace as es
-from execspace import profiling
+from execspace import ports, profiling
 
 
 def test_events_of_a_program_in_order(plain, events):
@@ -480,7 +480,7 @@ class Summing(profiling.Tool):
 @pytest.fixture
 def tools(monkeypatch):
     entries = {"summing": es.ToolEntry("summing", Summing), "plain": es.ToolEntry("plain", Tool)}
-    monkeypatch.setattr("execspace.plugins.tool_entries", lambda: entries)
+    monkeypatch.setattr(ports.tool_entries, "_function", lambda: entries)
 
 
 class Tool(profiling.Tool):

@@ -10,7 +10,7 @@ import pytest
 import execspace as es
 from execspace.argtypes import SCALAR_TYPES
 from execspace.launch_spec import policy_spec
-from execspace.team_words import _JOINS, _PLACES
+from execspace.python_joins import _JOINS, _PLACES
 
 RANGES = (es.TeamThreadRange, es.ThreadVectorRange, es.TeamVectorRange)
 MD_RANGES = (es.TeamThreadMDRange, es.ThreadVectorMDRange, es.TeamVectorMDRange)

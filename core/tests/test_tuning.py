@@ -589,7 +589,7 @@ def test_processes_lose_no_records_of_each_other(folder):
 def test_choices_of_another_version_are_not_used(clocked, folder, monkeypatch):
     clocked.cost = prefers((16, 20))
     es.tune(square(clocked), add_one, es.View((20, 20)))
-    monkeypatch.setattr(es, "__version__", "99.0")
+    monkeypatch.setattr(store, "__version__", "99.0")
     assert launch_again(clocked) == [()]
 
 

@@ -7,7 +7,7 @@ time. Importing this package loads no compiler and no backend.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from . import profiling
+from . import ports, profiling
 from .argtypes import ScalarType, ViewType
 from .atomics import (
     atomic_add,
@@ -133,9 +133,9 @@ from .filling import fill_random
 from .histograms import histogram
 from .hookspecs import hookimpl
 from .host_execution_space import HostExecutionSpace
-from .interop import view_of
+from .interop import subview, view_of
 from .kernel import Kernel, kernel
-from .language import function, local, printf, static
+from .language import function, local, printf
 from .launch_spec import Capture, LaunchSpec, PolicySpec
 from .layout import Layout
 from .memory import HOST, Allocation, HostSpace, MemorySpace, live_allocations
@@ -146,10 +146,23 @@ from .mirrors import (
     realloc,
     resize,
 )
-from .parallel import fence, parallel_for
+from .named_tiles import default_tile
+from .nested import (
+    PerTeam,
+    PerThread,
+    TeamThreadMDRange,
+    TeamThreadRange,
+    TeamVectorMDRange,
+    TeamVectorRange,
+    ThreadVectorMDRange,
+    ThreadVectorRange,
+    single,
+)
+from .parallel import parallel_for
 from .parallel_reduce import parallel_reduce, parallel_scan
 from .policy import MDRangePolicy, RangePolicy
 from .profiling import profile
+from .profiling.work import Work
 from .random import (
     philox4x32,
     random_integer,
@@ -165,27 +178,40 @@ from .scatterview import ScatterView
 from .searching import lower_bound, searchsorted, upper_bound
 from .selection import SpaceInfo, default_space, space, spaces, use_space
 from .sorting import argsort, sort, sort_by_key
-from .space import ExecutionSpace, Plan, SupportsSort, SupportsTeams, TimesWork, WrapsArrays
-from .team_words import TeamMember
-from .teams import (
-    PerTeam,
-    PerThread,
-    TeamPolicy,
-    TeamThreadMDRange,
-    TeamThreadRange,
-    TeamVectorMDRange,
-    TeamVectorRange,
-    ThreadVectorMDRange,
-    ThreadVectorRange,
-    single,
+from .space import (
+    ExecutionSpace,
+    Plan,
+    SupportsSort,
+    SupportsTeams,
+    SupportsTuning,
+    TimesWork,
+    WrapsArrays,
 )
-from .tiles import TileTable, default_tile
+from .started import fence
+from .static import static
+from .team_member import TeamMember
+from .teams import TeamPolicy
+from .tiles import TileTable
 from .uniquetoken import UniqueToken
-from .view import View, subview
+from .version import __version__ as __version__
+from .view import View
 from .view_keys import ALL
-from .work import Work
 
-__version__ = "0.1.0"
+
+def _explain(*args: Any, **options: Any) -> Any:
+    from .explaining import explain
+
+    return explain(*args, **options)
+
+
+def _with_tuned(*args: Any) -> Any:
+    from .tuning.tuned import wrapped
+
+    return wrapped(*args)
+
+
+ports.explain.provide(_explain)
+ports.with_tuned.provide(_with_tuned)
 
 if TYPE_CHECKING:
     from . import tuning
@@ -283,6 +309,7 @@ __all__ = [
     "Sum",
     "SupportsSort",
     "SupportsTeams",
+    "SupportsTuning",
     "TeamLimits",
     "TeamMember",
     "TeamPolicy",

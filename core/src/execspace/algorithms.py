@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from . import selection
+from . import selection, started
 from .arrays import advice, check_plain
 from .copying import share_elements
 from .errors import (
@@ -126,7 +126,7 @@ def choose_space(
                 f"which space '{space.name}' cannot reach. Copy it first: "
                 f"es.create_mirror_view_and_copy('{space.name}', ...)."
             )
-    selection.note(space)
+    started.note(space)
     return space
 
 

@@ -22,14 +22,17 @@ from .code_names import loaded_names
 from .errors import LaunchError
 from .fixed_names import Unchanged, unchanged
 from .interop import view_of
-from .language import is_marked, is_strict
 from .launch_spec import Capture
+from .marks import is_marked, is_strict
 from .subclasses import fields_of, own_operator
 from .view import View
 
 # Modules whose attributes hardly ever change: `math.pi` needs no second look at each launch but
 # that of fixed_names.py.
 _FIXED_MODULES = ("math", "cmath", "numpy", "execspace", "builtins", "operator")
+
+# A static method of classes that are constants: their tag, or None where it is that of others.
+OWN_TAG = "__execspace_tag__"
 
 _MISSING = type("Missing", (), {"__repr__": lambda self: "<undefined>"})()
 
@@ -286,11 +289,9 @@ def constant_tag(value: Any) -> object:
     if isinstance(value, tuple):
         return _tuple_tag(value, [], ())
     # Asked of the class: an object may answer to every name.
-    if hasattr(value if isinstance(value, type) else kind, "identity_for"):
-        from .reducer import is_whole, reducer_key  # which need this module
-
-        if is_whole(value):
-            return reducer_key(value)
+    own = getattr(value if isinstance(value, type) else kind, OWN_TAG, None)
+    if isinstance(own, FunctionType) and (tag := own(value)) is not None:
+        return tag
     if isinstance(value, type | np.dtype | ModuleType | BuiltinFunctionType):
         return value
     if isinstance(value, float | complex | np.generic):  # which call -0.0 and 0.0 equal

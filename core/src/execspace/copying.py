@@ -7,16 +7,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import profiling
 from .argtypes import plain_number
 from .dtypes import name_of
 from .errors import DTypeError, SpaceAccessError, SpaceError, ViewError
 from .interop import view_of
 from .memory import ArrayInterface
-from .parallel import fence
+from .profiling import dispatch
 from .profiling.launches import copy_events
-from .selection import note
 from .space import ExecutionSpace
+from .started import fence, note
 from .view import View
 
 
@@ -75,7 +74,7 @@ def _fill(target: View, value: Any, instance: ExecutionSpace | None) -> None:
     _check_kind(kind, target)
     _check_instance(instance, target, target)
     try:
-        if profiling.TOOLS:
+        if dispatch.TOOLS:
             with copy_events(_where(target), "number", target.nbytes, instance):
                 target.memory_space.fill(target, number, instance)
         else:
@@ -197,7 +196,7 @@ def _copy(target: View, source: View, instance: ExecutionSpace | None) -> None:
                 f"deep_copy: View '{target.label}' and View '{source.label}' overlap in memory; "
                 f"copy through a third View."
             )
-    if profiling.TOOLS:
+    if dispatch.TOOLS:
         with copy_events(_where(target), _where(source), target.nbytes, instance):
             mover.copy(target, source, instance)
     else:

@@ -11,11 +11,11 @@ import numpy.typing as npt
 from .copying import deep_copy
 from .errors import ViewError
 from .interop import view_of
-from .language import static
 from .mirrors import create_mirror_view, realloc, resize
-from .parallel import fence
 from .readonly import ReadOnly
 from .space import ExecutionSpace
+from .started import fence
+from .static import static
 from .view import View
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from .forward import Reducer
 from .space import ExecutionSpace
-
-if TYPE_CHECKING:
-    from .reducer import Reducer
 
 API_VERSION = (0, 1)
 

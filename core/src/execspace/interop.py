@@ -49,7 +49,8 @@ def view_of(source: Any, *, label: str = "") -> View:
     if not isinstance(data, np.ndarray):
         where = _claimed(source)
         if where is not None:
-            return where.view_of(source, label)
+            claimed: View = where.view_of(source, label)
+            return claimed
         data = _on_host(source, label)
     # A third of the time of data.ctypes.data.
     address = data.__array_interface__["data"][0]
@@ -175,3 +176,23 @@ def _claim(source: Any) -> str | None:
     named = [name for entry in entries if (name := entry.claims(source)) is not None]
     mine = (n for n in named if current is not None and n == current.name)
     return next(mine, named[0] if named else None)
+
+
+def subview(view: View, *parts: Any) -> View:
+    """Part of a View that shares its memory.
+
+    Parameters
+    ----------
+    view : View or array
+    *parts : int, (begin, end), slice or es.ALL
+        One for each dimension; an integer drops its dimension.
+
+    Examples
+    --------
+    >>> import execspace as es
+    >>> A = es.View((4, 5, 6))
+    >>> es.subview(A, es.ALL, 3, (2, 5)).shape
+    (4, 3)
+    """
+    source = view_of(view)
+    return source._subview(source._key(parts))

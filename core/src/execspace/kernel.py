@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from types import FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType
 from typing import Any, overload
 
+from . import ports
 from .captures import (
     NamesLeadOn,
     Scope,
@@ -26,13 +27,13 @@ from .captures import (
 )
 from .errors import LaunchError
 from .exec_source import check_given, remember
-from .fixed_names import Unchanged
+from .fixed_names import Unchanged, same_modules
 from .flags import flag
-from .language import static
 from .launch_spec import Capture
-from .pickling import anchor_of, reduced
+from .pickling import ANCHOR, SourceText, anchor_of, imported, named
 from .readonly import ReadOnly
 from .space import Plan
+from .static import static
 from .view import View
 
 
@@ -124,17 +125,15 @@ class Kernel(ReadOnly):
         return f"<kernel '{self.name}'>"
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return reduced(self, protocol)
+        return _reduced(self, protocol)
 
     @cached_property
     def _anchor(self) -> FunctionType:
-        return anchor_of(self)
+        return anchor_of(self.fn)
 
     def explain(self, policy: Any, /, *args: Any, **options: Any) -> Any:
         """What a launch would run: `execspace.explain` of this kernel."""
-        from .explaining import explain
-
-        return explain(policy, self, *args, **options)
+        return ports.explain(policy, self, *args, **options)
 
     def variant(self, given: tuple[str, ...]) -> Kernel:
         """The same kernel with some parameters given beforehand; plans are kept per variant."""
@@ -310,3 +309,46 @@ def kernel_of(fn: Any) -> tuple[Kernel, Scope]:
     known = scope.kernel
     known = _shared(scope.fn, ()) if known is None else known.shared
     return known.variant(tuple(scope.given)) if scope.given else known, scope
+
+
+# -- pickles --------------------------------------------------------------------------------------
+
+_Options = tuple[bool, bool, str, str | None]  # fma, fastmath, name, source
+
+
+def _reduced(kernel: Kernel, protocol: int) -> tuple[Any, ...]:
+    """What `Kernel.__reduce_ex__` returns."""
+    fn = kernel.fn
+    found = named(fn)
+    options: _Options = (kernel.fma, kernel.fastmath, kernel.name, kernel.source)
+    if found is fn:  # the function itself has its name: k = es.kernel(f)
+        return made_again, (fn, options, SourceText((fn,)))
+    if found is kernel and protocol < 4:  # which know no functions by dotted names
+        return imported, (fn.__module__, fn.__qualname__)
+    return made_again, (getattr(kernel, ANCHOR), options, SourceText((fn,)))
+
+
+def made_again(fn: FunctionType, options: _Options, text: SourceText) -> Kernel:
+    """The kernel of a pickle: the one that has its name here, or a new one."""
+    own = fn.__qualname__.removesuffix(f".{ANCHOR}")
+    known = named(fn, own)
+    if isinstance(known, Kernel) and getattr(known, ANCHOR) is fn:
+        return known
+    fn.__qualname__ = own
+    fma, fastmath, name, source = options
+    made = kernel_from(fn, fma=fma, fastmath=fastmath, name=name, source=source)
+    # What a launch compiles serves the next pickle of the same kernel, too, whose module is another
+    # one, but may mean the same by its names.
+    earlier = _arrived_kernels.get((fn.__code__, options))
+    if earlier is not None and same_modules(fn, earlier.fn):
+        made.shared = earlier
+        return made
+    while len(_arrived_kernels) >= _MOST_KERNELS:
+        _arrived_kernels.pop(next(iter(_arrived_kernels)), None)
+    _arrived_kernels[fn.__code__, options] = made.shared
+    return made
+
+
+# Those that keep the plans of kernels that came in pickles.
+_arrived_kernels: dict[tuple[CodeType, _Options], Kernel] = {}
+_MOST_KERNELS = 256

@@ -6,7 +6,6 @@ meaning by identity.
 
 from __future__ import annotations
 
-import operator
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -17,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .dtypes import as_dtype
-from .errors import LaunchError, ViewError, ViewTypeError
+from .errors import LaunchError, ViewError
 from .flags import flag
+from .marks import FMA, TEXT
 from .pickling import SourceText
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -62,53 +62,9 @@ def function(fn: Any = None, /, *, fma: bool = True) -> Any:
 def _marked(fn: F, *, fma: bool) -> F:
     if not isinstance(fn, FunctionType):
         raise LaunchError(f"{fn!r} is no helper; expected a Python function or a lambda.")
-    fn.__dict__[_MARK] = flag(fma, "fma", f"es.function of '{fn.__name__}'", LaunchError)
+    fn.__dict__[FMA] = flag(fma, "fma", f"es.function of '{fn.__name__}'", LaunchError)
     fn.__dict__[TEXT] = SourceText((fn,))  # travels with it
     return fn
-
-
-_MARK = "__execspace_fma__"
-TEXT = "__execspace_text__"
-
-
-def is_marked(fn: FunctionType) -> bool:
-    """Whether a function was marked with `function`."""
-    return _MARK in fn.__dict__
-
-
-def is_strict(fn: FunctionType) -> bool:
-    """Whether a function was marked with ``function(fma=False)``."""
-    return fn.__dict__.get(_MARK) is False
-
-
-class static:
-    """What is known when a kernel is compiled: an annotation of parameters, and an extent.
-
-    ``def k(i, x, sign: es.static)`` is compiled once for each value of `sign` that it is
-    launched with; branches that the value rules out are not compiled. Numbers, strings,
-    tuples of them, dtypes, functions and None can be static.
-
-    ``es.View((n, es.static(3)))`` has a static extent, which is part of the View's type, as
-    the ``[3]`` of ``Kokkos::View<double*[3]>`` is.
-
-    Parameters
-    ----------
-    extent : int
-    """
-
-    __slots__ = ("extent",)
-
-    def __init__(self, extent: int) -> None:
-        try:
-            self.extent = operator.index(extent)
-        except TypeError as error:
-            raise ViewTypeError(f"es.static({extent!r}): {error}; expected an extent.") from None
-
-    def __index__(self) -> int:
-        return self.extent
-
-    def __repr__(self) -> str:
-        return f"execspace.static({self.extent})"
 
 
 def local(shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> Any:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .argtypes import ArgType, ViewType
-
-if TYPE_CHECKING:
-    from .reducer import Reducer
+from .forward import Reducer
 
 
 @dataclass(frozen=True, eq=False)  # interned by policy_spec(): identity is equality

@@ -9,17 +9,15 @@ from __future__ import annotations
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from . import profiling
+from .forward import ExecutionSpace
 from .layout import ALIGNMENT
+from .profiling import dispatch
 from .readonly import ReadOnly, assign
-
-if TYPE_CHECKING:
-    from .space import ExecutionSpace
 
 
 class Allocation(ReadOnly):
@@ -161,16 +159,16 @@ class _Ledger:
         )
         with self._lock:
             self._live[key] = (space, nbytes, label)
-        number = profiling.new_id()
+        number = dispatch.new_id()
         weakref.finalize(allocation, self._drop, key, space, label, nbytes, number).atexit = False
-        if profiling.TOOLS:
-            profiling.emit("on_allocate", space, label, nbytes, number)
+        if dispatch.TOOLS:
+            dispatch.emit("on_allocate", space, label, nbytes, number)
 
     def _drop(self, key: int, space: str, label: str, nbytes: int, number: int) -> None:
         with self._lock:
             self._live.pop(key, None)
-        if profiling.TOOLS:
-            profiling.emit("on_free", space, label, nbytes, number)
+        if dispatch.TOOLS:
+            dispatch.emit("on_free", space, label, nbytes, number)
 
     def live(self) -> list[tuple[str, int, str]]:
         with self._lock:

@@ -12,12 +12,12 @@ from .copying import deep_copy
 from .errors import ViewError, ViewTypeError
 from .flags import flag
 from .interop import view_of
-from .language import static
 from .layout import Layout
 from .memory import HOST, MemorySpace
-from .parallel import fence
 from .selection import resolve
 from .space import ExecutionSpace
+from .started import fence
+from .static import static
 from .view import View
 from .view_keys import extents_of
 

@@ -11,14 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import profiling, selection
+from . import selection
 from .argtypes import SCALAR_TYPES, ArgType
 from .arguments import explain_overflow
 from .kernel import Kernel, kernel_of
+from .nested import Nested, run_nested
 from .policy import MOST, MDRangePolicy, Policy, RangePolicy
 from .prepare import INT_KEY, Call, launch, policy_of, prepare, sorted_out, wrong_count
-from .profiling.launches import run_kernel
-from .teams import Nested, TeamPolicy, run_nested
+from .profiled import run_kernel
+from .profiling import dispatch
+from .teams import TeamPolicy
 from .view import View
 
 _current = selection.CURRENT.get
@@ -103,7 +105,7 @@ def parallel_for(
         call = Call("for", policy_key, bounds, target, scope, names, key, args, captured)
         plan = names.plans[key] = prepare(call)
     try:
-        if profiling.TOOLS:
+        if dispatch.TOOLS:
             run_kernel("parallel_for", target.name, label, policy, plan, bounds, args)
         elif label is None:
             plan.launch(bounds, args)
@@ -111,16 +113,3 @@ def parallel_for(
             plan.launch_as(label, bounds, args)
     except OverflowError as error:
         explain_overflow(target, args, error)
-
-
-def shown_policy(policy: Any, bounds: tuple[int, ...]) -> Any:
-    """The policy of a launch as tools see it: that of the user, who may have given a number."""
-    if isinstance(policy, RangePolicy | MDRangePolicy | TeamPolicy):
-        return policy
-    return RangePolicy(bounds[0], bounds[1])
-
-
-def fence(label: str = "") -> None:
-    """Wait until all work on all started spaces is done. Blocks."""
-    for space in selection.started():
-        space.fence(label)

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import profiling, selection
+from . import selection
 from .arguments import explain_overflow, refuse_arrays, views_of_out
 from .builtin_reducers import Sum
 from .kernel import Kernel, kernel_of
+from .nested import Nested, run_nested
 from .parallel import SCALAR_TAGS
 from .policy import MOST, MDRangePolicy, Policy, RangePolicy
 from .prepare import INT_KEY, Call, launch, policy_of, prepare, sorted_out, wrong_count
-from .profiling.launches import run_kernel
+from .profiled import run_kernel
+from .profiling import dispatch
 from .reducer import Reducer, as_reducer, reducer_key
-from .teams import Nested, TeamPolicy, run_nested
+from .teams import TeamPolicy
 from .view import View
 
 _current = selection.CURRENT.get
@@ -196,7 +198,7 @@ def _launch(
         )
         plan = names.plans[key] = prepare(call)
     try:
-        if profiling.TOOLS:
+        if dispatch.TOOLS:
             return run_kernel(_EVENTS[pattern], target.name, label, policy, plan, bounds, args)
         return plan.launch(bounds, args) if label is None else plan.launch_as(label, bounds, args)
     except OverflowError as error:

@@ -12,28 +12,21 @@ from collections.abc import Iterable, Iterator
 from importlib import import_module
 from operator import attrgetter
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import ref
 
+from .captures import captured_paths, function_of, lookup
 from .exec_source import keep, text_of
-from .fixed_names import same_modules
-
-if TYPE_CHECKING:
-    from .kernel import Kernel
 
 ANCHOR = "_anchor"  # attribute of a kernel: its function, under a name that leads to the kernel
 
 
-Options = tuple[bool, bool, str, str | None]  # fma, fastmath, name, source
-
-
-def anchor_of(kernel: Kernel) -> FunctionType:
+def anchor_of(fn: FunctionType) -> FunctionType:
     """A copy of a kernel's function whose qualified name is that of the kernel's attribute.
 
     So a pickler that takes functions by name finds it where it finds the kernel, and one that takes
     them by value decides as it does for other functions of that module.
     """
-    fn = kernel.fn
     copy = FunctionType(fn.__code__, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__)
     copy.__kwdefaults__ = fn.__kwdefaults__
     copy.__annotations__ = fn.__annotations__
@@ -44,51 +37,12 @@ def anchor_of(kernel: Kernel) -> FunctionType:
     return copy
 
 
-def reduced(kernel: Kernel, protocol: int) -> tuple[Any, ...]:
-    """What `Kernel.__reduce_ex__` returns."""
-    fn = kernel.fn
-    found = _named(fn)
-    options: Options = (kernel.fma, kernel.fastmath, kernel.name, kernel.source)
-    if found is fn:  # the function itself has its name: k = es.kernel(f)
-        return made_again, (fn, options, SourceText((fn,)))
-    if found is kernel and protocol < 4:  # which know no functions by dotted names
-        return _imported, (fn.__module__, fn.__qualname__)
-    return made_again, (getattr(kernel, ANCHOR), options, SourceText((fn,)))
-
-
-def made_again(fn: FunctionType, options: Options, text: SourceText) -> Kernel:
-    """The kernel of a pickle: the one that has its name here, or a new one."""
-    from .kernel import Kernel, kernel_from
-
-    own = fn.__qualname__.removesuffix(f".{ANCHOR}")
-    known = _named(fn, own)
-    if isinstance(known, Kernel) and getattr(known, ANCHOR) is fn:
-        return known
-    fn.__qualname__ = own
-    fma, fastmath, name, source = options
-    made = kernel_from(fn, fma=fma, fastmath=fastmath, name=name, source=source)
-    # What a launch compiles serves the next pickle of the same kernel, too, whose module is another
-    # one, but may mean the same by its names.
-    earlier = _arrived_kernels.get((fn.__code__, options))
-    if earlier is not None and same_modules(fn, earlier.fn):
-        made.shared = earlier
-        return made
-    while len(_arrived_kernels) >= _MOST_KERNELS:
-        _arrived_kernels.pop(next(iter(_arrived_kernels)), None)
-    _arrived_kernels[fn.__code__, options] = made.shared
-    return made
-
-
-# Those that keep the plans of kernels that came in pickles.
-_arrived_kernels: dict[tuple[CodeType, Options], Kernel] = {}
-_MOST_KERNELS = 256
-
-
-def _imported(module: str, name: str) -> Any:
+def imported(module: str, name: str) -> Any:
+    """What has a dotted name in a module."""
     return attrgetter(name)(import_module(module))
 
 
-def _named(fn: FunctionType, name: str | None = None) -> Any:
+def named(fn: FunctionType, name: str | None = None) -> Any:
     """What the qualified name of a function, or another in its module, stands for; or None."""
     try:
         return attrgetter(name or fn.__qualname__)(sys.modules[fn.__module__])
@@ -129,8 +83,6 @@ def _arrived(texts: tuple[tuple[str, str], ...]) -> SourceText:
 
 def _reached(functions: Iterable[FunctionType], seen: set[CodeType]) -> Iterator[FunctionType]:
     """Functions and those that they capture, each once."""
-    from .captures import captured_paths, lookup  # which need language.py, and so this module
-
     for fn in functions:
         if fn.__code__ in seen:
             continue
@@ -141,8 +93,6 @@ def _reached(functions: Iterable[FunctionType], seen: set[CodeType]) -> Iterator
 
 
 def _functions(value: Any) -> Iterator[FunctionType]:
-    from .captures import function_of
-
     if isinstance(value, tuple):
         for item in value:
             yield from _functions(item)
@@ -158,7 +108,7 @@ def _importable(fn: FunctionType) -> bool:
     module = fn.__module__
     if module in (None, "__main__") or _by_value(module):
         return False
-    found = _named(fn)
+    found = named(fn)
     return getattr(getattr(found, "__wrapped__", found), "__code__", None) is fn.__code__
 
 

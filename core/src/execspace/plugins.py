@@ -11,19 +11,21 @@ from __future__ import annotations
 import operator
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import pluggy
 
-from . import config, hookspecs, probing
+from . import config, hookspecs, ports, probing
 from .entries import API_VERSION, HealthCheck, ReducerEntry, SpaceEntry, ToolEntry
 from .errors import PluginError, PluginWarning, ToolError
 from .interrupts import held
 from .probing import described, is_of_program, probe, said_if_slow
 from .profiling import runs
-from .tiles import RESERVED, TileTable, warn_unused
+from .space import ExecutionSpace
+from .started import started
+from .tiles import NO_TILES, RESERVED, TileTable
 
 if TYPE_CHECKING:
     from importlib import metadata
@@ -157,6 +159,20 @@ _KINDS: dict[type, str] = {
     ToolEntry: "tools",
     HealthCheck: "checks",
 }
+
+
+@runtime_checkable
+class _Reducer(Protocol):
+    """An `execspace.Reducer`, which is built on plugins."""
+
+    kind: str
+    array_shape: tuple[int, ...] | None
+
+    def identity_for(self, dtype: Any) -> Any: ...
+
+    def as_result(self, value: Any) -> Any: ...
+
+
 # What hooks are offered, by the name of the parameter; a plugin takes as many as it wants.
 _OFFERED: dict[str, Any] = {}
 
@@ -182,9 +198,7 @@ def _check_fields(plugin: str, entry: Any) -> None:
         }
         _check_version(plugin, entry)
     elif isinstance(entry, ReducerEntry):
-        from .reducer import Reducer  # which imports this module
-
-        expected["reducer"] = (Reducer, "an instance of an execspace.Reducer")
+        expected["reducer"] = (_Reducer, "an instance of an execspace.Reducer")
     elif isinstance(entry, TileTable):
         expected["space"] = (str, "the name of a space, or an empty string")
     elif isinstance(entry, ToolEntry):
@@ -193,7 +207,7 @@ def _check_fields(plugin: str, entry: Any) -> None:
         expected = {"check": (Callable, "a function that returns an execspace.Probe")}
     for field_, (type_, text) in expected.items():
         value = getattr(entry, field_)
-        if not isinstance(value, type_):
+        if not isinstance(value, type_) or (type_ is _Reducer and isinstance(value, type)):
             raise PluginError(
                 f"{kind} '{name}' of plugin '{plugin}' has {field_} {value!r}; expected {text}."
             )
@@ -401,10 +415,21 @@ def _warn_of_tables(found: Registry, info: PluginInfo) -> None:
     """Warn of tables of a plugin for spaces that were started before it was loaded."""
     tables = [found.tiles[name] for name in info.tiles if found.tiles[name].space]
     if tables:
-        from .selection import started  # which imports this module
-
         for space in started():
             warn_unused(space, tables)
+
+
+def warn_unused(space: ExecutionSpace, tables: Iterable[TileTable]) -> None:
+    """Warn of tables for a space that takes none; once both are there."""
+    name = space.name.partition(":")[0]
+    for table in tables:
+        if table.space == name and space.tiles is NO_TILES:
+            warnings.warn(
+                f"Table of tiles '{table.name}' is for space '{name}', which tiles nothing unless "
+                f"a policy says so: the table has no effect there.",
+                PluginWarning,
+                stacklevel=3,
+            )
 
 
 def load(begin: Callable[[str], None] = lambda name: None) -> Registry:
@@ -514,3 +539,13 @@ def forget() -> None:
         _loader = None
         probing.forget()
         runs.drop_for_process()
+
+
+def _replaced_tiles(space: str) -> TileTable | None:
+    """The table that a plugin gives in place of that of a space."""
+    return next((t for t in registry().tiles.values() if t.space == space), None)
+
+
+ports.replaced_tiles.provide(_replaced_tiles)
+ports.find_tool.provide(find_tool)
+ports.tool_entries.provide(tool_entries)

@@ -8,16 +8,15 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from .errors import PolicyError, shown
 from .launch_spec import PolicySpec, policy_spec
+from .named_tiles import named_tile
 from .readonly import ReadOnly
 from .selection import resolve
-from .tiles import MOST_PER_THREAD, named_tile
-
-if TYPE_CHECKING:
-    from .space import ExecutionSpace
+from .space import ExecutionSpace
+from .tiles import MOST_PER_THREAD
 
 MAX_RANK = 6
 ITERATE = ("auto", "left", "right")

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import config, profiling, selection
+from . import config, ports, selection, started
 from .argtypes import SCALAR_TYPES
 from .arguments import (
     as_arguments,
@@ -36,7 +36,8 @@ from .errors import (
 from .kernel import Kernel, KernelNames, kernel_of
 from .launch_spec import LaunchSpec, leading_parameters, policy_spec
 from .policy import MOST, MDRangePolicy, RangePolicy
-from .profiling.launches import run_kernel
+from .profiled import run_kernel
+from .profiling import dispatch
 from .reducer import Reducer, as_reducer, reducer_captures, reducer_key
 from .selection import target_space
 from .space import ExecutionSpace, Plan
@@ -133,7 +134,7 @@ def launch(call: Call, policy: Any, label: str | None) -> Any:
     if plan is None:
         plan = call.names.plans[call.key] = prepare(call)
     try:
-        if profiling.TOOLS:
+        if dispatch.TOOLS:
             pattern, name = f"parallel_{call.pattern}", call.kernel.name
             return run_kernel(pattern, name, label, policy, plan, call.bounds, call.arguments)
         if label is None:
@@ -155,9 +156,8 @@ def tuned(plan: Plan, kernel: Kernel, spec: LaunchSpec, tell: bool = False) -> P
     """
     if not config.is_tuned():
         return plan
-    from .tuning.tuned import wrapped  # which launches, and so imports this module
-
-    return wrapped(plan, kernel, spec, tell)
+    found: Plan = ports.with_tuned(plan, kernel, spec, tell)
+    return found
 
 
 def compiled(call: Call) -> tuple[Plan, Kernel, LaunchSpec]:
@@ -191,7 +191,7 @@ def _compiled(call: Call) -> tuple[Plan, Kernel, LaunchSpec]:
         space = implied_space([a for a in call.arguments if isinstance(a, View)])
     inputs = call.arguments[: len(call.arguments) - len(out)]
     _check_reach(space, inputs, out, kernel)
-    selection.note(space)
+    started.note(space)
     explicit = len(inputs) - call.captured
     captures = kernel.capture_list(scope, explicit)
     if call.reducer is not None:
@@ -357,3 +357,6 @@ def wrong_count(what: str, count: int) -> PolicyError:
         f"{what} over {shown(count)} indices, and kernels count in 64 bits, up to {MOST}; launch "
         f"it in parts."
     )
+
+
+ports.planned.provide(planned)

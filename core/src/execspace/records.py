@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,3 +91,29 @@ class Capabilities:
     complex: bool = True
     atomic_bytes: int = 16
     ordered_reductions: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Values for options of a policy; empty or 0: as the space decides.
+
+    Attributes
+    ----------
+    tile, per_thread : tuple of int
+        By dimension.
+    launch_bounds, team_size, vector_length, chunk_size : int
+    """
+
+    tile: tuple[int, ...] = ()
+    per_thread: tuple[int, ...] = ()
+    launch_bounds: int = 0
+    team_size: int = 0
+    vector_length: int = 0
+    chunk_size: int = 0
+
+    def options(self) -> dict[str, Any]:
+        """The values that are given, by name."""
+        return {name: value for name, value in asdict(self).items() if value}
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name}={value}" for name, value in self.options().items()) or "default"

@@ -8,7 +8,7 @@ and `final` are kernel-language functions, which compilers compile for each spac
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from types import FunctionType
 from typing import Any, cast
@@ -25,9 +25,10 @@ from .captures import (
     paths_of,
 )
 from .errors import LaunchError, ViewTypeError
-from .language import TEXT
 from .launch_spec import Capture
+from .marks import TEXT
 from .pickling import SourceText
+from .plugins import find_reducer, registry
 from .subclasses import fields_of
 from .view import View
 
@@ -92,6 +93,11 @@ class Reducer:
         super().__init_subclass__(**options)
         functions = (f for f in vars(cls).values() if isinstance(f, FunctionType))
         setattr(cls, TEXT, SourceText(tuple(functions)))  # travels with a class that does
+
+    @staticmethod
+    def __execspace_tag__(value: Any) -> object:
+        """Of a reducer, or a class of such, that a kernel captures; see `captures.OWN_TAG`."""
+        return reducer_key(value) if is_whole(value) else None
 
     @property
     def name(self) -> str:
@@ -204,11 +210,10 @@ def as_reducer(spec: Any) -> Reducer | tuple[Reducer, ...]:
     if isinstance(spec, type) and issubclass(spec, Reducer) and spec is not Reducer:
         return _checked(_instance(spec))
     if isinstance(spec, str):
-        from .plugins import find_reducer, registry
-
         entry = find_reducer(spec)
         if entry is not None:
-            return entry.reducer
+            registered: Reducer = entry.reducer
+            return registered
         names = ", ".join(sorted(registry().reducers)) or "none"
         meant = _built_in_named(spec) or _close(spec, registry().reducers)
         hint = f" Did you mean reducer={meant}?" if meant else ""
@@ -249,15 +254,17 @@ _ALSO = {
 }  # fmt: skip
 
 
+def _built_in(kind: type[Reducer]) -> Iterator[type[Reducer]]:
+    """The reducers of execspace that derive from a class, and have a name."""
+    for found in kind.__subclasses__():
+        if found.__module__.partition(".")[0] == __package__.partition(".")[0]:
+            yield from () if found.kind == "custom" else (found,)
+            yield from _built_in(found)
+
+
 def _built_in_named(name: str) -> str:
     """The built-in reducer that a name stands for, as it is written; "" if there is none."""
-    from . import builtin_reducers  # which derive from Reducer, here
-
-    kinds = {
-        found.__name__.lower(): found.__name__
-        for found in vars(builtin_reducers).values()
-        if isinstance(found, type) and issubclass(found, Reducer) and found.kind != "custom"
-    }
+    kinds = {found.__name__.lower(): found.__name__ for found in _built_in(Reducer)}
     plain = name.strip().removeprefix("es.").lower()
     known = _ALSO.get(plain) or kinds.get(plain.replace("_", ""))
     if known is None:

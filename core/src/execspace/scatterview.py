@@ -10,7 +10,6 @@ import numpy as np
 from .copying import deep_copy
 from .errors import ViewError, ViewTypeError
 from .interop import view_of
-from .language import static
 from .layout import classify, left_strides, right_strides
 from .mirrors import create_mirror, reshaped, shape_of
 from .parallel import parallel_for
@@ -18,6 +17,7 @@ from .policy import RangePolicy
 from .readonly import ReadOnly
 from .selection import default_space, resolve
 from .space import ExecutionSpace
+from .static import static
 from .uniquetoken import UniqueToken
 from .view import View
 

@@ -6,6 +6,7 @@ unusable spaces and remembers why; `es.spaces()` shows it.
 
 from __future__ import annotations
 
+import copyreg
 import threading
 import warnings
 from collections.abc import Iterator
@@ -13,24 +14,21 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from difflib import get_close_matches
-from weakref import WeakSet
+from typing import Any
 
-from . import config, plugins
+from . import config, plugins, started
 from .entries import Probe, SpaceEntry
 from .errors import PluginWarning, SpaceError, SpaceUnavailableError, UnknownSpaceError
 from .interrupts import held
 from .memory import HOST, MemorySpace
 from .probing import described, is_late, is_of_program
 from .space import ExecutionSpace
-from .tiles import warn_unused
+from .started import MADE
 
 # Read directly by the launch path: the space of the innermost `use_space`, or None.
 CURRENT: ContextVar[ExecutionSpace | None] = ContextVar("execspace_current", default=None)
 
 _lock = threading.RLock()
-_made: dict[str, ExecutionSpace] = {}
-_working: WeakSet[ExecutionSpace] = WeakSet()
-_working_lock = threading.RLock()  # reentrant for the garbage collector's sake
 _failures: dict[str, str] = {}  # why spaces did not start, for `es.spaces()`
 _default: ExecutionSpace | None = None
 
@@ -66,11 +64,6 @@ def _rows() -> Iterator[SpaceInfo]:
         if p.error is not None:
             reason = f"plugin failed to load: {described(p.error)}"
             yield SpaceInfo(p.name, False, reason, 0, p.distribution)
-
-
-def made_space(name: str) -> ExecutionSpace | None:
-    """The space of that name if it was made already."""
-    return _made.get(name)
 
 
 def target_space(name: str) -> ExecutionSpace:
@@ -109,7 +102,7 @@ def space(name: str) -> ExecutionSpace:
     """
     if not isinstance(name, str):
         raise UnknownSpaceError(f"{name!r} is no name of a space; expected a string.")
-    made = _made.get(name)
+    made: ExecutionSpace | None = MADE.get(name)
     if made is not None:
         return made
     base, _, device = name.partition(":")
@@ -120,10 +113,11 @@ def space(name: str) -> ExecutionSpace:
     if not answer.usable:
         raise SpaceUnavailableError(f"Space '{name}' is not usable: {answer.reason}")
     with _lock:
-        if name not in _made:
+        if name not in MADE:
             with held():  # what a factory imports or starts is not begun again
-                _made[name] = _make(entry, name, device or None)
-        return _made[name]
+                MADE[name] = _make(entry, name, device or None)
+        found: ExecutionSpace = MADE[name]
+        return found
 
 
 def _make(entry: SpaceEntry, name: str, device: str | None) -> ExecutionSpace:
@@ -147,8 +141,16 @@ def _make(entry: SpaceEntry, name: str, device: str | None) -> ExecutionSpace:
             f"Space '{name}' failed to start: its factory returned {made!r}, expected an "
             f"execspace.ExecutionSpace."
         )
-    warn_unused(made, plugins.loaded().tiles.values())
+    plugins.warn_unused(made, plugins.loaded().tiles.values())
+    copyreg.pickle(type(made), _by_name)
     return made
+
+
+def _by_name(made: ExecutionSpace) -> Any:
+    """How a space is pickled: where it arrives, the space of that name is meant."""
+    if MADE.get(made.name) is not made:
+        return made.__reduce__()
+    return space, (made.name,)
 
 
 def _unknown(name: str, found: plugins.Registry) -> UnknownSpaceError:
@@ -313,41 +315,11 @@ def _is_bare() -> bool:
     return not plugins.registry().spaces
 
 
-def note(space: ExecutionSpace) -> None:
-    """Remember a space that work is given to: it may be made without its name, or an instance."""
-    with _working_lock:
-        _working.add(space)
-
-
-def made(name: str) -> ExecutionSpace | None:
-    """The space of that name, if the process has made it."""
-    return _made.get(name)
-
-
-def started() -> list[ExecutionSpace]:
-    """Spaces that this process has started, and instances that were given work."""
-    with _working_lock:
-        spaces = dict.fromkeys((*_made.values(), *_working))
-        return [s for s in spaces if s not in _left_out] if _left_out else list(spaces)
-
-
-_left_out: WeakSet[ExecutionSpace] = WeakSet()
-
-
-def leave_out(space: ExecutionSpace) -> None:
-    """Fence a space no more with all others: in a forked child, one that only its parent can use.
-
-    Takes no lock, for another thread of the parent may have held it.
-    """
-    _left_out.add(space)
-
-
 def forget() -> None:
     """Drop every choice made, so that environment and plugins are read again."""
     global _default
     with _lock:
-        _made.clear()
-        _working.clear()
+        started.forget()
         _failures.clear()
         _default = None
         plugins.forget()

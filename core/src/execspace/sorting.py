@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from . import profiling
 from .algorithms import argument, check_apart, choose_space, part, result
 from .errors import ViewError
 from .flags import flag
 from .merge_sort import gather_rows, merge_argsort, merge_sort, scratch
+from .profiling import dispatch
+from .profiling.launches import kernel_events
 from .space import ExecutionSpace, SupportsSort
 from .view import View
 
@@ -202,8 +203,8 @@ def _order(keys: View, descending: bool, out: View, space: ExecutionSpace) -> No
 @contextmanager
 def _library_call(name: str, space: ExecutionSpace) -> Iterator[None]:
     """Tell profiling tools of work that a library does in place of kernels."""
-    if profiling.TOOLS:
-        with profiling.kernel_events("library", name, space):
+    if dispatch.TOOLS:
+        with kernel_events("library", name, space):
             yield
     else:
         yield

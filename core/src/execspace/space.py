@@ -7,22 +7,24 @@ should or may implement them; optional abilities are Protocols, recognised by pr
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, final, runtime_checkable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, final, runtime_checkable
 
-from . import profiling
 from .errors import PluginError
+from .forward import Kernel, View
 from .launch_spec import LaunchSpec
 from .memory import MemorySpace
+from .profiling import dispatch
 from .profiling.launches import fence_events
-from .records import Capabilities, Effects, TeamLimits, TeamSizes
+from .profiling.timing import TimesWork
+from .profiling.work import Work
+from .records import Capabilities, Choice, Effects, TeamLimits, TeamSizes
 from .tiles import NO_TILES, TileTable, by_dimension, table_of
-from .work import Work
 
-if TYPE_CHECKING:
-    from .kernel import Kernel
-    from .tuning.choices import Stage
-    from .view import View
+__all__ = [
+    "ExecutionSpace", "Plan", "ReportsThreads", "SupportsSort", "SupportsTeams", "SupportsTuning",
+    "TimesWork", "WrapsArrays",
+]  # fmt: skip
 
 Launch = Callable[[tuple[int, ...], tuple[Any, ...]], Any]
 
@@ -177,7 +179,7 @@ class ExecutionSpace(ABC):
     @final
     def fence(self, label: str = "") -> None:
         """Wait until all work launched on this space is done, and tell tools of it. Blocks."""
-        if not profiling.TOOLS:
+        if not dispatch.TOOLS:
             self.synchronize(label)
             return
         with fence_events(self, label):
@@ -202,30 +204,16 @@ class ExecutionSpace(ABC):
         tile = by_dimension(found, iterate)
         return tuple(t or max(1, n) for t, n in zip(tile, extents, strict=True))
 
-    def tuning_stages(self, plan: Plan, bounds: tuple[int, ...]) -> Sequence[Stage]:
-        """What `tune` shall try for a launch; may.
-
-        Each stage is called with the best choices so far and gives refinements of them; see
-        `execspace.tuning`. The default is right for hosts.
-        """
-        from .tuning.choices import host_stages  # which imports policies, and so this module
-
-        return host_stages(self, plan, bounds)
-
     def instance(self) -> ExecutionSpace:
         """An independent queue of this space; may. In-order spaces return themselves."""
         return self
 
     def __reduce__(self) -> Any:
-        """By name: where it arrives, the space of that name is meant."""
-        from .selection import made_space, space  # which need this module
-
-        if made_space(self.name) is not self:
-            raise TypeError(
-                f"{self!r} cannot be pickled: it is a queue of this process. Pickle its name, and "
-                f"make another where it arrives: es.space(name).instance()."
-            )
-        return space, (self.name,)
+        # A space that was made by its name is pickled by it, see `selection`.
+        raise TypeError(
+            f"{self!r} cannot be pickled: it is a queue of this process. Pickle its name, and "
+            f"make another where it arrives: es.space(name).instance()."
+        )
 
     def __repr__(self) -> str:
         return f"<execution space '{self.name}'>"
@@ -238,22 +226,18 @@ class ReportsThreads(Protocol):
     def threading_runtime(self) -> str: ...
 
 
+Stage = Callable[[Choice], Iterable[Choice]]
+
+
 @runtime_checkable
-class TimesWork(Protocol):
-    """An asynchronous space that can say when its work really ran, for profiling tools.
+class SupportsTuning(Protocol):
+    """A space that says what `tune` shall try; elsewhere that is what is right for hosts."""
 
-    It marks places in its queue and is asked later when the queue passed them. Neither waits.
-    """
+    def tuning_stages(self, plan: Plan, bounds: tuple[int, ...]) -> Sequence[Stage]:
+        """What to try for a launch.
 
-    def mark(self) -> Any:
-        """Note a place in this queue, after all that is queued so far."""
-
-    def time_of(self, mark: Any) -> float | None:
-        """When the queue passed a mark, in seconds of `time.perf_counter`; None: it has not yet.
-
-        A mark is not asked for again once it was told.
-        The difference between two marks of a queue is as exact as the device can tell, also where
-        the clocks of host and device are compared less exactly.
+        Each stage is called with the best choices so far and gives refinements of them; see
+        `execspace.tuning`.
         """
 
 

@@ -6,20 +6,17 @@ it, and tables that have a name can be asked for by it, those of Kokkos for comp
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import TYPE_CHECKING
 
-from .errors import PluginWarning, PolicyError
-
-if TYPE_CHECKING:
-    from .space import ExecutionSpace
+from . import ports
+from .errors import PolicyError
+from .forward import ExecutionSpace
 
 ACCESS = ("stream", "stencil", "transpose", "gather")
 MOST_PER_THREAD = 16  # calls
-_MOST_DIMENSIONS = 6
+MOST_DIMENSIONS = 6
 
 Tiles = Mapping[str, Mapping[int, tuple[int, ...]]]
 
@@ -88,12 +85,12 @@ class TileTable:
                     f"TileTable '{self.name}': access pattern {access!r}; expected one of {ACCESS}."
                 )
             for rank, extents in ranks.items():
-                fitting = rank in range(1, _MOST_DIMENSIONS + 1) and isinstance(extents, tuple)
-                if not fitting or len(extents) != rank or not _are_integers(extents, least):
+                fitting = rank in range(1, MOST_DIMENSIONS + 1) and isinstance(extents, tuple)
+                if not fitting or len(extents) != rank or not are_integers(extents, least):
                     raise PolicyError(
                         f"TileTable '{self.name}': {what} {extents!r} of rank {rank!r}; expected "
                         f"a tuple of as many integers of at least {least}, and a rank of 1 to "
-                        f"{_MOST_DIMENSIONS}."
+                        f"{MOST_DIMENSIONS}."
                     )
 
     def find(self, access: str, rank: int) -> tuple[int, ...] | None:
@@ -105,7 +102,8 @@ class TileTable:
         return self.per_thread.get(access, {}).get(rank, (1,) * rank)
 
 
-def _are_integers(values: Sequence[object], least: int) -> bool:
+def are_integers(values: Sequence[object], least: int) -> bool:
+    """Whether all are integers of at least that."""
     return all(isinstance(v, int) and v >= least for v in values)
 
 
@@ -114,7 +112,7 @@ def _all(tiles: Mapping[int, tuple[int, ...]]) -> Tiles:
 
 
 # What Kokkos uses whatever the kernel does. Of the release of 2026: pull request 8731.
-_KOKKOS = (
+KOKKOS = (
     TileTable(
         "kokkos",
         _all({2: (16, 2), 3: (16, 2, 2), 4: (16, 2, 2, 2), 5: (16, 2, 2, 2, 2),
@@ -141,97 +139,28 @@ _KOKKOS = (
     ),
     TileTable(
         "kokkos-host",
-        _all({rank: (0, *(2,) * (rank - 1)) for rank in range(2, _MOST_DIMENSIONS + 1)}),
+        _all({rank: (0, *(2,) * (rank - 1)) for rank in range(2, MOST_DIMENSIONS + 1)}),
         summary="Kokkos on Serial, OpenMP and Threads: whole rows, 2 in all other dimensions",
     ),
 )  # fmt: skip
 NO_TILES = TileTable("none", {}, summary="nothing is tiled")
 
 
-RESERVED = frozenset(t.name for t in (*_KOKKOS, NO_TILES))
-
-
-def tile_tables() -> dict[str, TileTable]:
-    """Tables that have a name: those of Kokkos, and those that plugins registered."""
-    from .plugins import registry  # which imports the records of plugins, this one among them
-
-    return {t.name: t for t in _KOKKOS} | registry().tiles
-
-
-def table_named(name: str) -> TileTable:
-    """A table by its name.
-
-    Raises
-    ------
-    PolicyError
-        If there is none.
-    """
-    from .plugins import find_tiles
-
-    found = next((t for t in _KOKKOS if t.name == name), None) or find_tiles(name)
-    if found is None:
-        known = ", ".join(sorted(tile_tables()))
-        raise PolicyError(f"No table of tiles is named {name!r}; there are: {known}.")
-    return found
+RESERVED = frozenset(t.name for t in (*KOKKOS, NO_TILES))
 
 
 def table_of(space: ExecutionSpace) -> TileTable:
     """The table of a space: its own, or that of a plugin which replaces it; maybe `NO_TILES`."""
-    from .plugins import registry
-
-    if space.tiles is NO_TILES:  # it takes tiles from policies only
+    own: TileTable = space.tiles
+    if own is NO_TILES:  # it takes tiles from policies only
         return NO_TILES
-    name = space.name.partition(":")[0]
-    replaced = (t for t in registry().tiles.values() if t.space == name)
-    return next(replaced, space.tiles)
-
-
-def warn_unused(space: ExecutionSpace, tables: Iterable[TileTable]) -> None:
-    """Warn of tables for a space that takes none; once both are there."""
-    name = space.name.partition(":")[0]
-    for table in tables:
-        if table.space == name and space.tiles is NO_TILES:
-            warnings.warn(
-                f"Table of tiles '{table.name}' is for space '{name}', which tiles nothing unless "
-                f"a policy says so: the table has no effect there.",
-                PluginWarning,
-                stacklevel=3,
-            )
+    replaced: TileTable | None = ports.replaced_tiles(space.name.partition(":")[0])
+    return own if replaced is None else replaced
 
 
 def by_dimension(fast_first: Sequence[int], iterate: str) -> tuple[int, ...]:
     """Extents by dimension of the policy, from those with the fastest first."""
     return tuple(fast_first) if iterate == "left" else tuple(reversed(fast_first))
-
-
-def named_tile(
-    name: str, iterate: str, extents: Sequence[int]
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Tile of a range and calls of a thread, by dimension, from the table of that name.
-
-    They are those of stencils. No calls: one in each dimension.
-
-    Raises
-    ------
-    PolicyError
-        If there is no such table, it has nothing for this rank, or `iterate` is "auto": which
-        dimension is the fastest must be known.
-    """
-    table, rank = table_named(name), len(extents)
-    if iterate not in ("left", "right"):
-        raise PolicyError(
-            f"MDRangePolicy: tile={name!r} gives the fastest dimension another extent than the "
-            f"others; say which it is: iterate='left' or iterate='right'."
-        )
-    found = table.find("stencil", rank)
-    if found is None:
-        raise PolicyError(
-            f"Table of tiles '{name}' has none for stencils of rank {rank}; give extents."
-        )
-    tile = by_dimension(found, iterate)
-    calls = by_dimension(table.find_per_thread("stencil", rank), iterate)
-    whole = tuple(t or max(1, n) for t, n in zip(tile, extents, strict=True))
-    return whole, calls if prod(calls) > 1 else ()
 
 
 def fitted(tile: Sequence[int], extents: Sequence[int]) -> tuple[int, ...]:
@@ -269,79 +198,3 @@ def fitted_tile(
     fast_first = by_dimension(extents, iterate)  # there and back it is the same
     whole = [t or max(1, n) for t, n in zip(found, fast_first, strict=True)]
     return by_dimension(fitted(whole, fast_first), iterate)
-
-
-def default_tile(
-    rank: int,
-    iterate: str = "right",
-    extents: Sequence[int] | None = None,
-    *,
-    space: str | ExecutionSpace | None = None,
-    access: str = "stencil",
-    table: str | None = None,
-) -> tuple[int, ...] | None:
-    """The tile that a space takes for a range, where the policy gives none.
-
-    Parameters
-    ----------
-    rank : int
-        Number of dimensions, 1 to 6.
-    iterate : {"right", "left"}
-        Which index runs fastest: the last (right) or the first.
-    extents : sequence of int, optional
-        Of the range, by dimension; devices fit tiles to them. Default: far longer than a tile.
-    space : str or ExecutionSpace, optional
-        Default: the default space.
-    access : {"stencil", "stream", "transpose", "gather"}
-        What the kernel does; `explain` says what a space found out about one.
-    table : str, optional
-        Look into the table of this name, such as "kokkos-2026", instead of the space's own.
-
-    Returns
-    -------
-    tuple of int or None
-        Extents by dimension: on a device those of a block of threads, on a host those of a part of
-        the range. None: the range is not tiled. Devices then number the calls, hosts run loops
-        over whole rows.
-
-    Raises
-    ------
-    PolicyError
-        If an argument is not one of these, or no table has this name.
-    SpaceError
-        If the space cannot be used.
-
-    Notes
-    -----
-    As Kokkos' ``MDRangePolicy::tile_size_recommended``:
-    https://kokkos.org/kokkos-core-wiki/API/core/policies/MDRangePolicy.html
-
-    Examples
-    --------
-    >>> import execspace as es
-    >>> es.default_tile(3, table="kokkos-2026", iterate="left")
-    (32, 2, 4)
-    >>> es.default_tile(3, space="serial") is None
-    True
-    """
-    if not isinstance(rank, int) or not 1 <= rank <= _MOST_DIMENSIONS:
-        raise PolicyError(f"default_tile: rank {rank!r}; expected 1 to {_MOST_DIMENSIONS}.")
-    if iterate not in ("left", "right"):
-        raise PolicyError(f"default_tile: iterate={iterate!r}; expected 'left' or 'right'.")
-    if access not in ACCESS:
-        raise PolicyError(f"default_tile: access={access!r}; expected one of {ACCESS}.")
-    whole = (1 << 30,) * rank if extents is None else extents
-    if not isinstance(whole, Sequence) or len(whole) != rank or not _are_integers(whole, 0):
-        raise PolicyError(
-            f"default_tile: extents {extents!r}; expected {rank} integers of at least 0."
-        )
-    if table is not None:
-        found = table_named(table).find(access, rank)
-        if found is None:
-            return None
-        tile = by_dimension(found, iterate)
-        return tuple(t or max(1, n) for t, n in zip(tile, whole, strict=True))
-    from .selection import default_space, resolve  # which import the contract, and so this module
-
-    target = default_space() if space is None else resolve(space)
-    return target.default_tile(rank, iterate, whole, access)

@@ -11,7 +11,7 @@ import operator
 import sys
 from collections.abc import Iterator, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,10 +21,11 @@ from .arrays import check_plain
 from .dtypes import as_dtype, name_of
 from .errors import SpaceAccessError, ViewError, ViewIndexError, ViewTypeError, shown
 from .flags import flag
-from .language import static
-from .memory import MemorySpace, array_over, track
+from .memory import HOST, Allocation, MemorySpace, array_over, track
 from .readonly import ReadOnly, assign
 from .selection import memory_for
+from .space import ExecutionSpace
+from .static import static
 from .view_keys import (
     ALL,
     MAX_RANK,
@@ -38,9 +39,6 @@ from .view_keys import (
 )
 from .view_parts import ViewParts
 from .view_protocols import GivesArrays
-
-if TYPE_CHECKING:
-    from .space import ExecutionSpace
 
 
 class View(ReadOnly, GivesArrays, ViewParts):
@@ -558,28 +556,6 @@ class View(ReadOnly, GivesArrays, ViewParts):
         return shared.copy() if copy else shared
 
 
-def subview(view: View, *parts: Any) -> View:
-    """Part of a View that shares its memory.
-
-    Parameters
-    ----------
-    view : View or array
-    *parts : int, (begin, end), slice or es.ALL
-        One for each dimension; an integer drops its dimension.
-
-    Examples
-    --------
-    >>> import execspace as es
-    >>> A = es.View((4, 5, 6))
-    >>> es.subview(A, es.ALL, 3, (2, 5)).shape
-    (4, 3)
-    """
-    from .interop import view_of
-
-    source = view_of(view)
-    return source._subview(source._key(parts))
-
-
 _unshared: int | None = None
 
 
@@ -588,8 +564,11 @@ def _unshared_count() -> int:
     # so it is measured once, on a View that nothing shares.
     global _unshared
     if _unshared is None:
-        from .interop import view_of
-
-        lone = view_of(np.zeros(1))
+        array = np.zeros(1)
+        address = array.__array_interface__["data"][0]
+        lone = View._over(
+            Allocation(address, array.nbytes, "", HOST, array, managed=False), address,
+            array.dtype, (1,), (1,), "right", False, None, None,
+        )  # fmt: skip
         _unshared = sys.getrefcount(lone.allocation) - 1
     return _unshared

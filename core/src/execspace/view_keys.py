@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .errors import ViewError
-from .language import static
+from .static import static
 
 MAX_RANK = 8
 TRAITS = ("atomic", "random_access", "restrict")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +12,7 @@ from . import layout as _layout
 from .argtypes import ViewType
 from .dtypes import name_of
 from .memory import Allocation
-
-if TYPE_CHECKING:
-    from .space import ExecutionSpace
+from .space import ExecutionSpace
 
 
 class ViewParts:

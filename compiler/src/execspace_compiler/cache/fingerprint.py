@@ -20,8 +20,8 @@ from execspace import Kernel, LaunchSpec, Reducer, ViewType
 from execspace.argtypes import SCALAR_TYPES
 from execspace.captures import constant_tag, follow
 from execspace.code_names import code_text, loaded_names
-from execspace.language import is_marked
 from execspace.layout import layout_of
+from execspace.marks import is_marked
 
 
 class _Indescribable(Exception):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import execspace
-from execspace.language import is_strict
+from execspace.marks import is_strict
 from execspace.subclasses import fields_of
 
 from ..ir.diagnostics import Fault, Loc, Reporter, syntax_fault

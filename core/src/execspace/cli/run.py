@@ -19,10 +19,10 @@ from types import CodeType, ModuleType, TracebackType
 from typing import Any, NoReturn
 
 from .. import config
+from ..console import table
 from ..plugins import tool_entries
 from ..profiling import runs
 from . import CommandError, UsageError
-from .console import table
 
 HELP = """Run a program, watched by profiling tools, which report when it ends.
 

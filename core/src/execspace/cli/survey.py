@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import __version__, config, hookspecs
+from .. import config, hookspecs
 from ..entries import API_VERSION
 from ..errors import ExecspaceError
+from ..version import __version__
 from . import contained
 
 TIMEOUT = 60.0

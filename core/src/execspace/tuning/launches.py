@@ -10,10 +10,11 @@ from ..copying import deep_copy, may_overlap
 from ..kernel import Kernel
 from ..launch_spec import LaunchSpec, PolicySpec
 from ..profiling.timing import has_marks
+from ..records import Choice
 from ..space import ExecutionSpace, Plan
 from ..teams import check_teams
 from ..view import View
-from .choices import Choice, applied
+from .choices import applied
 
 
 class Plans:

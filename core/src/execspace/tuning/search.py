@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import ExecspaceError
-from .choices import DEFAULT, Choice
+from ..records import Choice
+from .choices import DEFAULT
 from .launches import Launch, Saved
 
 _FIRST = 3  # launches of a candidate

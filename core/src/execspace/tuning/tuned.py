@@ -11,12 +11,12 @@ from .. import config
 from ..errors import ExecspaceError, LaunchError, PolicyError
 from ..kernel import Kernel
 from ..launch_spec import LaunchSpec
-from ..records import Effects, TeamSizes
+from ..profiling.work import Work
+from ..records import Choice, Effects, TeamSizes
 from ..space import Plan
 from ..view import View
-from ..work import Work
 from . import store
-from .choices import DEFAULT, Choice, extents_of, is_open
+from .choices import DEFAULT, extents_of, is_open, stages_of
 from .identity import device_name, kernel_key, shapes_of
 from .launches import Launch, Plans
 from .tuner import is_searching, keep_record, tune_launch
@@ -229,7 +229,7 @@ def worth_tuning(launch: Launch) -> bool:
         return False
     if not all(extents_of(launch.policy, launch.bounds)):
         return False
-    return bool(launch.space.tuning_stages(default, launch.bounds))
+    return bool(stages_of(launch.space, default, launch.bounds))
 
 
 def other_threads() -> bool:

@@ -176,7 +176,9 @@ class OpenCL(ExecutionSpace):
 
     def tuning_stages(self, plan: Any, bounds: tuple[int, ...]) -> Sequence[Stage]:
         if not self.flat:
-            return super().tuning_stages(plan, bounds)
+            from execspace.tuning import host_stages
+
+            return host_stages(self, plan, bounds)
         from execspace_compiler.mapping.tuning_candidates import (
             device_stages,  # only what tunes needs it
         )

@@ -6,7 +6,8 @@ import argparse
 from typing import Any
 
 from .. import config
-from .console import add_actions, table, write, write_json
+from ..console import add_actions, table, write, write_json
+from .store import clear, everything
 
 HELP = """Show the choices that es.tune and EXECSPACE_TUNE=1 have kept, or forget them.
 
@@ -29,8 +30,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Do what is asked; returns the exit code."""
-    from ..tuning import clear
-
     folder = str(config.tuning_folder())
     if arguments.action == "path":
         write_json({"folder": folder}) if arguments.json else write(folder)
@@ -48,8 +47,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _show(folder: str, device: str | None, kernel: str | None, as_json: bool) -> int:
-    from ..tuning import everything
-
     rows: list[dict[str, Any]] = [
         {
             "device": name,
