@@ -14,7 +14,8 @@ from types import GenericAlias, ModuleType
 from typing import Any
 
 import execspace as es
-from execspace import console, hookspecs
+from execspace.base import console
+from execspace.contract import hookspecs
 
 # What plugins may use of the compiler; docs/plugins.md describes how.
 COMPILER = {
@@ -218,7 +219,7 @@ def surface() -> str:
     for name, hook in sorted(hooks.items()):
         lines.append(f"    {name}{signature(hook)}")
     lines.append(f"    {describe('deprecated', hookspecs.deprecated)[0]}")
-    lines += ["", "execspace.console"]
+    lines += ["", "execspace.base.console"]
     for name in ("table", "write", "write_json"):
         lines += [f"    {line}" for line in describe(name, getattr(console, name))]
     for module, names in COMPILER.items():

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 import execspace as es
-from execspace import hookspecs, plugins
+from execspace.contract import hookspecs
+from execspace.plugins import registry as plugins
 
 ROOT = Path(__file__).parents[1]
 RECORD = ROOT / "docs" / "api-surface.txt"
@@ -203,7 +204,7 @@ def test_the_public_api_is_the_one_on_record(api):
         f"The public API changed:\n\n{difference}\n\nIf this is on purpose, run UPDATE_API=1 "
         f"python -m pytest tests/test_versioning.py. If the contract with plugins gained "
         f"something since the last release, raise the minor number of API_VERSION in "
-        f"core/src/execspace/entries.py; if it lost something, the major one. Say so in "
+        f"core/src/execspace/contract/entries.py; if it lost something, the major one. Say so in "
         f"CHANGELOG.md; docs/versioning.md has the rules."
     )
 

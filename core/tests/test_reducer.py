@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import execspace as es
-from execspace.dtypes import NAMES
-from execspace.reducer import as_reducer, reducer_key
+from execspace.contract.dtypes import NAMES
+from execspace.reducers.base import as_reducer, reducer_key
 
 ORDERED = [name for name in NAMES if not name.startswith("complex")]
 JOIN = {es.Sum: np.add, es.Prod: np.multiply, es.Min: np.minimum, es.Max: np.maximum}
@@ -289,7 +289,7 @@ def test_results_have_the_form_of_the_identity():
 
 def test_a_launch_normalises_its_reducer_once(plain, monkeypatch):
     """When there is no plan for it; a launch with a plan looks at its key only."""
-    from execspace import reducer as module
+    from execspace.reducers import base as module
 
     checked = []
     own = module._checked

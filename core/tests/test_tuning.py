@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import execspace as es
-from execspace import config, profiling
+from execspace.base import config
+from execspace import profiling
 from execspace.tuning import Choice, Record, block_stages, row_stages, store, team_stages
 from execspace.tuning.choices import DEFAULT, policy_with
 from execspace.tuning.identity import kernel_key, shape_class

@@ -11,8 +11,8 @@ import pytest
 
 import execspace as es
 from execspace import Kernel, LaunchSpec
-from execspace.argtypes import SCALAR_TYPES
-from execspace.launch_spec import policy_spec
+from execspace.contract.argtypes import SCALAR_TYPES
+from execspace.contract.launch_spec import policy_spec
 from execspace_compiler.cache import disk as cache
 from execspace_compiler.cache.history import misses, note_miss, told
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .captures import scope_of
-from .kernel import Kernel
-from .policy import Policy
-from .prepare import planned
-from .teams import TeamPolicy
-from .view import View
+from .kernels.captures import scope_of
+from .kernels.kernel import Kernel
+from .policies.range import Policy
+from .launch.prepare import planned
+from .policies.team import TeamPolicy
+from .views.view import View
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ import weakref
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from execspace import Allocation, SpaceError, started
+from execspace import Allocation, SpaceError
+from execspace.plugins import started
 
 # What touches the device, by module and class; of subclasses, too.
 _TOUCHING = {

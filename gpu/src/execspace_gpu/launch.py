@@ -15,7 +15,7 @@ import numpy as np
 from cupy_backends.cuda.api import driver, runtime
 
 from execspace import Kernel, LaunchSpec, TeamSizes, ViewType, profiling
-from execspace.reducer import flattened
+from execspace.reducers.base import flattened
 from execspace_compiler.codegen.cfamily.lookback import scratch_bytes
 from execspace_compiler.codegen.cfamily.states import ROWS, SLOT
 from execspace_compiler.launch.arguments import ranges_of

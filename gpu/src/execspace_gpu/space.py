@@ -17,14 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import cupy
 from cupy_backends.cuda.api import runtime
 
-from execspace import (
-    Kernel,
-    LaunchSpec,
-    MemorySpace,
-    Plan,
-    View,
-    config,
-)
+from execspace import Kernel, LaunchSpec, MemorySpace, Plan, View
+from execspace.base import config
 from execspace_compiler.mapping.thread_blocks import Limits
 
 from .claiming import Protocols

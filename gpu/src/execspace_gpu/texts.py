@@ -18,7 +18,7 @@ from execspace import (
     LaunchSpec,
     TeamLimits,
 )
-from execspace.tiles import fitted_tile, table_of
+from execspace.contract.tiles import fitted_tile, table_of
 from execspace_compiler.analysis.overlap import reads_after_writing, written_pairs
 from execspace_compiler.codegen.cfamily.dialect import Dialect
 from execspace_compiler.launch.describe import tell_device_teams, tell_threads

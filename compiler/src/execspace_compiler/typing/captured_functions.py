@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from execspace.layout import layout_of
+from execspace.contract.layout import layout_of
 
 from .. import ir
 from ..frontend import hir

@@ -12,8 +12,8 @@ from typing import Any
 
 import execspace
 from execspace import Reducer
-from execspace.errors import ExecspaceError
-from execspace.reducer import as_reducer, is_made_alone
+from execspace.base.errors import ExecspaceError
+from execspace.reducers.base import as_reducer, is_made_alone
 
 from .. import ir
 from ..frontend import hir
@@ -53,7 +53,7 @@ _RANGES: dict[Any, tuple[str, bool]] = {
 _METHODS = ("barrier", "broadcast", "reduce", "scan", "scratch", "thread_scratch")
 _PATTERNS = {
     execspace.parallel_for: "parallel_for",
-    execspace.parallel_reduce: "parallel_reduce",
+    execspace.launch.parallel_reduce: "parallel_reduce",
     execspace.parallel_scan: "parallel_scan",
 }
 

@@ -16,11 +16,11 @@ from difflib import get_close_matches
 from importlib import import_module, metadata
 from typing import Any
 
-from .. import config
-from ..console import complain, give_up_output, occupy_closed_streams, write
-from ..errors import ExecspaceError
-from ..probing import described
-from ..version import __version__
+from ..base import config
+from ..base.console import complain, give_up_output, occupy_closed_streams, write
+from ..base.errors import ExecspaceError
+from ..plugins.probing import described
+from ..base.version import __version__
 
 GROUP = "execspace.commands"
 # Commands of this distribution, with the line that `execspace --help` shows.

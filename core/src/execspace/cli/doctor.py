@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ..console import one_line, seconds, version, write, write_json
+from ..base.console import one_line, seconds, version, write, write_json
 from . import contained
 from .survey import Survey, default_space, headline, look, seconds_argument, versions
 

@@ -18,9 +18,9 @@ from inspect import signature
 from types import CodeType, ModuleType, TracebackType
 from typing import Any, NoReturn
 
-from .. import config
-from ..console import table
-from ..plugins import tool_entries
+from ..base import config
+from ..base.console import table
+from ..plugins.registry import tool_entries
 from ..profiling import runs
 from . import CommandError, UsageError
 

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import config, hookspecs
-from ..entries import API_VERSION
-from ..errors import ExecspaceError
-from ..version import __version__
+from ..base import config
+from ..contract import hookspecs
+from ..contract.entries import API_VERSION
+from ..base.errors import ExecspaceError
+from ..base.version import __version__
 from . import contained
 
 TIMEOUT = 60.0

@@ -17,9 +17,10 @@ from typing import Any, TextIO
 import numpy as np
 
 import execspace as es
-from execspace import config, plugins
-from execspace.probing import described
-from execspace.space import ReportsThreads
+from execspace.base import config
+from execspace.plugins import registry as plugins
+from execspace.plugins.probing import described
+from execspace.contract.space import ReportsThreads
 
 Report = Callable[..., None]
 

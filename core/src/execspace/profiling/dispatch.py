@@ -11,8 +11,8 @@ from typing import Any
 
 import pluggy
 
-from .. import ports
-from ..errors import ToolError
+from ..base import ports
+from ..base.errors import ToolError
 from .specs import GROUP, ToolSpecs
 
 TOOLS: tuple[Any, ...] = ()

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ..errors import ToolError
+from ..base.errors import ToolError
 from . import dispatch
 
 

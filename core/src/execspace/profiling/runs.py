@@ -13,8 +13,8 @@ from inspect import Parameter, signature
 from types import TracebackType
 from typing import Any
 
-from .. import config, ports
-from ..errors import ToolError
+from ..base import config, ports
+from ..base.errors import ToolError
 from . import dispatch, timing
 
 

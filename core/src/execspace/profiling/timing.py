@@ -13,7 +13,7 @@ from collections import deque
 from functools import cache
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from .. import ports
+from ..base import ports
 from . import dispatch
 
 ExecutionSpace = Any  # which is made with this package

@@ -7,8 +7,8 @@ which `choices` has those of blocks of threads, of rows and of teams.
 
 from __future__ import annotations
 
-from ..records import Choice
-from ..space import Stage
+from ..contract.records import Choice
+from ..contract.space import Stage
 from .choices import (
     DEFAULT,
     block_stages,

@@ -13,14 +13,14 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from ..argtypes import ViewType
-from ..errors import PolicyError
-from ..launch_spec import PolicySpec, policy_spec
-from ..policy import MDRangePolicy, RangePolicy
-from ..records import Choice, Effects, TeamLimits
-from ..space import ExecutionSpace, Plan, Stage, SupportsTeams, SupportsTuning
-from ..teams import TeamPolicy
-from ..tiles import MOST_PER_THREAD, by_dimension
+from ..contract.argtypes import ViewType
+from ..base.errors import PolicyError
+from ..contract.launch_spec import PolicySpec, policy_spec
+from ..policies.range import MDRangePolicy, RangePolicy
+from ..contract.records import Choice, Effects, TeamLimits
+from ..contract.space import ExecutionSpace, Plan, Stage, SupportsTeams, SupportsTuning
+from ..policies.team import TeamPolicy
+from ..contract.tiles import MOST_PER_THREAD, by_dimension
 
 DEFAULT = Choice()
 _LARGEST = 1 << 40  # of a number in a choice; sums and products with it fit 64 bits

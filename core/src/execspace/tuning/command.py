@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from .. import config
-from ..console import add_actions, table, write, write_json
+from ..base import config
+from ..base.console import add_actions, table, write, write_json
 from .store import clear, everything
 
 HELP = """Show the choices that es.tune and EXECSPACE_TUNE=1 have kept, or forget them.

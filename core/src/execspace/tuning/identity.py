@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import plugins
-from ..captures import scope_of
-from ..code_names import code_text
-from ..kernel import Kernel
-from ..launch_spec import LaunchSpec, PolicySpec
-from ..probing import processor
-from ..space import ExecutionSpace
-from ..view import View
+from ..plugins import registry as plugins
+from ..kernels.captures import scope_of
+from ..kernels.code_names import code_text
+from ..kernels.kernel import Kernel
+from ..contract.launch_spec import LaunchSpec, PolicySpec
+from ..plugins.probing import processor
+from ..contract.space import ExecutionSpace
+from ..views.view import View
 from .choices import extents_of
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")

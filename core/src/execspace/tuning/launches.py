@@ -6,14 +6,14 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..copying import deep_copy, may_overlap
-from ..kernel import Kernel
-from ..launch_spec import LaunchSpec, PolicySpec
+from ..views.deep_copy import deep_copy, may_overlap
+from ..kernels.kernel import Kernel
+from ..contract.launch_spec import LaunchSpec, PolicySpec
 from ..profiling.timing import has_marks
-from ..records import Choice
-from ..space import ExecutionSpace, Plan
-from ..teams import check_teams
-from ..view import View
+from ..contract.records import Choice
+from ..contract.space import ExecutionSpace, Plan
+from ..policies.team import check_teams
+from ..views.view import View
 from .choices import applied
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import ExecspaceError
-from ..records import Choice
+from ..base.errors import ExecspaceError
+from ..contract.records import Choice
 from .choices import DEFAULT
 from .launches import Launch, Saved
 

@@ -17,15 +17,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import config
-from ..files import clear_place, read_regular, write_whole
-from ..version import __version__
+from ..base import config
+from ..base.files import clear_place, read_regular, write_whole
+from ..base.version import __version__
 
 try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
-from ..records import Choice
+from ..contract.records import Choice
 from .choices import choice_of
 
 _FORMAT = 1

@@ -7,14 +7,14 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .. import config
-from ..errors import ExecspaceError, LaunchError, PolicyError
-from ..kernel import Kernel
-from ..launch_spec import LaunchSpec
+from ..base import config
+from ..base.errors import ExecspaceError, LaunchError, PolicyError
+from ..kernels.kernel import Kernel
+from ..contract.launch_spec import LaunchSpec
 from ..profiling.work import Work
-from ..records import Choice, Effects, TeamSizes
-from ..space import Plan
-from ..view import View
+from ..contract.records import Choice, Effects, TeamSizes
+from ..contract.space import Plan
+from ..views.view import View
 from . import store
 from .choices import DEFAULT, extents_of, is_open, stages_of
 from .identity import device_name, kernel_key, shapes_of

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import profiling
-from ..errors import LaunchError, PolicyError
-from ..flags import flag
-from ..kernel import Kernel
-from ..prepare import planned
-from ..records import Choice
-from ..view import View
+from ..base.errors import LaunchError, PolicyError
+from ..base.flags import flag
+from ..kernels.kernel import Kernel
+from ..launch.prepare import planned
+from ..contract.records import Choice
+from ..views.view import View
 from . import store
 from .choices import DEFAULT, extents_of, is_open, policy_with, stages_of
 from .identity import device_name, kernel_key, shapes_of

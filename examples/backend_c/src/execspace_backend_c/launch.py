@@ -21,9 +21,9 @@ from execspace import (
     LaunchSpec,
     profiling,
 )
-from execspace.arguments import check_shape
-from execspace.copying import may_overlap
-from execspace.reducer import flattened
+from execspace.launch.arguments import check_shape
+from execspace.views.deep_copy import may_overlap
+from execspace.reducers.base import flattened
 from execspace_compiler import ir, lower_kernel
 from execspace_compiler.analysis.overlap import pairs_to_check, written_pairs
 from execspace_compiler.ir.diagnostics import Diagnostic

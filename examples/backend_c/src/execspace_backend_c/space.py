@@ -4,15 +4,8 @@ from __future__ import annotations
 
 import os
 
-from execspace import (
-    Capabilities,
-    HostExecutionSpace,
-    Kernel,
-    LaunchSpec,
-    Plan,
-    TeamLimits,
-    config,
-)
+from execspace import Capabilities, HostExecutionSpace, Kernel, LaunchSpec, Plan, TeamLimits
+from execspace.base import config
 
 from .toolchain import Toolchain
 

@@ -17,7 +17,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from execspace import SpaceError, started
+from execspace import SpaceError
+from execspace.plugins import started
 
 # What touches the device, by module and class.
 _TOUCHING = {

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from execspace import HOST, ScalarType, ViewType
-from execspace.dtypes import dtype_of
+from execspace.contract.dtypes import dtype_of
 from execspace_compiler.codegen.cfamily.entries import Field
 from execspace_compiler.launch.arguments import (
     head_lines,
