@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from execspace.reducers import builtin as builtin_reducers, base as reducer
 from execspace.kernels import captures
+from execspace.reducers import base as reducer
+from execspace.reducers import builtin as builtin_reducers
 from execspace_compiler.codegen.python.oracle import OraclePrinter
 from execspace_compiler.frontend import hir, lowering
 from execspace_compiler.ir import diagnostics

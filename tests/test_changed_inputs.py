@@ -21,7 +21,10 @@ from execspace_compiler import lower_kernel
 from execspace_compiler.cache import fingerprint
 
 # Functions of the package have the names of these modules.
-kernels, reductions = sys.modules["execspace.kernels.kernel"], sys.modules["execspace.launch.parallel_reduce"]
+kernels, reductions = (
+    sys.modules["execspace.kernels.kernel"],
+    sys.modules["execspace.launch.parallel_reduce"],
+)
 
 
 def by_name(cases):

@@ -147,7 +147,8 @@ def test_python_shows_the_warning_unasked(fake_plugin, tmp_path):
     program = tmp_path / "program.py"
     program.write_text(
         "import execspace as es\n"
-        "from execspace import hookspecs, plugins\n"
+        "from execspace.contract import hookspecs\n"
+        "from execspace.plugins import registry as plugins\n"
         "def execspace_register_devices(): pass\n"
         "warning = hookspecs.deprecated('x', since='1.2', until='2.0', instead='use y')\n"
         "mark = hookspecs.hookspec(warn_on_impl=warning)\n"

@@ -11,8 +11,8 @@ from execspace import LaunchSpec, ScalarType, ViewType
 from execspace.contract.argtypes import SCALAR_TYPES
 from execspace.contract.dtypes import name_of
 from execspace.contract.launch_spec import policy_spec
-from execspace.reducers.base import as_reducer, reducer_captures
 from execspace.contract.tiles import TileTable
+from execspace.reducers.base import as_reducer, reducer_captures
 from execspace_compiler import lower_kernel
 from execspace_compiler.codegen.cfamily.cuda import CUDA
 from execspace_compiler.codegen.cfamily.dialect import OPENCL

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import execspace as es
-from execspace.base import ports
 from execspace import profiling
+from execspace.base import ports
 
 
 def test_events_of_a_program_in_order(plain, events):

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import execspace as es
-from execspace.base import config
 from execspace import profiling
+from execspace.base import config
+from execspace.launch.prepare import planned
 from execspace.tuning import Choice, Record, block_stages, row_stages, store, team_stages
 from execspace.tuning.choices import DEFAULT, policy_with
 from execspace.tuning.identity import kernel_key, shape_class
@@ -455,7 +456,7 @@ def test_two_reducers_of_a_class_are_the_same_to_tuning(clocked):
 
     keys = set()
     for _ in range(2):
-        spec = es.prepare.planned(square(clocked), lambda i, j: 1.0, (), "reduce", Total()).spec
+        spec = planned(square(clocked), lambda i, j: 1.0, (), "reduce", Total()).spec
         keys.add(kernel_key(es.kernel(test_two_reducers_of_a_class_are_the_same_to_tuning), spec))
     assert len(keys) == 1
 

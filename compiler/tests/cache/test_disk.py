@@ -13,8 +13,8 @@ import pytest
 
 import execspace as es
 from execspace.contract.argtypes import SCALAR_TYPES
-from execspace.kernels.kernel import Kernel
 from execspace.contract.launch_spec import LaunchSpec, policy_spec
+from execspace.kernels.kernel import Kernel
 from execspace_compiler.cache import disk as cache
 from execspace_compiler.cache.fingerprint import fingerprint
 

@@ -7,50 +7,194 @@ time. Importing this package loads no compiler and no backend.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .base import ports
 from . import profiling
-from .contract.argtypes import ScalarType, ViewType
-from .kernels.atomics import (atomic_add, atomic_add_fetch, atomic_and, atomic_and_fetch, atomic_compare_exchange, atomic_dec, atomic_dec_fetch, atomic_div, atomic_div_fetch, atomic_exchange, atomic_fetch_add, atomic_fetch_and, atomic_fetch_dec, atomic_fetch_div, atomic_fetch_inc, atomic_fetch_lshift, atomic_fetch_max, atomic_fetch_min, atomic_fetch_mod, atomic_fetch_mul, atomic_fetch_nand, atomic_fetch_or, atomic_fetch_rshift, atomic_fetch_sub, atomic_fetch_xor, atomic_inc, atomic_inc_fetch, atomic_load, atomic_lshift, atomic_lshift_fetch, atomic_max, atomic_max_fetch, atomic_min, atomic_min_fetch, atomic_mod, atomic_mod_fetch, atomic_mul, atomic_mul_fetch, atomic_nand, atomic_nand_fetch, atomic_or, atomic_or_fetch, atomic_rshift, atomic_rshift_fetch, atomic_store, atomic_sub, atomic_sub_fetch, atomic_xor, atomic_xor_fetch)
-from .reducers.builtin import (BAnd, BOr, FirstLoc, LAnd, LastLoc, LOr, Max, MaxFirstLoc, MaxLoc, Min, MinFirstLoc, MinLoc, MinMax, MinMaxFirstLastLoc, MinMaxLoc, MinMaxLocScalar, MinMaxScalar, Prod, StdIsPartitioned, StdIsPartScalar, StdPartitionPoint, Sum, ValLocScalar)
-from .views.deep_copy import deep_copy
-from .contract.dtypes import (bool_, complex64, complex128, float16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64)
-from .containers.dualview import DualView
-from .contract.entries import API_VERSION, HealthCheck, Probe, ReducerEntry, SpaceEntry, ToolEntry
-from .base.errors import (BackendCompileError, ConfigError, ContextLostError, DTypeError, ExecspaceError, KernelAssertionError, KernelError, KernelSyntaxError, KernelTypeError, LaunchError, PluginError, PluginWarning, PolicyError, ReadOnlyError, SpaceAccessError, SpaceError, SpaceUnavailableError, ToolError, UnknownSpaceError, ViewError, ViewIndexError, ViewTypeError)
-from .explaining import Explanation, explain
 from .algorithms.filling import fill_random
 from .algorithms.histograms import histogram
+from .algorithms.random import (
+    philox4x32,
+    random_integer,
+    random_normal,
+    random_uint32,
+    random_uint64,
+    random_uniform,
+    random_uniform32,
+)
+from .algorithms.searching import lower_bound, searchsorted, upper_bound
+from .algorithms.sorting import argsort, sort, sort_by_key
+from .base import ports
+from .base.errors import (
+    BackendCompileError,
+    ConfigError,
+    ContextLostError,
+    DTypeError,
+    ExecspaceError,
+    KernelAssertionError,
+    KernelError,
+    KernelSyntaxError,
+    KernelTypeError,
+    LaunchError,
+    PluginError,
+    PluginWarning,
+    PolicyError,
+    ReadOnlyError,
+    SpaceAccessError,
+    SpaceError,
+    SpaceUnavailableError,
+    ToolError,
+    UnknownSpaceError,
+    ViewError,
+    ViewIndexError,
+    ViewTypeError,
+)
+from .base.version import __version__ as __version__
+from .containers.dualview import DualView
+from .containers.scatterview import ScatterView
+from .containers.uniquetoken import UniqueToken
+from .contract.argtypes import ScalarType, ViewType
+from .contract.dtypes import (
+    bool_,
+    complex64,
+    complex128,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from .contract.entries import API_VERSION, HealthCheck, Probe, ReducerEntry, SpaceEntry, ToolEntry
 from .contract.hookspecs import hookimpl
-from .host.space import HostExecutionSpace
-from .views.interop import subview, view_of
-from .kernels.kernel import Kernel, kernel
-from .kernels.language import function, local, printf
 from .contract.launch_spec import Capture, LaunchSpec, PolicySpec
 from .contract.layout import Layout
 from .contract.memory import HOST, Allocation, HostSpace, MemorySpace, live_allocations
-from .views.mirrors import (create_mirror, create_mirror_view, create_mirror_view_and_copy, realloc, resize)
-from .policies.named_tiles import default_tile
-from .launch.nested import (PerTeam, PerThread, TeamThreadMDRange, TeamThreadRange, TeamVectorMDRange, TeamVectorRange, ThreadVectorMDRange, ThreadVectorRange, single)
+from .contract.records import Capabilities, Effects, TeamLimits, TeamSizes
+from .contract.space import (
+    ExecutionSpace,
+    Plan,
+    SupportsSort,
+    SupportsTeams,
+    SupportsTuning,
+    TimesWork,
+    WrapsArrays,
+)
+from .contract.tiles import TileTable
+from .explaining import Explanation, explain
+from .host.space import HostExecutionSpace
+from .kernels.atomics import (
+    atomic_add,
+    atomic_add_fetch,
+    atomic_and,
+    atomic_and_fetch,
+    atomic_compare_exchange,
+    atomic_dec,
+    atomic_dec_fetch,
+    atomic_div,
+    atomic_div_fetch,
+    atomic_exchange,
+    atomic_fetch_add,
+    atomic_fetch_and,
+    atomic_fetch_dec,
+    atomic_fetch_div,
+    atomic_fetch_inc,
+    atomic_fetch_lshift,
+    atomic_fetch_max,
+    atomic_fetch_min,
+    atomic_fetch_mod,
+    atomic_fetch_mul,
+    atomic_fetch_nand,
+    atomic_fetch_or,
+    atomic_fetch_rshift,
+    atomic_fetch_sub,
+    atomic_fetch_xor,
+    atomic_inc,
+    atomic_inc_fetch,
+    atomic_load,
+    atomic_lshift,
+    atomic_lshift_fetch,
+    atomic_max,
+    atomic_max_fetch,
+    atomic_min,
+    atomic_min_fetch,
+    atomic_mod,
+    atomic_mod_fetch,
+    atomic_mul,
+    atomic_mul_fetch,
+    atomic_nand,
+    atomic_nand_fetch,
+    atomic_or,
+    atomic_or_fetch,
+    atomic_rshift,
+    atomic_rshift_fetch,
+    atomic_store,
+    atomic_sub,
+    atomic_sub_fetch,
+    atomic_xor,
+    atomic_xor_fetch,
+)
+from .kernels.kernel import Kernel, kernel
+from .kernels.language import function, local, printf
+from .launch.nested import (
+    PerTeam,
+    PerThread,
+    TeamThreadMDRange,
+    TeamThreadRange,
+    TeamVectorMDRange,
+    TeamVectorRange,
+    ThreadVectorMDRange,
+    ThreadVectorRange,
+    single,
+)
 from .launch.parallel import parallel_for
 from .launch.parallel_reduce import parallel_reduce, parallel_scan
+from .launch.team_member import TeamMember
+from .plugins.selection import SpaceInfo, default_space, space, spaces, use_space
+from .plugins.started import fence
+from .policies.named_tiles import default_tile
 from .policies.range import MDRangePolicy, RangePolicy
+from .policies.team import TeamPolicy
 from .profiling import profile
 from .profiling.work import Work
-from .algorithms.random import (philox4x32, random_integer, random_normal, random_uint32, random_uint64, random_uniform, random_uniform32)
-from .contract.records import Capabilities, Effects, TeamLimits, TeamSizes
 from .reducers.base import Reducer
-from .containers.scatterview import ScatterView
-from .algorithms.searching import lower_bound, searchsorted, upper_bound
-from .plugins.selection import SpaceInfo, default_space, space, spaces, use_space
-from .algorithms.sorting import argsort, sort, sort_by_key
-from .contract.space import (ExecutionSpace, Plan, SupportsSort, SupportsTeams, SupportsTuning, TimesWork, WrapsArrays)
-from .plugins.started import fence
+from .reducers.builtin import (
+    BAnd,
+    BOr,
+    FirstLoc,
+    LAnd,
+    LastLoc,
+    LOr,
+    Max,
+    MaxFirstLoc,
+    MaxLoc,
+    Min,
+    MinFirstLoc,
+    MinLoc,
+    MinMax,
+    MinMaxFirstLastLoc,
+    MinMaxLoc,
+    MinMaxLocScalar,
+    MinMaxScalar,
+    Prod,
+    StdIsPartitioned,
+    StdIsPartScalar,
+    StdPartitionPoint,
+    Sum,
+    ValLocScalar,
+)
+from .views.deep_copy import deep_copy
+from .views.interop import subview, view_of
+from .views.mirrors import (
+    create_mirror,
+    create_mirror_view,
+    create_mirror_view_and_copy,
+    realloc,
+    resize,
+)
 from .views.static import static
-from .launch.team_member import TeamMember
-from .policies.team import TeamPolicy
-from .contract.tiles import TileTable
-from .containers.uniquetoken import UniqueToken
-from .base.version import __version__ as __version__
 from .views.view import View
 from .views.view_keys import ALL
 

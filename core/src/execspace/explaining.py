@@ -8,8 +8,8 @@ from typing import Any
 
 from .kernels.captures import scope_of
 from .kernels.kernel import Kernel
-from .policies.range import Policy
 from .launch.prepare import planned
+from .policies.range import Policy
 from .policies.team import TeamPolicy
 from .views.view import View
 

@@ -24,8 +24,8 @@ import platformdirs
 import execspace as es
 from execspace import ToolError, View
 from execspace.base import config
-from execspace.plugins import registry as plugins
 from execspace.base.files import clear_place, private_folder, read_regular
+from execspace.plugins import registry as plugins
 from execspace.plugins.probing import processor
 
 from .output import write_whole
@@ -91,7 +91,7 @@ def peaks_of(
     Parameters
     ----------
     space : str
-        Its name, as `execspace.contract.space` takes it.
+        Its name, as `execspace.space` takes it.
     say : callable
         Gets a sentence before a measurement begins.
     anew : bool

@@ -26,7 +26,13 @@ import platformdirs
 
 import execspace
 from execspace.base import config
-from execspace.base.files import (UntrustedFolderError, clear_place, private_folder, read_regular, write_whole)
+from execspace.base.files import (
+    UntrustedFolderError,
+    clear_place,
+    private_folder,
+    read_regular,
+    write_whole,
+)
 
 from . import own_code
 

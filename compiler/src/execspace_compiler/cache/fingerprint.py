@@ -18,9 +18,9 @@ import numpy as np
 
 from execspace import Kernel, LaunchSpec, Reducer, ViewType
 from execspace.contract.argtypes import SCALAR_TYPES
+from execspace.contract.layout import layout_of
 from execspace.kernels.captures import constant_tag, follow
 from execspace.kernels.code_names import code_text, loaded_names
-from execspace.contract.layout import layout_of
 from execspace.kernels.marks import is_marked
 
 

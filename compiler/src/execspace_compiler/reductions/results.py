@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from execspace import LaunchError, LaunchSpec, Reducer, View, ViewType
-from execspace.launch.arguments import check_shape
 from execspace.contract.dtypes import dtype_of
+from execspace.launch.arguments import check_shape
 from execspace.reducers.base import flattened
 
 

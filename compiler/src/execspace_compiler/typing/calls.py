@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 import execspace
+from execspace.base.subclasses import fields_of, own_making, own_operator
 from execspace.contract.argtypes import SCALAR_TYPES
 from execspace.contract.dtypes import NAMES
-from execspace.base.subclasses import fields_of, own_making, own_operator
 
 from .. import ir
 from ..ir.diagnostics import Fault, Loc, counted, syntax_fault, type_fault
@@ -49,7 +49,7 @@ _INSTEAD: dict[Any, str] = {
     np.empty: "write es.local(shape, dtype)",
     execspace.View: "make it before the launch, or use es.local for a private array",
     execspace.parallel_for: _NO_LAUNCH,
-    execspace.launch.parallel_reduce: _NO_LAUNCH,
+    execspace.parallel_reduce: _NO_LAUNCH,
     execspace.parallel_scan: _NO_LAUNCH,
     isinstance: "the types of arguments are known when a kernel is compiled; write two kernels",
     super: (

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from execspace.kernels.captures import function_of
 from execspace.base.subclasses import fields_of, own_operator, own_reading
+from execspace.kernels.captures import function_of
 
 from .. import ir
 from ..frontend import hir

@@ -53,7 +53,7 @@ _RANGES: dict[Any, tuple[str, bool]] = {
 _METHODS = ("barrier", "broadcast", "reduce", "scan", "scratch", "thread_scratch")
 _PATTERNS = {
     execspace.parallel_for: "parallel_for",
-    execspace.launch.parallel_reduce: "parallel_reduce",
+    execspace.parallel_reduce: "parallel_reduce",
     execspace.parallel_scan: "parallel_scan",
 }
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from execspace import ALL, View
-from execspace.views.arrays import advice
-from execspace.contract.dtypes import as_dtype
 from execspace.base.errors import DTypeError
+from execspace.contract.dtypes import as_dtype
+from execspace.views.arrays import advice
 
 from .. import ir
 from ..frontend import hir

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import DTypeError, SpaceAccessError, ViewError, ViewIndexError, ViewTypeError
+from ..contract.space import ExecutionSpace
+from ..launch.prepare import implied_space
 from ..plugins import selection, started
 from ..views.arrays import advice, check_plain
 from ..views.deep_copy import share_elements
-from ..base.errors import DTypeError, SpaceAccessError, ViewError, ViewIndexError, ViewTypeError
 from ..views.interop import view_of
-from ..launch.prepare import implied_space
-from ..contract.space import ExecutionSpace
 from ..views.view import View
 
 

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from . import random as _random
 from ..base.errors import DTypeError, ViewError
-from ..views.interop import view_of
+from ..contract.space import ExecutionSpace
 from ..launch.parallel import parallel_for
 from ..policies.range import MDRangePolicy, Policy, RangePolicy
-from ..contract.space import ExecutionSpace
+from ..views.interop import view_of
 from ..views.view import View
+from . import random as _random
 
 _MOST_INDICES = 2**62  # those of a complex View are doubled, and must fit an int64
 _MOST_DRAWS = 2**62

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .arguments import argument, check_apart, choose_space, result
-from ..kernels.atomics import atomic_add
-from ..reducers.builtin import Max, Min
-from ..views.deep_copy import deep_copy
 from ..base.errors import DTypeError, ViewError, shown
+from ..contract.space import ExecutionSpace
+from ..kernels.atomics import atomic_add
 from ..kernels.language import function
 from ..launch.parallel import parallel_for
 from ..launch.parallel_reduce import parallel_reduce
 from ..policies.range import RangePolicy
-from .searching import upper_bound
-from ..contract.space import ExecutionSpace
+from ..reducers.builtin import Max, Min
+from ..views.deep_copy import deep_copy
 from ..views.view import View
+from .arguments import argument, check_apart, choose_space, result
+from .searching import upper_bound
 
 
 def histogram(

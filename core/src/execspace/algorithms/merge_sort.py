@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from ..views.deep_copy import deep_copy
-from ..kernels.language import function
 from ..contract.memory import MemorySpace
-from ..views.mirrors import create_mirror
+from ..contract.space import ExecutionSpace
+from ..kernels.language import function
 from ..launch.parallel import parallel_for
 from ..policies.range import MDRangePolicy, RangePolicy
-from ..contract.space import ExecutionSpace
+from ..views.deep_copy import deep_copy
+from ..views.mirrors import create_mirror
 from ..views.view import View
 
 

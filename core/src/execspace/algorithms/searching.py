@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from .arguments import argument, check_apart, choose_space, result
 from ..base.errors import ViewError
+from ..contract.space import ExecutionSpace
 from ..kernels.language import function
-from .merge_sort import precedes
 from ..launch.parallel import parallel_for
 from ..policies.range import RangePolicy
-from ..contract.space import ExecutionSpace
 from ..views.view import View
+from .arguments import argument, check_apart, choose_space, result
+from .merge_sort import precedes
 
 
 @function

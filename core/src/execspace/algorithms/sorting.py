@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from .arguments import argument, check_apart, choose_space, part, result
 from ..base.errors import ViewError
 from ..base.flags import flag
-from .merge_sort import gather_rows, merge_argsort, merge_sort, scratch
+from ..contract.space import ExecutionSpace, SupportsSort
 from ..profiling import dispatch
 from ..profiling.launches import kernel_events
-from ..contract.space import ExecutionSpace, SupportsSort
 from ..views.view import View
+from .arguments import argument, check_apart, choose_space, part, result
+from .merge_sort import gather_rows, merge_argsort, merge_sort, scratch
 
 
 def sort(

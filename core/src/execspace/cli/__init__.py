@@ -19,8 +19,8 @@ from typing import Any
 from ..base import config
 from ..base.console import complain, give_up_output, occupy_closed_streams, write
 from ..base.errors import ExecspaceError
-from ..plugins.probing import described
 from ..base.version import __version__
+from ..plugins.probing import described
 
 GROUP = "execspace.commands"
 # Commands of this distribution, with the line that `execspace --help` shows.

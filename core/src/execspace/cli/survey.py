@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from ..base import config
-from ..contract import hookspecs
-from ..contract.entries import API_VERSION
 from ..base.errors import ExecspaceError
 from ..base.version import __version__
+from ..contract import hookspecs
+from ..contract.entries import API_VERSION
 from . import contained
 
 TIMEOUT = 60.0

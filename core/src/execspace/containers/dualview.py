@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..views.deep_copy import deep_copy
 from ..base.errors import ViewError
-from ..views.interop import view_of
-from ..views.mirrors import create_mirror_view, realloc, resize
 from ..base.readonly import ReadOnly
 from ..contract.space import ExecutionSpace
 from ..plugins.started import fence
+from ..views.deep_copy import deep_copy
+from ..views.interop import view_of
+from ..views.mirrors import create_mirror_view, realloc, resize
 from ..views.static import static
 from ..views.view import View
 

@@ -7,19 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from ..views.deep_copy import deep_copy
 from ..base.errors import ViewError, ViewTypeError
-from ..views.interop import view_of
-from ..contract.layout import classify, left_strides, right_strides
-from ..views.mirrors import create_mirror, reshaped, shape_of
-from ..launch.parallel import parallel_for
-from ..policies.range import RangePolicy
 from ..base.readonly import ReadOnly
-from ..plugins.selection import default_space, resolve
+from ..contract.layout import classify, left_strides, right_strides
 from ..contract.space import ExecutionSpace
+from ..launch.parallel import parallel_for
+from ..plugins.selection import default_space, resolve
+from ..policies.range import RangePolicy
+from ..views.deep_copy import deep_copy
+from ..views.interop import view_of
+from ..views.mirrors import create_mirror, reshaped, shape_of
 from ..views.static import static
-from .uniquetoken import UniqueToken
 from ..views.view import View
+from .uniquetoken import UniqueToken
 
 _OPS = ("sum", "prod", "min", "max")
 _STRATEGIES = ("plain", "atomic", "duplicated")

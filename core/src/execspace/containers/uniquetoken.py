@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..kernels.atomics import atomic_compare_exchange, atomic_store
-from ..contract.dtypes import int32
 from ..base.errors import PolicyError
 from ..base.readonly import ReadOnly
-from ..plugins.selection import default_space, resolve
+from ..contract.dtypes import int32
 from ..contract.space import ExecutionSpace
+from ..kernels.atomics import atomic_compare_exchange, atomic_store
+from ..plugins.selection import default_space, resolve
 from ..views.view import View
 
 _APART = 16  # entries between two locks: no shared cache line

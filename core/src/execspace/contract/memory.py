@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..base.readonly import ReadOnly, assign
+from ..profiling import dispatch
 from .forward import ExecutionSpace
 from .layout import ALIGNMENT
-from ..profiling import dispatch
-from ..base.readonly import ReadOnly, assign
 
 
 class Allocation(ReadOnly):

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, final, runtime_checkable
 
 from ..base.errors import PluginError
-from .forward import Kernel, View
-from .launch_spec import LaunchSpec
-from .memory import MemorySpace
 from ..profiling import dispatch
 from ..profiling.launches import fence_events
 from ..profiling.timing import TimesWork
 from ..profiling.work import Work
+from .forward import Kernel, View
+from .launch_spec import LaunchSpec
+from .memory import MemorySpace
 from .records import Capabilities, Choice, Effects, TeamLimits, TeamSizes
 from .tiles import NO_TILES, TileTable, by_dimension, table_of
 

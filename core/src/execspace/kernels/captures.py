@@ -17,15 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from ..contract.argtypes import SCALAR_TYPES
-from .code_names import loaded_names
 from ..base.errors import LaunchError
-from .fixed_names import Unchanged, unchanged
-from ..views.interop import view_of
-from ..contract.launch_spec import Capture
-from .marks import is_marked, is_strict
 from ..base.subclasses import fields_of, own_operator
+from ..contract.argtypes import SCALAR_TYPES
+from ..contract.launch_spec import Capture
+from ..views.interop import view_of
 from ..views.view import View
+from .code_names import loaded_names
+from .fixed_names import Unchanged, unchanged
+from .marks import is_marked, is_strict
 
 # Modules whose attributes hardly ever change: `math.pi` needs no second look at each launch but
 # that of fixed_names.py.

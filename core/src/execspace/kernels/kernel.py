@@ -11,17 +11,30 @@ from types import CodeType, FunctionType, MethodType
 from typing import Any, overload
 
 from ..base import ports
-from .captures import (NamesLeadOn, Scope, captured_paths, captures_of, defaults, environment_tags, fixed_names, keyword_only, lookup, parameters, scope_of, without_views)
 from ..base.errors import LaunchError
-from .exec_source import check_given, remember
-from .fixed_names import Unchanged, same_modules
 from ..base.flags import flag
-from ..contract.launch_spec import Capture
-from .pickling import ANCHOR, SourceText, anchor_of, imported, named
 from ..base.readonly import ReadOnly
+from ..contract.launch_spec import Capture
 from ..contract.space import Plan
 from ..views.static import static
 from ..views.view import View
+from .captures import (
+    NamesLeadOn,
+    Scope,
+    captured_paths,
+    captures_of,
+    defaults,
+    environment_tags,
+    fixed_names,
+    keyword_only,
+    lookup,
+    parameters,
+    scope_of,
+    without_views,
+)
+from .exec_source import check_given, remember
+from .fixed_names import Unchanged, same_modules
+from .pickling import ANCHOR, SourceText, anchor_of, imported, named
 
 
 class KernelNames:

@@ -15,9 +15,9 @@ from typing import Any, TypeVar, overload
 import numpy as np
 import numpy.typing as npt
 
-from ..contract.dtypes import as_dtype
 from ..base.errors import LaunchError, ViewError
 from ..base.flags import flag
+from ..contract.dtypes import as_dtype
 from .marks import FMA, TEXT
 from .pickling import SourceText
 

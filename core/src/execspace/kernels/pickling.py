@@ -53,7 +53,7 @@ def named(fn: FunctionType, name: str | None = None) -> Any:
 class SourceText:
     """The text of functions that may be pickled by value, and of what they call.
 
-    It is looked up when it is pickled, and known to `execspace.kernels.exec_source` where it arrives.
+    It is looked up when it is pickled, and known to `exec_source` where it arrives.
     """
 
     __slots__ = ("functions", "texts")

@@ -8,14 +8,14 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..contract.argtypes import SCALAR_TYPES, plain_number
-from ..views.arrays import advice, has_protocol
-from ..kernels.captures import Scope, defaults, is_array, parameters, scope_of
 from ..base.errors import DTypeError, LaunchError, shown
-from ..views.interop import view_of
+from ..base.subclasses import own_operator
+from ..contract.argtypes import SCALAR_TYPES, plain_number
+from ..kernels.captures import Scope, defaults, is_array, parameters, scope_of
 from ..kernels.kernel import Kernel
 from ..reducers.base import Reducer
-from ..base.subclasses import own_operator
+from ..views.arrays import advice, has_protocol
+from ..views.interop import view_of
 from ..views.view import View
 
 

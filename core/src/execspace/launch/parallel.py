@@ -11,17 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..plugins import selection
 from ..contract.argtypes import SCALAR_TYPES, ArgType
-from .arguments import explain_overflow
 from ..kernels.kernel import Kernel, kernel_of
-from .nested import Nested, run_nested
+from ..plugins import selection
 from ..policies.range import MOST, MDRangePolicy, Policy, RangePolicy
+from ..policies.team import TeamPolicy
+from ..profiling import dispatch
+from ..views.view import View
+from .arguments import explain_overflow
+from .nested import Nested, run_nested
 from .prepare import INT_KEY, Call, launch, policy_of, prepare, sorted_out, wrong_count
 from .profiled import run_kernel
-from ..profiling import dispatch
-from ..policies.team import TeamPolicy
-from ..views.view import View
 
 _current = selection.CURRENT.get
 SCALAR_TAGS: dict[Any, ArgType] = dict(SCALAR_TYPES)

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..plugins import selection
-from .arguments import explain_overflow, refuse_arrays, views_of_out
-from ..reducers.builtin import Sum
 from ..kernels.kernel import Kernel, kernel_of
-from .nested import Nested, run_nested
-from .parallel import SCALAR_TAGS
+from ..plugins import selection
 from ..policies.range import MOST, MDRangePolicy, Policy, RangePolicy
-from .prepare import INT_KEY, Call, launch, policy_of, prepare, sorted_out, wrong_count
-from .profiled import run_kernel
+from ..policies.team import TeamPolicy
 from ..profiling import dispatch
 from ..reducers.base import Reducer, as_reducer, reducer_key
-from ..policies.team import TeamPolicy
+from ..reducers.builtin import Sum
 from ..views.view import View
+from .arguments import explain_overflow, refuse_arrays, views_of_out
+from .nested import Nested, run_nested
+from .parallel import SCALAR_TAGS
+from .prepare import INT_KEY, Call, launch, policy_of, prepare, sorted_out, wrong_count
+from .profiled import run_kernel
 
 _current = selection.CURRENT.get
 

@@ -14,22 +14,30 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base import config, ports
-from ..plugins import selection, started
+from ..base.errors import (
+    KernelSyntaxError,
+    KernelTypeError,
+    LaunchError,
+    PluginError,
+    PolicyError,
+    SpaceAccessError,
+    shown,
+)
 from ..contract.argtypes import SCALAR_TYPES
-from .arguments import as_arguments, check_shapes, explain_overflow, refuse_arrays, views_of_out
-from ..reducers.builtin import Sum
-from ..kernels.captures import Scope, is_array, scope_of, without_views
-from ..base.errors import (KernelSyntaxError, KernelTypeError, LaunchError, PluginError, PolicyError, SpaceAccessError, shown)
-from ..kernels.kernel import Kernel, KernelNames, kernel_of
 from ..contract.launch_spec import LaunchSpec, leading_parameters, policy_spec
+from ..contract.space import ExecutionSpace, Plan
+from ..kernels.captures import Scope, is_array, scope_of, without_views
+from ..kernels.kernel import Kernel, KernelNames, kernel_of
+from ..plugins import selection, started
+from ..plugins.selection import target_space
 from ..policies.range import MOST, MDRangePolicy, RangePolicy
-from .profiled import run_kernel
+from ..policies.team import TeamPolicy, check_teams
 from ..profiling import dispatch
 from ..reducers.base import Reducer, as_reducer, reducer_captures, reducer_key
-from ..plugins.selection import target_space
-from ..contract.space import ExecutionSpace, Plan
-from ..policies.team import TeamPolicy, check_teams
+from ..reducers.builtin import Sum
 from ..views.view import View
+from .arguments import as_arguments, check_shapes, explain_overflow, refuse_arrays, views_of_out
+from .profiled import run_kernel
 
 INT_KEY = (policy_spec("range", 1), None)
 PATTERNS = ("for", "reduce", "scan")
@@ -133,7 +141,10 @@ def launch(call: Call, policy: Any, label: str | None) -> Any:
 
 def prepare(call: Call) -> Plan:
     """The plan of a launch: that of `compiled`, with what is tuned for it."""
-    return tuned(*compiled(call))
+    try:
+        return tuned(*compiled(call))
+    except _KERNEL_FAULTS as error:
+        raise _without_frames(error) from error.__cause__
 
 
 def tuned(plan: Plan, kernel: Kernel, spec: LaunchSpec, tell: bool = False) -> Plan:
@@ -152,13 +163,6 @@ def compiled(call: Call) -> tuple[Plan, Kernel, LaunchSpec]:
 
     Returns the plan, and what it was made of.
     """
-    try:
-        return _compiled(call)
-    except _KERNEL_FAULTS as error:
-        raise _without_frames(error) from error.__cause__
-
-
-def _compiled(call: Call) -> tuple[Plan, Kernel, LaunchSpec]:
     pattern, kernel, scope, out = call.pattern, call.kernel, call.scope, call.out
     if call.reducer is not None:
         check_shapes(kernel.name, call.reducer, out)
@@ -282,7 +286,10 @@ def planned(
     if target is not None:
         policy_key = (policy_key[0], target_space(target))
     call = sorted_out(pattern, policy_key, bounds, own, scope, args, reducer, out)
-    plan, source, spec = compiled(call)
+    try:
+        plan, source, spec = compiled(call)
+    except _KERNEL_FAULTS as error:
+        raise _without_frames(error) from error.__cause__
     if with_tuned and target is None:
         plan = tuned(plan, source, spec, tell=True)
     return Planned(call.kernel, plan, source, spec, call.bounds, call.arguments)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from ..contract.space import Plan
 from ..policies.range import MDRangePolicy, RangePolicy
+from ..policies.team import TeamPolicy
 from ..profiling import dispatch, timing
 from ..profiling.launches import AT_ONCE, queue_number
-from ..contract.space import Plan
-from ..policies.team import TeamPolicy
 
 
 def run_kernel(

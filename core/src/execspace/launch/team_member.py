@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..reducers.builtin import Sum
-from ..contract.dtypes import as_dtype
 from ..base.errors import LaunchError
+from ..contract.dtypes import as_dtype
 from ..policies.range import MAX_RANK
+from ..reducers.builtin import Sum
 from ..reducers.python_joins import total_of
 
 

@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import pluggy
 
 from ..base import config, ports
-from ..contract import hookspecs
-from . import probing
-from ..contract.entries import API_VERSION, HealthCheck, ReducerEntry, SpaceEntry, ToolEntry
 from ..base.errors import PluginError, PluginWarning, ToolError
 from ..base.interrupts import held
-from .probing import described, is_of_program, probe, said_if_slow
-from ..profiling import runs
+from ..contract import hookspecs
+from ..contract.entries import API_VERSION, HealthCheck, ReducerEntry, SpaceEntry, ToolEntry
 from ..contract.space import ExecutionSpace
-from .started import started
 from ..contract.tiles import NO_TILES, RESERVED, TileTable
+from ..profiling import runs
+from . import probing
+from .probing import described, is_of_program, probe, said_if_slow
+from .started import started
 
 if TYPE_CHECKING:
     from importlib import metadata

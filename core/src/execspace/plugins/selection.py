@@ -17,13 +17,14 @@ from difflib import get_close_matches
 from typing import Any
 
 from ..base import config
-from . import registry as plugins, started
-from ..contract.entries import Probe, SpaceEntry
 from ..base.errors import PluginWarning, SpaceError, SpaceUnavailableError, UnknownSpaceError
 from ..base.interrupts import held
+from ..contract.entries import Probe, SpaceEntry
 from ..contract.memory import HOST, MemorySpace
-from .probing import described, is_late, is_of_program
 from ..contract.space import ExecutionSpace
+from . import registry as plugins
+from . import started
+from .probing import described, is_late, is_of_program
 from .started import MADE
 
 # Read directly by the launch path: the space of the innermost `use_space`, or None.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from weakref import WeakSet
 
-from ..profiling.launches import MADE
 from ..contract.space import ExecutionSpace
+from ..profiling.launches import MADE
 
 __all__ = ["MADE", "fence", "forget", "leave_out", "note", "started"]
 

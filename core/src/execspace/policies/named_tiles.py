@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from math import prod
 
 from ..base.errors import PolicyError
-from ..plugins.registry import find_tiles, registry
-from ..plugins.selection import default_space, resolve
 from ..contract.space import ExecutionSpace
 from ..contract.tiles import ACCESS, KOKKOS, MOST_DIMENSIONS, TileTable, are_integers, by_dimension
+from ..plugins.registry import find_tiles, registry
+from ..plugins.selection import default_space, resolve
 
 
 def tile_tables() -> dict[str, TileTable]:

@@ -11,12 +11,12 @@ from math import prod
 from typing import Any, Self
 
 from ..base.errors import PolicyError, shown
-from ..contract.launch_spec import PolicySpec, policy_spec
-from .named_tiles import named_tile
 from ..base.readonly import ReadOnly
-from ..plugins.selection import resolve
+from ..contract.launch_spec import PolicySpec, policy_spec
 from ..contract.space import ExecutionSpace
 from ..contract.tiles import MOST_PER_THREAD
+from ..plugins.selection import resolve
+from .named_tiles import named_tile
 
 MAX_RANK = 6
 ITERATE = ("auto", "left", "right")

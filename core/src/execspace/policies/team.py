@@ -6,12 +6,12 @@ from typing import Any
 
 from ..base import ports
 from ..base.errors import PolicyError
-from ..contract.launch_spec import LaunchSpec, PolicySpec, policy_spec
-from .range import _integer, _launch_bounds, _made, _where, checked_count
 from ..base.readonly import ReadOnly, assign
+from ..contract.launch_spec import LaunchSpec, PolicySpec, policy_spec
 from ..contract.records import TeamLimits
-from ..plugins.selection import default_space, resolve
 from ..contract.space import ExecutionSpace, SupportsTeams
+from ..plugins.selection import default_space, resolve
+from .range import _integer, _launch_bounds, _made, _where, checked_count
 
 
 class TeamPolicy(ReadOnly):

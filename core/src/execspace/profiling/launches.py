@@ -15,7 +15,7 @@ from . import dispatch, timing
 
 ExecutionSpace = Any  # which is made with this package
 
-# Spaces of this process by the names that they were asked for by; `execspace.plugins.started` is theirs.
+# Spaces of this process by the names that they were asked for by; see `plugins.started`.
 MADE: dict[str, ExecutionSpace] = {}
 _lock = threading.Lock()
 _queues: weakref.WeakKeyDictionary[ExecutionSpace, int] = weakref.WeakKeyDictionary()

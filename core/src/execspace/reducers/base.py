@@ -15,14 +15,14 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..views.arrays import check_plain
-from ..kernels.captures import Scope, captures_of, constant_tag, function_tag, parameters, paths_of
 from ..base.errors import LaunchError, ViewTypeError
+from ..base.subclasses import fields_of
 from ..contract.launch_spec import Capture
+from ..kernels.captures import Scope, captures_of, constant_tag, function_tag, parameters, paths_of
 from ..kernels.marks import TEXT
 from ..kernels.pickling import SourceText
 from ..plugins.registry import find_reducer, registry
-from ..base.subclasses import fields_of
+from ..views.arrays import check_plain
 from ..views.view import View
 
 

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..contract.dtypes import as_dtype
 from ..base.errors import DTypeError, LaunchError
+from ..contract.dtypes import as_dtype
 from .base import Reducer, checked_shape
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ..contract.argtypes import SCALAR_TYPES, ScalarType, plain_number
-from .builtin import extreme
-from ..contract.dtypes import as_dtype
 from ..base.errors import DTypeError, LaunchError
+from ..contract.argtypes import SCALAR_TYPES, ScalarType, plain_number
+from ..contract.dtypes import as_dtype
 from .base import Reducer, _named, as_reducer, flattened
+from .builtin import extreme
 
 
 class Total(ABC):

@@ -13,14 +13,14 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from ..contract.argtypes import ViewType
 from ..base.errors import PolicyError
+from ..contract.argtypes import ViewType
 from ..contract.launch_spec import PolicySpec, policy_spec
-from ..policies.range import MDRangePolicy, RangePolicy
 from ..contract.records import Choice, Effects, TeamLimits
 from ..contract.space import ExecutionSpace, Plan, Stage, SupportsTeams, SupportsTuning
-from ..policies.team import TeamPolicy
 from ..contract.tiles import MOST_PER_THREAD, by_dimension
+from ..policies.range import MDRangePolicy, RangePolicy
+from ..policies.team import TeamPolicy
 
 DEFAULT = Choice()
 _LARGEST = 1 << 40  # of a number in a choice; sums and products with it fit 64 bits

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ..plugins import registry as plugins
+from ..contract.launch_spec import LaunchSpec, PolicySpec
+from ..contract.space import ExecutionSpace
 from ..kernels.captures import scope_of
 from ..kernels.code_names import code_text
 from ..kernels.kernel import Kernel
-from ..contract.launch_spec import LaunchSpec, PolicySpec
+from ..plugins import registry as plugins
 from ..plugins.probing import processor
-from ..contract.space import ExecutionSpace
 from ..views.view import View
 from .choices import extents_of
 

@@ -6,13 +6,13 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..views.deep_copy import deep_copy, may_overlap
-from ..kernels.kernel import Kernel
 from ..contract.launch_spec import LaunchSpec, PolicySpec
-from ..profiling.timing import has_marks
 from ..contract.records import Choice
 from ..contract.space import ExecutionSpace, Plan
+from ..kernels.kernel import Kernel
 from ..policies.team import check_teams
+from ..profiling.timing import has_marks
+from ..views.deep_copy import deep_copy, may_overlap
 from ..views.view import View
 from .choices import applied
 

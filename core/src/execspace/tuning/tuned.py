@@ -9,11 +9,11 @@ from typing import Any
 
 from ..base import config
 from ..base.errors import ExecspaceError, LaunchError, PolicyError
-from ..kernels.kernel import Kernel
 from ..contract.launch_spec import LaunchSpec
-from ..profiling.work import Work
 from ..contract.records import Choice, Effects, TeamSizes
 from ..contract.space import Plan
+from ..kernels.kernel import Kernel
+from ..profiling.work import Work
 from ..views.view import View
 from . import store
 from .choices import DEFAULT, extents_of, is_open, stages_of

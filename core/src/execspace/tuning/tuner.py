@@ -12,9 +12,9 @@ from typing import Any
 from .. import profiling
 from ..base.errors import LaunchError, PolicyError
 from ..base.flags import flag
+from ..contract.records import Choice
 from ..kernels.kernel import Kernel
 from ..launch.prepare import planned
-from ..contract.records import Choice
 from ..views.view import View
 from . import store
 from .choices import DEFAULT, extents_of, is_open, policy_with, stages_of

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..base.errors import DTypeError, SpaceAccessError, SpaceError, ViewError
 from ..contract.argtypes import plain_number
 from ..contract.dtypes import name_of
-from ..base.errors import DTypeError, SpaceAccessError, SpaceError, ViewError
-from .interop import view_of
 from ..contract.memory import ArrayInterface
-from ..profiling import dispatch
-from ..profiling.launches import copy_events
 from ..contract.space import ExecutionSpace
 from ..plugins.started import fence, note
+from ..profiling import dispatch
+from ..profiling.launches import copy_events
+from .interop import view_of
 from .view import View
 
 

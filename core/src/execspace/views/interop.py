@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ..contract import layout as _layout
-from ..plugins import registry as plugins, selection
-from .arrays import advice, check_plain, has_protocol
-from ..contract.dtypes import as_dtype
 from ..base.errors import PluginError, ViewError, ViewTypeError
+from ..contract import layout as _layout
+from ..contract.dtypes import as_dtype
 from ..contract.memory import HOST, Allocation, MemorySpace
 from ..contract.space import ExecutionSpace, WrapsArrays
+from ..plugins import registry as plugins
+from ..plugins import selection
+from .arrays import advice, check_plain, has_protocol
 from .view import View
 from .view_keys import MAX_RANK
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from .deep_copy import deep_copy
 from ..base.errors import ViewError, ViewTypeError
 from ..base.flags import flag
-from .interop import view_of
 from ..contract.layout import Layout
 from ..contract.memory import HOST, MemorySpace
-from ..plugins.selection import resolve
 from ..contract.space import ExecutionSpace
+from ..plugins.selection import resolve
 from ..plugins.started import fence
+from .deep_copy import deep_copy
+from .interop import view_of
 from .static import static
 from .view import View
 from .view_keys import extents_of

@@ -34,4 +34,4 @@ class static:
         return self.extent
 
     def __repr__(self) -> str:
-        return f"execspace.views.static({self.extent})"
+        return f"execspace.static({self.extent})"

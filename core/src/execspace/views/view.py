@@ -16,17 +16,27 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..contract import layout as _layout
-from .arrays import check_plain
-from ..contract.dtypes import as_dtype, name_of
 from ..base.errors import SpaceAccessError, ViewError, ViewIndexError, ViewTypeError, shown
 from ..base.flags import flag
-from ..contract.memory import HOST, Allocation, MemorySpace, array_over, track
 from ..base.readonly import ReadOnly, assign
-from ..plugins.selection import memory_for
+from ..contract import layout as _layout
+from ..contract.dtypes import as_dtype, name_of
+from ..contract.memory import HOST, Allocation, MemorySpace, array_over, track
 from ..contract.space import ExecutionSpace
+from ..plugins.selection import memory_for
+from .arrays import check_plain
 from .static import static
-from .view_keys import (ALL, MAX_RANK, TRAITS, All, extents_of, has_new_axis, numpy_has, part_text, trimmed)
+from .view_keys import (
+    ALL,
+    MAX_RANK,
+    TRAITS,
+    All,
+    extents_of,
+    has_new_axis,
+    numpy_has,
+    part_text,
+    trimmed,
+)
 from .view_parts import ViewParts
 from .view_protocols import GivesArrays
 

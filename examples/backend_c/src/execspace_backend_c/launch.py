@@ -22,8 +22,8 @@ from execspace import (
     profiling,
 )
 from execspace.launch.arguments import check_shape
-from execspace.views.deep_copy import may_overlap
 from execspace.reducers.base import flattened
+from execspace.views.deep_copy import may_overlap
 from execspace_compiler import ir, lower_kernel
 from execspace_compiler.analysis.overlap import pairs_to_check, written_pairs
 from execspace_compiler.ir.diagnostics import Diagnostic

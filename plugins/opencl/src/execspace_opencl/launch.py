@@ -17,8 +17,8 @@ import numpy.typing as npt
 import pyopencl as cl
 
 from execspace import HOST, Kernel, LaunchError, LaunchSpec, PolicyError, TeamSizes, profiling
-from execspace.reducers.base import flattened
 from execspace.contract.tiles import table_of
+from execspace.reducers.base import flattened
 from execspace_compiler.analysis.overlap import written_pairs
 from execspace_compiler.codegen.cfamily.dialect import OPENCL, OPENCL_NVIDIA, Dialect
 from execspace_compiler.codegen.cfamily.states import ROWS, SLOT

@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import pyopencl as cl
 
-from execspace import (HOST, Capabilities, ExecutionSpace, Kernel, LaunchSpec, MemorySpace, Plan, SpaceError, TeamLimits, profiling)
+from execspace import (
+    HOST,
+    Capabilities,
+    ExecutionSpace,
+    Kernel,
+    LaunchSpec,
+    MemorySpace,
+    Plan,
+    SpaceError,
+    TeamLimits,
+    profiling,
+)
 from execspace.base import config
 from execspace.contract.tiles import NO_TILES, fitted_tile, table_of
 from execspace_compiler.mapping.default_tiles import gpu_tiles

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import os
 
-from execspace import (ExecutionSpace, HostExecutionSpace, Kernel, LaunchSpec, Plan, SpaceError, SpaceUnavailableError, TeamLimits)
+from execspace import (
+    ExecutionSpace,
+    HostExecutionSpace,
+    Kernel,
+    LaunchSpec,
+    Plan,
+    SpaceError,
+    SpaceUnavailableError,
+    TeamLimits,
+)
 from execspace.base import config
 
 from .threads import GOMP, find_runtime, pin_numba_layer, start_pool
