@@ -26,7 +26,7 @@ from typing import Any
 from c_loops import find_compiler
 from machine import describe, priority
 
-from execspace import config
+from execspace.base import config
 
 SIZES = {"triad, 200,000 doubles": 200_000, "triad, 5,000 doubles": 5_000}
 LAUNCHES = 10

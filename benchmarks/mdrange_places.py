@@ -31,7 +31,7 @@ from mdrange_peers import (
 from paired import OURS, Contestant, python_contestant
 
 import execspace as es
-from execspace.interop import view_over
+from execspace.views.interop import view_over
 
 HAND, FLAT = "hand-written", "flat range"
 Call = Callable[[], Any]

@@ -22,6 +22,7 @@ from machine import describe
 
 import execspace as es
 from execspace import profiling
+from execspace.profiling import dispatch
 
 
 @es.kernel
@@ -53,7 +54,7 @@ def guard_ns(repetitions: int = 1_000_000, rounds: int = 9) -> float:
     def with_guard() -> float:
         started = perf_counter()
         for _ in range(repetitions):
-            if profiling.TOOLS:
+            if dispatch.TOOLS:
                 raise AssertionError("a tool is attached")
         return perf_counter() - started
 

@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 
 import execspace as es
-from execspace import builtin_reducers, config
-from execspace.reducer import flattened
+from execspace.base import config
+from execspace.reducers import builtin as builtin_reducers
+from execspace.reducers.base import flattened
 from execspace_compiler.frontend import advice
 from execspace_compiler.ir.ops import (
     CALLEES,

@@ -14,8 +14,8 @@ from types import GenericAlias, ModuleType
 from typing import Any
 
 import execspace as es
-from execspace import hookspecs
-from execspace.cli import console
+from execspace.base import console
+from execspace.contract import hookspecs
 from execspace_compiler import backend, cache
 
 # What plugins may use of the compiler; docs/plugins.md describes how.
@@ -142,7 +142,7 @@ def surface() -> str:
     for name, hook in sorted(hooks.items()):
         lines.append(f"    {name}{signature(hook)}")
     lines.append(f"    {describe('deprecated', hookspecs.deprecated)[0]}")
-    lines += ["", "execspace.cli.console"]
+    lines += ["", "execspace.base.console"]
     for name in ("table", "write", "write_json"):
         lines += [f"    {line}" for line in describe(name, getattr(console, name))]
     for module, names in COMPILER.items():

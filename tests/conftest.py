@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 import execspace as es
-from execspace import profiling, selection
+from execspace import profiling
+from execspace.plugins import selection
 
 # What takes long and is run for other types, in other shapes or on other spaces. Pages of the docs
 # run on `fake`, and most in the default space; what they compile for `opencl` is that of the kit.

@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from execspace import builtin_reducers, captures, reducer
+from execspace.kernels import captures
+from execspace.reducers import base as reducer
+from execspace.reducers import builtin as builtin_reducers
 from execspace_compiler.codegen.python.oracle import OraclePrinter
 from execspace_compiler.frontend import hir, lowering
 from execspace_compiler.ir import diagnostics
@@ -376,8 +378,8 @@ def keys_forget_final(monkeypatch):
         has_final = isinstance(spec, reducer.Reducer) and spec.has("final")
         return key(spec)[:-1] if has_final else key(spec)
 
-    launching = importlib.import_module("execspace.parallel_reduce")  # es has a function so called
-    monkeypatch.setattr(launching, "reducer_key", shorter)
+    for name in ("parallel_reduce", "prepare"):  # es has a function parallel_reduce
+        monkeypatch.setattr(importlib.import_module(f"execspace.{name}"), "reducer_key", shorter)
 
 
 def keys_forget_what_functions_capture(monkeypatch):

@@ -1,5 +1,5 @@
-"""ARCHITECTURE.md names what exists, the compiler's folders import lower floors only, and backends
-import nothing of it but its door."""
+"""ARCHITECTURE.md names what exists, folders of core and compiler import lower floors only, and
+backends import nothing of the compiler but its door."""
 
 import ast
 import re
@@ -16,19 +16,33 @@ from execspace_compiler import backend
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-COMPILER = ROOT / "compiler" / "src" / "execspace_compiler"
+PACKAGES = {name: ROOT / name / "src" / package for name, package in (
+    ("core", "execspace"), ("compiler", "execspace_compiler"),
+)}  # fmt: skip
+MOST_FLOORS = 9
 
-FLOORS = {  # of folders, as the page says
-    folder: int(floor)
-    for floor, folders in re.findall(r"^\| (\d+) \| ((?:`\w+/`(?:, )?)+) \|", PAGE, re.MULTILINE)
-    for folder in re.findall(r"`(\w+)/`", folders)
-}
+
+def floors(name):
+    """Folder -> floor, as the page says."""
+    page = PAGE[PAGE.index(f"Folder of `{name}/src/") :].partition("\n#")[0]
+    return {
+        folder: int(floor)
+        for floor, folders in re.findall(
+            r"^\| (\d+) \| ((?:`\w+/`(?:, )?)+) \|", page, re.MULTILINE
+        )
+        for folder in re.findall(r"`(\w+)/`", folders)
+    }
+
+
+FLOORS = {name: floors(name) for name in PACKAGES}
 
 
 def paths():
     """Paths that the page names, with the name behind a colon where there is one."""
     for path, name in re.findall(r"`([\w.-]+(?:/[\w.-]+)*/?)(?::(\w+))?`", PAGE):
-        if "/" in path and (path.split("/")[0] not in FLOORS):
+        if "/" in path and (
+            path.split("/")[0] not in {f for floors in FLOORS.values() for f in floors}
+        ):
             yield path, name
 
 
@@ -54,64 +68,82 @@ def test_links_lead_somewhere():
 
 
 @cache
-def imports():
-    """Module of the compiler -> modules of it that it imports, anywhere and for any purpose."""
+def imports(name):
+    """Module of a package -> modules of it that it imports, anywhere and for any purpose."""
+    root = PACKAGES[name]
     modules = {
-        path.relative_to(COMPILER).with_suffix("").as_posix().removesuffix("/__init__"): path
-        for path in COMPILER.rglob("*.py")
+        path.relative_to(root).with_suffix("").as_posix().removesuffix("/__init__"): path
+        for path in root.rglob("*.py")
     }
     found = {}
-    for name, path in modules.items():
-        here = path.relative_to(COMPILER).parts[:-1]
-        found[name] = set()
+    for module, path in modules.items():
+        here = path.relative_to(root).parts[:-1]
+        found[module] = set()
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
                 targets = [alias.name.split(".") for alias in node.names]
-                targets = [t[1:] for t in targets if t[0] == "execspace_compiler"]
+                targets = [t[1:] for t in targets if t[0] == root.name]
             elif isinstance(node, ast.ImportFrom) and node.level:
                 base = [*here[: len(here) - node.level + 1], *(node.module or "").split(".")]
                 targets = [[*filter(None, base), alias.name] for alias in node.names]
-            elif isinstance(node, ast.ImportFrom) and node.module.startswith("execspace_compiler"):
+            elif isinstance(node, ast.ImportFrom) and node.module.split(".")[0] == root.name:
                 targets = [[*node.module.split(".")[1:], alias.name] for alias in node.names]
             else:
                 continue
             for parts in targets:
                 while parts and "/".join(parts) not in modules:
                     parts = parts[:-1]
-                found[name].add("/".join(parts) if parts else "__init__")
-        found[name].discard(name)
+                found[module].add("/".join(parts) if parts else "__init__")
+        found[module].discard(module)
     return found
 
 
-def test_the_graph_is_read():
+def test_the_graphs_are_read():
     """Of imports at the top, within functions and for types: one of each, or the rest is vain."""
-    assert "ir/diagnostics" in imports()["frontend/lowering"]
-    assert "cache/history" in imports()["host/jit"]
-    assert "host/fork" in imports()["host/launch_text"]
+    assert "ir/diagnostics" in imports("compiler")["frontend/lowering"]
+    assert "cache/history" in imports("compiler")["host/jit"]
+    assert "host/fork" in imports("compiler")["host/launch_text"]
+    assert "launch/prepare" in imports("core")["launch/parallel"]
+    assert "kernels/exec_argument" in imports("core")["kernels/exec_source"]
+    assert "contract/space" in imports("core")["cli/worker"]
 
 
-def test_every_folder_has_a_floor():
-    folders = {path.name for path in COMPILER.iterdir() if path.is_dir()} - {"__pycache__"}
-    assert folders == set(FLOORS)
+@pytest.mark.parametrize("name", PACKAGES)
+def test_every_folder_has_a_floor(name):
+    folders = {path.name for path in PACKAGES[name].iterdir() if path.is_dir()} - {"__pycache__"}
+    assert folders == set(FLOORS[name])
+    assert set(FLOORS[name].values()) == set(range(1, MOST_FLOORS + 1))
 
 
-def test_folders_import_lower_floors_only():
+@pytest.mark.parametrize("name", PACKAGES)
+def test_folders_import_lower_floors_only(name):
     wrong = []
-    for module, targets in imports().items():
+    for module, targets in imports(name).items():
         for target in targets:
             above, below = module.split("/")[0], target.split("/")[0]
-            if above in FLOORS and above != below and FLOORS[above] <= FLOORS.get(below, 99):
+            floors = FLOORS[name]
+            if above in floors and above != below and floors[above] <= floors.get(below, 99):
                 wrong.append(f"{module} imports {target}")
     assert wrong == []
 
 
-def test_modules_have_no_cycles():
-    assert list(TopologicalSorter(imports()).static_order())
+@pytest.mark.parametrize("name", PACKAGES)
+def test_modules_have_no_cycles(name):
+    assert list(TopologicalSorter(imports(name)).static_order())
+
+
+def test_the_contract_can_be_read():
+    """By somebody who writes a backend, in an afternoon."""
+    lines = sum(
+        len(path.read_text(encoding="utf-8").splitlines())
+        for path in (PACKAGES["core"] / "contract").glob("*.py")
+    )
+    assert lines <= 2000
 
 
 # -- the door ---------------------------------------------------------------------------------
 
-DOOR = COMPILER / "backend.py"
+DOOR = PACKAGES["compiler"] / "backend.py"
 
 
 def imported_for_types():

@@ -15,12 +15,16 @@ import pytest
 from changed_inputs import CASES
 
 import execspace as es
-from execspace import captures, reducer
+from execspace.kernels import captures
+from execspace.reducers import base as reducer
 from execspace_compiler import lower_kernel
 from execspace_compiler.cache import fingerprint
 
 # Functions of the package have the names of these modules.
-kernels, reductions = sys.modules["execspace.kernel"], sys.modules["execspace.parallel_reduce"]
+kernels, reductions = (
+    sys.modules["execspace.kernels.kernel"],
+    sys.modules["execspace.launch.parallel_reduce"],
+)
 
 
 def by_name(cases):

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import execspace as es
-from execspace import cli, config
-from execspace.cli import console
+from execspace import cli
+from execspace.base import config, console
 from execspace_compiler.cache import disk as cache
 
 ROOT = Path(__file__).parents[1]

@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 
 import execspace as es
+from execspace.launch.prepare import planned
 from execspace_compiler.cache import disk as cache
 
 
@@ -196,7 +197,7 @@ def test_binaries_for_gpus_heal(host_cache, damage):
 
     kernel = es.kernel(axpy)
     policy, arguments = es.RangePolicy(3, space="oracle"), (1.0, np.ones(3), np.ones(3))
-    spec = es.explaining.planned(policy, kernel, arguments, "for", None, None).spec
+    spec = planned(policy, kernel, arguments, "for", None, None).spec
 
     def load(content):
         if content not in (b"one\xff", b"two\xff"):  # which only the driver can tell

@@ -17,7 +17,8 @@ import pytest
 from pages import BLOCK, PAGES, READMES, ROOT, Page, blocks, check, name_of
 
 import execspace as es
-from execspace import config, hookspecs
+from execspace.base import config
+from execspace.contract import hookspecs
 
 PACKAGES = (
     "execspace",

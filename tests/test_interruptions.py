@@ -16,7 +16,7 @@ import pytest
 from interrupted_process import at_with
 
 import execspace as es
-from execspace import plugins
+from execspace.plugins import registry as plugins
 
 PROGRAM = os.path.join(os.path.dirname(__file__), "interrupted_process.py")
 

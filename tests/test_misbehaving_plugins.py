@@ -17,7 +17,7 @@ import warnings
 import pytest
 
 import execspace as es
-from execspace import plugins
+from execspace.plugins import registry as plugins
 
 # A space that runs kernels as plain Python, with places where it can misbehave.
 SPACE = """

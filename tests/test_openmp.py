@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import execspace as es
-from execspace import config
+from execspace.base import config
 from execspace_openmp.threads import SPIN_COUNT, find_runtime, has_pool
 
 N = 200_000  # large enough to wake the team

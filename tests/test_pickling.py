@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import execspace as es
-from execspace import exec_source
+from execspace.kernels import exec_source
 
 FOUR = es.RangePolicy(4, space="oracle")
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import execspace as es
-from execspace import plugins, profiling
+from execspace import profiling
+from execspace.plugins import registry as plugins
 
 # A whole backend: what somebody writes who adds a space without touching execspace.
 BACKEND = '''

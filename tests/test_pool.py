@@ -11,7 +11,8 @@ import textwrap
 import llvmlite.binding as llvm
 import pytest
 
-from execspace import ConfigError, config
+from execspace import ConfigError
+from execspace.base import config
 from execspace_compiler.host import pool
 from execspace_openmp import threads
 

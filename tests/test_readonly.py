@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import execspace as es
-from execspace.argtypes import SCALAR_TYPES
-from execspace.readonly import ReadOnly
+from execspace.base.readonly import ReadOnly
+from execspace.contract.argtypes import SCALAR_TYPES
 
 
 @es.kernel

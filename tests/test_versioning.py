@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 import execspace as es
-from execspace import hookspecs, plugins
+from execspace.contract import hookspecs
+from execspace.plugins import registry as plugins
 
 ROOT = Path(__file__).parents[1]
 RECORD = ROOT / "docs" / "api-surface.txt"
@@ -146,7 +147,8 @@ def test_python_shows_the_warning_unasked(fake_plugin, tmp_path):
     program = tmp_path / "program.py"
     program.write_text(
         "import execspace as es\n"
-        "from execspace import hookspecs, plugins\n"
+        "from execspace.contract import hookspecs\n"
+        "from execspace.plugins import registry as plugins\n"
         "def execspace_register_devices(): pass\n"
         "warning = hookspecs.deprecated('x', since='1.2', until='2.0', instead='use y')\n"
         "mark = hookspecs.hookspec(warn_on_impl=warning)\n"
@@ -203,7 +205,7 @@ def test_the_public_api_is_the_one_on_record(api):
         f"The public API changed:\n\n{difference}\n\nIf this is on purpose, run UPDATE_API=1 "
         f"python -m pytest tests/test_versioning.py. If the contract with plugins gained "
         f"something since the last release, raise the minor number of API_VERSION in "
-        f"core/src/execspace/space.py; if it lost something, the major one. Say so in "
+        f"core/src/execspace/contract/entries.py; if it lost something, the major one. Say so in "
         f"CHANGELOG.md; docs/versioning.md has the rules."
     )
 

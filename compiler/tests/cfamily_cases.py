@@ -8,11 +8,11 @@ import numpy as np
 
 import execspace as es
 from execspace import LaunchSpec, ScalarType, ViewType
-from execspace.argtypes import SCALAR_TYPES
-from execspace.dtypes import name_of
-from execspace.reducer import as_reducer, reducer_captures
-from execspace.space import policy_spec
-from execspace.tiles import TileTable
+from execspace.contract.argtypes import SCALAR_TYPES
+from execspace.contract.dtypes import name_of
+from execspace.contract.launch_spec import policy_spec
+from execspace.contract.tiles import TileTable
+from execspace.reducers.base import as_reducer, reducer_captures
 from execspace_compiler import lower_kernel
 from execspace_compiler.codegen.cfamily.cuda import CUDA
 from execspace_compiler.codegen.cfamily.device_kernel import DeviceKernel

@@ -12,8 +12,8 @@ from functools import partial
 import pytest
 
 from execspace import Kernel, LaunchSpec, ScalarType, Sum, ViewType
-from execspace.argtypes import SCALAR_TYPES
-from execspace.space import policy_spec
+from execspace.contract.argtypes import SCALAR_TYPES
+from execspace.contract.launch_spec import policy_spec
 from execspace_compiler import lower_kernel
 
 

@@ -11,7 +11,7 @@ from collections import Counter
 import numpy as np
 
 import execspace as es
-from execspace.explaining import planned
+from execspace.launch.prepare import planned
 from execspace_compiler.analysis.work import work_of
 from execspace_compiler.codegen.python.oracle import OraclePrinter
 from execspace_compiler.oracle.plan import OraclePlan, loaded

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import execspace as es
-from execspace import selection
-from execspace.memory import ArrayInterface
+from execspace.contract.memory import ArrayInterface
+from execspace.plugins import selection
 
 
 @pytest.hookimpl(wrapper=True)

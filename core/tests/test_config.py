@@ -3,7 +3,7 @@
 import pytest
 
 import execspace as es
-from execspace import config
+from execspace.base import config
 
 
 def test_defaults(monkeypatch):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import execspace as es
-from execspace.copying import may_overlap
+from execspace.views.deep_copy import may_overlap
 
 
 def counted(shape, dtype=es.float64, **options):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import execspace as es
-from execspace import plugins
+from execspace.plugins import registry as plugins
 
 
 class Compiled(es.Plan):

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from execspace.files import clear_place, read_regular
+from execspace.base.files import clear_place, read_regular
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="no pipes with names")
 

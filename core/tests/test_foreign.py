@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import execspace as es
-from execspace import layout, plugins
+from execspace.contract import layout
+from execspace.plugins import registry as plugins
 
 GPU = 2  # as DLPack counts kinds of devices
 

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from execspace.interrupts import held
+from execspace.base.interrupts import held
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import execspace as es
-from execspace.captures import captured_paths, constant_tag, lookup
-from execspace.kernel import kernel_of
+from execspace.kernels.captures import captured_paths, constant_tag, lookup
+from execspace.kernels.kernel import kernel_of
 
 # -- constants ----------------------------------------------------------------------------------
 

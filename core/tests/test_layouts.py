@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import execspace as es
-from execspace.layout import layout_key, layout_of
+from execspace.contract.layout import layout_key, layout_of
 
 ITEMS = ["int8", "int16", "float32", "float64", "complex128"]
 

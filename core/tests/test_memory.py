@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import execspace as es
-from execspace import memory
-from execspace.memory import Allocation
+from execspace.contract import memory
+from execspace.contract.memory import Allocation
 
 
 class Kind(es.MemorySpace):

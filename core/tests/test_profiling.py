@@ -12,6 +12,7 @@ import pytest
 
 import execspace as es
 from execspace import profiling
+from execspace.base import ports
 
 
 def test_events_of_a_program_in_order(plain, events):
@@ -480,7 +481,7 @@ class Summing(profiling.Tool):
 @pytest.fixture
 def tools(monkeypatch):
     entries = {"summing": es.ToolEntry("summing", Summing), "plain": es.ToolEntry("plain", Tool)}
-    monkeypatch.setattr("execspace.plugins.tool_entries", lambda: entries)
+    monkeypatch.setattr(ports.tool_entries, "_function", lambda: entries)
 
 
 class Tool(profiling.Tool):

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import execspace as es
-from execspace.dtypes import NAMES
-from execspace.reducer import as_reducer, reducer_key
+from execspace.contract.dtypes import NAMES
+from execspace.reducers.base import as_reducer, reducer_key
 
 ORDERED = [name for name in NAMES if not name.startswith("complex")]
 JOIN = {es.Sum: np.add, es.Prod: np.multiply, es.Min: np.minimum, es.Max: np.maximum}
@@ -285,3 +285,37 @@ def test_results_have_the_form_of_the_identity():
     last = reducer_with(identity=np.zeros(2), final=lambda a: a[0])()
     assert last.as_result(4.0) == 4.0
     assert last.result_shape is None
+
+
+def test_a_launch_normalises_its_reducer_once(plain, monkeypatch):
+    """When there is no plan for it; a launch with a plan looks at its key only."""
+    from execspace.reducers import base as module
+
+    checked = []
+    own = module._checked
+    monkeypatch.setattr(module, "_checked", lambda r: checked.append(r) or own(r))
+    policy = es.RangePolicy(3, space=plain)
+
+    class Total(es.Reducer):
+        kind = "custom"
+        identity = 0
+
+        @staticmethod
+        def join(a, b):
+            return a + b
+
+    class Space(type(plain)):
+        def compile(self, kernel, spec):
+            plan = super().compile(kernel, spec)
+            plan.launch = lambda bounds, args: 0
+            return plan
+
+    policy = es.RangePolicy(3, space=Space("joins"))
+    for reducer in (Total, es.Max, (es.Max, Total)):
+        checked.clear()
+        kernel = es.kernel(lambda i: i)
+        es.parallel_reduce(policy, kernel, reducer=reducer)
+        assert len(checked) == (2 if isinstance(reducer, tuple) else 1)
+        checked.clear()
+        es.parallel_reduce(policy, kernel, reducer=reducer)
+        assert checked == []

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import execspace as es
-from execspace import layout as _layout
+from execspace.contract import layout as _layout
 
 
 def filled(shape, layout="right"):

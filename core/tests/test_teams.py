@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import execspace as es
-from execspace.argtypes import SCALAR_TYPES
-from execspace.space import policy_spec
-from execspace.team_words import _JOINS, _PLACES
+from execspace.contract.argtypes import SCALAR_TYPES
+from execspace.contract.launch_spec import policy_spec
+from execspace.reducers.python_joins import _JOINS, _PLACES
 
 RANGES = (es.TeamThreadRange, es.ThreadVectorRange, es.TeamVectorRange)
 MD_RANGES = (es.TeamThreadMDRange, es.ThreadVectorMDRange, es.TeamVectorMDRange)

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import execspace as es
-from execspace import config, profiling
+from execspace import profiling
+from execspace.base import config
+from execspace.launch.prepare import planned
 from execspace.tuning import Choice, Record, block_stages, row_stages, store, team_stages
 from execspace.tuning.choices import DEFAULT, policy_with
 from execspace.tuning.identity import kernel_key, shape_class
@@ -454,7 +456,7 @@ def test_two_reducers_of_a_class_are_the_same_to_tuning(clocked):
 
     keys = set()
     for _ in range(2):
-        spec = es.explaining.planned(square(clocked), lambda i, j: 1.0, (), "reduce", Total()).spec
+        spec = planned(square(clocked), lambda i, j: 1.0, (), "reduce", Total()).spec
         keys.add(kernel_key(es.kernel(test_two_reducers_of_a_class_are_the_same_to_tuning), spec))
     assert len(keys) == 1
 
@@ -589,7 +591,7 @@ def test_processes_lose_no_records_of_each_other(folder):
 def test_choices_of_another_version_are_not_used(clocked, folder, monkeypatch):
     clocked.cost = prefers((16, 20))
     es.tune(square(clocked), add_one, es.View((20, 20)))
-    monkeypatch.setattr(es, "__version__", "99.0")
+    monkeypatch.setattr(store, "__version__", "99.0")
     assert launch_again(clocked) == [()]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import execspace as es
-from execspace.dtypes import NAMES
+from execspace.contract.dtypes import NAMES
 
 # -- creation -----------------------------------------------------------------------------------
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import execspace as es
-from execspace import config
-from execspace.space import policy_spec
+from execspace.base import config
+from execspace.contract.launch_spec import policy_spec
 from execspace_compiler.cache import disk as cache
 from execspace_compiler.codegen.cfamily.cuda import CUDA
 from execspace_gpu.claiming import Protocols, claimed_by, device_of, stream_of

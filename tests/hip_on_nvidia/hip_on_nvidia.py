@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from execspace import ExecutionSpace, Probe, SpaceEntry, config, hookimpl
+from execspace import ExecutionSpace, Probe, SpaceEntry, hookimpl
+from execspace.base import config
 
 NAME = "hip_on_nvidia"
 config.declare(config.Variable("HIP_ON_NVIDIA_BLOCKING", "0", "1: wait for each kernel"))

@@ -19,7 +19,7 @@ import pytest
 
 import execspace as es
 import execspace_compiler
-from execspace.errors import ExecspaceError
+from execspace.base.errors import ExecspaceError
 from execspace_compiler.frontend.advice import ADVICE
 
 from .cases import CASES

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import execspace as es
-from execspace import profiling, selection
+from execspace import profiling
+from execspace.plugins import selection
 from execspace_tools import tables
 
 

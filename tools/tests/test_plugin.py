@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from execspace import ToolEntry, profiling
-from execspace.plugins import tool_entries
+from execspace.plugins.registry import tool_entries
 from execspace_tools import plugin
 
 NAMES = [

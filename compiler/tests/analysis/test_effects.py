@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import execspace as es
-from execspace.explaining import planned
+from execspace.launch.prepare import planned
 
 
 def effects(kernel, *args, policy=4, **options):

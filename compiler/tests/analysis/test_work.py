@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import execspace as es
-from execspace.explaining import planned
+from execspace.launch.prepare import planned
 from execspace_compiler.analysis.work import work_of
 
 extents = st.integers(0, 6)

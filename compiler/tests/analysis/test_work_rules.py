@@ -7,7 +7,7 @@ import pytest
 from counted_runs import on, same, view, work_and_run
 
 import execspace as es
-from execspace.explaining import planned
+from execspace.launch.prepare import planned
 from execspace_compiler.analysis.work import work_of
 
 # -- what depends on data --------------------------------------------------------------------------

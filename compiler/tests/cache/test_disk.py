@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import execspace as es
-from execspace.argtypes import SCALAR_TYPES
-from execspace.kernel import Kernel
-from execspace.space import LaunchSpec, policy_spec
+from execspace.contract.argtypes import SCALAR_TYPES
+from execspace.contract.launch_spec import LaunchSpec, policy_spec
+from execspace.kernels.kernel import Kernel
 from execspace_compiler.cache import disk as cache
 from execspace_compiler.cache.fingerprint import fingerprint
 

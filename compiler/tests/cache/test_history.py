@@ -11,8 +11,8 @@ import pytest
 
 import execspace as es
 from execspace import Kernel, LaunchSpec
-from execspace.argtypes import SCALAR_TYPES
-from execspace.space import policy_spec
+from execspace.contract.argtypes import SCALAR_TYPES
+from execspace.contract.launch_spec import policy_spec
 from execspace_compiler.cache import disk as cache
 from execspace_compiler.cache.history import describe_entry, misses, note_miss
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import execspace as es
-from execspace import config
+from execspace.base import config
 from execspace_compiler.cache import disk as cache
 from execspace_compiler.cache import own_code
 
@@ -53,7 +53,7 @@ def test_an_edit_of_any_file_that_takes_part_changes_it(copy, tmp_path):
     """Also one that keeps size and time of the file, as an archive may."""
     files = [Path(path) for path, _, _ in own_code._files("")]
     names = {p.relative_to(copy).as_posix() for p in files}
-    assert {"execspace/captures.py", "execspace/reducer.py",
+    assert {"execspace/kernels/captures.py", "execspace/reducers/base.py",
             "execspace_compiler/reductions/joins.py",
             "execspace_compiler/host/arithmetic.py",
             "execspace_compiler/codegen/cfamily/hip.py",

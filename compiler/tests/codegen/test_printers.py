@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from execspace import Kernel, LaunchSpec, ViewType
-from execspace.space import policy_spec
+from execspace.contract.launch_spec import policy_spec
 from execspace_compiler import lower_kernel
 from execspace_compiler.codegen.python.oracle import OraclePrinter
 from execspace_compiler.host.fork import Fork

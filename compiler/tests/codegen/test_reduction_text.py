@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 import execspace as es
-from execspace.reducer import as_reducer, reducer_captures
-from execspace.space import LaunchSpec, ViewType, policy_spec
+from execspace.contract.argtypes import ViewType
+from execspace.contract.launch_spec import LaunchSpec, policy_spec
+from execspace.reducers.base import as_reducer, reducer_captures
 from execspace_compiler import lower_kernel
 from execspace_compiler.host.launch_text import Launcher, launch_module
 

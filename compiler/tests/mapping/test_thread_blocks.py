@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from execspace import PolicyError
-from execspace.tiles import TileTable, fitted
+from execspace.contract.tiles import TileTable, fitted
 from execspace_compiler import ir
 from execspace_compiler.mapping.thread_blocks import (
     ALIGNED,

@@ -9,8 +9,8 @@ import pytest
 
 import execspace as es
 from execspace import Kernel, LaunchSpec, Sum, ViewType
-from execspace.argtypes import SCALAR_TYPES
-from execspace.space import policy_spec
+from execspace.contract.argtypes import SCALAR_TYPES
+from execspace.contract.launch_spec import policy_spec
 from execspace_compiler import ir, lower_kernel
 from execspace_compiler.codegen.cfamily.cuda import CUDA
 from execspace_compiler.codegen.cfamily.device_kernel import DeviceKernel

@@ -10,8 +10,8 @@ import pytest
 
 import execspace as es
 from execspace import Kernel, LaunchSpec, ViewType
-from execspace.argtypes import SCALAR_TYPES
-from execspace.space import policy_spec
+from execspace.contract.argtypes import SCALAR_TYPES
+from execspace.contract.launch_spec import policy_spec
 from execspace_compiler import ir, lower_kernel
 from execspace_compiler.ir.text import function_text
 from execspace_compiler.teams.host_teams import host_team

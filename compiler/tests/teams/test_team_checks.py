@@ -6,8 +6,8 @@ import pytest
 
 import execspace as es
 from execspace import Kernel, KernelError, LaunchSpec, Sum, ViewType
-from execspace.argtypes import SCALAR_TYPES
-from execspace.space import policy_spec
+from execspace.contract.argtypes import SCALAR_TYPES
+from execspace.contract.launch_spec import policy_spec
 from execspace_compiler import lower_kernel
 
 

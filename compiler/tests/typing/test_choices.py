@@ -13,9 +13,9 @@ import pytest
 
 import execspace as es
 from execspace import Kernel, LaunchSpec, ViewType
-from execspace.argtypes import SCALAR_TYPES
-from execspace.captures import Scope, captured_paths, captures_of
-from execspace.space import policy_spec
+from execspace.contract.argtypes import SCALAR_TYPES
+from execspace.contract.launch_spec import policy_spec
+from execspace.kernels.captures import Scope, captured_paths, captures_of
 from execspace_compiler import ir, lower_kernel
 
 YES, NO, ZERO, TWO, HALF, UNIT = True, False, 0, 2, 0.5, 1j

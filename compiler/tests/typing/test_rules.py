@@ -430,7 +430,7 @@ def test_a_call_types_its_arguments():
         (math.sqrt, (), "math.sqrt takes 1 argument in a kernel, got 0"),
         (math.comb, (const(1),), "'math.comb' cannot be called in a kernel"),
         (min, (const(1),), "builtins.min takes at least two numbers or a tuple, got Python int"),
-        (es.parallel_for, (const(1),), "'execspace.parallel.parallel_for' cannot be called"),
+        (es.parallel_for, (const(1),), "'execspace.launch.parallel.parallel_for' cannot be called"),
         (sum, (const(1),), "sum takes one tuple in a kernel, got Python int"),
     ],
 )

@@ -8,8 +8,84 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from . import profiling
-from .argtypes import ScalarType, ViewType
-from .atomics import (
+from .algorithms.filling import fill_random
+from .algorithms.histograms import histogram
+from .algorithms.random import (
+    philox4x32,
+    random_integer,
+    random_normal,
+    random_uint32,
+    random_uint64,
+    random_uniform,
+    random_uniform32,
+)
+from .algorithms.searching import lower_bound, searchsorted, upper_bound
+from .algorithms.sorting import argsort, sort, sort_by_key
+from .base import ports
+from .base.errors import (
+    BackendCompileError,
+    ConfigError,
+    ContextLostError,
+    DTypeError,
+    ExecspaceError,
+    KernelAssertionError,
+    KernelError,
+    KernelSyntaxError,
+    KernelTypeError,
+    LaunchError,
+    PluginError,
+    PluginWarning,
+    PolicyError,
+    ReadOnlyError,
+    SpaceAccessError,
+    SpaceError,
+    SpaceUnavailableError,
+    ToolError,
+    UnknownSpaceError,
+    ViewError,
+    ViewIndexError,
+    ViewTypeError,
+)
+from .base.version import __version__ as __version__
+from .containers.dualview import DualView
+from .containers.scatterview import ScatterView
+from .containers.uniquetoken import UniqueToken
+from .contract.argtypes import ScalarType, ViewType
+from .contract.dtypes import (
+    bool_,
+    complex64,
+    complex128,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from .contract.entries import API_VERSION, HealthCheck, Probe, ReducerEntry, SpaceEntry, ToolEntry
+from .contract.hookspecs import hookimpl
+from .contract.launch_spec import Capture, LaunchSpec, PolicySpec
+from .contract.layout import Layout
+from .contract.memory import HOST, Allocation, HostSpace, MemorySpace, live_allocations
+from .contract.records import Capabilities, Effects, TeamLimits, TeamSizes
+from .contract.space import (
+    ExecutionSpace,
+    Plan,
+    SupportsSort,
+    SupportsTeams,
+    SupportsTuning,
+    TimesWork,
+    WrapsArrays,
+)
+from .contract.tiles import TileTable
+from .explaining import Explanation, explain
+from .host.space import HostExecutionSpace
+from .kernels.atomics import (
     atomic_add,
     atomic_add_fetch,
     atomic_and,
@@ -60,7 +136,31 @@ from .atomics import (
     atomic_xor,
     atomic_xor_fetch,
 )
-from .builtin_reducers import (
+from .kernels.kernel import Kernel, kernel
+from .kernels.language import function, local, printf
+from .launch.nested import (
+    PerTeam,
+    PerThread,
+    TeamThreadMDRange,
+    TeamThreadRange,
+    TeamVectorMDRange,
+    TeamVectorRange,
+    ThreadVectorMDRange,
+    ThreadVectorRange,
+    single,
+)
+from .launch.parallel import parallel_for
+from .launch.parallel_reduce import parallel_reduce, parallel_scan
+from .launch.team_member import TeamMember
+from .plugins.selection import SpaceInfo, default_space, space, spaces, use_space
+from .plugins.started import fence
+from .policies.named_tiles import default_tile
+from .policies.range import MDRangePolicy, RangePolicy
+from .policies.team import TeamPolicy
+from .profiling import profile
+from .profiling.work import Work
+from .reducers.base import Reducer
+from .reducers.builtin import (
     BAnd,
     BOr,
     FirstLoc,
@@ -85,124 +185,34 @@ from .builtin_reducers import (
     Sum,
     ValLocScalar,
 )
-from .copying import deep_copy
-from .dtypes import (
-    bool_,
-    complex64,
-    complex128,
-    float16,
-    float32,
-    float64,
-    int8,
-    int16,
-    int32,
-    int64,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-)
-from .dualview import DualView
-from .errors import (
-    BackendCompileError,
-    ConfigError,
-    ContextLostError,
-    DTypeError,
-    ExecspaceError,
-    KernelAssertionError,
-    KernelError,
-    KernelSyntaxError,
-    KernelTypeError,
-    LaunchError,
-    PluginError,
-    PluginWarning,
-    PolicyError,
-    ReadOnlyError,
-    SpaceAccessError,
-    SpaceError,
-    SpaceUnavailableError,
-    ToolError,
-    UnknownSpaceError,
-    ViewError,
-    ViewIndexError,
-    ViewTypeError,
-)
-from .explaining import Explanation, explain
-from .filling import fill_random
-from .histograms import histogram
-from .hookspecs import hookimpl
-from .host_execution_space import HostExecutionSpace
-from .interop import view_of
-from .kernel import Kernel, kernel
-from .language import function, local, printf, static
-from .layout import Layout
-from .memory import HOST, Allocation, HostSpace, MemorySpace, live_allocations
-from .mirrors import (
+from .views.deep_copy import deep_copy
+from .views.interop import subview, view_of
+from .views.mirrors import (
     create_mirror,
     create_mirror_view,
     create_mirror_view_and_copy,
     realloc,
     resize,
 )
-from .parallel import fence, parallel_for
-from .parallel_reduce import parallel_reduce, parallel_scan
-from .policy import MDRangePolicy, RangePolicy
-from .profiling import profile
-from .random import (
-    philox4x32,
-    random_integer,
-    random_normal,
-    random_uint32,
-    random_uint64,
-    random_uniform,
-    random_uniform32,
-)
-from .reducer import Reducer
-from .scatterview import ScatterView
-from .searching import lower_bound, searchsorted, upper_bound
-from .selection import SpaceInfo, default_space, space, spaces, use_space
-from .sorting import argsort, sort, sort_by_key
-from .space import (
-    API_VERSION,
-    Capabilities,
-    Capture,
-    Effects,
-    ExecutionSpace,
-    HealthCheck,
-    LaunchSpec,
-    Plan,
-    PolicySpec,
-    Probe,
-    ReducerEntry,
-    SpaceEntry,
-    SupportsSort,
-    SupportsTeams,
-    TeamLimits,
-    TeamSizes,
-    TimesWork,
-    ToolEntry,
-    WrapsArrays,
-)
-from .team_words import TeamMember
-from .teams import (
-    PerTeam,
-    PerThread,
-    TeamPolicy,
-    TeamThreadMDRange,
-    TeamThreadRange,
-    TeamVectorMDRange,
-    TeamVectorRange,
-    ThreadVectorMDRange,
-    ThreadVectorRange,
-    single,
-)
-from .tiles import TileTable, default_tile
-from .uniquetoken import UniqueToken
-from .view import View, subview
-from .view_keys import ALL
-from .work import Work
+from .views.static import static
+from .views.view import View
+from .views.view_keys import ALL
 
-__version__ = "0.1.0"
+
+def _explain(*args: Any, **options: Any) -> Any:
+    from .explaining import explain
+
+    return explain(*args, **options)
+
+
+def _with_tuned(*args: Any) -> Any:
+    from .tuning.tuned import wrapped
+
+    return wrapped(*args)
+
+
+ports.explain.provide(_explain)
+ports.with_tuned.provide(_with_tuned)
 
 if TYPE_CHECKING:
     from . import tuning
@@ -300,6 +310,7 @@ __all__ = [
     "Sum",
     "SupportsSort",
     "SupportsTeams",
+    "SupportsTuning",
     "TeamLimits",
     "TeamMember",
     "TeamPolicy",

@@ -4,31 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
-from .builtin_reducers import Sum
-from .captures import Scope, scope_of
-from .errors import LaunchError
-from .kernel import Kernel, kernel_of
-from .parallel import (
-    INT_KEY,
-    KERNEL_FAULTS,
-    as_arguments,
-    compiled,
-    policy_of,
-    shortened,
-    tuned,
-    wrong_count,
-)
-from .parallel_reduce import check_shapes, refuse_arrays, views_of_out
-from .policy import MOST, MDRangePolicy, Policy, RangePolicy
-from .reducer import as_reducer
-from .selection import target_space
-from .space import LaunchSpec, Plan
-from .teams import TeamPolicy
-from .view import View
-
-_LEADING = {"for": 0, "reduce": 0, "scan": 2}
+from .kernels.captures import scope_of
+from .kernels.kernel import Kernel
+from .launch.prepare import planned
+from .policies.range import Policy
+from .policies.team import TeamPolicy
+from .views.view import View
 
 
 @dataclass(frozen=True)
@@ -100,7 +83,7 @@ class Explanation:
 
 def explain(
     policy: int | Policy | TeamPolicy,
-    kernel: Kernel | Scope | Callable[..., Any],
+    kernel: Kernel | Callable[..., Any],
     /,
     *args: Any,
     pattern: str | None = None,
@@ -177,72 +160,3 @@ def _returns_a_value(kernel: Any) -> bool:
                 return True
         last = op
     return False
-
-
-class Planned(NamedTuple):
-    """The plan that a launch would use, what it was made of, and what it would be given.
-
-    `owner` is the kernel of the program, which keeps its plans.
-    """
-
-    owner: Kernel
-    plan: Plan
-    kernel: Kernel
-    spec: LaunchSpec
-    bounds: tuple[int, ...]
-    arguments: tuple[Any, ...]
-
-
-def planned(
-    policy: Any,
-    kernel: Any,
-    args: tuple[Any, ...],
-    pattern: str,
-    reducer: Any,
-    out: Any = None,
-    target: str | None = None,
-    with_tuned: bool = True,
-) -> Planned:
-    """Prepare the plan of a launch without launching it; parameters and errors of `explain`.
-
-    `with_tuned`: with what is tuned for it.
-    """
-    if not isinstance(pattern, str) or pattern not in _LEADING:
-        raise LaunchError(f"pattern={pattern!r}; expected 'for', 'reduce' or 'scan'.")
-    if pattern == "for" and reducer is not None:
-        pattern = "reduce"
-    own, scope = kernel_of(kernel)
-    if type(policy) is int:
-        if not 0 <= policy <= MOST:
-            raise wrong_count(f"parallel_{pattern}", policy)
-        key: Any = INT_KEY
-        bounds: tuple[int, ...] = (0, policy)
-    elif type(policy) is RangePolicy or type(policy) is MDRangePolicy or type(policy) is TeamPolicy:
-        key, bounds = policy.key, policy.bounds
-    else:
-        key, bounds = policy_of(policy)
-    if target is not None:
-        key = (key[0], target_space(target))
-    join = None if pattern == "for" else as_reducer(Sum if reducer is None else reducer)
-    leading = key[0].rank + _LEADING[pattern]
-    if join is not None and not isinstance(join, tuple) and join.array_shape is not None:
-        leading += 1
-    given, plain = as_arguments(own, scope, leading, args)
-    if given.given != scope.given:
-        own, scope = kernel_of(given)
-    _, _, hidden = own.environment(scope, own.names_now(scope))
-    if out is not None and pattern == "for":
-        raise LaunchError(f"out={out!r} is for reductions and scans; give a reducer or a pattern.")
-    if pattern == "scan":
-        refuse_arrays(own.name, Sum if reducer is None else reducer)
-    views = () if out is None else views_of_out(out)
-    if join is not None:
-        check_shapes(own.name, join, views)
-    whole = (*plain, *hidden, *views)
-    try:
-        plan, source, spec = compiled(pattern, key, own, scope, whole, join, views)
-    except KERNEL_FAULTS as error:
-        raise shortened(error) from error.__cause__
-    if with_tuned and target is None:
-        plan = tuned(plan, source, spec, tell=True)
-    return Planned(own, plan, source, spec, bounds, whole)

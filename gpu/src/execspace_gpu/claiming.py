@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from execspace.arrays import has_protocol
+from execspace.views.arrays import has_protocol
 
 LEGACY, PER_THREAD = 1, 2  # two special streams, as `__cuda_array_interface__` calls them
 _DEVICE, _MANAGED = 2, 3  # types of memory, as the runtime calls them

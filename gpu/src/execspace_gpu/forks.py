@@ -13,7 +13,8 @@ import weakref
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from execspace import Allocation, SpaceError, selection
+from execspace import Allocation, SpaceError
+from execspace.plugins import started
 
 # What touches the device, by module and class; of subclasses, too.
 _TOUCHING = {
@@ -62,7 +63,7 @@ def _after_fork() -> None:
     for thing in (*spaces, *_plans.values(), *_allocations.values()):
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
     for space in spaces:
-        selection.leave_out(space)
+        started.leave_out(space)
     for plan in list(_plans.values()):
         plan.launch = _Refused(plan.space)
     for (module, name), methods in _TOUCHING.items():

@@ -17,8 +17,8 @@ import numpy as np
 from cupy_backends.cuda.api import runtime
 
 from execspace import View, ViewTypeError
-from execspace.arrays import has_protocol, lazy
-from execspace.interop import view_over
+from execspace.views.arrays import has_protocol, lazy
+from execspace.views.interop import view_over
 
 from .claiming import LEGACY, Protocols, stream_of
 from .devices import on_device

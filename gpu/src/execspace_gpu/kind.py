@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from execspace import Capabilities, ExecutionSpace, TeamLimits
-from execspace.tiles import fitted_tile, table_of
+from execspace.contract.tiles import fitted_tile, table_of
 from execspace_compiler.backend import Dialect, Limits, Traits
 
 from .compiling import Compiler

@@ -17,8 +17,9 @@ import numpy as np
 import numpy.typing as npt
 from cupy_backends.cuda.api import runtime
 
-from execspace import Allocation, ExecutionSpace, MemorySpace, SpaceError, View, config
-from execspace.memory import array_over, out_of_memory
+from execspace import Allocation, ExecutionSpace, MemorySpace, SpaceError, View
+from execspace.base import config
+from execspace.contract.memory import array_over, out_of_memory
 
 from .devices import ERRORS_OR_MEMORY
 from .forks import remembered

@@ -13,14 +13,8 @@ from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from execspace import (
-    Kernel,
-    LaunchSpec,
-    MemorySpace,
-    Plan,
-    View,
-    config,
-)
+from execspace import Kernel, LaunchSpec, MemorySpace, Plan, View
+from execspace.base import config
 from execspace_compiler.backend import Limits
 
 from .claiming import Protocols
@@ -34,7 +28,7 @@ from .sorting import Sorts
 from .timing import Mark
 
 if TYPE_CHECKING:
-    from execspace.tuning import Stage
+    from execspace.contract.space import Stage
 
 
 class GpuExecutionSpace(Sorts, GpuKind):

@@ -16,7 +16,7 @@ from cupy_backends.cuda.api import runtime
 
 import execspace as es
 from execspace import HOST, ExecutionSpace, View, profiling
-from execspace.copying import extent_of_bytes, host_elements, same_block
+from execspace.views.deep_copy import extent_of_bytes, host_elements, same_block
 
 from .devices import ERRORS
 

@@ -8,8 +8,8 @@ import re
 import pytest
 
 import execspace as es
-from execspace.reducer import as_reducer, reducer_captures
-from execspace.space import policy_spec
+from execspace.contract.launch_spec import policy_spec
+from execspace.reducers.base import as_reducer, reducer_captures
 from execspace_compiler.backend import CUDA, lower_kernel
 from execspace_compiler.cache import disk
 from execspace_compiler.codegen.cfamily.device_kernel import DeviceKernel

@@ -123,7 +123,7 @@ def check_arguments(plan, target):
 
 def planned(target, arguments, options):
     """The plan that explain makes."""
-    from execspace.explaining import planned as prepared
+    from execspace.launch.prepare import planned as prepared
 
     policy, kernel, *rest = arguments
     pattern = options.get("pattern", "for")

@@ -22,9 +22,11 @@ from typing import Any
 import platformdirs
 
 import execspace as es
-from execspace import ToolError, View, config, plugins
-from execspace.files import clear_place, private_folder, read_regular
-from execspace.probing import processor
+from execspace import ToolError, View
+from execspace.base import config
+from execspace.base.files import clear_place, private_folder, read_regular
+from execspace.plugins import registry as plugins
+from execspace.plugins.probing import processor
 
 from .output import write_whole
 

@@ -17,7 +17,7 @@ class Access:
     Attributes
     ----------
     pattern : str
-        One of `execspace.tiles.ACCESS`.
+        One of `execspace.contract.tiles.ACCESS`.
     other : int
         Of a transpose the dimension of the policy that runs along contiguous elements of a View,
         beside the fastest one; -1 for all others.

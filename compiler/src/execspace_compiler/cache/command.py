@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from execspace.cli.console import add_actions, table, write, write_json
+from execspace.base.console import add_actions, table, write, write_json
 
 from . import disk, history
 

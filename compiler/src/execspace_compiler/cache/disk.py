@@ -25,8 +25,8 @@ from pathlib import Path
 import platformdirs
 
 import execspace
-from execspace import config
-from execspace.files import (
+from execspace.base import config
+from execspace.base.files import (
     UntrustedFolderError,
     clear_place,
     private_folder,

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from execspace import Kernel, LaunchSpec, Reducer, ViewType
-from execspace.argtypes import SCALAR_TYPES
-from execspace.captures import constant_tag, follow
-from execspace.code_names import code_text, loaded_names
-from execspace.language import is_marked
-from execspace.layout import layout_of
+from execspace.contract.argtypes import SCALAR_TYPES
+from execspace.contract.layout import layout_of
+from execspace.kernels.captures import constant_tag, follow
+from execspace.kernels.code_names import code_text, loaded_names
+from execspace.kernels.marks import is_marked
 
 
 class _Indescribable(Exception):

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from execspace import Kernel, LaunchSpec
-from execspace.captures import Scope
-from execspace.code_names import code_text
-from execspace.files import clear_place
+from execspace.base.files import clear_place
+from execspace.kernels.captures import Scope
+from execspace.kernels.code_names import code_text
 
 from . import disk
 

@@ -18,8 +18,8 @@ from functools import cache
 from pathlib import Path
 
 import execspace
-from execspace import config
-from execspace.files import read_regular, write_whole
+from execspace.base import config
+from execspace.base.files import read_regular, write_whole
 
 _MOST = 16
 _LARGEST = 1 << 16  # bytes of notes; a line of them has 130

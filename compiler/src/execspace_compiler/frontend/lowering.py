@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import execspace
-from execspace.language import is_strict
-from execspace.subclasses import fields_of
+from execspace.base.subclasses import fields_of
+from execspace.kernels.marks import is_strict
 
 from ..ir.diagnostics import Fault, Loc, Reporter, syntax_fault
 from ..ir.ops import CALLEES

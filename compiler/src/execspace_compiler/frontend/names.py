@@ -13,7 +13,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from execspace import Capture
-from execspace.captures import lookup
+from execspace.kernels.captures import lookup
 
 
 def variable_name(name: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from importlib.machinery import SourceFileLoader
 from types import CodeType, FunctionType
 
-from execspace.exec_source import codes_in, defines, difference, future_flags
+from execspace.kernels.exec_source import codes_in, defines, difference, future_flags
 
 
 def unlike(fn: FunctionType, node: ast.FunctionDef | ast.Lambda, text: str) -> str | None:

@@ -17,7 +17,7 @@ from functools import lru_cache
 from types import CodeType, FunctionType
 
 from execspace import KernelSyntaxError
-from execspace.exec_source import arrived, remembered, running
+from execspace.kernels.exec_source import arrived, remembered, running
 
 from ..ir.diagnostics import Fault, Loc, syntax_fault
 from .advice import unsupported

@@ -3,7 +3,7 @@
 For plugins whose memory is the host's. Needs Numba: install ``execspace-compiler[numba]``.
 """
 
-from execspace.interrupts import held
+from execspace.base.interrupts import held
 
 with held():  # Numba does not survive that its import or its first start is broken off
     from . import runtime as _runtime  # noqa: F401 - all that generated text calls

@@ -13,7 +13,7 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from execspace import config
+from execspace.base import config
 
 if TYPE_CHECKING:
     import llvmlite.binding as llvm

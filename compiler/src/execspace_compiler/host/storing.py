@@ -16,7 +16,7 @@ import numba
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
-from execspace.interrupts import held
+from execspace.base.interrupts import held
 
 from ..cache import disk
 

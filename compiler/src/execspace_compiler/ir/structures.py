@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from execspace.subclasses import fields_of
+from execspace.base.subclasses import fields_of
 
 from .types import Scalar, TupleTy, Type, python_type
 

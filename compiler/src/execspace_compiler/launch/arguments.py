@@ -13,9 +13,9 @@ from functools import partial
 from typing import Any
 
 from execspace import LaunchSpec, ViewType
-from execspace.copying import may_overlap
-from execspace.dtypes import dtype_of
-from execspace.parallel_reduce import check_shape
+from execspace.contract.dtypes import dtype_of
+from execspace.launch.arguments import check_shape
+from execspace.views.deep_copy import may_overlap
 
 from .. import ir
 from ..analysis.overlap import pairs_to_check

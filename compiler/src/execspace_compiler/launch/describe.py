@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from execspace import TeamSizes
-from execspace.tiles import TileTable
+from execspace.contract.tiles import TileTable
 
 from .. import ir
 from ..analysis.access import access_of, unit_stride_votes

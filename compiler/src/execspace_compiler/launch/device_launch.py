@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 import numpy as np
 
 from execspace import ExecutionSpace, Kernel, LaunchSpec, profiling
-from execspace.reducer import flattened
+from execspace.reducers.base import flattened
 
 from ..codegen.cfamily.entries import CODES
 from ..codegen.cfamily.lookback import scratch_bytes

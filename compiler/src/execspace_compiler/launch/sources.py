@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from execspace import ExecutionSpace, Kernel, LaunchError, LaunchSpec, TeamLimits
-from execspace.tiles import table_of
+from execspace.contract.tiles import table_of
 
 from ..analysis.overlap import reads_after_writing, written_pairs
 from ..codegen.cfamily.device_kernel import DeviceKernel

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import prod
 
 from execspace import ExecutionSpace, PolicyError
-from execspace.tiles import TileTable, fitted
+from execspace.contract.tiles import TileTable, fitted
 
 from .. import ir
 from ..analysis.access import Access, access_of

@@ -18,8 +18,8 @@ from execspace import (
     ScalarType,
     ViewType,
 )
-from execspace.captures import keyword_only
-from execspace.dtypes import dtype_of
+from execspace.contract.dtypes import dtype_of
+from execspace.kernels.captures import keyword_only
 
 from .. import ir
 from ..analysis.ranges import drop_sign_fixups

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from execspace.builtin_reducers import extreme
+from execspace.reducers.builtin import extreme
 
 from .. import ir
 from ..ir import Assign, Const, Expr, Op, Select, Stmt, Var

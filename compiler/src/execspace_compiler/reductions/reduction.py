@@ -9,9 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from execspace import Capture, DTypeError, Reducer
-from execspace.builtin_reducers import MinMaxLocScalar, StdIsPartScalar, ValLocScalar, extreme
-from execspace.captures import Scope
-from execspace.dtypes import as_dtype
+from execspace.contract.dtypes import as_dtype
+from execspace.kernels.captures import Scope
+from execspace.reducers.builtin import MinMaxLocScalar, StdIsPartScalar, ValLocScalar, extreme
 
 from .. import ir
 from ..ir import Assign, Expr, Stmt, Var

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from execspace import LaunchError, LaunchSpec, Reducer, View, ViewType
-from execspace.dtypes import dtype_of
-from execspace.parallel_reduce import check_shape
-from execspace.reducer import flattened
+from execspace.contract.dtypes import dtype_of
+from execspace.launch.arguments import check_shape
+from execspace.reducers.base import flattened
 
 
 def result_maker(spec: LaunchSpec, names: Any) -> Callable[[Any], Any] | None:

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from execspace.captures import Scope, is_optional, keyword_only, parameters
+from execspace.kernels.captures import Scope, is_optional, keyword_only, parameters
 
 from ..frontend import hir
 from ..frontend.lowering import lower

@@ -6,8 +6,8 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any
 
 from execspace import Capture, Layout, Reducer
-from execspace.captures import Scope, captured_paths, captures_of, scope_of
-from execspace.reducer import reducer_captures
+from execspace.kernels.captures import Scope, captured_paths, captures_of, scope_of
+from execspace.reducers.base import reducer_captures
 
 from .. import ir
 from ..frontend import hir

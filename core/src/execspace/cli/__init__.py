@@ -16,10 +16,11 @@ from difflib import get_close_matches
 from importlib import import_module, metadata
 from typing import Any
 
-from .. import config
-from ..errors import ExecspaceError
-from ..probing import described
-from .console import complain, give_up_output, occupy_closed_streams, write
+from ..base import config
+from ..base.console import complain, give_up_output, occupy_closed_streams, write
+from ..base.errors import ExecspaceError
+from ..base.version import __version__
+from ..plugins.probing import described
 
 GROUP = "execspace.commands"
 # Commands of this distribution, with the line that `execspace --help` shows.
@@ -30,6 +31,7 @@ OWN = {
     "doctor": "run kernels on each space, in processes of their own, and check the results",
     "run": "run a program, watched by profiling tools: where does its time go?",
 }
+_ELSEWHERE = {"tune": "execspace.tuning.command"}
 # Commands that may be missing: the distribution that has them, its folder in a checkout, and the
 # line of help.
 KNOWN = {
@@ -101,8 +103,6 @@ def _dispatch(argv: list[str]) -> int:
     own, rest = _split(argv)
     chosen = parser.parse_args(own)
     if chosen.version:
-        from .. import __version__
-
         write(f"execspace {__version__}")
         return 0
     if chosen.help or not rest:
@@ -176,7 +176,7 @@ def _command(name: str) -> Any:
         If it cannot be loaded.
     """
     if name in OWN:
-        return import_module(f".{name}", __name__)
+        return import_module(_ELSEWHERE.get(name, f"{__name__}.{name}"))
     found = _points()
     if name in found:
         return _loaded(name, found[name])

@@ -9,8 +9,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from ..base.console import one_line, seconds, version, write, write_json
 from . import contained
-from .console import one_line, seconds, version, write, write_json
 from .survey import Survey, default_space, headline, look, seconds_argument, versions
 
 HELP = """Run kernels on each space and compare the results with numbers known in advance.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from .console import table, version, write, write_json
+from ..base.console import table, version, write, write_json
 from .survey import default_space, headline, look, seconds_argument, versions
 
 HELP = """Show versions, the settings in force, all spaces, and which is the default and why.

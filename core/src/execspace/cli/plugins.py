@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 
-from .console import table, version, write, write_json
+from ..base.console import table, version, write, write_json
 from .survey import look, seconds_argument
 
 HELP = """Show every installed plugin: what it registered, or why it could not be loaded."""

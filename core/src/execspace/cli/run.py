@@ -18,11 +18,11 @@ from inspect import signature
 from types import CodeType, ModuleType, TracebackType
 from typing import Any, NoReturn
 
-from .. import config
-from ..plugins import tool_entries
+from ..base import config
+from ..base.console import table
+from ..plugins.registry import tool_entries
 from ..profiling import runs
 from . import CommandError, UsageError
-from .console import table
 
 HELP = """Run a program, watched by profiling tools, which report when it ends.
 

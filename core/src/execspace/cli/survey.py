@@ -15,9 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import __version__, config, hookspecs
-from ..errors import ExecspaceError
-from ..space import API_VERSION
+from ..base import config
+from ..base.errors import ExecspaceError
+from ..base.version import __version__
+from ..contract import hookspecs
+from ..contract.entries import API_VERSION
 from . import contained
 
 TIMEOUT = 60.0

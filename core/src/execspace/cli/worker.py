@@ -16,28 +16,38 @@ from typing import Any, TextIO
 
 import numpy as np
 
-import execspace as es
-from execspace import config, plugins
-from execspace.probing import described
-from execspace.space import ReportsThreads
+from execspace.base import config
+from execspace.base.errors import ExecspaceError, LaunchError, PluginWarning
+from execspace.contract.dtypes import float32, float64, int64
+from execspace.contract.entries import Probe
+from execspace.contract.space import ReportsThreads
+from execspace.kernels.kernel import kernel
+from execspace.launch.parallel import parallel_for
+from execspace.launch.parallel_reduce import parallel_reduce, parallel_scan
+from execspace.plugins import registry as plugins
+from execspace.plugins.probing import described
+from execspace.plugins.selection import space as space_named
+from execspace.policies.range import RangePolicy
+from execspace.views.deep_copy import deep_copy
+from execspace.views.view import View
 
 Report = Callable[..., None]
 
 
-@es.kernel
+@kernel
 def fill(i: Any, a: Any, x: Any, y: Any, counts: Any) -> None:
     """Write a float and an integer for each index."""
     y[i] = a * x[i] + i
     counts[i] = i % 3
 
 
-@es.kernel
+@kernel
 def count(i: Any, counts: Any) -> Any:
     """Contribute what `fill` wrote."""
     return counts[i]
 
 
-@es.kernel
+@kernel
 def offsets(i: Any, prefix: Any, final: Any, counts: Any, begin: Any) -> Any:
     """Store the sum of all before."""
     if final:
@@ -68,7 +78,7 @@ def survey(report: Report, *unprobed: str) -> None:
                 "error": None if info.error is None else described(info.error),
             }
         )
-    others = [w for w in caught if not issubclass(w.category, es.PluginWarning)]
+    others = [w for w in caught if not issubclass(w.category, PluginWarning)]
     others += [w for w in caught if "EXECSPACE_PLUGINS names" in str(w.message)]
     settings = [
         {"name": f"EXECSPACE_{v.name}", "default": v.default, "meaning": v.text}
@@ -78,7 +88,7 @@ def survey(report: Report, *unprobed: str) -> None:
     report("loaded", plugins=rows, settings=settings, warnings=texts)
     for entry in sorted(found.spaces.values(), key=lambda e: (-e.priority, e.name)):
         report("probing", space=entry.name)
-        answer = es.Probe(False) if entry.name in unprobed else plugins.probe(entry)
+        answer = Probe(False) if entry.name in unprobed else plugins.probe(entry)
         owner = found.owner("spaces", entry.name)
         report(
             "space",
@@ -100,43 +110,43 @@ def examine(report: Report, name: str) -> None:
     """Start a space, launch each pattern twice and compare with numbers known in advance."""
     report("step", step="start")
     begun = time.perf_counter()
-    space = es.space(name)
+    space = space_named(name)
     taken = time.perf_counter() - begun
     memory = space.memory_space.name
     threads = str(space.threading_runtime()) if isinstance(space, ReportsThreads) else None
     concurrency = int(space.concurrency)
     report("started", seconds=taken, memory=memory, concurrency=concurrency, threads=threads)
     n = 1000 if space.concurrency == 1 else 100_000
-    policy = es.RangePolicy(n, space=space)
-    real = es.float64 if space.capabilities.float64 else es.float32
-    x, y = (es.View(n, real, label=label, space=space) for label in "xy")
-    counts = es.View(n, es.int64, label="counts", space=space)
-    begin = es.View(n, es.int64, label="begin", space=space)
+    policy = RangePolicy(n, space=space)
+    real = float64 if space.capabilities.float64 else float32
+    x, y = (View(n, real, label=label, space=space) for label in "xy")
+    counts = View(n, int64, label="counts", space=space)
+    begin = View(n, int64, label="begin", space=space)
     known = np.arange(n) % 3
     prefixes = np.cumsum(known) - known
 
-    def elements(view: es.View) -> Any:
+    def elements(view: View) -> Any:
         host = np.empty(n, view.dtype)
-        es.deep_copy(host, view)
+        deep_copy(host, view)
         return host
 
     def write() -> list[tuple[str, Any, Any]]:
-        es.parallel_for(policy, fill, 2.0, x, y, counts, label="doctor")
+        parallel_for(policy, fill, 2.0, x, y, counts, label="doctor")
         return []
 
     def written() -> list[tuple[str, Any, Any]]:
         return [("y", elements(y), 1.0 + np.arange(n)), ("counts", elements(counts), known)]
 
     def reduce() -> list[tuple[str, Any, Any]]:
-        return [("the sum", es.parallel_reduce(policy, count, counts), known.sum())]
+        return [("the sum", parallel_reduce(policy, count, counts), known.sum())]
 
     def scan() -> list[tuple[str, Any, Any]]:
-        return [("the total", es.parallel_scan(policy, offsets, counts, begin), known.sum())]
+        return [("the total", parallel_scan(policy, offsets, counts, begin), known.sum())]
 
     def scanned() -> list[tuple[str, Any, Any]]:
         return [("begin", elements(begin), prefixes)]
 
-    es.deep_copy(x, 0.5)
+    deep_copy(x, 0.5)
     for step, launch, look in (
         ("parallel_for", write, written),
         ("parallel_reduce", reduce, list),
@@ -151,7 +161,7 @@ def examine(report: Report, name: str) -> None:
                 space.fence("doctor")
                 times.append(time.perf_counter() - begun)
             wrong = [text for found in (*values, *look()) if (text := _difference(*found))]
-        except es.LaunchError as refusal:
+        except LaunchError as refusal:
             report("result", step=step, status="refused", reason=str(refusal))
             continue
         status = "failed" if wrong else "ok"
@@ -177,8 +187,8 @@ def check(report: Report, plugin: str, name: str) -> None:
     entry = plugins.load().checks[name]
     report("step", step="check")
     answer = entry.check()
-    if not isinstance(answer, es.Probe):
-        answer = es.Probe(False, f"it returned {answer!r}, expected execspace.Probe")
+    if not isinstance(answer, Probe):
+        answer = Probe(False, f"it returned {answer!r}, expected execspace.Probe")
     report("checked", ok=bool(answer.usable), reason=str(answer.reason))
 
 
@@ -188,7 +198,7 @@ def main(path: str, job: str, *arguments: str) -> None:
         try:
             JOBS[job](_writer(file), *arguments)
         except Exception as failure:
-            expected = isinstance(failure, es.ExecspaceError | ValueError)
+            expected = isinstance(failure, ExecspaceError | ValueError)
             text = str(failure) if expected else described(failure)
             _writer(file)("raised", reason=text)
     if job == "survey":

@@ -9,15 +9,14 @@ import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .. import profiling
-from . import timing
+from . import dispatch, timing
 
-if TYPE_CHECKING:
-    from ..space import ExecutionSpace, Plan
+ExecutionSpace = Any  # which is made with this package
 
+# Spaces of this process by the names that they were asked for by; see `plugins.started`.
+MADE: dict[str, ExecutionSpace] = {}
 _lock = threading.Lock()
 _queues: weakref.WeakKeyDictionary[ExecutionSpace, int] = weakref.WeakKeyDictionary()
 _used: dict[str, int] = {}  # name of a space -> the number of its last instance
@@ -28,7 +27,7 @@ class _Fencing(threading.local):
 
 
 _fencing = _Fencing()
-_AT_ONCE = 4  # times told after a launch: more than it adds, and never long
+AT_ONCE = 4  # times told after a launch: more than it adds, and never long
 
 
 def queue_number(space: ExecutionSpace) -> int:
@@ -38,9 +37,7 @@ def queue_number(space: ExecutionSpace) -> int:
         with _lock:
             found = _queues.get(space)
             if found is None:
-                from ..selection import made  # which imports the contract, and that this package
-
-                itself = made(space.name)
+                itself = MADE.get(space.name)
                 firsts = (s for s, n in _queues.items() if s.name == space.name and n == 0)
                 found = 0
                 if (itself or next(firsts, space)) is not space:
@@ -50,40 +47,11 @@ def queue_number(space: ExecutionSpace) -> int:
     return found
 
 
-def run_kernel(
-    pattern: str,
-    name: str,
-    label: str | None,
-    policy: Any,
-    plan: Plan,
-    bounds: tuple[int, ...],
-    args: tuple[Any, ...],
-) -> Any:
-    """Launch a plan and tell the tools of it; `policy` is what the user gave."""
-    from ..parallel import shown_policy  # which imports this module
-
-    plan.ready(bounds, args)  # what it does once is no part of the launch
-    id, space, policy = profiling.new_id(), plan.space, shown_policy(policy, bounds)
-    work = partial(plan.work, bounds, args)
-    profiling.emit(
-        "on_kernel_begin", pattern, name, label or name, space.name, queue_number(space), policy,
-        id, work,
-    )  # fmt: skip
-    running = timing.begin(space) if profiling.TIMED else None
-    try:
-        return plan.launch_as(label or name, bounds, args)
-    finally:
-        if running is not None:
-            timing.end(running, id)
-        profiling.emit("on_kernel_end", id)
-        timing.collect(_AT_ONCE)
-
-
 @contextmanager
 def kernel_events(pattern: str, name: str, space: ExecutionSpace) -> Iterator[None]:
     """Wrap work that is no plan's, such as that of a library, in its begin and end events."""
-    id = profiling.new_id()
-    profiling.emit(
+    id = dispatch.new_id()
+    dispatch.emit(
         "on_kernel_begin", pattern, name, name, space.name, queue_number(space), None, id, _unknown
     )
     with _ending("on_kernel_end", id, space):
@@ -97,8 +65,8 @@ def _unknown() -> None:
 @contextmanager
 def graph_events(label: str, space: ExecutionSpace, kernels: int) -> Iterator[None]:
     """Wrap the launch of a graph, for spaces that have them."""
-    id = profiling.new_id()
-    profiling.emit("on_graph_begin", label, space.name, queue_number(space), kernels, id)
+    id = dispatch.new_id()
+    dispatch.emit("on_graph_begin", label, space.name, queue_number(space), kernels, id)
     with _ending("on_graph_end", id, space):
         yield
 
@@ -108,9 +76,9 @@ def copy_events(
     destination: str, source: str, nbytes: int, instance: ExecutionSpace | None
 ) -> Iterator[None]:
     """Wrap a deep_copy; without an instance it blocks, and its times are those of the call."""
-    id = profiling.new_id()
+    id = dispatch.new_id()
     where = ("", 0) if instance is None else (instance.name, queue_number(instance))
-    profiling.emit("on_copy_begin", destination, source, nbytes, *where, id)
+    dispatch.emit("on_copy_begin", destination, source, nbytes, *where, id)
     with _ending("on_copy_end", id, instance):
         yield
 
@@ -118,14 +86,14 @@ def copy_events(
 @contextmanager
 def _ending(event: str, id: int, space: ExecutionSpace | None) -> Iterator[None]:
     """Time what runs within, if a tool wants that, and tell that it has ended."""
-    running = timing.begin(space) if profiling.TIMED else None
+    running = timing.begin(space) if dispatch.TIMED else None
     try:
         yield
     finally:
         if running is not None:
             timing.end(running, id)
-        profiling.emit(event, id)
-        timing.collect(_AT_ONCE)
+        dispatch.emit(event, id)
+        timing.collect(AT_ONCE)
 
 
 @contextmanager
@@ -134,11 +102,11 @@ def fence_events(space: ExecutionSpace, label: str) -> Iterator[None]:
     if _fencing.inside:
         yield
         return
-    id = profiling.new_id()
-    profiling.emit("on_fence_begin", space.name, queue_number(space), label, id)
+    id = dispatch.new_id()
+    dispatch.emit("on_fence_begin", space.name, queue_number(space), label, id)
     _fencing.inside = True
     try:
         yield
     finally:
         _fencing.inside = False
-        profiling.emit("on_fence_end", id)
+        dispatch.emit("on_fence_end", id)

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from .. import profiling
-from ..errors import ToolError
+from ..base.errors import ToolError
+from . import dispatch
 
 
 class _Regions(threading.local):
@@ -29,8 +29,8 @@ def push_region(name: str) -> None:
     if not isinstance(name, str):
         raise ToolError(f"push_region({name!r}); expected the name of the region, a string.")
     _regions.names.append(name)
-    if profiling.TOOLS:
-        profiling.emit("on_region_push", name)
+    if dispatch.TOOLS:
+        dispatch.emit("on_region_push", name)
 
 
 def pop_region() -> None:
@@ -47,8 +47,8 @@ def pop_region() -> None:
             "use `with execspace.profiling.region(name):`."
         )
     name = _regions.names.pop()
-    if profiling.TOOLS:
-        profiling.emit("on_region_pop", name)
+    if dispatch.TOOLS:
+        dispatch.emit("on_region_pop", name)
 
 
 @contextmanager
@@ -76,5 +76,5 @@ def current_regions() -> tuple[str, ...]:
 
 def mark_event(name: str) -> None:
     """Mark a moment of the program, such as the start of an iteration."""
-    if profiling.TOOLS:
-        profiling.emit("on_event", name)
+    if dispatch.TOOLS:
+        dispatch.emit("on_event", name)

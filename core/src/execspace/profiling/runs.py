@@ -13,9 +13,9 @@ from inspect import Parameter, signature
 from types import TracebackType
 from typing import Any
 
-from .. import config, profiling
-from ..errors import ToolError
-from . import timing
+from ..base import config, ports
+from ..base.errors import ToolError
+from . import dispatch, timing
 
 
 def make_tool(choice: Any) -> tuple[str, Any]:
@@ -28,19 +28,17 @@ def make_tool(choice: Any) -> tuple[str, Any]:
     """
     if not isinstance(choice, str):
         if isinstance(choice, type) or not any(
-            hasattr(choice, a) for a in ("report", "finish", "on_any", *profiling._EVENTS)
+            hasattr(choice, a) for a in ("report", "finish", "on_any", *dispatch.EVENTS)
         ):
             raise ToolError(
                 f"{choice!r} is no profiling tool; expected the name of one, such as "
                 f"'kernel-timer', or an object with methods of execspace.profiling.ToolSpecs."
             )
         return type(choice).__name__, choice
-    from ..plugins import find_tool, tool_entries  # which imports this package
-
     name, _, text = choice.strip().partition(":")
-    entry = find_tool(name)
+    entry = ports.find_tool(name)
     if entry is None:
-        entries = tool_entries()
+        entries = ports.tool_entries()
         entry = entries.get(name)
     if entry is None:
         known = ", ".join(sorted(entries)) or "none"
@@ -130,10 +128,10 @@ class Profile:
         attached = []
         try:
             for tool in self.tools.values():
-                attached.append(profiling.attach(tool))
+                attached.append(dispatch.attach(tool))
         except ToolError:
             for tool in attached:
-                profiling.detach(tool)
+                dispatch.detach(tool)
             raise
         self._open = True
 
@@ -145,7 +143,7 @@ class Profile:
         if not self._open:
             return
         self._open = False
-        if any(t is tool for tool in self.tools.values() for t in profiling.TIMED):
+        if any(t is tool for tool in self.tools.values() for t in dispatch.TIMED):
             try:
                 timing.wait_for_times()
             except Exception as error:  # a device that failed; the program was told, or is going to
@@ -153,9 +151,9 @@ class Profile:
                     f"Times of the last kernels are not known: {type(error).__name__}: {error}",
                     stacklevel=3,
                 )
-        heard = {name: t for name, t in self.tools.items() if profiling.is_attached(t)}
+        heard = {name: t for name, t in self.tools.items() if dispatch.is_attached(t)}
         for tool in heard.values():
-            profiling.detach(tool)
+            dispatch.detach(tool)
         for name, tool in heard.items():
             _ask(name, tool, "finish")
 
@@ -271,4 +269,4 @@ def drop_for_process() -> None:
     """Detach the tools of the process without a report."""
     while _of_process:
         for tool in _of_process.pop().tools.values():
-            profiling.detach(tool)
+            dispatch.detach(tool)

@@ -8,12 +8,11 @@ memory spaces are given by name, sizes in bytes, times in seconds of `time.perf_
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pluggy
 
-if TYPE_CHECKING:
-    from ..work import Work
+from .work import Work
 
 GROUP = "execspace.tools"
 hookspec = pluggy.HookspecMarker(GROUP)

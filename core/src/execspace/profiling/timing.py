@@ -11,12 +11,12 @@ import warnings
 import weakref
 from collections import deque
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from .. import profiling
+from ..base import ports
+from . import dispatch
 
-if TYPE_CHECKING:
-    from ..space import ExecutionSpace
+ExecutionSpace = Any  # which is made with this package
 
 _lock = threading.RLock()
 
@@ -37,6 +37,25 @@ class _Waiting(NamedTuple):
     alone: bool  # nothing else began or ended within
 
 
+@runtime_checkable
+class TimesWork(Protocol):
+    """An asynchronous space that can say when its work really ran, for profiling tools.
+
+    It marks places in its queue and is asked later when the queue passed them. Neither waits.
+    """
+
+    def mark(self) -> Any:
+        """Note a place in this queue, after all that is queued so far."""
+
+    def time_of(self, mark: Any) -> float | None:
+        """When the queue passed a mark, in seconds of `time.perf_counter`; None: it has not yet.
+
+        A mark is not asked for again once it was told.
+        The difference between two marks of a queue is as exact as the device can tell, also where
+        the clocks of host and device are compared less exactly.
+        """
+
+
 # Work of each space or instance of which the times are not known yet, in order; it keeps the space.
 _waiting: dict[ExecutionSpace, deque[_Waiting]] = {}
 # When the last work of each ended that is known; and how many there were.
@@ -45,21 +64,20 @@ _ended: weakref.WeakKeyDictionary[ExecutionSpace, int] = weakref.WeakKeyDictiona
 
 
 @cache
-def has_marks(kind: type) -> bool:
+def has_marks(kind: Any) -> bool:
     """Whether spaces of a class tell when their work ran."""
-    from ..space import TimesWork  # which imports this package
-
     return issubclass(kind, TimesWork)
 
 
 def begin(space: ExecutionSpace | None) -> _Running | None:
     """Note that work is about to be queued; None where its time cannot be had."""
-    if space is None or not has_marks(type(space)):
+    kind: Any = type(space)
+    if space is None or not has_marks(kind):
         if space is not None and space.capabilities.asynchronous:
             return None
         return _Running(None, None, time.perf_counter())
     try:
-        return _Running(space, space.mark(), 0.0, _ended.get(space, 0))  # type: ignore[attr-defined]
+        return _Running(space, space.mark(), 0.0, _ended.get(space, 0))
     except Exception as error:  # the launch itself is going to say what is wrong
         _give_up(space, error)
         return None
@@ -69,10 +87,10 @@ def end(running: _Running, id: int) -> None:
     """Note that the work was queued, or on a space without marks that it is done."""
     space = running.space
     if space is None:
-        profiling.emit("on_device_time", id, running.clock, time.perf_counter())
+        dispatch.emit("on_device_time", id, running.clock, time.perf_counter())
         return
     try:
-        mark = space.mark()  # type: ignore[attr-defined]
+        mark = space.mark()
     except Exception as error:
         _give_up(space, error)
         return
@@ -110,7 +128,7 @@ def collect(most: int | None = None) -> None:
     _telling.inside = True
     try:  # not under the lock: tools do what they like
         for told in found:
-            profiling.emit("on_device_time", *told)
+            dispatch.emit("on_device_time", *told)
     finally:
         _telling.inside = False
 
@@ -162,3 +180,6 @@ def _give_up(space: ExecutionSpace, error: Exception) -> None:
         f"without: {type(error).__name__}: {error}",
         stacklevel=2,
     )
+
+
+ports.forget_times.provide(forget)

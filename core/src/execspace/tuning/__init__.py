@@ -7,12 +7,13 @@ which `choices` has those of blocks of threads, of rows and of teams.
 
 from __future__ import annotations
 
+from ..contract.records import Choice
+from ..contract.space import Stage
 from .choices import (
     DEFAULT,
-    Choice,
-    Stage,
     block_stages,
     extents_of,
+    host_stages,
     order_of,
     row_stages,
     team_size_to_keep,
@@ -33,6 +34,7 @@ __all__ = [
     "clear",
     "everything",
     "extents_of",
+    "host_stages",
     "order_of",
     "row_stages",
     "team_size_to_keep",

@@ -7,50 +7,20 @@ for hosts whose threads do parts of a range, `team_stages` for teams.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..argtypes import ViewType
-from ..errors import PolicyError
-from ..policy import MDRangePolicy, RangePolicy
-from ..space import Effects, PolicySpec, TeamLimits, policy_spec
-from ..teams import TeamPolicy
-from ..tiles import MOST_PER_THREAD, by_dimension
-
-if TYPE_CHECKING:
-    from ..space import ExecutionSpace, Plan
-
-Stage = Callable[["Choice"], Iterable["Choice"]]
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """Values for options of a policy; empty or 0: as the space decides.
-
-    Attributes
-    ----------
-    tile, per_thread : tuple of int
-        By dimension.
-    launch_bounds, team_size, vector_length, chunk_size : int
-    """
-
-    tile: tuple[int, ...] = ()
-    per_thread: tuple[int, ...] = ()
-    launch_bounds: int = 0
-    team_size: int = 0
-    vector_length: int = 0
-    chunk_size: int = 0
-
-    def options(self) -> dict[str, Any]:
-        """The values that are given, by name."""
-        return {name: value for name, value in asdict(self).items() if value}
-
-    def __str__(self) -> str:
-        return ", ".join(f"{name}={value}" for name, value in self.options().items()) or "default"
-
+from ..base.errors import PolicyError
+from ..contract.argtypes import ViewType
+from ..contract.launch_spec import PolicySpec, policy_spec
+from ..contract.records import Choice, Effects, TeamLimits
+from ..contract.space import ExecutionSpace, Plan, Stage, SupportsTeams, SupportsTuning
+from ..contract.tiles import MOST_PER_THREAD, by_dimension
+from ..policies.range import MDRangePolicy, RangePolicy
+from ..policies.team import TeamPolicy
 
 DEFAULT = Choice()
 _LARGEST = 1 << 40  # of a number in a choice; sums and products with it fit 64 bits
@@ -137,10 +107,15 @@ def extents_of(spec: PolicySpec, bounds: tuple[int, ...]) -> tuple[int, ...]:
 # -- what spaces suggest --------------------------------------------------------------------------
 
 
+def stages_of(space: ExecutionSpace, plan: Plan, bounds: tuple[int, ...]) -> Sequence[Stage]:
+    """What a space suggests for a launch."""
+    if isinstance(space, SupportsTuning):
+        return space.tuning_stages(plan, bounds)
+    return host_stages(space, plan, bounds)
+
+
 def host_stages(space: ExecutionSpace, plan: Plan, bounds: tuple[int, ...]) -> list[Stage]:
     """What a space suggests that says nothing itself: stages of a host."""
-    from ..space import SupportsTeams
-
     spec = plan.spec.policy
     if spec.kind == "team":
         if not isinstance(space, SupportsTeams):

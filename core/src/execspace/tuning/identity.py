@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import plugins
-from ..captures import scope_of
-from ..code_names import code_text
-from ..kernel import Kernel
-from ..probing import processor
-from ..space import ExecutionSpace, LaunchSpec, PolicySpec
-from ..view import View
+from ..contract.launch_spec import LaunchSpec, PolicySpec
+from ..contract.space import ExecutionSpace
+from ..kernels.captures import scope_of
+from ..kernels.code_names import code_text
+from ..kernels.kernel import Kernel
+from ..plugins import registry as plugins
+from ..plugins.probing import processor
+from ..views.view import View
 from .choices import extents_of
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")

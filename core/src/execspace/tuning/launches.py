@@ -6,13 +6,15 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..copying import deep_copy, may_overlap
-from ..kernel import Kernel
+from ..contract.launch_spec import LaunchSpec, PolicySpec
+from ..contract.records import Choice
+from ..contract.space import ExecutionSpace, Plan
+from ..kernels.kernel import Kernel
+from ..policies.team import check_teams
 from ..profiling.timing import has_marks
-from ..space import ExecutionSpace, LaunchSpec, Plan, PolicySpec
-from ..teams import check_teams
-from ..view import View
-from .choices import Choice, applied
+from ..views.deep_copy import deep_copy, may_overlap
+from ..views.view import View
+from .choices import applied
 
 
 class Plans:

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import ExecspaceError
-from .choices import DEFAULT, Choice
+from ..base.errors import ExecspaceError
+from ..contract.records import Choice
+from .choices import DEFAULT
 from .launches import Launch, Saved
 
 _FIRST = 3  # launches of a candidate

@@ -17,14 +17,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import config
-from ..files import clear_place, read_regular, write_whole
+from ..base import config
+from ..base.files import clear_place, read_regular, write_whole
+from ..base.version import __version__
 
 try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
-from .choices import Choice, choice_of
+from ..contract.records import Choice
+from .choices import choice_of
 
 _FORMAT = 1
 _LARGEST = 1 << 26  # bytes; a record has some hundred
@@ -165,7 +167,6 @@ def forget() -> None:
 
 
 def _version() -> str:
-    from .. import __version__
 
     return __version__
 

@@ -7,14 +7,16 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .. import config
-from ..errors import ExecspaceError, LaunchError, PolicyError
-from ..kernel import Kernel
-from ..space import Effects, LaunchSpec, Plan, TeamSizes
-from ..view import View
-from ..work import Work
+from ..base import config
+from ..base.errors import ExecspaceError, LaunchError, PolicyError
+from ..contract.launch_spec import LaunchSpec
+from ..contract.records import Choice, Effects, TeamSizes
+from ..contract.space import Plan
+from ..kernels.kernel import Kernel
+from ..profiling.work import Work
+from ..views.view import View
 from . import store
-from .choices import DEFAULT, Choice, extents_of, is_open
+from .choices import DEFAULT, extents_of, is_open, stages_of
 from .identity import device_name, kernel_key, shapes_of
 from .launches import Launch, Plans
 from .tuner import is_searching, keep_record, tune_launch
@@ -227,7 +229,7 @@ def worth_tuning(launch: Launch) -> bool:
         return False
     if not all(extents_of(launch.policy, launch.bounds)):
         return False
-    return bool(launch.space.tuning_stages(default, launch.bounds))
+    return bool(stages_of(launch.space, default, launch.bounds))
 
 
 def other_threads() -> bool:

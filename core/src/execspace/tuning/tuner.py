@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import profiling
-from ..captures import Scope
-from ..errors import LaunchError, PolicyError
-from ..flags import flag
-from ..kernel import Kernel
-from ..view import View
+from ..base.errors import LaunchError, PolicyError
+from ..base.flags import flag
+from ..contract.records import Choice
+from ..kernels.kernel import Kernel
+from ..launch.prepare import planned
+from ..views.view import View
 from . import store
-from .choices import DEFAULT, Choice, extents_of, is_open, policy_with
+from .choices import DEFAULT, extents_of, is_open, policy_with, stages_of
 from .identity import device_name, kernel_key, shapes_of
 from .launches import Launch, Plans, Saved
 from .progress import progress_bar
@@ -85,7 +86,7 @@ class Tuning:
 
 def tune(
     policy: Any,
-    kernel: Kernel | Scope | Callable[..., Any],
+    kernel: Kernel | Callable[..., Any],
     /,
     *args: Any,
     pattern: str = "for",
@@ -151,8 +152,6 @@ def tune(
     >>> found.seconds <= found.default_seconds
     True
     """
-    from ..explaining import planned  # which imports the launch path, and so this module
-
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
         raise LaunchError(f"tune: seconds={seconds!r}; expected a number above 0.")
     keep = flag(keep, "keep", "tune", LaunchError)
@@ -192,7 +191,7 @@ def tune_launch(
     """Search for a compiled launch; parameters and errors as of `tune`."""
     space, plans = launch.space, launch.plans
     name, device = plans.kernel.name, device_name(space)
-    stages = space.tuning_stages(plans.default, launch.bounds)
+    stages = stages_of(space, plans.default, launch.bounds)
     # One at a time: two searches would measure, and put back, each other's Views.
     with (
         _one_search(),

@@ -6,15 +6,8 @@ import os
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from execspace import (
-    Capabilities,
-    HostExecutionSpace,
-    Kernel,
-    LaunchSpec,
-    Plan,
-    TeamLimits,
-    config,
-)
+from execspace import Capabilities, HostExecutionSpace, Kernel, LaunchSpec, Plan, TeamLimits
+from execspace.base import config
 
 from .toolchain import Toolchain
 

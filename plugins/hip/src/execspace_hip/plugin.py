@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from execspace import ExecutionSpace, HealthCheck, SpaceEntry, config, hookimpl
+from execspace import ExecutionSpace, HealthCheck, SpaceEntry, hookimpl
+from execspace.base import config
 from execspace_gpu.claiming import Protocols, claimed_by
 
 from .probing import check_compiler, check_evidence, probe

@@ -17,7 +17,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from execspace import SpaceError, selection
+from execspace import SpaceError
+from execspace.plugins import started
 
 # What touches the device, by module and class.
 _TOUCHING = {
@@ -88,7 +89,7 @@ def _after_fork() -> None:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
     for space in _spaces:
         space.queue = _Gone()  # for methods that the program has taken from the space before
-        selection.leave_out(space)
+        started.leave_out(space)
     _replace(lambda method: _refuse)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyopencl as cl
 
 from execspace import HOST, Kernel, LaunchSpec, PolicyError, View, ViewType
-from execspace.dtypes import dtype_of
+from execspace.contract.dtypes import dtype_of
 from execspace_compiler.backend import (
     Call,
     CallBuilder,

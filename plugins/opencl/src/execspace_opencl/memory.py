@@ -15,8 +15,8 @@ import numpy.typing as npt
 import pyopencl as cl
 
 from execspace import HOST, Allocation, ExecutionSpace, MemorySpace, View, profiling
-from execspace.copying import extent_of_bytes, host_elements, same_block
-from execspace.memory import out_of_memory
+from execspace.contract.memory import out_of_memory
+from execspace.views.deep_copy import extent_of_bytes, host_elements, same_block
 
 from .ending import remember_object
 from .programs import program

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from importlib.util import find_spec
 
-from execspace import ExecutionSpace, Probe, SpaceEntry, config, hookimpl
+from execspace import ExecutionSpace, Probe, SpaceEntry, hookimpl
+from execspace.base import config
 
 config.declare(
     config.Variable(

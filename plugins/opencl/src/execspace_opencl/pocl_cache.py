@@ -20,8 +20,8 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-from execspace import config
-from execspace.files import private_folder, read_regular, write_whole
+from execspace.base import config
+from execspace.base.files import private_folder, read_regular, write_whole
 
 _NOTES = "execspace.json"
 _OURS = re.compile(r"[A-Z]{2}|tempfile_\w+|_UNCACHED|execspace\.json|\.\w{8}\.tmp")

@@ -22,10 +22,10 @@ from execspace import (
     Plan,
     SpaceError,
     TeamLimits,
-    config,
     profiling,
 )
-from execspace.tiles import NO_TILES, fitted_tile, table_of
+from execspace.base import config
+from execspace.contract.tiles import NO_TILES, fitted_tile, table_of
 from execspace_compiler.backend import OPENCL, OPENCL_NVIDIA, Limits, Traits, gpu_tiles
 
 from .devices import Found, choose, driver_error
@@ -35,7 +35,7 @@ from .svm import SharedMemory, has_svm, has_system_svm
 from .timing import Clock, Mark
 
 if TYPE_CHECKING:
-    from execspace.tuning import Stage
+    from execspace.contract.space import Stage
 
 _GROUP = 128  # work-items of a group of a parallel_for on a GPU
 _TIMED = cl.command_queue_properties.PROFILING_ENABLE
@@ -177,7 +177,9 @@ class OpenCL(ExecutionSpace):
 
     def tuning_stages(self, plan: Any, bounds: tuple[int, ...]) -> Sequence[Stage]:
         if not self.flat:
-            return super().tuning_stages(plan, bounds)
+            from execspace.tuning import host_stages
+
+            return host_stages(self, plan, bounds)
         from execspace_compiler.backend import device_stages
 
         # Lanes that a thread does one after the other need no measurement.

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyopencl as cl
 
 from execspace import HOST, Allocation, ExecutionSpace, MemorySpace, View
-from execspace.memory import array_over, out_of_memory
+from execspace.contract.memory import array_over, out_of_memory
 
 from .ending import remember_object
 

@@ -13,8 +13,8 @@ from execspace import (
     SpaceError,
     SpaceUnavailableError,
     TeamLimits,
-    config,
 )
+from execspace.base import config
 
 from .threads import GOMP, find_runtime, pin_numba_layer, start_pool
 

@@ -12,7 +12,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from execspace import ConfigError, SpaceError, config
+from execspace import ConfigError, SpaceError
+from execspace.base import config
 
 GOMP = "libgomp.so.1"
 

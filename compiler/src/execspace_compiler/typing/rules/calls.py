@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from execspace import Reducer
-from execspace.argtypes import SCALAR_TYPES
-from execspace.dtypes import NAMES
-from execspace.subclasses import fields_of, own_making, own_operator
+from execspace.base.subclasses import fields_of, own_making, own_operator
+from execspace.contract.argtypes import SCALAR_TYPES
+from execspace.contract.dtypes import NAMES
 
 from ... import ir
 from ...frontend import hir

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from execspace.captures import function_of
-from execspace.subclasses import fields_of, own_operator, own_reading
+from execspace.base.subclasses import fields_of, own_operator, own_reading
+from execspace.kernels.captures import function_of
 
 from ...frontend import hir
 from ...frontend.names import Object

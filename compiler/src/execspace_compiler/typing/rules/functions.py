@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from execspace.layout import layout_of
+from execspace.contract.layout import layout_of
 
 from ... import ir
 from ...frontend import hir

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import execspace
-from execspace.dtypes import as_dtype
-from execspace.errors import DTypeError
+from execspace.base.errors import DTypeError
+from execspace.contract.dtypes import as_dtype
 
 from ... import ir
 from ...ir.diagnostics import Loc, counted, type_fault

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from execspace.argtypes import plain_number
+from execspace.contract.argtypes import plain_number
 
 from ... import ir
 from ...ir.diagnostics import Fault, Loc, type_fault

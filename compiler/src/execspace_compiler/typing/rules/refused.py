@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import execspace
-from execspace.argtypes import SCALAR_TYPES
+from execspace.contract.argtypes import SCALAR_TYPES
 
 from ...ir.diagnostics import Fault, Loc, syntax_fault, type_fault
 from ..context import Call

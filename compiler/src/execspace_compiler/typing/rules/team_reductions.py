@@ -10,8 +10,8 @@ from typing import Any
 
 import execspace
 from execspace import Reducer
-from execspace.errors import ExecspaceError
-from execspace.reducer import as_reducer, is_made_alone
+from execspace.base.errors import ExecspaceError
+from execspace.reducers.base import as_reducer, is_made_alone
 
 from ... import ir
 from ...ir.diagnostics import Loc, syntax_fault, type_fault

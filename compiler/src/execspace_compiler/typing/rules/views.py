@@ -8,7 +8,7 @@ import numpy as np
 
 import execspace
 from execspace import ALL, View
-from execspace.arrays import advice
+from execspace.views.arrays import advice
 
 from ... import ir
 from ...frontend import hir

@@ -35,7 +35,7 @@ class NoLibrary:
 @pytest.fixture
 def kernels(space, monkeypatch):
     """Each space, as if it had no library to sort with."""
-    monkeypatch.setattr("execspace.sorting.SupportsSort", NoLibrary)
+    monkeypatch.setattr("execspace.algorithms.sorting.SupportsSort", NoLibrary)
     return space
 
 

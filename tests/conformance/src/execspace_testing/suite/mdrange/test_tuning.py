@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import execspace as es
-from execspace.explaining import planned
+from execspace.launch.prepare import planned
 from execspace_testing import staged
 
 pytestmark = pytest.mark.usefixtures("tuning_folder")

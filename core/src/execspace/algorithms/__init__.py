@@ -1,0 +1,1 @@
+"""Sorting, searching, histograms and random numbers; loaded on first use."""

@@ -1,0 +1,136 @@
+"""What the algorithms that the host calls have in common: arguments, space, overlap.
+
+Algorithms take Views and arrays, as launches do, and run on the space that a launch on the same
+Views would run on.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import DTypeError, SpaceAccessError, ViewError, ViewIndexError, ViewTypeError
+from ..contract.space import ExecutionSpace
+from ..launch.prepare import implied_space
+from ..plugins import selection, started
+from ..views.arrays import advice, check_plain
+from ..views.deep_copy import share_elements
+from ..views.interop import view_of
+from ..views.view import View
+
+
+def argument(
+    source: Any, what: str, role: str, *, writable: bool = False, numbers: bool = True
+) -> View:
+    """An argument as a View: of rank 1 and of real numbers, or any of rank 1 to 8.
+
+    Raises
+    ------
+    ViewTypeError
+        If it is neither a View nor an array.
+    ViewError, DTypeError
+        If it has another rank, no real numbers, or is read-only and must not be.
+    """
+    label = f"{role} of {what}"
+    check_plain(source, label)
+    try:
+        view = view_of(source, label=label)
+    except TypeError as error:
+        if isinstance(error, DTypeError):
+            raise DTypeError(f"{what}: {role}: {error}") from None
+        more = f" {text}" if (text := advice(source)) else ""
+        raise ViewTypeError(
+            f"{what}: {role} is of type {type(source).__name__!r}; expected a View or an "
+            f"array.{more}"
+        ) from None
+    if numbers and view.rank != 1:
+        raise ViewError(
+            f"{what}: View '{view.label}' has rank {view.rank}; expected rank 1. Take one row or "
+            f"column of it, such as A[:, 0]."
+        )
+    if view.rank == 0:
+        raise ViewError(
+            f"{what}: View '{view.label}' has rank 0 and so no rows; expected rank 1 or more."
+        )
+    if numbers and view.dtype.kind not in "biuf":
+        kind = "records" if view.dtype.fields is not None else view.dtype.name
+        raise DTypeError(
+            f"{what}: View '{view.label}' holds {kind}, which have no order; expected integers, "
+            f"floats or bools."
+        )
+    if writable and view.is_readonly:
+        raise ViewError(
+            f"{what}: View '{view.label}' is read-only; copy it into a new View with "
+            f"es.deep_copy, and pass that."
+        )
+    return view
+
+
+def part(view: View, begin: int | None, end: int | None, what: str) -> View:
+    """The elements `begin <= i < end`; None is the end of that side."""
+    if begin is None and end is None:
+        return view
+    n = view.shape[0]
+    try:
+        first = 0 if begin is None else operator.index(begin)
+        last = n if end is None else operator.index(end)
+    except TypeError:
+        raise ViewError(f"{what}: begin={begin!r}, end={end!r}; expected integers.") from None
+    if not 0 <= first <= last <= n:
+        raise ViewIndexError(
+            f"{what}: begin={first}, end={last} is no range of View '{view.label}' of extent {n}; "
+            f"expected 0 <= begin <= end <= {n}."
+        )
+    return view[first:last]  # type: ignore[no-any-return]
+
+
+def result(out: Any, what: str, shape: tuple[int, ...], dtype: Any, space: ExecutionSpace) -> View:
+    """The View that receives a result: `out` if it is given and fits, else a new one."""
+    goal = np.dtype(dtype)
+    if out is None:
+        return View(shape, goal, label=what, space=space)
+    view = argument(out, what, "out", writable=True)
+    if view.shape != shape or view.dtype != goal:
+        raise ViewError(
+            f"{what}: out is View '{view.label}' of shape {view.shape} and dtype "
+            f"{view.dtype.name}; expected shape {shape} and dtype {goal.name}."
+        )
+    return view
+
+
+def choose_space(
+    spec: str | ExecutionSpace | None, views: Sequence[View], what: str
+) -> ExecutionSpace:
+    """The space to run on, by the rule for launches; it reaches all of the Views.
+
+    Raises
+    ------
+    UnknownSpaceError, SpaceUnavailableError
+    SpaceAccessError
+        If it cannot reach one of the Views.
+    """
+    space = selection.resolve(spec) if spec is not None else implied_space(views)
+    for view in views:
+        if not view.memory_space.reachable_from(space):
+            raise SpaceAccessError(
+                f"{what}: View '{view.label}' is in memory space '{view.memory_space.name}', "
+                f"which space '{space.name}' cannot reach. Copy it first: "
+                f"es.create_mirror_view_and_copy('{space.name}', ...)."
+            )
+    started.note(space)
+    return space
+
+
+def check_apart(views: Sequence[View], what: str) -> None:
+    """Raise ViewError if two of the Views have elements in common."""
+    for k, a in enumerate(views):
+        for b in views[:k]:
+            same_memory = a.memory_space is b.memory_space and a.size and b.size
+            if same_memory and share_elements(a, b):
+                raise ViewError(
+                    f"{what}: View '{b.label}' and View '{a.label}' overlap in memory; expected "
+                    f"Views that do not. Copy one of them first with es.deep_copy."
+                )

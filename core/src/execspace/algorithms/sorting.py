@@ -1,0 +1,210 @@
+"""sort, sort_by_key and argsort: with a space's own library where it has one, else with kernels.
+
+One order on every space: numbers ascend, zeros of both signs are equal, and NaN is greater than
+every number, as in `numpy.sort`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import ViewError
+from ..base.flags import flag
+from ..contract.space import ExecutionSpace, SupportsSort
+from ..profiling import dispatch
+from ..profiling.launches import kernel_events
+from ..views.view import View
+from .arguments import argument, check_apart, choose_space, part, result
+from .merge_sort import gather_rows, merge_argsort, merge_sort, scratch
+
+
+def sort(
+    view: View | Any,
+    *,
+    descending: bool = False,
+    begin: int | None = None,
+    end: int | None = None,
+    space: str | ExecutionSpace | None = None,
+) -> None:
+    """Sort the elements of a View in place.
+
+    Parameters
+    ----------
+    view : View or array, rank 1
+        Integers, floats or bools; any strides. NaN is the greatest: last, or first if
+        `descending`.
+    descending : bool, default False
+        The greatest element comes first.
+    begin, end : int, optional
+        Sort ``begin <= i < end`` only.
+    space : str or ExecutionSpace, optional
+        Where to run; as for `parallel_for` if not given.
+
+    Raises
+    ------
+    ViewError, ViewIndexError, DTypeError, TypeError
+        If the View has another rank, holds complex numbers or records, or is read-only, or if
+        `begin` and `end` are no range of it.
+    SpaceAccessError
+        If the space cannot reach the View.
+
+    Notes
+    -----
+    Not stable, which shows only in zeros and NaN of different bits; on some processors `numpy.sort`
+    even gives two zeros the sign of one of them. Does not block where the space is asynchronous.
+    Memory: `numpy.sort` needs up to a copy of the View on host spaces (of a
+    strided one); spaces without a sort of their own need one.
+
+    Kokkos: https://kokkos.org/kokkos-core-wiki/API/algorithms/Sort.html
+
+    Examples
+    --------
+    >>> import execspace as es
+    >>> A = es.create_mirror_view_and_copy(es.default_space(), np.array([3, 1, 2]))
+    >>> es.sort(A, descending=True)
+    >>> list(map(int, es.create_mirror_view_and_copy(es.HOST, A)))
+    [3, 2, 1]
+    """
+    descending = flag(descending, "descending", "sort", ViewError)
+    target = part(argument(view, "sort", "view", writable=True), begin, end, "sort")
+    where = choose_space(space, (target,), "sort")
+    if target.size < 2:
+        return
+    if isinstance(where, SupportsSort) and target.mapping is None:
+        with _library_call("sort", where):
+            where.sort(target, descending)
+    else:
+        merge_sort(target, descending, where)
+
+
+def argsort(
+    keys: View | Any,
+    *,
+    descending: bool = False,
+    out: View | None = None,
+    space: str | ExecutionSpace | None = None,
+) -> View:
+    """Permutation that sorts a View: element ``order[i]`` comes to place `i`. Stable.
+
+    Parameters
+    ----------
+    keys : View or array, rank 1
+        Integers, floats or bools; not changed.
+    descending : bool, default False
+        The greatest key, or NaN, comes first. Equal keys keep their order all the same.
+    out : View of int64, optional
+        Of the shape of `keys`; receives the permutation.
+    space : str or ExecutionSpace, optional
+        Where to run; as for `parallel_for` if not given.
+
+    Returns
+    -------
+    View of int64, shape of `keys`
+        `out`, or a new View in the memory of the space.
+
+    Raises
+    ------
+    ViewError, DTypeError, TypeError, SpaceAccessError
+        As `sort`; also if `out` has another shape or dtype, or overlaps `keys`.
+
+    Notes
+    -----
+    Does not block where the space is asynchronous. Needs memory for a second permutation. It is
+    what ``BinSort::get_permute_vector`` gives in Kokkos:
+    https://kokkos.org/kokkos-core-wiki/API/algorithms/Sort.html
+    """
+    descending = flag(descending, "descending", "argsort", ViewError)
+    source = argument(keys, "argsort", "keys")
+    given = () if out is None else (argument(out, "argsort", "out", writable=True),)
+    where = choose_space(space, (source, *given), "argsort")
+    order = result(out, "argsort", source.shape, np.int64, where)
+    check_apart((source, order), "argsort")
+    if source.size:
+        _order(source, descending, order, where)
+    return order
+
+
+def sort_by_key(
+    keys: View | Any,
+    *values: View | Any,
+    descending: bool = False,
+    space: str | ExecutionSpace | None = None,
+) -> None:
+    """Sort keys in place and bring the rows of other Views into the same order. Stable.
+
+    Parameters
+    ----------
+    keys : View or array, rank 1
+        Integers, floats or bools.
+    *values : View or array, rank 1 to 8
+        Any dtype, records included. Extent 0 is that of `keys`; whole rows move.
+    descending : bool, default False
+        The greatest key, or NaN, comes first. Equal keys keep their order all the same.
+    space : str or ExecutionSpace, optional
+        Where to run; as for `parallel_for` if not given.
+
+    Raises
+    ------
+    ViewError, DTypeError, TypeError, SpaceAccessError
+        As `sort`; also if extents differ or two of the Views overlap.
+
+    Notes
+    -----
+    Does not block where the space is asynchronous. Needs memory for two permutations, and for a
+    copy of one View at a time. Kokkos:
+    https://kokkos.org/kokkos-core-wiki/API/algorithms/Sort.html
+
+    Examples
+    --------
+    >>> import execspace as es
+    >>> keys, names = np.array([2, 0, 1]), np.array([20, 0, 10])
+    >>> es.sort_by_key(keys, names, space="serial")
+    >>> names
+    array([ 0, 10, 20])
+    """
+    descending = flag(descending, "descending", "sort_by_key", ViewError)
+    source = argument(keys, "sort_by_key", "keys", writable=True)
+    moved = [source]
+    for k, value in enumerate(values):
+        role = f"value {k}"
+        view = argument(value, "sort_by_key", role, writable=True, numbers=False)
+        if view.shape[0] != source.shape[0]:
+            raise ViewError(
+                f"sort_by_key: View '{view.label}' has {view.shape[0]} rows; expected "
+                f"{source.shape[0]}, one for each key of View '{source.label}'."
+            )
+        moved.append(view)
+    where = choose_space(space, moved, "sort_by_key")
+    check_apart(moved, "sort_by_key")
+    if source.size < 2:
+        return
+    order = scratch(source.size, where.memory_space)
+    _order(source, descending, order, where)
+    for view in moved:
+        if isinstance(where, SupportsSort) and view.mapping is None:
+            with _library_call("permute", where):
+                where.permute(view, order)
+        else:
+            gather_rows(view, order, where)
+
+
+def _order(keys: View, descending: bool, out: View, space: ExecutionSpace) -> None:
+    if isinstance(space, SupportsSort) and keys.mapping is None and out.mapping is None:
+        with _library_call("argsort", space):
+            space.argsort(keys, descending, out)
+    else:
+        merge_argsort(keys, descending, out, space)
+
+
+@contextmanager
+def _library_call(name: str, space: ExecutionSpace) -> Iterator[None]:
+    """Tell profiling tools of work that a library does in place of kernels."""
+    if dispatch.TOOLS:
+        with kernel_events("library", name, space):
+            yield
+    else:
+        yield

@@ -1,0 +1,37 @@
+"""Calls from lower floors to upper ones, each of which an upper floor provides.
+
+Methods of kernels, policies and spaces offer what is built on top of them. They
+are provided when execspace is imported; what is loaded on first use, by `execspace/__init__.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+class Port:
+    """A function that an upper floor provides."""
+
+    __slots__ = ("_function", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._function: Callable[..., Any] | None = None
+
+    def provide(self, function: Callable[..., Any]) -> None:
+        """Call this function from now on."""
+        self._function = function
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        assert self._function is not None, f"nothing provides {self.name}"
+        return self._function(*args, **options)
+
+
+explain = Port("explain")  # for methods of kernels
+planned = Port("planned")  # for methods of team policies
+with_tuned = Port("with_tuned")  # a plan with what is tuned for it
+replaced_tiles = Port("replaced_tiles")  # the table of a plugin for a space, or None
+forget_times = Port("forget_times")  # of work that no tool asks about any more
+find_tool = Port("find_tool")  # the profiling tool of a name, or None
+tool_entries = Port("tool_entries")  # all profiling tools by name

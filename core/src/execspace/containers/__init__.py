@@ -1,0 +1,1 @@
+"""DualView, ScatterView and UniqueToken; loaded on first use."""

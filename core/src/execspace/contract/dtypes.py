@@ -1,0 +1,95 @@
+"""Element types: NumPy's scalar types under the names that kernels and Views use.
+
+They are NumPy's own classes, so `es.float32(x)` is a cast in a kernel and in plain Python.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..base.errors import DTypeError
+
+bool_ = np.bool_
+int8, int16, int32, int64 = np.int8, np.int16, np.int32, np.int64
+uint8, uint16, uint32, uint64 = np.uint8, np.uint16, np.uint32, np.uint64
+float16, float32, float64 = np.float16, np.float32, np.float64
+complex64, complex128 = np.complex64, np.complex128
+
+NAMES = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "float16", "float32", "float64", "complex64", "complex128",
+)  # fmt: skip
+
+
+_PLAIN = frozenset(np.dtype(name) for name in NAMES)
+
+# Structured dtypes have no name of their own; types of arguments know them by this text.
+_records: dict[str, np.dtype[Any]] = {}
+
+
+@cache  # NumPy works the name out anew each time
+def name_of(dtype: np.dtype[Any]) -> str:
+    """Name of a dtype in types of arguments; `dtype_of` gives the dtype back."""
+    if dtype.fields is None:
+        return dtype.name
+    name = _record_text(dtype)
+    _records.setdefault(name, dtype)
+    return name
+
+
+def dtype_of(name: str) -> np.dtype[Any]:
+    """The dtype of a name that `name_of` made."""
+    return _records.get(name) or np.dtype(name)
+
+
+def _record_text(dtype: np.dtype[Any]) -> str:
+    if dtype.subdtype is not None:
+        return f"{_record_text(dtype.subdtype[0])}{list(dtype.subdtype[1])}"
+    if dtype.fields is None:
+        return dtype.name
+    fields = (f"{n}:{_record_text(f[0])}@{f[1]}" for n, f in dtype.fields.items())
+    return f"record({','.join(fields)};{dtype.itemsize})"
+
+
+def _storable(dtype: np.dtype[Any]) -> bool:
+    """Whether a View can hold a dtype: a number, or a record of numbers and arrays of them."""
+    if dtype.subdtype is not None:
+        return _storable(dtype.subdtype[0])
+    if dtype.fields is None:
+        return dtype.name in NAMES
+    return bool(dtype.fields) and all(_storable(f[0]) for f in dtype.fields.values())
+
+
+def as_dtype(spec: npt.DTypeLike) -> np.dtype[Any]:
+    """Turn what a user writes into a NumPy dtype that a View can hold.
+
+    Parameters
+    ----------
+    spec : dtype-like
+        A NumPy dtype, scalar type, type name, or Python's bool, int, float, complex; also a
+        structured dtype whose fields are such, or arrays or records of such.
+
+    Raises
+    ------
+    DTypeError
+        If NumPy does not know the dtype, or it is not one of the element types above.
+    """
+    if isinstance(spec, np.dtype) and spec in _PLAIN:
+        return spec
+    try:
+        dtype = np.dtype(spec)
+    except (TypeError, ValueError, SyntaxError):  # NumPy parses strings
+        raise DTypeError(
+            f"dtype {spec!r} does not exist; expected one of {', '.join(NAMES)}, "
+            f"for example es.float64."
+        ) from None
+    if spec is None or dtype.subdtype is not None or not _storable(dtype):
+        raise DTypeError(
+            f"dtype {spec!r} cannot be an element of a View; expected one of {', '.join(NAMES)}, "
+            f"or a structured dtype of them."
+        )
+    return dtype.newbyteorder("=") if not dtype.isnative else dtype

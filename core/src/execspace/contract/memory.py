@@ -1,0 +1,277 @@
+"""Memory spaces: the contract that a backend's memory fulfils, and host memory itself.
+
+Host memory belongs to core because host access (`A[i]`, `np.asarray(A)`) is core's own
+promise; every host-parallel space shares it.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..base.readonly import ReadOnly, assign
+from ..profiling import dispatch
+from .forward import ExecutionSpace
+from .layout import ALIGNMENT
+
+
+class Allocation(ReadOnly):
+    """A block of memory that Views share; freed when the last of them is gone.
+
+    Attributes
+    ----------
+    pointer : int
+        Address of the first byte, in the address space of `memory_space`.
+    nbytes : int
+    label : str
+    memory_space : MemorySpace
+    owner : object
+        Whatever keeps the memory alive: a buffer of the space, or a foreign array.
+    managed : bool
+        False for memory that execspace only wraps.
+    """
+
+    __slots__ = ("__weakref__", "label", "managed", "memory_space", "nbytes", "owner", "pointer")
+    _fixed = frozenset(__slots__)
+    _instead = "Views and kernels rely on it; make a new View"
+
+    pointer: int
+    nbytes: int
+    label: str
+    memory_space: MemorySpace
+    owner: object
+    managed: bool
+
+    def __init__(
+        self,
+        pointer: int,
+        nbytes: int,
+        label: str,
+        memory_space: MemorySpace,
+        owner: object,
+        managed: bool = True,
+    ) -> None:
+        assign(self, "pointer", pointer)
+        assign(self, "nbytes", nbytes)
+        assign(self, "label", label)
+        assign(self, "memory_space", memory_space)
+        assign(self, "owner", owner)
+        assign(self, "managed", managed)
+
+
+class MemorySpace(ABC):
+    """A kind of memory. Backends subclass it; users see it as `A.memory_space`.
+
+    must: `allocate`, `copy`, `fill`; dropping an allocation's `owner` frees it. may: `host_array`,
+    for memory that the host can address; `reaches`; `to_dlpack`; `cuda_array_interface`.
+
+    Attributes
+    ----------
+    name : str
+    kinds : frozenset of str
+        What users may call it in ``View(memory=...)``: of "device", "shared" (one address for
+        host and device: managed memory, SVM), "pinned" (host memory that a device reaches fast)
+        and "host".
+    host_accessible : bool
+    """
+
+    name: str
+    kinds: frozenset[str] = frozenset(("device",))
+    host_accessible: bool = False
+
+    @abstractmethod
+    def allocate(self, nbytes: int, label: str, initialize: bool) -> Allocation:
+        """Allocate `nbytes` bytes, aligned to 64; must.
+
+        Zero them if `initialize`, on the device and without a copy from the host. Raises
+        MemoryError with the label and the size. May return before the zeros are there, as
+        long as later work on the default instance sees them.
+        """
+
+    @abstractmethod
+    def copy(self, dst: Any, src: Any, instance: ExecutionSpace | None) -> None:
+        """Copy View `src` to View `dst` of the same shape; must.
+
+        One of them or both are in this space; the other one may be in any that `reaches`
+        names. Handles any pair of layouts and dtypes. Blocks until done, or, with an instance,
+        is in order with what was launched on it and may return before. Where elements must go
+        through a buffer on the way, the buffer is reported: `profiling.emit("on_staging", ...)`.
+        """
+
+    @abstractmethod
+    def fill(self, dst: Any, value: Any, instance: ExecutionSpace | None) -> None:
+        """Set every element of View `dst` to `value`; must. Blocks, or is in order, as `copy`."""
+
+    def reaches(self, other: MemorySpace) -> bool:
+        """Whether `copy` handles pairs of this space and `other`; may. By default the host."""
+        return other is self or (other is HOST and self is not HOST)
+
+    def host_array(self, view: Any) -> npt.NDArray[Any]:
+        """NumPy array over the View's memory, without a copy; may.
+
+        Only called where `host_accessible` is true.
+        """
+        raise NotImplementedError(f"memory space '{self.name}' has no host arrays")
+
+    def to_dlpack(self, view: Any, **options: Any) -> Any:
+        """DLPack capsule that keeps the allocation alive; may. Options as `__dlpack__` takes."""
+        raise BufferError(f"memory space '{self.name}' does not export DLPack")
+
+    def dlpack_device(self, view: Any) -> tuple[int, int]:
+        """DLPack's device type and number; may."""
+        raise BufferError(f"memory space '{self.name}' does not export DLPack")
+
+    def cuda_array_interface(self, view: Any) -> dict[str, Any] | None:
+        """The dictionary of ``__cuda_array_interface__``, or None; may."""
+        return None
+
+    def reachable_from(self, space: ExecutionSpace) -> bool:
+        """Whether kernels of `space` can address this memory; should be cheap.
+
+        By default those of the spaces that list it, and those that run on the host if it can.
+        """
+        spaces = space.memory_spaces
+        return self in spaces or (self.host_accessible and HOST in spaces)
+
+    def __repr__(self) -> str:
+        return f"<memory space '{self.name}'>"
+
+
+class _Ledger:
+    """Counts live managed allocations, so that tests can prove that nothing leaks."""
+
+    def __init__(self) -> None:
+        # Reentrant: garbage collection may start while it is held, and drop an allocation.
+        self._lock = threading.RLock()
+        self._live: dict[int, tuple[str, int, str]] = {}
+
+    def add(self, allocation: Allocation) -> None:
+        key = id(allocation)
+        space, nbytes, label = (
+            allocation.memory_space.name,
+            allocation.nbytes,
+            allocation.label,
+        )
+        with self._lock:
+            self._live[key] = (space, nbytes, label)
+        number = dispatch.new_id()
+        weakref.finalize(allocation, self._drop, key, space, label, nbytes, number).atexit = False
+        if dispatch.TOOLS:
+            dispatch.emit("on_allocate", space, label, nbytes, number)
+
+    def _drop(self, key: int, space: str, label: str, nbytes: int, number: int) -> None:
+        with self._lock:
+            self._live.pop(key, None)
+        if dispatch.TOOLS:
+            dispatch.emit("on_free", space, label, nbytes, number)
+
+    def live(self) -> list[tuple[str, int, str]]:
+        with self._lock:
+            return list(self._live.values())
+
+
+_ledger = _Ledger()
+track = _ledger.add
+
+
+def live_allocations() -> list[tuple[str, int, str]]:
+    """Managed allocations that are still alive, as (memory space, bytes, label)."""
+    return _ledger.live()
+
+
+def out_of_memory(label: str, nbytes: int, space: MemorySpace) -> MemoryError:
+    """The exception for memory that cannot be had: what was asked for, and who has the rest."""
+    mine = sorted(((n, name) for s, n, name in live_allocations() if s == space.name), reverse=True)
+    largest = ", ".join(f"'{name}' {n:,}" for n, name in mine[:5])
+    held = f"; the largest are {largest}" if mine else ""
+    return MemoryError(
+        f"View '{label}': cannot allocate {nbytes:,} bytes in memory space '{space.name}', where "
+        f"{len(mine)} Views hold {sum(n for n, _ in mine):,} bytes{held}. Drop Views that are no "
+        f"longer needed, or make this one smaller."
+    )
+
+
+class HostSpace(MemorySpace):
+    """Ordinary memory of the host process, reachable by every host-parallel space."""
+
+    name = "host"
+    kinds = frozenset(("host", "device", "shared", "pinned"))  # for a host space all are one
+    host_accessible = True
+
+    def __reduce__(self) -> str:
+        return "HOST"  # there is one
+
+    def allocate(self, nbytes: int, label: str, initialize: bool) -> Allocation:
+        # calloc hands out untouched zero pages, so each page lands on the NUMA node of the
+        # thread that first writes it: first touch by the first kernel, not by the allocator.
+        make = np.zeros if initialize else np.empty
+        try:
+            buffer = make(nbytes + ALIGNMENT, dtype=np.uint8)
+        except (MemoryError, ValueError) as error:
+            raise out_of_memory(label, nbytes, self) from error
+        address = buffer.__array_interface__["data"][0]
+        return Allocation(address + -address % ALIGNMENT, nbytes, label, self, buffer)
+
+    def copy(self, dst: Any, src: Any, instance: ExecutionSpace | None) -> None:
+        if instance is not None:
+            instance.fence("deep_copy")  # the calling thread copies: not before it is its turn
+        elements, at = self._elements(dst)
+        values, where = self._elements(src)
+        elements[at] = values[where]
+
+    def fill(self, dst: Any, value: Any, instance: ExecutionSpace | None) -> None:
+        if instance is not None:
+            instance.fence("deep_copy")
+        elements, at = self._elements(dst)
+        elements[at] = value
+
+    def _elements(self, view: Any) -> tuple[npt.NDArray[Any], Any]:
+        """An array and the index into it that gives the View's elements in its shape."""
+        if view.mapping is None:
+            return self.host_array(view), ...
+        return self.host_array(view), view.offsets()
+
+    def host_array(self, view: Any) -> npt.NDArray[Any]:
+        # The array keeps the buffer alive, not the View: a View may hold it without a cycle.
+        return array_over(view, view.allocation.owner)
+
+    def to_dlpack(self, view: Any, **options: Any) -> Any:
+        return np.asarray(view).__dlpack__(**options)
+
+    def dlpack_device(self, view: Any) -> tuple[int, int]:
+        return (1, 0)
+
+
+class ArrayInterface:
+    """Carries `__array_interface__` of a host View and keeps `base` alive with the array.
+
+    Of a View with a mapping of its own it is the row of all elements of its span.
+    """
+
+    __slots__ = ("__array_interface__", "base")
+
+    def __init__(self, view: Any, base: object) -> None:
+        self.base = base
+        itemsize = view.dtype.itemsize
+        mapped = view.mapping is not None
+        self.__array_interface__ = {
+            "version": 3,
+            "typestr": view.dtype.str,  # of a record only its size
+            "shape": (view.span,) if mapped else view.shape,
+            "strides": None if mapped else tuple(s * itemsize for s in view.strides),
+            "data": (view.data_ptr, view.is_readonly),
+        }
+
+
+def array_over(view: Any, base: object) -> npt.NDArray[Any]:
+    """NumPy array over a View's memory, which keeps `base` alive."""
+    array = np.asarray(ArrayInterface(view, base))
+    return array if view.dtype.fields is None else array.view(view.dtype)
+
+
+HOST = HostSpace()

@@ -1,0 +1,1 @@
+"""What execution spaces on host memory have in common."""

@@ -1,0 +1,1 @@
+"""Kernels: Python functions, what they capture, and the words that they use."""

@@ -1,0 +1,354 @@
+"""Kernels: a Python function, its options, and the plans compiled for it.
+
+Core compiles nothing. What a kernel captures from enclosing scopes is the job of captures.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from types import CodeType, FunctionType, MethodType
+from typing import Any, overload
+
+from ..base import ports
+from ..base.errors import LaunchError
+from ..base.flags import flag
+from ..base.readonly import ReadOnly
+from ..contract.launch_spec import Capture
+from ..contract.space import Plan
+from ..views.static import static
+from ..views.view import View
+from .captures import (
+    NamesLeadOn,
+    Scope,
+    captured_paths,
+    captures_of,
+    defaults,
+    environment_tags,
+    fixed_names,
+    keyword_only,
+    lookup,
+    parameters,
+    scope_of,
+    without_views,
+)
+from .exec_source import check_given, remember
+from .fixed_names import Unchanged, same_modules
+from .pickling import ANCHOR, SourceText, anchor_of, imported, named
+
+
+class KernelNames:
+    """The outer names of a kernel at a launch, and the plans that hold while they mean the same.
+
+    Attributes
+    ----------
+    paths : tuple
+        Dotted names that must be read again at each launch.
+    unchanged : callable or None
+        A test of the others. Once it fails, this object is of no use.
+    plans : dict
+    """
+
+    __slots__ = ("paths", "plans", "unchanged")
+
+    def __init__(self, paths: tuple[tuple[str, ...], ...], unchanged: Unchanged | None) -> None:
+        self.paths = paths
+        self.unchanged = unchanged
+        self.plans: dict[tuple[Any, ...], Plan] = {}
+
+
+class Kernel(ReadOnly):
+    """A function that can be launched; made by `@es.kernel`, or from a plain function.
+
+    Calling it runs the Python function as it stands, for debugging.
+
+    Attributes
+    ----------
+    fn : function
+    name : str
+    fma : bool
+        Multiply-add may be contracted within an expression (the default).
+    fastmath : bool
+        Arithmetic may be reassociated and NaN ignored; results then differ between spaces.
+    source : str or None
+        Text of the module that defines the function, as the user gave it.
+    given : tuple of str
+        Parameters that are given beforehand, see `Scope`.
+    statics : tuple of str
+        Parameters annotated with `es.static` that are not given yet.
+    shared : Kernel
+        The one that keeps the plans: for a function that is defined anew at each call of another
+        one, the kernel of its first definition; for most kernels themselves.
+    names : KernelNames or None
+        Of `shared`; None until the first launch, when the names are all defined.
+    """
+
+    __slots__ = (
+        "__dict__", "__weakref__", "_variants", "fastmath", "fma", "fn", "given", "name", "names",
+        "scope", "shared", "source", "statics",
+    )  # fmt: skip
+    _fixed = frozenset(("fastmath", "fma", "fn", "given", "name", "scope", "source", "statics"))
+    _instead = "Compiled plans depend on it; make another kernel with es.kernel"
+
+    def __init__(
+        self,
+        fn: FunctionType,
+        *,
+        fma: bool = True,
+        fastmath: bool = False,
+        name: str | None = None,
+        source: str | None = None,
+        given: tuple[str, ...] = (),
+    ) -> None:
+        self.fn = fn
+        self.fma = fma
+        self.fastmath = fastmath
+        self.name = name or fn.__name__
+        self.source = source
+        self.given = given
+        self.statics = tuple(n for n in _static_parameters(fn) if n not in given)
+        self.scope = Scope(fn, {}, self)
+        self.shared = self
+        self.names: KernelNames | None = None
+        self._variants: dict[tuple[str, ...], Kernel] = {}
+        self.__doc__ = fn.__doc__
+        self.__name__ = fn.__name__
+        self.__wrapped__ = fn
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.fn(*args, **kwargs)
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<kernel '{self.name}'>"
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return _reduced(self, protocol)
+
+    @cached_property
+    def _anchor(self) -> FunctionType:
+        return anchor_of(self.fn)
+
+    def explain(self, policy: Any, /, *args: Any, **options: Any) -> Any:
+        """What a launch would run: `execspace.explain` of this kernel."""
+        return ports.explain(policy, self, *args, **options)
+
+    def variant(self, given: tuple[str, ...]) -> Kernel:
+        """The same kernel with some parameters given beforehand; plans are kept per variant."""
+        if not given:
+            return self
+        found = self._variants.get(given)
+        if found is None:
+            found = Kernel(
+                without_views(self.fn), fma=self.fma, fastmath=self.fastmath, name=self.name,
+                source=self.source, given=given,
+            )  # fmt: skip
+            found = self._variants.setdefault(given, found)
+        return found
+
+    @property
+    def plans(self) -> dict[tuple[Any, ...], Plan]:
+        """What is compiled for the names as they were at the last launch."""
+        names = self.shared.names
+        return {} if names is None else names.plans
+
+    def scan(self, scope: Scope) -> KernelNames:
+        """Find out which names of enclosing scopes the function uses, and forget the plans."""
+        unchanged = fixed_names(scope)  # first: what changes meanwhile is then noticed
+        self.names = KernelNames(tuple(captured_paths(scope)), unchanged)
+        return self.names
+
+    def names_now(self, scope: Scope) -> KernelNames:
+        """The names that hold for a launch; `parallel_for` repeats these lines."""
+        names = self.names
+        if names is None or (names.unchanged is not None and not names.unchanged()):
+            names = self.scan(scope)
+        return names
+
+    def environment(
+        self, scope: Scope, names: KernelNames
+    ) -> tuple[KernelNames, list[object], tuple[View, ...]]:
+        """The names that hold, tags of what the function captures now, and the captured Views in
+        order.
+
+        `scope` is this kernel's own or that of a re-creation: same code, other closure.
+        """
+        hidden: list[View] = []
+        code = (scope.fn.__code__,)
+        try:
+            tags = environment_tags(scope, names.paths, hidden, code)
+        except NamesLeadOn:
+            hidden.clear()
+            names = self.scan(scope)
+            tags = environment_tags(scope, names.paths, hidden, code, again=True)
+        return names, tags, tuple(hidden)
+
+    def capture_list(self, scope: Scope, first_hidden: int) -> tuple[Capture, ...]:
+        """The captures of a LaunchSpec; hidden arguments are numbered from `first_hidden`."""
+        return captures_of(scope, self.names_now(scope).paths, first_hidden)
+
+    def bound(self, scope: Scope, arguments: int) -> tuple[str, ...]:
+        """Parameters that a launch with so many indices and arguments does not pass."""
+        open_ = [n for n in parameters(self.fn) if n not in self.given]
+        rest = open_[arguments:]
+        known = defaults(scope.fn)
+        return (
+            *self.given,
+            *(n for n in rest if n in known),
+            *(n for n in keyword_only(self.fn) if n not in self.given and n in known),
+        )
+
+
+def _static_parameters(fn: FunctionType) -> tuple[str, ...]:
+    found = []
+    for name, annotation in fn.__annotations__.items():
+        value = annotation
+        if isinstance(annotation, str):  # from __future__ import annotations
+            if not annotation.endswith("static"):
+                continue
+            value = lookup(fn, tuple(annotation.split(".")))
+        if value is static and name != "return":
+            found.append(name)
+    return tuple(found)
+
+
+@overload
+def kernel(fn: Callable[..., Any], /) -> Kernel: ...
+@overload
+def kernel(
+    *, fma: bool = ..., fastmath: bool = ..., source: str | None = ...
+) -> Callable[[Callable[..., Any]], Kernel]: ...
+def kernel(
+    fn: Any = None, /, *, fma: bool = True, fastmath: bool = False, source: str | None = None
+) -> Any:
+    """Mark a function as a kernel. Compiles nothing; that happens at the first launch.
+
+    Parameters
+    ----------
+    fma : bool, default True
+        Allow multiply-add contraction within an expression. With ``fma=False`` IEEE basic
+        operations agree bit for bit between spaces.
+    fastmath : bool, default False
+        Allow reassociation and assume that no NaN or infinity occurs.
+    source : str, optional
+        Text of the module that defines the function. Only needed where Python keeps no source
+        and the text cannot be found: code that was compiled elsewhere.
+
+    Examples
+    --------
+    >>> import execspace as es
+    >>> @es.kernel
+    ... def axpy(i, a, x, y):
+    ...     y[i] += a * x[i]
+    """
+    if fn is None:
+        return lambda f: kernel_from(f, fma=fma, fastmath=fastmath, source=source)
+    return kernel_from(fn, fma=fma, fastmath=fastmath, source=source)
+
+
+def kernel_from(
+    fn: Any,
+    *,
+    fma: bool = True,
+    fastmath: bool = False,
+    source: str | None = None,
+    name: str | None = None,
+) -> Kernel:
+    """A new Kernel of a Python function; LaunchError for anything else."""
+    if isinstance(fn, Kernel):
+        return fn
+    if not isinstance(fn, FunctionType):
+        raise _no_kernel(fn)
+    if source is None:
+        remember(fn, depth=2)
+    else:
+        check_given(fn, source)
+    where = f"Kernel '{name or fn.__name__}'"
+    fma = flag(fma, "fma", where, LaunchError)
+    fastmath = flag(fastmath, "fastmath", where, LaunchError)
+    made = Kernel(fn, fma=fma, fastmath=fastmath, name=name, source=source)
+    made.shared = _shared(fn, (fma, fastmath, made.name, source, made.statics))
+    return made
+
+
+def _no_kernel(fn: Any) -> LaunchError:
+    return LaunchError(
+        f"{fn!r} is no kernel; expected a Python function, a lambda, or a function decorated "
+        f"with @es.kernel."
+    )
+
+
+# The kernels that keep plans, by the identity of their code and module and by their options: a
+# function that is defined anew at each call of another one finds its compiled plans again. A
+# Kernel keeps both alive, and so their identities; the oldest entries go when there are too many.
+_known: dict[tuple[Any, ...], Kernel] = {}
+_MOST_FUNCTIONS = 4096
+
+
+def _shared(fn: FunctionType, options: tuple[Any, ...]) -> Kernel:
+    """The kernel that keeps the plans of a function and all others of its code and options."""
+    key = (id(fn.__code__), id(fn.__globals__), *options)
+    known = _known.get(key)
+    if known is None:
+        fma, fastmath, name, source = options[:4] if options else (True, False, None, None)
+        known = Kernel(without_views(fn), fma=fma, fastmath=fastmath, name=name, source=source)
+        while len(_known) >= _MOST_FUNCTIONS:
+            _known.pop(next(iter(_known)), None)
+        known = _known.setdefault(key, known)
+    return known
+
+
+def kernel_of(fn: Any) -> tuple[Kernel, Scope]:
+    """Kernel that keeps the plans of whatever the user launches, and the scope to read captures
+    from."""
+    scope = scope_of(fn)
+    if scope is None:
+        raise _no_kernel(fn)
+    known = scope.kernel
+    known = _shared(scope.fn, ()) if known is None else known.shared
+    return known.variant(tuple(scope.given)) if scope.given else known, scope
+
+
+# -- pickles --------------------------------------------------------------------------------------
+
+_Options = tuple[bool, bool, str, str | None]  # fma, fastmath, name, source
+
+
+def _reduced(kernel: Kernel, protocol: int) -> tuple[Any, ...]:
+    """What `Kernel.__reduce_ex__` returns."""
+    fn = kernel.fn
+    found = named(fn)
+    options: _Options = (kernel.fma, kernel.fastmath, kernel.name, kernel.source)
+    if found is fn:  # the function itself has its name: k = es.kernel(f)
+        return made_again, (fn, options, SourceText((fn,)))
+    if found is kernel and protocol < 4:  # which know no functions by dotted names
+        return imported, (fn.__module__, fn.__qualname__)
+    return made_again, (getattr(kernel, ANCHOR), options, SourceText((fn,)))
+
+
+def made_again(fn: FunctionType, options: _Options, text: SourceText) -> Kernel:
+    """The kernel of a pickle: the one that has its name here, or a new one."""
+    own = fn.__qualname__.removesuffix(f".{ANCHOR}")
+    known = named(fn, own)
+    if isinstance(known, Kernel) and getattr(known, ANCHOR) is fn:
+        return known
+    fn.__qualname__ = own
+    fma, fastmath, name, source = options
+    made = kernel_from(fn, fma=fma, fastmath=fastmath, name=name, source=source)
+    # What a launch compiles serves the next pickle of the same kernel, too, whose module is another
+    # one, but may mean the same by its names.
+    earlier = _arrived_kernels.get((fn.__code__, options))
+    if earlier is not None and same_modules(fn, earlier.fn):
+        made.shared = earlier
+        return made
+    while len(_arrived_kernels) >= _MOST_KERNELS:
+        _arrived_kernels.pop(next(iter(_arrived_kernels)), None)
+    _arrived_kernels[fn.__code__, options] = made.shared
+    return made
+
+
+# Those that keep the plans of kernels that came in pickles.
+_arrived_kernels: dict[tuple[CodeType, _Options], Kernel] = {}
+_MOST_KERNELS = 256

@@ -1,0 +1,356 @@
+"""The cold path of a launch: from what the user wrote to a compiled plan.
+
+`parallel_for` and its siblings come here where they have no plan, or where an argument is neither a
+View nor a number; `explain` and `tune` always do.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base import config, ports
+from ..base.errors import (
+    KernelSyntaxError,
+    KernelTypeError,
+    LaunchError,
+    PluginError,
+    PolicyError,
+    SpaceAccessError,
+    shown,
+)
+from ..contract.argtypes import SCALAR_TYPES
+from ..contract.launch_spec import LaunchSpec, leading_parameters, policy_spec
+from ..contract.space import ExecutionSpace, Plan
+from ..kernels.captures import Scope, is_array, scope_of, without_views
+from ..kernels.kernel import Kernel, KernelNames, kernel_of
+from ..plugins import selection, started
+from ..plugins.selection import target_space
+from ..policies.range import MOST, MDRangePolicy, RangePolicy
+from ..policies.team import TeamPolicy, check_teams
+from ..profiling import dispatch
+from ..reducers.base import Reducer, as_reducer, reducer_captures, reducer_key
+from ..reducers.builtin import Sum
+from ..views.view import View
+from .arguments import as_arguments, check_shapes, explain_overflow, refuse_arrays, views_of_out
+from .profiled import run_kernel
+
+INT_KEY = (policy_spec("range", 1), None)
+PATTERNS = ("for", "reduce", "scan")
+_SUM: tuple[object, Any] = (reducer_key(Sum), as_reducer(Sum))
+_KERNEL_FAULTS = (KernelSyntaxError, KernelTypeError)
+
+
+class Call(NamedTuple):
+    """A launch with its arguments sorted out, and nothing compiled.
+
+    Attributes
+    ----------
+    pattern : {"for", "reduce", "scan"}
+    policy : (PolicySpec, ExecutionSpace or None)
+    bounds : tuple of int
+    kernel : Kernel
+        That of the program, which keeps the plans.
+    scope : Scope
+        Where its captures are read.
+    names : KernelNames
+    key : tuple
+        Of its plan, in `names.plans`.
+    arguments : tuple of View or number
+        All of them: explicit, captured Views, Views of ``out=``.
+    captured : int
+        How many of them are captured.
+    reducer : Reducer, tuple of Reducer, or None
+    out : tuple of View
+    """
+
+    pattern: str
+    policy: tuple[Any, ExecutionSpace | None]
+    bounds: tuple[int, ...]
+    kernel: Kernel
+    scope: Scope
+    names: KernelNames
+    key: tuple[Any, ...]
+    arguments: tuple[Any, ...]
+    captured: int
+    reducer: Reducer | tuple[Reducer, ...] | None = None
+    out: tuple[View, ...] = ()
+
+
+def sorted_out(
+    pattern: str,
+    policy_key: tuple[Any, ExecutionSpace | None],
+    bounds: tuple[int, ...],
+    kernel: Kernel,
+    scope: Scope,
+    args: tuple[Any, ...],
+    reducer: Any = None,
+    out: Any = None,
+) -> Call:
+    """Sort out the arguments of a launch. No reducer means `Sum`."""
+    views = () if out is None else views_of_out(out)
+    head: list[Any] = [policy_key, selection.CURRENT.get()]
+    join: Any = None
+    shape = None
+    if pattern != "for":
+        if reducer is None or reducer is Sum:
+            join_key, join = _SUM
+        else:
+            join_key, join = reducer_key(reducer), as_reducer(reducer)
+        if pattern == "scan":
+            refuse_arrays(kernel.name, reducer, join)
+        shape = None if isinstance(join, tuple) else join.array_shape
+        head = [pattern, *head, join_key, *[v.type for v in views], len(views)]
+    leading = leading_parameters(pattern, policy_key[0], shape)
+    given, plain = as_arguments(kernel, scope, leading, args)
+    if given.given:
+        kernel, scope = kernel_of(given)
+    names = kernel.names_now(scope)
+    hidden: tuple[View, ...] = ()
+    for a in plain:
+        head.append(a.type if type(a) is View else SCALAR_TYPES[type(a)])
+    if names.paths:
+        names, tags, hidden = kernel.environment(scope, names)
+        head += tags
+    arguments = (*plain, *hidden, *views)
+    return Call(
+        pattern, policy_key, bounds, kernel, scope, names, tuple(head), arguments, len(hidden),
+        join, views,
+    )  # fmt: skip
+
+
+def launch(call: Call, policy: Any, label: str | None) -> Any:
+    """Launch a call, with the plan that is kept for it or a new one; `policy` is the user's."""
+    plan = call.names.plans.get(call.key)
+    if plan is None:
+        plan = call.names.plans[call.key] = prepare(call)
+    try:
+        if dispatch.TOOLS:
+            pattern, name = f"parallel_{call.pattern}", call.kernel.name
+            return run_kernel(pattern, name, label, policy, plan, call.bounds, call.arguments)
+        if label is None:
+            return plan.launch(call.bounds, call.arguments)
+        return plan.launch_as(label, call.bounds, call.arguments)
+    except OverflowError as error:
+        explain_overflow(call.kernel, call.arguments, error)
+
+
+def prepare(call: Call) -> Plan:
+    """The plan of a launch: that of `compiled`, with what is tuned for it."""
+    try:
+        return tuned(*compiled(call))
+    except _KERNEL_FAULTS as error:
+        raise _without_frames(error) from error.__cause__
+
+
+def tuned(plan: Plan, kernel: Kernel, spec: LaunchSpec, tell: bool = False) -> Plan:
+    """A plan with what is tuned for it, or the plan itself.
+
+    `tell`: also where the default was found to be the best, for `explain` to say so.
+    """
+    if not config.is_tuned():
+        return plan
+    found: Plan = ports.with_tuned(plan, kernel, spec, tell)
+    return found
+
+
+def compiled(call: Call) -> tuple[Plan, Kernel, LaunchSpec]:
+    """Choose the space, check that it reaches every View, and have it compile a plan.
+
+    Returns the plan, and what it was made of.
+    """
+    pattern, kernel, scope, out = call.pattern, call.kernel, call.scope, call.out
+    if call.reducer is not None:
+        check_shapes(kernel.name, call.reducer, out)
+    policy, named = call.policy
+    if pattern == "scan" and policy.tiled:
+        raise PolicyError(
+            f"Kernel '{kernel.name}': parallel_scan goes through the indices one after the other, "
+            f"so its policy cannot have a tile; leave out tile=."
+        )
+    if pattern != "for" and policy.per_thread:
+        raise PolicyError(
+            f"Kernel '{kernel.name}': per_thread is an option of parallel_for; in "
+            f"parallel_{pattern} each thread has many calls anyhow. Leave it out."
+        )
+    space = named
+    if space is None:
+        space = implied_space([a for a in call.arguments if isinstance(a, View)])
+    inputs = call.arguments[: len(call.arguments) - len(out)]
+    _check_reach(space, inputs, out, kernel)
+    started.note(space)
+    explicit = len(inputs) - call.captured
+    captures = kernel.capture_list(scope, explicit)
+    if call.reducer is not None:
+        captures = (*captures, *reducer_captures(call.reducer))
+    spec = LaunchSpec(
+        pattern=pattern,
+        policy=policy,
+        arguments=tuple(a.type if isinstance(a, View) else SCALAR_TYPES[type(a)] for a in inputs),
+        captures=captures,
+        reducer=call.reducer,
+        out=tuple(v.type for v in out),
+    )
+    if policy.kind == "team":
+        check_teams(kernel.name, spec, space)
+    spec = replace(spec, bound=kernel.bound(scope, spec.leading + explicit))
+    source = Kernel(
+        without_views(scope.fn), fma=kernel.fma, fastmath=kernel.fastmath, name=kernel.name,
+        source=kernel.source,
+    )  # fmt: skip
+    plan = space.compile(source, spec)
+    if not isinstance(plan, Plan):
+        raise PluginError(
+            f"Space '{space.name}' compiled kernel '{kernel.name}' to an object of type "
+            f"{type(plan).__name__!r}; expected an es.Plan. This is a defect of its plugin."
+        )
+    return plan, source, spec
+
+
+def _without_frames(error: Exception) -> Exception:
+    """An error in a kernel without how the compiler came to it.
+
+    Its message shows the place in the kernel. The rest are forty frames, which notebooks show.
+    """
+    return error if config.get("TRACEBACK") == "full" else error.with_traceback(None)
+
+
+def implied_space(views: Sequence[View]) -> ExecutionSpace:
+    """Where work on Views runs that names no space: the default space if it reaches them all,
+    else the one space of theirs that does."""
+    default = selection.default_space()
+    if selection.CURRENT.get() is not None or _reaches_all(default, views):
+        return default
+    able = {v.space.name: v.space for v in views if v.space and _reaches_all(v.space, views)}
+    return next(iter(able.values())) if len(able) == 1 else default
+
+
+def _reaches_all(space: ExecutionSpace, views: Sequence[View]) -> bool:
+    return all(v.memory_space.reachable_from(space) for v in views)
+
+
+def _check_reach(
+    space: ExecutionSpace, inputs: tuple[Any, ...], out: tuple[View, ...], kernel: Kernel
+) -> None:
+    named = [(f"argument {n}, View", a) for n, a in enumerate(inputs) if isinstance(a, View)]
+    named += [("the result View of out=,", v) for v in out]
+    for what, view in named:
+        if not view.memory_space.reachable_from(space):
+            raise SpaceAccessError(
+                f"Kernel '{kernel.name}': {what} '{view.label}', is in memory space "
+                f"'{view.memory_space.name}', which space '{space.name}' cannot reach. Copy it "
+                f"first: es.create_mirror_view_and_copy('{space.name}', ...)."
+            )
+
+
+class Planned(NamedTuple):
+    """The plan that a launch would use, what it was made of, and what it would be given.
+
+    `owner` is the kernel of the program, which keeps its plans.
+    """
+
+    owner: Kernel
+    plan: Plan
+    kernel: Kernel
+    spec: LaunchSpec
+    bounds: tuple[int, ...]
+    arguments: tuple[Any, ...]
+
+
+def planned(
+    policy: Any,
+    kernel: Any,
+    args: tuple[Any, ...],
+    pattern: str,
+    reducer: Any,
+    out: Any = None,
+    target: str | None = None,
+    with_tuned: bool = True,
+) -> Planned:
+    """Prepare the plan of a launch without launching it; parameters and errors of `explain`.
+
+    `with_tuned`: with what is tuned for it.
+    """
+    if not isinstance(pattern, str) or pattern not in PATTERNS:
+        raise LaunchError(f"pattern={pattern!r}; expected 'for', 'reduce' or 'scan'.")
+    if pattern == "for" and reducer is not None:
+        pattern = "reduce"
+    if out is not None and pattern == "for":
+        raise LaunchError(f"out={out!r} is for reductions and scans; give a reducer or a pattern.")
+    own, scope = kernel_of(kernel)
+    policy_key, bounds = policy_of(policy, pattern)
+    if target is not None:
+        policy_key = (policy_key[0], target_space(target))
+    call = sorted_out(pattern, policy_key, bounds, own, scope, args, reducer, out)
+    try:
+        plan, source, spec = compiled(call)
+    except _KERNEL_FAULTS as error:
+        raise _without_frames(error) from error.__cause__
+    if with_tuned and target is None:
+        plan = tuned(plan, source, spec, tell=True)
+    return Planned(call.kernel, plan, source, spec, call.bounds, call.arguments)
+
+
+# -- policies -------------------------------------------------------------------------------------
+
+
+def policy_of(policy: Any, pattern: str) -> tuple[Any, tuple[int, ...]]:
+    """Key and bounds of a policy, or of a number of indices."""
+    if type(policy) is int:
+        if not 0 <= policy <= MOST:
+            raise wrong_count(f"parallel_{pattern}", policy)
+        return INT_KEY, (0, policy)
+    if type(policy) in (RangePolicy, MDRangePolicy, TeamPolicy):
+        return policy.key, policy.bounds
+    try:
+        n = operator.index(policy)
+    except TypeError:
+        raise PolicyError(
+            f"{_shortened(policy)} is no policy; expected an integer, es.RangePolicy, "
+            f"es.MDRangePolicy or es.TeamPolicy.{_policy_hint(policy)}"
+        ) from None
+    p = RangePolicy(n)
+    return p.key, p.bounds
+
+
+def _shortened(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"an object of type {type(value).__name__!r}"
+
+
+def _policy_hint(given: Any) -> str:
+    """What somebody may have meant who gave this for a policy, as a sentence."""
+    if isinstance(given, range):
+        if given.step == 1:
+            first, last = given.start, given.stop
+            return f" Write {f'es.RangePolicy({first}, {last})' if first else last}."
+        return (
+            f" Policies have no step; write {len(given)}, and compute "
+            f"{given.start} + {given.step} * i in the kernel."
+        )
+    if isinstance(given, tuple | list) and 1 <= len(given) <= 6:
+        if all(isinstance(n, int | np.integer) for n in given):
+            extents = ", ".join(map(str, given)) + ("," if len(given) == 1 else "")
+            return f" Write es.MDRangePolicy(({extents}))."
+    if isinstance(given, View) or is_array(given):
+        return " Give the number of indices, such as A.shape[0], and the array as an argument."
+    if scope_of(given) is not None:
+        return " The policy comes first, then the kernel."
+    return ""
+
+
+def wrong_count(what: str, count: int) -> PolicyError:
+    """What is wrong with a number of indices."""
+    if count < 0:
+        return PolicyError(f"{what} over {shown(count)} indices; expected 0 or more.")
+    return PolicyError(
+        f"{what} over {shown(count)} indices, and kernels count in 64 bits, up to {MOST}; launch "
+        f"it in parts."
+    )
+
+
+ports.planned.provide(planned)

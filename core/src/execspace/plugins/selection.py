@@ -1,0 +1,327 @@
+"""Which space is meant: argument > `use_space` > EXECSPACE_DEFAULT > priority.
+
+A space that the user names and that cannot be used raises. An automatic choice passes over
+unusable spaces and remembers why; `es.spaces()` shows it.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from ..base import config
+from ..base.errors import PluginWarning, SpaceError, SpaceUnavailableError, UnknownSpaceError
+from ..base.interrupts import held
+from ..contract.entries import Probe, SpaceEntry
+from ..contract.memory import HOST, MemorySpace
+from ..contract.space import ExecutionSpace
+from . import registry as plugins
+from . import started
+from .probing import described, is_late, is_of_program
+from .started import MADE
+
+# Read directly by the launch path: the space of the innermost `use_space`, or None.
+CURRENT: ContextVar[ExecutionSpace | None] = ContextVar("execspace_current", default=None)
+
+_lock = threading.RLock()
+_failures: dict[str, str] = {}  # why spaces did not start, for `es.spaces()`
+_default: ExecutionSpace | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceInfo:
+    """One row of `es.spaces()`: a space, where it comes from, and whether it can be used."""
+
+    name: str
+    usable: bool
+    reason: str
+    priority: int
+    summary: str
+
+
+def spaces() -> list[SpaceInfo]:
+    """All announced spaces, best first, with the reason for each that is not usable.
+
+    Also lists plugins that failed to load. Probes each space; starts none.
+    """
+    return list(_rows())
+
+
+def _rows() -> Iterator[SpaceInfo]:
+    """The rows of `spaces()`, each space probed when its row is asked for."""
+    found = plugins.registry()
+    for entry in sorted(found.spaces.values(), key=lambda e: (-e.priority, e.name)):
+        answer = plugins.probe(entry)
+        if answer.usable and entry.name in _failures:
+            answer = Probe(False, f"it failed to start: {_failures[entry.name]}")
+        yield SpaceInfo(entry.name, answer.usable, answer.reason, entry.priority, entry.summary)
+    for p in found.plugins.values():
+        if p.error is not None:
+            reason = f"plugin failed to load: {described(p.error)}"
+            yield SpaceInfo(p.name, False, reason, 0, p.distribution)
+
+
+def target_space(name: str) -> ExecutionSpace:
+    """A space that compiles for a kind of device, such as "gfx942", and launches nothing.
+
+    Raises
+    ------
+    UnknownSpaceError
+        If no plugin knows such a device.
+    SpaceUnavailableError
+        If there is no compiler for it.
+    """
+    if not isinstance(name, str):
+        raise UnknownSpaceError(f"target={name!r}; expected a string such as 'gfx942'.")
+    for registry in (plugins.loaded, plugins.registry):  # the latter loads the others
+        entries = registry().spaces.values()
+        for entry in entries:
+            found = entry.target(name)
+            if found is not None:
+                return found
+    raise UnknownSpaceError(
+        f"target={name!r}: none of the spaces {', '.join(sorted(e.name for e in entries))} knows "
+        f"such a device. Without target= a kernel is compiled for the space of its policy."
+    )
+
+
+def space(name: str) -> ExecutionSpace:
+    """The execution space of that name, e.g. ``"openmp"`` or ``"cuda:1"``.
+
+    Raises
+    ------
+    UnknownSpaceError
+        If no installed plugin provides it.
+    SpaceUnavailableError
+        If it cannot be used here; the message says why and what to do.
+    """
+    if not isinstance(name, str):
+        raise UnknownSpaceError(f"{name!r} is no name of a space; expected a string.")
+    made: ExecutionSpace | None = MADE.get(name)
+    if made is not None:
+        return made
+    base, _, device = name.partition(":")
+    entry = plugins.find_space(base)
+    if entry is None:
+        raise _unknown(base, plugins.loaded())
+    answer = plugins.probe(entry)
+    if not answer.usable:
+        raise SpaceUnavailableError(f"Space '{name}' is not usable: {answer.reason}")
+    with _lock:
+        if name not in MADE:
+            with held():  # what a factory imports or starts is not begun again
+                MADE[name] = _make(entry, name, device or None)
+        found: ExecutionSpace = MADE[name]
+        return found
+
+
+def _make(entry: SpaceEntry, name: str, device: str | None) -> ExecutionSpace:
+    """Call a space's factory, and note why it failed if it did."""
+    try:
+        made = entry.factory(device)
+    except SpaceError as failure:
+        _failures[name] = str(failure)
+        raise
+    except BaseException as failure:  # sys.exit() in a factory ends no program
+        if is_of_program(failure):
+            raise
+        cause = described(failure).rstrip(".")
+        _failures[name] = cause
+        raise SpaceUnavailableError(
+            f"Space '{name}' failed to start: {cause}. "
+            f"Choose another with EXECSPACE_DEFAULT or space=..."
+        ) from failure
+    if not isinstance(made, ExecutionSpace):
+        raise SpaceUnavailableError(
+            f"Space '{name}' failed to start: its factory returned {made!r}, expected an "
+            f"execspace.ExecutionSpace."
+        )
+    plugins.warn_unused(made, plugins.loaded().tiles.values())
+    copyreg.pickle(type(made), _by_name)
+    return made
+
+
+def _by_name(made: ExecutionSpace) -> Any:
+    """How a space is pickled: where it arrives, the space of that name is meant."""
+    if MADE.get(made.name) is not made:
+        return made.__reduce__()
+    return space, (made.name,)
+
+
+def _unknown(name: str, found: plugins.Registry) -> UnknownSpaceError:
+    broken = found.plugins.get(name)
+    if broken is not None and broken.error is not None:
+        return UnknownSpaceError(
+            f"Space '{name}' is not available: its plugin ({broken.distribution} "
+            f"{broken.version}) failed to load: {described(broken.error)}"
+        )
+    known = ", ".join(f"'{n}'" for n in sorted(found.spaces)) or "none"
+    # A slip of the fingers only: the name of a space that was uninstalled may be similar, too.
+    close = get_close_matches(name, found.spaces, n=1, cutoff=0.75)
+    hint = (
+        f"Did you mean '{close[0]}'?"
+        if close
+        else "Spaces come from plugins; section Install of execspace's README lists those of its "
+        "repository."
+    )
+    return UnknownSpaceError(f"Space '{name}' is not installed; installed spaces: {known}. {hint}")
+
+
+def resolve(spec: str | ExecutionSpace) -> ExecutionSpace:
+    """Turn a `space=` argument into a space."""
+    if isinstance(spec, ExecutionSpace):
+        return spec
+    if isinstance(spec, str):
+        return space(spec)
+    raise UnknownSpaceError(
+        f"space={spec!r} is no space; expected a name such as 'openmp' or an ExecutionSpace."
+    )
+
+
+def default_space() -> ExecutionSpace:
+    """The space used where none is named: innermost `use_space`, environment, priority.
+
+    Raises
+    ------
+    UnknownSpaceError, SpaceUnavailableError
+        If every space in EXECSPACE_DEFAULT fails, or no space at all is usable.
+    """
+    current = CURRENT.get()
+    return current if current is not None else _process_default()
+
+
+def _process_default() -> ExecutionSpace:
+    global _default
+    if _default is None:
+        with _lock:
+            if _default is None:
+                _default = _from_environment() or _by_priority()
+    return _default
+
+
+def _from_environment() -> ExecutionSpace | None:
+    names = config.get_list("DEFAULT")
+    if not names:
+        return None
+    failures: list[SpaceError] = []
+    for name in names:
+        try:
+            return space(name)
+        except SpaceError as failure:
+            failures.append(failure)
+    reasons = " ".join(str(f) for f in failures)
+    raise type(failures[0])(f"EXECSPACE_DEFAULT={','.join(names)}: {reasons}")
+
+
+def _by_priority() -> ExecutionSpace:
+    reasons = []
+    for row in _rows():  # probes none that is worse than the one it takes
+        if row.usable and row.priority >= 0:
+            try:
+                return space(row.name)
+            except SpaceError as failure:
+                reasons.append(str(failure))
+                warnings.warn(
+                    f"{failure} The next best space is taken.", PluginWarning, stacklevel=4
+                )
+        elif not row.usable:
+            reasons.append(f"'{row.name}': {row.reason}")
+            if is_late(row.name):  # or nobody would know what the time was spent on
+                warnings.warn(
+                    f"Space '{row.name}' is passed over: {row.reason}, and EXECSPACE_PLUGINS "
+                    f"leaves its plugin out.",
+                    PluginWarning,
+                    stacklevel=4,
+                )
+    chosen = config.get("PLUGINS")
+    if not reasons and chosen is not None:
+        raise SpaceUnavailableError(
+            f"No execution space is usable: of the plugins that are installed, "
+            f"EXECSPACE_PLUGINS={chosen!r} takes none that has a space. Unset it, or add the name "
+            f"of one, as EXECSPACE_PLUGINS=serial."
+        )
+    why = "; ".join(reasons) or "no plugin is installed"
+    raise SpaceUnavailableError(
+        f"No execution space is usable ({why}). Install one from a checkout of execspace: "
+        f"pip install -e compiler -e plugins/serial."
+    )
+
+
+@contextmanager
+def use_space(spec: str | ExecutionSpace) -> Iterator[ExecutionSpace]:
+    """Make a space the default within a `with` block, for this thread or task only.
+
+    Examples
+    --------
+    >>> import execspace as es
+    >>> with es.use_space("serial"):
+    ...     es.default_space().name
+    'serial'
+    """
+    chosen = resolve(spec)
+    token = CURRENT.set(chosen)
+    try:
+        yield chosen
+    finally:
+        CURRENT.reset(token)
+
+
+def memory_for(
+    spec: str | ExecutionSpace | None, memory: str | MemorySpace | None = None
+) -> tuple[MemorySpace, ExecutionSpace | None, str]:
+    """Memory space, owning space and preferred layout for a new View.
+
+    Raises
+    ------
+    SpaceError
+        If the space has no memory of that name or kind.
+    """
+    if isinstance(memory, MemorySpace):
+        owner = None if spec is None else resolve(spec)
+        return memory, owner, "right" if owner is None else owner.default_layout
+    if memory is not None and not isinstance(memory, str):
+        raise SpaceError(
+            f"memory={memory!r} is no memory space; expected a name, a kind such as 'shared', or "
+            f"a MemorySpace."
+        )
+    if spec is None and CURRENT.get() is None and _is_bare():
+        if memory is None or memory == HOST.name or memory in HOST.kinds:
+            return HOST, None, "right"  # core without any backend still has host memory
+    chosen = default_space() if spec is None else resolve(spec)
+    if memory is None:
+        return chosen.memory_space, chosen, chosen.default_layout
+    for found in chosen.memory_spaces:
+        if memory == found.name or memory in found.kinds:
+            return found, chosen, chosen.default_layout
+    if memory == "host":
+        return HOST, None, "right"
+    known = ", ".join(f"'{m.name}' ({', '.join(sorted(m.kinds))})" for m in chosen.memory_spaces)
+    raise SpaceError(
+        f"Space '{chosen.name}' has no memory {memory!r}; expected a name or kind of {known}."
+    )
+
+
+def _is_bare() -> bool:
+    """Whether there is no backend at all."""
+    if _default is not None or plugins.loaded().spaces:
+        return False
+    if config.get_list("DEFAULT") and plugins.loaded().points:
+        return False  # the plugins of these names will do
+    return not plugins.registry().spaces
+
+
+def forget() -> None:
+    """Drop every choice made, so that environment and plugins are read again."""
+    global _default
+    with _lock:
+        started.forget()
+        _failures.clear()
+        _default = None
+        plugins.forget()

@@ -1,0 +1,48 @@
+"""Spaces of this process, those made by name, and all that were given work."""
+
+from __future__ import annotations
+
+import threading
+from weakref import WeakSet
+
+from ..contract.space import ExecutionSpace
+from ..profiling.launches import MADE
+
+__all__ = ["MADE", "fence", "forget", "leave_out", "note", "started"]
+
+_working: WeakSet[ExecutionSpace] = WeakSet()
+_working_lock = threading.RLock()  # reentrant for the garbage collector's sake
+_left_out: WeakSet[ExecutionSpace] = WeakSet()
+
+
+def note(space: ExecutionSpace) -> None:
+    """Remember a space that work is given to: it may be made without its name, or an instance."""
+    with _working_lock:
+        _working.add(space)
+
+
+def started() -> list[ExecutionSpace]:
+    """Spaces that this process has started, and instances that were given work."""
+    with _working_lock:
+        spaces = dict.fromkeys((*MADE.values(), *_working))
+        return [s for s in spaces if s not in _left_out] if _left_out else list(spaces)
+
+
+def leave_out(space: ExecutionSpace) -> None:
+    """Fence a space no more with all others: in a forked child, one that only its parent can use.
+
+    Takes no lock, for another thread of the parent may have held it.
+    """
+    _left_out.add(space)
+
+
+def fence(label: str = "") -> None:
+    """Wait until all work on all started spaces is done. Blocks."""
+    for space in started():
+        space.fence(label)
+
+
+def forget() -> None:
+    """Forget all of them."""
+    MADE.clear()
+    _working.clear()

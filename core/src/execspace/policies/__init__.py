@@ -1,0 +1,1 @@
+"""Policies of launches, and tables of tiles by their names."""

@@ -1,0 +1,344 @@
+"""Execution policies: where and over which indices a kernel runs. Values, never changed.
+
+`bounds` and `key` are what a launch needs: the numbers, and what a compiled plan depends on.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from math import prod
+from typing import Any, Self
+
+from ..base.errors import PolicyError, shown
+from ..base.readonly import ReadOnly
+from ..contract.launch_spec import PolicySpec, policy_spec
+from ..contract.space import ExecutionSpace
+from ..contract.tiles import MOST_PER_THREAD
+from ..plugins.selection import resolve
+from .named_tiles import named_tile
+
+MAX_RANK = 6
+ITERATE = ("auto", "left", "right")
+
+
+LEAST, MOST = 1 - 2**63, 2**63 - 1  # what kernels count in
+
+
+def _integer(value: Any, what: str) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise PolicyError(f"{what} must be an integer, got {value!r}.") from None
+    if not LEAST <= number <= MOST:
+        raise PolicyError(
+            f"{what} is {shown(number)}; expected an integer of 64 bits, at most {MOST}."
+        )
+    return number
+
+
+def checked_count(who: str, extents: Iterable[int]) -> None:
+    """Raise PolicyError for a range of more indices than 64 bits can count."""
+    count = prod(extents)
+    if count > MOST:
+        raise PolicyError(
+            f"{who} has {shown(count)} indices, and kernels count in 64 bits, up to {MOST}; "
+            f"launch it in parts."
+        )
+
+
+def _integers(values: Any, what: str) -> tuple[int, ...]:
+    try:
+        parts = list(values)
+    except TypeError:
+        raise PolicyError(
+            f"MDRangePolicy: {values!r} is no sequence; expected {what}, an integer, for each "
+            f"dimension, for example MDRangePolicy((n, m))."
+        ) from None
+    return tuple(_integer(v, f"MDRangePolicy: {what}") for v in parts)
+
+
+def _launch_bounds(value: Any, who: str) -> int:
+    if value is None:
+        return 0
+    bounds = _integer(value, f"{who}: launch_bounds")
+    if bounds < 1:
+        raise PolicyError(f"{who}: launch_bounds={bounds}; expected at least one thread.")
+    return bounds
+
+
+class _RangeParts:
+    """Attributes of a RangePolicy; assigned here, and then nowhere."""
+
+    __slots__ = ("bounds", "key", "launch_bounds", "space")
+
+    bounds: tuple[int, ...]
+    key: tuple[PolicySpec, ExecutionSpace | None]
+    launch_bounds: int | None
+    space: ExecutionSpace | None
+
+
+class RangePolicy(ReadOnly, _RangeParts):
+    """Indices `begin <= i < end`.
+
+    Parameters
+    ----------
+    begin, end : int
+        One argument alone is the end, as in Python's range.
+    space : str or ExecutionSpace, optional
+        Where to run; the default space if not given.
+    launch_bounds : int, optional
+        No block of threads of a device is larger (of reductions and scans: or than 32), so that its
+        compiler may give each thread more registers. Host spaces have no such blocks and take no
+        notice.
+
+    Raises
+    ------
+    PolicyError
+        If a bound is no integer, `end < begin`, or `launch_bounds` is not positive.
+
+    Notes
+    -----
+    Kokkos: https://kokkos.org/kokkos-core-wiki/API/core/policies/RangePolicy.html
+    """
+
+    __slots__ = ()
+    _fixed = frozenset(_RangeParts.__slots__)
+    _instead = "Policies do not change; make a new one"
+
+    def __new__(
+        cls,
+        begin: int,
+        end: int | None = None,
+        *,
+        space: str | ExecutionSpace | None = None,
+        launch_bounds: int | None = None,
+    ) -> Self:
+        if end is None:
+            begin, end = 0, begin
+        first, last = _integer(begin, "RangePolicy: begin"), _integer(end, "RangePolicy: end")
+        if last < first:
+            raise PolicyError(
+                f"RangePolicy: end {last} is less than begin {first}; for an empty range give "
+                f"two equal bounds."
+            )
+        if last - first > MOST:
+            checked_count("RangePolicy", (last - first,))
+        most = _launch_bounds(launch_bounds, "RangePolicy")
+        self: Any = object.__new__(_RangeParts)
+        self.bounds = (first, last)
+        self.space = None if space is None else resolve(space)
+        self.launch_bounds = launch_bounds
+        spec = policy_spec("range", 1, nonnegative=first >= 0, launch_bounds=most)
+        self.key = (spec, self.space)
+        self.__class__ = cls
+        return self  # type: ignore[no-any-return]
+
+    def __reduce__(self) -> Any:
+        options = {"space": self.space, "launch_bounds": self.launch_bounds}
+        return _made, (type(self), self.bounds, options)
+
+    @property
+    def begin(self) -> int:
+        """First index."""
+        return self.bounds[0]
+
+    @property
+    def end(self) -> int:
+        """One past the last index."""
+        return self.bounds[1]
+
+    def __repr__(self) -> str:
+        bounds = "" if self.launch_bounds is None else f", launch_bounds={self.launch_bounds}"
+        return f"RangePolicy({self.begin}, {self.end}{bounds}{_where(self.space)})"
+
+
+class _MDRangeParts:
+    """Attributes of an MDRangePolicy."""
+
+    __slots__ = (
+        "bounds", "iterate", "key", "launch_bounds", "lower", "per_thread", "space", "tile",
+        "upper",
+    )  # fmt: skip
+
+    bounds: tuple[int, ...]
+    iterate: str
+    key: tuple[PolicySpec, ExecutionSpace | None]
+    launch_bounds: int | None
+    lower: tuple[int, ...]
+    per_thread: tuple[int, ...]
+    space: ExecutionSpace | None
+    tile: tuple[int, ...] | None
+    upper: tuple[int, ...]
+
+
+class MDRangePolicy(ReadOnly, _MDRangeParts):
+    """All index tuples between `lower` (inclusive) and `upper` (exclusive).
+
+    Parameters
+    ----------
+    lower, upper : sequence of int
+        One entry for each of 1 to 6 dimensions. `MDRangePolicy(upper)` starts at zero.
+    tile : sequence of int or str, optional
+        Extents of the blocks in which a space goes through the range. On a device that is the
+        shape of a block of threads: a thread for each element of the tile. On a host, the part of
+        the range that one thread does at a time. By default a space chooses by what the kernel
+        does, see `execspace.default_tile`. A name is that of a table of tiles, such as "kokkos"
+        or "kokkos-2026"; it needs `iterate` to be "left" or "right".
+    iterate : {"auto", "left", "right"}
+        Which index runs fastest: the first (left) or the last (right). "auto" follows the
+        layout of the Views that the kernel touches.
+    per_thread : int or sequence of int, optional
+        Calls of the kernel by one thread of a device, in each dimension: a tile of registers, for
+        neighbours share what they load. It comes on top of `tile`: a block of threads does
+        ``tile[d] * per_thread[d]`` elements. A number is for the dimension next to the fastest
+        (of rank 1, for the only one). Host spaces, whose threads do whole rows, take no notice.
+    launch_bounds : int, optional
+        No block of threads of a device is larger (of reductions and scans: or than 32), so that its
+        compiler may give each thread more registers. A tile must not be larger. Host spaces take
+        no notice beyond that.
+    space : str or ExecutionSpace, optional
+
+    Raises
+    ------
+    PolicyError
+        If ranks differ or lie outside 1 to 6, an upper bound is below its lower one, an extent
+        of `tile` or `per_thread` is not positive, a thread would have more than 16 calls, a tile
+        exceeds `launch_bounds`, or an option is not known. At the launch: if the tile has more
+        elements than the device can have threads in a block, in all or along one of its axes.
+
+    Notes
+    -----
+    Kokkos: https://kokkos.org/kokkos-core-wiki/API/core/policies/MDRangePolicy.html
+    """
+
+    __slots__ = ()
+    _fixed = frozenset(_MDRangeParts.__slots__)
+    _instead = "Policies do not change; make a new one"
+
+    def __new__(
+        cls,
+        lower: Sequence[int],
+        upper: Sequence[int] | None = None,
+        *,
+        tile: Sequence[int] | str | None = None,
+        iterate: str = "auto",
+        per_thread: int | Sequence[int] | None = None,
+        launch_bounds: int | None = None,
+        space: str | ExecutionSpace | None = None,
+    ) -> Self:
+        if upper is None:
+            last = _integers(lower, "an upper bound")
+            first = (0,) * len(last)
+        else:
+            first = _integers(lower, "a lower bound")
+            last = _integers(upper, "an upper bound")
+        rank = len(first)
+        if len(last) != rank:
+            raise PolicyError(
+                f"MDRangePolicy: lower has {rank} entries and upper has {len(last)}; "
+                f"expected the same number."
+            )
+        if not 1 <= rank <= MAX_RANK:
+            raise PolicyError(f"MDRangePolicy: rank {rank} is outside 1 to {MAX_RANK}.")
+        for d, (a, b) in enumerate(zip(first, last, strict=True)):
+            if b < a:
+                raise PolicyError(
+                    f"MDRangePolicy: upper bound {b} of dimension {d} is less than its lower "
+                    f"bound {a}."
+                )
+        counts = [b - a for a, b in zip(first, last, strict=True)]
+        if prod(counts) > MOST:
+            checked_count("MDRangePolicy", counts)
+        if not isinstance(iterate, str) or iterate not in ITERATE:
+            raise PolicyError(f"MDRangePolicy: iterate={iterate!r}; expected one of {ITERATE}.")
+        extents: tuple[int, ...] | None = None
+        if isinstance(tile, str):
+            extents, calls = named_tile(tile, iterate, counts)
+            if per_thread is None and calls:
+                per_thread = calls
+        elif tile is not None:
+            extents = _integers(tile, "a tile extent")
+            if len(extents) != rank or min(extents, default=0) < 1:
+                raise PolicyError(
+                    f"MDRangePolicy: tile {extents}; expected {rank} extents of at least 1."
+                )
+        if extents is not None:
+            _check_tile(extents, first, last)
+        calls = _per_thread(per_thread, rank)
+        most = _launch_bounds(launch_bounds, "MDRangePolicy")
+        if most and extents is not None and prod(extents) > most:
+            raise PolicyError(
+                f"MDRangePolicy: tile {extents} has {prod(extents)} elements, one for each "
+                f"thread of a block, and launch_bounds={most} allows {most}; give a smaller tile."
+            )
+        self: Any = object.__new__(_MDRangeParts)
+        self.lower, self.upper, self.tile = first, last, extents
+        self.iterate, self.per_thread, self.launch_bounds = iterate, calls, launch_bounds
+        self.space = None if space is None else resolve(space)
+        self.bounds = first + last + (extents or ())
+        tiled, nonnegative = extents is not None, min(first) >= 0
+        spec = policy_spec("mdrange", rank, iterate, tiled, nonnegative, calls, most)
+        self.key = (spec, self.space)
+        self.__class__ = cls
+        return self  # type: ignore[no-any-return]
+
+    def __reduce__(self) -> Any:
+        calls = self.per_thread[0] if len(self.per_thread) == 1 else self.per_thread or None
+        options = {
+            "tile": self.tile, "iterate": self.iterate, "per_thread": calls,
+            "launch_bounds": self.launch_bounds, "space": self.space,
+        }  # fmt: skip
+        return _made, (type(self), (self.lower, self.upper), options)
+
+    @property
+    def rank(self) -> int:
+        """Number of indices."""
+        return len(self.lower)
+
+    def __repr__(self) -> str:
+        tile = f", tile={self.tile}" if self.tile else ""
+        order = "" if self.iterate == "auto" else f", iterate={self.iterate!r}"
+        calls = f", per_thread={self.per_thread}" if self.per_thread else ""
+        bounds = "" if self.launch_bounds is None else f", launch_bounds={self.launch_bounds}"
+        options = f"{tile}{order}{calls}{bounds}{_where(self.space)}"
+        return f"MDRangePolicy({self.lower}, {self.upper}{options})"
+
+
+def _check_tile(tile: tuple[int, ...], lower: tuple[int, ...], upper: tuple[int, ...]) -> None:
+    """Raise PolicyError for a tile whose elements, or last index, 64 bits cannot hold."""
+    furthest = zip(tile, lower, upper, strict=True)
+    if prod(tile) > MOST or any(max(-a, b) + t > MOST for t, a, b in furthest):
+        raise PolicyError(
+            f"MDRangePolicy: tile {tile} reaches beyond {MOST}, and kernels count in 64 bits; give "
+            f"a smaller tile."
+        )
+
+
+def _per_thread(value: Any, rank: int) -> tuple[int, ...]:
+    """As in `PolicySpec.per_thread`."""
+    if value is None:
+        return ()
+    if isinstance(value, Iterable):
+        calls = _integers(value, "a number of calls per thread")
+        fitting = len(calls) == rank
+    else:
+        calls, fitting = (_integer(value, "MDRangePolicy: per_thread"),), True
+    if not fitting or min(calls) < 1 or prod(calls) > MOST_PER_THREAD:
+        raise PolicyError(
+            f"MDRangePolicy: per_thread={value!r}; expected a number, or one for each of {rank} "
+            f"dimensions, of at least 1 and at most {MOST_PER_THREAD} together."
+        )
+    return calls
+
+
+def _made(kind: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """A policy that was pickled or copied."""
+    return kind(*arguments, **options)
+
+
+def _where(space: ExecutionSpace | None) -> str:
+    return "" if space is None else f", space={space.name!r}"
+
+
+Policy = RangePolicy | MDRangePolicy

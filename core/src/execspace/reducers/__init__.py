@@ -1,0 +1,1 @@
+"""Reducers, and what they mean in plain Python."""

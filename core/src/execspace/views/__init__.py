@@ -1,0 +1,1 @@
+"""Views, and what makes them, converts them and copies between them."""

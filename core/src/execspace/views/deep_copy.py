@@ -1,0 +1,203 @@
+"""deep_copy: the only way by which elements move, so that every copy is one that was asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..base.errors import DTypeError, SpaceAccessError, SpaceError, ViewError
+from ..contract.argtypes import plain_number
+from ..contract.dtypes import name_of
+from ..contract.memory import ArrayInterface
+from ..contract.space import ExecutionSpace
+from ..plugins.started import fence, note
+from ..profiling import dispatch
+from ..profiling.launches import copy_events
+from .interop import view_of
+from .view import View
+
+
+def deep_copy(
+    dst: View | Any, src: View | Any, /, *, instance: ExecutionSpace | None = None
+) -> None:
+    """Copy elements from `src` to `dst`; any pair of layouts and of memory spaces.
+
+    Parameters
+    ----------
+    dst : View or array
+        Arrays of other libraries are written in place.
+    src : View, array or number
+        A number fills `dst`.
+    instance : ExecutionSpace, optional
+        Copy in order with what is launched on this space or instance of it, and do not block if
+        it is asynchronous. Without it all spaces are fenced before and after.
+
+    Raises
+    ------
+    ViewError
+        If shapes differ, `dst` is read-only, or the two overlap without being the same.
+    SpaceAccessError
+        If there is no way from the one memory to the other, or `instance` reaches neither.
+    ViewTypeError
+        If one of them is no array, or means more than its elements, see `view_of`.
+    DTypeError
+        If elements of `src` cannot be stored in `dst` without losing their kind (a complex
+        into a float, a float into an integer), or records differ.
+
+    Notes
+    -----
+    As Kokkos' forms with two and with three arguments:
+    https://kokkos.org/kokkos-core-wiki/API/core/view/deep_copy.html
+    """
+    target = view_of(dst, label="destination of deep_copy")
+    if target.is_readonly:
+        raise ViewError(f"deep_copy: destination View '{target.label}' is read-only.")
+    if instance is not None and not isinstance(instance, ExecutionSpace):
+        raise SpaceError(f"deep_copy: instance={instance!r}; expected a space, es.space(name).")
+    if instance is None:
+        fence("deep_copy: before")
+    if isinstance(src, int | float | complex | np.generic):
+        _fill(target, src, instance)
+    else:
+        source = view_of(src, label="source of deep_copy")
+        if target != source:
+            _copy(target, source, instance)
+    if instance is None:
+        fence("deep_copy: after")
+
+
+def _fill(target: View, value: Any, instance: ExecutionSpace | None) -> None:
+    number = value if isinstance(value, np.generic) else plain_number(value)
+    kind = number.dtype if isinstance(number, np.generic) else type(number)
+    _check_kind(kind, target)
+    _check_instance(instance, target, target)
+    try:
+        if dispatch.TOOLS:
+            with copy_events(_where(target), "number", target.nbytes, instance):
+                target.memory_space.fill(target, number, instance)
+        else:
+            target.memory_space.fill(target, number, instance)
+    except OverflowError as error:
+        raise ViewError(
+            f"deep_copy: {value!r} does not fit into View '{target.label}' of dtype "
+            f"{target.dtype.name}."
+        ) from error
+
+
+def _where(view: View) -> str:
+    return f"{view.label}@{view.memory_space.name}"
+
+
+def _check_kind(kind: Any, target: View) -> None:
+    weak = {int: "i", float: "f", complex: "c", bool: "b"}.get(kind)
+    order = "biufc"
+    source = weak or np.dtype(kind).kind
+    if source not in f"{order}V":  # a date, a text
+        raise DTypeError(
+            f"deep_copy: a value of type {np.dtype(kind)} cannot be stored in View "
+            f"'{target.label}' of dtype {name_of(target.dtype)}; expected a number."
+        )
+    goal = target.dtype.kind
+    if "V" in (source, goal):  # records: the same fields, at the same places
+        fits = weak is None and np.dtype(kind) == target.dtype
+    else:
+        fits = order.index(source) <= order.index(goal) or (source in "iu" and goal in "iu")
+    if not fits:
+        raise DTypeError(
+            f"deep_copy: a value of type {name_of(np.dtype(kind))} cannot be stored in View "
+            f"'{target.label}' of dtype {name_of(target.dtype)} without loss of kind."
+        )
+
+
+def _check_instance(instance: ExecutionSpace | None, target: View, source: View) -> None:
+    if instance is None:
+        return
+    if not any(v.memory_space.reachable_from(instance) for v in (target, source)):
+        raise SpaceAccessError(
+            f"deep_copy: instance of space '{instance.name}' reaches neither memory space "
+            f"'{target.memory_space.name}' of View '{target.label}' nor "
+            f"'{source.memory_space.name}' of View '{source.label}'. Use an instance of the space "
+            f"that owns one of them, or none."
+        )
+    note(instance)
+
+
+def extent_of_bytes(view: View) -> tuple[int, int]:
+    """Addresses of a View's first byte and of the one past its last; it must not be empty."""
+    low = 0
+    if view.mapping is None:
+        low = sum((n - 1) * s for n, s in zip(view.shape, view.strides, strict=True) if s < 0)
+    start = view.data_ptr + low * view.dtype.itemsize
+    return start, start + view.span * view.dtype.itemsize
+
+
+def may_overlap(a: View, b: View) -> bool:
+    """Whether the bytes between the ends of two Views meet; they may lie between each other."""
+    x, y = a.allocation, b.allocation
+    if x is not y and x.managed and y.managed:  # those of arrays may be parts of one block
+        return False
+    if not (a.size and b.size):
+        return False
+    (low, high), (first, last) = extent_of_bytes(a), extent_of_bytes(b)
+    return low < last and first < high
+
+
+def same_block(a: View, b: View) -> bool:
+    """Whether the elements of both lie in one block in the same order: a copy is one of bytes."""
+    plain = a.mapping is None and b.mapping is None and a.dtype == b.dtype
+    if not (plain and a.span_is_contiguous and b.span_is_contiguous):
+        return False
+    # Strides that are never walked do not count, nor does an order that both reverse.
+    pairs = zip(a.shape, a.strides, b.strides, strict=True)
+    return all(s == t and s > 0 for n, s, t in pairs if n > 1)
+
+
+def host_elements(view: View) -> npt.NDArray[Any]:
+    """Elements of a View of host-accessible memory, in its shape; a copy if it has a mapping."""
+    array = view.memory_space.host_array(view)
+    return array if view.mapping is None else array[view.offsets()]
+
+
+def share_elements(a: View, b: View) -> bool:
+    """Whether two Views of one memory space have elements in common; true where it is unclear."""
+    # The arrays only describe the memory, which may be out of reach; nothing is read.
+    x, y = (np.asarray(ArrayInterface(view, None)) for view in (a, b))
+    most: Any = 100_000  # the exact answer may take exponential time for odd strides
+    try:
+        return bool(np.shares_memory(x, y, max_work=most))
+    except np.exceptions.TooHardError:
+        return True
+
+
+def _copy(target: View, source: View, instance: ExecutionSpace | None) -> None:
+    if target.shape != source.shape:
+        raise ViewError(
+            f"deep_copy: destination View '{target.label}' has shape {target.shape}, source "
+            f"View '{source.label}' has {source.shape}; expected the same."
+        )
+    _check_kind(source.dtype, target)
+    to, from_ = target.memory_space, source.memory_space
+    if to.reaches(from_):
+        mover = to
+    elif from_.reaches(to):
+        mover = from_
+    else:
+        raise SpaceAccessError(
+            f"deep_copy: no copy from memory space '{from_.name}' (View '{source.label}') to "
+            f"'{to.name}' (View '{target.label}'). Copy through the host: "
+            f"es.create_mirror_view_and_copy(es.HOST, ...)."
+        )
+    _check_instance(instance, target, source)
+    if target.size and to is from_:
+        if may_overlap(target, source) and share_elements(target, source):
+            raise ViewError(
+                f"deep_copy: View '{target.label}' and View '{source.label}' overlap in memory; "
+                f"copy through a third View."
+            )
+    if dispatch.TOOLS:
+        with copy_events(_where(target), _where(source), target.nbytes, instance):
+            mover.copy(target, source, instance)
+    else:
+        mover.copy(target, source, instance)

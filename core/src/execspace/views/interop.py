@@ -1,0 +1,199 @@
+"""Arrays of other libraries as Views, without a copy."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import PluginError, ViewError, ViewTypeError
+from ..contract import layout as _layout
+from ..contract.dtypes import as_dtype
+from ..contract.memory import HOST, Allocation, MemorySpace
+from ..contract.space import ExecutionSpace, WrapsArrays
+from ..plugins import registry as plugins
+from ..plugins import selection
+from .arrays import advice, check_plain, has_protocol
+from .view import View
+from .view_keys import MAX_RANK
+
+_REFUSALS = (TypeError, BufferError, RuntimeError)  # how a producer says that it has no memory here
+
+
+def view_of(source: Any, *, label: str = "") -> View:
+    """Wrap an array of another library without a copy.
+
+    Parameters
+    ----------
+    source : View, numpy.ndarray, or an object with DLPack, ``__array_interface__``,
+        ``__cuda_array_interface__`` or the buffer protocol
+        The View keeps it alive. An array of a device, such as CuPy's, becomes a View in the memory
+        of the space that claims it.
+    label : str
+
+    Raises
+    ------
+    ViewTypeError
+        If `source` is none of these, or means more than its elements: a masked array, a quantity
+        with a unit, a matrix, or another subclass of numpy.ndarray that is no memmap or recarray.
+    ViewError
+        If its elements are not aligned, not in native byte order, or of too high a rank.
+    SpaceUnavailableError
+        If it is an array of a device whose space cannot be used here.
+    """
+    if isinstance(source, View):
+        return source
+    data = source
+    if type(data) is not np.ndarray:
+        check_plain(data, label)
+    if not isinstance(data, np.ndarray):
+        where = _claimed(source)
+        if where is not None:
+            claimed: View = where.view_of(source, label)
+            return claimed
+        data = _on_host(source, label)
+    # A third of the time of data.ctypes.data.
+    address = data.__array_interface__["data"][0]
+    return view_over(
+        label, address, data.dtype, data.shape, data.strides, not data.flags.writeable, HOST, data,
+        None,
+    )  # fmt: skip
+
+
+def view_over(
+    label: str,
+    address: int,
+    dtype: np.dtype[Any],
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    readonly: bool,
+    memory: MemorySpace,
+    owner: object,
+    space: ExecutionSpace | None,
+) -> View:
+    """A View over memory that execspace only wraps, for spaces that are `WrapsArrays`, too.
+
+    Parameters
+    ----------
+    label : str
+    address : int
+        Of the element with all indices zero.
+    dtype : dtype
+    shape, strides : tuple of int
+        Strides count bytes.
+    readonly : bool
+    memory : MemorySpace
+    owner : object
+        Kept alive by the View.
+    space : ExecutionSpace, optional
+        Where work on it runs that names no space.
+
+    Raises
+    ------
+    DTypeError, ViewError
+        If there is no such dtype, or the elements are not aligned, not in native byte order, or of
+        too high a rank.
+    """
+    kind = as_dtype(dtype)
+    size = kind.itemsize
+    if dtype != kind or address % kind.alignment or any(s % size for s in strides):
+        raise ViewError(
+            f"Cannot make a View '{label}' of an array of dtype {dtype.str} with strides "
+            f"{strides}: elements must be aligned and in native byte order. Copy it first."
+        )
+    if len(shape) > MAX_RANK:
+        raise ViewError(f"View '{label}': rank {len(shape)} exceeds {MAX_RANK}.")
+    steps = tuple(s // size for s in strides)
+    # From the first element in memory to the last one: parts of an array have gaps.
+    span = size * (1 + sum((n - 1) * abs(s) for n, s in zip(shape, steps, strict=True)))
+    nbytes = span if prod(shape) else 0
+    allocation = Allocation(address, nbytes, label, memory, owner, managed=False)
+    layout = _layout.classify(shape, steps)
+    return View._over(allocation, address, kind, shape, steps, layout, readonly, space, None)
+
+
+def _on_host(source: Any, label: str) -> np.ndarray[Any, Any]:
+    """NumPy's array over the memory of an array of another library.
+
+    Raises ViewTypeError if there is none, or if the object cannot say which.
+    """
+    protocol, fault = "__array_interface__", None
+    try:
+        if hasattr(source, protocol):
+            if source.__array_interface__.get("mask") is not None:
+                raise ViewTypeError("it has a mask, which a View would lose")
+            return np.asarray(source)
+        protocol = "__dlpack__"
+        if hasattr(source, protocol):
+            return np.from_dlpack(source)
+        protocol = "buffer"
+        return np.asarray(memoryview(source))
+    except Exception as error:  # from code of the object's class, or from NumPy
+        wanted = "a NumPy array, a DLPack tensor, or an object with the buffer protocol"
+        if more := advice(source):
+            why = f"expected {wanted}. {more}"
+        elif isinstance(error, ViewTypeError):
+            why = f"{error}. Pass an array without one."
+        elif protocol != "__array_interface__" and isinstance(error, _REFUSALS):
+            why = (
+                f"{error}. Expected {wanted}; arrays of a device need the plugin of a space "
+                f"that runs there."
+            )
+        else:
+            fault = error
+            why = (
+                f"its {protocol} cannot be used ({type(error).__name__}: {error}). Expected one "
+                f"that describes memory of the host; or pass np.array(...) of the elements."
+            )
+    at = f" ({label})" if label else ""
+    raise ViewTypeError(f"Cannot make a View of {type(source).__name__!r}{at}: {why}") from fault
+
+
+def _claimed(source: Any) -> WrapsArrays | None:
+    """The space in whose memory an array of another library is, started if need be."""
+    if not any(has_protocol(source, name) for name in ("__dlpack__", "__cuda_array_interface__")):
+        return None
+    name = _claim(source)
+    if name is None:
+        return None
+    where = selection.space(name)
+    if not isinstance(where, WrapsArrays):
+        raise PluginError(
+            f"Space '{name}' claims an array of {type(source).__module__}.{type(source).__name__} "
+            f"but has no view_of, see execspace.WrapsArrays; its plugin breaks the contract."
+        )
+    return where
+
+
+def _claim(source: Any) -> str | None:
+    """The name of the space that has an array in its memory."""
+    current = selection.CURRENT.get()  # of two spaces on one device, that which is in use
+    if current is not None:
+        entry = plugins.loaded().spaces.get(current.name.partition(":")[0])
+        if entry is not None and entry.claims(source) == current.name:
+            return current.name
+    entries = sorted(plugins.registry().spaces.values(), key=lambda e: -e.priority)
+    named = [name for entry in entries if (name := entry.claims(source)) is not None]
+    mine = (n for n in named if current is not None and n == current.name)
+    return next(mine, named[0] if named else None)
+
+
+def subview(view: View, *parts: Any) -> View:
+    """Part of a View that shares its memory.
+
+    Parameters
+    ----------
+    view : View or array
+    *parts : int, (begin, end), slice or es.ALL
+        One for each dimension; an integer drops its dimension.
+
+    Examples
+    --------
+    >>> import execspace as es
+    >>> A = es.View((4, 5, 6))
+    >>> es.subview(A, es.ALL, 3, (2, 5)).shape
+    (4, 3)
+    """
+    source = view_of(view)
+    return source._subview(source._key(parts))

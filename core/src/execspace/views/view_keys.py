@@ -1,0 +1,80 @@
+"""Shapes and subscripts of Views: what users write, and what it stands for."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import ViewError
+from .static import static
+
+MAX_RANK = 8
+TRAITS = ("atomic", "random_access", "restrict")
+
+
+class All:
+    """`es.ALL`: the whole of a dimension, in subviews."""
+
+    def __reduce__(self) -> str:
+        return "ALL"
+
+    def __repr__(self) -> str:
+        return "execspace.ALL"
+
+
+ALL = All()
+
+
+def has_new_axis(key: Any) -> bool:
+    """Whether a subscript asks for a new axis."""
+    return key is None or (isinstance(key, tuple) and any(part is None for part in key))
+
+
+def numpy_has(part: Any) -> str:
+    """What to write for the ways in which NumPy's arrays can be indexed, too."""
+    if isinstance(part, list | np.ndarray) or hasattr(part, "allocation"):
+        return " Lists and masks select a copy: np.asarray(A)[...]."
+    return ""
+
+
+def part_text(part: Any) -> str:
+    """An index as a user would write it."""
+    if isinstance(part, slice):
+        ends = ["" if e is None else str(e) for e in (part.start, part.stop, part.step)]
+        return ":".join(ends if part.step is not None else ends[:2])
+    return ":" if part is ALL else "..." if part is Ellipsis else str(part)
+
+
+def extents_of(
+    shape: int | static | Sequence[int | static], label: str
+) -> tuple[tuple[int, ...], tuple[int | None, ...]]:
+    """Extents, and which of them are part of the type."""
+    try:
+        operator.index(shape)  # type: ignore[arg-type]
+        parts: Sequence[Any] = (shape,)
+    except TypeError:
+        parts = shape  # type: ignore[assignment]
+    try:
+        # Bytes hold integers, and sets have no order: neither is meant as a shape.
+        if not isinstance(parts, tuple | list | range | np.ndarray):
+            raise TypeError
+        parts = tuple(parts)
+        extents = tuple(operator.index(n) for n in parts)
+    except TypeError:
+        raise ViewError(
+            f"View '{label}': shape {shape!r} is not valid; expected an integer or a sequence "
+            f"of integers."
+        ) from None
+    if any(n < 0 for n in extents):
+        raise ViewError(f"View '{label}': shape {extents} has a negative extent.")
+    if len(extents) > MAX_RANK:
+        raise ViewError(f"View '{label}': rank {len(extents)} exceeds {MAX_RANK}.")
+    return extents, trimmed([n.extent if isinstance(n, static) else None for n in parts])
+
+
+def trimmed(fixed: Sequence[int | None]) -> tuple[int | None, ...]:
+    """Static extents as ViewType has them: nothing where there is none."""
+    return tuple(fixed) if any(n is not None for n in fixed) else ()

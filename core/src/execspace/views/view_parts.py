@@ -1,0 +1,72 @@
+"""What a View is made of, before nobody may assign it any more."""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..contract import layout as _layout
+from ..contract.argtypes import ViewType
+from ..contract.dtypes import name_of
+from ..contract.memory import Allocation
+from ..contract.space import ExecutionSpace
+
+
+class ViewParts:
+    """The attributes of a View, and what assigns them. `View` itself lets nobody assign them.
+
+    A View is filled in as a `ViewParts` and then becomes a View: launches wrap arrays, and a check
+    at each of these assignments would cost as much as all the rest of it.
+    """
+
+    __slots__ = (
+        "__weakref__", "_host", "_table", "allocation", "data_ptr", "descriptor", "dtype",
+        "is_readonly", "layout", "mapping", "shape", "space", "strides", "type",
+    )  # fmt: skip
+
+    allocation: Allocation
+    data_ptr: int
+    descriptor: int
+    dtype: np.dtype[Any]
+    layout: str
+    mapping: _layout.Layout | None
+    is_readonly: bool
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    space: ExecutionSpace | None
+    type: ViewType
+
+    def _set(
+        self,
+        allocation: Allocation,
+        pointer: int,
+        dtype: np.dtype[Any],
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        layout: str,
+        readonly: bool,
+        space: ExecutionSpace | None,
+        mapping: _layout.Layout | None = None,
+        fixed: tuple[int | None, ...] = (),
+        traits: tuple[str, ...] = (),
+    ) -> None:
+        self.allocation = allocation
+        self.data_ptr = pointer
+        self.dtype = dtype
+        self.shape = shape
+        self.strides = strides
+        self.layout = layout
+        self.mapping = mapping
+        self.is_readonly = readonly
+        self.space = space
+        self._host: npt.NDArray[Any] | None = None
+        unit = None if mapping else _layout.unit_dimension(layout, strides)
+        memory = allocation.memory_space.name
+        key = layout if mapping is None else _layout.layout_key(mapping)
+        rank = len(shape)
+        self.type = ViewType(name_of(dtype), rank, key, unit, readonly, memory, fixed, traits)
+        self._table = array("q", (pointer, *shape, *strides))
+        self.descriptor = self._table.buffer_info()[0]
