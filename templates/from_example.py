@@ -13,7 +13,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "backend_c"
-PACKAGE = ROOT / "templates" / "backend" / "package"
+TEMPLATE = ROOT / "templates" / "backend"
+VARIANT = TEMPLATE / "c"
+
+# Files that both variants have; they are edited in `threads`.
+SHARED = [
+    ".github/workflows/ci.yml.jinja",
+    ".gitignore",
+    "LICENSE.jinja",
+    "README.md.jinja",
+    "src/{{ package }}/py.typed",
+]
 
 # Answers that give the example itself.
 ANSWERS = {
@@ -60,18 +70,21 @@ def as_template(text: str) -> str:
 
 
 def place(file: Path) -> Path:
-    """Where the template has a file of the example, made only for answers that ask for `c`."""
+    """Where the template has a file of the example."""
     folder = Path(*("{{ package }}" if p == "execspace_backend_c" else p for p in file.parts[:-1]))
-    return PACKAGE / folder / f"{{% if kind == 'c' %}}{file.name}{{% endif %}}.jinja"
+    return VARIANT / folder / f"{file.name}.jinja"
 
 
 def main() -> None:
     """Write the files of the variant, and remove those that the example has no longer."""
     wanted = {place(f): as_template((EXAMPLE / f).read_text(encoding="utf-8")) for f in files()}
-    for old in PACKAGE.rglob("{% if kind == 'c' %}*"):
-        if old not in wanted:
+    for name in SHARED:
+        wanted[VARIANT / name] = (TEMPLATE / "threads" / name).read_text(encoding="utf-8")
+    for old in VARIANT.rglob("*"):
+        if old.is_file() and old not in wanted:
             old.unlink()
     for path, text in wanted.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
 
 

@@ -163,6 +163,11 @@ def test_the_variant_in_c_is_the_example(tmp_path):
     for file in sorted(compared):
         example = (sync.EXAMPLE / file).read_text(encoding="utf-8")
         assert made[file] == example, f"{file}: run python templates/from_example.py"
+    for name in sync.SHARED:
+        first, second = (
+            (sync.TEMPLATE / kind / name).read_text(encoding="utf-8") for kind in ("threads", "c")
+        )
+        assert first == second, f"{name}: run python templates/from_example.py"
 
 
 # -- from wheels to a running program ---------------------------------------------------------
