@@ -23,9 +23,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from execspace_gpu.compiling import CompileError
-from execspace_hip.code_object import read_code_object
-from execspace_hip.offline import OfflineCompiler, find_compiler
-from execspace_hip.targets import TARGETS, occupancy, target_of
+from execspace_hip.amdgpu.code_object import read_code_object
+from execspace_hip.amdgpu.offline import OfflineCompiler, find_compiler
+from execspace_hip.amdgpu.targets import TARGETS, occupancy, target_of
 
 OPTIONS = ["-w", "-ffp-contract=fast-honor-pragmas"]
 GROUPS = re.compile(r"^_ES_KERNEL\((\d+)\) (\w+)\(", re.MULTILINE)

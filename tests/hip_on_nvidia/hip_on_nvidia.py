@@ -27,7 +27,7 @@ def make(device: str | None) -> ExecutionSpace:
     from execspace_cuda.build import Nvrtc
     from execspace_cuda.space import Cuda
     from execspace_gpu.space import space_of
-    from execspace_hip.targets import Target, hip_tiles
+    from execspace_hip.amdgpu.targets import Target, hip_tiles
 
     class Shimmed(Nvrtc):
         """NVRTC on the text behind the shim."""

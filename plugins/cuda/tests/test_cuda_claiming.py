@@ -17,8 +17,11 @@ pytest.importorskip("cupy_backends.cuda.api.runtime", reason="CuPy is not instal
 
 from cupy_backends.cuda.api import runtime
 
-from execspace_cuda.plugin import PROTOCOLS, claims
+from execspace_cuda.plugin import PROTOCOLS, execspace_register_spaces
 from execspace_gpu import claiming
+
+(ENTRY,) = execspace_register_spaces()
+claims = ENTRY.claims
 
 
 class DLPackDeviceType(IntEnum):

@@ -8,9 +8,9 @@ import sys
 import pytest
 
 from execspace import BackendCompileError, SpaceUnavailableError
-from execspace_hip.code_object import Argument, read_code_object, whole
-from execspace_hip.offline import find_compiler
-from execspace_hip.targets import target_of
+from execspace_hip.amdgpu.code_object import Argument, read_code_object, whole
+from execspace_hip.amdgpu.offline import find_compiler
+from execspace_hip.amdgpu.targets import target_of
 
 TEXT = """
 typedef struct { long long n; double a; int k; int pad; } _args;

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import execspace as es
-from execspace_hip.code_object import read_code_object
-from execspace_hip.offline import find_compiler
-from execspace_hip.targets import TARGETS, occupancy, target_of
+from execspace_hip.amdgpu.code_object import read_code_object
+from execspace_hip.amdgpu.offline import find_compiler
+from execspace_hip.amdgpu.targets import TARGETS, occupancy, target_of
 
 NAMES = ("gfx90a", "gfx942", "gfx1100")
 

@@ -8,8 +8,8 @@ import pytest
 
 from execspace import BackendCompileError, SpaceUnavailableError
 from execspace_gpu.compiling import CompileError
-from execspace_hip.code_object import read_code_object
-from execspace_hip.offline import OfflineCompiler, faults, find_compiler
+from execspace_hip.amdgpu.code_object import read_code_object
+from execspace_hip.amdgpu.offline import OfflineCompiler, faults, find_compiler
 
 HEAD = (
     '#define KERNEL extern "C" __attribute__((global, amdgpu_flat_work_group_size(1, 256))) void\n'

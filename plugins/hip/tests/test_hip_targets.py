@@ -9,8 +9,8 @@ import pytest
 
 from execspace import BackendCompileError, SpaceUnavailableError
 from execspace_compiler.backend import gpu_tiles
-from execspace_hip.offline import find_compiler
-from execspace_hip.targets import (
+from execspace_hip.amdgpu.offline import find_compiler
+from execspace_hip.amdgpu.targets import (
     TARGETS,
     Occupancy,
     hip_tiles,

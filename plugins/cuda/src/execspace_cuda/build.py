@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 from cupy_backends.cuda.libs import nvrtc
 
 from execspace import BackendCompileError
 from execspace_compiler.backend import DeviceCode
-from execspace_gpu.compiling import CompileError, Compiler
+from execspace_gpu.compiling import Compiler
+from execspace_gpu.runtime_compiler import compile_program
 
 _FILE = "kernel.cu"
 _FAULT = re.compile(r"^kernel\.cu\((\d+)\): (?:catastrophic )?error: (.*)", re.MULTILINE)
@@ -60,18 +62,13 @@ class Nvrtc(Compiler):
         return options
 
     def compile(self, source: str, options: Sequence[str]) -> bytes:
-        program = nvrtc.createProgram(source, _FILE, (), ())
-        try:
-            try:
-                nvrtc.compileProgram(program, tuple(options))
-            except nvrtc.NVRTCError:
-                raise CompileError(nvrtc.getProgramLog(program)) from None
+        def take(program: Any) -> bytes:
             if any(o.startswith("-arch=sm_") for o in options):
                 return bytes(nvrtc.getCUBIN(program))
             found = nvrtc.getPTX(program)  # bytes or text, as the version of CuPy has it
             return found.encode() if isinstance(found, str) else bytes(found)
-        finally:
-            nvrtc.destroyProgram(program)
+
+        return compile_program(source, _FILE, options, take)
 
     def faults(self, log: str) -> list[tuple[int, str]]:
         return [(int(line), message) for line, message in _FAULT.findall(log)]

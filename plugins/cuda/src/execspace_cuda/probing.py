@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from execspace import Probe
+from execspace_gpu.plugin import describe_devices
 
 _INSTALL = (
     "pip install -e plugins/cuda[cuda13] in a checkout (for CUDA 12: [cuda12]; 'nvidia-smi' shows "
@@ -57,9 +58,7 @@ def judge(runtime: Any) -> Probe:
         return Probe(False, _reason(error))
     if count == 0:
         return Probe(False, _NOTHING)
-    name = runtime.getDeviceProperties(0)["name"].decode()
-    more = f" and {count - 1} more" if count > 1 else ""
-    return Probe(True, device=f"{name}{more}")
+    return Probe(True, device=describe_devices(runtime, count))
 
 
 _NOTHING = (

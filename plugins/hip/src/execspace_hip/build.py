@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 from cupy_backends.cuda.api import runtime
 from cupy_backends.cuda.libs import nvrtc  # CuPy's name for hiprtc, too
 
 from execspace_compiler.backend import DeviceCode
 from execspace_gpu.compiling import CompileError, Compiler
+from execspace_gpu.runtime_compiler import compile_program
 
-from .code_object import whole
+from .amdgpu.code_object import whole
 from .options import FINE_GRAINED, options_for
 
 _FILE = "kernel.hip"
@@ -48,17 +50,10 @@ class Hiprtc(Compiler):
         return options_for(text, arch, _knows(FINE_GRAINED))
 
     def compile(self, source: str, options: Sequence[str]) -> bytes:
-        program = nvrtc.createProgram(source, _FILE, (), ())
-        try:
-            try:
-                nvrtc.compileProgram(program, tuple(options))
-            except nvrtc.NVRTCError as error:
-                # An architecture that it does not know leaves the log empty.
-                log = nvrtc.getProgramLog(program).strip()
-                raise CompileError(log or f"{error} with {' '.join(options)}") from None
+        def take(program: Any) -> bytes:
             return whole(bytes(nvrtc.getPTX(program)))
-        finally:
-            nvrtc.destroyProgram(program)
+
+        return compile_program(source, _FILE, options, take)
 
     def faults(self, log: str) -> list[tuple[int, str]]:
         return [(int(line), message) for line, message in _FAULT.findall(log)]

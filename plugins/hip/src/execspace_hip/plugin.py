@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-from execspace import ExecutionSpace, HealthCheck, SpaceEntry, hookimpl
+from execspace import HealthCheck, SpaceEntry, hookimpl
 from execspace.base import config
-from execspace_gpu.claiming import Protocols, claimed_by
+from execspace_gpu.claiming import Protocols
+from execspace_gpu.plugin import declare_blocking, space_entry
 
-from .probing import check_compiler, check_evidence, probe
+from .amdgpu import target
+from .amdgpu.health import check_compiler, check_evidence
+from .probing import probe
 
 PROTOCOLS = Protocols(device=10, managed=None, legacy=0, interface=False)
 
-config.declare(
-    config.Variable(
-        "HIP_BLOCKING",
-        "0",
-        "1: wait for each kernel on an AMD GPU, so that a fault is reported where it was launched",
-    )
-)
+declare_blocking("hip", "an AMD GPU")
 config.declare(
     config.Variable(
         "HIP_COMPILER",
@@ -30,42 +26,15 @@ config.declare(
 )
 
 
-def make_hip(device: str | None) -> ExecutionSpace:
-    """Factory of the `hip` entry."""
-    from execspace_gpu.space import space_of
-
-    from .space import Hip
-
-    return space_of(Hip, device)
-
-
-def claims(source: Any) -> str | None:
-    """Name of the space for an array that is in memory of a GPU: "hip" or "hip:1"."""
-    return claimed_by("hip", source, PROTOCOLS)
-
-
-def target(name: str) -> ExecutionSpace | None:
-    """What compiles for a kind of GPU such as "gfx942" and launches nothing."""
-    if not name.startswith("gfx"):
-        return None
-    from .target_space import HipTarget
-
-    return HipTarget(name)
-
-
 @hookimpl
 def execspace_register_spaces() -> Iterable[SpaceEntry]:
     """The `hip` space; "hip:1" is the second device that HIP shows."""
-    yield SpaceEntry(
-        "hip",
-        factory=make_hip,
-        api_version=(0, 1),
+    yield space_entry(
+        "hip", "execspace_hip.space:Hip", PROTOCOLS, probe,
         priority=25,
-        probe=probe,
         summary="an AMD GPU (never run on one yet)",
-        claims=claims,
         target=target,
-    )
+    )  # fmt: skip
 
 
 @hookimpl

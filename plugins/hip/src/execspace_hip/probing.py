@@ -13,36 +13,31 @@ from pathlib import Path
 from typing import Any
 
 from execspace import Probe
+from execspace_gpu.plugin import describe_devices
 
-_INSTALL = (
+INSTALL = (
     "pip install -e plugins/hip[rocm7] in a checkout (CuPy for ROCm 7; it needs ROCm itself, too)"
 )
 _NO_DEVICE = 100  # of hipError_t
-
-EVIDENCE = (
-    "never run on an AMD GPU. Its kernels were compiled for gfx90a, gfx942 and gfx1100; executed "
-    "on the host, with waves of 64 and 32 lanes, under ThreadSanitizer and AddressSanitizer too; "
-    "and executed on NVIDIA through a shim"
-)
 
 
 def probe() -> Probe:
     """Kernels are compiled with hiprtc, through CuPy for ROCm, and run by AMD's driver."""
     if find_spec("cupy") is None:
-        return Probe(False, f"CuPy is not installed; {_INSTALL}")
+        return Probe(False, f"CuPy is not installed; {INSTALL}")
     try:
         from cupy_backends.cuda.api import runtime
     except Exception as error:
         return Probe(
             False,
-            f"CuPy cannot be imported ({_cause(error)}). If it is the build for ROCm, install "
+            f"CuPy cannot be imported ({cause_of(error)}). If it is the build for ROCm, install "
             f"the ROCm that it was built for, and let the loader find its libraries "
             f"(LD_LIBRARY_PATH=/opt/rocm/lib)",
         )
     return judge(runtime, find_hipcc)
 
 
-def _cause(error: BaseException) -> str:
+def cause_of(error: BaseException) -> str:
     """The last line of an error of imports, which CuPy puts a page of advice before."""
     lines = [line.strip() for line in str(error).splitlines() if "Error: " in line]
     return lines[-1] if lines else str(error).strip().partition("\n")[0]
@@ -62,7 +57,7 @@ def judge(runtime: Any, rocm: Callable[[], str | None]) -> Probe:
         return Probe(
             False,
             f"the installed CuPy is the CUDA build, and only one can be installed; for AMD GPUs "
-            f"uninstall it (pip uninstall cupy-cuda13x, or what 'pip list' shows) and {_INSTALL}",
+            f"uninstall it (pip uninstall cupy-cuda13x, or what 'pip list' shows) and {INSTALL}",
         )
     try:
         count = int(runtime.getDeviceCount())
@@ -83,37 +78,4 @@ def judge(runtime: Any, rocm: Callable[[], str | None]) -> Probe:
             "there is neither hipcc nor ROCM_HOME, and CuPy for ROCm compiles its own kernels "
             "with ROCm's headers. Install ROCm's hipcc, or set ROCM_HOME to where ROCm is",
         )
-    name = runtime.getDeviceProperties(0)["name"].decode()
-    more = f" and {count - 1} more" if count > 1 else ""
-    return Probe(True, device=f"{name}{more}")
-
-
-def check_compiler() -> Probe:
-    """A row of `execspace doctor`: what compiles HIP here, for devices and for named targets."""
-    found = []
-    try:
-        from cupy_backends.cuda.api import runtime
-
-        if runtime.is_hip:
-            from .build import HIPRTC
-
-            HIPRTC.compile(
-                'extern "C" __attribute__((global)) void f(int *p) { *p = 1; }',
-                ["--offload-arch=gfx90a"],
-            )
-            found.append(f"hiprtc of HIP {HIPRTC.version()}")
-    except Exception as error:
-        return Probe(False, f"hiprtc cannot be used ({_cause(error)}); {_INSTALL}")
-    try:
-        from .offline import find_compiler
-
-        found.append(f"{find_compiler().name} for explain(target='gfx942')")
-    except Exception as error:
-        if not found:
-            return Probe(False, str(error))
-    return Probe(True, ", ".join(found))
-
-
-def check_evidence() -> Probe:
-    """A row of `execspace doctor`: what this space has run on, and what not."""
-    return Probe(True, EVIDENCE)
+    return Probe(True, device=describe_devices(runtime, count))

@@ -12,10 +12,10 @@ from execspace_gpu.compiling import compile_code
 from execspace_gpu.program import Program
 from execspace_gpu.space import GpuExecutionSpace
 
+from .amdgpu.resource_usage import figures_of
+from .amdgpu.targets import LDS, Target, hip_tiles, limits_of, target_of
 from .build import HIPRTC
-from .figures import figures_of
 from .plugin import PROTOCOLS
-from .targets import LDS, Target, hip_tiles, limits_of, target_of
 
 
 class Hip(GpuExecutionSpace):
@@ -33,13 +33,13 @@ class Hip(GpuExecutionSpace):
         self.tiles = hip_tiles(self.short, self.dialect.lanes)
 
     @cached_property
-    def _told(self) -> dict[str, Any]:
+    def _properties(self) -> dict[str, Any]:
         """Properties of the device; CuPy's names of its attributes are not those of CUDA."""
         return dict(runtime.getDeviceProperties(self.number))
 
     @cached_property
     def arch(self) -> str:
-        return str(self._told["gcnArchName"].decode())
+        return str(self._properties["gcnArchName"].decode())
 
     @cached_property
     def target(self) -> Target:
@@ -48,24 +48,24 @@ class Hip(GpuExecutionSpace):
 
     @cached_property
     def dialect(self) -> Dialect:
-        return hip(int(self._told["warpSize"]))
+        return hip(int(self._properties["warpSize"]))
 
     @cached_property
     def units(self) -> int:
-        return int(self._told["multiProcessorCount"])
+        return int(self._properties["multiProcessorCount"])
 
     @property
     def threads_per_unit(self) -> int:
-        return int(self._told["maxThreadsPerMultiProcessor"])
+        return int(self._properties["maxThreadsPerMultiProcessor"])
 
     @cached_property
     def shared(self) -> int:
-        return int(self._told["sharedMemPerBlock"])
+        return int(self._properties["sharedMemPerBlock"])
 
     @cached_property
     def limits(self) -> Limits:
-        told = self._told
-        return limits_of(told["maxThreadsPerBlock"], told["maxThreadsDim"], told["maxGridSize"])
+        found = self._properties
+        return limits_of(found["maxThreadsPerBlock"], found["maxThreadsDim"], found["maxGridSize"])
 
     def figures(self, program: Program, group: int) -> dict[str, dict[str, int]]:
         code = compile_code(program.code, self.compiler, self.arch, self.short, bytes).loaded

@@ -8,9 +8,9 @@ from execspace_compiler.backend import DeviceCode, Dialect, Limits, hip
 from execspace_gpu.compiling import Compiler
 from execspace_gpu.target import Figures, TargetSpace
 
-from .figures import figures_of
+from ..options import options_for
 from .offline import OfflineCompiler, faults, find_compiler
-from .options import options_for
+from .resource_usage import figures_of
 from .targets import LDS, MOST_THREADS, Target, hip_tiles, limits_of, target_of
 
 _FINE_GRAINED_SINCE = 21  # version of clang
