@@ -13,7 +13,6 @@ _FAST = (
     "-fapprox-func",
 )
 
-
 # Pinned and managed memory is fine-grained. Without this some compilers take an instruction for
 # sums of float64 on gfx90a that has no effect there, and say nothing.
 FINE_GRAINED = "-fatomic-fine-grained-memory"
