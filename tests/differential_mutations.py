@@ -379,7 +379,9 @@ def keys_forget_final(monkeypatch):
         return key(spec)[:-1] if has_final else key(spec)
 
     for name in ("parallel_reduce", "prepare"):  # es has a function parallel_reduce
-        monkeypatch.setattr(importlib.import_module(f"execspace.{name}"), "reducer_key", shorter)
+        monkeypatch.setattr(
+            importlib.import_module(f"execspace.launch.{name}"), "reducer_key", shorter
+        )
 
 
 def keys_forget_what_functions_capture(monkeypatch):

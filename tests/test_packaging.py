@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+import textwrap
 import tomllib
 import zipfile
 from pathlib import Path
@@ -129,6 +130,29 @@ def test_import_loads_no_compiler_and_no_backend_and_prints_nothing(python):
         assert not loaded, loaded
     """
     assert python(program) == ""
+
+
+def test_import_loads_what_it_needs_only(python):
+    """Nothing that is loaded on first use, and nothing that only plugins and tools need."""
+    program = """
+        import sys
+        import numpy
+        before = set(sys.modules)
+        import execspace as es
+        own = {name for name in sys.modules if name.startswith("execspace.")}
+        assert own <= {"execspace.base", "execspace.base.ports", "execspace.base.version"}, own
+        more = set(sys.modules) - before - own - {"execspace", "__future__"}
+        assert not more, more
+        es.View, es.RangePolicy, es.TeamPolicy, es.parallel_for, es.parallel_reduce, es.kernel
+        lazy = [
+            name for name in set(sys.modules) - before if name in LIBRARIES
+            or name.startswith(("execspace.algorithms", "execspace.containers", "execspace.tuning"))
+            or name in ("execspace.explaining", "execspace.cli", "execspace.kernels.atomics")
+        ]
+        assert not lazy, lazy
+    """
+    libraries = {"pluggy", "platformdirs", "importlib.metadata", "difflib", "tempfile", "platform"}
+    assert python(f"LIBRARIES = {libraries}\n" + textwrap.dedent(program)) == ""
 
 
 def test_listing_spaces_loads_nothing_heavy(python):

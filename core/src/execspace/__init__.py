@@ -1,227 +1,154 @@
 """execspace: Kokkos' programming model for Python.
 
 One kernel, written once as a Python function, runs on any execution space, chosen at run
-time. Importing this package loads no compiler and no backend.
+time. Importing this package loads no compiler and no backend; each of its own modules is loaded
+when a name of it is first used.
 """
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from . import profiling
-from .algorithms.filling import fill_random
-from .algorithms.histograms import histogram
-from .algorithms.random import (
-    philox4x32,
-    random_integer,
-    random_normal,
-    random_uint32,
-    random_uint64,
-    random_uniform,
-    random_uniform32,
-)
-from .algorithms.searching import lower_bound, searchsorted, upper_bound
-from .algorithms.sorting import argsort, sort, sort_by_key
 from .base import ports
-from .base.errors import (
-    BackendCompileError,
-    ConfigError,
-    ContextLostError,
-    DTypeError,
-    ExecspaceError,
-    KernelAssertionError,
-    KernelError,
-    KernelSyntaxError,
-    KernelTypeError,
-    LaunchError,
-    PluginError,
-    PluginWarning,
-    PolicyError,
-    ReadOnlyError,
-    SpaceAccessError,
-    SpaceError,
-    SpaceUnavailableError,
-    ToolError,
-    UnknownSpaceError,
-    ViewError,
-    ViewIndexError,
-    ViewTypeError,
-)
 from .base.version import __version__ as __version__
-from .containers.dualview import DualView
-from .containers.scatterview import ScatterView
-from .containers.uniquetoken import UniqueToken
-from .contract.argtypes import ScalarType, ViewType
-from .contract.dtypes import (
-    bool_,
-    complex64,
-    complex128,
-    float16,
-    float32,
-    float64,
-    int8,
-    int16,
-    int32,
-    int64,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-)
-from .contract.entries import API_VERSION, HealthCheck, Probe, ReducerEntry, SpaceEntry, ToolEntry
-from .contract.hookspecs import hookimpl
-from .contract.launch_spec import Capture, LaunchSpec, PolicySpec
-from .contract.layout import Layout
-from .contract.memory import HOST, Allocation, HostSpace, MemorySpace, live_allocations
-from .contract.records import Capabilities, Effects, TeamLimits, TeamSizes
-from .contract.space import (
-    ExecutionSpace,
-    Plan,
-    SupportsSort,
-    SupportsTeams,
-    SupportsTuning,
-    TimesWork,
-    WrapsArrays,
-)
-from .contract.tiles import TileTable
-from .explaining import Explanation, explain
-from .host.space import HostExecutionSpace
-from .kernels.atomics import (
-    atomic_add,
-    atomic_add_fetch,
-    atomic_and,
-    atomic_and_fetch,
-    atomic_compare_exchange,
-    atomic_dec,
-    atomic_dec_fetch,
-    atomic_div,
-    atomic_div_fetch,
-    atomic_exchange,
-    atomic_fetch_add,
-    atomic_fetch_and,
-    atomic_fetch_dec,
-    atomic_fetch_div,
-    atomic_fetch_inc,
-    atomic_fetch_lshift,
-    atomic_fetch_max,
-    atomic_fetch_min,
-    atomic_fetch_mod,
-    atomic_fetch_mul,
-    atomic_fetch_nand,
-    atomic_fetch_or,
-    atomic_fetch_rshift,
-    atomic_fetch_sub,
-    atomic_fetch_xor,
-    atomic_inc,
-    atomic_inc_fetch,
-    atomic_load,
-    atomic_lshift,
-    atomic_lshift_fetch,
-    atomic_max,
-    atomic_max_fetch,
-    atomic_min,
-    atomic_min_fetch,
-    atomic_mod,
-    atomic_mod_fetch,
-    atomic_mul,
-    atomic_mul_fetch,
-    atomic_nand,
-    atomic_nand_fetch,
-    atomic_or,
-    atomic_or_fetch,
-    atomic_rshift,
-    atomic_rshift_fetch,
-    atomic_store,
-    atomic_sub,
-    atomic_sub_fetch,
-    atomic_xor,
-    atomic_xor_fetch,
-)
-from .kernels.kernel import Kernel, kernel
-from .kernels.language import function, local, printf
-from .launch.nested import (
-    PerTeam,
-    PerThread,
-    TeamThreadMDRange,
-    TeamThreadRange,
-    TeamVectorMDRange,
-    TeamVectorRange,
-    ThreadVectorMDRange,
-    ThreadVectorRange,
-    single,
-)
-from .launch.parallel import parallel_for
-from .launch.parallel_reduce import parallel_reduce, parallel_scan
-from .launch.team_member import TeamMember
-from .plugins.selection import SpaceInfo, default_space, space, spaces, use_space
-from .plugins.started import fence
-from .policies.named_tiles import default_tile
-from .policies.range import MDRangePolicy, RangePolicy
-from .policies.team import TeamPolicy
-from .profiling import profile
-from .profiling.work import Work
-from .reducers.base import Reducer
-from .reducers.builtin import (
-    BAnd,
-    BOr,
-    FirstLoc,
-    LAnd,
-    LastLoc,
-    LOr,
-    Max,
-    MaxFirstLoc,
-    MaxLoc,
-    Min,
-    MinFirstLoc,
-    MinLoc,
-    MinMax,
-    MinMaxFirstLastLoc,
-    MinMaxLoc,
-    MinMaxLocScalar,
-    MinMaxScalar,
-    Prod,
-    StdIsPartitioned,
-    StdIsPartScalar,
-    StdPartitionPoint,
-    Sum,
-    ValLocScalar,
-)
-from .views.deep_copy import deep_copy
-from .views.interop import subview, view_of
-from .views.mirrors import (
-    create_mirror,
-    create_mirror_view,
-    create_mirror_view_and_copy,
-    realloc,
-    resize,
-)
-from .views.static import static
-from .views.view import View
-from .views.view_keys import ALL
-
-
-def _explain(*args: Any, **options: Any) -> Any:
-    from .explaining import explain
-
-    return explain(*args, **options)
-
-
-def _with_tuned(*args: Any) -> Any:
-    from .tuning.tuned import wrapped
-
-    return wrapped(*args)
-
-
-ports.explain.provide(_explain)
-ports.with_tuned.provide(_with_tuned)
 
 if TYPE_CHECKING:
-    from . import tuning
-    from .tuning import Tuning, tune
+    from . import profiling as profiling
+    from . import tuning as tuning
+    from .algorithms.filling import *
+    from .algorithms.histograms import *
+    from .algorithms.random import *
+    from .algorithms.searching import *
+    from .algorithms.sorting import *
+    from .base.errors import *
+    from .containers.dualview import *
+    from .containers.scatterview import *
+    from .containers.uniquetoken import *
+    from .contract.argtypes import *
+    from .contract.dtypes import *
+    from .contract.entries import *
+    from .contract.hookspecs import *
+    from .contract.launch_spec import *
+    from .contract.layout import *
+    from .contract.memory import *
+    from .contract.records import *
+    from .contract.space import *
+    from .contract.tiles import *
+    from .explaining import *
+    from .host.space import *
+    from .kernels.atomics import *
+    from .kernels.kernel import *
+    from .kernels.language import *
+    from .launch.nested import *
+    from .launch.parallel import *
+    from .launch.parallel_reduce import *
+    from .launch.team_member import *
+    from .plugins.selection import *
+    from .plugins.started import *
+    from .policies.named_tiles import *
+    from .policies.range import *
+    from .policies.team import *
+    from .profiling.runs import *
+    from .profiling.work import *
+    from .reducers.base import *
+    from .reducers.builtin import *
+    from .tuning.tuner import *
+    from .views.deep_copy import *
+    from .views.interop import *
+    from .views.mirrors import *
+    from .views.static import *
+    from .views.view import *
+    from .views.view_keys import *
+
+# Module -> names that it gives to this package.
+_NAMES = {
+    "algorithms.filling": "fill_random",
+    "algorithms.histograms": "histogram",
+    "algorithms.random": """
+        philox4x32 random_integer random_normal random_uint32 random_uint64 random_uniform
+        random_uniform32
+    """,
+    "algorithms.searching": "lower_bound searchsorted upper_bound",
+    "algorithms.sorting": "argsort sort sort_by_key",
+    "base.errors": """
+        BackendCompileError ConfigError ContextLostError DTypeError ExecspaceError
+        KernelAssertionError KernelError KernelSyntaxError KernelTypeError LaunchError
+        PluginError PluginWarning PolicyError ReadOnlyError SpaceAccessError SpaceError
+        SpaceUnavailableError ToolError UnknownSpaceError ViewError ViewIndexError
+        ViewTypeError
+    """,
+    "containers.dualview": "DualView",
+    "containers.scatterview": "ScatterView",
+    "containers.uniquetoken": "UniqueToken",
+    "contract.argtypes": "ScalarType ViewType",
+    "contract.dtypes": """
+        bool_ complex128 complex64 float16 float32 float64 int16 int32 int64 int8 uint16
+        uint32 uint64 uint8
+    """,
+    "contract.entries": "API_VERSION HealthCheck Probe ReducerEntry SpaceEntry ToolEntry",
+    "contract.hookspecs": "hookimpl",
+    "contract.launch_spec": "Capture LaunchSpec PolicySpec",
+    "contract.layout": "Layout",
+    "contract.memory": "Allocation HOST HostSpace MemorySpace live_allocations",
+    "contract.records": "Capabilities Effects TeamLimits TeamSizes",
+    "contract.space": """
+        ExecutionSpace Plan SupportsSort SupportsTeams SupportsTuning TimesWork WrapsArrays
+    """,
+    "contract.tiles": "TileTable",
+    "explaining": "Explanation explain",
+    "host.space": "HostExecutionSpace",
+    "kernels.atomics": """
+        atomic_add atomic_add_fetch atomic_and atomic_and_fetch atomic_compare_exchange
+        atomic_dec atomic_dec_fetch atomic_div atomic_div_fetch atomic_exchange
+        atomic_fetch_add atomic_fetch_and atomic_fetch_dec atomic_fetch_div atomic_fetch_inc
+        atomic_fetch_lshift atomic_fetch_max atomic_fetch_min atomic_fetch_mod
+        atomic_fetch_mul atomic_fetch_nand atomic_fetch_or atomic_fetch_rshift
+        atomic_fetch_sub atomic_fetch_xor atomic_inc atomic_inc_fetch atomic_load
+        atomic_lshift atomic_lshift_fetch atomic_max atomic_max_fetch atomic_min
+        atomic_min_fetch atomic_mod atomic_mod_fetch atomic_mul atomic_mul_fetch atomic_nand
+        atomic_nand_fetch atomic_or atomic_or_fetch atomic_rshift atomic_rshift_fetch
+        atomic_store atomic_sub atomic_sub_fetch atomic_xor atomic_xor_fetch
+    """,
+    "kernels.kernel": "Kernel kernel",
+    "kernels.language": "function local printf",
+    "launch.nested": """
+        PerTeam PerThread TeamThreadMDRange TeamThreadRange TeamVectorMDRange
+        TeamVectorRange ThreadVectorMDRange ThreadVectorRange single
+    """,
+    "launch.parallel": "parallel_for",
+    "launch.parallel_reduce": "parallel_reduce parallel_scan",
+    "launch.team_member": "TeamMember",
+    "plugins.selection": "SpaceInfo default_space space spaces use_space",
+    "plugins.started": "fence",
+    "policies.named_tiles": "default_tile",
+    "policies.range": "MDRangePolicy RangePolicy",
+    "policies.team": "TeamPolicy",
+    "profiling.runs": "profile",
+    "profiling.work": "Work",
+    "reducers.base": "Reducer",
+    "reducers.builtin": """
+        BAnd BOr FirstLoc LAnd LOr LastLoc Max MaxFirstLoc MaxLoc Min MinFirstLoc MinLoc
+        MinMax MinMaxFirstLastLoc MinMaxLoc MinMaxLocScalar MinMaxScalar Prod
+        StdIsPartScalar StdIsPartitioned StdPartitionPoint Sum ValLocScalar
+    """,
+    "tuning.tuner": "Tuning tune",
+    "views.deep_copy": "deep_copy",
+    "views.interop": "subview view_of",
+    "views.mirrors": "create_mirror create_mirror_view create_mirror_view_and_copy realloc resize",
+    "views.static": "static",
+    "views.view": "View",
+    "views.view_keys": "ALL",
+}
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
+__all__ = sorted([*_MODULE_OF, "profiling", "tuning"])
 
 
 def __getattr__(name: str) -> Any:
-    """What tunes is loaded when it is first asked for: most programs never do."""
-    if name not in ("Tuning", "tune", "tuning"):
+    """Load the module of a name when it is first asked for."""
+    if name in ("profiling", "tuning"):
+        return import_module(f".{name}", __name__)
+    module = _MODULE_OF.get(name)
+    if module is None:
         from difflib import get_close_matches
 
         close = get_close_matches(name, __all__, n=1) or [
@@ -229,8 +156,9 @@ def __getattr__(name: str) -> Any:
         ]
         hint = f". Did you mean: '{close[0]}'?" if close else ""
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
-    tuning = import_module(".tuning", __name__)
-    return tuning if name == "tuning" else getattr(tuning, name)
+    found = getattr(import_module(f".{module}", __name__), name)
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:
@@ -238,210 +166,18 @@ def __dir__() -> list[str]:
     return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
 
 
-__all__ = [
-    "ALL",
-    "API_VERSION",
-    "HOST",
-    "Allocation",
-    "BAnd",
-    "BOr",
-    "BackendCompileError",
-    "Capabilities",
-    "Capture",
-    "ConfigError",
-    "ContextLostError",
-    "DTypeError",
-    "DualView",
-    "Effects",
-    "ExecspaceError",
-    "ExecutionSpace",
-    "Explanation",
-    "FirstLoc",
-    "HealthCheck",
-    "HostExecutionSpace",
-    "HostSpace",
-    "Kernel",
-    "KernelAssertionError",
-    "KernelError",
-    "KernelSyntaxError",
-    "KernelTypeError",
-    "LAnd",
-    "LOr",
-    "LastLoc",
-    "LaunchError",
-    "LaunchSpec",
-    "Layout",
-    "MDRangePolicy",
-    "Max",
-    "MaxFirstLoc",
-    "MaxLoc",
-    "MemorySpace",
-    "Min",
-    "MinFirstLoc",
-    "MinLoc",
-    "MinMax",
-    "MinMaxFirstLastLoc",
-    "MinMaxLoc",
-    "MinMaxLocScalar",
-    "MinMaxScalar",
-    "PerTeam",
-    "PerThread",
-    "Plan",
-    "PluginError",
-    "PluginWarning",
-    "PolicyError",
-    "PolicySpec",
-    "Probe",
-    "Prod",
-    "RangePolicy",
-    "ReadOnlyError",
-    "Reducer",
-    "ReducerEntry",
-    "ScalarType",
-    "ScatterView",
-    "SpaceAccessError",
-    "SpaceEntry",
-    "SpaceError",
-    "SpaceInfo",
-    "SpaceUnavailableError",
-    "StdIsPartScalar",
-    "StdIsPartitioned",
-    "StdPartitionPoint",
-    "Sum",
-    "SupportsSort",
-    "SupportsTeams",
-    "SupportsTuning",
-    "TeamLimits",
-    "TeamMember",
-    "TeamPolicy",
-    "TeamSizes",
-    "TeamThreadMDRange",
-    "TeamThreadRange",
-    "TeamVectorMDRange",
-    "TeamVectorRange",
-    "ThreadVectorMDRange",
-    "ThreadVectorRange",
-    "TileTable",
-    "TimesWork",
-    "ToolEntry",
-    "ToolError",
-    "Tuning",
-    "UniqueToken",
-    "UnknownSpaceError",
-    "ValLocScalar",
-    "View",
-    "ViewError",
-    "ViewIndexError",
-    "ViewType",
-    "ViewTypeError",
-    "Work",
-    "WrapsArrays",
-    "argsort",
-    "atomic_add",
-    "atomic_add_fetch",
-    "atomic_and",
-    "atomic_and_fetch",
-    "atomic_compare_exchange",
-    "atomic_dec",
-    "atomic_dec_fetch",
-    "atomic_div",
-    "atomic_div_fetch",
-    "atomic_exchange",
-    "atomic_fetch_add",
-    "atomic_fetch_and",
-    "atomic_fetch_dec",
-    "atomic_fetch_div",
-    "atomic_fetch_inc",
-    "atomic_fetch_lshift",
-    "atomic_fetch_max",
-    "atomic_fetch_min",
-    "atomic_fetch_mod",
-    "atomic_fetch_mul",
-    "atomic_fetch_nand",
-    "atomic_fetch_or",
-    "atomic_fetch_rshift",
-    "atomic_fetch_sub",
-    "atomic_fetch_xor",
-    "atomic_inc",
-    "atomic_inc_fetch",
-    "atomic_load",
-    "atomic_lshift",
-    "atomic_lshift_fetch",
-    "atomic_max",
-    "atomic_max_fetch",
-    "atomic_min",
-    "atomic_min_fetch",
-    "atomic_mod",
-    "atomic_mod_fetch",
-    "atomic_mul",
-    "atomic_mul_fetch",
-    "atomic_nand",
-    "atomic_nand_fetch",
-    "atomic_or",
-    "atomic_or_fetch",
-    "atomic_rshift",
-    "atomic_rshift_fetch",
-    "atomic_store",
-    "atomic_sub",
-    "atomic_sub_fetch",
-    "atomic_xor",
-    "atomic_xor_fetch",
-    "bool_",
-    "complex64",
-    "complex128",
-    "create_mirror",
-    "create_mirror_view",
-    "create_mirror_view_and_copy",
-    "deep_copy",
-    "default_space",
-    "default_tile",
-    "explain",
-    "fence",
-    "fill_random",
-    "float16",
-    "float32",
-    "float64",
-    "function",
-    "histogram",
-    "hookimpl",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "kernel",
-    "live_allocations",
-    "local",
-    "lower_bound",
-    "parallel_for",
-    "parallel_reduce",
-    "parallel_scan",
-    "philox4x32",
-    "printf",
-    "profile",
-    "profiling",
-    "random_integer",
-    "random_normal",
-    "random_uint32",
-    "random_uint64",
-    "random_uniform",
-    "random_uniform32",
-    "realloc",
-    "resize",
-    "searchsorted",
-    "single",
-    "sort",
-    "sort_by_key",
-    "space",
-    "spaces",
-    "static",
-    "subview",
-    "tune",
-    "tuning",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "upper_bound",
-    "use_space",
-    "view_of",
-]
+def _of(module: str, name: str) -> Callable[..., Any]:
+    """A function that is loaded when it is first called."""
+
+    def call(*args: Any, **options: Any) -> Any:
+        return getattr(import_module(f".{module}", __name__), name)(*args, **options)
+
+    return call
+
+
+ports.explain.provide(_of("explaining", "explain"))
+ports.planned.provide(_of("launch.prepare", "planned"))
+ports.with_tuned.provide(_of("tuning.tuned", "wrapped"))
+ports.replaced_tiles.provide(_of("plugins.registry", "replaced_tiles"))
+ports.find_tool.provide(_of("plugins.registry", "find_tool"))
+ports.tool_entries.provide(_of("plugins.registry", "tool_entries"))

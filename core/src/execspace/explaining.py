@@ -13,6 +13,11 @@ from .policies.range import Policy
 from .policies.team import TeamPolicy
 from .views.view import View
 
+__all__ = [
+    "Explanation",
+    "explain",
+]
+
 
 @dataclass(frozen=True)
 class Explanation:

@@ -21,6 +21,10 @@ from ..views.interop import view_of
 from ..views.view import View
 from . import random as _random
 
+__all__ = [
+    "fill_random",
+]
+
 _MOST_INDICES = 2**62  # those of a complex View are doubled, and must fit an int64
 _MOST_DRAWS = 2**62
 

@@ -21,6 +21,10 @@ from ..views.view import View
 from .arguments import argument, check_apart, choose_space, result
 from .searching import upper_bound
 
+__all__ = [
+    "histogram",
+]
+
 
 def histogram(
     view: View | Any,

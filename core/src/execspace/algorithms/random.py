@@ -15,6 +15,16 @@ import numpy as np
 
 from ..kernels.language import function
 
+__all__ = [
+    "philox4x32",
+    "random_integer",
+    "random_normal",
+    "random_uint32",
+    "random_uint64",
+    "random_uniform",
+    "random_uniform32",
+]
+
 
 @function
 def philox4x32(

@@ -18,6 +18,12 @@ from ..views.view import View
 from .arguments import argument, check_apart, choose_space, result
 from .merge_sort import precedes
 
+__all__ = [
+    "lower_bound",
+    "searchsorted",
+    "upper_bound",
+]
+
 
 @function
 def lower_bound(view: Any, value: Any) -> Any:

@@ -21,6 +21,12 @@ from ..views.view import View
 from .arguments import argument, check_apart, choose_space, part, result
 from .merge_sort import gather_rows, merge_argsort, merge_sort, scratch
 
+__all__ = [
+    "argsort",
+    "sort",
+    "sort_by_key",
+]
+
 
 def sort(
     view: View | Any,

@@ -11,9 +11,12 @@ import time
 import warnings
 from collections.abc import Collection
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # When execspace was imported: a file of its own that is younger may be another than was imported.
 STARTED = time.time()
@@ -183,6 +186,8 @@ def warn_unknown(later: tuple[str, ...] = (), known: Collection[str] = ()) -> se
 
 def tuning_folder() -> Path:
     """Folder of tuned choices, which need not be there: EXECSPACE_TUNING_DIR, or the user's."""
+    from pathlib import Path  # not before the first kernel is compiled
+
     chosen = get("TUNING_DIR")
     if chosen:
         return Path(chosen).expanduser()

@@ -7,6 +7,31 @@ catch, so `except ValueError` keeps working.
 
 from __future__ import annotations
 
+__all__ = [
+    "BackendCompileError",
+    "ConfigError",
+    "ContextLostError",
+    "DTypeError",
+    "ExecspaceError",
+    "KernelAssertionError",
+    "KernelError",
+    "KernelSyntaxError",
+    "KernelTypeError",
+    "LaunchError",
+    "PluginError",
+    "PluginWarning",
+    "PolicyError",
+    "ReadOnlyError",
+    "SpaceAccessError",
+    "SpaceError",
+    "SpaceUnavailableError",
+    "ToolError",
+    "UnknownSpaceError",
+    "ViewError",
+    "ViewIndexError",
+    "ViewTypeError",
+]
+
 
 class ExecspaceError(Exception):
     """Base of all errors raised by execspace and its backends."""

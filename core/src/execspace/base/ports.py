@@ -1,7 +1,7 @@
 """Calls from lower floors to upper ones, each of which an upper floor provides.
 
 Methods of kernels, policies and spaces offer what is built on top of them. They
-are provided when execspace is imported; what is loaded on first use, by `execspace/__init__.py`.
+are provided by `execspace/__init__.py`, and loaded when they are first called.
 """
 
 from __future__ import annotations
@@ -32,6 +32,5 @@ explain = Port("explain")  # for methods of kernels
 planned = Port("planned")  # for methods of team policies
 with_tuned = Port("with_tuned")  # a plan with what is tuned for it
 replaced_tiles = Port("replaced_tiles")  # the table of a plugin for a space, or None
-forget_times = Port("forget_times")  # of work that no tool asks about any more
 find_tool = Port("find_tool")  # the profiling tool of a name, or None
 tool_entries = Port("tool_entries")  # all profiling tools by name

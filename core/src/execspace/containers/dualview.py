@@ -18,6 +18,10 @@ from ..views.mirrors import create_mirror_view, realloc, resize
 from ..views.static import static
 from ..views.view import View
 
+__all__ = [
+    "DualView",
+]
+
 
 class DualView(ReadOnly):
     """A View in a space's memory and its mirror on the host.

@@ -21,6 +21,10 @@ from ..views.static import static
 from ..views.view import View
 from .uniquetoken import UniqueToken
 
+__all__ = [
+    "ScatterView",
+]
+
 _OPS = ("sum", "prod", "min", "max")
 _STRATEGIES = ("plain", "atomic", "duplicated")
 

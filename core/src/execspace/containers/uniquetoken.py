@@ -12,6 +12,10 @@ from ..kernels.atomics import atomic_compare_exchange, atomic_store
 from ..plugins.selection import default_space, resolve
 from ..views.view import View
 
+__all__ = [
+    "UniqueToken",
+]
+
 _APART = 16  # entries between two locks: no shared cache line
 
 

@@ -12,6 +12,11 @@ import numpy as np
 
 from ..base.readonly import ReadOnly, assign
 
+__all__ = [
+    "ScalarType",
+    "ViewType",
+]
+
 WEAK = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}
 
 

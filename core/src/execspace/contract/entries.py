@@ -9,6 +9,15 @@ from typing import Any
 from .forward import Reducer
 from .space import ExecutionSpace
 
+__all__ = [
+    "API_VERSION",
+    "HealthCheck",
+    "Probe",
+    "ReducerEntry",
+    "SpaceEntry",
+    "ToolEntry",
+]
+
 API_VERSION = (0, 1)
 
 

@@ -18,6 +18,10 @@ import pluggy
 from .entries import HealthCheck, ReducerEntry, SpaceEntry, ToolEntry
 from .tiles import TileTable
 
+__all__ = [
+    "hookimpl",
+]
+
 GROUP = "execspace"
 hookspec = pluggy.HookspecMarker(GROUP)
 hookimpl = pluggy.HookimplMarker(GROUP)

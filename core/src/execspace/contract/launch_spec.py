@@ -9,6 +9,12 @@ from typing import Any
 from .argtypes import ArgType, ViewType
 from .forward import Reducer
 
+__all__ = [
+    "Capture",
+    "LaunchSpec",
+    "PolicySpec",
+]
+
 
 @dataclass(frozen=True, eq=False)  # interned by policy_spec(): identity is equality
 class PolicySpec:

@@ -12,6 +12,10 @@ from typing import Any
 
 from ..base.errors import ViewError
 
+__all__ = [
+    "Layout",
+]
+
 ALIGNMENT = 64  # bytes: a cache line, and the widest vector register
 
 LEFT, RIGHT, STRIDE = "left", "right", "stride"

@@ -19,6 +19,14 @@ from ..profiling import dispatch
 from .forward import ExecutionSpace
 from .layout import ALIGNMENT
 
+__all__ = [
+    "HOST",
+    "Allocation",
+    "HostSpace",
+    "MemorySpace",
+    "live_allocations",
+]
+
 
 class Allocation(ReadOnly):
     """A block of memory that Views share; freed when the last of them is gone.

@@ -5,6 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+__all__ = [
+    "Capabilities",
+    "Effects",
+    "TeamLimits",
+    "TeamSizes",
+]
+
 
 @dataclass(frozen=True, slots=True)
 class Effects:

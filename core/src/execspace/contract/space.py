@@ -22,9 +22,14 @@ from .records import Capabilities, Choice, Effects, TeamLimits, TeamSizes
 from .tiles import NO_TILES, TileTable, by_dimension, table_of
 
 __all__ = [
-    "ExecutionSpace", "Plan", "ReportsThreads", "SupportsSort", "SupportsTeams", "SupportsTuning",
-    "TimesWork", "WrapsArrays",
-]  # fmt: skip
+    "ExecutionSpace",
+    "Plan",
+    "SupportsSort",
+    "SupportsTeams",
+    "SupportsTuning",
+    "TimesWork",
+    "WrapsArrays",
+]
 
 Launch = Callable[[tuple[int, ...], tuple[Any, ...]], Any]
 

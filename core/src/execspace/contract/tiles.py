@@ -14,6 +14,10 @@ from ..base import ports
 from ..base.errors import PolicyError
 from .forward import ExecutionSpace
 
+__all__ = [
+    "TileTable",
+]
+
 ACCESS = ("stream", "stencil", "transpose", "gather")
 MOST_PER_THREAD = 16  # calls
 MOST_DIMENSIONS = 6

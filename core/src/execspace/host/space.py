@@ -8,6 +8,10 @@ from ..contract.memory import HOST, MemorySpace
 from ..contract.space import ExecutionSpace
 from ..views.view import View
 
+__all__ = [
+    "HostExecutionSpace",
+]
+
 
 class HostExecutionSpace(ExecutionSpace):
     """An execution space on host memory whose launches are done when they return; derive from it.

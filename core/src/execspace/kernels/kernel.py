@@ -36,6 +36,11 @@ from .exec_source import check_given, remember
 from .fixed_names import Unchanged, same_modules
 from .pickling import ANCHOR, SourceText, anchor_of, imported, named
 
+__all__ = [
+    "Kernel",
+    "kernel",
+]
+
 
 class KernelNames:
     """The outer names of a kernel at a launch, and the plans that hold while they mean the same.

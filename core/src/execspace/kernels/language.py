@@ -21,6 +21,12 @@ from ..contract.dtypes import as_dtype
 from .marks import FMA, TEXT
 from .pickling import SourceText
 
+__all__ = [
+    "function",
+    "local",
+    "printf",
+]
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 

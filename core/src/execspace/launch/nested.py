@@ -17,6 +17,18 @@ from ..policies.range import MAX_RANK, _integer
 from ..reducers.python_joins import total_of
 from .team_member import TeamMember
 
+__all__ = [
+    "PerTeam",
+    "PerThread",
+    "TeamThreadMDRange",
+    "TeamThreadRange",
+    "TeamVectorMDRange",
+    "TeamVectorRange",
+    "ThreadVectorMDRange",
+    "ThreadVectorRange",
+    "single",
+]
+
 
 class Nested(ABC):
     """A range within a kernel, whose indices the threads or lanes of a team share.

@@ -23,6 +23,10 @@ from .nested import Nested, run_nested
 from .prepare import INT_KEY, Call, launch, policy_of, prepare, sorted_out, wrong_count
 from .profiled import run_kernel
 
+__all__ = [
+    "parallel_for",
+]
+
 _current = selection.CURRENT.get
 SCALAR_TAGS: dict[Any, ArgType] = dict(SCALAR_TYPES)
 

@@ -19,6 +19,11 @@ from .parallel import SCALAR_TAGS
 from .prepare import INT_KEY, Call, launch, policy_of, prepare, sorted_out, wrong_count
 from .profiled import run_kernel
 
+__all__ = [
+    "parallel_reduce",
+    "parallel_scan",
+]
+
 _current = selection.CURRENT.get
 
 

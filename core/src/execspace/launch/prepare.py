@@ -351,6 +351,3 @@ def wrong_count(what: str, count: int) -> PolicyError:
         f"{what} over {shown(count)} indices, and kernels count in 64 bits, up to {MOST}; launch "
         f"it in parts."
     )
-
-
-ports.planned.provide(planned)

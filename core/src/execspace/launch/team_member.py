@@ -20,6 +20,10 @@ from ..policies.range import MAX_RANK
 from ..reducers.builtin import Sum
 from ..reducers.python_joins import total_of
 
+__all__ = [
+    "TeamMember",
+]
+
 
 @dataclass(frozen=True)
 class TeamMember:

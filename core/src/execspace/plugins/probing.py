@@ -9,13 +9,11 @@ a space that was not usable is asked again, because its user may have done what 
 from __future__ import annotations
 
 import contextlib
-import platform
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 from ..base import config
 from ..contract.entries import Probe, SpaceEntry
@@ -24,6 +22,9 @@ from ..contract.entries import Probe, SpaceEntry
 @cache
 def processor() -> str:
     """The host's processor in words."""
+    import platform
+    from pathlib import Path
+
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

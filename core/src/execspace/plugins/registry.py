@@ -15,22 +15,20 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-import pluggy
-
-from ..base import config, ports
+from ..base import config
 from ..base.errors import PluginError, PluginWarning, ToolError
 from ..base.interrupts import held
-from ..contract import hookspecs
 from ..contract.entries import API_VERSION, HealthCheck, ReducerEntry, SpaceEntry, ToolEntry
 from ..contract.space import ExecutionSpace
 from ..contract.tiles import NO_TILES, RESERVED, TileTable
-from ..profiling import runs
 from . import probing
 from .probing import described, is_of_program, probe, said_if_slow
 from .started import started
 
 if TYPE_CHECKING:
     from importlib import metadata
+
+    import pluggy
 
 
 __all__ = ["PluginInfo", "Registry", "forget", "load", "loaded", "probe", "registry"]
@@ -313,7 +311,12 @@ class _Loader:
     """The entry points that are not loaded so far, and the registry of those that are."""
 
     def __init__(self, begin: Callable[[str], None] = lambda name: None) -> None:
-        from importlib import metadata  # half the time of `import execspace`, if it were up there
+        # Not before plugins are asked for: these take longer to load than all of core.
+        from importlib import metadata
+
+        import pluggy
+
+        from ..contract import hookspecs
 
         self.begin = begin
         self.strict = config.get_bool("STRICT")
@@ -524,6 +527,8 @@ def _attach_tools() -> None:
     chosen = config.get_list("TOOLS")
     if chosen:
         try:
+            from ..profiling import runs
+
             runs.start_for_process(chosen)
         except ToolError as error:
             raise ToolError(f"EXECSPACE_TOOLS: {error}") from error.__cause__
@@ -540,14 +545,11 @@ def forget() -> None:
     with _lock:
         _loader = None
         probing.forget()
+        from ..profiling import runs
+
         runs.drop_for_process()
 
 
-def _replaced_tiles(space: str) -> TileTable | None:
+def replaced_tiles(space: str) -> TileTable | None:
     """The table that a plugin gives in place of that of a space."""
     return next((t for t in registry().tiles.values() if t.space == space), None)
-
-
-ports.replaced_tiles.provide(_replaced_tiles)
-ports.find_tool.provide(find_tool)
-ports.tool_entries.provide(tool_entries)

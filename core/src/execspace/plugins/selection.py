@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 from ..base import config
@@ -22,10 +21,18 @@ from ..base.interrupts import held
 from ..contract.entries import Probe, SpaceEntry
 from ..contract.memory import HOST, MemorySpace
 from ..contract.space import ExecutionSpace
+from ..profiling.launches import MADE
 from . import registry as plugins
 from . import started
 from .probing import described, is_late, is_of_program
-from .started import MADE
+
+__all__ = [
+    "SpaceInfo",
+    "default_space",
+    "space",
+    "spaces",
+    "use_space",
+]
 
 # Read directly by the launch path: the space of the innermost `use_space`, or None.
 CURRENT: ContextVar[ExecutionSpace | None] = ContextVar("execspace_current", default=None)
@@ -164,6 +171,8 @@ def _unknown(name: str, found: plugins.Registry) -> UnknownSpaceError:
         )
     known = ", ".join(f"'{n}'" for n in sorted(found.spaces)) or "none"
     # A slip of the fingers only: the name of a space that was uninstalled may be similar, too.
+    from difflib import get_close_matches
+
     close = get_close_matches(name, found.spaces, n=1, cutoff=0.75)
     hint = (
         f"Did you mean '{close[0]}'?"

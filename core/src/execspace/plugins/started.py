@@ -8,7 +8,7 @@ from weakref import WeakSet
 from ..contract.space import ExecutionSpace
 from ..profiling.launches import MADE
 
-__all__ = ["MADE", "fence", "forget", "leave_out", "note", "started"]
+__all__ = ["fence"]
 
 _working: WeakSet[ExecutionSpace] = WeakSet()
 _working_lock = threading.RLock()  # reentrant for the garbage collector's sake

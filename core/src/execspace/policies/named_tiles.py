@@ -11,6 +11,10 @@ from ..contract.tiles import ACCESS, KOKKOS, MOST_DIMENSIONS, TileTable, are_int
 from ..plugins.registry import find_tiles, registry
 from ..plugins.selection import default_space, resolve
 
+__all__ = [
+    "default_tile",
+]
+
 
 def tile_tables() -> dict[str, TileTable]:
     """Tables that have a name: those of Kokkos, and those that plugins registered."""

@@ -18,6 +18,11 @@ from ..contract.tiles import MOST_PER_THREAD
 from ..plugins.selection import resolve
 from .named_tiles import named_tile
 
+__all__ = [
+    "MDRangePolicy",
+    "RangePolicy",
+]
+
 MAX_RANK = 6
 ITERATE = ("auto", "left", "right")
 

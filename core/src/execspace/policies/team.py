@@ -13,6 +13,10 @@ from ..contract.space import ExecutionSpace, SupportsTeams
 from ..plugins.selection import default_space, resolve
 from .range import _integer, _launch_bounds, _made, _where, checked_count
 
+__all__ = [
+    "TeamPolicy",
+]
+
 
 class TeamPolicy(ReadOnly):
     """A league of teams of threads; the kernel is called by each thread of each team.

@@ -7,15 +7,19 @@ and registered by pluggy; events then call the bound methods directly.
 
 from __future__ import annotations
 
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from . import dispatch
-from .dispatch import Tool, attach, detach, emit, new_id
-from .launches import graph_events, kernel_events
-from .regions import current_regions, mark_event, pop_region, push_region, region
-from .runs import Profile, profile
-from .specs import ToolSpecs
-from .timing import wait_for_times
+from .dispatch import emit, new_id
+
+if TYPE_CHECKING:
+    from .launches import graph_events, kernel_events
+    from .regions import current_regions, mark_event, pop_region, push_region, region
+    from .runs import Profile, profile
+    from .specs import ToolSpecs
+    from .timing import wait_for_times
+    from .tools import Tool, attach, detach
 
 __all__ = [
     "TOOLS",
@@ -38,8 +42,27 @@ __all__ = [
 ]
 
 
+# Loaded on first use: most programs have no tools.
+_LAZY = {
+    name: module
+    for module, names in {
+        "launches": "graph_events kernel_events",
+        "regions": "current_regions mark_event pop_region push_region region",
+        "runs": "Profile profile",
+        "specs": "ToolSpecs",
+        "timing": "wait_for_times",
+        "tools": "Tool attach detach",
+    }.items()
+    for name in names.split()
+}
+
+
 def __getattr__(name: str) -> Any:
-    """`TOOLS` and `TIMED`, the tools that are attached, as they are now."""
+    """Load what is asked for; `TOOLS` and `TIMED`, the tools that are attached, as they are now."""
     if name in ("TOOLS", "TIMED"):
         return getattr(dispatch, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = _LAZY.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f".{module}", __name__), name)
+    return found

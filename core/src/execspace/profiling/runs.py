@@ -8,14 +8,17 @@ import sys
 import warnings
 from collections.abc import Iterable
 from contextlib import suppress
-from difflib import get_close_matches
 from inspect import Parameter, signature
 from types import TracebackType
 from typing import Any
 
 from ..base import config, ports
 from ..base.errors import ToolError
-from . import dispatch, timing
+from . import dispatch, timing, tools
+
+__all__ = [
+    "profile",
+]
 
 
 def make_tool(choice: Any) -> tuple[str, Any]:
@@ -28,7 +31,7 @@ def make_tool(choice: Any) -> tuple[str, Any]:
     """
     if not isinstance(choice, str):
         if isinstance(choice, type) or not any(
-            hasattr(choice, a) for a in ("report", "finish", "on_any", *dispatch.EVENTS)
+            hasattr(choice, a) for a in ("report", "finish", "on_any", *tools.EVENTS)
         ):
             raise ToolError(
                 f"{choice!r} is no profiling tool; expected the name of one, such as "
@@ -42,6 +45,8 @@ def make_tool(choice: Any) -> tuple[str, Any]:
         entry = entries.get(name)
     if entry is None:
         known = ", ".join(sorted(entries)) or "none"
+        from difflib import get_close_matches
+
         close = get_close_matches(name, entries, n=1)
         hint = f" Did you mean '{close[0]}'?" if close else ""
         if not entries:
@@ -128,10 +133,10 @@ class Profile:
         attached = []
         try:
             for tool in self.tools.values():
-                attached.append(dispatch.attach(tool))
+                attached.append(tools.attach(tool))
         except ToolError:
             for tool in attached:
-                dispatch.detach(tool)
+                tools.detach(tool)
             raise
         self._open = True
 
@@ -153,7 +158,7 @@ class Profile:
                 )
         heard = {name: t for name, t in self.tools.items() if dispatch.is_attached(t)}
         for tool in heard.values():
-            dispatch.detach(tool)
+            tools.detach(tool)
         for name, tool in heard.items():
             _ask(name, tool, "finish")
 
@@ -269,4 +274,4 @@ def drop_for_process() -> None:
     """Detach the tools of the process without a report."""
     while _of_process:
         for tool in _of_process.pop().tools.values():
-            dispatch.detach(tool)
+            tools.detach(tool)

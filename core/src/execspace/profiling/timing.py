@@ -13,7 +13,6 @@ from collections import deque
 from functools import cache
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from ..base import ports
 from . import dispatch
 
 ExecutionSpace = Any  # which is made with this package
@@ -180,6 +179,3 @@ def _give_up(space: ExecutionSpace, error: Exception) -> None:
         f"without: {type(error).__name__}: {error}",
         stacklevel=2,
     )
-
-
-ports.forget_times.provide(forget)

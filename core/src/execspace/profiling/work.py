@@ -9,6 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+__all__ = [
+    "Work",
+]
+
 
 @dataclass(frozen=True, slots=True)
 class Work:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
 from types import FunctionType
 from typing import Any, cast
 
@@ -24,6 +23,10 @@ from ..kernels.pickling import SourceText
 from ..plugins.registry import find_reducer, registry
 from ..views.arrays import check_plain
 from ..views.view import View
+
+__all__ = [
+    "Reducer",
+]
 
 
 class Reducer:
@@ -261,11 +264,15 @@ def _built_in_named(name: str) -> str:
     plain = name.strip().removeprefix("es.").lower()
     known = _ALSO.get(plain) or kinds.get(plain.replace("_", ""))
     if known is None:
+        from difflib import get_close_matches
+
         known = next((kinds[n] for n in get_close_matches(plain, kinds, n=1, cutoff=0.7)), None)
     return f"es.{known}" if known else ""
 
 
 def _close(name: str, known: Iterable[str]) -> str:
+    from difflib import get_close_matches
+
     return next((repr(n) for n in get_close_matches(name, known, n=1)), "")
 
 

@@ -19,6 +19,32 @@ from ..base.errors import DTypeError, LaunchError
 from ..contract.dtypes import as_dtype
 from .base import Reducer, checked_shape
 
+__all__ = [
+    "BAnd",
+    "BOr",
+    "FirstLoc",
+    "LAnd",
+    "LOr",
+    "LastLoc",
+    "Max",
+    "MaxFirstLoc",
+    "MaxLoc",
+    "Min",
+    "MinFirstLoc",
+    "MinLoc",
+    "MinMax",
+    "MinMaxFirstLastLoc",
+    "MinMaxLoc",
+    "MinMaxLocScalar",
+    "MinMaxScalar",
+    "Prod",
+    "StdIsPartScalar",
+    "StdIsPartitioned",
+    "StdPartitionPoint",
+    "Sum",
+    "ValLocScalar",
+]
+
 
 class ValLocScalar(NamedTuple):
     """A value and where it was found."""

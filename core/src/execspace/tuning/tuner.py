@@ -23,6 +23,11 @@ from .launches import Launch, Plans, Saved
 from .progress import progress_bar
 from .search import Found, Measured, Search
 
+__all__ = [
+    "Tuning",
+    "tune",
+]
+
 _SECONDS = 30.0
 _searching = threading.RLock()
 

@@ -18,6 +18,10 @@ from ..profiling.launches import copy_events
 from .interop import view_of
 from .view import View
 
+__all__ = [
+    "deep_copy",
+]
+
 
 def deep_copy(
     dst: View | Any, src: View | Any, /, *, instance: ExecutionSpace | None = None

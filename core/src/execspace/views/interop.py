@@ -18,6 +18,11 @@ from .arrays import advice, check_plain, has_protocol
 from .view import View
 from .view_keys import MAX_RANK
 
+__all__ = [
+    "subview",
+    "view_of",
+]
+
 _REFUSALS = (TypeError, BufferError, RuntimeError)  # how a producer says that it has no memory here
 
 

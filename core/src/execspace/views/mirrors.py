@@ -21,6 +21,14 @@ from .static import static
 from .view import View
 from .view_keys import extents_of
 
+__all__ = [
+    "create_mirror",
+    "create_mirror_view",
+    "create_mirror_view_and_copy",
+    "realloc",
+    "resize",
+]
+
 Where = str | ExecutionSpace | MemorySpace
 
 

@@ -6,6 +6,10 @@ import operator
 
 from ..base.errors import ViewTypeError
 
+__all__ = [
+    "static",
+]
+
 
 class static:
     """What is known when a kernel is compiled: an annotation of parameters, and an extent.

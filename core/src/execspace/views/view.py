@@ -40,6 +40,10 @@ from .view_keys import (
 from .view_parts import ViewParts
 from .view_protocols import GivesArrays
 
+__all__ = [
+    "View",
+]
+
 
 class View(ReadOnly, GivesArrays, ViewParts):
     """N-dimensional array of one dtype, shared by reference, in a memory space.

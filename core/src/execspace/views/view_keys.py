@@ -11,6 +11,10 @@ import numpy as np
 from ..base.errors import ViewError
 from .static import static
 
+__all__ = [
+    "ALL",
+]
+
 MAX_RANK = 8
 TRAITS = ("atomic", "random_access", "restrict")
 
