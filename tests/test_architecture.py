@@ -50,6 +50,26 @@ def test_the_page_is_short():
     assert len(PAGE.splitlines()) <= 150
 
 
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
+def test_contributors_are_told_of_what_exists():
+    """Paths, targets of make, and modules of the kit."""
+    assert len(CONTRIBUTING.splitlines()) <= 150
+    paths = set(re.findall(r"[\w.-]+(?:/[\w.-]+)+/?|[\w-]+\.(?:md|py)\b", CONTRIBUTING))
+    paths = {p for p in paths if not p.startswith((".venv/", "examples/backend_c/`"))}
+    assert len(paths) > 20
+    known = {p.name for p in ROOT.glob("*.md")}
+    assert [p for p in sorted(paths) if not (ROOT / p).exists() and p not in known] == []
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"make ([a-z-]+)\b", CONTRIBUTING))
+    assert targets >= {"lint", "test", "on-device"}
+    assert [t for t in targets if not re.search(rf"^{t}[: ]|\b{t}:", makefile, re.MULTILINE)] == []
+    suite = ROOT / "tests" / "conformance" / "src" / "execspace_testing" / "suite"
+    parts = re.findall(r"execspace_testing\.suite\.(\w+)", CONTRIBUTING)
+    assert parts and all((suite / part).is_dir() for part in parts)
+
+
 @pytest.mark.parametrize(("path", "name"), sorted(set(paths())))
 def test_what_the_page_names_exists(path, name):
     assert (ROOT / path).exists()
