@@ -13,6 +13,7 @@ import pytest
 
 from execspace import ConfigError
 from execspace.base import config
+from execspace_compiler import backend
 from execspace_compiler.host import pool
 from execspace_openmp import threads
 
@@ -367,7 +368,7 @@ def test_a_system_without_a_pool_has_another_runtime(unset, system, machine):
 )
 def test_the_pool_obeys_variables_of_openmp(unset, given, expected):
     found = []
-    unset.setattr(pool, "start", lambda *numbers: found.append(numbers))
+    unset.setattr(backend, "start", lambda *numbers: found.append(numbers))
     unset.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
     for name, value in given.items():
         unset.setenv(name, value)
@@ -378,7 +379,7 @@ def test_the_pool_obeys_variables_of_openmp(unset, given, expected):
 @here
 def test_more_threads_than_cores_do_not_spin(unset):
     found = []
-    unset.setattr(pool, "start", lambda *numbers: found.append(numbers[:2]))
+    unset.setattr(backend, "start", lambda *numbers: found.append(numbers[:2]))
     unset.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
     threads.start_pool(3)
     assert found == [(3, 0)]

@@ -398,7 +398,9 @@ def _attributes(reducer: Reducer) -> list[object]:
 
 def _identity_tag(identity: Any) -> object:
     if isinstance(identity, np.ndarray | np.void):
-        return identity.dtype.str, str(identity.dtype), identity.shape, identity.tobytes()
+        # A subclass may be refused, and its own methods may raise: those of NumPy's masked do.
+        plain = np.asarray(identity)
+        return type(identity), plain.dtype.str, str(plain.dtype), plain.shape, plain.tobytes()
     if callable(identity):
         function, owner = (
             getattr(identity, "__func__", identity),
