@@ -16,8 +16,8 @@ from execspace.reducers.base import as_reducer, reducer_captures
 from execspace_compiler import lower_kernel
 from execspace_compiler.codegen.cfamily.cuda import CUDA
 from execspace_compiler.codegen.cfamily.device_kernel import DeviceKernel
-from execspace_compiler.codegen.cfamily.dialect import OPENCL
 from execspace_compiler.codegen.cfamily.hip import hip
+from execspace_compiler.codegen.cfamily.opencl import OPENCL
 from execspace_compiler.launch.device_code import device_code
 from execspace_compiler.mapping.thread_blocks import blocks_of
 from execspace_compiler.mapping.variant import Variant

@@ -166,10 +166,9 @@ def build_hip(tmp_path_factory):
 @pytest.fixture(params=["opencl", "cuda", "hip"])
 def dialect(request):
     """Every dialect of the C family."""
-    from execspace_compiler.codegen.cfamily import cuda, hip
-    from execspace_compiler.codegen.cfamily import dialect as dialects
+    from execspace_compiler.codegen.cfamily import cuda, hip, opencl
 
-    return {"opencl": dialects.OPENCL, "cuda": cuda.CUDA, "hip": hip.hip(64)}[request.param]
+    return {"opencl": opencl.OPENCL, "cuda": cuda.CUDA, "hip": hip.hip(64)}[request.param]
 
 
 @pytest.fixture

@@ -201,7 +201,7 @@ def too_large() -> str:
 
 def in_order() -> str:
     """A group takes its own number for that of a tile, and waits for the group before."""
-    return tell(RIGHT["tell"].replace("_es_count(_count)", "(int)_ES_GROUP_ID(x)"))
+    return tell(RIGHT["tell"].replace("_es_fetch_add(_count, 1)", "(int)_ES_GROUP_ID(x)"))
 
 
 def binding() -> str:

@@ -44,22 +44,23 @@ int printf(const char *, ...);
 #define _ES_LANE_SYNC(mask) _es_host_lanes(mask, 0, 0, 0, _es_now.lane, __LINE__, __COUNTER__)
 
 template <typename T>
-_ES_FUNCTION T _es_lane_value(unsigned long long mask, T value, int source,
-                              int line = __builtin_LINE()) {
+_ES_FUNCTION T _es_shuffle(unsigned long long mask, T value, int source,
+                           int line = __builtin_LINE()) {
     T result = value;
     _es_host_lanes(mask, &value, &result, sizeof(T), source, line, -line);
     return result;
 }
 
-_ES_FUNCTION bool _es_lane_value(unsigned long long mask, bool value, int source,
-                                 int line = __builtin_LINE()) {
-    return _es_lane_value<unsigned char>(mask, value, source, line) != 0;
+_ES_FUNCTION bool _es_shuffle(unsigned long long mask, bool value, int source,
+                              int line = __builtin_LINE()) {
+    return _es_shuffle<unsigned char>(mask, value, source, line) != 0;
 }
 
 template <typename A, typename B>
 _ES_FUNCTION A _es_bit_cast(B x) {
     return __builtin_bit_cast(A, x);
 }
+#define _es_mul_hi(a, b) ((unsigned int)((unsigned long long)(a) * (b) >> 32))
 _ES_FUNCTION unsigned short _es_half_of(double x) { return _es_host_half_of(x); }
 _ES_FUNCTION float _es_float_of(unsigned short bits) { return _es_host_float_of(bits); }
 
@@ -165,11 +166,13 @@ template <typename T>
 _ES_FUNCTION T _es_atomic_max(volatile T *p, _ES_VALUE v) {
     return _es_step(p, [=](T old) { return old < v ? v : old; });
 }
-_ES_FUNCTION int _es_count(volatile int *p) { return __atomic_fetch_add(p, 1, __ATOMIC_ACQ_REL); }
-_ES_FUNCTION void _es_tell(volatile unsigned long long *p, unsigned long long v) {
+_ES_FUNCTION int _es_fetch_add(volatile int *p, int v) {
+    return __atomic_fetch_add(p, v, __ATOMIC_ACQ_REL);
+}
+_ES_FUNCTION void _es_store_release(volatile unsigned long long *p, unsigned long long v) {
     __atomic_store_n(p, v, __ATOMIC_RELEASE);
 }
-_ES_FUNCTION unsigned long long _es_told(volatile unsigned long long *p) {
+_ES_FUNCTION unsigned long long _es_load_acquire(volatile unsigned long long *p) {
     unsigned long long found = __atomic_load_n(p, __ATOMIC_ACQUIRE);
     _es_host_look();
     return found;

@@ -28,7 +28,7 @@ _ES_KERNEL(256) es_reduce(const _args _a, const double *__restrict__ _b0, unsign
     }
     if (_lid == 0) {
         *(volatile double *)(_scratch + 64 + 16 * _ES_GROUP_ID(x)) = _shared[0];
-        _last_of_group = _es_count((volatile int *)_scratch) == (int)_ES_GROUPS(x) - 1;
+        _last_of_group = _es_fetch_add((volatile int *)_scratch, 1) == (int)_ES_GROUPS(x) - 1;
     }
     _ES_BARRIER();
     const int _last = _last_of_group;
@@ -51,15 +51,15 @@ _ES_KERNEL(256) es_wave(const int *_b0, int *_b1, _pair *_b2) {
     const unsigned long long all = LANES == 63 ? ~0ull : 0xffffffffull;
     int _s = _b0[_lid];
     for (int _w = 1; _w <= LANES; _w *= 2) {
-        const int _o = _es_lane_value(all, _s, (_lane + _w) & LANES);
+        const int _o = _es_shuffle(all, _s, (_lane + _w) & LANES);
         if (_lane + _w <= LANES) _s += _o;
     }
-    _b1[_lid] = _es_lane_value(all, _s, 0);
+    _b1[_lid] = _es_shuffle(all, _s, 0);
     // Parts of a wave exchange a struct, each for itself.
     const unsigned long long part = 0xffull << (_ES_LANE & ~7);
     _pair _p = {_lid * 10000000000ll, _lid};
     _ES_LANE_SYNC(part);
-    _b2[_lid] = _es_lane_value(part, _p, _ES_LANE ^ 5);
+    _b2[_lid] = _es_shuffle(part, _p, _ES_LANE ^ 5);
 }
 """,
     "histogram": """
@@ -94,19 +94,19 @@ _ES_KERNEL(64) es_for(int *_b0) {
 _ES_KERNEL(64) es_scan(int *_count, unsigned long long *_flags, long long *_b0) {
     _ES_SHARED(int, _number, );
     _ES_SHARED(long long, _before, );
-    if (_ES_ITEM(x) == 0) _number = _es_count(_count);
+    if (_ES_ITEM(x) == 0) _number = _es_fetch_add(_count, 1);
     _ES_BARRIER();
     if (_ES_ITEM(x) == 0) {
         _before = 0;
         if (_number > 0) {
-            while (_es_told(&_flags[_number - 1]) != 7) {}
+            while (_es_load_acquire(&_flags[_number - 1]) != 7) {}
             _before = _b0[64 * _number - 1];
         }
     }
     _ES_BARRIER();
     _b0[64 * _number + _ES_ITEM(x)] = _before + _ES_ITEM(x) + 1;
     _ES_BARRIER();
-    if (_ES_ITEM(x) == 0) _es_tell(&_flags[_number], 7);
+    if (_ES_ITEM(x) == 0) _es_store_release(&_flags[_number], 7);
 }
 """,
     "fence": """
@@ -125,9 +125,9 @@ _ES_KERNEL(64) es_for(double *_b0, int *_flag) {
 """,
     "order": """
 _ES_KERNEL(64) es_for(int *_count, int *_b0) {
-    _b0[_es_count(_count)] = (int)(64 * _ES_GROUP_ID(x) + _ES_ITEM(x));
+    _b0[_es_fetch_add(_count, 1)] = (int)(64 * _ES_GROUP_ID(x) + _ES_ITEM(x));
     _ES_BARRIER();
-    _b0[_es_count(_count)] = (int)(64 * _ES_GROUP_ID(x) + _ES_ITEM(x));
+    _b0[_es_fetch_add(_count, 1)] = (int)(64 * _ES_GROUP_ID(x) + _ES_ITEM(x));
 }
 """,
     "numbers": """
@@ -229,11 +229,11 @@ _ES_KERNEL(64) es_for(int *_b0) {
     # The value of a lane that takes no part is none that anybody may use.
     "absent": """
 _ES_KERNEL(64) es_for(double *_b0) {
-    if (_ES_ITEM(x) < 8) _b0[_ES_LANE] = _es_lane_value(0xffull, 1.0, 8);
+    if (_ES_ITEM(x) < 8) _b0[_ES_LANE] = _es_shuffle(0xffull, 1.0, 8);
 }
 """,
     "never": """
-_ES_KERNEL(64) es_for(unsigned long long *_b0) { while (_es_told(_b0) != 7) {} }
+_ES_KERNEL(64) es_for(unsigned long long *_b0) { while (_es_load_acquire(_b0) != 7) {} }
 """,
     "nowhere": """
 _ES_KERNEL(64) es_for(int **_b0) { if (_ES_ITEM(x) == 5) **_b0 = 1; }

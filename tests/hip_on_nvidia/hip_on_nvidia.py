@@ -1,8 +1,8 @@
 """A space that executes generated HIP text on an NVIDIA GPU, for tests.
 
 The text is that for AMD GPUs with waves of 32 lanes, but for what NVIDIA's compiler needs in its
-own way, such as conversions to int16; `shim.cuh` says what its names are in CUDA. So printers,
-mappings and the shared layer are run, and nothing of AMD's is.
+own way, such as conversions to int16; CUDA's head and `shim.cuh` say what its names are in CUDA.
+So printers, mappings and the shared layer are run, and nothing of AMD's is.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ SHIM = Path(__file__).with_name("shim.cuh")
 
 def make(device: str | None) -> ExecutionSpace:
     """Factory of the space."""
-    from execspace_compiler.codegen.cfamily.dialect import PTX_HIDDEN, PTX_NEGATIVE, PTX_SIGN_BITS
+    from execspace_compiler.codegen.cfamily.dialect import header
     from execspace_compiler.codegen.cfamily.hip import hip
+    from execspace_compiler.codegen.cfamily.ptx import REPAIRS
     from execspace_compiler.launch.device_code import DeviceCode
     from execspace_cuda.build import Nvrtc
     from execspace_cuda.space import Cuda
@@ -38,16 +39,15 @@ def make(device: str | None) -> ExecutionSpace:
             return [*super().options(text, arch), "-D_ES_SHIM"]
 
         def compile(self, source: str, options: Sequence[str]) -> bytes:
-            return super().compile(f'{SHIM.read_text()}\n#line 1 "kernel.cu"\n{source}', options)
+            names = header("cuda.h") + SHIM.read_text()
+            return super().compile(f'{names}\n#line 1 "kernel.cu"\n{source}', options)
 
     class HipOnNvidia(Cuda):
         """As the HIP space on a device with waves of 32 lanes."""
 
         short = NAME
         title = "HIP through a shim"
-        dialect = replace(
-            hip(32), hidden=PTX_HIDDEN, sign_bits=PTX_SIGN_BITS, negative=PTX_NEGATIVE
-        )
+        dialect = replace(hip(32), repairs=REPAIRS)
         tiles = hip_tiles(NAME, 32)
         compiler = Shimmed()
         flat_block = Target.block

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from . import cache
     from .codegen.cfamily.c import C
     from .codegen.cfamily.cuda import CUDA
-    from .codegen.cfamily.dialect import OPENCL, OPENCL_NVIDIA, Dialect
+    from .codegen.cfamily.dialect import Dialect
     from .codegen.cfamily.hip import hip
+    from .codegen.cfamily.opencl import OPENCL, OPENCL_NVIDIA
     from .host.fork import Fork
     from .host.jit import compile_plan, forbid_teams
     from .host.launch_text import Launcher
@@ -49,8 +50,8 @@ _MODULES = {
     "Launcher": "host.launch_text",
     "Limits": "mapping.thread_blocks",
     "Lowered": "typing.lowered",
-    "OPENCL": "codegen.cfamily.dialect",
-    "OPENCL_NVIDIA": "codegen.cfamily.dialect",
+    "OPENCL": "codegen.cfamily.opencl",
+    "OPENCL_NVIDIA": "codegen.cfamily.opencl",
     "SPIN_NS": "host.pool",
     "Sources": "launch.sources",
     "Traits": "launch.sources",

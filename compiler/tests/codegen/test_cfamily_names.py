@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
+from dataclasses import astuple
 
 import numpy as np
 import pytest
@@ -29,7 +30,7 @@ def printer(dialect):
 
 # What one language reserves is a plain name in the other.
 WORDS = st.sampled_from(
-    sorted(frozenset().union(*(d.reserved for d in DIALECTS.values())))
+    sorted(frozenset().union(*(d.reserved.words for d in DIALECTS.values())))
     + ["M_PI", "INT_MAX", "get_global_id", "float4", "atomic_add", "mem_fence",
        "atomicAdd", "__device__", "__half", "_half", "_ES_INLINE", "int2", "cudaFree", "x",
        "_f0", "_a", "user_a", "u_step", "u_s0", "s0", "n0", "f", "e9", "_e9_", "é", "aé", "a_e9_",
@@ -45,7 +46,7 @@ def test_variables_that_differ_have_names_that_differ(dialect, one, other):
     first, second = (c.identifier(variable_name(n)) for n in (one, other))
     assert (first == second) == (one == other)
     assert first.isascii() and first.isidentifier()
-    assert first not in dialect.reserved and not dialect.reserved_form.fullmatch(first)
+    assert first not in dialect.reserved.words and not dialect.reserved.form.fullmatch(first)
 
 
 @every_dialect
@@ -63,13 +64,13 @@ def test_functions_variables_and_parts_of_views_have_names_of_their_own(
 @every_dialect
 def test_names_that_the_text_itself_uses_are_changed(dialect):
     c = printer(dialect)
+    functions = dialect.math.functions.values()
     pieces = [
-        dialect.item_id, dialect.local_id, dialect.groups, dialect.group_size, dialect.group_id,
-        dialect.barrier, dialect.fence, dialect.function, dialect.kernel.format(group=1),
+        *astuple(dialect.syntax), *astuple(dialect.item), *astuple(dialect.sync),
         *dialect.atomics.values(), *dialect.bits.values(), *dialect.types.values(),
-        *dialect.math.values(), *map(dialect.math32.format, dialect.math.values()),
+        *functions, *map(dialect.math.float32.format, functions),
     ]  # fmt: skip
-    used = set(re.findall(r"(?<!\.)\b[A-Za-z_]\w+", re.sub('".*?"|{.}', "", " ".join(pieces))))
+    used = set(re.findall(r"(?<!\.)\b[A-Za-z_]\w+", re.sub(r'".*?"|{\w*}', "", " ".join(pieces))))
     assert len(used) > 50
     for name in used - {"UL", "LL"}:  # suffixes of numbers
         assert c.identifier(variable_name(name)) != name, name

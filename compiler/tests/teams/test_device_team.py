@@ -14,8 +14,8 @@ from execspace.contract.launch_spec import policy_spec
 from execspace_compiler import ir, lower_kernel
 from execspace_compiler.codegen.cfamily.cuda import CUDA
 from execspace_compiler.codegen.cfamily.device_kernel import DeviceKernel
-from execspace_compiler.codegen.cfamily.dialect import OPENCL
 from execspace_compiler.codegen.cfamily.hip import hip
+from execspace_compiler.codegen.cfamily.opencl import OPENCL
 from execspace_compiler.ir.diagnostics import Fault
 from execspace_compiler.launch.device_code import device_code
 from execspace_compiler.mapping.variant import Variant
@@ -214,7 +214,7 @@ def test_text(request, dialect, shape):
     text = device_code(kernel, Variant(narrow=True, small=True, group=shape.group))
     name = request.node.callspec.id
     suffix = {"opencl": "cl", "cuda": "cu", "hip": "hip"}[dialect.name]
-    check(f"team.{name}.{suffix}.txt", text.source.removeprefix(dialect.head))
+    check(f"team.{name}.{suffix}.txt", text.source.removeprefix(dialect.heads.always))
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,12 @@ def test_cc_may_have_options(monkeypatch):
 
 def test_an_error_of_the_compiler_names_the_line_of_the_kernel(own, monkeypatch):
     dialect = own.traits.dialect
-    broken = dataclasses.replace(dialect, math={**dialect.math, "sin": "not_there("})
+    broken = dataclasses.replace(
+        dialect,
+        math=dataclasses.replace(
+            dialect.math, functions={**dialect.math.functions, "sin": "not_there("}
+        ),
+    )
     monkeypatch.setitem(vars(own), "traits", dataclasses.replace(own.traits, dialect=broken))
 
     def sine(i, x):

@@ -44,7 +44,7 @@ def test_a_launch_and_a_reduction(hip):
 def test_teams_fill_a_wavefront(hip):
     A = on_device(hip, np.arange(8 * 500.0).reshape(8, 500))
     y = es.View(8, space=hip)
-    policy = es.TeamPolicy(8, 4, hip.dialect.lanes, space=hip)
+    policy = es.TeamPolicy(8, 4, hip.dialect.lanes.count, space=hip)
     es.parallel_for(policy, rows, A, y)
     found = np.asarray(es.create_mirror_view_and_copy("serial", y))
     assert found.tolist() == [sum(range(500 * r, 500 * r + 500)) for r in range(8)]

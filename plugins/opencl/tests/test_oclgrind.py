@@ -99,7 +99,7 @@ RACY = """
 # that is new each time has the kernel compiled anew.
 BARRIERS = """
     import dataclasses
-    from execspace_compiler.printers.cfamily.dialects import OPENCL
+    from execspace_compiler.backend import OPENCL
     from execspace_opencl import launch
 
     def reduction(k):
@@ -115,8 +115,8 @@ BARRIERS = """
 
     def without_one(space, text):
         lines = list(text.lines)
-        places[:] = [n for n, line in enumerate(lines) if OPENCL.barrier in line]
-        lines[places[dropped]] = lines[places[dropped]].replace(OPENCL.barrier, ";")
+        places[:] = [n for n, line in enumerate(lines) if OPENCL.sync.barrier in line]
+        lines[places[dropped]] = lines[places[dropped]].replace(OPENCL.sync.barrier, ";")
         return build(space, dataclasses.replace(text, lines=tuple(lines)))
 
     build, launch.build = launch.build, without_one

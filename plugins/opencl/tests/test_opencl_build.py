@@ -24,7 +24,12 @@ from execspace_opencl import programs  # noqa: E402
 
 def test_what_the_driver_refuses_is_shown_with_the_users_line(opencl, monkeypatch):
     dialect = opencl.traits.dialect
-    broken = dataclasses.replace(dialect, math={**dialect.math, "sqrt": "no_such_number +"})
+    broken = dataclasses.replace(
+        dialect,
+        math=dataclasses.replace(
+            dialect.math, functions={**dialect.math.functions, "sqrt": "no_such_number +"}
+        ),
+    )
     traits = dataclasses.replace(opencl.traits, dialect=broken)
     monkeypatch.setitem(vars(opencl), "traits", traits)
 

@@ -113,8 +113,10 @@ def _sources(name: str, folder: str, left_out: frozenset[str] = frozenset()) -> 
     with os.scandir(folder) as entries:
         for entry in sorted(entries, key=lambda e: e.name):
             inner = f"{name}/{entry.name}"
-            if entry.name.endswith(".py"):
-                found.append((entry.path, inner, entry.stat()))
-            elif entry.name not in left_out | {"__pycache__"} and entry.is_dir():
+            if entry.name in left_out | {"__pycache__"} or entry.name.startswith("."):
+                continue
+            if entry.is_dir():
                 found += _sources(inner, entry.path)
+            else:  # Python, and headers that generated source begins with
+                found.append((entry.path, inner, entry.stat()))
     return found

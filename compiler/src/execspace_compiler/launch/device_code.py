@@ -160,7 +160,7 @@ def _with_narrow_types(kernel: DeviceKernel) -> DeviceKernel:
 def _given_contribution(kernel: DeviceKernel, variant: Variant) -> ir.Function | None:
     """The body of a scan in one pass that takes what it contributes, where there can be one."""
     scan = kernel.lowered.spec.pattern == "scan"
-    if not scan or not kernel.dialect.lane_barrier or kernel.team is not None:
+    if not scan or not kernel.dialect.scan.barrier or kernel.team is not None:
         return None
     return given_contribution(kernel.lowered, variant.disjoint)
 

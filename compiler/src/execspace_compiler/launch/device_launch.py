@@ -291,7 +291,7 @@ class DeviceLaunch(ABC, Generic[P]):
         """Names of the memory that kernels take behind the Views; see `Frame.extra`."""
         entry, team = code.entry, self.sources.team
         names = ["status"] * entry.status
-        if team is not None and team.uses(0) and not self.traits.dialect.dynamic_group:
+        if team is not None and team.uses(0) and not self.traits.dialect.memory.dynamic_group:
             names.append("group")
         if entry.pool or (team is not None and team.uses(1)):
             names.append("pool")

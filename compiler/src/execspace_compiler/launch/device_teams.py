@@ -49,8 +49,8 @@ def device_team_limits(dialect: Dialect, threads: int, shared: int) -> TeamLimit
     `threads` and `shared` are the most of a group, and bytes of its memory.
     """
     scratch = (shared, POOL_BYTES)
-    if dialect.lanes > 1:
-        return TeamLimits(threads, dialect.lanes, threads, scratch)
+    if dialect.lanes.count > 1:
+        return TeamLimits(threads, dialect.lanes.count, threads, scratch)
     lanes = HOST_TEAMS.vector_length_max  # which a thread does one after the other
     return TeamLimits(threads, lanes, threads * lanes, scratch)
 
@@ -89,16 +89,16 @@ class WorkItemTeams:
         self.space, self.limits, self.policy = space, limits, lowered.spec.policy
         name = lowered.kernel.name
         most = min(room.threads, self.policy.launch_bounds or room.threads)
-        self.size, self.lanes = usual_sizes(lowered, dialect.lanes, most)
-        if self.size * (self.lanes if dialect.lanes > 1 else 1) > most:
+        self.size, self.lanes = usual_sizes(lowered, dialect.lanes.count, most)
+        if self.size * (self.lanes if dialect.lanes.count > 1 else 1) > most:
             raise PolicyError(
                 f"Kernel '{name}': team_size={self.size} and vector_length={self.lanes}; this "
                 f"device launches the kernel with at most {most} threads in a block. Give a "
                 f"smaller team_size, or team_size='auto'."
             )
         chunk = 1 if room.single or lowered.spec.pattern == "scan" else self.policy.chunk_size
-        parts = bool(dialect.part_barrier)
-        shape = shape_of(self.size, self.lanes, chunk, dialect.lanes, parts, most)
+        parts = bool(dialect.lanes.barrier)
+        shape = shape_of(self.size, self.lanes, chunk, dialect.lanes.count, parts, most)
         reporter = Reporter(name)
         try:
             self.device: DeviceTeam = device_team(lowered, shape)

@@ -78,7 +78,7 @@ class Traits:
     @property
     def bounds_groups(self) -> bool:
         """The language tells the compiler how large groups may be, so that registers suffice."""
-        return "{group}" in self.dialect.kernel
+        return "{group}" in self.dialect.syntax.kernel
 
 
 class Sources:
@@ -201,13 +201,13 @@ class Sources:
         of_array = self.spec.array_shape is not None
         fitting = _REDUCE_GROUP if of_array else traits.shared_always // per_thread
         fitting = min(_REDUCE_GROUP, fitting, self.most)
-        least = 32 if traits.dialect.lanes > 1 else 1
+        least = 32 if traits.dialect.lanes.count > 1 else 1
         return max(least, 1 << max(0, fitting.bit_length() - 1))
 
     @property
     def scans(self) -> bool:
         """Scans in one pass take Views for disjoint, too."""
-        return bool(self.traits.dialect.lane_barrier)
+        return bool(self.traits.dialect.scan.barrier)
 
     @property
     def team(self) -> DeviceTeam | None:

@@ -30,7 +30,7 @@ class Hip(GpuExecutionSpace):
 
     def __init__(self, number: int, parent: GpuExecutionSpace | None = None) -> None:
         super().__init__(number, parent)
-        self.tiles = hip_tiles(self.short, self.dialect.lanes)
+        self.tiles = hip_tiles(self.short, self.dialect.lanes.count)
 
     @cached_property
     def _properties(self) -> dict[str, Any]:

@@ -183,7 +183,7 @@ class OpenCL(ExecutionSpace):
         from execspace_compiler.backend import device_stages
 
         # Lanes that a thread does one after the other need no measurement.
-        limits = replace(self.team_limits(), vector_length_max=self.traits.dialect.lanes)
+        limits = replace(self.team_limits(), vector_length_max=self.traits.dialect.lanes.count)
         return device_stages(plan, bounds, self.limits.threads, limits)
 
     def mark(self) -> Mark:

@@ -21,8 +21,8 @@ def atomic_lines(printer: ExpressionPrinter, s: ir.Atomic) -> list[str]:
     assert isinstance(s.view.type, ViewTy)
     if s.view.type.shape is not None:
         return lines
-    before = [printer.dialect.fence] if s.op in _RELEASES else []
-    after = [printer.dialect.fence] if s.op in _ACQUIRES else []
+    before = [printer.dialect.sync.fence] if s.op in _RELEASES else []
+    after = [printer.dialect.sync.fence] if s.op in _ACQUIRES else []
     return [*before, *lines, *after]
 
 
@@ -55,7 +55,7 @@ def _step_lines(printer: ExpressionPrinter, s: ir.Atomic) -> list[str]:
 
 def _where(dialect: Dialect, space: str) -> str:
     """What tells functions of one address space from those of another."""
-    return "_g" if space and space != dialect.outer else ""
+    return "_g" if space and space != dialect.memory.device else ""
 
 
 def _seen(dialect: Dialect, word: str) -> str:
@@ -143,7 +143,7 @@ def _step_function(printer: ExpressionPrinter, s: ir.Atomic, space: str, word: s
             f"return {result};",
         ]
     text = "\n    ".join([head, *body])
-    printer.prelude.functions[name] = f"{dialect.function} {text}\n}}"
+    printer.prelude.functions[name] = f"{dialect.syntax.function} {text}\n}}"
     return name
 
 
@@ -242,5 +242,5 @@ def _narrow_function(printer: ExpressionPrinter, s: ir.Atomic, space: str) -> st
     }}
     return {result};
 }}"""
-    printer.prelude.functions[name] = f"{dialect.function} {text}"
+    printer.prelude.functions[name] = f"{dialect.syntax.function} {text}"
     return name

@@ -40,22 +40,22 @@ class Collectives(States):
         super().__init__(printer, kernel, variant, outs, given)
         self.tile = 0
         lowered, group = self.lowered, self.group
-        if lowered.spec.pattern == "scan" and self.dialect.lane_barrier and kernel.team is None:
+        if lowered.spec.pattern == "scan" and self.dialect.scan.barrier and kernel.team is None:
             size = sum(max(s.type.itemsize, 8) for s in self.reduction.states)
             functions = (lowered.body, *lowered.functions)
             expressions = sum(len(ir.walk_expressions(f.body)) for f in functions)
-            room = self.dialect.scan_memory
+            room = self.dialect.scan.memory
             self.tile = group * items_of(size, group, expressions, room)
 
     def kernels(self, passed: list[str]) -> list[Kernel]:
         """All kernels, in the order in which they are launched."""
         if self.lowered.reduction is None and self.flat and self.once and self.team is None:
             call = self.walk("_work", [], passed, ("_unit", "_unit + 1"))
-            unit = f"const {self.long} _unit = {self.dialect.item_id};"
+            unit = f"const {self.long} _unit = {self.dialect.item.item_id};"
             return [("es_for", [unit, f"if (_unit < _a._units) {call};"], [])]
         if self.lowered.reduction is None:
             return [("es_for", [*self._share(), self.walk("_work", [], passed) + ";"], [])]
-        scratch = [f"{self.dialect.outer}{self.dialect.types['uint8']} *_scratch"]
+        scratch = [f"{self.dialect.memory.device}{self.dialect.types['uint8']} *_scratch"]
         if self.lowered.spec.pattern == "scan" and self.tile:
             lines = scan_lines(self, passed, self.tile // self.group)
             return [("es_scan", lines, [*scratch, *self._result_parameter()])]
@@ -80,11 +80,12 @@ class Collectives(States):
             return self._teams(self.team.shape)
         if self.flat:
             return [
-                f"const {long} _f0 = {d.item_id}, _f1 = _a._units;",
-                f"const {long} _step = {d.groups} * {d.group_size};",
+                f"const {long} _f0 = {d.item.item_id}, _f1 = _a._units;",
+                f"const {long} _step = {d.item.groups} * {d.item.group_size};",
             ]
         return [
-            f"const {long} _part = {d.item_id}, _parts = {d.groups} * {d.group_size};",
+            f"const {long} _part = {d.item.item_id}, "
+            f"_parts = {d.item.groups} * {d.item.group_size};",
             f"const {long} _f0 = _part * _a._units / _parts;",
             f"const {long} _f1 = (_part + 1) * _a._units / _parts;",
         ]
@@ -95,15 +96,15 @@ class Collectives(States):
         assert self.team is not None
         if shape.chunk > 1 and not shape.stride and not self.team.limited:
             return [
-                f"const {long} _f0 = {d.group_id} * {shape.chunk}, _step = 1;",
+                f"const {long} _f0 = {d.item.group_id} * {shape.chunk}, _step = 1;",
                 f"const {long} _f1 = _f0 + {shape.chunk} < _a._units ? _f0 + {shape.chunk} : "
                 f"_a._units;",
             ]
-        first = f"{d.group_id} * {shape.side_by_side} + {PLACE.name}"
+        first = f"{d.item.group_id} * {shape.side_by_side} + {PLACE.name}"
         inside = f"_item < {shape.items} ? {first} : _a._units" if shape.stride else first
         return [
             f"const {long} _f0 = {inside}, _f1 = _a._units;",
-            f"const {long} _step = {d.groups} * {shape.side_by_side};",
+            f"const {long} _step = {d.item.groups} * {shape.side_by_side};",
         ]
 
     # -- states -----------------------------------------------------------------------------------
@@ -122,7 +123,7 @@ class Collectives(States):
             return []
         return [
             self.printer.in_group(self.type(), "_shared", f"[{self.group}]"),
-            f"const int _lid = (int){d.local_id};",
+            f"const int _lid = (int){d.item.local_id};",
         ]
 
     def _group_join(self, state: str) -> list[str]:
@@ -132,26 +133,26 @@ class Collectives(States):
         return [
             f"_shared[_lid] = {state};",
             f"for (int _w = 1; _w < {self.group}; _w *= 2) {{",
-            f"    {self.dialect.barrier}",
+            f"    {self.dialect.sync.barrier}",
             f"    if (_lid % (2 * _w) == 0 && _lid + _w < {self.group})",
             f"        _shared[_lid] = {self.merged('_shared[_lid]', '_shared[_lid + _w]')};",
             "}",
-            self.dialect.barrier,
+            self.dialect.sync.barrier,
             f"{state} = _shared[0];",
-            self.dialect.barrier,
+            self.dialect.sync.barrier,
         ]
 
     def _is_last(self) -> list[str]:
         """Statements that find out whether all other groups are done: `_last`."""
         d = self.dialect
-        fence = "" if d.count else f"{d.fence} "
-        test = f"{self.counted()} == (int)({d.groups}) - 1"
+        fence = "" if d.sync.fetch_add else f"{d.sync.fence} "
+        test = f"{self.counted()} == (int)({d.item.groups}) - 1"
         if self.group == 1:
-            return [d.fence, f"const int _last = {test};", d.fence]
+            return [d.sync.fence, f"const int _last = {test};", d.sync.fence]
         return [
             self.printer.in_group("int", "_last_of_group"),
             f"if (_lid == 0) {{ {fence}_last_of_group = {test}; {fence}}}",
-            d.barrier,
+            d.sync.barrier,
             "const int _last = _last_of_group;",
         ]
 
@@ -171,9 +172,9 @@ class Collectives(States):
             pairs = zip(self.parts("_s"), values, strict=True)
             lines += [*(f"    {p} = {v};" for p, v in pairs), "}"]
         lines += self._group_join("_s")
-        lines += self._only_first(self._store_row("_s", d.group_id))
+        lines += self._only_first(self._store_row("_s", d.item.group_id))
         lines += [*self._is_last(), "if (_last) {"]
-        join = [f"const {self.long} _groups = {d.groups};", *self.identity("_t")]
+        join = [f"const {self.long} _groups = {d.item.groups};", *self.identity("_t")]
         first, last = "0", "_groups"
         if self.group > 1:
             first = f"_groups * _lid / {self.group}"
@@ -194,14 +195,14 @@ class Collectives(States):
     def _result_parameter(self) -> list[str]:
         if self.outs:
             return []
-        return [f"{self.dialect.outer}{self.dialect.types['uint8']} *_result"]
+        return [f"{self.dialect.memory.device}{self.dialect.types['uint8']} *_result"]
 
     # -- scans ------------------------------------------------------------------------------------
 
     def _group_share(self) -> list[str]:
         d = self.dialect
         return [
-            f"const {self.long} _groups = {d.groups}, _group = {d.group_id};",
+            f"const {self.long} _groups = {d.item.groups}, _group = {d.item.group_id};",
             f"const {self.long} _begin = _group * _a._units / _groups;",
             f"const {self.long} _end = (_group + 1) * _a._units / _groups;",
         ]
@@ -221,7 +222,7 @@ class Collectives(States):
                 f"    _carry = {self.merged('_carry', '_s')};",
                 "}",
             ]
-        lines += self._only_first(self._store_row("_carry", d.group_id))
+        lines += self._only_first(self._store_row("_carry", d.item.group_id))
         prefixes = [
             *self.identity("_t"),
             f"for ({self.long} _g = 0; _g < _groups; ++_g) {{",
@@ -249,7 +250,7 @@ class Collectives(States):
     def _scan(self, passed: list[str]) -> list[str]:
         d = self.dialect
         lines = [*self._group_array(), *self._group_share(), f"{self.type()} _carry;"]
-        lines += self._load_row("_carry", d.group_id)
+        lines += self._load_row("_carry", d.item.group_id)
         if self.group == 1 or self.team is not None:
             call = self.walk("_work", self.parts("_carry"), passed, ("_begin", "_end"))
             lines.append(f"_carry = {call};")
@@ -258,18 +259,18 @@ class Collectives(States):
             tile = [
                 *self._tile(passed),
                 "_shared[_lid] = _s;",
-                d.barrier,
+                d.sync.barrier,
                 f"for (int _w = 1; _w < {self.group}; _w *= 2) {{",
                 f"    {self.type()} _sum = _shared[_lid];",
                 f"    if (_lid >= _w) _sum = {self.merged('_shared[_lid - _w]', '_sum')};",
-                f"    {d.barrier}",
+                f"    {d.sync.barrier}",
                 "    _shared[_lid] = _sum;",
-                f"    {d.barrier}",
+                f"    {d.sync.barrier}",
                 "}",
                 f"{self.type()} _before = _carry;",
                 f"if (_lid > 0) _before = {self.merged('_carry', '_shared[_lid - 1]')};",
                 f"_carry = {self.merged('_carry', f'_shared[{self.group - 1}]')};",
-                d.barrier,
+                d.sync.barrier,
                 f"{call};",
             ]
             lines += [
@@ -285,7 +286,7 @@ class Collectives(States):
     def _array_place(self, item: str, element: str) -> str:
         kind = self.printer.stored(self.reduction.states[0].type)
         size = self._array_size()
-        base = f"({self.dialect.outer}{kind} *)(_scratch + {ROWS})"
+        base = f"({self.dialect.memory.device}{kind} *)(_scratch + {ROWS})"
         return f"({base})[({item}) * {size} + {element}]"
 
     def _array_size(self) -> int:
@@ -304,7 +305,7 @@ class Collectives(States):
             f"{self.printer.array(ARRAY, array)};",
             f"{each} {name}[_e] = {identity};",
             self.walk("_work", [name], passed) + ";",
-            f"{each} {self._array_place(self.dialect.item_id, '_e')} = {name}[_e];",
+            f"{each} {self._array_place(self.dialect.item.item_id, '_e')} = {name}[_e];",
         ]
 
     def _join_rows(self) -> list[str]:
@@ -315,8 +316,8 @@ class Collectives(States):
         if state.type.kind == "b":
             other = f"({other} != 0)"
         lines = [
-            f"for ({self.long} _e = {d.item_id}; _e < {size};",
-            f"     _e += {d.groups} * {d.group_size}) {{",
+            f"for ({self.long} _e = {d.item.item_id}; _e < {size};",
+            f"     _e += {d.item.groups} * {d.item.group_size}) {{",
             *("    " + line for line in self.identity("_t")),
             f"    for ({self.long} _k = 0; _k < _a._items; ++_k)",
             f"        _t = {self.merged('_t', other)};",
@@ -326,7 +327,7 @@ class Collectives(States):
         call = f"{self.printer.function_name('_result')}(_t)"
         if not self.outs:
             own = self.printer.stored(t)
-            lines.append(f"    (({d.outer}{own} *)_result)[_e] = {call};")
+            lines.append(f"    (({d.memory.device}{own} *)_result)[_e] = {call};")
             self.results = size
             return [*lines, "}"]
         (view,) = self.outs

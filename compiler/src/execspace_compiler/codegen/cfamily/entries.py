@@ -176,7 +176,9 @@ class Entries:
             self._out(printer, len(self.spec.arguments) + n, p, pointers, head)
         if self.has_status:
             passed.append("_status")
-            pointers.append(f"{printer.dialect.outer}{printer.dialect.types['int64']} *_status")
+            pointers.append(
+                f"{printer.dialect.memory.device}{printer.dialect.types['int64']} *_status"
+            )
         self.fields.sort(key=lambda f: -_size(f.type))
         members = " ".join(_member(printer, f) for f in self.fields)
         lines = [f"typedef struct {{ {members} }} _args;", ""]
@@ -185,9 +187,9 @@ class Entries:
             bounds += [v.name for v in self.team.handles]
             head += self._handles(printer, self.team, pointers)
         elif self.pool:
-            byte = f"{printer.dialect.outer}{printer.dialect.types['uint8']}"
+            byte = f"{printer.dialect.memory.device}{printer.dialect.types['uint8']}"
             pointers.append(f"{byte} *_pool")
-            item = printer.dialect.item_id
+            item = printer.dialect.item.item_id
             head.append(f"{byte} *_scratch_own = _pool + {item} * _a._scratch0;")
             bounds.append("_scratch_own")
         kernels = collectives.kernels([*bounds, *passed])
@@ -195,7 +197,7 @@ class Entries:
             kernels = [("es_for", [self._in_blocks(printer, [*bounds, *passed])], [])]
         for name, body, more in kernels:
             parameters = ["const _args _a", *pointers, *more]
-            kernel = printer.dialect.kernel.format(group=self.variant.group)
+            kernel = printer.dialect.syntax.kernel.format(group=self.variant.group)
             lines.append(f"{kernel} {name}({', '.join(parameters)}) {{")
             lines += [f"    {line}" for line in (*head, *body)]
             lines += ["}", ""]
@@ -208,7 +210,7 @@ class Entries:
         """Declarations of a work-item's place in its team, and of the memory that teams have."""
         d, shape = printer.dialect, team.shape
         long, byte = d.types["int64"], d.types["uint8"]
-        local = f"(int){d.local_id}"
+        local = f"(int){d.item.local_id}"
         slot, item = ("0", local)
         if shape.stride:
             slot, item = f"{local} / {shape.stride}", f"{local} % {shape.stride}"
@@ -222,27 +224,29 @@ class Entries:
             nbytes = printer.joins * shape.side_by_side
             lines.append(printer.in_group(byte, "_join_memory", f"[{nbytes}]", aligned=True))
             own = f"_join_memory + {SLOT.name} * {printer.joins}"
-            lines.append(f"{d.group_pointer}{byte} *_joins = {own};")
+            lines.append(f"{d.memory.group}{byte} *_joins = {own};")
         else:
-            lines.append(f"{d.group_pointer}{byte} *_joins = 0;")
+            lines.append(f"{d.memory.group}{byte} *_joins = 0;")
         if team.uses(0):
-            if d.dynamic_group:
-                lines.append(d.dynamic_group)
+            if d.memory.dynamic_group:
+                lines.append(d.memory.dynamic_group)
             else:
-                pointers.append(f"{d.group_pointer}{d.group_word} *_group_memory")
-            own = f"({d.group_pointer}{byte} *)_group_memory + {SLOT.name} * _a._scratch0"
-            lines.append(f"{d.group_pointer}{byte} *{GROUP.name} = {own};")
+                pointers.append(f"{d.memory.group}{d.memory.group_word} *_group_memory")
+            own = f"({d.memory.group}{byte} *)_group_memory + {SLOT.name} * _a._scratch0"
+            lines.append(f"{d.memory.group}{byte} *{GROUP.name} = {own};")
         if team.uses(1):
-            pointers.append(f"{d.outer}{byte} *_pool")
-            number = f"({d.group_id} * {shape.side_by_side} + {SLOT.name})"
-            lines.append(f"{d.outer}{byte} *{OUTER.name} = _pool + {number} * _a._scratch1;")
+            pointers.append(f"{d.memory.device}{byte} *_pool")
+            number = f"({d.item.group_id} * {shape.side_by_side} + {SLOT.name})"
+            lines.append(
+                f"{d.memory.device}{byte} *{OUTER.name} = _pool + {number} * _a._scratch1;"
+            )
         return lines
 
     def _in_blocks(self, printer: CPrinter, passed: list[str]) -> str:
         """The call of a walk in blocks."""
         d = printer.dialect
-        forms = [d.group_place, d.local_place, d.group_extent]
-        forms += [] if self.variant.narrow else [d.groups_extent]
+        forms = [d.item.group_id_of, d.item.local_id_of, d.item.group_size_of]
+        forms += [] if self.variant.narrow else [d.item.groups_of]
         places = [form.format(axis=axis, n=n) for form in forms for n, axis in enumerate("xyz")]
         return f"{printer.function_name('_work')}({', '.join([*places, *passed])});"
 
@@ -285,12 +289,12 @@ class Entries:
     ) -> None:
         assert isinstance(p.type, ViewTy)
         self.buffers.append(n)
-        alone = f"{printer.dialect.restrict} " if printer.module.disjoint else ""
+        alone = f"{printer.dialect.syntax.restrict} " if printer.module.disjoint else ""
         if self.team is not None and (p.name in self.written or n >= len(self.spec.arguments)):
             alone = ""  # compilers would keep what another member changes
         pointers.append(printer.pointer(p.type, f"{alone}_b{n}"))
         own = printer.pointer(p.type, printer.identifier(p.name))
-        if printer.dialect.addresses:
+        if printer.dialect.memory.addresses:
             head.append(f"{own} = _b{n};")
             return
         self.fields.append(Field(f"_v{n}", Scalar("int64"), "first", n))

@@ -48,7 +48,9 @@ class ExpressionPrinter:
         self.prelude = Prelude(dialect)
         self.functions = {f.name: f for f in module.functions}
         self.extents = extents_used(module.functions)
-        self.carrying = carrying_loops(module.functions) if dialect.loop_in_order else frozenset()
+        self.carrying = (
+            carrying_loops(module.functions) if dialect.pragmas.loop_in_order else frozenset()
+        )
         self.tuples: dict[str, str] = {}
         self.temporaries = 0
 
@@ -66,7 +68,7 @@ class ExpressionPrinter:
         """
         if not name.isascii():
             return f"_u_{ascii_name(name)}"
-        taken = name in self.dialect.reserved or self.dialect.reserved_form.fullmatch(name)
+        taken = name in self.dialect.reserved.words or self.dialect.reserved.form.fullmatch(name)
         return f"_u_{name}" if taken else name
 
     def function_name(self, name: str) -> str:
@@ -108,7 +110,7 @@ class ExpressionPrinter:
         """Qualifier of pointers to a View's elements: where they lie."""
         if t.shape is not None:
             return ""
-        return self.dialect.group_pointer if "group" in t.traits else self.dialect.outer
+        return self.dialect.memory.group if "group" in t.traits else self.dialect.memory.device
 
     # -- Views ----------------------------------------------------------------------------------
 
@@ -184,7 +186,7 @@ class ExpressionPrinter:
         match e:
             case ir.Const():
                 text, t = self.const(e), e.type
-                hide = t.is_float and e.value == 0 and t.name in self.dialect.hidden
+                hide = t.is_float and e.value == 0 and t.name in self.dialect.repairs.hidden
                 return self.prelude.hidden(text, t.name) if hide else text
             case ir.Var():
                 return self.identifier(e.name)
@@ -264,7 +266,7 @@ class ExpressionPrinter:
         return f"{self._bytewise('load', e.type, space)}({pointer})"
 
     def _bytewise(self, what: str, t: Scalar, space: str) -> str:
-        where = "p" if not space else "o" if space == self.dialect.outer else "g"
+        where = "p" if not space else "o" if space == self.dialect.memory.device else "g"
         name = f"_{what}_bytes_{SHORT[t.name]}_{where}"
         if name not in self.prelude.functions:
             byte, kind = self.dialect.types["uint8"], self.stored(t)
@@ -279,7 +281,7 @@ class ExpressionPrinter:
                     f"void {name}({space}{kind} *p, {kind} v) {{ "
                     f"{copy} (({space}{byte} *)p)[n] = (({byte} *)&v)[n]; }}"
                 )
-            self.prelude.functions[name] = f"{self.dialect.function} {body}"
+            self.prelude.functions[name] = f"{self.dialect.syntax.function} {body}"
         return name
 
     def call(self, e: ir.Call) -> str:
@@ -313,7 +315,7 @@ class ExpressionPrinter:
             return self.cast(args[0], operand, t)
         if name == "scaled":
             rest, factor, shift = args
-            high = self.dialect.high_product.format(a=f"(2U * {rest})", b=factor)
+            high = self.dialect.math.mul_hi.format(a=f"(2U * {rest})", b=factor)
             return f"({high} >> {shift})"
         name = _JOINS.get(name, name)
         if name in ("not",):
@@ -340,7 +342,7 @@ class ExpressionPrinter:
             sign = {"minimum": "&", "min": "&", "maximum": "|", "max": "|"}.get(name)
             return f"(bool)({args[0]} {sign or _INFIX[name]} {args[1]})"
         if t.is_integer:
-            if self.dialect.hidden and (negated := _negated(e)) is not None:
+            if self.dialect.repairs.hidden and (negated := _negated(e)) is not None:
                 name, args = "neg", [self.operand("neg", negated)]
             return self.integer_operation(name, t, args)
         if name in ("add", "sub", "mul", "truediv"):
@@ -376,7 +378,7 @@ class ExpressionPrinter:
             wide = self.dialect.types["uint64" if t.bits == 64 else "uint32"]
             return f"({to(f'(({wide}){args[0]} {_INFIX[name]} ({wide}){args[1]})')})"
         if name == "neg":
-            if plain and not (t.bits == 32 and self.dialect.negative):
+            if plain and not (t.bits == 32 and self.dialect.repairs.negative):
                 return f"(-{args[0]})"
             return f"({self.prelude.negated(args[0], t)})"
         if name == "invert":
@@ -400,7 +402,8 @@ class ExpressionPrinter:
                     own, other = self.type(t), self.type(source)
                     made = f"{self.prelude.use('make', t)}(({kind})z.re, ({kind})z.im)"
                     self.prelude.functions[name] = (
-                        f"{self.dialect.function} {own} {name}({other} z) {{ return {made}; }}"
+                        f"{self.dialect.syntax.function} "
+                        f"{own} {name}({other} z) {{ return {made}; }}"
                     )
                 return f"{name}({text})"
             zero = self.const(ir.Const(0, part))

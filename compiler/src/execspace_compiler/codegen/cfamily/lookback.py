@@ -68,9 +68,10 @@ def scan_lines(c: States, passed: list[str], items: int) -> list[str]:
         shared(kind, "_prefix"),
         shared(kind, "_seen", f"[{2 * BUNDLE}]"),
         *(shared(int32, name) for name in ("_nearest", "_missing", "_absent")),
-        f"const int _lid = (int){d.local_id};",
-        f"const {long} _groups = {d.groups}, _bundles = (_a._tiles + {BUNDLE - 1}) / {BUNDLE};",
-        f"{d.outer}{byte} *const _rows = "
+        f"const int _lid = (int){d.item.local_id};",
+        f"const {long} _groups = {d.item.groups}, "
+        f"_bundles = (_a._tiles + {BUNDLE - 1}) / {BUNDLE};",
+        f"{d.memory.device}{byte} *const _rows = "
         f"_scratch + {_WORDS} + (_a._tiles + 2 * _bundles) * {_SLOT};",
         *_number(c),
         f"const {long} _base = _group * {group * items};",
@@ -89,21 +90,21 @@ def scan_lines(c: States, passed: list[str], items: int) -> list[str]:
         f"    if (_u < _a._units) _s = {walk('_totals', '_none')};",
         f"    {striped} = _s;",
         "}",
-        d.barrier,
+        d.sync.barrier,
         f"{kind} _sum = {own.replace(' + _k', '')};",
         f"for (int _k = 1; _k < {items}; ++_k) _sum = {c.merged('_sum', own)};",
         "_sums[0][_lid] = _sum;",
-        d.barrier,
+        d.sync.barrier,
         "int _from = 0;",
         f"for (int _w = 1; _w < {group}; _w *= 2) {{",
         f"    if (_lid >= _w) _sum = {c.merged('_sums[_from][_lid - _w]', '_sum')};",
         "    _from = 1 - _from;",
         "    _sums[_from][_lid] = _sum;",
-        f"    {d.barrier}",
+        f"    {d.sync.barrier}",
         "}",
         f"const {kind} _total = _sums[_from][{group - 1}];",
         *_look_back(c),
-        d.barrier,
+        d.sync.barrier,
         f"const {kind} _first = _prefix;",
         f"{kind} _before = _first;",
         f"if (_lid > 0) _before = {c.merged('_first', '_sums[_from][_lid - 1]')};",
@@ -111,7 +112,7 @@ def scan_lines(c: States, passed: list[str], items: int) -> list[str]:
             [
                 f"{kind} _own[{items}];",
                 *(line.strip() for line in unrolled(f"_own[_k] = {striped};")),
-                d.barrier,
+                d.sync.barrier,
             ]
             if c.given
             else []
@@ -121,7 +122,7 @@ def scan_lines(c: States, passed: list[str], items: int) -> list[str]:
         f"    {own} = _before;",
         f"    _before = {c.merged('_before', '_s')};",
         "}",
-        d.barrier,
+        d.sync.barrier,
         *_final(c, unrolled, each, unit, striped, walk),
         "if (_group == _groups - 1 && _lid == 0) {",
         f"    const {kind} _all = {c.merged('_first', '_total')};",
@@ -160,15 +161,15 @@ def _final(c: States, unrolled, each, unit, striped, walk) -> list[str]:  # type
 def _number(c: States) -> list[str]:
     """Statements that give the group its tile: no group waits for one that has not begun."""
     d, long = c.dialect, c.long
-    if d.in_order:
-        return [f"const {long} _group = {d.group_id};"]
+    if d.scan.in_order:
+        return [f"const {long} _group = {d.item.group_id};"]
     return [
         c.printer.in_group(d.types["int32"], "_number"),
         "if (_lid == 0) {",
         f"    _number = {c.counted()};",
         f"    if (_number == _groups - 1) {c.reset_count()}",
         "}",
-        d.barrier,
+        d.sync.barrier,
         f"const {long} _group = _number;",
     ]
 
@@ -184,10 +185,11 @@ class _Telling:
         self.c, self.d = c, c.dialect
         self.word = self.d.types["uint64"]
         states = c.reduction.states
-        self.one = bool(self.d.pair_load) and len(states) == 1 and states[0].type.itemsize <= 8
+        self.one = bool(self.d.scan.pair_load) and len(states) == 1 and states[0].type.itemsize <= 8
         self.one = self.one and states[0].type.kind != "c"
         self.type = states[0].type
-        self.order = "" if self.d.tell else self.d.handover or self.d.fence
+        sync = self.d.sync
+        self.order = "" if sync.store_release else sync.fence_acq_rel or sync.fence
 
     def place(self, n: str) -> str:
         """Address of what a group tells."""
@@ -202,14 +204,14 @@ class _Telling:
         mark = f"({self.word})_a._epoch * 4 + {flag}"
         if self.one:
             bits = self._bits(state)
-            return [self.d.pair_store.format(p=self.place(n), a=mark, b=bits)]
+            return [self.d.scan.pair_store.format(p=self.place(n), a=mark, b=bits)]
         return [*self.c.store_at(state, self.row(n)), *self.flag(n, mark)]
 
     def flag(self, n: str, mark: str) -> list[str]:
         """Statements that set a flag after all that was stored before."""
-        place = f"(volatile {self.d.outer}{self.word} *)({self.place(n)})"
-        if self.d.tell:
-            return [self.d.tell.format(p=place, v=mark)]
+        place = f"(volatile {self.d.memory.device}{self.word} *)({self.place(n)})"
+        if self.d.sync.store_release:
+            return [self.d.sync.store_release.format(p=place, v=mark)]
         return [self.order, f"(*{place}) = {mark};"]
 
     def look(self, n: str, name: str, test: str) -> list[str]:
@@ -223,12 +225,13 @@ class _Telling:
         ]
         if self.one:
             place = self.place(n)
-            lines.append("    " + self.d.pair_load.format(p=place, a="_mark", b=f"{name}_bits"))
-        else:
-            place = f"(volatile {self.d.outer}{kind} *)({self.place(n)})"
             lines.append(
-                f"    _mark = {self.d.told.format(p=place) if self.d.told else '*' + place};"
+                "    " + self.d.scan.pair_load.format(p=place, a="_mark", b=f"{name}_bits")
             )
+        else:
+            place = f"(volatile {self.d.memory.device}{kind} *)({self.place(n)})"
+            acquire = self.d.sync.load_acquire or "*{p}"
+            lines.append(f"    _mark = {acquire.format(p=place)};")
         return [*lines, f"    {name} = _mark / 4 == ({kind})_a._epoch ? (int)(_mark % 4) : 0;", "}"]
 
     def taken(self, n: str, name: str, target: str) -> list[str]:
@@ -297,23 +300,23 @@ def _look_back(c: States) -> list[str]:
         "        }",
         *indented(telling.look("_group - 1 - _lid", "_tile_flag", "_lid < _own && !_told"), 2),
         *indented(telling.look(back, "_bundle_flag", "_back >= 0"), 2),
-        f"        {d.lane_barrier}",
+        f"        {d.scan.barrier}",
         f"        if (_bundle_flag == 2) {least};",
         f"        if (_tile_flag == 0) {more('_missing')};",
-        f"        {d.lane_barrier}",
+        f"        {d.scan.barrier}",
         "        _end = _nearest;",
         f"        if (_bundle_flag == 0 && _lid < _end) {more('_absent')};",
-        f"        {d.lane_barrier}",
+        f"        {d.scan.barrier}",
         "        const bool _inner = _missing == 0;",
         f"        const bool _outer = _absent == 0 && _end <= {BUNDLE};",
-        f"        {d.lane_barrier}",
+        f"        {d.scan.barrier}",
         "        if (!_told && _inner) {",
         *indented(order, 3),
         "            if (_lid < _own) {",
         *indented(telling.taken("_group - 1 - _lid", "_tile_flag", "_seen[_lid]"), 4),
         "            }",
         f"            for (int _w = 1; _w < {BUNDLE}; _w *= 2) {{",
-        f"                {d.lane_barrier}",
+        f"                {d.scan.barrier}",
         "                if (_lid % (2 * _w) == 0 && _lid + _w < _own)",
         f"                    _seen[_lid] = {c.merged('_seen[_lid + _w]', '_seen[_lid]')};",
         "            }",
@@ -335,7 +338,7 @@ def _look_back(c: States) -> list[str]:
         "            break;",
         "        }",
         "    }",
-        f"    {d.lane_barrier}",
+        f"    {d.scan.barrier}",
         "    if (_lid == 0) {",
         *indented(c.identity("_p"), 2),
         f"        if (_end < _bundle) _p = _seen[{BUNDLE} + _end];",

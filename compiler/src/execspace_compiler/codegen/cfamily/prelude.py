@@ -257,35 +257,34 @@ class Prelude:
 
     def math(self, name: str, t: str) -> str:
         """Name of a mathematical function of a floating type."""
-        if t == "float32" and name in self.dialect.sign_bits:
+        if t == "float32" and name in self.dialect.repairs.sign_bits:
             own, more = self.dialect.types[t], ", float y" if name == "copysign" else ""
-            text = (
-                f"{own} _{name}_bits({own} x{more}) {{ {self.dialect.sign_bits[name]} return x; }}"
-            )
-            self.functions[f"_{name}_bits"] = f"{self.dialect.function} {text}"
+            statement = self.dialect.repairs.sign_bits[name]
+            text = f"{own} _{name}_bits({own} x{more}) {{ {statement} return x; }}"
+            self.functions[f"_{name}_bits"] = f"{self.dialect.syntax.function} {text}"
             return f"_{name}_bits"
-        found = self.dialect.math[name]
+        found = self.dialect.math.functions[name]
         predicate = name in ("isnan", "isinf", "isfinite")
-        return found if t != "float32" or predicate else self.dialect.math32.format(found)
+        return found if t != "float32" or predicate else self.dialect.math.float32.format(found)
 
     def hidden(self, text: str, t: str) -> str:
         """A value of which the compiler shall know nothing."""
         name = f"_hidden_{SHORT[t]}"
         if name not in self.functions:
-            own, statement = self.type(t), self.dialect.hidden[t]
+            own, statement = self.type(t), self.dialect.repairs.hidden[t]
             body = f"{own} {name}({own} x) {{ {statement} return x; }}"
-            self.functions[name] = f"{self.dialect.function} {body}"
+            self.functions[name] = f"{self.dialect.syntax.function} {body}"
         return f"{name}({text})"
 
     def converted(self, text: str, t: str) -> str:
         """An integer as one of another type: `text` is one operand."""
-        if t == "int16" and self.dialect.hidden:
+        if t == "int16" and self.dialect.repairs.hidden:
             text = self._hidden_int32(text)
         return f"({self.type(t)}){text}"
 
     def compared(self, text: str, type: Scalar) -> str:
         """A number whose order is asked for, beside another: `text` is one operand."""
-        if not type.is_integer or type.bits >= 32 or not self.dialect.hidden:
+        if not type.is_integer or type.bits >= 32 or not self.dialect.repairs.hidden:
             return text
         return self._hidden_int32(text)
 
@@ -294,14 +293,14 @@ class Prelude:
 
     def negated(self, text: str, type: Scalar) -> str:
         """The negative of an integer, which wraps: `text` is one operand."""
-        if type.bits <= 32 and self.dialect.negative:
+        if type.bits <= 32 and self.dialect.repairs.negative:
             own = self.dialect.types["int32"]
-            body = f"{own} _negative({own} x) {{ {self.dialect.negative} return x; }}"
-            self.functions["_negative"] = f"{self.dialect.function} {body}"
+            body = f"{own} _negative({own} x) {{ {self.dialect.repairs.negative} return x; }}"
+            self.functions["_negative"] = f"{self.dialect.syntax.function} {body}"
             return self.converted(f"_negative(({own}){text})", type.name)
         wide = self.dialect.types["uint64" if type.bits == 64 else "uint32"]
         text = f"(({wide})0 - ({wide}){text})"
-        if type.name not in self.dialect.hidden:
+        if type.name not in self.dialect.repairs.hidden:
             return self.converted(text, type.name)
         return self.hidden(f"({self.type(type.name)}){text}", type.name)
 
@@ -318,9 +317,9 @@ class Prelude:
             if strict:
                 text = text.replace(f"_{name}_{SHORT[t]}(", f"{full}(", 1)
                 begin, _, rest = text.partition("{")
-                pragma = self.dialect.no_contraction_here
+                pragma = self.dialect.pragmas.no_contraction_here
                 text = f"{begin}{{\n{pragma}\n{rest.removeprefix(chr(10))}"
-            self.functions[full] = f"{self.dialect.function} {text}"
+            self.functions[full] = f"{self.dialect.syntax.function} {text}"
         return full
 
     def _expanded(self, template: str, t: str, type: Scalar) -> str:

@@ -119,7 +119,7 @@ class CPrinter(ExpressionPrinter):
     def fail(self, s: ir.Fail) -> list[str]:
         """Note the first failed assertion of a launch: its number, then the indices."""
         swap = self.dialect.atomics["compare_exchange", "int32"]
-        first = swap.format(p=f"(volatile {self.dialect.outer}int *){STATUS}", e="0", v="1")
+        first = swap.format(p=f"(volatile {self.dialect.memory.device}int *){STATUS}", e="0", v="1")
         lines = [f"if ({first} == 0) {{", f"    {STATUS}[1] = {self.expr(s.code)};"]
         lines += [f"    {STATUS}[{2 + n}] = {self.expr(i)};" for n, i in enumerate(s.indices)]
         return [*lines, "}"]
@@ -155,12 +155,16 @@ class CPrinter(ExpressionPrinter):
             test = f"{step} > 0 ? {count} < {stop} : {step} < 0 && {count} > {stop}"
             advance = step
         start = self.expr(s.start)
-        joined = joined_variable(s, self.module.functions) if self.dialect.vector_join else None
+        joined = (
+            joined_variable(s, self.module.functions) if self.dialect.pragmas.joining_loop else None
+        )
         lead = []
         if joined is not None:
             sign, variable = joined
             lead = [
-                self.dialect.vector_join.format(sign=sign, name=self.identifier(variable), own=name)
+                self.dialect.pragmas.joining_loop.format(
+                    sign=sign, name=self.identifier(variable), own=name
+                )
             ]
         return [
             Line(f"{pad}{{ {before}", s.loc),
@@ -174,7 +178,7 @@ class CPrinter(ExpressionPrinter):
 
     def in_order(self, s: ir.For | ir.While, pad: str) -> list[str]:
         """The line before a loop whose rounds no compiler may mix up."""
-        line = self.dialect.loop_in_order
+        line = self.dialect.pragmas.loop_in_order
         return [pad + line] if line and id(s) in self.carrying else []
 
     # -- functions ------------------------------------------------------------------------------
@@ -188,7 +192,7 @@ class CPrinter(ExpressionPrinter):
             elif isinstance(p.type, Pointer):
                 element = self.stored(p.type.element)
                 d = self.dialect
-                space = d.group_pointer if p.type.group else d.outer
+                space = d.memory.group if p.type.group else d.memory.device
                 out.append(f"{space}{element} *{self.identifier(p.name)}")
             else:
                 assert isinstance(p.type, Scalar)
@@ -198,10 +202,11 @@ class CPrinter(ExpressionPrinter):
     def function(self, f: ir.Function) -> list[str]:
         """Lines of a function."""
         self.prelude.strict = f.strict
-        head = f"{self.dialect.function} {self.result_type(f.result)} {self.function_name(f.name)}"
+        before, kind = self.dialect.syntax.function, self.result_type(f.result)
+        head = f"{before} {kind} {self.function_name(f.name)}"
         lines: list[str] = [Line(f"{head}({', '.join(self.parameters(f))}) {{", f.loc)]
         if f.strict:
-            lines.append(self.dialect.no_contraction_here)
+            lines.append(self.dialect.pragmas.no_contraction_here)
         used = used_variables(f)
         for name, t in f.locals.items():
             if name not in used:
@@ -218,11 +223,9 @@ class CPrinter(ExpressionPrinter):
 
     def in_group(self, type: str, name: str, extents: str = "", aligned: bool = False) -> str:
         """Declaration of a variable that a work-group has in common."""
-        form = self.dialect.group_variable
-        if not form:
-            more = " __attribute__((aligned(16)))" if aligned else ""
-            form = f"{self.dialect.group}{{type}} {{name}}{{extents}}{more};"
-        return form.format(type=type, name=name, extents=extents)
+        memory = self.dialect.memory
+        more = " __attribute__((aligned(16)))" if aligned and not memory.aligned else ""
+        return memory.group_variable.format(type=type, name=name, extents=extents + more)
 
     def array(self, name: str, t: ViewTy) -> str:
         """Declaration of a local array."""
@@ -240,17 +243,10 @@ class CPrinter(ExpressionPrinter):
         for f in self.module.functions:
             body += [*self.function(f), ""]
         body += entries(self)
-        head = self.dialect.head + (self.dialect.float16_head if self.prelude.float16 else "")
-        if any(
-            isinstance(s, ir.Print)
-            for f in self.module.functions
-            for s in ir.walk_statements(f.body)
-        ):
-            head += self.dialect.printf_head
-        if self.team is not None:
-            head += self.dialect.team_head
+        heads = self.dialect.heads
+        head = heads.always + (heads.float16 if self.prelude.float16 else "")
         if not self.module.fma:
-            head += self.dialect.no_contraction
+            head += self.dialect.pragmas.no_contraction
         structs = [*self.prelude.structs.values(), *self.tuples.values()]
         more = "\n".join([head, *structs, *self.prelude.functions.values(), ""])
         return [*more.split("\n"), *body]

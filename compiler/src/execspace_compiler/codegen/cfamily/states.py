@@ -87,7 +87,7 @@ class States:
         """Number n of a state in memory."""
         kind = self.printer.stored(self.reduction.states[n].type)
         # Other groups write it: no copy of it may be kept.
-        return f"(*(volatile {self.dialect.outer}{kind} *)({row} + {n * SLOT}))"
+        return f"(*(volatile {self.dialect.memory.device}{kind} *)({row} + {n * SLOT}))"
 
     def store_at(self, state: str, row: str) -> list[str]:
         """Statements that store a state at an address that other groups read."""
@@ -114,13 +114,13 @@ class States:
     def counted(self) -> str:
         """Expression: how many groups counted themselves before this one does."""
         d = self.dialect
-        place = f"(volatile {d.outer}{d.types['int32']} *)_scratch"
-        return (d.count or d.atomics["add", "int32"]).format(p=place, v="1")
+        place = f"(volatile {d.memory.device}{d.types['int32']} *)_scratch"
+        return (d.sync.fetch_add or d.atomics["add", "int32"]).format(p=place, v="1")
 
     def reset_count(self) -> str:
         """Statement that sets the count of groups to nothing."""
         kind = self.dialect.types["int32"]
-        return f"*(volatile {self.dialect.outer}{kind} *)_scratch = 0;"
+        return f"*(volatile {self.dialect.memory.device}{kind} *)_scratch = 0;"
 
     def store_result(self, state: str) -> list[str]:
         """Statements that store the result of a state where the host or the user looks."""
@@ -135,7 +135,9 @@ class States:
             self.results = len(types)
             for n, (t, part) in enumerate(zip(types, parts, strict=True)):
                 own = self.printer.stored(t)
-                lines.append(f"*({self.dialect.outer}{own} *)(_result + {n * SLOT}) = {part};")
+                lines.append(
+                    f"*({self.dialect.memory.device}{own} *)(_result + {n * SLOT}) = {part};"
+                )
             return lines
         rest = iter(zip(types, parts, strict=True))
         for view in self.outs:
@@ -149,7 +151,9 @@ class States:
             lines = []
             for byte, kind in numbers_of(t.element):
                 source, part = next(rest)
-                place = f"({self.dialect.outer}{self.printer.stored(kind)} *)({name} + {byte})"
+                place = (
+                    f"({self.dialect.memory.device}{self.printer.stored(kind)} *)({name} + {byte})"
+                )
                 lines.append(f"*{place} = {self.printer.cast(part, source, kind)};")
             return lines
         if not t.rank:

@@ -29,7 +29,7 @@ def team_lines(printer: ExpressionPrinter, s: ir.TeamStmt) -> list[str]:
         case ir.LaneSync():
             return [text.sync(text.lanes_mask())]
         case ir.FromFirstLane():
-            first = f"{printer.dialect.lane} & {~(team.lanes - 1)}"
+            first = f"{printer.dialect.lanes.own} & {~(team.lanes - 1)}"
             return text.exchanged(s.values, text.lanes_mask(), first)
         case ir.Broadcast():
             return text.broadcast(s)
@@ -77,7 +77,7 @@ class Teams:
 
     def __init__(self, printer: ExpressionPrinter, shape: Shape) -> None:
         self.printer, self.shape, self.d = printer, shape, printer.dialect
-        self.width = self.d.lanes
+        self.width = self.d.lanes.count
         self.in_lanes = shape.items <= self.width and self.width > 1
 
     # -- who ----------------------------------------------------------------------------------
@@ -100,13 +100,15 @@ class Teams:
         n = self.shape.lanes
         if n >= self.width:
             return self._bits(self.width)
-        return f"({self._bits(n)} << ({self.d.lane} & {~(n - 1)}))"
+        return f"({self._bits(n)} << ({self.d.lanes.own} & {~(n - 1)}))"
 
     def team_mask(self) -> str:
         """The work-items of this team, which are neighbours."""
         if not self.shape.stride or self.shape.stride >= self.width:
             return self._bits(self.shape.items)
-        return f"({self._bits(self.shape.items)} << ({self.d.lane} & {~(self.shape.stride - 1)}))"
+        return (
+            f"({self._bits(self.shape.items)} << ({self.d.lanes.own} & {~(self.shape.stride - 1)}))"
+        )
 
     def warp_mask(self) -> str:
         """The work-items of the team among neighbours; the last of them may be fewer."""
@@ -120,7 +122,7 @@ class Teams:
 
     def sync(self, mask: str) -> str:
         """Statement: neighbours wait for each other."""
-        return self.d.lane_sync.format(mask=mask)
+        return self.d.lanes.sync.format(mask=mask)
 
     def barrier(self) -> str:
         """Statement: the team waits."""
@@ -128,8 +130,8 @@ class Teams:
             return self.sync(self.team_mask())
         if self.shape.stride:
             n = f"(int){SLOT.name} + 1"
-            return self.d.part_barrier.format(n=n, count=self.shape.stride)
-        return self.d.barrier
+            return self.d.lanes.barrier.format(n=n, count=self.shape.stride)
+        return self.d.sync.barrier
 
     # -- values -------------------------------------------------------------------------------
 
@@ -140,7 +142,7 @@ class Teams:
 
     def value(self, mask: str, value: str, source: str) -> str:
         """What a variable is in another lane."""
-        return self.d.lane_value.format(mask=mask, value=value, source=source)
+        return self.d.lanes.shuffle.format(mask=mask, value=value, source=source)
 
     def room(self, nbytes: int) -> None:
         """Note how many bytes of the group's memory a team needs for collectives."""
@@ -148,13 +150,13 @@ class Teams:
 
     def row(self, kind: str, offset: str = "0") -> str:
         """Pointer to values of a type in that memory."""
-        return f"({self.d.group_pointer}{kind} *)(_joins + {offset})"
+        return f"({self.d.memory.group}{kind} *)(_joins + {offset})"
 
     def broadcast(self, s: ir.Broadcast) -> list[str]:
         rank = self.printer.expr(s.rank)
         if self.in_lanes:
             lanes = self.shape.lanes
-            source = f"{self.d.lane} + (int)(({rank} - {RANK.name}) * {lanes} - {LANE.name})"
+            source = f"{self.d.lanes.own} + (int)(({rank} - {RANK.name}) * {lanes} - {LANE.name})"
             mask = self.team_mask()
             return [self.sync(mask), *self.exchanged(s.values, mask, source), self.sync(mask)]
         lines = [self.barrier()]
@@ -201,14 +203,14 @@ class Teams:
         lines = [f"{{ {kind} _s;", *self.packed(s.states, "_s")]
         if s.level == "vector":
             lines += self.tree(s.merge, count, 1, self.shape.lanes, self.lanes_mask(), LANE.name)
-            first = f"{self.d.lane} & {~(self.shape.lanes - 1)}"
+            first = f"{self.d.lanes.own} & {~(self.shape.lanes - 1)}"
             lines.append(f"_s = {self.value(self.lanes_mask(), '_s', first)};")
         elif self.in_lanes:
             mask, item = self.team_mask(), self.item()
             lines.append(self.sync(mask))
             unit = self.shape.lanes if s.level == "thread" else 1
             lines += self.tree(s.merge, count, unit, self.shape.items, mask, item)
-            lines.append(f"_s = {self.value(mask, '_s', f'{self.d.lane} - {item}')};")
+            lines.append(f"_s = {self.value(mask, '_s', f'{self.d.lanes.own} - {item}')};")
         elif self.width > 1:
             lines += self.by_warps(s, count, kind)
         else:
@@ -222,7 +224,7 @@ class Teams:
         lines = []
         w = unit
         while w < items:
-            other = self.value(mask, "_s", f"({self.d.lane} + {w}) & {self.width - 1}")
+            other = self.value(mask, "_s", f"({self.d.lanes.own} + {w}) & {self.width - 1}")
             joined = self.merged(merge, count, "_s", "_o")
             inside = f"if ({item} + {w} < {items}) "
             lines.append(f"{{ const {self.kind(merge)} _o = {other}; {inside}_s = {joined}; }}")
@@ -242,7 +244,7 @@ class Teams:
         unit = self.shape.lanes if s.level == "thread" else 1
         mask = self.warp_mask()
         rest = self.shape.items % self.width
-        item = self.d.lane
+        item = self.d.lanes.own
         items = self.width
         lines = []
         if rest:
@@ -258,7 +260,7 @@ class Teams:
         row = self.row(kind, f"_flip * {half}")
         # With a stride of its own a team begins at a multiple of the width.
         lines += [
-            f"{self.d.group_pointer}{kind} *_row = {row}; _flip ^= 1;",
+            f"{self.d.memory.group}{kind} *_row = {row}; _flip ^= 1;",
             f"if ({item} == 0) _row[{self.item()} / {self.width}] = _s;",
             self.barrier(),
             "_s = _row[0];",
@@ -274,7 +276,7 @@ class Teams:
         own, other = "_row[_q]", "_row[_q + _w]"
         return [
             f"const int _q = {self.item()};",
-            f"{self.d.group_pointer}{kind} *_row = {self.row(kind)};",
+            f"{self.d.memory.group}{kind} *_row = {self.row(kind)};",
             self.barrier(),
             "_row[_q] = _s;",
             f"for (int _w = 1; _w < {n}; _w *= 2) {{",
@@ -313,12 +315,12 @@ class Teams:
         lines = [f"const int _q = {item};"]
         w = unit
         while w < items:
-            other = self.value(mask, "_s", f"({self.d.lane} - {w}) & {self.width - 1}")
+            other = self.value(mask, "_s", f"({self.d.lanes.own} - {w}) & {self.width - 1}")
             joined = self.merged(s.merge, count, "_o", "_s")
             lines.append(f"{{ const {kind} _o = {other}; if (_q >= {w}) _s = {joined}; }}")
             w *= 2
-        total = self.value(mask, "_s", f"{self.d.lane} - _q + {items - 1}")
-        before = self.value(mask, "_s", f"({self.d.lane} - {unit}) & {self.width - 1}")
+        total = self.value(mask, "_s", f"{self.d.lanes.own} - _q + {items - 1}")
+        before = self.value(mask, "_s", f"({self.d.lanes.own} - {unit}) & {self.width - 1}")
         return [
             *lines,
             f"{{ const {kind} _t = {total};",
@@ -336,7 +338,7 @@ class Teams:
         one = f"if ({LANE.name} == 0) " if s.level == "thread" and self.shape.lanes > 1 else ""
         return [
             f"const int _q = {self.number(s.level)};",
-            f"{self.d.group_pointer}{kind} *_row = {self.row(kind)};",
+            f"{self.d.memory.group}{kind} *_row = {self.row(kind)};",
             self.barrier(),
             f"{one}_row[_q] = _s;",
             f"for (int _w = 1; _w < {n}; _w *= 2) {{",
