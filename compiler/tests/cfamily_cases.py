@@ -361,3 +361,13 @@ CASES = {
 
 # A GPU has a work-item for each index.
 FLAT = [case for case, (_, _, options) in CASES.items() if options.get("flat", True)]
+
+
+def without_heads(source, dialect):
+    """Generated C++ for GPUs without its head, whose parts have files of their own: their names."""
+    if dialect.name == "opencl":
+        return source
+    heads = dialect.heads
+    for name, lines in [*heads.parts, ("float16", heads.float16)]:
+        source = source.replace(lines, f"// {name}\n", 1)
+    return source.removeprefix(heads.always)

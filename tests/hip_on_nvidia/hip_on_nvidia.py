@@ -17,6 +17,7 @@ from execspace.base import config
 NAME = "hip_on_nvidia"
 config.declare(config.Variable("HIP_ON_NVIDIA_BLOCKING", "0", "1: wait for each kernel"))
 SHIM = Path(__file__).with_name("shim.cuh")
+HEADS = ("cuda.h", "cuda_bits.h", "cuda_atomics.h", "cuda_shuffle.h", "cuda_half.h")
 
 
 def make(device: str | None) -> ExecutionSpace:
@@ -39,7 +40,7 @@ def make(device: str | None) -> ExecutionSpace:
             return [*super().options(text, arch), "-D_ES_SHIM"]
 
         def compile(self, source: str, options: Sequence[str]) -> bytes:
-            names = header("cuda.h") + SHIM.read_text()
+            names = "".join(map(header, HEADS)) + SHIM.read_text()
             return super().compile(f'{names}\n#line 1 "kernel.cu"\n{source}', options)
 
     class HipOnNvidia(Cuda):

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from cfamily_cases import without_heads
 
 import execspace as es
 from execspace import Kernel, LaunchSpec, Sum, ViewType
@@ -214,7 +215,7 @@ def test_text(request, dialect, shape):
     text = device_code(kernel, Variant(narrow=True, small=True, group=shape.group))
     name = request.node.callspec.id
     suffix = {"opencl": "cl", "cuda": "cu", "hip": "hip"}[dialect.name]
-    check(f"team.{name}.{suffix}.txt", text.source.removeprefix(dialect.heads.always))
+    check(f"team.{name}.{suffix}.txt", without_heads(text.source, dialect))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,15 @@ from .ptx import REPAIRS
 CUDA = replace(
     GPU_CPP,
     name="cuda",
-    heads=Heads(header("cuda.h"), header("half.h")),
+    heads=Heads(
+        header("cuda.h"),
+        header("cuda_half.h") + header("half.h"),
+        (
+            ("_es_bit_cast", header("cuda_bits.h")),
+            ("_es_atomic_", header("cuda_atomics.h")),
+            ("_es_shuffle", header("cuda_shuffle.h")),
+        ),
+    ),
     repairs=REPAIRS,
     sync=replace(GPU_CPP.sync, fence_acq_rel='asm volatile("fence.acq_rel.gpu;" : : : "memory");'),
     lanes=replace(

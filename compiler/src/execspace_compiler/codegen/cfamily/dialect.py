@@ -23,10 +23,22 @@ class Heads:
         Of every file.
     float16 : str
         Behind it in files that compute in float16.
+    parts : tuple of (str, str)
+        More lines, between these two, for files that have a word in them: how the names begin that
+        the lines define. A part may use those before it.
     """
 
     always: str = ""
     float16: str = ""
+    parts: tuple[tuple[str, str], ...] = ()
+
+    def of(self, source: str, float16: bool) -> str:
+        """The head of a file, by what it has behind its head."""
+        head = self.float16 if float16 else ""
+        for word, lines in reversed(self.parts):
+            if word in source or word in head:
+                head = lines + head
+        return self.always + head
 
 
 @dataclass(frozen=True)

@@ -243,13 +243,12 @@ class CPrinter(ExpressionPrinter):
         for f in self.module.functions:
             body += [*self.function(f), ""]
         body += entries(self)
-        heads = self.dialect.heads
-        head = heads.always + (heads.float16 if self.prelude.float16 else "")
+        structs = [*self.prelude.structs.values(), *self.tuples.values()]
+        before = [*structs, *self.prelude.functions.values(), ""]
+        head = self.dialect.heads.of("\n".join([*before, *body]), self.prelude.float16)
         if not self.module.fma:
             head += self.dialect.pragmas.no_contraction
-        structs = [*self.prelude.structs.values(), *self.tuples.values()]
-        more = "\n".join([head, *structs, *self.prelude.functions.values(), ""])
-        return [*more.split("\n"), *body]
+        return [*"\n".join([head, *before]).split("\n"), *body]
 
 
 def array_length(t: ViewTy) -> int:

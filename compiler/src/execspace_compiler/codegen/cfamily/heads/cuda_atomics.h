@@ -1,0 +1,34 @@
+// Atomic operations in CUDA, which has sums for fewer types than C++; those of integers are the same
+// for signed ones.
+
+template <int size> struct _es_word;
+template <> struct _es_word<4> { typedef unsigned int type; };
+template <> struct _es_word<8> { typedef unsigned long long type; };
+#define _ES_WORD typename _es_word<sizeof(T)>::type
+#define _ES_ATOMIC(name, of_cuda) \
+    template <typename T> _ES_FUNCTION T _es_atomic_##name(volatile T *p, T v) { \
+        return (T)of_cuda((_ES_WORD *)p, (_ES_WORD)v); \
+    }
+_ES_ATOMIC(add, atomicAdd)
+_ES_ATOMIC(and, atomicAnd)
+_ES_ATOMIC(or, atomicOr)
+_ES_ATOMIC(xor, atomicXor)
+_ES_FUNCTION double _es_atomic_add(volatile double *p, double v) {
+    return atomicAdd((double *)p, v);
+}
+template <typename T> _ES_FUNCTION T _es_atomic_sub(volatile T *p, T v) {
+    return _es_atomic_add(p, (T)-v);
+}
+template <typename T> _ES_FUNCTION T _es_atomic_min(volatile T *p, T v) {
+    return atomicMin((T *)p, v);
+}
+template <typename T> _ES_FUNCTION T _es_atomic_max(volatile T *p, T v) {
+    return atomicMax((T *)p, v);
+}
+template <typename T> _ES_FUNCTION T _es_atomic_exchange(volatile T *p, T v) {
+    return _es_bit_cast<T>(atomicExch((_ES_WORD *)p, _es_bit_cast<_ES_WORD>(v)));
+}
+template <typename T> _ES_FUNCTION T _es_atomic_compare_exchange(volatile T *p, T e, T v) {
+    return (T)atomicCAS((_ES_WORD *)p, (_ES_WORD)e, (_ES_WORD)v);
+}
+template <typename T> _ES_FUNCTION T _es_atomic_load(volatile T *p) { return *p; }
