@@ -76,11 +76,11 @@ on-device: $(VENV)/ready
 	$(BIN)/python tests/on_device.py --space $(SPACE) --json $(RESULT)
 
 bench: $(VENV)/ready
-	$(BIN)/python benchmarks/run.py
+	$(BIN)/python -m benchmarks.host.run
 
 # For example: make bench-mdrange MDRANGE="--quick --json mdrange.json"
 bench-mdrange: $(VENV)/ready
-	$(BIN)/python benchmarks/mdrange_bench.py $(MDRANGE)
+	$(BIN)/python -m benchmarks.mdrange.run $(MDRANGE)
 
 clean:
 	rm -rf $(VENV)

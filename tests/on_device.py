@@ -24,7 +24,7 @@ from time import perf_counter
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-BENCHMARKS = {"cuda": "cuda_bench.py", "opencl": "opencl.py"}
+BENCHMARKS = {"cuda": "benchmarks.cuda.run", "opencl": "benchmarks.studies.opencl"}
 PLUGINS = {name: f"plugins/{name}/tests" for name in ("cuda", "hip", "opencl")}
 # The plugin of benchmarks, where there is one, warns of xdist, and warnings are errors here.
 FAULTY = 9  # exit status of the checker if it finds a fault
@@ -53,8 +53,8 @@ def parts(space: str, workers: int, scratch: Path) -> dict[str, tuple[list[str],
         planted = [*check, "memcheck", *kernels, "--planted"]
         found["compute-sanitizer, planted fault"] = planted, FAULTY
     if base in BENCHMARKS:
-        script = str(ROOT / "benchmarks" / BENCHMARKS[base])
-        found["benchmarks"] = [python, script, "--json", str(scratch / "bench.json")], 0
+        module = ["-m", BENCHMARKS[base]]
+        found["benchmarks"] = [python, *module, "--json", str(scratch / "bench.json")], 0
     return found
 
 
@@ -62,8 +62,10 @@ def run(command: list[str], expected: int, limit: float, folder: Path) -> dict[s
     """Run a part; its outcome."""
     started = perf_counter()
     try:
+        path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
         done = subprocess.run(
             command, cwd=folder, timeout=limit, text=True, errors="replace",
+            env={**os.environ, "PYTHONPATH": path},
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
         )  # fmt: skip
         status, output = done.returncode, done.stdout
@@ -111,8 +113,8 @@ def main() -> int:
     parser.add_argument("--limit", type=float, default=600.0, help="seconds for each part")
     parser.add_argument("--commit", default=None, help="if this is no checkout of git")
     options = parser.parse_args()
-    sys.path.insert(0, str(ROOT / "benchmarks"))
-    from machine import describe
+    sys.path.insert(0, str(ROOT))
+    from benchmarks.common.machine import describe
 
     import execspace as es
 

@@ -1,5 +1,6 @@
 """The benchmark of multi-dimensional ranges: it runs, it checks, and it reads Nsight Compute."""
 
+import importlib
 import json
 import subprocess
 import sys
@@ -11,24 +12,20 @@ from matplotlib.image import imread
 
 import execspace as es
 
-FOLDER = Path(__file__).parents[1] / "benchmarks"
+ROOT = Path(__file__).parents[1]
 ONLY = ("stream:triad rank 2 left", "stencil:2-D 5-point right", "transpose:left", "sum:left")
 
 
 @pytest.fixture
 def modules(monkeypatch):
-    """Import modules of the benchmarks for the length of a test."""
-    before = set(sys.modules)
-    monkeypatch.syspath_prepend(FOLDER)
-    yield __import__
-    for name in set(sys.modules) - before:
-        if Path(getattr(sys.modules[name], "__file__", None) or "/").parent == FOLDER:
-            del sys.modules[name]
+    """``modules(name)`` imports a module of `benchmarks.mdrange`."""
+    monkeypatch.syspath_prepend(ROOT)
+    return lambda name: importlib.import_module(f"benchmarks.mdrange.{name}")
 
 
 def run(*arguments):
-    command = [sys.executable, str(FOLDER / "mdrange_bench.py"), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    command = [sys.executable, "-m", "benchmarks.mdrange.run", *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
 
 
 def test_quick_run_writes_a_record_and_a_figure(tmp_path):
@@ -69,7 +66,7 @@ def test_senseless_options_are_refused(modules, capsys, tmp_path):
     }  # fmt: skip
     for option, value in senseless.items():
         with pytest.raises(SystemExit) as caught:
-            modules("mdrange_bench").options_of([option, value])
+            modules("run").options_of([option, value])
         assert caught.value.code == 2
         assert value in capsys.readouterr().err
 
@@ -79,7 +76,7 @@ def test_senseless_options_are_refused(modules, capsys, tmp_path):
 
 @pytest.mark.parametrize("operation", ["add", "stencil", "transpose"])
 def test_one_wrong_element_is_seen(modules, operation):
-    cases, places = modules("mdrange_cases"), modules("mdrange_places")
+    cases, places = modules("cases"), modules("places")
     place = places.HostPlace(es.space("serial"), None)
     sizes = cases.Sizes((4,), {3: (7,)}, (9,))
     every = [case for found in cases.cases_on_same_views(sizes) for case in found]
@@ -115,7 +112,7 @@ def numpy_result(case, views):
 
 
 def test_layouts_are_mirror_images(modules):
-    cases = modules("mdrange_cases")
+    cases = modules("cases")
     named = {
         (case.operation, case.rank, case.size, case.layout): case
         for found in cases.cases_on_same_views(cases.DEVICE)
@@ -137,7 +134,7 @@ def test_kernels_by_hand_are_cuda(modules):
         nvrtc.getVersion()
     except RuntimeError as error:
         pytest.skip(f"NVRTC is not installed: {error}")
-    cases, peers = modules("mdrange_cases"), modules("mdrange_peers")
+    cases, peers = modules("cases"), modules("peers")
     program = nvrtc.createProgram(peers.device_text("cuda"), "kernels.cu", (), ())
     try:
         nvrtc.compileProgram(program, ("-arch=sm_90", "-std=c++17"))
@@ -180,7 +177,7 @@ def ncu_text(figures=FIGURES, launches=2):
 
 
 def test_launches_are_told_apart_by_their_order(modules):
-    first, second = modules("mdrange_counters").parse(ncu_text())
+    first, second = modules("counters").parse(ncu_text())
     assert first == {
         "kernel": "es_for", "block": "(128, 1, 1)", "grid": "(1, 1, 1)", "registers": 16,
         "occupancy_%": 91.2, "throughput_%": 26.74, "ms": pytest.approx(1.2345),
@@ -199,11 +196,11 @@ def test_launches_are_told_apart_by_their_order(modules):
 )
 def test_what_is_no_table_of_counters_is_refused(modules, text, message):
     with pytest.raises(ValueError, match=message):
-        modules("mdrange_counters").parse(text)
+        modules("counters").parse(text)
 
 
 def test_probe_launches_one_case_each(modules):
-    names = [case.name for case in modules("mdrange_counters").probed(False, None)]
+    names = [case.name for case in modules("counters").probed(False, None)]
     assert names == [
         *(f"triad rank {rank} right 24^6" for rank in range(2, 7)),
         "2-D 5-point right 8192^2", "3-D 7-point right 512^3", "4-D 9-point right 96^4",

@@ -48,9 +48,9 @@ def run(module, *argv):
     return module.main(module.__doc__, module.SIZES, module.compute, argv)
 
 
-def script(path, *argv):
+def script(*argv):
     return subprocess.run(
-        [sys.executable, str(path), *argv], capture_output=True, text=True, timeout=120
+        [sys.executable, *map(str, argv)], cwd=ROOT, capture_output=True, text=True, timeout=120
     )
 
 
@@ -225,7 +225,7 @@ def test_bitonic_as_plain_python(program):
 def test_device_benchmark_writes_a_record(tmp_path):
     file = tmp_path / "teams.json"
     done = script(
-        ROOT / "benchmarks" / "cuda_teams.py", "--space", "serial", "--quick", "--rounds", "1",
+        "-m", "benchmarks.teams.device", "--space", "serial", "--quick", "--rounds", "1",
         "--only", "bitonic", "--json", str(file),
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
@@ -245,7 +245,7 @@ def test_device_benchmark_writes_a_record(tmp_path):
 def test_device_benchmark_checks_kernels_by_hand(tmp_path):
     file = tmp_path / "teams.json"
     done = script(
-        ROOT / "benchmarks" / "cuda_teams.py", "--space", "opencl", "--quick", "--rounds", "1",
+        "-m", "benchmarks.teams.device", "--space", "opencl", "--quick", "--rounds", "1",
         "--launches", "1", "--only", "column", "--json", str(file),
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

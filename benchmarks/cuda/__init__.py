@@ -1,0 +1,1 @@
+"""The space cuda against kernels by hand, CuPy, PyTorch and Triton."""

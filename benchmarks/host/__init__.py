@@ -1,0 +1,1 @@
+"""Kernels on host spaces against C with OpenMP, Numba and NumPy."""

@@ -1,0 +1,1 @@
+"""Multi-dimensional ranges against kernels by hand, on every space."""

@@ -1,0 +1,1 @@
+"""Commands of their own, for one question each."""

@@ -1,0 +1,1 @@
+"""The programs of examples/teams against kernels by hand, on hosts and devices."""
