@@ -53,14 +53,14 @@ test: $(VENV)/ready
 
 test-all: $(VENV)/ready
 	$(BIN)/python -m pytest -n auto --dist worksteal -o execspace_levels= -m ''
-	$(BIN)/python tests/fresh_environment.py
+	$(BIN)/python tests/support/fresh_environment.py
 
 # For example: make nightly NIGHTLY="--seed 7 --minutes 30 --json nightly.json"
 nightly: $(VENV)/ready
-	$(BIN)/python tests/nightly.py $(NIGHTLY)
+	$(BIN)/python tests/support/nightly.py $(NIGHTLY)
 
 third-party: $(VENV)/ready
-	$(BIN)/python tests/fresh_environment.py --levels threads=1
+	$(BIN)/python tests/support/fresh_environment.py --levels threads=1
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .

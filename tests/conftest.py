@@ -126,7 +126,7 @@ def device(request, monkeypatch):
     `fake` is that of fake_device.py, `opencl` a device of OpenCL, also if that is the processor.
     """
     if request.param == "fake":
-        source = Path(__file__).with_name("fake_device.py").read_text(encoding="utf-8")
+        source = (Path(__file__).parent / "support" / "fake_device.py").read_text(encoding="utf-8")
         request.getfixturevalue("fake_plugin")("fake", source)
     else:
         monkeypatch.setenv("EXECSPACE_OPENCL_MEMORY", "device")

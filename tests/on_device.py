@@ -40,9 +40,9 @@ def parts(space: str, workers: int, scratch: Path) -> dict[str, tuple[list[str],
     found = {"conformance": ([python, *PYTEST, *parallel, *kit], 0)}
     if base in PLUGINS:
         found["plugin"] = [python, *PYTEST, *parallel, "-rfEs", str(ROOT / PLUGINS[base])], 0
-    documented = [python, str(ROOT / "tests" / "docs_on_device.py"), "--space", space]
+    documented = [python, str(ROOT / "tests" / "support" / "docs_on_device.py"), "--space", space]
     found["documentation"] = documented, 0
-    kernels = [python, str(ROOT / "tests" / "collective_kernels.py"), "--space", space]
+    kernels = [python, str(ROOT / "tests" / "support" / "collective_kernels.py"), "--space", space]
     found["collective kernels"] = kernels, 0
     checker = shutil.which("compute-sanitizer")
     if base in ("cuda", "hip_on_nvidia") and checker is not None:

@@ -138,7 +138,7 @@ class OtherSpace(GpuExecutionSpace):
     """Of the pretended platform: waves of 64 lanes, and no barrier for a part of a block."""
 
     short, title = "other", "OTHER"
-    dialect = replace(CUDA, name="other", lanes=64, part_barrier="")
+    dialect = replace(CUDA, name="other", lanes=replace(CUDA.lanes, count=64, barrier=""))
     protocols = OTHER
     compiler = None  # of each test
     arch = "gfx0"

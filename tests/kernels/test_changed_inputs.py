@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -98,7 +99,7 @@ def test_a_change_between_two_processes_is_noticed(tmp_path):
              str(tmp_path), str(version)],
             capture_output=True, text=True, check=False, timeout=300,
             env={**os.environ, "EXECSPACE_CACHE_DIR": str(tmp_path / "cache"),
-                 "PYTHONPATH": os.path.dirname(__file__)},
+                 "PYTHONPATH": str(Path(__file__).parents[1] / "support")},
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
         assert done.stdout == ""

@@ -5,6 +5,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from functools import cache
 from graphlib import TopologicalSorter
 from importlib import import_module
@@ -14,7 +15,7 @@ import pytest
 
 from execspace_compiler import backend
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 PACKAGES = {name: ROOT / name / "src" / package for name, package in (
     ("core", "execspace"), ("compiler", "execspace_compiler"),
@@ -68,6 +69,14 @@ def test_contributors_are_told_of_what_exists():
     suite = ROOT / "tests" / "conformance" / "src" / "execspace_testing" / "suite"
     parts = re.findall(r"execspace_testing\.suite\.(\w+)", CONTRIBUTING)
     assert parts and all((suite / part).is_dir() for part in parts)
+
+
+def test_names_of_test_files_are_unique():
+    """What is called alike is about the same: a name says which file failed."""
+    folders = ("tests", "core", "compiler", "gpu", "tools", "plugins")
+    names = Counter(p.name for f in folders for p in (ROOT / f).rglob("test_*.py"))
+    assert len(names) > 200
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 @pytest.mark.parametrize(("path", "name"), sorted(set(paths())))

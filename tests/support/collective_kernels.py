@@ -2,7 +2,7 @@
 
 Small, so that a checker of memory and races can watch each access:
 
-    compute-sanitizer --tool racecheck python tests/collective_kernels.py --space cuda
+    compute-sanitizer --tool racecheck python tests/support/collective_kernels.py --space cuda
 """
 
 from __future__ import annotations

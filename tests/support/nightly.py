@@ -1,8 +1,8 @@
 """Many random programs, on every pattern and space, against CPython: `make nightly`.
 
-    python tests/nightly.py --oracle 100000 --compiled 5000 --jobs 2
-    python tests/nightly.py --oracle 5000 --compiled 0 --seed 7 --minutes 2
-    python tests/nightly.py --space opencl --space openmp=500
+    python tests/support/nightly.py --oracle 100000 --compiled 5000 --jobs 2
+    python tests/support/nightly.py --oracle 5000 --compiled 0 --seed 7 --minutes 2
+    python tests/support/nightly.py --space opencl --space openmp=500
 
 The programs are those of the conformance kit's campaign (execspace_testing.suite.differential),
 cheap ones for the oracle and larger launches for compiled spaces, which share their number. CPython

@@ -2,7 +2,7 @@ r"""Compiles texts of HIP kernels for AMD GPUs and checks what the compiler made
 
     python tests/hip_on_host/run.py --arch gfx942 --texts folder -- \
         --pyargs execspace_testing.suite --space hip
-    python tests/hip_compile.py folder --json found.json
+    python tests/support/hip_compile.py folder --json found.json
 
 The first command collects every text that the conformance kit runs; the second compiles those for
 wavefronts of 64 lanes for gfx90a and gfx942, and those for 32 lanes for gfx1100. Checked are

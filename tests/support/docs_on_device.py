@@ -1,6 +1,6 @@
 """Every program of the documentation, and the examples, with a space as the default.
 
-    python tests/docs_on_device.py --space cuda [--json docs.json] [PAGE ...]
+    python tests/support/docs_on_device.py --space cuda [--json docs.json] [PAGE ...]
 
 Each page runs in a process of its own, block by block; a block that fails is told with its line and
 does not keep the others from running, though those after it may lack names that it defines. With
@@ -24,7 +24,7 @@ from time import perf_counter
 
 from pages import READMES, ROOT, Page, name_of
 
-TESTS = Path(__file__).resolve().parent
+SUPPORT = Path(__file__).resolve().parent
 SMALL = {  # examples, and arguments with which they take seconds
     "examples/hillslope.py": ("--steps", "20", "--compare-steps", "5"),
     "examples/roofline.py": ("--size", "0.01", "--repeat", "2"),
@@ -80,7 +80,7 @@ def environment(space: str, folder: Path) -> dict[str, str]:
             "Metadata-Version: 2.1\nName: execspace-fake\nVersion: 1.0\n"
         )
         (info / "entry_points.txt").write_text("[execspace]\nfake = fake_device\n")
-        path = [str(info.parent), str(TESTS), found.get("PYTHONPATH", "")]
+        path = [str(info.parent), str(SUPPORT), found.get("PYTHONPATH", "")]
         found["PYTHONPATH"] = os.pathsep.join(filter(None, path))
     return found
 

@@ -14,7 +14,7 @@ import pytest
 
 import execspace as es
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 TEXTS = {".py", ".md", ".toml", ".txt", ".jinja", ".yml", ".yaml", ".ipynb", ".cfg", ""}
 # A distribution of this repository, or a space's, as something that an installer would find.
 FROM_AN_INDEX = re.compile(

@@ -233,7 +233,7 @@ PROCESSORS = {"generic": 16, "haswell": 32, "skylake-avx512": 32, "znver4": 32}
 LOOPS = """
 import json, sys
 sys.path.insert(0, {folder!r})
-from test_explain import loops
+from test_explain_on_hosts import loops
 print(json.dumps(loops("serial")))
 """
 

@@ -153,7 +153,7 @@ def _usable(name):
 def test_libraries_of_a_c_compiler_heal(host_cache, damage, monkeypatch):
     if shutil.which("cc") is None:
         pytest.skip("no C compiler")
-    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "examples" / "backend_c" / "src")
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "examples" / "backend_c" / "src")
     backend = importlib.import_module("execspace_backend_c.space")
     for function in (axpy, other):
         launched(backend.CExecutionSpace(), function)

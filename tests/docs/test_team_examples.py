@@ -15,7 +15,7 @@ import pytest
 
 import execspace as es
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "examples" / "teams"
 SPACES = [row.name for row in es.spaces() if row.usable and row.priority >= 0]
 SMALL = {

@@ -12,7 +12,7 @@ from matplotlib.image import imread
 
 import execspace as es
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 ONLY = ("stream:triad rank 2 left", "stencil:2-D 5-point right", "transpose:left", "sum:left")
 
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 READMES = [*PAGES, *(ROOT / part / "README.md" for part in ("core", "compiler", "gpu", "tools"))]
 READMES += sorted(ROOT.glob("plugins/*/README.md"))

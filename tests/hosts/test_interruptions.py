@@ -1,6 +1,6 @@
 """Ctrl-C and a lack of memory leave nothing half done, in the compiler of hosts and at the start.
 
-What holds for any space is in the conformance kit: suite/range_for/test_interruptions.py.
+What holds for any space is in the conformance kit: suite/range_for/test_interrupted_launches.py.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from interrupted_process import at_with
 import execspace as es
 from execspace.plugins import registry as plugins
 
-PROGRAM = os.path.join(os.path.dirname(__file__), "interrupted_process.py")
+PROGRAM = str(Path(__file__).parents[1] / "support" / "interrupted_process.py")
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, MemoryError, SystemExit])

@@ -13,7 +13,7 @@ import pytest
 
 import execspace as es
 
-SOURCE = (Path(__file__).parent / "fake_device.py").read_text(encoding="utf-8")
+SOURCE = (Path(__file__).parents[1] / "support" / "fake_device.py").read_text(encoding="utf-8")
 
 
 @pytest.fixture

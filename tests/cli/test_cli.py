@@ -18,7 +18,7 @@ from execspace import cli
 from execspace.base import config, console
 from execspace_compiler.cache import disk as cache
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture

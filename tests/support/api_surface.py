@@ -1,6 +1,6 @@
 """The public API as text: names, signatures, fields and methods, one a line.
 
-`tests/test_versioning.py` compares it with docs/api-surface.txt.
+`tests/project/test_versioning.py` compares it with docs/api-surface.txt.
 """
 
 from __future__ import annotations
@@ -134,7 +134,11 @@ def describe(name: str, value: Any) -> list[str]:
 
 def surface() -> str:
     """All of it."""
-    lines = ["# Written by UPDATE_API=1 python -m pytest tests/test_versioning.py", "", "execspace"]
+    lines = [
+        "# Written by UPDATE_API=1 python -m pytest tests/project/test_versioning.py",
+        "",
+        "execspace",
+    ]
     for name in sorted(es.__all__):
         lines += [f"    {line}" for line in describe(name, getattr(es, name))]
     lines += ["", "hooks of execspace"]

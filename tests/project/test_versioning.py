@@ -15,7 +15,7 @@ import execspace as es
 from execspace.contract import hookspecs
 from execspace.plugins import registry as plugins
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 RECORD = ROOT / "docs" / "api-surface.txt"
 
 ENTRY = """
@@ -186,7 +186,9 @@ def test_an_optional_hook_of_another_version_is_passed_over(fake_plugin, monkeyp
 
 @pytest.fixture(scope="module")
 def api():
-    spec = importlib.util.spec_from_file_location("api_surface", ROOT / "tests/api_surface.py")
+    spec = importlib.util.spec_from_file_location(
+        "api_surface", ROOT / "tests/support/api_surface.py"
+    )
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -203,7 +205,7 @@ def test_the_public_api_is_the_one_on_record(api):
     difference = "\n".join(lines)
     assert not difference, (
         f"The public API changed:\n\n{difference}\n\nIf this is on purpose, run UPDATE_API=1 "
-        f"python -m pytest tests/test_versioning.py. If the contract with plugins gained "
+        f"python -m pytest tests/project/test_versioning.py. If the contract with plugins gained "
         f"something since the last release, raise the minor number of API_VERSION in "
         f"core/src/execspace/contract/entries.py; if it lost something, the major one. Say so in "
         f"CHANGELOG.md; docs/versioning.md has the rules."

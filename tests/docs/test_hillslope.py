@@ -16,7 +16,7 @@ from rich.console import Console
 
 import execspace as es
 
-SCRIPT = Path(__file__).parents[1] / "examples" / "hillslope.py"
+SCRIPT = Path(__file__).parents[2] / "examples" / "hillslope.py"
 SPACES = [row.name for row in es.spaces() if row.usable and row.priority >= 0]
 
 

@@ -16,7 +16,7 @@ import pytest
 
 import execspace as es
 
-SOURCE = Path(__file__).with_name("fake_device.py").read_text(encoding="utf-8")
+SOURCE = (Path(__file__).parents[1] / "support" / "fake_device.py").read_text(encoding="utf-8")
 
 
 @es.kernel

@@ -1,6 +1,6 @@
 """A fresh environment with wheels of this repository, as somebody has who installed them.
 
-    python tests/fresh_environment.py [--levels KIND=N ...]
+    python tests/support/fresh_environment.py [--levels KIND=N ...]
 
 makes one, puts a generated backend of each kind into it, and runs the conformance kit on both,
 from an empty folder: all levels, or those up to N.
@@ -16,7 +16,7 @@ import tempfile
 import venv
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 MEMBERS = ["core", "compiler", "plugins/serial", "tests/conformance"]
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
 ALONE = ["--no-index", "--no-deps", "--quiet"]
