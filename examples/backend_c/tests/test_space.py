@@ -8,8 +8,8 @@ import execspace as es
 import numpy as np
 import pytest
 
+from execspace_backend_c.build import Toolchain
 from execspace_backend_c.plugin import make_space, probe
-from execspace_backend_c.toolchain import Toolchain
 
 
 @es.kernel

@@ -1,4 +1,8 @@
-"""Launches: generated C in a shared library, whose functions run the parts of a range."""
+"""Launches: generated C in a shared library, whose functions run the parts of a range.
+
+All that a kernel needs comes in one record: the struct of numbers that the printer made, then
+pointers to the Views and to the memory that a launch has beside them.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from execspace import BackendCompileError, Kernel, LaunchSpec
+from execspace import Kernel, LaunchSpec
 from execspace_compiler.backend import (
     CallBuilder,
     DeviceCode,
@@ -20,9 +24,7 @@ from execspace_compiler.backend import (
     cache,
 )
 
-from .launcher import launcher_source, record_format
 from .space import CExecutionSpace
-from .toolchain import FAST, CompileError, faults
 
 # Below this much work, in additions, the calling thread does it: waking a team takes longer.
 SERIAL_WORK = 16_000
@@ -98,13 +100,7 @@ class CLaunch(DeviceLaunch[Program]):
 
     def load(self, code: DeviceCode) -> Program:
         source = code.source + launcher_source(code, self.extra_of(code))
-        toolchain = self.space.toolchain
-        try:
-            library = toolchain.library(source, _options(code), code)
-        except CompileError as error:
-            log = str(error)
-            message = code.complaint(faults(log), log, toolchain.name, _ADVICE)
-            raise BackendCompileError(message) from error
+        library = self.space.toolchain.library(source, code)
         return Program(library, [_function(library.loaded, n) for n in code.entry.kernels])
 
     def enqueue(self, program: Program, number: int, grid: Grid, frame: Frame) -> None:
@@ -139,17 +135,37 @@ def _function(library: ctypes.CDLL, kernel: str) -> Any:
     return found
 
 
-_ADVICE = (
-    "Where the message is about a missing library or option, set CC to another compiler; else it "
-    "is a defect, please report it."
-)
+def record_format(code: DeviceCode, extra: Sequence[str]) -> str:
+    """Of Python's `struct`: numbers, then pointers."""
+    return f"{code.entry.format}{len(code.entry.buffers) + len(extra)}Q"
 
 
-def _options(code: DeviceCode) -> tuple[str, ...]:
-    """What the kernel's own options ask of the compiler.
+def launcher_source(code: DeviceCode, extra: Sequence[str]) -> str:
+    """`run_` and the name of each kernel: a function of the record, the number of parts, and
+    whether a team of threads runs them.
 
-    They are for the whole source, so they must not undo what strict functions promise.
+    `extra` are names of the memory beside Views; only the last kernel takes the result.
     """
-    kernel = code.lowered.kernel
-    contract = "fast" if kernel.fma and not code.strict else "off"
-    return (f"-ffp-contract={contract}", *(FAST if kernel.fastmath and not code.strict else ()))
+    entry = code.entry
+    pointers = [*(f"b{n}" for n in entry.buffers), *extra]
+    members = " ".join(["_args a;", *(f"void *{p};" for p in pointers)])
+    lines = [f"typedef struct {{ {members} }} _record;", ""]
+    for name in entry.kernels:
+        taken = [p for p in pointers if p != "result" or name == entry.kernels[-1]]
+        passed = ", ".join(["r->a", *(f"r->{p}" for p in taken)])
+        call = (
+            f"for (long n = 0; n < parts; ++n) "
+            f"{{ _part_number = n; _number_of_parts = parts; {name}({passed}); }}"
+        )
+        lines += [
+            f"void run_{name}(const _record *r, long parts, int team) {{",
+            "    if (team) {",
+            "#pragma omp parallel for num_threads((int)parts) schedule(static, 1)",
+            f"        {call}",
+            "    } else {",
+            f"        {call}",
+            "    }",
+            "}",
+            "",
+        ]
+    return "\n".join(lines)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from execspace import ExecutionSpace, Probe, SpaceEntry, SpaceError, hookimpl
 
-from .toolchain import find_command
+from .build import find_command
 
 
 def probe() -> Probe:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from execspace import Capabilities, HostExecutionSpace, Kernel, LaunchSpec, Plan, TeamLimits
 from execspace.base import config
 
-from .toolchain import Toolchain
+from .build import Toolchain
 
 if TYPE_CHECKING:
     from execspace_compiler.backend import Traits

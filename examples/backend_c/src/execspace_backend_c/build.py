@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from execspace import SpaceUnavailableError
+from execspace import BackendCompileError, SpaceUnavailableError
 from execspace_compiler.backend import DeviceCode, cache
 
 # Integers wrap; memory has the type that it is accessed with; square roots set no errno, and
@@ -30,10 +30,6 @@ BASE = ("-std=c11", "-O3", "-march=native", "-fopenmp", "-fwrapv", "-fno-strict-
 # Not -ffast-math: with it some compilers link code that makes the whole process flush subnormal
 # numbers to zero as soon as the library is loaded.
 FAST = ("-fassociative-math", "-freciprocal-math", "-fno-signed-zeros", "-ffinite-math-only")
-
-
-class CompileError(Exception):
-    """The compiler refused a text; holds what it printed."""
 
 
 def find_command() -> list[str] | str:
@@ -47,12 +43,27 @@ def find_command() -> list[str] | str:
     return "no C compiler (cc); on Debian and Ubuntu: apt install gcc, or set CC"
 
 
+_ADVICE = (
+    "Where the message is about a missing library or option, set CC to another compiler; else it "
+    "is a defect, please report it."
+)
+
 _PLACE = re.compile(r"^<stdin>:(\d+):\d+: (?:fatal )?error: (.*)", re.MULTILINE)
 
 
 def faults(log: str) -> list[tuple[int, str]]:
     """Line and message of each complaint of the compiler."""
     return [(int(line), message) for line, message in _PLACE.findall(log)]
+
+
+def _options(code: DeviceCode) -> tuple[str, ...]:
+    """What the kernel's own options ask of the compiler.
+
+    They are for the whole source, so they must not undo what strict functions promise.
+    """
+    kernel = code.lowered.kernel
+    contract = "fast" if kernel.fma and not code.strict else "off"
+    return (f"-ffp-contract={contract}", *(FAST if kernel.fastmath and not code.strict else ()))
 
 
 @dataclass(frozen=True)
@@ -106,19 +117,17 @@ class Toolchain:
         """Whether the compiler has the type _Float16."""
         return bool(self._macro("__FLT16_MANT_DIG__"))
 
-    def library(
-        self, source: str, options: tuple[str, ...], code: DeviceCode
-    ) -> cache.Compiled[ctypes.CDLL]:
+    def library(self, source: str, code: DeviceCode) -> cache.Compiled[ctypes.CDLL]:
         """A shared library of a kernel's source; blocks where it was not compiled before.
 
         Raises
         ------
-        CompileError
+        BackendCompileError
         """
-        options = (*BASE, *options)
+        options = (*BASE, *_options(code))
         return cache.compiled(
             "backend_c", (source, *self.command, *options, self.macros),
-            partial(self._compiled, source, options), lambda _, path: ctypes.CDLL(str(path)),
+            partial(self._compiled, source, options, code), lambda _, path: ctypes.CDLL(str(path)),
             package=__package__,
             refused=(OSError,),  # of another C library, or not to be executed there
             suffix=".so",
@@ -126,21 +135,24 @@ class Toolchain:
             tools={"compiler": self.name, "options": " ".join(options)},
         )  # fmt: skip
 
-    def _compiled(self, source: str, options: tuple[str, ...]) -> tuple[bytes, ctypes.CDLL]:
+    def _compiled(
+        self, source: str, options: tuple[str, ...], code: DeviceCode
+    ) -> tuple[bytes, ctypes.CDLL]:
         """Compile and load, in a folder of this process. It is deleted; what was loaded stays."""
         try:
             with tempfile.TemporaryDirectory(prefix="execspace-") as place:
                 made = Path(place, "kernel.so")
                 output = ["-shared", "-fPIC", "-x", "c", "-", "-o", str(made), "-lm"]
                 done = _run([*self.command, *options, *output], source)
-                if done.returncode:
-                    raise CompileError(done.stderr)
-                return made.read_bytes(), ctypes.CDLL(str(made))
+                if not done.returncode:
+                    return made.read_bytes(), ctypes.CDLL(str(made))
+                log = done.stderr
         except OSError as error:
-            raise CompileError(
+            log = (
                 f"error: the compiler cannot be run, or what it makes cannot be written or loaded "
                 f"({error}); set TMPDIR to a folder with room where programs may be executed"
-            ) from error
+            )
+        raise BackendCompileError(code.complaint(faults(log), log, self.name, _ADVICE))
 
 
 def _run(command: list[str], text: str) -> Any:
@@ -148,7 +160,6 @@ def _run(command: list[str], text: str) -> Any:
         command,
         input=text,
         capture_output=True,
-        text=True,
         encoding="utf-8",
         errors="replace",
         env={**os.environ, "LC_ALL": "C"},  # messages are searched for "error:"
