@@ -168,14 +168,14 @@ def test_libraries_of_a_c_compiler_heal(host_cache, damage, monkeypatch):
 def test_binaries_of_an_opencl_driver_heal(host_cache, damage, monkeypatch):
     if not _usable("opencl"):
         pytest.skip("no OpenCL driver")
-    from execspace_opencl import programs
+    from execspace_opencl import build as building
 
-    monkeypatch.setattr(programs, "has_src_build_cache", lambda device: False)
+    monkeypatch.setattr(building, "has_src_build_cache", lambda device: False)
     space = es.space("opencl")
     source = "__kernel void store(__global int *x) { x[get_global_id(0)] = 7; }"
 
     def build(text=source):
-        return programs.build_program(space.context, space.device, text, [], None)
+        return building.build_program(space.context, space.device, text, [], None)
 
     build(), build(source.replace("7", "8"))
     damage_all(entries(host_cache / "opencl", ".bin"), damage)

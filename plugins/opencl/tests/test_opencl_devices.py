@@ -14,7 +14,8 @@ pytest.importorskip("pyopencl", reason="pyopencl is not installed")
 
 import pyopencl as cl
 
-from execspace_opencl import devices, runtime
+from execspace_opencl import devices
+from execspace_opencl.drivers import loader
 from execspace_opencl.plugin import probe
 
 CPU, GPU = cl.device_type.CPU, cl.device_type.GPU
@@ -244,14 +245,14 @@ def test_a_driver_from_pypi_is_named_beside_those_of_the_system(monkeypatch, tmp
 
     monkeypatch.delitem(sys.modules, "pyopencl")
     monkeypatch.setattr(builtins, "__import__", load)
-    monkeypatch.setattr(runtime, "_VENDORS", system)
-    monkeypatch.setattr(runtime, "intel_driver", lambda: "/lib/libintelocl.so")
+    monkeypatch.setattr(loader, "_VENDORS", system)
+    monkeypatch.setattr(loader, "intel_driver", lambda: "/lib/libintelocl.so")
     for name in ("OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH"):
         monkeypatch.delenv(name, raising=False)
-    runtime.prepare_runtime()
+    loader.prepare_loader()
     assert seen == {"pocl.icd": "libpocl.so.2", "zz-intel.icd": "/lib/libintelocl.so"}
     assert "OCL_ICD_VENDORS" not in os.environ
     seen.clear()
     monkeypatch.setenv("OCL_ICD_VENDORS", str(system))  # what the user chose stays
-    runtime.prepare_runtime()
+    loader.prepare_loader()
     assert not seen

@@ -14,7 +14,7 @@ import execspace as es
 cl = pytest.importorskip("pyopencl", reason="pyopencl is not installed")
 
 from execspace_opencl import launch as launching  # noqa: E402
-from execspace_opencl.memory import lend  # noqa: E402
+from execspace_opencl.host_memory import lend  # noqa: E402
 
 
 @es.kernel

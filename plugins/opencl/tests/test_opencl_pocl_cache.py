@@ -8,7 +8,7 @@ import os
 
 import pytest
 
-from execspace_opencl import pocl_cache
+from execspace_opencl.drivers import pocl_cache
 
 ONE, TWO = "JE/BBGAKMPDGEGKGDGIFMPMPKFBCBONCOJJLDNBI", "FG/EPFCEPPGGLMCOMGIEPFFCLAPJIPKLHGIJHDCD"
 FILES = ("program.bc", "es_for/1-1-1-goffs0-smallgrid/es_for.so", "last_accessed")

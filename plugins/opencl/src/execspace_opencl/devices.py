@@ -9,7 +9,7 @@ import pyopencl as cl
 
 from execspace import SpaceError, SpaceUnavailableError
 
-from .ending import FORKED, forked, watch
+from .drivers.ending import FORKED, forked, watch
 
 
 @dataclass(frozen=True)

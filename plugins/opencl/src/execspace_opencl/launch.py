@@ -10,7 +10,7 @@ from weakref import ref
 import numpy as np
 import pyopencl as cl
 
-from execspace import HOST, Kernel, LaunchSpec, PolicyError, View, ViewType
+from execspace import HOST, Kernel, LaunchSpec, PolicyError, ViewType
 from execspace.contract.dtypes import dtype_of
 from execspace_compiler.backend import (
     Call,
@@ -22,11 +22,11 @@ from execspace_compiler.backend import (
     Grid,
 )
 
-from .build import build, figures
+from .build import Built, build, figures
 from .devices import driver_error
-from .ending import remember_object
-from .memory import WORD, Buffer, addresses, lend
-from .programs import Built
+from .drivers.ending import remember_object
+from .host_memory import WORD, Lent, addresses, lend
+from .memory import Buffer
 from .space import OpenCL
 
 _STACK = 1 << 21  # bytes of private arrays that a thread of a CPU has room for
@@ -275,9 +275,9 @@ class OpenCLLaunch(DeviceLaunch[Program]):
         lent = lend(self.space.context, [args[n] for n in there]) if there else []
         given = list(args)
         for n in self.host:
-            given[n] = _Lent(args[n], self.space.nothing, 0)
+            given[n] = Lent(args[n], self.space.nothing, 0)
         for n, (buffer, first) in zip(there, lent, strict=True):
-            given[n] = _Lent(args[n], buffer, first)
+            given[n] = Lent(args[n], buffer, first)
         changed = {b: None for n, (b, _) in zip(there, lent, strict=True) if n in self.written}
         return tuple(given), list(changed)
 
@@ -287,26 +287,3 @@ class OpenCLLaunch(DeviceLaunch[Program]):
             self.queue, buffer, cl.map_flags.READ, 0, (buffer.size,), np.uint8, is_blocking=False
         )
         mapped.base.release(self.queue)
-
-
-class _Lent:
-    """A View of the host whose elements kernels find in a buffer."""
-
-    __slots__ = ("allocation", "view")
-
-    def __init__(self, view: View, buffer: Buffer, first: int) -> None:
-        self.view = view
-        self.allocation = _LentBlock(view.data_ptr - first, view.allocation.nbytes, buffer)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.view, name)
-
-
-@dataclass(slots=True)
-class _LentBlock:
-    """Its allocation. Each View has one, so whether Views overlap is asked of their addresses."""
-
-    pointer: int
-    nbytes: int
-    owner: Buffer
-    managed: bool = False

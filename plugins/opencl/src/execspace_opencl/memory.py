@@ -14,17 +14,16 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 
-from execspace import HOST, Allocation, ExecutionSpace, MemorySpace, View, profiling
+from execspace import Allocation, ExecutionSpace, MemorySpace, View, profiling
 from execspace.contract.memory import out_of_memory
 from execspace.views.deep_copy import extent_of_bytes, host_elements, same_block
 
-from .ending import remember_object
-from .programs import program
+from .build import program
+from .drivers.ending import remember_object
 
 if TYPE_CHECKING:
     from .space import OpenCL
 
-WORD = 4  # atomic steps on bytes and shorts exchange the word that they are in
 _MOST_RANK = 8
 _ALIGNMENT = 4096
 
@@ -144,7 +143,7 @@ class BufferMemory(MemorySpace):
     def _from_host(self, dst: View, src: View, queue: Any) -> None:
         if same_block(dst, src):
             cl.enqueue_copy(
-                queue, dst.allocation.owner, _bytes_at(src.data_ptr, src.nbytes, True),
+                queue, dst.allocation.owner, bytes_at(src.data_ptr, src.nbytes, True),
                 dst_offset=place_of(dst), is_blocking=True,
             )  # fmt: skip
             return
@@ -153,7 +152,7 @@ class BufferMemory(MemorySpace):
     def _to_host(self, dst: View, src: View, queue: Any) -> None:
         if same_block(dst, src):
             cl.enqueue_copy(
-                queue, _bytes_at(dst.data_ptr, dst.nbytes, False), src.allocation.owner,
+                queue, bytes_at(dst.data_ptr, dst.nbytes, False), src.allocation.owner,
                 src_offset=place_of(src), is_blocking=True,
             )  # fmt: skip
             return
@@ -295,79 +294,6 @@ __kernel void es_move(
 """
 
 
-class _Address(cl.SVM):  # type: ignore[misc]
-    """An address of the host as kernels take it; can be remembered without being kept."""
-
-    __slots__ = ("__weakref__",)
-
-
-class _HostAddresses(dict[int, _Address]):
-    """Arguments for addresses of the host, made once each: what is there does not matter."""
-
-    most = 4096
-
-    def __missing__(self, address: int) -> _Address:
-        if len(self) >= self.most:
-            self.clear()
-        made = self[address] = _Address(_bytes_at(address, 1, False))
-        return made
-
-
-addresses = _HostAddresses()
-
-
-def lend(context: Any, views: list[View]) -> list[tuple[Buffer, int]]:
-    """Buffers over host memory, for a device that is the host's processor.
-
-    For each View its buffer, and the byte of its first element in it. Views that share memory
-    share a buffer: OpenCL leaves open what two buffers over one memory show of each other.
-    Views must not be empty. Nothing is copied where the driver takes host memory as it is.
-    """
-    ends = [_ends(v) for v in views]
-    if len(views) == 1:
-        return [_over(context, *ends[0], views)]
-    found: list[Any] = [None] * len(views)
-    rest = sorted(range(len(views)), key=lambda n: ends[n][0])
-    while rest:
-        low, high = ends[rest[0]]
-        block = []
-        for n in rest:
-            if ends[n][0] >= high:
-                break
-            block.append(n)
-            high = max(high, ends[n][1])
-        rest = rest[len(block) :]
-        # Places count elements, so types whose elements do not line up need buffers of their own.
-        if any((views[n].data_ptr - low) % _unit(views[n]) for n in block):
-            for n in block:
-                found[n] = _over(context, *ends[n], [views[n]])
-            continue
-        buffer, _ = _over(context, low, high, [views[n] for n in block])
-        for n in block:
-            found[n] = buffer, views[n].data_ptr - low
-    return found
-
-
-def _over(context: Any, low: int, high: int, views: list[View]) -> tuple[Buffer, int]:
-    readonly = all(v.is_readonly for v in views)
-    flags = cl.mem_flags.READ_ONLY if readonly else cl.mem_flags.READ_WRITE
-    block = _bytes_at(low, high - low, readonly)
-    buffer = Buffer(context, flags | cl.mem_flags.USE_HOST_PTR, hostbuf=block)
-    return buffer, views[0].data_ptr - low
-
-
-def _unit(view: View) -> int:
-    """Bytes that places in a buffer count."""
-    return 1 if view.dtype.fields is not None else view.dtype.itemsize
-
-
-def _ends(view: View) -> tuple[int, int]:
-    low, high = extent_of_bytes(view)
-    if _unit(view) < WORD:
-        low, high = low - low % WORD, high + -high % WORD
-    return low, high
-
-
 class _Block:
     """Bytes at an address, as NumPy takes them."""
 
@@ -377,8 +303,6 @@ class _Block:
         }  # fmt: skip
 
 
-def _bytes_at(address: int, nbytes: int, readonly: bool) -> npt.NDArray[Any]:
+def bytes_at(address: int, nbytes: int, readonly: bool) -> npt.NDArray[Any]:
+    """Memory of the host as an array of bytes, which keeps nothing alive."""
     return np.asarray(_Block(address, nbytes, readonly))
-
-
-__all__ = ["HOST", "WORD", "Buffer", "BufferMemory", "Mover", "addresses", "lend", "place_of"]

@@ -30,12 +30,12 @@ def probe() -> Probe:
     """Kernels are compiled by the driver of an OpenCL device."""
     if find_spec("pyopencl") is None:
         return Probe(False, "pyopencl is not installed; pip install pyopencl")
-    from .runtime import prepare_runtime
+    from .drivers.loader import prepare_loader
 
     try:
-        prepare_runtime()
+        prepare_loader()
         from .devices import NO_DEVICE, all_devices, choose, has_float64
-        from .ending import FORKED, forked
+        from .drivers.ending import FORKED, forked
     except ImportError as error:  # no loader, or one that does not fit
         return Probe(False, f"pyopencl cannot be imported ({error}); reinstall it")
     if forked():
@@ -51,9 +51,9 @@ def probe() -> Probe:
 
 def make_opencl(device: str | None) -> ExecutionSpace:
     """Factory of the `opencl` entry."""
-    from .runtime import prepare_runtime
+    from .drivers.loader import prepare_loader
 
-    prepare_runtime()
+    prepare_loader()
     from .space import OpenCL
 
     return OpenCL(device)

@@ -29,7 +29,7 @@ from execspace.contract.tiles import NO_TILES, fitted_tile, table_of
 from execspace_compiler.backend import OPENCL, OPENCL_NVIDIA, Limits, Traits, gpu_tiles
 
 from .devices import Found, choose, driver_error
-from .ending import remember
+from .drivers.ending import remember
 from .memory import Buffer, BufferMemory, Mover
 from .svm import SharedMemory, has_svm, has_system_svm
 from .timing import Clock, Mark

@@ -15,7 +15,8 @@ import pyopencl as cl
 from execspace import HOST, Allocation, ExecutionSpace, MemorySpace, View
 from execspace.contract.memory import array_over, out_of_memory
 
-from .ending import remember_object
+from .drivers.ending import remember_object
+from .memory import bytes_at
 
 if TYPE_CHECKING:
     from .space import OpenCL
@@ -46,16 +47,6 @@ class _Shared(cl.SVMAllocation):  # type: ignore[misc]
     __slots__ = ("__weakref__",)
 
 
-class _Block:
-    """An allocation that lives as long as the arrays and Views over it."""
-
-    def __init__(self, allocation: Any, address: int, nbytes: int) -> None:
-        self.allocation = allocation
-        self.__array_interface__ = {
-            "version": 3, "typestr": "|u1", "shape": (nbytes,), "data": (address, False),
-        }  # fmt: skip
-
-
 class SharedMemory(MemorySpace):
     """Fine-grained shared virtual memory of one device."""
 
@@ -75,7 +66,7 @@ class SharedMemory(MemorySpace):
         except (cl.MemoryError, cl.RuntimeError, cl.LogicError) as error:
             raise out_of_memory(label, nbytes, self) from error
         if initialize:
-            np.asarray(_Block(block, block.svm_ptr, size))[...] = 0
+            bytes_at(block.svm_ptr, size, False)[...] = 0
         return Allocation(block.svm_ptr, nbytes, label, self, block)
 
     def copy(self, dst: View, src: View, instance: ExecutionSpace | None) -> None:

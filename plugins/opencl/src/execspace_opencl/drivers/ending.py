@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 from execspace import SpaceError
 from execspace.plugins import started
 
+_PLUGIN = __name__.partition(".")[0]
 # What touches the device, by module and class.
 _TOUCHING = {
     ("launch", "OpenCLLaunch"): ("__init__", "load", "enqueue", "allocate", "read", "wait"),
@@ -69,7 +70,7 @@ def forked() -> bool:
 
 def _replace(wrapped: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
     for (module, name), methods in _TOUCHING.items():
-        loaded = sys.modules.get(f"{__package__}.{module}")
+        loaded = sys.modules.get(f"{_PLUGIN}.{module}")
         kind = getattr(loaded, name, None)
         for method in methods if kind is not None else ():
             setattr(kind, method, wrapped(getattr(kind, method)))
@@ -147,7 +148,7 @@ def _is_inside(frame: Any) -> bool:
     while frame is not None:
         if frame.f_code is _wait_for_the_end.__code__:
             return False
-        if str(frame.f_globals.get("__name__")).partition(".")[0] in (__package__, "pyopencl"):
+        if str(frame.f_globals.get("__name__")).partition(".")[0] in (_PLUGIN, "pyopencl"):
             return True
         frame = frame.f_back
     return False

@@ -21,7 +21,7 @@ _VENDORS = Path("/etc/OpenCL/vendors")
 _CHOSEN = ("OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH")
 
 
-def prepare_runtime() -> None:
+def prepare_loader() -> None:
     """Load pyopencl such that it sees the system's drivers and Intel's from PyPI.
 
     Does nothing where the program has loaded pyopencl before; what the user says in the
