@@ -272,7 +272,7 @@ def read_terrain(path: Path, dx: float | None = None, dy: float | None = None) -
         raise InputError(f"'{path}' does not exist; expected an elevation model.") from None
     except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
         reason = str(error).rstrip(".")
-        raise InputError(f"'{path}' is no readable {kind} of elevations: {reason}.") from None
+        raise InputError(f"'{path}' is not a readable {kind} of elevations: {reason}.") from None
     check_elevations(z, path)
     file_dx, file_dy = spacing_in_metres(header)
     assumed = dx is None and header.keys().isdisjoint(("dx", "dy"))

@@ -111,7 +111,7 @@ def main() -> int:
     parser.add_argument("--only", action="append", help="a part by its name; may be repeated")
     parser.add_argument("--workers", type=int, default=min(12, os.cpu_count() or 1))
     parser.add_argument("--limit", type=float, default=600.0, help="seconds for each part")
-    parser.add_argument("--commit", default=None, help="if this is no checkout of git")
+    parser.add_argument("--commit", default=None, help="if this is not a checkout of git")
     options = parser.parse_args()
     sys.path.insert(0, str(ROOT))
     from benchmarks.common.machine import describe

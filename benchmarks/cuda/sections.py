@@ -185,7 +185,8 @@ def _torch(d: Arrays, function: str, inputs: int) -> Call:
     return partial(getattr(d.peers.torch, function), *tensors)
 
 
-# -- scans and atomic steps ------------------------------------------------------------------------
+# -- scans and atomic operations
+# ------------------------------------------------------------------------
 
 
 def scan(bench: Bench, d: Arrays) -> None:

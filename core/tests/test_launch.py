@@ -91,7 +91,7 @@ def test_what_can_only_be_a_constant_is_one(plain, constant):
 
 @pytest.mark.parametrize("policy", [2.0, "3", None, (1, 2)])
 def test_what_is_no_policy(policy):
-    with pytest.raises(es.PolicyError, match=r"is no policy; expected an integer, es.RangePolicy"):
+    with pytest.raises(es.PolicyError, match=r"is not a policy; expected an integer"):
         es.parallel_for(policy, fill, es.View(1), 1.0)
 
 
@@ -114,7 +114,7 @@ def test_out_is_a_writable_view_of_rank_0(plain, out):
 
 @pytest.mark.parametrize("reducer", [sum, None, [es.Sum], int])
 def test_what_is_no_reducer(plain, reducer):
-    with pytest.raises(es.LaunchError, match=r"is no reducer; expected es.Sum"):
+    with pytest.raises(es.LaunchError, match=r"is not a reducer; expected es.Sum"):
         es.parallel_reduce(es.RangePolicy(1, space=plain), lambda i: i, reducer=reducer)
 
 
@@ -176,7 +176,7 @@ def test_what_a_plan_need_not_say_has_a_default(plain):
     assert plan.chosen((0, 1), (x,)) == (plan, (0, 1), "")
     assert (plan.effects, plan.order, plan.work((0, 1), (x,))) == (None, (), None)
     explained = es.explain(es.RangePolicy(2, space=space), fill, x, 1.0)
-    assert (explained.source, explained.mapping, explained.figures) == ("", (), {})
+    assert (explained.source, explained.mapping, explained.resource_usage) == ("", (), {})
     assert (explained.variables, explained.vectorisation, explained.cache_key) == ({}, (), "")
 
 

@@ -96,7 +96,7 @@ def test_without_a_space_an_unknown_kind_is_refused_too():
 @pytest.mark.parametrize("memory", [3, ["shared"], np.zeros(2)])
 def test_what_is_no_memory(plain, memory):
     for options in ({}, {"space": plain}):
-        with pytest.raises(es.SpaceError, match="is no memory space; expected a name, a kind such"):
+        with pytest.raises(es.SpaceError, match="is not a memory space; expected a name"):
             es.View(2, memory=memory, **options)
 
 

@@ -147,13 +147,14 @@ MESSAGES = {
     "no kernel": (
         lambda: es.parallel_for(3, 5),
         es.LaunchError,
-        "5 is no kernel; expected a Python function, a lambda, or a function decorated with "
+        "5 is not a kernel; expected a Python function, a lambda, or a function decorated with "
         "@es.kernel.",
     ),
     "no policy": (
         lambda: es.parallel_for(3.0, lambda i: None),
         es.PolicyError,
-        "3.0 is no policy; expected an integer, es.RangePolicy, es.MDRangePolicy or es.TeamPolicy.",
+        "3.0 is not a policy; expected an integer, es.RangePolicy, es.MDRangePolicy or "
+        "es.TeamPolicy.",
     ),
     "no reducer of that name": (
         lambda: es.parallel_reduce(3, lambda i: i, reducer="median"),

@@ -164,7 +164,7 @@ def test_mirrors_of_wrapped_arrays():
 
 @pytest.mark.parametrize("where", [None, 3, es.View])
 def test_no_place_for_a_mirror(where):
-    with pytest.raises(es.UnknownSpaceError, match="is no space; expected a name such as"):
+    with pytest.raises(es.UnknownSpaceError, match="is not a space; expected a name such as"):
         es.create_mirror(es.View(2), where=where)
 
 

@@ -108,7 +108,7 @@ def test_the_sign_of_a_lower_bound_does():
 
 def test_a_space_that_is_none():
     for space in (3, object()):
-        with pytest.raises(es.UnknownSpaceError, match="is no space; expected a name such as"):
+        with pytest.raises(es.UnknownSpaceError, match="is not a space; expected a name such as"):
             es.RangePolicy(3, space=space)
 
 

@@ -91,7 +91,7 @@ def test_a_detached_tool_hears_nothing(events):
     tools = profiling.TOOLS
     assert len(tools) == 1
     profiling.detach(tools[0])
-    profiling.detach(tools[0])  # once more is no error
+    profiling.detach(tools[0])  # once more is not an error
     es.View(1)
     assert events == []
 
@@ -151,7 +151,7 @@ def test_events_and_arguments_that_do_not_exist_are_refused():
         def on_allocate(self, nbytes, colour):
             raise AssertionError("never called")
 
-    with pytest.raises(es.ToolError, match="'on_kernel_bgin', which is no event; events: on_ker"):
+    with pytest.raises(es.ToolError, match="'on_kernel_bgin', which is not an event; events: "):
         profiling.attach(Misspelt())
     with pytest.raises(es.ToolError, match=r"arguments that its event does not have: .*colour"):
         profiling.attach(Curious())
@@ -208,7 +208,7 @@ def test_what_looks_like_an_event_must_be_a_method():
     class Odd:
         on_event = 5
 
-    with pytest.raises(es.ToolError, match="'Odd': on_event is no method"):
+    with pytest.raises(es.ToolError, match="'Odd': on_event is not a method"):
         profiling.attach(Odd())
 
 
@@ -511,12 +511,12 @@ def test_all_tools_report_in_turn(tools):
 @pytest.mark.parametrize(
     ("choice", "message"),
     [
-        ("sumning", "'sumning' is no profiling tool; installed tools: plain, summing. Did you me"),
+        ("sumning", "'sumning' is not a profiling tool; installed tools: plain, summing. Did"),
         ("summing:width=3", "'summing' has no option 'width'; options: path, depth, exact"),
         ("summing:depth=deep", "'summing': option depth='deep'; expected a number"),
         ("summing:exact=maybe", "'summing': option exact='maybe'; expected 1 or 0"),
         ("plain:3", "'plain' has no option '3'; options: none"),
-        (3, "3 is no profiling tool; expected the name"),
+        (3, "3 is not a profiling tool; expected the name"),
     ],
 )
 def test_a_choice_that_makes_no_sense_is_explained(tools, choice, message):

@@ -90,7 +90,7 @@ def test_reducers_are_values():
 def test_reducer_argument():
     assert as_reducer(es.Max) == as_reducer(es.Max()) == es.Max()
     for spec in (sum, int, None, ["es.Sum"]):
-        with pytest.raises(es.LaunchError, match=r"is no reducer; expected es.Sum, es.Prod"):
+        with pytest.raises(es.LaunchError, match=r"is not a reducer; expected es.Sum, es.Prod"):
             as_reducer(spec)
     with pytest.raises(es.LaunchError, match="No plugin registers a reducer named 'median'"):
         as_reducer("median")

@@ -203,7 +203,7 @@ def test_a_policy_of_a_class_of_ones_own_is_none(teams):
         pass
 
     for launch in (es.parallel_for, es.parallel_reduce, es.parallel_scan, es.explain):
-        with pytest.raises(es.PolicyError, match=r"TeamPolicy\(3, space='teams'\) is no policy"):
+        with pytest.raises(es.PolicyError, match=r"TeamPolicy\(3, space='teams'\) is not a policy"):
             launch(Mine(3, space=teams), lambda team: None)
 
 
@@ -379,7 +379,7 @@ def test_the_only_thread_is_the_one_that_does_things_once(team):
 
 
 def test_a_nested_range_is_nothing_to_explain(team):
-    with pytest.raises(es.PolicyError, match=r"^TeamThreadRange\(team, 0, 3\) is no policy"):
+    with pytest.raises(es.PolicyError, match=r"^TeamThreadRange\(team, 0, 3\) is not a policy"):
         es.explain(es.TeamThreadRange(team, 3), lambda i: None)
 
 

@@ -106,7 +106,7 @@ def test_every_launch_of_a_search_sees_the_same_numbers(clocked):
 
 
 def test_in_doubt_the_default_stays(clocked):
-    clocked.cost = lambda tile: 0.99 if tile else 1.0  # one percent is no gain
+    clocked.cost = lambda tile: 0.99 if tile else 1.0  # one percent is not a gain
     found = es.tune(square(clocked), add_one, es.View((20, 20)))
     assert found.choice == DEFAULT
     assert found.speedup == 1.0

@@ -316,9 +316,11 @@ def test_a_platform_may_tell_other_figures(other, monkeypatch):
     plan = other.compile(es.Kernel(fill), spec_of(policy_spec("range", 1)))
     usual = {"threads": 0, "shared": 10, "constant": 20, "local": 30, "registers": 40}
     # Six blocks of 128 threads on a unit that keeps 1024.
-    assert plan.figures == {"es_for": {**usual, "occupancy": 75}}
-    monkeypatch.setattr(OtherSpace, "figures", lambda self, program, group: {"f": {"block": group}})
-    assert plan.figures == {"f": {"block": 128}}
+    assert plan.resource_usage == {"es_for": {**usual, "occupancy": 75}}
+    monkeypatch.setattr(
+        OtherSpace, "resource_usage", lambda self, program, group: {"f": {"block": group}}
+    )
+    assert plan.resource_usage == {"f": {"block": 128}}
 
 
 def test_a_plan_tells_of_its_variables_and_where_its_code_came_from(other):

@@ -127,7 +127,7 @@ def test_importing_execspace_loads_no_command_line(python):
 def test_a_word_that_is_no_command(capsys):
     assert cli.main(["docter"]) == 2
     error = capsys.readouterr().err
-    assert error.startswith("execspace: 'docter' is no command; commands: cache, doctor, info,")
+    assert error.startswith("execspace: 'docter' is not a command; commands: cache, doctor, info,")
     assert error.endswith("Did you mean 'doctor'?\n")
 
 

@@ -39,7 +39,8 @@ def environment(folder: Path, arch: str, sanitizer: str, mutation: str = "") -> 
         "HIP_ON_HOST_SANITIZER": sanitizer,
         "HIP_ON_HOST_LOG": log,
         "HIP_ON_HOST_MUTATION": mutation,
-        # Interpreter and libraries are not instrumented: what they do is no race and no fault here.
+        # Interpreter and libraries are not instrumented: what they do is no race and no fault
+        # here.
         "TSAN_OPTIONS": f"{both}:ignore_noninstrumented_modules=1:atexit_sleep_ms=0:"
         "suppress_equal_addresses=0",
         "ASAN_OPTIONS": f"{both}:halt_on_error=0:detect_leaks=0:allocator_may_return_null=1:"

@@ -65,7 +65,7 @@ MUTATIONS = {
     f"add {M}=barrier": (ALL, "NothingToMutateError: .*no barrier number 0 .*which has 0"),
     f"reduce {M}=barrier {M}_AT=3": (ALL, "NothingToMutateError: .*barrier number 3 .*has 3"),
     f"add {M}=atomic": (ALL, "NothingToMutateError: .*no atomic sum"),
-    f"add {M}=none": (ALL, "ValueError: .*'none' is no mutation; expected barrier, atomic"),
+    f"add {M}=none": (ALL, "ValueError: .*'none' is not a mutation; expected barrier, atomic"),
 }
 # Of the width of waves it depends what there is to find.
 WAVE32 = f"wave {M}=wave32"
@@ -152,7 +152,7 @@ def test_the_order_of_work_items_is_chosen(tmp_path):
         assert found[name][:64] != found[name][64:128]  # another order after the barrier
     assert found["shuffle:1"] != found["shuffle:2"]
     assert " ".join(map(str, found["shuffle:1"])) == again
-    assert "'x' is no order; expected forward, reverse or shuffle:SEED" in unknown
+    assert "'x' is not an order; expected forward, reverse or shuffle:SEED" in unknown
 
 
 def test_texts_are_kept(tmp_path):

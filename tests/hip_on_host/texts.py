@@ -168,7 +168,7 @@ RIGHT["atomics"] = "".join(
 )
 
 FAULTY = {
-    # A sum that is no atomic step, by items of different groups.
+    # A sum that is not an atomic operation, by items of different groups.
     "race": """
 _ES_KERNEL(64) es_for(double *_b0) { if (_ES_ITEM(x) == 0) _b0[0] += 1; }
 """,

@@ -1,7 +1,7 @@
 """Atomic functions on the host: called from Python, and what the machine is asked for.
 
-What they do in kernels is tested on every space by the conformance kit's level of atomic steps.
-"""
+What they do in kernels is tested on every space by the conformance kit's level of atomic
+operations."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def refused(dtype, step, *values):
 ])  # fmt: skip
 def test_on_the_host_a_value_may_not_widen_the_element_either(dtype, step, values, told):
     message = refused(dtype, step, *values)
-    assert message.startswith(f"an atomic step on View 'n' of {dtype}")
+    assert message.startswith(f"an atomic operation on View 'n' of {dtype}")
     assert told in message
 
 
@@ -156,7 +156,7 @@ import execspace as es
 z = np.ones(4, complex)
 for name in ("serial", "openmp"):
     es.parallel_for(es.RangePolicy(2, space=name), lambda i, z: es.atomic_add(z, i, 1j), z)
-    with pytest.raises(es.KernelTypeError, match="no atomic step on a whole complex128"):
+    with pytest.raises(es.KernelTypeError, match="no atomic operation on a whole complex128"):
         es.parallel_for(es.RangePolicy(2, space=name), lambda i, z: es.atomic_mul(z, i, 1j), z)
 print(z)
 """

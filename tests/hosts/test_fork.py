@@ -10,7 +10,7 @@ import pytest
 import execspace as es
 from execspace_compiler.host.fork import Fork
 from execspace_compiler.host.jit import compile_plan
-from execspace_compiler.host.launch_text import Launcher
+from execspace_compiler.host.launch_source import Launcher
 
 N = 100_003
 

@@ -166,7 +166,7 @@ def test_the_most_threads_reduce_numbers_and_arrays(python):
 
 def test_a_bad_runtime_is_named(monkeypatch, fresh_selection):
     monkeypatch.setenv("EXECSPACE_OPENMP_RUNTIME", "tbb")
-    reason = "EXECSPACE_OPENMP_RUNTIME='tbb' is no runtime; expected pool, libgomp or prange"
+    reason = "EXECSPACE_OPENMP_RUNTIME='tbb' is not a runtime; expected pool, libgomp or prange"
     with pytest.raises(es.SpaceUnavailableError, match=reason):
         es.space("openmp")
     assert reason in next(s for s in es.spaces() if s.name == "openmp").reason

@@ -231,7 +231,7 @@ BAD = [
     ({"mean": 0}, np.float64, es.ViewError, "has no mean"),
     ({"seed": -1}, np.float64, es.ViewError, "0 <= seed < 18446744073709551616"),
     ({"seed": 2**64}, np.float64, es.ViewError, "seed 18446744073709551616"),
-    ({"seed": 1.5}, np.float64, es.ViewError, "seed 1.5 for View 'A' is no integer"),
+    ({"seed": 1.5}, np.float64, es.ViewError, "seed 1.5 for View 'A' is not an integer"),
     ({"draw": 2**62}, np.float64, es.ViewError, "draw 4611686018427387904"),
     ({"start": -1}, np.float64, es.ViewError, "start -1"),
     ({"start": 2**62}, np.float64, es.ViewError, "0 <= start <"),

@@ -1,7 +1,7 @@
 """ScatterView and UniqueToken by themselves: what nobody contributed to, other sizes, refusals.
 
-What kernels do with them is tested on every space by the conformance kit's level of atomic steps.
-"""
+What kernels do with them is tested on every space by the conformance kit's level of atomic
+operations."""
 
 from __future__ import annotations
 

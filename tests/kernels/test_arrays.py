@@ -154,7 +154,8 @@ def test_arrays_that_are_their_elements_are_taken(plain, tmp_path):
     es.deep_copy(es.create_mirror(array), array)
 
 
-# -- what is no array in memory -------------------------------------------------------------------
+# -- what is not an array in memory
+# -------------------------------------------------------------------
 
 
 def stand_in(module, name, **methods):

@@ -220,7 +220,7 @@ def check_loops(told, least=16):
     why = "not vectorised: each round adds to the floating number of the one before, in order"
     assert told["in order"] and all(why in line for line in told["in order"])
     assert ": vectors of" in told["any order"][0]
-    assert told["atomic"] and all("it has atomic steps" in line for line in told["atomic"])
+    assert told["atomic"] and all("it has atomic operations" in line for line in told["atomic"])
 
 
 @pytest.mark.parametrize("host", ["serial", "openmp"])

@@ -1,4 +1,4 @@
-"""Kernels with wrong atomic steps, and wrong accesses to Views with the atomic trait."""
+"""Kernels with wrong atomic operations, and wrong accesses to Views with the atomic trait."""
 
 from __future__ import annotations
 

@@ -196,7 +196,7 @@ def test_expected_failures_have_reasons_and_must_fail(kit, tmp_path):
             "scan/test_scan.py::test_sizes\n",
             "line 1: 'scan/test_scan.py::test_sizes' has no reason",
         ),
-        ("\nscan/test_scan.py  # all of it\n", "line 2: 'scan/test_scan.py' is no test; expected"),
+        ("\nscan/test_scan.py  # all of it\n", "line 2: 'scan/test_scan.py' is not a test"),
     ],
 )
 def test_faults_of_the_file_are_told(tmp_path, text, message):

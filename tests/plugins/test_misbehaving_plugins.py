@@ -278,7 +278,7 @@ def {hook}():
 """
 SPACES = "execspace_register_spaces"
 WRONG = {
-    "a name that is no text": (
+    "a name that is not text": (
         SPACES, "es.SpaceEntry(7, print, (0, 1))",
         "plugin 'vendor' has a SpaceEntry with name 7; expected a string without blanks, colons",
     ),

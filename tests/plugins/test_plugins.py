@@ -392,7 +392,7 @@ def test_no_tool_is_attached_unasked(fake_plugin):
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("countre", "EXECSPACE_TOOLS: 'countre' is no profiling tool; installed tools: broken, c"),
+        ("countre", "EXECSPACE_TOOLS: 'countre' is not a profiling tool; installed tools: broken"),
         ("broken", "EXECSPACE_TOOLS: Profiling tool 'broken' failed to start: OSError: no trace"),
     ],
 )

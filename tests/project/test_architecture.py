@@ -131,7 +131,7 @@ def test_the_graphs_are_read():
     """Of imports at the top, within functions and for types: one of each, or the rest is vain."""
     assert "ir/diagnostics" in imports("compiler")["frontend/lowering"]
     assert "cache/history" in imports("compiler")["host/jit"]
-    assert "host/fork" in imports("compiler")["host/launch_text"]
+    assert "host/fork" in imports("compiler")["host/launch_source"]
     assert "launch/prepare" in imports("core")["launch/parallel"]
     assert "kernels/exec_argument" in imports("core")["kernels/exec_source"]
     assert "contract/space" in imports("core")["cli/worker"]

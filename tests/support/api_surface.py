@@ -79,7 +79,7 @@ def _members(cls: type) -> dict[str, Any]:
 
 def describe_class(name: str, cls: type) -> list[str]:
     """A class with its bases, its fields and its methods."""
-    # What makes attributes read-only is no part of the interface.
+    # What makes attributes read-only is not a part of the interface.
     inner = {"object", "ReadOnly", "_Parts", "_RangeParts", "_MDRangeParts"}
     bases = ", ".join(base.__name__ for base in cls.__bases__ if base.__name__ not in inner)
     kind = "record " if dataclasses.is_dataclass(cls) else "class "

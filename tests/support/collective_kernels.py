@@ -1,4 +1,5 @@
-"""Runs the kernels that need barriers or atomic steps on a space: reductions, scans, histograms.
+"""Runs the kernels that need barriers or atomic operations on a space: reductions, scans,
+histograms.
 
 Small, so that a checker of memory and races can watch each access:
 

@@ -22,7 +22,7 @@ from execspace_compiler.frontend import hir, lowering
 from execspace_compiler.ir import diagnostics
 from execspace_compiler.oracle import plan, runtime, teams
 from execspace_compiler.reductions import joins
-from execspace_compiler.reductions.reduction import Maker
+from execspace_compiler.reductions.reduction import ReductionBuilder
 from execspace_compiler.typing import context, module
 
 Lowering = lowering._Lowering
@@ -313,7 +313,7 @@ def the_order_of_a_scan_is_lost(monkeypatch):
 
 
 def reducers_of_a_tuple_change_places(monkeypatch):
-    made = Maker.reduction
+    made = ReductionBuilder.reduction
 
     def swapped(self, spec, type):
         found = made(self, spec, type)
@@ -321,7 +321,7 @@ def reducers_of_a_tuple_change_places(monkeypatch):
             return found
         return dataclasses.replace(found, joins=(found.joins[0],) * len(found.joins))
 
-    monkeypatch.setattr(Maker, "reduction", swapped)
+    monkeypatch.setattr(ReductionBuilder, "reduction", swapped)
 
 
 # -- teams ----------------------------------------------------------------------------------------

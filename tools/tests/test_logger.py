@@ -108,8 +108,8 @@ def test_a_real_program(capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("events=kernels", f"'kernels' is no event. Events: {', '.join(EVENTS)}; or the first"),
-        ("match=(", "match='(' is no regular expression: missing )"),
+        ("events=kernels", f"'kernels' is not an event. Events: {', '.join(EVENTS)}; or the first"),
+        ("match=(", "match='(' is not a regular expression: missing )"),
         ("nowhere/log.txt", "in a folder that does not exist"),
     ],
 )

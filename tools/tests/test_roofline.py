@@ -237,7 +237,7 @@ def test_what_cannot_be_done_is_refused_before_the_program_runs(choice, message)
 
 # -- roofs -----------------------------------------------------------------------------------------
 
-# Small Views and short launches: what they measure is no roof, but how it is measured shows.
+# Small Views and short launches: what they measure is not a roof, but how it is measured shows.
 SMALL = """
 from execspace_tools import roofline_peaks as p
 p._FIRST, p._LEAST_BYTES, p._WATCHED, p._LONG_ENOUGH = 64, 24 << 7, 0.0, 0.0

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .codegen.cfamily.opencl import OPENCL, OPENCL_NVIDIA
     from .host.fork import Fork
     from .host.jit import compile_plan, forbid_teams
-    from .host.launch_text import Launcher
+    from .host.launch_source import Launcher
     from .host.pool import SPIN_NS, start
     from .launch.call_builder import CallBuilder
     from .launch.device_code import DeviceCode
@@ -47,7 +47,7 @@ _MODULES = {
     "Frame": "launch.device_launch",
     "Grid": "launch.device_launch",
     "HOST_TEAMS": "teams.host_teams",
-    "Launcher": "host.launch_text",
+    "Launcher": "host.launch_source",
     "Limits": "mapping.thread_blocks",
     "Lowered": "typing.lowered",
     "OPENCL": "codegen.cfamily.opencl",

@@ -102,7 +102,7 @@ def test_a_size_that_is_none_is_told_at_every_launch(root, monkeypatch, size):
 def test_a_folder_whose_name_is_no_text_is_not_used(tmp_path, monkeypatch):
     path = os.fsdecode(os.fsencode(tmp_path) + b"/bad\xff")
     monkeypatch.setenv("EXECSPACE_CACHE_DIR", path)
-    with pytest.warns(UserWarning, match=r"is not used \(its name is no text in UTF-8\)"):
+    with pytest.warns(UserWarning, match=r"is not used \(its name is not text in UTF-8\)"):
         used = cache.folder("numba")
     assert str(used).isprintable() and used.is_dir() and not os.path.exists(path)
 
@@ -117,7 +117,7 @@ def test_folders_are_tagged_and_for_the_user_only(root):
 
 @pytest.mark.parametrize("kind", ["../numba", "a/b", "", ".", "..", ".git"])
 def test_a_kind_is_the_name_of_a_folder(root, kind):
-    with pytest.raises(ValueError, match="is no kind of entries"):
+    with pytest.raises(ValueError, match="is not a kind of entries"):
         cache.folder(kind)
 
 

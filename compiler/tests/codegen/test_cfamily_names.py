@@ -196,7 +196,7 @@ def test_integers_are_printed_exactly(dialect, dtype, data):
     literal = printer(dialect).const(ir.Const(value, Scalar(dtype)))
     assert parsed(literal, dtype) == value, literal
     for number in re.findall(r"\d+", literal):
-        assert int(number) <= 2**63 - 1 or "UL" in literal  # 2^63 itself is no long
+        assert int(number) <= 2**63 - 1 or "UL" in literal  # 2^63 itself is not a long
     assert literal[0] != "-"
 
 

@@ -15,7 +15,7 @@ from execspace.contract.launch_spec import policy_spec
 from execspace_compiler import lower_kernel
 from execspace_compiler.codegen.python.oracle import OraclePrinter
 from execspace_compiler.host.fork import Fork
-from execspace_compiler.host.launch_text import Launcher, launch_module
+from execspace_compiler.host.launch_source import Launcher, launch_module
 from execspace_compiler.mapping.loops import index_order
 
 GOLDEN = Path(__file__).parents[1] / "golden"

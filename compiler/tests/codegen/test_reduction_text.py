@@ -15,7 +15,7 @@ from execspace.contract.argtypes import ViewType
 from execspace.contract.launch_spec import LaunchSpec, policy_spec
 from execspace.reducers.base import as_reducer, reducer_captures
 from execspace_compiler import lower_kernel
-from execspace_compiler.host.launch_text import Launcher, launch_module
+from execspace_compiler.host.launch_source import Launcher, launch_module
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

@@ -190,7 +190,7 @@ def test_what_a_loader_puts_into_a_module_is_no_change(tmp_path, old, new):
     path.write_text(REWRITTEN.replace("OLD", f'"{old}"').replace("NEW", f'"{new}"'))
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(path)]
     told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    same = old in ("a", "LIMIT = 7")  # the latter is no part of the kernel
+    same = old in ("a", "LIMIT = 7")  # the latter is not a part of the kernel
     assert ("1 passed" in told.stdout) == same, told.stdout
     assert ("does not match the running code" in told.stdout) == (not same)
 

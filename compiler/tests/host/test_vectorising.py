@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from execspace_compiler.host.vectorising import tell_vectors
+from execspace_compiler.host.vectorising import describe_vectors
 
 
 def told(*functions, metadata=""):
@@ -13,7 +13,7 @@ def told(*functions, metadata=""):
         f'define i32 @"{name}"() {{\n{textwrap.dedent(body).strip()}\n}}'
         for name, body in functions
     ]
-    return tell_vectors("\n\n".join([*text, metadata]))
+    return describe_vectors("\n\n".join([*text, metadata]))
 
 
 MARKED = """
@@ -108,7 +108,7 @@ def test_scalar_loops_say_what_keeps_them_from_vectors():
     (line,) = told(("launch", called))
     assert "not vectorised: it calls erff" in line
     atomic = SCALAR.replace("%a = load float,", "%a = load atomic float,")
-    assert "it has atomic steps" in told(("launch", atomic))[0]
+    assert "it has atomic operations" in told(("launch", atomic))[0]
 
 
 def test_what_threads_run_counts_where_it_has_a_function_of_its_own():

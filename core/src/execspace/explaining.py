@@ -34,7 +34,7 @@ class Explanation:
         How the space goes through the range and why, in lines. Empty if it does not say.
     source : str
         The generated text. Empty if the space generates none.
-    figures : mapping
+    resource_usage : mapping
         Name of each compiled function -> what the space knows of it: of a GPU's "registers" of a
         thread, bytes of "local" memory of a thread (spilled registers and private arrays), bytes
         of "shared" and "constant" memory, most "threads" of a block, and "occupancy": threads
@@ -58,22 +58,22 @@ class Explanation:
     arguments: tuple[str, ...]
     mapping: tuple[str, ...]
     source: str
-    figures: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    resource_usage: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
     vectorisation: tuple[str, ...] = ()
     cache_key: str = ""
     cache: str = ""
 
     def __str__(self) -> str:
-        figures = [
+        resource_usage = [
             f"{name}: {', '.join(f'{what} {n}' for what, n in numbers.items())}"
-            for name, numbers in self.figures.items()
+            for name, numbers in self.resource_usage.items()
         ]
         found = {
             "arguments": [f"{n}: {t}" for n, t in enumerate(self.arguments)],
             "variables": [f"{name}: {t}" for name, t in self.variables.items()],
             "mapping": self.mapping,
-            "figures": figures,
+            "resource_usage": resource_usage,
             "vectorisation": self.vectorisation,
             "cache": [line for line in (self.cache_key, self.cache) if line],
         }
@@ -139,8 +139,8 @@ def explain(
     key, cache = plan.cache
     return Explanation(
         found.kernel.name, plan.space.name, found.spec.pattern,
-        tuple(map(str, plan.spec.arguments)), mapping, plan.source, plan.figures, plan.variables,
-        tuple(plan.vectorisation), key, cache,
+        tuple(map(str, plan.spec.arguments)), mapping, plan.source,
+        plan.resource_usage, plan.variables, tuple(plan.vectorisation), key, cache,
     )  # fmt: skip
 
 

@@ -199,5 +199,5 @@ def test_a_whole_complex128_has_no_atomic_step(own):
     policy = es.RangePolicy(3, space=own)
     es.parallel_for(policy, lambda i, z: es.atomic_add(z, 0, 1j), z)
     assert z[0] == 3j
-    with pytest.raises(es.KernelTypeError, match="no atomic step on a whole complex128"):
+    with pytest.raises(es.KernelTypeError, match="no atomic operation on a whole complex128"):
         es.parallel_for(policy, lambda i, z: es.atomic_exchange(z, 0, 1j), z)

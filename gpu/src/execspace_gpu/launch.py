@@ -40,10 +40,10 @@ class GpuPlan(DevicePlan):
     device_launch: GpuLaunch
 
     @property
-    def figures(self) -> dict[str, dict[str, int]]:
+    def resource_usage(self) -> dict[str, dict[str, int]]:
         """What the driver says of each kernel: registers, memory, block, and occupancy."""
         with self.space.current():
-            return self.space.figures(self.device_launch.usual, self.device_launch.group)
+            return self.space.resource_usage(self.device_launch.usual, self.device_launch.group)
 
     @property
     def cache(self) -> tuple[str, str]:

@@ -112,7 +112,7 @@ class DeviceMemory(GpuMemory):
             chosen = config.get(name) or chosen
             if chosen not in _POOLS:
                 raise SpaceError(
-                    f"EXECSPACE_{name}={chosen!r} is no pool; expected {' or '.join(_POOLS)}."
+                    f"EXECSPACE_{name}={chosen!r} is not a pool; expected {' or '.join(_POOLS)}."
                 )
         self._own = cupy.cuda.MemoryAsyncPool() if chosen == "async" else None
 

@@ -58,7 +58,7 @@ class Program:
             own = driver.funcGetAttribute(_ATTRIBUTES["shared"], function)
             driver.funcSetAttribute(function, _MOST_SHARED, nbytes - own)
 
-    def figures(self, group: int, unit: int) -> dict[str, dict[str, int]]:
+    def resource_usage(self, group: int, unit: int) -> dict[str, dict[str, int]]:
         """Of each kernel: registers and bytes of local memory (spills and private arrays) of a
         thread, bytes of shared and constant memory of a block, the largest block, and in percent
         how many of the threads that a unit keeps are there at once.

@@ -43,7 +43,7 @@ class GpuExecutionSpace(Sorts, GpuKind):
 
     must: `protocols`, and what a `GpuKind` must. should: `tiles`, and `units`,
     `threads_per_unit`, `limits` and `shared` where CuPy has other attributes of a device than for
-    CUDA. may: `has_async_pool`, `figures`, `description`, and what a `GpuKind` may.
+    CUDA. may: `has_async_pool`, `resource_usage`, `description`, and what a `GpuKind` may.
 
     Attributes
     ----------
@@ -89,10 +89,10 @@ class GpuExecutionSpace(Sorts, GpuKind):
     def protocols(self) -> Protocols:
         """How arrays of other libraries on the platform tell of themselves; must."""
 
-    def figures(self, program: Program, group: int) -> dict[str, dict[str, int]]:
+    def resource_usage(self, program: Program, group: int) -> dict[str, dict[str, int]]:
         """What is known of each kernel of a program, launched in blocks of `group` threads, for
         `explain`; may. The device is current."""
-        return program.figures(group, self.threads_per_unit)
+        return program.resource_usage(group, self.threads_per_unit)
 
     # From the names that CuPy for CUDA has for attributes of a device; all of them should.
 

@@ -16,13 +16,13 @@ from execspace_compiler.backend import DeviceCode, Sources, cache
 from .compiling import compile_code
 from .kind import GpuKind
 
-Figures = dict[str, dict[str, int]]
+ResourceUsage = dict[str, dict[str, int]]
 
 
 class TargetSpace(GpuKind):
     """Compiles for a kind of GPU; arguments are arrays of the host.
 
-    must: what a `GpuKind` must, and `told`.
+    must: what a `GpuKind` must, and `measure`.
     """
 
     @property
@@ -30,8 +30,8 @@ class TargetSpace(GpuKind):
         return HOST
 
     @abstractmethod
-    def told(self, text: DeviceCode, code: bytes) -> tuple[Figures, list[str]]:
-        """Figures of each kernel, as `Explanation.figures`, and lines on how it runs; must."""
+    def measure(self, device_code: DeviceCode, code: bytes) -> tuple[ResourceUsage, list[str]]:
+        """What kernels use, as `Explanation.resource_usage`, and lines on how they run; must."""
 
     def compile(self, kernel: Kernel, spec: LaunchSpec) -> TargetPlan:
         """Compile the usual text of a launch.
@@ -73,13 +73,13 @@ class TargetPlan(Plan):
         return self.device_code.source
 
     @cached_property
-    def _told(self) -> tuple[Figures, list[str]]:
-        return self.space.told(self.device_code, self.code)
+    def _measured(self) -> tuple[ResourceUsage, list[str]]:
+        return self.space.measure(self.device_code, self.code)
 
     @property
-    def figures(self) -> Figures:
+    def resource_usage(self) -> ResourceUsage:
         """What the compiled kernels need."""
-        return self._told[0]
+        return self._measured[0]
 
     @property
     def variables(self) -> dict[str, str]:
@@ -93,7 +93,7 @@ class TargetPlan(Plan):
 
     def mapping(self, bounds: tuple[int, ...]) -> list[str]:
         """How it goes through a range, and how much of it runs at once."""
-        return [*self.sources.mapping(bounds), *self._told[1]]
+        return [*self.sources.mapping(bounds), *self._measured[1]]
 
     def team_sizes(self) -> TeamSizes:
         """Of a TeamPolicy: what is chosen where the policy does not say."""

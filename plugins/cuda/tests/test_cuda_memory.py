@@ -355,4 +355,4 @@ def test_pools_that_do_not_exist(cuda, python):
         """,
         EXECSPACE_CUDA_POOL="fast",
     )
-    assert said == "EXECSPACE_CUDA_POOL='fast' is no pool; expected cupy or async.\n"
+    assert said == "EXECSPACE_CUDA_POOL='fast' is not a pool; expected cupy or async.\n"

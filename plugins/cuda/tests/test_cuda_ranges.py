@@ -177,7 +177,7 @@ def test_launch_bounds_let_the_compiler_use_more_registers(cuda):
     policy = es.MDRangePolicy((1, 1), (98, 98), launch_bounds=64, space=cuda)
     told = es.explain(policy, five_points, A, B)
     assert "_ES_KERNEL(64) es_for(" in told.source
-    assert told.figures["es_for"]["threads"] == 64
+    assert told.resource_usage["es_for"]["threads"] == 64
     es.parallel_for(policy, five_points, A, B)
     es.fence()
 

@@ -189,7 +189,7 @@ def test_what_explain_says(cuda):
         "3 teams side by side in a block of 192 threads, 64 from one to the next"
     )
     assert told(50, 1, chunk_size=3).mapping[1] == "a block of 50 threads does 3 teams in a row"
-    figures = told(256, 1).figures["es_for"]
+    figures = told(256, 1).resource_usage["es_for"]
     assert figures["threads"] == 256
     assert figures["local"] == 0
 

@@ -91,8 +91,8 @@ def test_kernels_fit_the_hardware(target, case):
     check_arguments(planned(target, arguments, options), target)
     found = es.explain(*arguments, **options, target=target)  # from the cache on disk
     kind = TARGETS[target]
-    assert found.space == target and found.figures
-    for name, figures in found.figures.items():
+    assert found.space == target and found.resource_usage
+    for name, figures in found.resource_usage.items():
         assert figures["spills"] == figures["local"] == 0
         assert figures["shared"] <= kind.lds
         threads = figures["threads"]
@@ -155,7 +155,7 @@ def test_a_compiled_text_is_kept(target, tmp_path):
 
 
 def test_targets_that_are_not_known():
-    with pytest.raises(es.BackendCompileError, match=r"'gfx' is no kind of AMD GPU; expected a"):
+    with pytest.raises(es.BackendCompileError, match=r"'gfx' is not a kind of AMD GPU; expected a"):
         es.explain(512, axpy, 2.0, x, y, target="gfx")
     with pytest.raises(es.BackendCompileError, match="Nothing is known of AMD GPU 'gfx803'"):
         es.explain(512, axpy, 2.0, x, y, target="gfx803")

@@ -53,6 +53,6 @@ def test_teams_fill_a_wavefront(hip):
 def test_what_explain_tells_of_a_device_is_read_from_its_code(hip):
     x = on_device(hip, np.zeros(8))
     found = es.explain(es.RangePolicy(8, space=hip), scaled, 2.0, x)
-    figures = found.figures["es_for"]
+    figures = found.resource_usage["es_for"]
     assert figures["threads"] == 256 and figures["registers"] > 0
     assert 0 < figures["wavefronts"] <= figures["most wavefronts"]

@@ -51,7 +51,7 @@ def test_whole_complex128_steps_are_refused(opencl):
         es.atomic_exchange(z, 0, 1j)
 
     z = es.View(1, es.complex128, space=opencl, memory="device")
-    with pytest.raises(es.KernelTypeError, match="no atomic step on a whole complex128"):
+    with pytest.raises(es.KernelTypeError, match="no atomic operation on a whole complex128"):
         es.parallel_for(es.RangePolicy(3, space=opencl), swap, z)
 
 

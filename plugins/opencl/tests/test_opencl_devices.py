@@ -138,7 +138,7 @@ def test_the_mapping_is_chosen_by_the_environment(opencl, monkeypatch):
         assert space.flat is flat
         assert space.default_layout == ("left" if flat else "right")
     monkeypatch.setenv("EXECSPACE_OPENCL_MAPPING", "tiled")
-    with pytest.raises(es.SpaceError, match="'tiled' is no mapping; expected flat or chunked"):
+    with pytest.raises(es.SpaceError, match="'tiled' is not a mapping; expected flat or chunked"):
         OpenCL(place)
 
 

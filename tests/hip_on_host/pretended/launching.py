@@ -114,7 +114,7 @@ def launch(
     """
     function = FUNCTIONS.get(handle)
     if function is None:
-        raise CUDADriverError(400, f"{handle} is no function")
+        raise CUDADriverError(400, f"{handle} is not a function")
     items = group[0] * group[1] * group[2]
     most = (2147483647, 65536, 65536)
     if not 0 < items <= min(machine.MOST_ITEMS, function.bound):
@@ -147,6 +147,6 @@ def attribute(number: int, handle: int) -> int:
     """Of a function, by the numbers of hipFunction_attribute; what a CPU has none of is 0."""
     function = FUNCTIONS.get(handle)
     if function is None:
-        raise CUDADriverError(400, f"{handle} is no function")
+        raise CUDADriverError(400, f"{handle} is not a function")
     known: dict[int, Any] = {0: function.bound, 4: 32, 8: machine.MOST_SHARED}
     return int(known.get(number, 0))

@@ -66,7 +66,7 @@ def arch() -> str:
     name = os.environ.get("HIP_ON_HOST_ARCH") or "gfx942"
     if wave_of(name) is None:
         raise ValueError(
-            f"HIP_ON_HOST_ARCH={name!r} is no architecture that is known; expected one of "
+            f"HIP_ON_HOST_ARCH={name!r} is not an architecture that is known; expected one of "
             f"{', '.join(WAVE64 + WAVE32)}."
         )
     if ":" in name or name not in ("gfx906", "gfx908", "gfx90a", "gfx942", "gfx950"):
@@ -85,7 +85,8 @@ def order() -> tuple[int, int]:
     found = re.fullmatch(r"forward|reverse|shuffle(?::(\d+))?", told)
     if found is None:
         raise ValueError(
-            f"HIP_ON_HOST_ORDER={told!r} is no order; expected forward, reverse or shuffle:SEED."
+            f"HIP_ON_HOST_ORDER={told!r} is not an order; expected forward, reverse or "
+            f"shuffle:SEED."
         )
     return ("forward", "reverse", "shuffle").index(told.partition(":")[0]), int(found[1] or 0)
 

@@ -68,7 +68,7 @@ def mutated(text: str, name: str, at: int, wave: int) -> tuple[str, list[str]]:
     ----------
     text : str
     name : {"barrier", "atomic", "wave32", "bounds"}
-        A barrier is missing; sums in memory are no atomic steps; numbers of lanes are those of
+        A barrier is missing; sums in memory are no atomic operations; numbers of lanes are those of
         waves of 32; an index goes one too far.
     at : int
         Which of the barriers or bounds it is.
@@ -81,6 +81,6 @@ def mutated(text: str, name: str, at: int, wave: int) -> tuple[str, list[str]]:
     """
     if name not in MUTATIONS:
         raise ValueError(
-            f"HIP_ON_HOST_MUTATION={name!r} is no mutation; expected {', '.join(MUTATIONS)}."
+            f"HIP_ON_HOST_MUTATION={name!r} is not a mutation; expected {', '.join(MUTATIONS)}."
         )
     return MUTATIONS[name](text, at, wave)

@@ -44,7 +44,7 @@ class Logger(Tool):
             self._match = re.compile(match) if match else None
         except re.error as error:
             raise ToolError(
-                f"Profiling tool 'logger': match={match!r} is no regular expression: {error}."
+                f"Profiling tool 'logger': match={match!r} is not a regular expression: {error}."
             ) from None
         self.device_times = "device_time" in self._wanted
         self._lines = Lines(check_path("logger", path))
@@ -101,7 +101,7 @@ def _chosen(events: str) -> frozenset[str]:
         named = [e for e in EVENTS if e == word or e.startswith(f"{word}_")]
         if not named:
             raise ToolError(
-                f"Profiling tool 'logger': events={events!r}; {word!r} is no event. Events: "
+                f"Profiling tool 'logger': events={events!r}; {word!r} is not an event. Events: "
                 f"{', '.join(EVENTS)}; or the first word of several, such as 'kernel'."
             )
         found.update(named)

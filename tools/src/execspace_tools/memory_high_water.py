@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from execspace import live_allocations
 from execspace.profiling import Tool
 
-from .output import check_path, write_whole
+from .output import check_path, write_atomically
 from .peaks import Peak
 from .tables import nbytes, percent, table
 
@@ -99,7 +99,7 @@ class MemoryHighWater(Tool):
                 "spaces": [asdict(record) for record in self.records()],
                 "resident_peak": resident_peak(),
             }
-            write_whole(self._path, json.dumps(document, indent=1) + "\n")
+            write_atomically(self._path, json.dumps(document, indent=1) + "\n")
 
     def report(self) -> str:
         records = self.records()

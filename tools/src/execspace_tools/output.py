@@ -43,7 +43,7 @@ def check_path(tool: str, path: str, endings: Sequence[str] = ()) -> str:
     return path
 
 
-def write_whole(path: str, text: str) -> None:
+def write_atomically(path: str, text: str) -> None:
     """Write a file so that a reader finds the old one or the new one, never half of it."""
     beside = f"{path}.{os.getpid()}.tmp"
     try:
@@ -57,11 +57,11 @@ def write_whole(path: str, text: str) -> None:
 def write_records(path: str, records: Sequence[Any], columns: type) -> None:
     """Write dataclasses of one kind as JSON or CSV, by the ending of `path`."""
     if path.lower().endswith(".json"):
-        write_whole(path, json.dumps([asdict(r) for r in records], indent=1) + "\n")
+        write_atomically(path, json.dumps([asdict(r) for r in records], indent=1) + "\n")
         return
     names = [f.name for f in fields(columns)]
     rows = ([getattr(r, n) for n in names] for r in records)
-    write_whole(path, as_csv([names, *rows]))
+    write_atomically(path, as_csv([names, *rows]))
 
 
 def as_csv(rows: Iterable[Iterable[Any]]) -> str:

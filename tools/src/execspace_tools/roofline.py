@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from execspace import PluginWarning, ToolError, Work
 from execspace.profiling import Tool
 
-from .output import check_path, write_records, write_whole
+from .output import check_path, write_atomically, write_records
 from .roofline_peaks import BUSY, Peaks, peaks_of
 from .tables import nbytes, seconds, table
 
@@ -216,7 +216,7 @@ class Roofline(Tool):
         if self._path.lower().endswith(".json"):
             roofs = [asdict(p) for p in self._peaks.values() if p is not None]
             document = {"kernels": [asdict(r) for r in records], "roofs": roofs}
-            write_whole(self._path, json.dumps(document, indent=1) + "\n")
+            write_atomically(self._path, json.dumps(document, indent=1) + "\n")
         elif self._path:
             write_records(self._path, records, RooflineRecord)
         if self._plot:

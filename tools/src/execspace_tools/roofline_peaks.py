@@ -28,7 +28,7 @@ from execspace.base.files import clear_place, private_folder, read_regular
 from execspace.plugins import registry as plugins
 from execspace.plugins.probing import processor
 
-from .output import write_whole
+from .output import write_atomically
 
 _FORMAT = 1  # of the file; another one is measured again
 BUSY = 0.2  # share of the processors; what was measured meanwhile is measured again
@@ -117,7 +117,7 @@ def peaks_of(
         try:
             private_folder(path.parent)
             clear_place(path)
-            write_whole(str(path), json.dumps({"format": _FORMAT, **asdict(found)}, indent=1))
+            write_atomically(str(path), json.dumps({"format": _FORMAT, **asdict(found)}, indent=1))
         except OSError as error:
             warnings.warn(
                 f"The roofs of space '{space}' cannot be kept in {path.parent} ({error}); they are "

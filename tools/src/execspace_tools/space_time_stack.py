@@ -18,7 +18,7 @@ from execspace.profiling import Tool, current_regions
 
 from .busy_time import BusyTime
 from .call_tree import Node, turned
-from .output import check_path, write_whole
+from .output import check_path, write_atomically
 from .peaks import Peak
 from .tables import nbytes, percent, seconds, table
 
@@ -187,7 +187,7 @@ class SpaceTimeStack(Tool):
                 "tree": _as_dict(self.root),
                 "memory": {space: _peak_as_dict(peak) for space, peak in peaks},
             }
-            write_whole(self._path, json.dumps(document, indent=1) + "\n")
+            write_atomically(self._path, json.dumps(document, indent=1) + "\n")
 
     def report(self) -> str:
         with self._lock:

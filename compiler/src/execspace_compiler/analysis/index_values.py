@@ -47,7 +47,7 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """A number of this launch that is no integer."""
+    """A number of this launch that is not an integer."""
 
     value: Any
 

@@ -209,7 +209,7 @@ def _result(e: ir.Op, args: list[Known]) -> Known:
     return found if _exact(found, e.type) else None
 
 
-_MOST = 1 << 53  # factors of indices, and distances: what is larger is no index, but may wrap
+_MOST = 1 << 53  # factors of indices, and distances: what is larger is not an index, but may wrap
 
 
 def _exact(v: Value, type: Scalar) -> bool:

@@ -31,12 +31,12 @@ from execspace.base.files import (
     clear_place,
     private_folder,
     read_regular,
-    write_whole,
+    write_atomically,
 )
 
 from . import own_code
 
-write = write_whole  # a file that is no entry, as a whole or not at all
+write = write_atomically  # a file that is not an entry, as a whole or not at all
 
 # Marks a folder of ours; programs that make backups know it: https://bford.info/cachedir/
 TAG = "CACHEDIR.TAG"
@@ -113,13 +113,13 @@ def folder(kind: str) -> Path:
     Raises
     ------
     ValueError
-        If `kind` is no name of a folder.
+        If `kind` is not the name of a folder.
     ConfigError
-        If EXECSPACE_CACHE_SIZE is no size: also where nothing will have to be deleted.
+        If EXECSPACE_CACHE_SIZE is not a size: also where nothing will have to be deleted.
     """
     size_limit()
     if not _KIND.fullmatch(kind):
-        raise ValueError(f"{kind!r} is no kind of entries; expected letters, digits, '_' and '-'.")
+        raise ValueError(f"{kind!r} is not a kind of entry; expected letters, digits, '_', '-'.")
     path = location() / kind
     with _lock:
         known = _replaced.get(str(path))
@@ -144,7 +144,7 @@ def _own(path: Path) -> Path:
     try:
         str(path).encode()
     except UnicodeEncodeError:  # Numba and drivers take names of files as text
-        raise UntrustedFolderError("its name is no text in UTF-8") from None
+        raise UntrustedFolderError("its name is not text in UTF-8") from None
     root = private_folder(path.parent)  # stricter than what is asked of folders above another
     if path.is_symlink():
         raise UntrustedFolderError("it is a symbolic link")
@@ -153,7 +153,7 @@ def _own(path: Path) -> Path:
         if not _may_tag(found):
             raise UntrustedFolderError("it holds files, and was not made by execspace")
         clear_place(found / TAG)
-        write_whole(found / TAG, _TAG_TEXT)
+        write_atomically(found / TAG, _TAG_TEXT)
     return found
 
 
@@ -210,7 +210,7 @@ def keep(path: Path, content: str | bytes) -> bool:
     place = path.parent
     try:
         clear_place(path)
-        write_whole(path, data + _seal(path.name, data))
+        write_atomically(path, data + _seal(path.name, data))
     except OSError as error:
         if place not in _full and not place.is_relative_to(_NOWHERE):
             _full.add(place)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import execspace
 from execspace.base import config
-from execspace.base.files import read_regular, write_whole
+from execspace.base.files import read_regular, write_atomically
 
 _MOST = 16
 _LARGEST = 1 << 16  # bytes of notes; a line of them has 130
@@ -63,7 +63,7 @@ def digest(noted: Path, package: str = "") -> str:
     if all(_stamp(status) < time.time() - _SETTLED for _, _, status in files):
         lines = [f"{n} {d}" for n, d in [*known.items(), (notes, found)][-_MOST:]]
         with contextlib.suppress(OSError):  # it is read again in the next process
-            write_whole(noted, "\n".join(lines))
+            write_atomically(noted, "\n".join(lines))
     return found
 
 

@@ -65,7 +65,7 @@ class Names:
         return self.prefix + ".".join(path)
 
     def view(self, path: tuple[str, ...]) -> str | None:
-        """The variable that carries a captured View, or None if the name is no View."""
+        """The variable that carries a captured View, or None if the name is not a View."""
         return self.hidden.get(self.full(path))
 
     def value(self, path: tuple[str, ...]) -> Any:

@@ -1,4 +1,4 @@
-"""Atomic steps of generated Numba text: numbers as bits, whole or not at all.
+"""Atomic operations of generated Numba text: numbers as bits, whole or not at all.
 
 Loads and stores are what processors order for free or nearly so: acquire and release. The
 arithmetic is relaxed, exchanges acquire and release.

@@ -46,7 +46,7 @@ from ..ir.diagnostics import Diagnostic, Loc
 from ..ir.types import ViewTy
 from ..launch.describe import describe_host_teams, describe_rows
 from ..launch.failures import failure
-from ..launch.plan import TellsOfKernel
+from ..launch.plan import DescribedPlan
 from ..mapping.loops import index_order
 from ..passes.pipeline import check_limits, lower_kernel
 from ..reductions.results import check_out, result_maker, result_shape, store_result
@@ -56,13 +56,13 @@ from ..teams.sizes import HostTeamSizes, team_limits
 from ..typing.lowered import Lowered
 from .fork import checked_call
 from .frames import with_room
-from .launch_text import Launcher, launch_module
+from .launch_source import Launcher, launch_module
 from .output import flush_c_output
 from .wide import aligned_call, has_cheap_masks, refuse_wide
 
 
 @dataclass
-class HostPlan(HostTeamSizes, TellsOfKernel):
+class HostPlan(HostTeamSizes, DescribedPlan):
     """A compiled launch.
 
     Attributes
@@ -93,11 +93,11 @@ class HostPlan(HostTeamSizes, TellsOfKernel):
     @property
     def vectorisation(self) -> tuple[str, ...]:
         """What LLVM made of the loops."""
-        from .vectorising import optimised, tell_vectors  # which no launch needs
+        from .vectorising import describe_vectors, optimised  # which no launch needs
 
         launch = sys.modules[self.path.stem].launch
         ir_text = optimised(next(iter(launch.overloads.values())).library)
-        return tell_vectors(ir_text) if ir_text else ()
+        return describe_vectors(ir_text) if ir_text else ()
 
     @property
     def cache(self) -> tuple[str, str]:

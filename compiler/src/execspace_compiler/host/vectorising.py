@@ -66,7 +66,7 @@ class _Loop:
         """Lines of a kind, on vectors or on scalars."""
         return sum(bool(_VECTOR.search(s)) == packed for s in self.lines if what.search(s))
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """The loop in words; empty for the rest of a vector loop, and for one over parts."""
         if self.widths:
             (scalable, width, kind), _ = self.widths.most_common(1)[0]
@@ -107,7 +107,7 @@ class _Loop:
         if calls:
             found.append(f"it calls {', '.join(sorted(_short(c) for c in calls))}")
         if any(_ATOMIC.search(s) for s in self.lines):
-            found.append("it has atomic steps")
+            found.append("it has atomic operations")
         if self._joins_in_order():
             found.append("each round adds to the floating number of the one before, in order")
         if len(self.blocks) > 1:
@@ -128,7 +128,7 @@ class _Loop:
         )
 
 
-def tell_vectors(text: str) -> tuple[str, ...]:
+def describe_vectors(text: str) -> tuple[str, ...]:
     """What is said of the loops in optimised LLVM IR; each line begins with their number.
 
     Where parts of a range have functions of their own, which threads run, those count; else all,
@@ -139,7 +139,7 @@ def tell_vectors(text: str) -> tuple[str, ...]:
     every: Counter[str] = Counter()
     for name, blocks in _functions(text):
         loops = _innermost(blocks, metadata)
-        told = Counter(words for loop in loops if (words := loop.told()))
+        told = Counter(words for loop in loops if (words := loop.summary()))
         every |= told
         if any(word in name for word in _PARTS):
             parts |= told

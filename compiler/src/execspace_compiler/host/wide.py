@@ -1,7 +1,7 @@
-"""What atomic steps on whole numbers ask of a host: 16-byte exchanges, and aligned Views.
+"""What atomic operations on whole numbers ask of a host: 16-byte exchanges, and aligned Views.
 
 An element of complex128 changes as a whole by an instruction for 16 bytes, which traps where the
-address is no multiple of 16. NumPy promises 8 only, so Views are looked at at each launch.
+address is not a multiple of 16. NumPy promises 8 only, so Views are looked at at each launch.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def refuse_wide(lowered: Lowered, space: ExecutionSpace) -> None:
         return
     for function in lowered.functions:
         for s in ir.walk_statements(function.body):
-            if isinstance(s, ir.Atomic) and s.whole and s.type.itemsize == 16:
-                message = f"this processor has no atomic step on a whole {s.type}"
+            if isinstance(s, ir.Atomic) and s.indivisible and s.type.itemsize == 16:
+                message = f"this processor has no atomic operation on a whole {s.type}"
                 hint = "use complex64, or atomic_add and atomic_sub, which need no whole number"
                 found = Diagnostic(s.loc, message, hint)
                 raise KernelTypeError(
@@ -66,13 +66,17 @@ def refuse_wide(lowered: Lowered, space: ExecutionSpace) -> None:
 
 
 def aligned_views(lowered: Lowered) -> tuple[Requirement, ...]:
-    """Position and name of each argument of which an atomic step needs a View whose address is
+    """Position and name of each argument of which an atomic operation needs a View whose address is
     a multiple of more bytes than its dtype promises, and how many."""
     needed: dict[str, dict[str, int]] = {}
     for function in lowered.functions:  # callees come first
         found: dict[str, int] = {}
         for s in ir.walk_statements(function.body):
-            if isinstance(s, ir.Atomic) and s.whole and (s.type.kind == "c" or s.byte is not None):
+            if (
+                isinstance(s, ir.Atomic)
+                and s.indivisible
+                and (s.type.kind == "c" or s.byte is not None)
+            ):
                 found[s.view.name] = max(found.get(s.view.name, 1), s.type.itemsize)
         for e in ir.walk_expressions(function.body):
             if not isinstance(e, ir.Call) or e.function not in needed:
@@ -102,9 +106,9 @@ def aligned_call(
         for n, name, size in required:
             if args[n].data_ptr % size:
                 raise LaunchError(
-                    f"Kernel '{kernel}': View '{name}' starts at an address that is no multiple "
-                    f"of {size}, expected one for atomic steps on elements of {size} bytes. Copy "
-                    f"it into a View of your own, whose memory is aligned, with es.deep_copy."
+                    f"Kernel '{kernel}': View '{name}' starts at an address that is not a multiple "
+                    f"of {size}, expected one for atomic operations on elements of {size} bytes. "
+                    f"Copy it into a View of your own, whose memory is aligned, with es.deep_copy."
                 )
         return call(bounds, args)
 

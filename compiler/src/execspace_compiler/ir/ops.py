@@ -71,7 +71,7 @@ OPERATIONS: dict[str, str] = {
     "reduce_max": "joins two partial maxima; NaN if either is, zeros of either sign are equal",
 }
 
-# What an atomic step makes of the element and the value; `ir.outcome` has it as an expression.
+# What an atomic operation makes of the element and the value; `ir.outcome` has it as an expression.
 ATOMICS: dict[str, str] = {
     "add": "element + value", "sub": "element - value", "mul": "element * value",
     "truediv": "element / value", "floordiv": "element // value", "mod": "element % value",

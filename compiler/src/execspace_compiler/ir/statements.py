@@ -77,7 +77,7 @@ class Atomic:
     byte: Expr | None = None
 
     @property
-    def whole(self) -> bool:
+    def indivisible(self) -> bool:
         """Whether all bits of the element must change as one."""
         parts = self.type.name == "complex128" and self.op in ("add", "sub")
         return not parts or self.name is not None

@@ -212,7 +212,7 @@ def writes(s: Store | Atomic) -> bool:
 
 
 def outcome(op: str, old: Expr, value: Expr, type: Scalar) -> Expr:
-    """What an atomic step `op` of ops.ATOMICS stores, from the element and the value.
+    """What an atomic operation `op` of ops.ATOMICS stores, from the element and the value.
 
     Not for "load" and "compare_exchange", which need no arithmetic.
     """

@@ -63,7 +63,7 @@ def shape_lines(blocks: Blocks) -> list[str]:
     return [f"    form, gx, gy, gz, bx, by, bz{numbers} = shapes[{', '.join(key)},]"]
 
 
-def units_text(spec: LaunchSpec, order: Sequence[int], flat: bool) -> str:
+def units_expression(spec: LaunchSpec, order: Sequence[int], flat: bool) -> str:
     """Expression of the number of units, from the bounds; nothing where any extent is."""
     rank = spec.policy.rank
     if not flat and spec.policy.chunk_size > 1:
@@ -80,7 +80,7 @@ def units_text(spec: LaunchSpec, order: Sequence[int], flat: bool) -> str:
     return f"{total} if {some} else 0"
 
 
-def overlap_text(lowered: Lowered, scans: bool = False) -> str:
+def overlap_expression(lowered: Lowered, scans: bool = False) -> str:
     """Expression of whether Views overlap that the usual text takes for disjoint ones.
 
     With `scans` that of a parallel_scan takes some, too.
@@ -90,7 +90,7 @@ def overlap_text(lowered: Lowered, scans: bool = False) -> str:
     return " or ".join(f"may_overlap(a{n}, a{m})" for n, m in pairs) or "False"
 
 
-def large_text(lowered: Lowered, size: int = 1) -> str:
+def large_expression(lowered: Lowered, size: int = 1) -> str:
     """Expression of whether places in Views, or bounds, may exceed 31 bits.
 
     See `small` of `devices.device_text`. `size`: threads of a team.
@@ -179,7 +179,7 @@ def range_lines(text: DeviceCode, contiguous: ContiguousBody | None) -> list[str
     return lines
 
 
-def value_texts(field: Field) -> list[str]:
+def value_expressions(field: Field) -> list[str]:
     """Expressions of a number of the record; two for a complex one. Not of places in buffers."""
     n, d = field.argument, field.dimension
     match field.what:

@@ -17,14 +17,14 @@ from ..codegen.cfamily.entries import Field
 from .arguments import (
     MOST_UNITS,
     head_lines,
-    large_text,
+    large_expression,
     names_used,
-    overlap_text,
+    overlap_expression,
     range_lines,
     ranges_of,
     shape_lines,
-    units_text,
-    value_texts,
+    units_expression,
+    value_expressions,
 )
 from .device_code import DeviceCode
 from .sources import Sources
@@ -135,7 +135,7 @@ class CallBuilder:
         """Lines that find the number of units, or grid and block, and the memory of teams."""
         if self.kernel.blocks is not None:
             return shape_lines(self.kernel.blocks)
-        lines = [f"    units = {units_text(self.spec, self.code.order, self.kernel.flat)}"]
+        lines = [f"    units = {units_expression(self.spec, self.code.order, self.kernel.flat)}"]
         if any(f.what == "items" for f in self.entry.fields):
             lines.append("    items = launch.items(units)")
         if self.spec.policy.kind == "team":
@@ -152,16 +152,16 @@ class CallBuilder:
         ]
 
     def _value(self, field: Field) -> list[str]:
-        return [self.first(field.argument)] if field.what == "first" else value_texts(field)
+        return [self.first(field.argument)] if field.what == "first" else value_expressions(field)
 
     def _enqueue(self) -> list[str]:
         overlap = "False"
         if self.sources.disjoint:
-            overlap = overlap_text(self.lowered, self.sources.scans)
+            overlap = overlap_expression(self.lowered, self.sources.scans)
         teams = self.sources.teams
         large = "False"
         if self.kernel.flat:
-            large = large_text(self.lowered, 1 if teams is None else teams.size)
+            large = large_expression(self.lowered, 1 if teams is None else teams.size)
         narrow, unusual, roomy = "True", "False", "False"
         if self.kernel.blocks is not None:
             narrow, unusual, roomy = "not form & 1", "form", "form & 2"

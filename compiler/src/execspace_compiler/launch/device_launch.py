@@ -275,10 +275,12 @@ class DeviceLaunch(ABC, Generic[P]):
         }  # fmt: skip
         exec(builder.source(), scope)
         found: Call = scope["call"]
-        roomier = self.sources.roomier
-        if roomier is not None:
+        with_smaller_teams = self.sources.with_smaller_teams
+        if with_smaller_teams is not None:
             assert isinstance(self.check, Sizes)
-            found = self.check.or_other_teams(found, lambda: self.again(roomier).caller())
+            found = self.check.or_other_teams(
+                found, lambda: self.again(with_smaller_teams).caller()
+            )
         return found
 
     def again(self, sources: Sources) -> Self:

@@ -9,12 +9,12 @@ from execspace import ExecutionSpace, Kernel, LaunchSpec, TeamSizes
 
 from ..typing.lowered import Lowered
 from .device_launch import Call, DeviceLaunch
-from .plan import TellsOfKernel
+from .plan import DescribedPlan
 from .sources import Sources
 
 
 @dataclass
-class DevicePlan(TellsOfKernel):
+class DevicePlan(DescribedPlan):
     """A compiled launch on a device; see `execspace.Plan`.
 
     Attributes

@@ -114,7 +114,7 @@ class WorkItemTeams:
         return self.device.shape.group
 
     @cached_property
-    def roomier(self) -> Room | None:
+    def with_smaller_teams(self) -> Room | None:
         """What leaves more scratch memory to a team, or lets it need less; None where the policy
         leaves nothing open."""
         if not self.device.uses(0):
@@ -155,7 +155,7 @@ class WholeTeams:
 
     device: DeviceTeam | None = None
     group = 1
-    roomier: Room | None = None
+    with_smaller_teams: Room | None = None
 
     def __init__(self, lowered: Lowered, space: str) -> None:
         self.space, self.policy = space, lowered.spec.policy

@@ -12,7 +12,7 @@ from ..typing.lowered import Lowered
 from .variables import variables_of
 
 
-class TellsOfKernel(Plan):
+class DescribedPlan(Plan):
     """A plan that has its kernel as `lowered`, which says what a launch does."""
 
     lowered: Lowered

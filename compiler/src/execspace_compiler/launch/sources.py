@@ -22,7 +22,7 @@ from ..mapping.thread_blocks import (
 )
 from ..mapping.variant import Variant
 from ..passes.contiguous import contiguous_body
-from ..passes.pipeline import lower_kernel, refuse_float16, refuse_whole_steps
+from ..passes.pipeline import lower_kernel, refuse_16_byte_atomics, refuse_float16
 from ..reductions.results import check_out
 from ..teams.device import DeviceTeam
 from ..teams.host_teams import HOST_TEAMS
@@ -164,7 +164,7 @@ class Sources:
         lowered = lower_kernel(kernel, spec)
         if not space.capabilities.float16:
             refuse_float16(lowered, device)
-        refuse_whole_steps(lowered, traits.title)
+        refuse_16_byte_atomics(lowered, traits.title)
         if lowered.reduction is not None:
             check_out(kernel.name, spec, lowered.reduction.result)
         return cls(space, traits, lowered)
@@ -220,9 +220,9 @@ class Sources:
         return Sources(self.space, self.traits, self.source, Room(threads, single))
 
     @property
-    def roomier(self) -> Sources | None:
+    def with_smaller_teams(self) -> Sources | None:
         """Those whose teams leave more scratch memory; None where the policy leaves none open."""
-        room = None if self.teams is None else self.teams.roomier
+        room = None if self.teams is None else self.teams.with_smaller_teams
         return None if room is None else Sources(self.space, self.traits, self.source, room)
 
     def other(self, narrow: bool, overlap: bool, large: bool, roomy: bool) -> Variant:
@@ -267,7 +267,7 @@ class Sources:
                     f"values in {needed} bytes of shared memory; a block on space "
                     f"'{self.space.name}' has at most {most}. Use fewer threads."
                 )
-            check, other = teams.scratch(needed), sources.roomier
+            check, other = teams.scratch(needed), sources.with_smaller_teams
             if isinstance(check, Sizes) and other is not None:
                 if check.found(bounds[1], args)[0] > check.limits[0]:
                     sources = other

@@ -254,14 +254,14 @@ class Chunk:
             op("truncdiv", left, var(f"_n{split}")),
             op("sub", var(f"_hi{last}"), var(f"_row{last}")),
         )
-        is_whole = op("eq", var("_run"), var(f"_n{split}"))
+        is_integral = op("eq", var("_run"), var(f"_n{split}"))
         inner = self.nest(self.order[len(outer) + 1 :])
         end = op("add", var("_from"), var("_run"))
         row = self.loop(split, var("_from"), end, inner)
         after = op("add", var(f"_row{last}"), var("_rows"))
         return [
             self.set("_run", op("min", left, op("sub", var(f"_n{split}"), var("_rest")))),
-            self.set("_rows", ir.Select(is_whole, whole, integer(1), INT64)),
+            self.set("_rows", ir.Select(is_integral, whole, integer(1), INT64)),
             self.set("_from", op("add", var(f"_lo{split}"), var("_rest"))),
             self.loop(last, var(f"_row{last}"), after, [row]),
             self.set("_at", op("add", var("_at"), op("mul", var("_rows"), var("_run")))),

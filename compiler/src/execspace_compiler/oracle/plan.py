@@ -22,7 +22,7 @@ from ..codegen.python.oracle import HEAD, OraclePrinter
 from ..ir.diagnostics import Loc
 from ..ir.types import Scalar
 from ..launch.failures import place
-from ..launch.plan import TellsOfKernel
+from ..launch.plan import DescribedPlan
 from ..passes.pipeline import check_limits
 from ..reductions.reduction import Reduction
 from ..reductions.results import result_maker, result_shape, store_result
@@ -35,7 +35,7 @@ Call = Callable[[tuple[int, ...], tuple[Any, ...]], Any]
 
 
 @dataclass
-class OraclePlan(TellsOfKernel):
+class OraclePlan(DescribedPlan):
     """An interpreted launch; see `execspace.Plan`.
 
     `functions` are the kernel itself and the functions of its reduction, by name.

@@ -53,7 +53,7 @@ class Marks:
         self.last = -1
         self.read: Touch | None = None
         self.stored: Touch | None = None
-        self.looked: Touch | None = None  # the same of atomic steps
+        self.looked: Touch | None = None  # the same of atomic operations
         self.stepped: Touch | None = None
 
 
@@ -126,7 +126,7 @@ class Watched(Checked):
 
 
 class Stepped:
-    """A Watched as atomic steps touch it: they do not race with each other."""
+    """A Watched as atomic operations touch it: they do not race with each other."""
 
     __slots__ = ("view",)
 
@@ -205,14 +205,14 @@ class Turns:
         marks.stored, marks.last = stored or me, self.thread
 
     def looks(self, number: Number) -> None:
-        """Note the load of an atomic step."""
+        """Note the load of an atomic operation."""
         me, marks = self._touched(number, loads=True)
         if marks.last != self.thread:
             self._check(number, me, "atomically reads", marks.stored, "wrote")
         marks.looked = marks.looked or me
 
     def steps(self, number: Number) -> None:
-        """Note the store of an atomic step."""
+        """Note the store of an atomic operation."""
         me, marks = self._touched(number, loads=False)
         self._check(number, me, "atomically changes", marks.stored, "wrote")
         self._check(number, me, "atomically changes", marks.read, "read")

@@ -40,7 +40,7 @@ class Checked:
 
     @property
     def atomic(self) -> Any:
-        """The same for atomic steps, in a kernel of teams."""
+        """The same for atomic operations, in a kernel of teams."""
         return self
 
     def extent(self, d: int) -> np.int64:

@@ -53,7 +53,7 @@ def masked_loop(chunk: Chunk, d: int, first: Expr, last: Expr, masked: Masked) -
     Which assertion failed is asked again of the call, if it has stored nothing.
     """
     if masked.tests:
-        return _told_of_rows(chunk, d, first, last, masked)
+        return _report_of_rows(chunk, d, first, last, masked)
     strip, end, where, code = map(var, ("_strip", "_end", "_where", "_code"))
     chunk.locals |= {v.name: INT64 for v in (strip, end, where, code)}
     call = ir.Call(masked.body.name, chunk.passed(), INT64)
@@ -72,7 +72,7 @@ def masked_loop(chunk: Chunk, d: int, first: Expr, last: Expr, masked: Masked) -
     return For(strip.name, first, last, integer(_FAR), body)
 
 
-def _told_of_rows(chunk: Chunk, d: int, first: Expr, last: Expr, masked: Masked) -> Stmt:
+def _report_of_rows(chunk: Chunk, d: int, first: Expr, last: Expr, masked: Masked) -> Stmt:
     """The same for one of many rows: if a call has failed, all of the row are asked again."""
     index = f"_i{d}"
     chunk.locals |= {"_failed": BOOL, "_first": INT64, "_last": INT64}

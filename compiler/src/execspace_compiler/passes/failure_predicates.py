@@ -160,7 +160,7 @@ class Tests:
         return True
 
     def _is_filled_elsewhere(self) -> bool:
-        """Whether helpers or atomic steps change an array of the kernel's own that is asked."""
+        """Whether helpers or atomic operations change an array of the kernel's that is asked."""
         asked = self.arrays & self.needed
         for s in ir.walk_statements(self.statements):
             if isinstance(s, ir.Atomic) and s.view.name in asked:

@@ -71,7 +71,7 @@ def masked_of(lowered: Lowered, disjoint: bool, innermost: int) -> Masked | None
     name = f"{body.name}__masked"
     tests = _tests_after(lowered, helpers) if clean and disjoint else ()
     if tests:
-        statements = tuple(map(_telling, statements))
+        statements = tuple(map(_reporting, statements))
     result = BOOL if tests else INT64
     version = replace(body, name=name, result=result, body=statements, declared=None)
     return Masked(version, len(lowered.assertions), clean, tests)
@@ -86,11 +86,11 @@ def _tests_after(lowered: Lowered, helpers: dict[str, ir.Function]) -> tuple[ir.
     return () if read & ir.written_views(lowered.body) else tests
 
 
-def _telling(s: Stmt) -> Stmt:
+def _reporting(s: Stmt) -> Stmt:
     """A statement that returns whether an assertion failed instead of its number."""
     if isinstance(s, ir.Return) and isinstance(s.value, ir.Expr):
         return replace(s, value=ir.op("ne", s.value, ir.integer(0)))
-    return ir.with_bodies(s, tuple(tuple(map(_telling, b)) for b in ir.bodies(s)))
+    return ir.with_bodies(s, tuple(tuple(map(_reporting, b)) for b in ir.bodies(s)))
 
 
 def _is_clean(lowered: Lowered) -> bool:

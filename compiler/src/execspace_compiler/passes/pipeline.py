@@ -41,7 +41,7 @@ from ..ir.types import (
     element_of,
     flat_scalars,
 )
-from ..reductions.reduction import Maker, Reduction
+from ..reductions.reduction import Reduction, ReductionBuilder
 from ..teams.checks import check_team
 from ..teams.inlining import without_team_helpers
 from ..teams.scratch import scratch_layout
@@ -176,11 +176,11 @@ def _typed_reduction(
     def attempt(prefix: Type | None, in_spite: bool = False) -> _Typed:
         module, found = typer_of_module(), reporter.attempt()
         module.in_spite = in_spite
-        maker = Maker(module, captures, function.loc)
+        builder = ReductionBuilder(module, captures, function.loc)
         leading = _handles(spec)
         if array:
             assert isinstance(reducer, Reducer)
-            leading.append(maker.array_type(reducer))
+            leading.append(builder.array_type(reducer))
         elif prefix is not None:
             leading += [prefix, BOOL]
         pairs = tuple(zip(parameters, leading + types, strict=True))
@@ -192,10 +192,10 @@ def _typed_reduction(
         try:
             if array:
                 assert isinstance(reducer, Reducer)
-                reduction = maker.array_reduction(reducer)
+                reduction = builder.array_reduction(reducer)
             else:
                 assert typed.result is not None, "a kernel that returns nothing has a fault"
-                reduction = maker.reduction(reducer, typed.result)
+                reduction = builder.reduction(reducer, typed.result)
         except Fault as fault:
             found.add(fault)
             found.check()
@@ -203,7 +203,7 @@ def _typed_reduction(
 
     if spec.pattern != "scan":
         return attempt(None)
-    guess = Maker(typer_of_module(), captures, function.loc).guess(reducer, rank)
+    guess = ReductionBuilder(typer_of_module(), captures, function.loc).guess(reducer, rank)
     try:
         return with_settled_prefix(guess, attempt, _joined, function.loc)
     except Fault as fault:
@@ -230,12 +230,12 @@ def refuse_float16(lowered: Lowered, who: str) -> None:
                 raise KernelTypeError(f"in kernel '{lowered.kernel.name}'\n\n{found}")
 
 
-def refuse_whole_steps(lowered: Lowered, who: str) -> None:
-    """A KernelTypeError for an atomic step on 16 bytes as a whole, where `who` has none."""
+def refuse_16_byte_atomics(lowered: Lowered, who: str) -> None:
+    """A KernelTypeError for an atomic operation on 16 bytes as a whole, where `who` has none."""
     for function in lowered.functions:
         for s in ir.walk_statements(function.body):
-            if isinstance(s, ir.Atomic) and s.whole and s.type.itemsize == 16:
-                message = f"{who} has no atomic step on a whole {s.type}"
+            if isinstance(s, ir.Atomic) and s.indivisible and s.type.itemsize == 16:
+                message = f"{who} has no atomic operation on a whole {s.type}"
                 hint = "use complex64, or atomic_add and atomic_sub, which need no whole number"
                 found = Diagnostic(s.loc, message, hint)
                 raise KernelTypeError(f"in kernel '{lowered.kernel.name}'\n\n{found}")

@@ -56,7 +56,7 @@ def store_state(reduction: Reduction) -> list[Stmt]:
         return [ir.StoreAt(p, at, s.var) for p, s in pairs]
     type = reduction.states[0].type
     value = ir.Load(Var(ARRAY, reduction.array), _element(reduction), type)
-    store = ir.StoreAt(pointers[0], op("add", at, _linear(reduction)), value)
+    store = ir.StoreAt(pointers[0], op("add", at, _flat_index(reduction)), value)
     return _each_element(reduction, [store])
 
 
@@ -69,7 +69,7 @@ def _element(reduction: Reduction) -> tuple[Expr, ...]:
     return tuple(var(f"_e{d}") for d in range(len(_shape(reduction))))
 
 
-def _linear(reduction: Reduction) -> Expr:
+def _flat_index(reduction: Reduction) -> Expr:
     place: Expr = var("_e0")
     for d, n in enumerate(_shape(reduction)[1:], 1):
         place = op("add", op("mul", place, integer(n)), var(f"_e{d}"))
@@ -110,7 +110,7 @@ def finish_function(reduction: Reduction, name: str) -> ir.Function:
             name, parameters, returned_type(numbers), types, tuple(statements), entry=True
         )
     out = Var("_out", Pointer(numbers[0].type))  # type: ignore[arg-type]
-    place = _linear(reduction)
+    place = _flat_index(reduction)
     store = ir.StoreAt(out, place, numbers[0])
     loops = _each_element(reduction, [*_merge_parts(reduction, place), *more, store])
     types |= counters(reduction)

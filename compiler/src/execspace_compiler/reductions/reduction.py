@@ -238,7 +238,7 @@ class Functions(Protocol):
 
 
 @dataclass(frozen=True)
-class Maker:
+class ReductionBuilder:
     """Makes the Reduction of a launch.
 
     Attributes

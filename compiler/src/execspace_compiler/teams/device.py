@@ -17,7 +17,7 @@ from ..ir.rewriting import numbered, rewritten
 from ..ir.types import BOOL, INDEX, INT64, Pointer, Scalar, TupleTy, ViewTy
 from ..reductions.reduction import Reduction
 from ..typing.lowered import Lowered
-from ..typing.module import changed_arguments, tells
+from ..typing.module import changed_arguments, reports
 from ..typing.values import TEAM_PARTS
 from .failures import without_failed_members
 from .scratch import Layout, Sizes, scratch_layout
@@ -306,11 +306,11 @@ class _Device:
         self.locals: dict[str, Scalar | ViewTy] = {}
         self.count = 0
         self.changed: dict[str, frozenset[int]] = {}  # places of arguments that a helper stores to
-        self.told: set[str] = set()  # helpers that print or fail
+        self.reporting: set[str] = set()  # helpers that print or fail
         for f in functions:
             self.changed[f.name] = changed_arguments(f, self.changed)
-            if tells(f, self.told):
-                self.told.add(f.name)
+            if reports(f, self.reporting):
+                self.reporting.add(f.name)
 
     def level(self, level: str) -> str:
         """The level in which members are: none where there is but one."""
@@ -371,7 +371,7 @@ class _Device:
         calls = [e for e in ir.walk_expressions((s,)) if isinstance(e, ir.Call)]
         changed = [c.args[n] for c in calls for n in self.changed[c.function]]
         shared = [_is_shared(a) for a in changed if isinstance(a, Var)]
-        told = any(c.function in self.told for c in calls)
+        told = any(c.function in self.reporting for c in calls)
         if not all(shared) and (any(shared) or told):
             raise type_fault(
                 s.loc,

@@ -221,7 +221,7 @@ def reported_at_the_end(body: ir.Function) -> ir.Function:
 
     An assertion of a team does not leave at once, since others may wait for the member; what it
     guards is skipped, see failures.py. So it need not hinder a vector loop either; what would,
-    is the atomic step that reports it.
+    is the atomic operation that reports it.
     """
     marks: list[tuple[Var, ir.Fail]] = []
 

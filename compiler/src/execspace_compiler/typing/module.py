@@ -113,7 +113,7 @@ class ModuleTyper:
     def enter(self, definition: Definition, what: object, loc: Loc) -> None:
         """Begin to look into a function; a fault if the same is going on already.
 
-        The same function with other types is no recursion yet: `integrate` may be given a
+        The same function with other types is not a recursion yet: `integrate` may be given a
         function that calls `integrate`. But it must come to an end.
         """
         key = (definition.identity, what)
@@ -214,12 +214,12 @@ def has_effects(function: ir.Function, effectful: frozenset[str]) -> bool:
     return any(c.function in effectful for c in calls)
 
 
-def tells(function: ir.Function, telling: Container[str]) -> bool:
+def reports(function: ir.Function, reporting: Container[str]) -> bool:
     """Whether a call prints or fails, itself or in one of the functions that are known to."""
     if any(isinstance(s, ir.Print | ir.Fail) for s in ir.walk_statements(function.body)):
         return True
     calls = (e for e in ir.walk_expressions(function.body) if isinstance(e, ir.Call))
-    return any(c.function in telling for c in calls)
+    return any(c.function in reporting for c in calls)
 
 
 def changed_arguments(function: ir.Function, known: Mapping[str, frozenset[int]]) -> frozenset[int]:

@@ -32,7 +32,7 @@ class TupleValue:
 
 @dataclass(frozen=True, slots=True)
 class Obj:
-    """A compile-time object that is no number: a library function, a type, a string, None."""
+    """A compile-time object that is not a number: a library function, a type, a string, None."""
 
     value: Any
     path: str

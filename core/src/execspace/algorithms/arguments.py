@@ -81,7 +81,8 @@ def part(view: View, begin: int | None, end: int | None, what: str) -> View:
         raise ViewError(f"{what}: begin={begin!r}, end={end!r}; expected integers.") from None
     if not 0 <= first <= last <= n:
         raise ViewIndexError(
-            f"{what}: begin={first}, end={last} is no range of View '{view.label}' of extent {n}; "
+            f"{what}: begin={first}, end={last} is not a range of View '{view.label}' of extent "
+            f"{n}; "
             f"expected 0 <= begin <= end <= {n}."
         )
     return view[first:last]  # type: ignore[no-any-return]

@@ -223,7 +223,7 @@ def _checked(view: View, name: str, value: Any, low: int, high: int) -> int:
         number = operator.index(value)
     except TypeError:
         raise ViewError(
-            f"fill_random: {name} {value!r} for View '{view.label}' is no integer; expected "
+            f"fill_random: {name} {value!r} for View '{view.label}' is not an integer; expected "
             f"{low} <= {name} < {high}."
         ) from None
     if not low <= number < high:

@@ -76,7 +76,7 @@ def histogram(
     where it is. Otherwise it does not block where the space is asynchronous. Edges that are made
     or given on the host are copied to the space; elements are not copied.
 
-    Counts are exact. With `weights`, floats are added by atomic steps, in the order in which
+    Counts are exact. With `weights`, floats are added by atomic operations, in the order in which
     threads arrive, so the last digits differ from run to run on parallel spaces.
 
     https://numpy.org/doc/stable/reference/generated/numpy.histogram.html

@@ -46,7 +46,7 @@ def philox4x32(
     Raises
     ------
     OverflowError
-        On the host, of a Python int that is no uint32. In kernels such a number wraps.
+        On the host, of a Python int that is not a uint32. In kernels such a number wraps.
 
     Notes
     -----

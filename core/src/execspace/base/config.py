@@ -104,7 +104,7 @@ MOST_THREADS = 1024  # more than any host has; runtimes end the process where th
 
 def thread_count() -> int:
     """Threads of a host-parallel space: EXECSPACE_NUM_THREADS, else OMP_NUM_THREADS, else the
-    usable cores; ConfigError for what is no number of threads, or more than `MOST_THREADS`."""
+    usable cores; ConfigError for what is not a number of threads, or more than `MOST_THREADS`."""
     name, number = "EXECSPACE_NUM_THREADS", get_int("NUM_THREADS")
     if number is None:
         name, openmp = "OMP_NUM_THREADS", os.environ.get("OMP_NUM_THREADS", "")

@@ -50,7 +50,7 @@ class ViewIndexError(ViewError, IndexError):
 
 
 class ViewTypeError(ViewError, TypeError):
-    """Something is no array that a View can be made of, or means more than its elements."""
+    """Something is not an array that a View can be made of, or means more than its elements."""
 
 
 class ReadOnlyError(ExecspaceError, AttributeError):

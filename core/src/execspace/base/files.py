@@ -15,7 +15,7 @@ class UntrustedFolderError(OSError):
     """Somebody else rules a folder, or may put another in its place."""
 
 
-def write_whole(path: Path, content: str | bytes) -> None:
+def write_atomically(path: Path, content: str | bytes) -> None:
     """Write a file so that others see all of it or nothing."""
     data = content if isinstance(content, bytes) else content.encode()
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
@@ -53,7 +53,7 @@ def read_regular(path: Path, most: int = 1 << 30, *, own: bool = False) -> bytes
     try:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
-            raise OSError(f"{path} is no regular file")
+            raise OSError(f"{path} is not a regular file")
         if own and hasattr(os, "geteuid"):
             if status.st_uid != os.geteuid() or status.st_mode & 0o022:
                 raise PermissionError(f"others can write to {path}")
@@ -116,7 +116,7 @@ def private_folder(path: Path) -> Path:
             rest += [p for p in reversed(target.parts) if p != "/"]
             continue
         if not stat.S_ISDIR(status.st_mode):
-            raise NotADirectoryError(f"{found} is no folder")
+            raise NotADirectoryError(f"{found} is not a folder")
         if rest:
             _check_owner(found, status, "folder")
             _check_above(found, status)

@@ -188,7 +188,7 @@ def _command(name: str) -> Any:
     known = sorted({*OWN, *KNOWN, *found})
     close = get_close_matches(name, known, n=1)
     hint = f" Did you mean '{close[0]}'?" if close else ""
-    raise UsageError(f"'{name}' is no command; commands: {', '.join(known)}.{hint}")
+    raise UsageError(f"'{name}' is not a command; commands: {', '.join(known)}.{hint}")
 
 
 def _loaded(name: str, points: list[metadata.EntryPoint]) -> Any:

@@ -18,7 +18,7 @@ HELP = """Run kernels on each space and compare the results with numbers known i
 Each space is tried in a process of its own: a parallel_for, a parallel_reduce and a
 parallel_scan, twice, on Views in the space's default memory. A crash, an abort or a hang is
 reported and ends nothing else. The exit code is 1 if a usable space or a health check fails.
-A space that cannot be used on this machine is no failure unless it is named, and what is checked
+A space that cannot be used on this machine is not a failure unless it is named, and what is checked
 for it is a note."""
 PATTERNS = ("parallel_for", "parallel_reduce", "parallel_scan")
 

@@ -44,7 +44,7 @@ class ScatterView(ReadOnly):
         complex.
     op : {"sum", "prod", "min", "max"}, default "sum"
     strategy : {"plain", "atomic", "duplicated"}, optional
-        "plain": one buffer and no atomic steps, for spaces that run one thread. "atomic": one
+        "plain": one buffer and no atomic operations, for spaces that run one thread. "atomic": one
         buffer with the atomic trait. "duplicated": a copy for each work item that runs at once.
         Default "plain" where kernels run on one thread, else "atomic".
     space : str or ExecutionSpace, optional
@@ -65,8 +65,8 @@ class ScatterView(ReadOnly):
     Notes
     -----
     Integers, minima and maxima are the same in each run. Sums and products of floats are not to
-    the last digits: atomic steps come in the order of arrival, and which copy a contribution goes
-    to depends on which thread was first. Copies are joined in the order of their numbers.
+    the last digits: atomic operations come in the order of arrival, and which copy a contribution
+    goes to depends on which thread was first. Copies are joined in the order of their numbers.
 
     Kokkos: https://kokkos.org/kokkos-core-wiki/API/containers/ScatterView.html. There OpenMP has
     "duplicated" as its default; here it takes a kernel that acquires a copy.
@@ -283,7 +283,7 @@ def _identity(op: str, dtype: np.dtype[Any]) -> Any:
     return limits.max if op == "min" else limits.min
 
 
-# Each index is that of one element, so what joins the copies needs no atomic steps.
+# Each index is that of one element, so what joins the copies needs no atomic operations.
 
 
 def _add(i: int, dst: Any, copies: Any) -> None:

@@ -43,7 +43,7 @@ class UniqueToken(ReadOnly):
     Raises
     ------
     PolicyError
-        If `size` is no integer greater than zero.
+        If `size` is not an integer greater than zero.
     SpaceError
         If there is no such space.
 

@@ -20,7 +20,7 @@ class Effects:
     Attributes
     ----------
     written, read : frozenset of int
-        Views that it may write, and Views that it may read. An atomic step does both.
+        Views that it may write, and Views that it may read. An atomic operation does both.
     prints : bool
         It calls `printf`.
     team_sized : bool

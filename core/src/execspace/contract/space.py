@@ -132,7 +132,7 @@ class Plan(ABC):
         return {}
 
     @property
-    def figures(self) -> Mapping[str, Mapping[str, int]]:
+    def resource_usage(self) -> Mapping[str, Mapping[str, int]]:
         """Name of each compiled function -> what is known of it, in numbers; may."""
         return {}
 

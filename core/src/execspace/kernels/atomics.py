@@ -95,8 +95,8 @@ def _element(view: Any, index: Any) -> tuple[Any, Any]:
     """An element, and its type."""
     if not hasattr(view, "dtype"):
         raise ViewTypeError(
-            f"an atomic step on an object of type {type(view).__name__!r}; expected a View or an "
-            f"array, then an index."
+            f"an atomic operation on an object of type {type(view).__name__!r}; expected a View or "
+            f"an array, then an index."
         )
     old = view[index]
     return old, np.asarray(old).dtype.type
@@ -109,14 +109,14 @@ def _of_element(view: Any, kind: Any, value: Any) -> Any:
         value = np.asarray(value)[()]  # an element of a View or array of rank 0
     if not isinstance(value, bool | int | float | complex | np.number | np.bool_):
         raise DTypeError(
-            f"an atomic step on {_described(view, dtype)} with a value of type "
+            f"an atomic operation on {_described(view, dtype)} with a value of type "
             f"{type(value).__name__!r}; expected a number."
         )
     # Python's numbers take the type of the element, unless they are of a wider kind.
     joined = np.result_type(dtype, _weak(value))
     if joined != dtype:
         raise DTypeError(
-            f"an atomic step on {_described(view, dtype)} with a value of type "
+            f"an atomic operation on {_described(view, dtype)} with a value of type "
             f"{type(value).__name__!r} would compute in {joined}. Convert the value: "
             f"es.{dtype}(...)."
         )
@@ -125,8 +125,8 @@ def _of_element(view: Any, kind: Any, value: Any) -> Any:
     except OverflowError:
         assert isinstance(value, int)
         raise DTypeError(
-            f"an atomic step on {_described(view, dtype)}: {shown(value)} does not fit; take it "
-            f"modulo 2**{8 * dtype.itemsize} first if it is to wrap."
+            f"an atomic operation on {_described(view, dtype)}: {shown(value)} does not fit; take "
+            f"it modulo 2**{8 * dtype.itemsize} first if it is to wrap."
         ) from None
 
 
@@ -140,7 +140,7 @@ def _check_exists(view: Any, operation: Callable[[Any, Any], Any], dtype: np.dty
     if dtype.kind not in kinds:
         named = ", ".join(_NAMES[k] for k in kinds if k in _NAMES)
         raise DTypeError(
-            f"an atomic step on {_described(view, dtype)} does not exist; it does for {named}."
+            f"an atomic operation on {_described(view, dtype)} does not exist; it does for {named}."
         )
 
 

@@ -45,7 +45,7 @@ class _NotRead(Exception):
     """The expression does more than to read values."""
 
 
-def texts_of_call(caller: FrameType, source: str) -> Iterator[str]:
+def sources_of_call(caller: FrameType, source: str) -> Iterator[str]:
     """The text that a frame gives to the function that it is calling, by the frame's source."""
     place = next(itertools.islice(caller.f_code.co_positions(), caller.f_lasti // 2, None), None)
     if place is None or None in place:

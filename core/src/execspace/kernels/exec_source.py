@@ -94,17 +94,17 @@ def check_given(fn: FunctionType, text: str) -> None:
     KernelSyntaxError
     """
     if not isinstance(text, str):
-        raise _not_its_text(fn, f"it is of type {type(text).__name__!r}, expected a string")
+        raise _not_its_source(fn, f"it is of type {type(text).__name__!r}, expected a string")
     code = fn.__code__
     try:
         found = list(_codes(_parsed(text, code.co_filename, future_flags(code))))
     except (SyntaxError, ValueError) as error:
-        raise _not_its_text(fn, f"it cannot be compiled: {error}") from None
+        raise _not_its_source(fn, f"it cannot be compiled: {error}") from None
     if code not in found:
-        raise _not_its_text(fn, difference(code, found[1:]))
+        raise _not_its_source(fn, difference(code, found[1:]))
 
 
-def _not_its_text(fn: FunctionType, why: str) -> KernelSyntaxError:
+def _not_its_source(fn: FunctionType, why: str) -> KernelSyntaxError:
     return KernelSyntaxError(
         f"@es.kernel(source=...) of '{fn.__qualname__}' is not the text that defines it: {why}. "
         f"Give the text of the whole module, as it was compiled."
@@ -255,12 +255,12 @@ def _text_of(module: FrameType) -> str | None:
 
 
 def _evaluated(caller: FrameType) -> Iterator[str]:
-    from .exec_argument import texts_of_call  # needed where nobody holds the text
+    from .exec_argument import sources_of_call  # needed where nobody holds the text
 
     file = caller.f_code.co_filename
     lines = linecache.getlines(file, caller.f_globals)
     for source in ["".join(lines)] if lines else _of_process(file):
-        yield from texts_of_call(caller, source)
+        yield from sources_of_call(caller, source)
 
 
 def _candidates(caller: FrameType) -> Iterator[str]:

@@ -280,7 +280,7 @@ def kernel_from(
 
 def _no_kernel(fn: Any) -> LaunchError:
     return LaunchError(
-        f"{fn!r} is no kernel; expected a Python function, a lambda, or a function decorated "
+        f"{fn!r} is not a kernel; expected a Python function, a lambda, or a function decorated "
         f"with @es.kernel."
     )
 

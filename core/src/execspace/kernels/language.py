@@ -67,7 +67,7 @@ def function(fn: Any = None, /, *, fma: bool = True) -> Any:
 
 def _marked(fn: F, *, fma: bool) -> F:
     if not isinstance(fn, FunctionType):
-        raise LaunchError(f"{fn!r} is no helper; expected a Python function or a lambda.")
+        raise LaunchError(f"{fn!r} is not a helper; expected a Python function or a lambda.")
     fn.__dict__[FMA] = flag(fma, "fma", f"es.function of '{fn.__name__}'", LaunchError)
     fn.__dict__[TEXT] = SourceText((fn,))  # travels with it
     return fn
@@ -123,6 +123,6 @@ def printf(format: str, *args: Any) -> None:
             f'one number for each conversion, es.printf("%d: %f\\n", i, x[i]).'
         ) from None
     if not isinstance(text, str):
-        raise LaunchError(f"es.printf({format!r}): the format is no string.")
+        raise LaunchError(f"es.printf({format!r}): the format is not a string.")
     if sys.stdout is not None:  # where it is closed, print() prints nowhere, too
         sys.stdout.write(text)

@@ -126,7 +126,7 @@ class TeamThreadRange(_Range):
     Raises
     ------
     PolicyError
-        If `team` is no handle, or a bound no integer.
+        If `team` is not a handle, or a bound no integer.
 
     Notes
     -----
@@ -203,7 +203,7 @@ class TeamThreadMDRange(_MDRange):
     Raises
     ------
     PolicyError
-        If `team` is no handle, an extent no integer, or their number another.
+        If `team` is not a handle, an extent no integer, or their number another.
 
     Notes
     -----

@@ -147,14 +147,14 @@ def prepare(call: Call) -> Plan:
         raise _without_frames(error) from error.__cause__
 
 
-def tuned(plan: Plan, kernel: Kernel, spec: LaunchSpec, tell: bool = False) -> Plan:
+def tuned(plan: Plan, kernel: Kernel, spec: LaunchSpec, report: bool = False) -> Plan:
     """A plan with what is tuned for it, or the plan itself.
 
     `tell`: also where the default was found to be the best, for `explain` to say so.
     """
     if not config.is_tuned():
         return plan
-    found: Plan = ports.with_tuned(plan, kernel, spec, tell)
+    found: Plan = ports.with_tuned(plan, kernel, spec, report)
     return found
 
 
@@ -291,7 +291,7 @@ def planned(
     except _KERNEL_FAULTS as error:
         raise _without_frames(error) from error.__cause__
     if with_tuned and target is None:
-        plan = tuned(plan, source, spec, tell=True)
+        plan = tuned(plan, source, spec, report=True)
     return Planned(call.kernel, plan, source, spec, call.bounds, call.arguments)
 
 
@@ -310,7 +310,7 @@ def policy_of(policy: Any, pattern: str) -> tuple[Any, tuple[int, ...]]:
         n = operator.index(policy)
     except TypeError:
         raise PolicyError(
-            f"{_shortened(policy)} is no policy; expected an integer, es.RangePolicy, "
+            f"{_shortened(policy)} is not a policy; expected an integer, es.RangePolicy, "
             f"es.MDRangePolicy or es.TeamPolicy.{_policy_hint(policy)}"
         ) from None
     p = RangePolicy(n)

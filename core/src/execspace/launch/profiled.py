@@ -22,7 +22,7 @@ def run_kernel(
     args: tuple[Any, ...],
 ) -> Any:
     """Launch a plan and tell the tools of it; `policy` is what the user gave."""
-    plan.ready(bounds, args)  # what it does once is no part of the launch
+    plan.ready(bounds, args)  # what it does once is not a part of the launch
     id, space, policy = dispatch.new_id(), plan.space, _shown_policy(policy, bounds)
     work = partial(plan.work, bounds, args)
     dispatch.emit(

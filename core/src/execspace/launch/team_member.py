@@ -117,7 +117,7 @@ class TeamMember:
         Raises
         ------
         LaunchError
-            If it is no reducer, or does not join such values.
+            If it is not a reducer, or does not join such values.
         """
         total = total_of("team.reduce", reducer)
         total.add(value)

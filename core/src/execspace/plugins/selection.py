@@ -110,7 +110,7 @@ def space(name: str) -> ExecutionSpace:
         If it cannot be used here; the message says why and what to do.
     """
     if not isinstance(name, str):
-        raise UnknownSpaceError(f"{name!r} is no name of a space; expected a string.")
+        raise UnknownSpaceError(f"{name!r} is not the name of a space; expected a string.")
     made: ExecutionSpace | None = MADE.get(name)
     if made is not None:
         return made
@@ -190,7 +190,7 @@ def resolve(spec: str | ExecutionSpace) -> ExecutionSpace:
     if isinstance(spec, str):
         return space(spec)
     raise UnknownSpaceError(
-        f"space={spec!r} is no space; expected a name such as 'openmp' or an ExecutionSpace."
+        f"space={spec!r} is not a space; expected a name such as 'openmp' or an ExecutionSpace."
     )
 
 
@@ -297,8 +297,8 @@ def memory_for(
         return memory, owner, "right" if owner is None else owner.default_layout
     if memory is not None and not isinstance(memory, str):
         raise SpaceError(
-            f"memory={memory!r} is no memory space; expected a name, a kind such as 'shared', or "
-            f"a MemorySpace."
+            f"memory={memory!r} is not a memory space; expected a name, a kind such as 'shared', "
+            f"or a MemorySpace."
         )
     if spec is None and CURRENT.get() is None and _is_bare():
         if memory is None or memory == HOST.name or memory in HOST.kinds:

@@ -57,7 +57,7 @@ def _integers(values: Any, what: str) -> tuple[int, ...]:
         parts = list(values)
     except TypeError:
         raise PolicyError(
-            f"MDRangePolicy: {values!r} is no sequence; expected {what}, an integer, for each "
+            f"MDRangePolicy: {values!r} is not a sequence; expected {what}, an integer, for each "
             f"dimension, for example MDRangePolicy((n, m))."
         ) from None
     return tuple(_integer(v, f"MDRangePolicy: {what}") for v in parts)
@@ -100,7 +100,7 @@ class RangePolicy(ReadOnly, _RangeParts):
     Raises
     ------
     PolicyError
-        If a bound is no integer, `end < begin`, or `launch_bounds` is not positive.
+        If a bound is not an integer, `end < begin`, or `launch_bounds` is not positive.
 
     Notes
     -----

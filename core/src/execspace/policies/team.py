@@ -44,8 +44,8 @@ class TeamPolicy(ReadOnly):
     Raises
     ------
     PolicyError
-        If a number is no integer, `league_size` is negative, another number is less than 1,
-        `vector_length` is no power of two, or a team exceeds `launch_bounds`. At the launch: if
+        If a number is not an integer, `league_size` is negative, another number is less than 1,
+        `vector_length` is not a power of two, or a team exceeds `launch_bounds`. At the launch: if
         the space has no teams, or none so large.
 
     Notes

@@ -49,7 +49,7 @@ def queue_number(space: ExecutionSpace) -> int:
 
 @contextmanager
 def kernel_events(pattern: str, name: str, space: ExecutionSpace) -> Iterator[None]:
-    """Wrap work that is no plan's, such as that of a library, in its begin and end events."""
+    """Wrap work that is not a plan's, such as that of a library, in its begin and end events."""
     id = dispatch.new_id()
     dispatch.emit(
         "on_kernel_begin", pattern, name, name, space.name, queue_number(space), None, id, _unknown

@@ -34,7 +34,7 @@ def make_tool(choice: Any) -> tuple[str, Any]:
             hasattr(choice, a) for a in ("report", "finish", "on_any", *tools.EVENTS)
         ):
             raise ToolError(
-                f"{choice!r} is no profiling tool; expected the name of one, such as "
+                f"{choice!r} is not a profiling tool; expected the name of one, such as "
                 f"'kernel-timer', or an object with methods of execspace.profiling.ToolSpecs."
             )
         return type(choice).__name__, choice
@@ -51,7 +51,7 @@ def make_tool(choice: Any) -> tuple[str, Any]:
         hint = f" Did you mean '{close[0]}'?" if close else ""
         if not entries:
             hint = " In a checkout, pip install -e tools."
-        raise ToolError(f"'{name}' is no profiling tool; installed tools: {known}.{hint}")
+        raise ToolError(f"'{name}' is not a profiling tool; installed tools: {known}.{hint}")
     options = _options(name, entry.factory, text)
     try:
         return name, entry.factory(**options)

@@ -93,7 +93,7 @@ class ToolSpecs:
     ) -> None:
         """A deep_copy begins.
 
-        `destination` and `source` are ``label@memory space``; a source that is no View is "number".
+        `destination` and `source` are ``label@memory space``; "number" if there is no source View.
         `space` is that of the instance in whose order it runs; empty if it blocks.
         """
 

@@ -100,11 +100,11 @@ def end(running: _Running, id: int) -> None:
         _waiting.setdefault(space, deque()).append(work)
 
 
-class _Telling(threading.local):
+class _Consent(threading.local):
     inside = False
 
 
-_telling = _Telling()
+_consent = _Consent()
 
 
 def collect(most: int | None = None) -> None:
@@ -112,7 +112,7 @@ def collect(most: int | None = None) -> None:
 
     Does not block. What a tool launches while it is told is told of later.
     """
-    if not _waiting or _telling.inside:
+    if not _waiting or _consent.inside:
         return
     found: list[tuple[int, float, float]] = []
     with _lock:
@@ -124,12 +124,12 @@ def collect(most: int | None = None) -> None:
             else:
                 if not waiting:
                     _waiting.pop(space, None)
-    _telling.inside = True
+    _consent.inside = True
     try:  # not under the lock: tools do what they like
         for told in found:
             dispatch.emit("on_device_time", *told)
     finally:
-        _telling.inside = False
+        _consent.inside = False
 
 
 def _known(space: Any, waiting: deque[_Waiting], most: int) -> list[tuple[int, float, float]]:

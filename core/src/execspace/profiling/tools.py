@@ -73,13 +73,13 @@ class _Manager(pluggy.PluginManager):
             return None
         if not callable(getattr(plugin, name)):
             raise ToolError(
-                f"Profiling tool {_name(plugin.tool)!r}: {name} is no method; names that begin "
+                f"Profiling tool {_name(plugin.tool)!r}: {name} is not a method; names that begin "
                 f"with on_ are for events."
             )
         if name not in EVENTS and name != "on_any":
             raise ToolError(
-                f"Profiling tool {_name(plugin.tool)!r} has a method {name!r}, which is no event; "
-                f"events: {', '.join(EVENTS)}. Rename it if it is not meant to be one."
+                f"Profiling tool {_name(plugin.tool)!r} has a method {name!r}, which is not an "
+                f"event; events: {', '.join(EVENTS)}. Rename it if it is not meant to be one."
             )
         return {
             "wrapper": False, "hookwrapper": False, "optionalhook": False, "tryfirst": False,
@@ -101,8 +101,8 @@ def attach(tool: Any) -> Any:
     Raises
     ------
     ToolError
-        If it has a method ``on_...`` that is no event, or one with arguments that its event does
-        not have; or if it is attached already.
+        If it has a method ``on_...`` that is not an event, or one with arguments that its event
+        does not have; or if it is attached already.
     """
     with _lock:
         if is_attached(tool):

@@ -34,8 +34,8 @@ class Work:
         Name of a mathematical function other than the square root -> calls of it. How many
         operations one is depends on the device, so they are not in `flops`.
     loaded, stored : int
-        Bytes that all loads and stores of Views ask for. An atomic step is a load and a store, an
-        atomic load or store only that. Private arrays and scratch memory are not in memory, and
+        Bytes that all loads and stores of Views ask for. An atomic operation is a load and a store,
+        an atomic load or store only that. Private arrays and scratch memory are not in memory, and
         so not counted.
     moved : int
         Bytes that have to come from memory, or go there, at least once, if caches kept all that

@@ -93,7 +93,7 @@ class Reducer:
     @staticmethod
     def __execspace_tag__(value: Any) -> object:
         """Of a reducer, or a class of such, that a kernel captures; see `captures.OWN_TAG`."""
-        return reducer_key(value) if is_whole(value) else None
+        return reducer_key(value) if is_integral(value) else None
 
     @property
     def name(self) -> str:
@@ -145,7 +145,7 @@ class Reducer:
         Raises
         ------
         LaunchError
-            If it is no Python function of the right number of parameters.
+            If it is not a Python function of the right number of parameters.
         """
         number = 2 if name == "join" else 1
         given = [c.__dict__[name] for c in type(self).__mro__ if name in c.__dict__]
@@ -219,7 +219,7 @@ def as_reducer(spec: Any) -> Reducer | tuple[Reducer, ...]:
     name = getattr(spec, "__name__", "")
     meant = _built_in_named(name) if callable(spec) and isinstance(name, str) else ""
     raise LaunchError(
-        f"reducer={spec!r} is no reducer; expected es.Sum, es.Prod, es.Min, es.Max or another "
+        f"reducer={spec!r} is not a reducer; expected es.Sum, es.Prod, es.Min, es.Max or another "
         f"reducer of execspace, a class of your own that derives from es.Reducer, an instance "
         f"of one, or a tuple of reducers.{f' Did you mean reducer={meant}?' if meant else ''}"
     )
@@ -372,7 +372,7 @@ def _own_key(reducer: Reducer) -> object:
     return tuple(key)
 
 
-def is_whole(value: Any) -> bool:
+def is_integral(value: Any) -> bool:
     """Whether it is a reducer, or a class of such that is made without arguments."""
     if isinstance(value, Reducer):
         return value.kind != "custom" or value.has("join")

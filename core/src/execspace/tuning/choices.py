@@ -29,7 +29,7 @@ _LARGEST = 1 << 40  # of a number in a choice; sums and products with it fit 64 
 def choice_of(record: dict[str, Any]) -> Choice:
     """A choice from its options as JSON has them; ValueError for what is none."""
     if not isinstance(record, dict):
-        raise ValueError(f"{record!r} is no choice")
+        raise ValueError(f"{record!r} is not a choice")
     given: Any = {n: tuple(v) if isinstance(v, list) else v for n, v in record.items()}
     found = Choice(**given)
     sizes = (*found.tile, *found.per_thread, found.launch_bounds, found.team_size,
@@ -37,7 +37,7 @@ def choice_of(record: dict[str, Any]) -> Choice:
     possible = all(type(n) is int and 0 <= n <= _LARGEST for n in sizes)
     tiles = (*found.tile, *found.per_thread)
     if not possible or 0 in tiles or prod(found.per_thread) > MOST_PER_THREAD:
-        raise ValueError(f"{record!r} is no choice")
+        raise ValueError(f"{record!r} is not a choice")
     return found
 
 

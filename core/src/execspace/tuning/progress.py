@@ -11,7 +11,7 @@ Tell = Callable[[int, int, str], None]
 
 @contextmanager
 def progress_bar(title: str, wanted: bool | None) -> Iterator[Tell]:
-    """``tell(done, total, text)`` for the time of a block.
+    """``report(done, total, text)`` for the time of a block.
 
     `wanted`: None shows it where standard error is a terminal.
     """
@@ -46,12 +46,12 @@ def progress_bar(title: str, wanted: bool | None) -> Iterator[Tell]:
 def _lines(title: str) -> Iterator[Tell]:
     width = 0
 
-    def tell(done: int, total: int, text: str) -> None:
+    def report(done: int, total: int, text: str) -> None:
         nonlocal width
         line = f"{title} {done}/{total} {text}"[:100]
         sys.stderr.write("\r" + line.ljust(width))
         sys.stderr.flush()
         width = len(line)
 
-    yield tell
+    yield report
     sys.stderr.write("\r" + " " * width + "\r")

@@ -121,7 +121,7 @@ class Search:
         return self.launch.time(choice)
 
     def _pairs(self, winner: Choice) -> tuple[float, float, bool]:
-        """Medians of the default and of the winner, and whether that is no accident."""
+        """Medians of the default and of the winner, and whether that is not an accident."""
         if winner == DEFAULT:
             found = self.results[DEFAULT].seconds
             return found, found, False

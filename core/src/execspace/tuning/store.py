@@ -1,7 +1,7 @@
 """Tuned choices on disk: one JSON file for each device, replaced as a whole.
 
-A file that cannot be read is no reason to fail: it counts as empty, with one warning, and the next
-choice that is kept replaces it.
+A file that cannot be read is not a reason to fail: it counts as empty, with one warning, and the
+next choice that is kept replaces it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base import config
-from ..base.files import clear_place, read_regular, write_whole
+from ..base.files import clear_place, read_regular, write_atomically
 from ..base.version import __version__
 
 try:
@@ -104,7 +104,7 @@ def _change(path: Path, device: str, key: str, record: Record) -> None:
         "records": {k: _as_json(r) for k, r in sorted(found.items())},
     }
     clear_place(path)
-    write_whole(path, json.dumps(document, indent=1))
+    write_atomically(path, json.dumps(document, indent=1))
     _read[str(path)] = found
 
 
@@ -153,7 +153,7 @@ def clear(device: str | None = None, kernel: str | None = None) -> int:
             assert document is not None
             for k in gone:
                 del document["records"][k]
-            write_whole(_path(name), json.dumps(document, indent=1))
+            write_atomically(_path(name), json.dumps(document, indent=1))
             count += len(gone)
         forget()
     return count
@@ -186,7 +186,7 @@ def _document(path: Path) -> dict[str, Any] | None:
     try:
         document = json.loads(read_regular(path, _LARGEST))
         if not isinstance(document["records"], dict) or not isinstance(document["device"], str):
-            raise TypeError("'records' is no object, or 'device' no text")
+            raise TypeError("'records' is not an object, or 'device' no text")
         same = (document["format"], document["version"]) == (_FORMAT, _version())
     except (FileNotFoundError, NotADirectoryError):
         return None

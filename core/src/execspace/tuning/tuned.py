@@ -27,7 +27,7 @@ _SECONDS = 10.0  # of a search in a program that only runs
 _Made = tuple[Plan, tuple[int, ...]]  # a plan, and what is added to the bounds
 
 
-def wrapped(plan: Plan, kernel: Kernel, spec: LaunchSpec, tell: bool) -> Plan:
+def wrapped(plan: Plan, kernel: Kernel, spec: LaunchSpec, report: bool) -> Plan:
     """The plan itself, or where something is tuned for it, or to be tuned, one around it."""
     if not is_open(spec.policy):
         return plan
@@ -35,7 +35,7 @@ def wrapped(plan: Plan, kernel: Kernel, spec: LaunchSpec, tell: bool) -> Plan:
         return TunedPlan(plan, kernel, spec, searching=True)
     key = f"{kernel_key(kernel, spec)} "
     kept = store.records(device_name(plan.space)).items()
-    if any(k.startswith(key) and (tell or record.choice != DEFAULT) for k, record in kept):
+    if any(k.startswith(key) and (report or record.choice != DEFAULT) for k, record in kept):
         return TunedPlan(plan, kernel, spec, searching=False)
     return plan
 
@@ -135,9 +135,9 @@ class TunedPlan(Plan):
         return self.inner.variables
 
     @property
-    def figures(self) -> Mapping[str, Mapping[str, int]]:
-        """As `Plan.figures`."""
-        return self.inner.figures
+    def resource_usage(self) -> Mapping[str, Mapping[str, int]]:
+        """As `Plan.resource_usage`."""
+        return self.inner.resource_usage
 
     @property
     def vectorisation(self) -> Sequence[str]:
@@ -150,7 +150,7 @@ class TunedPlan(Plan):
         return self.inner.cache
 
     def _key(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
-        if self.spec.policy.kind == "team":  # whose Views tell how much there is to do
+        if self.spec.policy.kind == "team":  # whose Views say how much there is to do
             return (bounds, *[a.shape for a in args if type(a) is View])
         return bounds
 

@@ -45,7 +45,7 @@ def deep_copy(
     SpaceAccessError
         If there is no way from the one memory to the other, or `instance` reaches neither.
     ViewTypeError
-        If one of them is no array, or means more than its elements, see `view_of`.
+        If one of them is not an array, or means more than its elements, see `view_of`.
     DTypeError
         If elements of `src` cannot be stored in `dst` without losing their kind (a complex
         into a float, a float into an integer), or records differ.

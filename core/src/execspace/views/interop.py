@@ -41,7 +41,7 @@ def view_of(source: Any, *, label: str = "") -> View:
     ------
     ViewTypeError
         If `source` is none of these, or means more than its elements: a masked array, a quantity
-        with a unit, a matrix, or another subclass of numpy.ndarray that is no memmap or recarray.
+        with a unit, a matrix, or another subclass of numpy.ndarray than memmap and recarray.
     ViewError
         If its elements are not aligned, not in native byte order, or of too high a rank.
     SpaceUnavailableError

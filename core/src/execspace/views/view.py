@@ -229,7 +229,7 @@ class View(ReadOnly, GivesArrays, ViewParts):
             number = operator.index(d)
         except TypeError:
             raise ViewTypeError(
-                f"View '{self.label}': {d!r} is no dimension; expected an integer."
+                f"View '{self.label}': {d!r} is not a dimension; expected an integer."
             ) from None
         rank = len(self.shape)
         if number < -rank:
@@ -347,7 +347,7 @@ class View(ReadOnly, GivesArrays, ViewParts):
             start, stop, step = part.indices(n)
         except (TypeError, ValueError) as error:
             raise ViewError(
-                f"View '{self.label}': {part_text(part)} is no slice of dimension {d}: {error}."
+                f"View '{self.label}': {part_text(part)} is not a slice of dimension {d}: {error}."
             ) from None
         count = len(range(start, stop, step))
         # A step from one index alone leads nowhere, and need not fit into a stride.
@@ -358,7 +358,7 @@ class View(ReadOnly, GivesArrays, ViewParts):
             begin, end = (operator.index(p) for p in part)
         except (TypeError, ValueError):
             raise ViewError(
-                f"View '{self.label}': {part!r} is no range of dimension {d}; "
+                f"View '{self.label}': {part!r} is not a range of dimension {d}; "
                 f"expected a pair of integers (begin, end)."
             ) from None
         if not 0 <= begin <= end <= self.shape[d]:

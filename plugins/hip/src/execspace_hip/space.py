@@ -12,7 +12,7 @@ from execspace_gpu.compiling import compile_code
 from execspace_gpu.program import Program
 from execspace_gpu.space import GpuExecutionSpace
 
-from .amdgpu.resource_usage import figures_of
+from .amdgpu.resource_usage import resource_usage_of
 from .amdgpu.targets import LDS, Target, hip_tiles, limits_of, target_of
 from .build import HIPRTC
 from .plugin import PROTOCOLS
@@ -67,6 +67,6 @@ class Hip(GpuExecutionSpace):
         found = self._properties
         return limits_of(found["maxThreadsPerBlock"], found["maxThreadsDim"], found["maxGridSize"])
 
-    def figures(self, program: Program, group: int) -> dict[str, dict[str, int]]:
+    def resource_usage(self, program: Program, group: int) -> dict[str, dict[str, int]]:
         code = compile_code(program.code, self.compiler, self.arch, self.short, bytes).loaded
-        return figures_of(code, self.target)[0]
+        return resource_usage_of(code, self.target)[0]

@@ -51,7 +51,9 @@ def build(space: OpenCL, code: DeviceCode) -> Built:
         raise BackendCompileError(code.complaint(_faults(log), log, who)) from error
 
 
-def figures(space: OpenCL, code: DeviceCode, kernels: list[Any]) -> dict[str, dict[str, int]]:
+def resource_usage(
+    space: OpenCL, code: DeviceCode, kernels: list[Any]
+) -> dict[str, dict[str, int]]:
     """What the driver says of each kernel, by the names that other GPUs have: bytes of "local"
     (OpenCL's private) memory of a work-item and of "shared" (OpenCL's local) memory of a group,
     most "threads" of a group, and what their number should be a "multiple" of."""

@@ -22,7 +22,7 @@ from execspace_compiler.backend import (
     Grid,
 )
 
-from .build import Built, build, figures
+from .build import Built, build, resource_usage
 from .devices import driver_error
 from .drivers.ending import remember_object
 from .host_memory import WORD, Lent, addresses, lend
@@ -40,10 +40,10 @@ class OpenCLPlan(DevicePlan):
     device_launch: OpenCLLaunch
 
     @property
-    def figures(self) -> dict[str, dict[str, int]]:
+    def resource_usage(self) -> dict[str, dict[str, int]]:
         """What the driver says of each kernel."""
         launch = self.device_launch
-        return figures(self.space, launch.code, launch.usual.kernels)
+        return resource_usage(self.space, launch.code, launch.usual.kernels)
 
     @property
     def cache(self) -> tuple[str, str]:

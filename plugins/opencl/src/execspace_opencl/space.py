@@ -233,7 +233,7 @@ def _is_flat(found: Found) -> bool:
     chosen = config.get("OPENCL_MAPPING")
     if chosen not in (None, "flat", "chunked"):
         raise SpaceError(
-            f"EXECSPACE_OPENCL_MAPPING={chosen!r} is no mapping; expected flat or chunked."
+            f"EXECSPACE_OPENCL_MAPPING={chosen!r} is not a mapping; expected flat or chunked."
         )
     return not found.is_cpu if chosen is None else chosen == "flat"
 

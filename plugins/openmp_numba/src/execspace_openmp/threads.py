@@ -36,7 +36,8 @@ def find_runtime() -> str | None:
     wanted = config.get("OPENMP_RUNTIME")
     if wanted not in (None, *RUNTIMES):
         raise ConfigError(
-            f"EXECSPACE_OPENMP_RUNTIME={wanted!r} is no runtime; expected pool, libgomp or prange."
+            f"EXECSPACE_OPENMP_RUNTIME={wanted!r} is not a runtime; expected pool, libgomp or "
+            f"prange."
         )
     if wanted == "pool" and not has_pool():
         raise ConfigError(

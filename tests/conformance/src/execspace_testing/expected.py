@@ -50,7 +50,7 @@ def read_expected(file: str) -> list[Expected]:
             )
         if "::" not in name:
             raise pytest.UsageError(
-                f"--xfail-file {file}, line {number}: '{name}' is no test; expected "
+                f"--xfail-file {file}, line {number}: '{name}' is not a test; expected "
                 f"'FOLDER/FILE.py::TEST', as the suite prints it"
             )
         found.append(Expected(name, reason, number))

@@ -33,7 +33,7 @@ _TITLES = {
     "range_for": "parallel_for over ranges",
     "reduce": "parallel_reduce, built-in reducers and a user's own",
     "mdrange": "MDRangePolicy: ranks, layouts, tiles, orders",
-    "atomics": "atomic steps, ScatterView, UniqueToken",
+    "atomics": "atomic operations, ScatterView, UniqueToken",
     "scan": "parallel_scan",
     "instances": "independent queues",
     "language": "the kernel language",

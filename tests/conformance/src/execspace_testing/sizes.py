@@ -44,7 +44,7 @@ def needs_host_arrays(space: es.ExecutionSpace) -> None:
 def needs_atomic(space: es.ExecutionSpace, nbytes: int) -> None:
     """Skip unless a number of so many bytes changes atomically as a whole."""
     if space.capabilities.atomic_bytes < nbytes:
-        pytest.skip(f"space '{space.name}' has no atomic step on a number of {nbytes} bytes")
+        pytest.skip(f"space '{space.name}' has no atomic operation on a number of {nbytes} bytes")
 
 
 def needs_order(space: es.ExecutionSpace) -> None:

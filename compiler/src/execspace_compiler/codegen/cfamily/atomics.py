@@ -1,6 +1,7 @@
-"""Atomic steps in C: the device's own where it has one, loops of compare and exchange otherwise.
+"""Atomic operations in C: the device's own where it has one, loops of compare and exchange
+otherwise.
 
-Elements are changed as the integers of their width, to the bit, so a NaN is no obstacle.
+Elements are changed as the integers of their width, to the bit, so a NaN is not an obstacle.
 """
 
 from __future__ import annotations
@@ -181,7 +182,7 @@ def _parts(
 ) -> list[str]:
     """Elements that the device cannot exchange: bytes and shorts, and complex128."""
     t = s.type
-    if t.name == "complex128" and not s.whole:
+    if t.name == "complex128" and not s.indivisible:
         part = Scalar("float64")
         own = ir.Atomic(None, s.op, s.view, (), part, ())
         step = _step_function(printer, own, space, "uint64")
@@ -196,7 +197,7 @@ def _parts(
         step = _narrow_function(printer, s, space)
         call = f"{step}({', '.join([place, *values])})"
         return [f"{call};" if name is None else f"{name} = {call};"]
-    raise AssertionError(f"an atomic step on {t} is refused before it is printed")
+    raise AssertionError(f"an atomic operation on {t} is refused before it is printed")
 
 
 def _narrow_function(printer: ExpressionPrinter, s: ir.Atomic, space: str) -> str:

@@ -1,7 +1,7 @@
 """HIP C++ as a dialect of the C family: a head with clang's builtins, and ROCm's mathematics.
 
 The head is left out where `_ES_SHIM` is defined: then whoever compiles the source defines its
-names, for a CPU or another maker's GPU. No header is needed, so hiprtc and a plain clang take the
+names, for a CPU or another builder's GPU. No header is needed, so hiprtc and a plain clang take the
 same source; of libraries only ROCm's mathematical functions.
 """
 

@@ -35,8 +35,8 @@ def items_of(state_bytes: int, group: int, expressions: int, room: int) -> int:
 
 def scratch_bytes(tiles: int, states: int) -> int:
     """Bytes of scratch memory for up to that many tiles; they must be zero at first."""
-    told = tiles + 2 * -(-tiles // BUNDLE)
-    return _WORDS + told * _SLOT * (1 + states)
+    published = tiles + 2 * -(-tiles // BUNDLE)
+    return _WORDS + published * _SLOT * (1 + states)
 
 
 def scan_lines(c: States, passed: list[str], items: int) -> list[str]:
@@ -174,7 +174,7 @@ def _number(c: States) -> list[str]:
     ]
 
 
-class _Telling:
+class Publication:
     """How groups tell each other a state, with a flag: 1 for a total, 2 for a prefix.
 
     A single number of up to 8 bytes goes with its flag as one word, where the device writes and
@@ -199,7 +199,7 @@ class _Telling:
         """Address of a state beside its flag."""
         return f"_rows + ({n}) * {len(self.c.reduction.states) * _SLOT}"
 
-    def tell(self, state: str, n: str, flag: int) -> list[str]:
+    def publish(self, state: str, n: str, flag: int) -> list[str]:
         """Statements that publish a state."""
         mark = f"({self.word})_a._epoch * 4 + {flag}"
         if self.one:
@@ -262,10 +262,10 @@ def _look_back(c: States) -> list[str]:
     and at a bundle before this one, as far back as to the first whose prefix is known.
     """
     d, long, kind = c.dialect, c.long, c.type()
-    telling = _Telling(c)
-    order = [] if telling.one or not telling.order else [telling.order]
+    publication = Publication(c)
+    order = [] if publication.one or not publication.order else [publication.order]
     of_bundle = "_a._tiles + _bundle"
-    with_bundle = of_bundle if telling.one else "_a._tiles + _bundles + _bundle"
+    with_bundle = of_bundle if publication.one else "_a._tiles + _bundles + _bundle"
 
     def more(counter: str) -> str:
         return d.atomics["add", "int32"].format(p=f"&{counter}", v="1")
@@ -273,21 +273,21 @@ def _look_back(c: States) -> list[str]:
     def indented(lines: list[str], depth: int = 1) -> list[str]:
         return ["    " * depth + line for line in lines]
 
-    def tell_prefix() -> list[str]:
-        if telling.one:
-            return telling.tell("_q", of_bundle, 2)
-        mark = f"({telling.word})_a._epoch * 4 + 2"
-        return [*c.store_at("_q", telling.row(with_bundle)), *telling.flag(of_bundle, mark)]
+    def publish_prefix() -> list[str]:
+        if publication.one:
+            return publication.publish("_q", of_bundle, 2)
+        mark = f"({publication.word})_a._epoch * 4 + 2"
+        return [*c.store_at("_q", publication.row(with_bundle)), *publication.flag(of_bundle, mark)]
 
     least = d.atomics["min", "int32"].format(p="&_nearest", v="_lid")
     back = "_a._tiles + _back"
-    where = back if telling.one else f"{back} + (_lid < _end ? 0 : _bundles)"
+    where = back if publication.one else f"{back} + (_lid < _end ? 0 : _bundles)"
     return [
         f"if (_lid < {BUNDLE}) {{",
         f"    const int _own = (int)(_group % {BUNDLE});",
         f"    const {long} _bundle = _group / {BUNDLE}, _back = _bundle - 1 - _lid;",
         "    if (_lid == 0) {",
-        *indented(telling.tell("_total", "_group", 1), 2),
+        *indented(publication.publish("_total", "_group", 1), 2),
         "    }",
         f"    {kind} _inside;",
         "    bool _told = _own == 0;",
@@ -298,8 +298,8 @@ def _look_back(c: States) -> list[str]:
         "            _missing = 0;",
         "            _absent = 0;",
         "        }",
-        *indented(telling.look("_group - 1 - _lid", "_tile_flag", "_lid < _own && !_told"), 2),
-        *indented(telling.look(back, "_bundle_flag", "_back >= 0"), 2),
+        *indented(publication.look("_group - 1 - _lid", "_tile_flag", "_lid < _own && !_told"), 2),
+        *indented(publication.look(back, "_bundle_flag", "_back >= 0"), 2),
         f"        {d.scan.barrier}",
         f"        if (_bundle_flag == 2) {least};",
         f"        if (_tile_flag == 0) {more('_missing')};",
@@ -313,7 +313,7 @@ def _look_back(c: States) -> list[str]:
         "        if (!_told && _inner) {",
         *indented(order, 3),
         "            if (_lid < _own) {",
-        *indented(telling.taken("_group - 1 - _lid", "_tile_flag", "_seen[_lid]"), 4),
+        *indented(publication.taken("_group - 1 - _lid", "_tile_flag", "_seen[_lid]"), 4),
         "            }",
         f"            for (int _w = 1; _w < {BUNDLE}; _w *= 2) {{",
         f"                {d.scan.barrier}",
@@ -325,7 +325,7 @@ def _look_back(c: States) -> list[str]:
         # The total of a bundle is told before the prefix is known that it is added to.
         f"                if (_own == {BUNDLE - 1}) {{",
         f"                    const {kind} _b = {c.merged('_inside', '_total')};",
-        *indented(telling.tell("_b", of_bundle, 1), 5),
+        *indented(publication.publish("_b", of_bundle, 1), 5),
         "                }",
         "            }",
         "            _told = true;",
@@ -333,7 +333,7 @@ def _look_back(c: States) -> list[str]:
         "        if (_told && _outer) {",
         *indented(order, 3),
         "            if (_back >= 0 && _lid <= _end) {",
-        *indented(telling.taken(where, "_bundle_flag", f"_seen[{BUNDLE} + _lid]"), 4),
+        *indented(publication.taken(where, "_bundle_flag", f"_seen[{BUNDLE} + _lid]"), 4),
         "            }",
         "            break;",
         "        }",
@@ -349,7 +349,7 @@ def _look_back(c: States) -> list[str]:
         f"        if (_own == {BUNDLE - 1}) {{",
         f"            const {kind} _b = {c.merged('_inside', '_total')};",
         f"            const {kind} _q = {c.merged('_p', '_b')};",
-        *indented(tell_prefix(), 3),
+        *indented(publish_prefix(), 3),
         "        }",
         "    }",
         "}",

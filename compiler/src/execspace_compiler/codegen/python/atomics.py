@@ -1,4 +1,5 @@
-"""Atomic steps in Python syntax: what the printers for Numba and for the oracle write for them.
+"""Atomic operations in Python syntax: what the printers for Numba and for the oracle write for
+them.
 
 Numba text calls what the machine has an instruction for, and is a loop of compare and exchange
 around the expression of the operation otherwise. Variables are named by their type, so that
@@ -50,7 +51,7 @@ def numba_lines(
             f"{result}{printer.expr(ir.outcome(s.op, old, value, s.type))}",
         ]
     lines = [f"_at = {offset}", f"{value} = {values[0]}"]
-    if s.whole:
+    if s.indivisible:
         return lines + _loop(printer, s, pointer, "_at", name)
     part = Scalar("float64")  # the parts of a complex128, one after the other
     for n, which in enumerate(("real", "imag")):

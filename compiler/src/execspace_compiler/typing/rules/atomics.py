@@ -1,4 +1,4 @@
-"""Atomic steps on elements: which there are, and what they take."""
+"""Atomic operations on elements: which there are, and what they take."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _ALLOWED = {
 
 
 def of_element(cx: Context, op: str, type: Scalar, value: Value, loc: Loc, at: Loc) -> Any:
-    """The value of an atomic step, which stands `at` a place, in the type of the element."""
+    """The value of an atomic operation, which stands `at` a place, in the type of the element."""
     _check_exists(op, type, loc)
     e = scalar(value, at)
     try:
         joined = promote(type, e.type)
     except PromotionError as error:
-        message = f"an atomic step on {type} with {e.type}: {error}"
+        message = f"an atomic operation on {type} with {e.type}: {error}"
         raise type_fault(at, message, error.hint) from None
     if joined.strong != type.strong:
         raise type_fault(
             at,
-            f"an atomic step on {type} with {e.type} would compute in {joined.strong}",
+            f"an atomic operation on {type} with {e.type} would compute in {joined.strong}",
             f"convert the value: es.{type}(...)",
         )
     return cx.coerce(e, type)
@@ -47,7 +47,7 @@ def atomic_step(
     loc: Loc,
     fetch: str | None = None,
 ) -> ir.Expr | None:
-    """Emit an atomic step on an element, given values of its type; its old or new value if
+    """Emit an atomic operation on an element, given values of its type; its old or new value if
     wanted."""
     type = place.type
     if op in ("floordiv", "mod") and type.is_integer and _is_zero(values[0]):
@@ -66,8 +66,8 @@ def atomic_step(
 
 
 def check_aligned(place: Place, loc: Loc, op: str = "") -> None:
-    """A fault for a number within a record that no atomic step `op` can change."""
-    parts = place.type.name == "complex128" and op in ("add", "sub")  # as ir.Atomic.whole
+    """A fault for a number within a record that no atomic operation `op` can change."""
+    parts = place.type.name == "complex128" and op in ("add", "sub")  # as ir.Atomic.indivisible
     if place.byte is not None and not _aligned(place, not parts):
         raise type_fault(
             loc,

@@ -96,7 +96,7 @@ def _logical(cx: Context, e: hir.Logical, as_test: bool = False) -> Value:
 def _object(
     cx: Context, rows: list[_Row], value: Value, emitted: list[ir.Stmt], e: hir.Logical
 ) -> Value:
-    """The value of and/or that is no number: only constants may have left it to decide."""
+    """The value of and/or that is not a number: only constants may have left it to decide."""
     before = next((r.value for r in rows if r.decides), None)
     if before is not None:
         raise type_fault(

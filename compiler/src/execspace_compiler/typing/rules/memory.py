@@ -1,4 +1,4 @@
-"""Loads and stores of elements, which for Views with the atomic trait are atomic steps."""
+"""Loads and stores of elements, which for Views with the atomic trait are atomic operations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .atomics import atomic_step, check_aligned
 
 
 def load(cx: Context, place: Place, loc: Loc) -> ir.Expr:
-    """The number at a place; of a View with the atomic trait by an atomic step."""
+    """The number at a place; of a View with the atomic trait by an atomic operation."""
     if is_atomic(place):
         check_aligned(place, loc)
         found = atomic_step(cx, "load", place, (), loc, "old")

@@ -59,7 +59,7 @@ def constant(value: Any, loc: Loc) -> Value:
     if value is None or isinstance(value, str):
         return Obj(value, repr(value))
     if not isinstance(value, np.generic):
-        value = plain_number(value)  # of an enumeration, say, whose repr is no number
+        value = plain_number(value)  # of an enumeration, say, whose repr is not a number
     type = python_type(value)
     if type == PY_INT and not -(2**63) <= value < 2**64:
         raise _too_wide(f"{value} " if abs(value) < 10**40 else "", loc)
@@ -170,7 +170,7 @@ def _compare(cx: Context, op: str, a: Any, b: Any, loc: Loc) -> Value:
 
 
 def always(outcome: bool, number: Any, loc: Loc) -> ir.Expr:
-    """A test whose outcome the type of a number decides. It is no constant: which type an
+    """A test whose outcome the type of a number decides. It is not a constant: which type an
     argument has must not change what other types there are."""
     if number.type == BOOL:
         return ir.Op("eq" if outcome else "ne", (number, number), BOOL, loc)
@@ -209,7 +209,7 @@ def _power(cx: Context, a: Any, b: Any, loc: Loc) -> Value:
         if type.is_integer and b.value < 0:
             raise type_fault(
                 loc,
-                f"{a.type} to the power {b.value} is no integer",
+                f"{a.type} to the power {b.value} is not an integer",
                 f"make the base a float: float(...) ** {b.value}",
             )
         x = cx.coerce(a, type)

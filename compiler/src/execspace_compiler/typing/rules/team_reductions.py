@@ -18,7 +18,7 @@ from ...ir.diagnostics import Loc, syntax_fault, type_fault
 from ...ir.rewriting import renamed
 from ...ir.structures import strong
 from ...ir.types import BOOL, INDEX, Scalar, TupleTy, Type
-from ...reductions.reduction import Maker, Reduction
+from ...reductions.reduction import Reduction, ReductionBuilder
 from ..context import CALLS, METHODS, Call, Context
 from ..scan_prefix import with_settled_prefix
 from ..values import FunctionValue, NestedRange, Obj, TupleValue, Value, describe, parts, type_of
@@ -89,18 +89,20 @@ def _reducers_of(value: Value | None, loc: Loc) -> Reducer | tuple[Reducer, ...]
     return found
 
 
-def _maker_of(cx: Context, reducers: Reducer | tuple[Reducer, ...], loc: Loc) -> Maker:
+def _builder_of(cx: Context, reducers: Reducer | tuple[Reducer, ...], loc: Loc) -> ReductionBuilder:
     cx.reductions += 1
     captures = cx.module.captures_of_nested(reducers)
-    return Maker(cx.module, captures, loc, f"_r{cx.reductions}")
+    return ReductionBuilder(cx.module, captures, loc, f"_r{cx.reductions}")
 
 
-def _reduction_of(cx: Context, maker: Maker, reducers: Any, value: Value, loc: Loc) -> Reduction:
+def _reduction_of(
+    cx: Context, builder: ReductionBuilder, reducers: Any, value: Value, loc: Loc
+) -> Reduction:
     if not isinstance(value, ir.Expr | TupleValue):
         hint = "return the contribution of each index"
         raise type_fault(loc, f"what is joined is {describe(value)}", hint)
     try:
-        reduction = maker.reduction(reducers, strong(type_of(value, loc)))
+        reduction = builder.reduction(reducers, strong(type_of(value, loc)))
     except AssertionError:
         hint = "return numbers and tuples of numbers"
         raise type_fault(loc, f"cannot join {describe(value)}", hint) from None
@@ -173,7 +175,7 @@ def _nested_launch(
         if pattern == "parallel_reduce":
             value = cx.keep(value) if isinstance(value, TupleValue) else value
             reducers = _reducers_of(keywords.get("reducer"), loc)
-            reduction = _reduction_of(cx, _maker_of(cx, reducers, loc), reducers, value, loc)
+            reduction = _reduction_of(cx, _builder_of(cx, reducers, loc), reducers, value, loc)
             body += _contributed(cx, reduction, value, loc)
     split = ir.Split(items.level, names, items.starts, items.stops, tuple(body), loc)
     if reduction is None:
@@ -200,20 +202,20 @@ def _scan(
     (name,) = index_variables(cx, items)
     index = ir.Var(name, INDEX, loc)
     reducers = _reducers_of(keywords.get("reducer"), loc)
-    maker = _maker_of(cx, reducers, loc)
+    builder = _builder_of(cx, reducers, loc)
 
     def scanned(prefix: Type, in_spite: bool) -> tuple[tuple[ir.Stmt, ...], Reduction]:
         before, cx.module.in_spite = cx.module.in_spite, in_spite or cx.module.in_spite
         try:
-            return _scan_body(cx, maker, reducers, prefix, fn, index, rest, True, loc)
+            return _scan_body(cx, builder, reducers, prefix, fn, index, rest, True, loc)
         finally:
             cx.module.in_spite = before
 
     body, reduction = with_settled_prefix(
-        maker.guess(reducers, 1), scanned, lambda found: found[1].value, loc
+        builder.guess(reducers, 1), scanned, lambda found: found[1].value, loc
     )
     prefix = reduction.value
-    probe, _ = _scan_body(cx, maker, reducers, prefix, fn, index, rest, False, loc)
+    probe, _ = _scan_body(cx, builder, reducers, prefix, fn, index, rest, False, loc)
     states = tuple(s.var for s in reduction.states)
     own = tuple(ir.Var(f"{v.name}_own", v.type) for v in states)
     for v in own:
@@ -231,7 +233,7 @@ def _scan(
 
 def _scan_body(
     cx: Context,
-    maker: Maker,
+    builder: ReductionBuilder,
     reducers: Any,
     prefix: Type,
     fn: Value,
@@ -241,7 +243,7 @@ def _scan_body(
     loc: Loc,
 ) -> tuple[tuple[ir.Stmt, ...], Reduction]:
     """An iteration of a scan: it sets the state that it contributes."""
-    held = [ir.Var(f"{maker.prefix}_prefix{n}", t) for n, t in enumerate(_scalars(prefix))]
+    held = [ir.Var(f"{builder.prefix}_prefix{n}", t) for n, t in enumerate(_scalars(prefix))]
     for v in held:
         cx.types[v.name] = v.type
     given = _structured(prefix, held)
@@ -249,7 +251,7 @@ def _scan_body(
     with cx.collecting() as called:
         value = cx.call(fn, [index, given, flag, *rest], {}, loc)
         value = cx.keep(value) if isinstance(value, TupleValue) else value
-        reduction = _reduction_of(cx, maker, reducers, value, loc)
+        reduction = _reduction_of(cx, builder, reducers, value, loc)
         join = [*reduction.reset(), *_contributed(cx, reduction, value, loc)]
     if len(held) == len(reduction.prefix()):
         pairs = zip(held, _scalars(prefix), reduction.prefix(), strict=True)
@@ -266,7 +268,7 @@ def _over_members(cx: Context, call: Call) -> Value:
     (_, given), loc = team_arguments(call), call.loc
     reducers = _reducers_of(given.get("reducer"), loc)
     value = cx.keep(given["value"])
-    reduction = _reduction_of(cx, _maker_of(cx, reducers, loc), reducers, value, loc)
+    reduction = _reduction_of(cx, _builder_of(cx, reducers, loc), reducers, value, loc)
     cx.out += [*reduction.reset(), *_contributed(cx, reduction, value, loc)]
     states = tuple(s.var for s in reduction.states)
     merge = _merge_function(cx, reduction)

@@ -46,7 +46,7 @@ class Argument:
 
 
 @dataclass(frozen=True)
-class KernelFigures:
+class KernelResources:
     """What a kernel needs.
 
     Attributes
@@ -103,7 +103,7 @@ class CodeObject:
     """
 
     arch: str
-    kernels: dict[str, KernelFigures]
+    kernels: dict[str, KernelResources]
 
 
 def whole(code: bytes) -> bytes:
@@ -125,7 +125,7 @@ def read_code_object(code: bytes) -> CodeObject:
     Raises
     ------
     BackendCompileError
-        If that is no code object for an AMD GPU, or a damaged one.
+        If that is not a code object for an AMD GPU, or a damaged one.
     """
     try:
         import msgpack
@@ -192,8 +192,8 @@ def _arch(triple: str) -> str:
     return triple[triple.find("gfx") :] if "gfx" in triple else ""
 
 
-def _figures(kernel: dict[str, Any]) -> KernelFigures:
-    return KernelFigures(
+def _figures(kernel: dict[str, Any]) -> KernelResources:
+    return KernelResources(
         name=kernel[".name"],
         vgprs=kernel[".vgpr_count"],
         agprs=kernel.get(".agpr_count", 0),

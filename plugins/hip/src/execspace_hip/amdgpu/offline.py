@@ -90,7 +90,7 @@ class OfflineCompiler:
 
     def _run(self, source: str, options: Sequence[str], target: str) -> bytes:
         if name_of(target) not in self.targets():
-            isa_of(target)  # raises for what is no name
+            isa_of(target)  # raises for what is not a name
             raise BackendCompileError(
                 f"{self.name} does not know AMD GPU '{target}'. Install a newer clang, or name it: "
                 f"EXECSPACE_HIP_COMPILER=/path/to/clang"
@@ -213,7 +213,7 @@ def _objection(path: Path, target: str | None) -> str:
     except (OSError, subprocess.SubprocessError) as error:
         return f"it cannot be run ({error})"
     if not version:
-        return "it is no clang"
+        return "it is not clang"
     if int(version.partition(".")[0]) < _OLDEST:
         return f"version {version} is older than {_OLDEST}"
     if not known:

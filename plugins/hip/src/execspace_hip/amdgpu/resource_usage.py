@@ -6,8 +6,8 @@ from .code_object import read_code_object
 from .targets import Target, occupancy
 
 
-def figures_of(code: bytes, target: Target) -> tuple[dict[str, dict[str, int]], list[str]]:
-    """Figures of each kernel of a code object, and a line on its occupancy.
+def resource_usage_of(code: bytes, target: Target) -> tuple[dict[str, dict[str, int]], list[str]]:
+    """ResourceUsage of each kernel of a code object, and a line on its occupancy.
 
     Of LDS it counts what the text declares; scratch memory of teams comes with the launch.
     """

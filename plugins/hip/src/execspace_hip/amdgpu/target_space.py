@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from execspace_compiler.backend import DeviceCode, Dialect, Limits, hip
 from execspace_gpu.compiling import Compiler
-from execspace_gpu.target import Figures, TargetSpace
+from execspace_gpu.target import ResourceUsage, TargetSpace
 
 from ..options import options_for
 from .offline import OfflineCompiler, faults, find_compiler
-from .resource_usage import figures_of
+from .resource_usage import resource_usage_of
 from .targets import LDS, MOST_THREADS, Target, hip_tiles, limits_of, target_of
 
 _FINE_GRAINED_SINCE = 21  # version of clang
@@ -78,5 +78,5 @@ class HipTarget(TargetSpace):
     def shared(self) -> int:
         return self.target.lds
 
-    def told(self, text: DeviceCode, code: bytes) -> tuple[Figures, list[str]]:
-        return figures_of(code, self.target)
+    def measure(self, device_code: DeviceCode, code: bytes) -> tuple[ResourceUsage, list[str]]:
+        return resource_usage_of(code, self.target)

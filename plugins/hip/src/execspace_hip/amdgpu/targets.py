@@ -145,12 +145,12 @@ def isa_of(arch: str) -> tuple[int, int, int]:
     Raises
     ------
     BackendCompileError
-        If that is no name of an AMD GPU.
+        If that is not the name of an AMD GPU.
     """
     found = _NAME.fullmatch(name_of(arch))
     if found is None:
         raise BackendCompileError(
-            f"'{arch}' is no kind of AMD GPU; expected a name such as 'gfx942'. Known are "
+            f"'{arch}' is not a kind of AMD GPU; expected a name such as 'gfx942'. Known are "
             f"{', '.join(TARGETS)}; `rocminfo` tells what a machine has."
         )
     return int(found["major"]), int(found["minor"], 16), int(found["step"], 16)
@@ -170,7 +170,7 @@ def target_of(arch: str, known_only: bool = False) -> Target:
     Raises
     ------
     BackendCompileError
-        If that is no name of an AMD GPU, or is not known and has to be.
+        If that is not the name of an AMD GPU, or is not known and has to be.
     """
     name = name_of(arch)
     if name in TARGETS:

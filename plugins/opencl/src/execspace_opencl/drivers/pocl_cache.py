@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from execspace.base import config
-from execspace.base.files import private_folder, read_regular, write_whole
+from execspace.base.files import private_folder, read_regular, write_atomically
 
 _NOTES = "execspace.json"
 _OURS = re.compile(r"[A-Z]{2}|tempfile_\w+|_UNCACHED|execspace\.json|\.\w{8}\.tmp")
@@ -89,7 +89,7 @@ def throw_damaged_away(folder: Path) -> None:
     if notes is None:
         for name in os.listdir(folder):
             _delete(folder / name)
-        write_whole(folder / _NOTES, _text({}))
+        write_atomically(folder / _NOTES, _text({}))
         return
     for name, note in notes.items():
         short, program, *_ = Path(name).parts
@@ -112,7 +112,7 @@ def note_programs(folder: Path) -> None:
             notes[name] = (*_stamp(path), _checksum(path)) if fresh or known is None else known
     if notes != before:
         with contextlib.suppress(OSError):
-            write_whole(folder / _NOTES, _text(notes))
+            write_atomically(folder / _NOTES, _text(notes))
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -144,7 +144,7 @@ def _is_as_noted(path: Path, note: _Note) -> bool:
 def _stamp(path: Path) -> tuple[int, int, int]:
     status = os.lstat(path)
     if not stat.S_ISREG(status.st_mode):
-        raise OSError(f"{path} is no file")
+        raise OSError(f"{path} is not a file")
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 

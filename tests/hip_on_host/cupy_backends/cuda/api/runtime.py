@@ -155,7 +155,7 @@ def pointerGetAttributes(ptr: int) -> SimpleNamespace:
 
 def _known(handle: int) -> None:
     if handle not in _streams:
-        raise CUDARuntimeError(400, f"{handle:#x} is no stream")
+        raise CUDARuntimeError(400, f"{handle:#x} is not a stream")
 
 
 def streamCreate() -> int:
@@ -189,7 +189,7 @@ def streamWaitEvent(stream: int, event: int, flags: int = 0) -> None:
 
 def _event(event: int) -> None:
     if event not in _events:
-        raise CUDARuntimeError(400, f"{event:#x} is no event")
+        raise CUDARuntimeError(400, f"{event:#x} is not an event")
 
 
 def eventCreateWithFlags(flags: int) -> int:

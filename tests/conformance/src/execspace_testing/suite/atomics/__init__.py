@@ -1,1 +1,1 @@
-"""Level: atomic steps, and what is built on them."""
+"""Level: atomic operations, and what is built on them."""

@@ -15,7 +15,7 @@ from .operations import DTYPES, results
 
 
 def needs(space, dtype):
-    """Skip where a space has no numbers of this type, or no atomic step on a whole one."""
+    """Skip where a space has no numbers of this type, or no atomic operation on a whole one."""
     needs_dtype(space, dtype)
     needs_atomic(space, np.dtype(dtype).itemsize)
 
@@ -317,7 +317,7 @@ def guarded(i, ready, lock, total):
     together(i, ready)
     while es.atomic_compare_exchange(lock, 0, 0, 1) != 0:
         pass
-    total[0] += 1  # no atomic step: the lock keeps the others out
+    total[0] += 1  # no atomic operation: the lock keeps the others out
     total[1] += total[0]
     es.atomic_store(lock, 0, 0)
 

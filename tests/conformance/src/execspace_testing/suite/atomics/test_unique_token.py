@@ -47,7 +47,7 @@ def test_a_hint_chooses_the_first_id_that_is_tried(space):
 
 @pytest.mark.parametrize("size", [1, 2, 3, None])
 def test_an_id_has_one_holder_at_a_time(space, size):
-    """What is done between acquire and release needs no atomic step."""
+    """What is done between acquire and release needs no atomic operation."""
     n = fitting(space, 100_000)
     token = es.UniqueToken(space, size)
     holders = es.View(token.size, es.int32, label="holders", space=space)

@@ -50,7 +50,7 @@ def _number(b: Builder, letters: str) -> Scalar:
 
 
 def _ordered(b: Builder, type: Scalar) -> str:
-    """A number that is no floating zero: which of the two zeros is the least is not specified."""
+    """A number other than a floating zero: which of the zeros is the least is not specified."""
     text = value(b, type, 2).text
     return f"({text} or es.{type.name}(1))" if type.is_float else text
 

@@ -1,5 +1,5 @@
-"""Further statements of generated kernels: private arrays, subviews, records, atomic steps, tuples,
-functions within functions, and what is known when a kernel is compiled.
+"""Further statements of generated kernels: private arrays, subviews, records, atomic operations,
+tuples, functions within functions, and what is known when a kernel is compiled.
 
 All of them mean in CPython, with NumPy arrays, what they mean in a kernel. Beyond variables a
 program may then use *places*: texts such as ``L3[1]`` or ``q.a``, which stand among its variables.
@@ -17,7 +17,7 @@ INT64 = Scalar("int64")
 RECORD = '[("a", "i4"), ("b", "f8"), ("v", "i2", (3,)), ("c", [("d", "u1"), ("e", "f4")])]'
 _FIELDS = {"a": "int32", "b": "float64", "v[0]": "int16", "v[2]": "int16", "c.d": "uint8",
            "c.e": "float32"}  # fmt: skip
-ATOMIC = 8  # elements of a row that atomic steps change
+ATOMIC = 8  # elements of a row that atomic operations change
 _STEPS = {"add": "iuf", "sub": "iuf", "max": "iu", "min": "iu", "or": "iu", "and": "iu",
           "xor": "iu"}  # fmt: skip
 

@@ -257,7 +257,7 @@ def cast_name(type: Scalar) -> str:
     return "bool_" if type.name == "bool" else type.name
 
 
-Maker = Callable[[Expressions, str, int], Typed]
+ReductionBuilder = Callable[[Expressions, str, int], Typed]
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +275,7 @@ class Construct:
         Whether it may stand in plain programs.
     """
 
-    make: Maker
+    make: ReductionBuilder
     kinds: str
     weight: int = 1
     plain: bool = True

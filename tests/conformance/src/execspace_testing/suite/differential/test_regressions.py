@@ -181,7 +181,7 @@ def test_order_of_evaluation(space):
 
 
 # min and max joined the types of their operands two by two, so a literal was rounded to the type
-# of the second operand (1e-40 is no float32) before the third one widened it; and one that did
+# of the second operand (1e-40 is not a float32) before the third one widened it; and one that did
 # not fit the second operand was refused.
 
 

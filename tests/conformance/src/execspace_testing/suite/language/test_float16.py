@@ -32,7 +32,7 @@ def computed(i, o, a, b):
 
 
 def values():
-    """Numbers of all sizes, next to limits and to ties, and what is no number."""
+    """Numbers of all sizes, next to limits and to ties, and what is not a number."""
     limits = np.finfo(np.float16)
     known = [0, 0.1, 0.5, 1, 3, 7, 7.25, 9036, 1e-4, limits.max, limits.tiny, 6e-8, np.inf, np.nan]
     drawn = 10.0 ** np.random.default_rng(6).uniform(-7, 4.8, 60)

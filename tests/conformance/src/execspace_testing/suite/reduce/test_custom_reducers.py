@@ -109,7 +109,7 @@ class Total32(es.Reducer):
 
 
 def test_a_dtype_is_that_of_the_joined_number(space):
-    """Even where the join computes in a wider type: 2**24 + 1 is no float32."""
+    """Even where the join computes in a wider type: 2**24 + 1 is not a float32."""
     with es.use_space(space):
         total = staged.parallel_reduce(2, lambda i: 2.0**24 if i == 0 else 1.0, reducer=Total32)
     assert total == 2.0**24

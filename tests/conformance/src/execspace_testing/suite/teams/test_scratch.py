@@ -159,7 +159,7 @@ def test_parts_of_scratch_are_views(space):
 
 
 def counted(team, x, counts, bins):
-    """The histogram of each team, in its own memory; then one atomic step for each bin."""
+    """The histogram of each team, in its own memory; then one atomic operation for each bin."""
     own = team.scratch(bins, counts.dtype)
     for b in es.TeamVectorRange(team, bins):
         own[b] = 0
