@@ -1,4 +1,4 @@
-"""Kernels whose generated text of the C family is tested, and how to make that text."""
+"""Kernels whose generated source of the C family is tested, and how to make that text."""
 
 from __future__ import annotations
 
@@ -256,7 +256,7 @@ GROUPS = {"opencl": 8, "cuda": 128, "hip": 128}  # on GPUs a number of warps
 
 def text(
     kernel, *arguments, rank=1, pattern="for", reducer=None, tiled=False, flat=True, group=None,
-    narrow=False, disjoint=False, small=False, scaled=False, blocks=False, per_thread=(),
+    narrow=False, disjoint=False, small=False, scaled=False, blocks=False, items_per_thread=(),
     iterate="auto", mdrange=False, contiguous=False,
     dialect=OPENCL, **options,
 ):  # fmt: skip
@@ -265,7 +265,12 @@ def text(
     given = None if reducer is None else as_reducer(reducer)
     types: tuple[ViewType | ScalarType, ...] = tuple(map(typed, arguments))
     policy = policy_spec(
-        "range" if rank == 1 and not mdrange else "mdrange", rank, iterate, tiled, True, per_thread
+        "range" if rank == 1 and not mdrange else "mdrange",
+        rank,
+        iterate,
+        tiled,
+        True,
+        items_per_thread,
     )
     captures = () if given is None else reducer_captures(given)
     spec = LaunchSpec(pattern, policy, types, reducer=given, captures=captures)
@@ -295,7 +300,8 @@ CASES = {
         stencil, F3, {"rank": 3, "narrow": True, "tiled": True, "blocks": True},
     ),
     "scaled.blocks": (
-        scaled5, ("float64[5]",), {"rank": 5, "narrow": True, "per_thread": (2,), "blocks": True},
+        scaled5, ("float64[5]",),
+        {"rank": 5, "narrow": True, "items_per_thread": (2,), "blocks": True},
     ),
     "stencil.linear": (
         stencil, F3, {"rank": 3, "narrow": True, "small": True, "scaled": True, "contiguous": True},

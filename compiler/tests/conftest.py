@@ -63,7 +63,8 @@ def line():
     return find
 
 
-# -- generated text of the C family ---------------------------------------------------------------
+# -- generated source of the C family
+# ---------------------------------------------------------------
 
 
 @pytest.fixture(scope="session")

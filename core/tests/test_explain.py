@@ -98,7 +98,7 @@ variables:
   helper.t: float64
 mapping:
   over (0, 8)
-figures:
+resource usage:
   f: registers 12
 vectorisation:
   1 innermost loop: vectors of 4 x float64

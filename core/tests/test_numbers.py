@@ -24,7 +24,7 @@ TAKES_NUMBERS = {
     "upper bound": lambda n: es.MDRangePolicy((3, n)),
     "lower bound": lambda n: es.MDRangePolicy((n, 0), (3, 3)),
     "tile": lambda n: es.MDRangePolicy((3, 3), tile=(2, n)),
-    "per_thread": lambda n: es.MDRangePolicy((3, 3), per_thread=n),
+    "items_per_thread": lambda n: es.MDRangePolicy((3, 3), items_per_thread=n),
     "launch_bounds of tiles": lambda n: es.MDRangePolicy((3, 3), launch_bounds=n),
     "league_size": lambda n: es.TeamPolicy(n),
     "team_size": lambda n: es.TeamPolicy(2, n),

@@ -141,14 +141,14 @@ def test_an_unknown_table_lists_those_that_there_are():
 
 
 def test_calls_per_thread_are_a_number_or_one_for_each_dimension():
-    assert es.MDRangePolicy((8, 8), per_thread=2).per_thread == (2,)
-    assert es.MDRangePolicy((8, 8), per_thread=(1, 4)).per_thread == (1, 4)
+    assert es.MDRangePolicy((8, 8), items_per_thread=2).items_per_thread == (2,)
+    assert es.MDRangePolicy((8, 8), items_per_thread=(1, 4)).items_per_thread == (1, 4)
 
 
 @pytest.mark.parametrize("value", [0, (1, 2, 3), (0, 1), (4, 8), 17])
 def test_calls_per_thread_are_few(value):
     with pytest.raises(es.PolicyError, match="at least 1 and at most 16 together"):
-        es.MDRangePolicy((8, 8), per_thread=value)
+        es.MDRangePolicy((8, 8), items_per_thread=value)
 
 
 def test_a_tile_beyond_the_launch_bounds():
@@ -166,9 +166,9 @@ def test_launch_bounds_are_positive(make):
 
 
 def test_options_are_shown():
-    policy = es.MDRangePolicy((8, 8), tile=(2, 2), per_thread=2, launch_bounds=64)
+    policy = es.MDRangePolicy((8, 8), tile=(2, 2), items_per_thread=2, launch_bounds=64)
     assert str(policy) == (
-        "MDRangePolicy((0, 0), (8, 8), tile=(2, 2), per_thread=(2,), launch_bounds=64)"
+        "MDRangePolicy((0, 0), (8, 8), tile=(2, 2), items_per_thread=(2,), launch_bounds=64)"
     )
     assert str(es.RangePolicy(8, launch_bounds=64)) == "RangePolicy(0, 8, launch_bounds=64)"
 
@@ -209,7 +209,7 @@ def test_a_table_has_as_many_extents_as_the_rank():
         es.TileTable("mine", {"stream": (32, 4)})
     with pytest.raises(es.PolicyError, match="access pattern 'random'; expected one of"):
         es.TileTable("mine", {"random": {3: (64, 4, 1)}})
-    with pytest.raises(es.PolicyError, match=r"per_thread \(0, 1\) of rank 2"):
+    with pytest.raises(es.PolicyError, match=r"items_per_thread \(0, 1\) of rank 2"):
         es.TileTable("mine", {}, {"stencil": {2: (0, 1)}})
     with pytest.raises(es.PolicyError, match="gives a thread 64 calls; expected at most 16"):
         es.TileTable("mine", {"stencil": {2: (64, 4)}}, {"stencil": {2: (8, 8)}})

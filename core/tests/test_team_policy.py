@@ -90,7 +90,7 @@ def test_the_key_is_what_a_plan_depends_on():
 def test_specs_of_other_policies_have_no_teams():
     spec = policy_spec("mdrange", 2, "left", True, False, (2,), 64)
     assert (spec.iterate, spec.tiled, spec.nonnegative) == ("left", True, False)
-    assert (spec.per_thread, spec.launch_bounds) == ((2,), 64)
+    assert (spec.items_per_thread, spec.launch_bounds) == ((2,), 64)
     assert (spec.team_size, spec.vector_length, spec.chunk_size) == (0, 0, 0)
     assert spec is policy_spec("mdrange", 2, "left", True, False, (2,), 64)
 

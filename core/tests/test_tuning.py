@@ -13,7 +13,14 @@ import execspace as es
 from execspace import profiling
 from execspace.base import config
 from execspace.launch.prepare import planned
-from execspace.tuning import Choice, Record, block_stages, row_stages, store, team_stages
+from execspace.tuning import (
+    Choice,
+    Record,
+    block_candidates,
+    row_candidates,
+    store,
+    team_candidates,
+)
 from execspace.tuning.choices import DEFAULT, policy_with
 from execspace.tuning.identity import kernel_key, shape_class
 from execspace.tuning.tuned import TunedPlan
@@ -164,7 +171,9 @@ def test_tools_see_a_region_and_no_launches(clocked, events):
 # -- what is refused ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("options", [{"tile": (4, 4)}, {"per_thread": 2}, {"launch_bounds": 64}])
+@pytest.mark.parametrize(
+    "options", [{"tile": (4, 4)}, {"items_per_thread": 2}, {"launch_bounds": 64}]
+)
 def test_a_policy_that_leaves_nothing_open_is_refused(clocked, options):
     with pytest.raises(es.PolicyError, match="gives what could be chosen; leave out tile="):
         es.tune(square(clocked, **options), add_one, es.View((20, 20)))
@@ -548,7 +557,8 @@ def test_a_record_of_other_types_is_not_used(clocked, folder, field):
     [
         [1], {"tile": [3, 3, 3]}, {"tile": [0, 3]}, {"tile": "wide"}, {"colour": 3},
         {"tile": [2**64, 1]}, {"tile": [2**41, 1]}, {"tile": [10**400, 1]}, {"tile": [True, 1]},
-        {"tile": [1.0, 2.0]}, {"tile": {"a": 1}}, {"per_thread": [4, 5]}, {"per_thread": [2**64]},
+        {"tile": [1.0, 2.0]}, {"tile": {"a": 1}}, {"items_per_thread": [4, 5]},
+        {"items_per_thread": [2**64]},
         {"launch_bounds": 2**64}, {"team_size": -1}, {"chunk_size": [1]},
     ],
 )  # fmt: skip
@@ -618,7 +628,7 @@ def test_nothing_is_loaded_where_nothing_is_tuned(folder):
 # -- what is tried --------------------------------------------------------------------------------
 
 
-def first_stage(stages):
+def first_candidates(stages):
     return list(stages[0](DEFAULT))
 
 
@@ -632,48 +642,50 @@ def test_classes_of_shapes_are_powers_of_two():
 
 def test_hosts_try_tiles_of_whole_and_partial_rows():
     spec = spec_of(es.MDRangePolicy((1000, 1000)))
-    tiles = [c.tile for c in first_stage(row_stages("for", spec, (1000, 1000), "right"))]
+    tiles = [c.tile for c in first_candidates(row_candidates("for", spec, (1000, 1000), "right"))]
     assert (16, 1000) in tiles
     assert (16, 64) in tiles
-    turned = [c.tile for c in first_stage(row_stages("for", spec, (1000, 1000), "left"))]
+    turned = [c.tile for c in first_candidates(row_candidates("for", spec, (1000, 1000), "left"))]
     assert sorted(t[::-1] for t in turned) == sorted(tiles)
-    assert row_stages("for", spec_of(es.RangePolicy(9)), (9,), "right") == []
-    assert row_stages("scan", spec, (9, 9), "right") == []
+    assert row_candidates("for", spec_of(es.RangePolicy(9)), (9,), "right") == []
+    assert row_candidates("scan", spec, (9, 9), "right") == []
 
 
 def test_devices_try_blocks_then_calls_of_a_thread_then_registers():
     spec = spec_of(es.MDRangePolicy((1000, 1000)))
-    blocks, calls, registers = block_stages("for", spec, (1000, 1000), "right", 1024)
+    blocks, calls, registers = block_candidates("for", spec, (1000, 1000), "right", 1024)
     tiles = [c.tile for c in blocks(DEFAULT)]
     assert (4, 64) in tiles
     assert all(64 <= a * b <= 512 for a, b in tiles)
     best = Choice(tile=(4, 64))
-    assert Choice(tile=(4, 64), per_thread=(2, 1)) in list(calls(best))
+    assert Choice(tile=(4, 64), items_per_thread=(2, 1)) in list(calls(best))
     assert list(registers(best)) == [Choice(tile=(4, 64), launch_bounds=256)]
     assert list(registers(DEFAULT)) == []
 
 
 def test_devices_try_no_block_that_reaches_far_beyond_the_range():
     spec = spec_of(es.MDRangePolicy((4, 1000)))
-    tiles = [c.tile for c in first_stage(block_stages("for", spec, (4, 1000), "right", 1024))]
+    tiles = [
+        c.tile for c in first_candidates(block_candidates("for", spec, (4, 1000), "right", 1024))
+    ]
     assert tiles
     assert max(a for a, _ in tiles) <= 4
 
 
 def test_devices_try_sizes_of_groups_for_reductions():
     spec = spec_of(es.RangePolicy(1000))
-    stages = block_stages("reduce", spec, (1000,), "right", 128)
-    assert [c.launch_bounds for c in first_stage(stages)] == [64, 128]
+    stages = block_candidates("reduce", spec, (1000,), "right", 128)
+    assert [c.launch_bounds for c in first_candidates(stages)] == [64, 128]
 
 
 def test_teams_are_tried_within_their_limits_and_what_is_given_stays():
     limits = es.TeamLimits(8, 4, 16, (0, 0))
-    pairs = first_stage(team_stages(limits, spec_of(es.TeamPolicy(10)), 4))
+    pairs = first_candidates(team_candidates(limits, spec_of(es.TeamPolicy(10)), 4))
     sizes = {(c.team_size, c.vector_length) for c in pairs}
     assert sizes == {(1, 1), (2, 1), (4, 1), (8, 1), (1, 4), (2, 4), (4, 4)}
     given = spec_of(es.TeamPolicy(10, team_size=4))
-    stages = team_stages(limits, given, 4)
-    assert {(c.team_size, c.vector_length) for c in first_stage(stages)} == {(0, 1), (0, 4)}
+    stages = team_candidates(limits, given, 4)
+    assert {(c.team_size, c.vector_length) for c in first_candidates(stages)} == {(0, 1), (0, 4)}
     assert [c.chunk_size for c in stages[1](DEFAULT)] == [2, 4]
 
 
@@ -685,8 +697,8 @@ def test_teams_are_tried_within_their_limits_and_what_is_given_stays():
         (es.RangePolicy(2, 9), DEFAULT, "RangePolicy(2, 9)"),
         (
             es.MDRangePolicy((4, 5), iterate="left"),
-            Choice(tile=(2, 2), per_thread=(1, 2)),
-            "MDRangePolicy((0, 0), (4, 5), tile=(2, 2), iterate='left', per_thread=(1, 2))",
+            Choice(tile=(2, 2), items_per_thread=(1, 2)),
+            "MDRangePolicy((0, 0), (4, 5), tile=(2, 2), iterate='left', items_per_thread=(1, 2))",
         ),
         (
             es.TeamPolicy(7, vector_length=4),

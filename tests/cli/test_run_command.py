@@ -186,7 +186,7 @@ def test_the_tools_are_listed_with_their_options(folder):
         (
             ["--tool", "kernel-timr", "program.py"],
             1,
-            "no profiling tool; .* Did you mean 'kernel-t",
+            "not a profiling tool; .* Did you mean 'kernel",
         ),
         (["--tool", "kernel-timer:depth=3", "program.py"], 1, "has no option 'depth'; options: pa"),
         (["--too", "logger", "program.py"], 2, "unrecognized arguments: --too"),

@@ -1,4 +1,4 @@
-"""Kernels by hand in the names of generated HIP text, right ones and faulty ones, for the tests."""
+"""Kernels by hand in the names of generated HIP source, right ones and faulty ones."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A space that executes generated HIP text on an NVIDIA GPU, for tests.
+"""A space that executes generated HIP source on an NVIDIA GPU, for tests.
 
-The text is that for AMD GPUs with waves of 32 lanes, but for what NVIDIA's compiler needs in its
+The source is that for AMD GPUs with waves of 32 lanes, but for what NVIDIA's compiler needs in its
 own way, such as conversions to int16; CUDA's head and `shim.cuh` say what its names are in CUDA.
 So printers, mappings and the shared layer are run, and nothing of AMD's is.
 """
@@ -32,12 +32,12 @@ def make(device: str | None) -> ExecutionSpace:
     from execspace_hip.amdgpu.targets import Target, hip_tiles
 
     class Shimmed(Nvrtc):
-        """NVRTC on the text behind the shim."""
+        """NVRTC on the source behind the shim."""
 
         title = "NVRTC with a shim"
 
-        def options(self, text: DeviceCode, arch: str) -> list[str]:
-            return [*super().options(text, arch), "-D_ES_SHIM"]
+        def options(self, code: DeviceCode, arch: str) -> list[str]:
+            return [*super().options(code, arch), "-D_ES_SHIM"]
 
         def compile(self, source: str, options: Sequence[str]) -> bytes:
             names = "".join(map(header, HEADS)) + SHIM.read_text()
@@ -67,5 +67,5 @@ def probe() -> Probe:
 @hookimpl
 def execspace_register_spaces() -> Iterable[SpaceEntry]:
     """The space; it is never chosen unasked."""
-    summary = "generated HIP text on an NVIDIA GPU, through a shim"
+    summary = "generated HIP source on an NVIDIA GPU, through a shim"
     yield SpaceEntry(NAME, make, (0, 1), -10, probe, summary)

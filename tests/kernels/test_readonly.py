@@ -104,7 +104,7 @@ POLICIES = [
     lambda: es.RangePolicy(2, 9),
     lambda: es.RangePolicy(0, 9, launch_bounds=64, space="serial"),
     lambda: es.MDRangePolicy((3, 4)),
-    lambda: es.MDRangePolicy((1, 1), (3, 4), tile=(2, 2), iterate="left", per_thread=2),
+    lambda: es.MDRangePolicy((1, 1), (3, 4), tile=(2, 2), iterate="left", items_per_thread=2),
     lambda: es.MDRangePolicy((3, 4), tile="kokkos", iterate="right", space="serial"),
     lambda: es.TeamPolicy(4),
     lambda: es.TeamPolicy(4, 8, 4, chunk_size=2, launch_bounds=64, space="serial"),

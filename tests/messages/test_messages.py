@@ -136,7 +136,7 @@ def test_generated_text_that_does_not_compile(monkeypatch):
     with pytest.raises(es.BackendCompileError) as caught:
         launch(kernel, "serial")
     found = re.sub(r"execspace_\w{20,}", "execspace_KEY", message_of(caught.value))
-    check("backend_compile_error", re.sub(r"text \S+/", "text FOLDER/", found))
+    check("backend_compile_error", re.sub(r"source \S+/", "source FOLDER/", found))
 
 
 # -- what every message has ---------------------------------------------------------------------

@@ -332,9 +332,9 @@ def test_tiles_of_plugins_have_names(fake_plugin):
     fake_plugin("tiles", TILES)
     assert es.default_tile(2, "left", table="wide") == (128, 2)
     policy = es.MDRangePolicy((9, 9), tile="wide", iterate="right")
-    assert (policy.tile, policy.per_thread) == ((2, 128), (4, 1))
-    chosen = es.MDRangePolicy((9, 9), tile="wide", iterate="right", per_thread=2)
-    assert chosen.per_thread == (2,)
+    assert (policy.tile, policy.items_per_thread) == ((2, 128), (4, 1))
+    chosen = es.MDRangePolicy((9, 9), tile="wide", iterate="right", items_per_thread=2)
+    assert chosen.items_per_thread == (2,)
 
 
 def test_tiles_of_plugins_replace_those_of_a_space(fake_plugin):

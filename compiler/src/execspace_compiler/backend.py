@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .launch.sources import Sources, Traits
     from .mapping.default_tiles import gpu_tiles
     from .mapping.thread_blocks import Limits
-    from .mapping.tuning_candidates import device_stages
+    from .mapping.tuning_candidates import device_candidates
     from .oracle import interpret
     from .passes.pipeline import lower_kernel
     from .teams.host_teams import HOST_TEAMS
@@ -57,7 +57,7 @@ _MODULES = {
     "Traits": "launch.sources",
     "cache": "",
     "compile_plan": "host.jit",
-    "device_stages": "mapping.tuning_candidates",
+    "device_candidates": "mapping.tuning_candidates",
     "forbid_teams": "host.jit",
     "gpu_tiles": "mapping.default_tiles",
     "hip": "codegen.cfamily.hip",
@@ -89,7 +89,7 @@ __all__ = [
     "Traits",
     "cache",
     "compile_plan",
-    "device_stages",
+    "device_candidates",
     "forbid_teams",
     "gpu_tiles",
     "hip",

@@ -116,28 +116,30 @@ def test_the_other_fast_dimension_of_a_transpose_lies_along_y():
     gpu = type(GPU)("wide", {"transpose": {3: (8, 32, 1)}})
     made = found(moved_axes, rank=3)
     assert blocks_of(made.lowered, gpu).dims == (2, 0, 1)
-    made = found(moved_axes, rank=3, per_thread=(2,))  # next to the fastest, whatever lies along y
-    assert blocks_of(made.lowered, gpu).per_thread == (1, 2, 1)
+    made = found(
+        moved_axes, rank=3, items_per_thread=(2,)
+    )  # next to the fastest, whatever lies along y
+    assert blocks_of(made.lowered, gpu).items_per_thread == (1, 2, 1)
 
 
 def test_calls_of_a_thread_come_from_the_table_or_from_the_policy():
-    assert blocks(five_points).per_thread == (2, 1)
-    assert blocks(seven_points, rank=3).per_thread == (2, 1, 1)
-    assert blocks(five_points, per_thread=(1, 4)).per_thread == (1, 4)
-    assert blocks(five_points, per_thread=(3,)).per_thread == (3, 1)
-    assert blocks(five_points, tiled=True).per_thread == (1, 1)
-    assert blocks(five_points, tiled=True, per_thread=(4,)).per_thread == (4, 1)
+    assert blocks(five_points).items_per_thread == (2, 1)
+    assert blocks(seven_points, rank=3).items_per_thread == (2, 1, 1)
+    assert blocks(five_points, items_per_thread=(1, 4)).items_per_thread == (1, 4)
+    assert blocks(five_points, items_per_thread=(3,)).items_per_thread == (3, 1)
+    assert blocks(five_points, tiled=True).items_per_thread == (1, 1)
+    assert blocks(five_points, tiled=True, items_per_thread=(4,)).items_per_thread == (4, 1)
 
 
 def test_a_large_body_is_not_repeated_unasked():
-    assert blocks(large).per_thread == (1, 1)
-    assert blocks(large, per_thread=(2,)).per_thread == (2, 1)
+    assert blocks(large).items_per_thread == (1, 1)
+    assert blocks(large, items_per_thread=(2,)).items_per_thread == (2, 1)
 
 
 def test_streams_are_flat_unless_asked_otherwise():
     assert blocks(elementwise) is None
     assert blocks(elementwise, tiled=True) is not None
-    assert blocks(elementwise, per_thread=(2,)) is not None
+    assert blocks(elementwise, items_per_thread=(2,)) is not None
 
 
 def sum_of_neighbours(i, j, A):

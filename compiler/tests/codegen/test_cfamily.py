@@ -1,6 +1,6 @@
-"""Generated text of the C family: goldens, which need no device, and what compilers say to it.
+"""Generated source of the C family: goldens, which need no device, and what compilers say to it.
 
-To accept a change of the generated text, run with UPDATE_GOLDEN=1 and read the diff.
+To accept a change of the generated source, run with UPDATE_GOLDEN=1 and read the diff.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Names and constants in generated text of the C family, in every dialect."""
+"""Names and constants in generated source of the C family, in every dialect."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Generated text: goldens for Numba and the oracle, which need neither to run.
+"""Generated source: goldens for Numba and the oracle, which need neither to run.
 
-To accept a change of the generated text, run with UPDATE_GOLDEN=1 and read the diff.
+To accept a change of the generated source, run with UPDATE_GOLDEN=1 and read the diff.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def test_numba_text(lower, case, launcher):
 @pytest.mark.parametrize("case", CASES)
 def test_oracle_text(lower, case):
     kernel, arguments, options = CASES[case]
-    text = OraclePrinter(lower(kernel, *arguments, **options).module()).text()
+    text = OraclePrinter(lower(kernel, *arguments, **options).module()).source()
     compile(text, case, "exec")
     check(f"{case}.oracle.py.txt", text)
 
@@ -91,7 +91,7 @@ def test_names_of_the_generated_text_are_kept_apart_from_the_users(lower):
     def kernel(i, np, range_, abs):
         np[i] = range_[i] + abs
 
-    text = OraclePrinter(lower(kernel, "float64[1]", "float64[1]", float).module()).text()
+    text = OraclePrinter(lower(kernel, "float64[1]", "float64[1]", float).module()).source()
     assert "def _f_kernel(i, _np, range_, _abs):" in text
 
 

@@ -1,6 +1,6 @@
 """Generated Numba text of reductions and scans: how states are kept, joined and handed on.
 
-To accept a change of the generated text, run with UPDATE_GOLDEN=1 and read the diff.
+To accept a change of the generated source, run with UPDATE_GOLDEN=1 and read the diff.
 """
 
 from __future__ import annotations

@@ -20,7 +20,9 @@ LAUNCHES = {
     "right": (stencil, F3, {"rank": 3}),
     "left": (stencil, L3, {"rank": 3}),
     "blocks": (stencil, F3, {"rank": 3, "blocks": True}),
-    "many blocks": (scaled5, ("float64[5]",), {"rank": 5, "per_thread": (2,), "blocks": True}),
+    "many blocks": (
+        scaled5, ("float64[5]",), {"rank": 5, "items_per_thread": (2,), "blocks": True}
+    ),
     "records": (moved, ("PARTICLE[1,stride]",), {}),
     "strides": (
         strided, (float, "float32[2,stride]", "float64[2]", bool), {"rank": 2},

@@ -11,7 +11,7 @@ BELOW = (1 << 31) - 1
 
 
 def divided(u, n):
-    """As generated text does it, in numbers of 32 and 64 bits."""
+    """As generated source does it, in numbers of 32 and 64 bits."""
     factor, shift = scale(n)
     assert 0 <= factor < 1 << 32
     assert 0 <= shift < 32

@@ -102,20 +102,29 @@ class Thread:
 
 
 @functools.cache
-def mapped(rank, tiled, per_thread, order):
+def mapped(rank, tiled, items_per_thread, order):
     """A lowered kernel and its blocks."""
     made = text(
-        KERNELS[rank], f"float64[{rank}]", rank=rank, tiled=tiled, per_thread=per_thread,
-        iterate=order, mdrange=True,
+        KERNELS[rank], f"float64[{rank}]", rank=rank, tiled=tiled,
+        items_per_thread=items_per_thread, iterate=order, mdrange=True,
     )  # fmt: skip
     return made.lowered, blocks_of(made.lowered, TABLE)
 
 
 def calls_of(
-    rank, lower, extents, *, tile=None, per_thread=(), limits=ANY, small=False, order="", first=4
+    rank,
+    lower,
+    extents,
+    *,
+    tile=None,
+    items_per_thread=(),
+    limits=ANY,
+    small=False,
+    order="",
+    first=4,
 ):
     """All calls of a launch, in whatever order its threads come."""
-    lowered, blocks = mapped(rank, tile is not None, per_thread, order or "auto")
+    lowered, blocks = mapped(rank, tile is not None, items_per_thread, order or "auto")
     general = (first, 2, 2, 1, 1, 1)[:rank]
     choose = lambda found: fitted(general, found)  # noqa: E731
     limits = replace(limits, block=(1024, 1024, 1024))
@@ -155,25 +164,25 @@ def launches(draw):
     extents = tuple(draw(number) for _ in range(rank))
     lower = tuple(draw(st.integers(-5, 5)) for _ in range(rank))
     tile = tuple(draw(st.integers(1, 3)) for _ in range(rank)) if draw(st.booleans()) else None
-    per_thread = draw(st.sampled_from([(2,), (1,) * rank, (2, 3, 1, 1, 2, 1)[:rank]]))
-    return rank, lower, extents, tile, per_thread, draw(st.sampled_from(["left", "right"]))
+    items_per_thread = draw(st.sampled_from([(2,), (1,) * rank, (2, 3, 1, 1, 2, 1)[:rank]]))
+    return rank, lower, extents, tile, items_per_thread, draw(st.sampled_from(["left", "right"]))
 
 
 @settings(deadline=None, max_examples=60)
 @given(launches(), st.sampled_from([ANY, FEW]), st.booleans())
 def test_each_call_is_made_once(launch, limits, small):
-    rank, lower, extents, tile, per_thread, order = launch
+    rank, lower, extents, tile, items_per_thread, order = launch
     found = calls_of(
-        rank, lower, extents, tile=tile, per_thread=per_thread, limits=limits, small=small,
-        order=order,
+        rank, lower, extents, tile=tile, items_per_thread=items_per_thread, limits=limits,
+        small=small, order=order,
     )  # fmt: skip
     assert sorted(found) == every(lower, extents)
 
 
 @pytest.mark.parametrize("lower", [0, 1, 31, -1, -33])
-@pytest.mark.parametrize("per_thread", [(1, 1), (2, 1), (1, 2)])
-def test_blocks_begin_where_lines_of_the_cache_do(lower, per_thread):
-    found = calls_of(2, (0, lower), (3, 70), per_thread=per_thread, first=32)
+@pytest.mark.parametrize("items_per_thread", [(1, 1), (2, 1), (1, 2)])
+def test_blocks_begin_where_lines_of_the_cache_do(lower, items_per_thread):
+    found = calls_of(2, (0, lower), (3, 70), items_per_thread=items_per_thread, first=32)
     assert sorted(found) == every((0, lower), (3, 70))
 
 
@@ -187,7 +196,7 @@ def test_blocks_do_not_begin_earlier_where_that_takes_one_more():
 
 
 def test_threads_side_by_side_do_neighbouring_calls_of_the_fastest_dimension():
-    first = calls_of(2, (0, 0), (4, 16), tile=(2, 8), per_thread=(2, 2))
+    first = calls_of(2, (0, 0), (4, 16), tile=(2, 8), items_per_thread=(2, 2))
     # Of each thread its own calls come one after the other; along x they are a block apart.
     assert first[:4] == [(0, 0), (0, 8), (1, 0), (1, 8)]
 
@@ -195,9 +204,9 @@ def test_threads_side_by_side_do_neighbouring_calls_of_the_fastest_dimension():
 # -- geometry -------------------------------------------------------------------------------------
 
 
-def geometry(rank=2, limits=ANY, tile=True, per_thread=(), usual=256):
+def geometry(rank=2, limits=ANY, tile=True, items_per_thread=(), usual=256):
     made = text(
-        KERNELS[rank], f"float64[{rank}]", rank=rank, tiled=tile, per_thread=per_thread,
+        KERNELS[rank], f"float64[{rank}]", rank=rank, tiled=tile, items_per_thread=items_per_thread,
         mdrange=True,
     )  # fmt: skip
     blocks = blocks_of(made.lowered, TABLE)
@@ -212,7 +221,7 @@ def test_a_grid_has_a_block_for_each_tile():
 
 
 def test_calls_of_a_thread_make_the_grid_smaller():
-    assert geometry(per_thread=(2, 4))[100, 1000, 4, 64][1:4] == (4, 13, 1)
+    assert geometry(items_per_thread=(2, 4))[100, 1000, 4, 64][1:4] == (4, 13, 1)
 
 
 def test_an_empty_range_has_no_grid():

@@ -33,7 +33,7 @@ class Explanation:
     mapping : tuple of str
         How the space goes through the range and why, in lines. Empty if it does not say.
     source : str
-        The generated text. Empty if the space generates none.
+        The generated source. Empty if the space generates none.
     resource_usage : mapping
         Name of each compiled function -> what the space knows of it: of a GPU's "registers" of a
         thread, bytes of "local" memory of a thread (spilled registers and private arrays), bytes
@@ -65,7 +65,7 @@ class Explanation:
     cache: str = ""
 
     def __str__(self) -> str:
-        resource_usage = [
+        usage = [
             f"{name}: {', '.join(f'{what} {n}' for what, n in numbers.items())}"
             for name, numbers in self.resource_usage.items()
         ]
@@ -73,7 +73,7 @@ class Explanation:
             "arguments": [f"{n}: {t}" for n, t in enumerate(self.arguments)],
             "variables": [f"{name}: {t}" for name, t in self.variables.items()],
             "mapping": self.mapping,
-            "resource_usage": resource_usage,
+            "resource usage": usage,
             "vectorisation": self.vectorisation,
             "cache": [line for line in (self.cache_key, self.cache) if line],
         }

@@ -1,4 +1,4 @@
-"""Generated text through a platform's compiler, by way of the cache on disk.
+"""Generated source through a platform's compiler, by way of the cache on disk.
 
 Compiling needs no device, and nothing of CuPy. CuPy's own way of compiling is not taken: it flushes
 subnormal float32 numbers to zero.
@@ -21,7 +21,7 @@ class CompileError(Exception):
 
 
 class Compiler(ABC):
-    """What makes machine code of generated text on a platform.
+    """What makes machine code of generated source on a platform.
 
     must: all of it. An object has no state that a text depends on: what is not in the text, in its
     options or in `version` is not in the name of its entry in the cache either.

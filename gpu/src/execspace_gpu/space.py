@@ -28,7 +28,7 @@ from .sorting import Sorts
 from .timing import Mark
 
 if TYPE_CHECKING:
-    from execspace.contract.space import Stage
+    from execspace.contract.space import CandidateGenerator
 
 
 class GpuExecutionSpace(Sorts, GpuKind):
@@ -168,10 +168,10 @@ class GpuExecutionSpace(Sorts, GpuKind):
         except ERRORS as error:
             raise self.fault("A new instance", error) from error
 
-    def tuning_stages(self, plan: Any, bounds: tuple[int, ...]) -> list[Stage]:
-        from execspace_compiler.backend import device_stages
+    def tuning_candidates(self, plan: Any, bounds: tuple[int, ...]) -> list[CandidateGenerator]:
+        from execspace_compiler.backend import device_candidates
 
-        return device_stages(plan, bounds, self.limits.threads, self.team_limits())
+        return device_candidates(plan, bounds, self.limits.threads, self.team_limits())
 
     def mark(self) -> Mark:
         if self.device.alone:

@@ -41,7 +41,7 @@ class TargetSpace(GpuKind):
         KernelSyntaxError, KernelTypeError
             For faults in the kernel.
         BackendCompileError
-            If the compiler refuses the generated text, or does not know the target.
+            If the compiler refuses the generated source, or does not know the target.
         """
         sources = Sources.of(self, self.traits, kernel, spec, self.name)
         code = sources.code(sources.usual)
@@ -69,7 +69,7 @@ class TargetPlan(Plan):
 
     @property
     def source(self) -> str:
-        """The generated text."""
+        """The generated source."""
         return self.device_code.source
 
     @cached_property

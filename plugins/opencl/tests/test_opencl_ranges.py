@@ -15,8 +15,11 @@ CASES = {
     "stencils, right": (kit.test_stencils_of_any_extents, "right"),
     "stencils, left": (kit.test_stencils_of_any_extents, "left"),
     "an empty range": (kit.test_a_stencil_over_no_points,),
-    "calls of a thread": (kit.test_options_change_no_result, {"per_thread": (3, 2)}),
-    "a tile and calls": (kit.test_options_change_no_result, {"tile": (8, 4), "per_thread": (1, 4)}),
+    "calls of a thread": (kit.test_options_change_no_result, {"items_per_thread": (3, 2)}),
+    "a tile and calls": (
+        kit.test_options_change_no_result,
+        {"tile": (8, 4), "items_per_thread": (1, 4)},
+    ),
     "more tiles than a grid has": (kit.test_more_tiles_than_a_grid_has_blocks, "left"),
     "rank 1": (kit.test_calls_of_a_thread_in_one_dimension,),
     "transposes": (kit.test_transposes, ("left", "right")),

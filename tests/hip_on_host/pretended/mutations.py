@@ -1,4 +1,4 @@
-"""Faults that are put into generated text, to see that tests find them."""
+"""Faults that are put into generated source, to see that tests find them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What sanitizers have reported in this process, with the lines of generated text that it is about.
+"""What sanitizers have reported in this process, with the lines of generated source that it is
+about.
 
 They know nothing of libraries that were loaded after their first report; addr2line does.
 """

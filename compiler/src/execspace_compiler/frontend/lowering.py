@@ -34,7 +34,7 @@ _COMPARE: dict[type[ast.cmpop], str] = {
     ast.Is: "is", ast.IsNot: "is_not", ast.In: "in", ast.NotIn: "not_in",
 }  # fmt: skip
 
-_DEEPEST = 150  # Python's parser, which reads generated text, takes 200 parentheses
+_DEEPEST = 150  # Python's parser, which reads generated source, takes 200 parentheses
 _NESTED_TESTS = 16  # of an if with its elif, that are lowered one within the other
 _BUILTINS = {n for n in dir(builtins) if getattr(builtins, n) in (range, *CALLEES)}
 

@@ -70,7 +70,7 @@ class HostPlan(HostTeamSizes, DescribedPlan):
     launch : callable
         ``launch(bounds, args)``; see `execspace.Plan`.
     path : Path
-        File of the generated text.
+        File of the generated source.
     from_disk : bool
         Machine code came from the cache.
     loaded : bool
@@ -87,7 +87,7 @@ class HostPlan(HostTeamSizes, DescribedPlan):
 
     @property
     def source(self) -> str:
-        """The generated text."""
+        """The generated source."""
         return str(sys.modules[self.path.stem].SOURCE)
 
     @property
@@ -163,7 +163,7 @@ def compile_plan(
     KernelSyntaxError, KernelTypeError
         For faults in the kernel.
     BackendCompileError
-        If Numba refuses the generated text: a defect of execspace.
+        If Numba refuses the generated source: a defect of execspace.
     """
     started = time.perf_counter()
     folder = disk.folder("numba")
@@ -304,7 +304,7 @@ def _module(name: str, path: Path, text: str, kernel: Kernel) -> ModuleType:
         if not isinstance(error, Exception) or isinstance(error, MemoryError):
             raise
         raise BackendCompileError(
-            f"in kernel '{kernel.name}'\nNumba could not compile the generated text {path}: "
+            f"in kernel '{kernel.name}'\nNumba could not compile the generated source {path}: "
             f"{type(error).__name__}: {error}\nThis is a defect of execspace; please report it "
             f"with that file."
         ) from error

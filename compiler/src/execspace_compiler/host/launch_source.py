@@ -146,7 +146,7 @@ def launch_module(
     body.append(f"ALIGNED = {aligned_views(lowered)}")
     if reduction is not None:
         body.append(f"RESULT = {reduction.result!r}")
-    return "\n".join(head) + "\n" + printer.text() + "\n\n" + "\n".join(body) + "\n"
+    return "\n".join(head) + "\n" + printer.source() + "\n\n" + "\n".join(body) + "\n"
 
 
 def _assertion_table(lowered: Lowered) -> str:

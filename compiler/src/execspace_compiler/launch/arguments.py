@@ -154,18 +154,18 @@ class Ranges(dict[tuple[int, ...], tuple[Any, ...]]):
         return made
 
 
-def ranges_of(text: DeviceCode) -> Ranges:
+def ranges_of(code: DeviceCode) -> Ranges:
     """The table for a launch."""
-    scaled = sorted(f.dimension for f in text.entry.fields if f.what == "scale")
-    return Ranges(text.order, scaled)
+    scaled = sorted(f.dimension for f in code.entry.fields if f.what == "scale")
+    return Ranges(code.order, scaled)
 
 
-def range_lines(text: DeviceCode, contiguous: ContiguousBody | None) -> list[str]:
+def range_lines(code: DeviceCode, contiguous: ContiguousBody | None) -> list[str]:
     """Lines that look up what a flat launch needs of its range, in `ranges`.
 
     They set `contiguous`: whether all Views of `contiguous` lie in memory as calls are numbered.
     """
-    entry, rank = text.entry, text.lowered.spec.policy.rank
+    entry, rank = code.entry, code.lowered.spec.policy.rank
     dims = sorted(f.dimension for f in entry.fields if f.what == "scale")
     if not dims and contiguous is None:
         return []

@@ -83,7 +83,7 @@ def describe_threads(
     lines = [
         f"blocks of {bx} x {by} x {bz} threads ({axes}), tile {shapes.tile(key)} {whose}; grid of "
         f"{gx} x {gy} x {gz} blocks",
-        f"calls of a thread: {blocks.calls}, by dimension {blocks.per_thread} ({seen})",
+        f"calls of a thread: {blocks.calls}, by dimension {blocks.items_per_thread} ({seen})",
         *(fastest if rank > 1 else []),
         _SHAPES,
     ]
@@ -124,7 +124,7 @@ def describe_rows(lowered: Lowered) -> list[str]:
             f"{_why_fastest(lowered, order)}"
         ]
     lines.append("extents are arguments: a new shape compiles nothing")
-    ignored = [w for w in ("per_thread", "launch_bounds") if getattr(policy, w)]
+    ignored = [w for w in ("items_per_thread", "launch_bounds") if getattr(policy, w)]
     if ignored:
         lines.append(
             f"{' and '.join(ignored)}: without effect here, where a thread does whole rows"

@@ -143,7 +143,7 @@ def device_code(kernel: DeviceKernel, variant: Variant) -> DeviceCode:
     shape = None if kernel.team is None else kernel.team.shape
     module = with_thresholds(lowered.module(*functions, disjoint=variant.disjoint))
     printer = CPrinter(module, kernel.dialect, variant.small, shape)
-    lines = tuple(printer.text(entries.print))
+    lines = tuple(printer.source(entries.print))
     locs = tuple(getattr(line, "loc", None) for line in lines)
     return DeviceCode(lines, locs, entries.entry(), lowered, kernel.order)
 

@@ -197,9 +197,9 @@ class Sources:
         if reduction is None:
             return min(USUAL_THREADS, self.most) if traits.bounds_groups else self.most
         state = sum(max(s.type.itemsize, 8) for s in reduction.states)
-        per_thread = state * (5 if self.spec.pattern == "scan" else 1)
+        items_per_thread = state * (5 if self.spec.pattern == "scan" else 1)
         of_array = self.spec.array_shape is not None
-        fitting = _REDUCE_GROUP if of_array else traits.shared_always // per_thread
+        fitting = _REDUCE_GROUP if of_array else traits.shared_always // items_per_thread
         fitting = min(_REDUCE_GROUP, fitting, self.most)
         least = 32 if traits.dialect.lanes.count > 1 else 1
         return max(least, 1 << max(0, fitting.bit_length() - 1))

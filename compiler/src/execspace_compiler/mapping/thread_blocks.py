@@ -66,7 +66,7 @@ class Blocks:
     rank : int
     dims : tuple of int
         Dimensions of the policy that lie along x, y and z; all from the third on along z.
-    per_thread : tuple of int
+    items_per_thread : tuple of int
         Calls of a thread, by dimension of the policy.
     access : Access
     tiled : bool
@@ -75,7 +75,7 @@ class Blocks:
 
     rank: int
     dims: tuple[int, ...]
-    per_thread: tuple[int, ...]
+    items_per_thread: tuple[int, ...]
     access: Access
     tiled: bool
 
@@ -98,7 +98,7 @@ class Blocks:
     @property
     def calls(self) -> int:
         """Calls of a thread."""
-        return prod(self.per_thread)
+        return prod(self.items_per_thread)
 
 
 def blocks_of(lowered: Lowered, table: TileTable) -> Blocks | None:
@@ -114,7 +114,7 @@ def blocks_of(lowered: Lowered, table: TileTable) -> Blocks | None:
     access = access_of(lowered.body, order)
     if (
         not policy.tiled
-        and not policy.per_thread
+        and not policy.items_per_thread
         and table.find(access.pattern, policy.rank) is None
     ):
         return None
@@ -130,7 +130,7 @@ def _per_thread(
     lowered: Lowered, table: TileTable, dims: tuple[int, ...], access: Access
 ) -> tuple[int, ...]:
     policy = lowered.spec.policy
-    given = policy.per_thread
+    given = policy.items_per_thread
     if len(given) == policy.rank and (policy.rank > 1 or given):
         return given
     fast_first = [1] * policy.rank
@@ -230,7 +230,7 @@ class _Walk:
         Along x its calls are a block apart, so that threads side by side touch elements side by
         side; elsewhere they are neighbours.
         """
-        dims, calls = self.blocks.dims, self.blocks.per_thread
+        dims, calls = self.blocks.dims, self.blocks.items_per_thread
         thread = [self.number(Var(f"_t{n}", UINT32)) for n in range(3)]
         extent = [self.number(Var(f"_d{n}", UINT32)) for n in range(3)]
         d = dims[0]
@@ -274,7 +274,7 @@ class _Walk:
 
     def steps(self, d: int) -> list[Expr | None]:
         """What is added to the first place along a dimension for each call."""
-        count = self.blocks.per_thread[d]
+        count = self.blocks.items_per_thread[d]
         if d == self.blocks.dims[0]:
             extent = self.number(Var("_d0", UINT32))
             return [None if n == 0 else self.times(extent, n) for n in range(count)]
@@ -295,7 +295,7 @@ class _Walk:
             self.out.append(If(self.inside(last), tuple(straight)))
             return
         all_inside = self.inside(last)
-        if self.blocks.per_thread[dims[-1]] > 1:  # the first call may lie before the range
+        if self.blocks.items_per_thread[dims[-1]] > 1:  # the first call may lie before the range
             first = self.inside({dims[-1]: firsts[dims[-1]]})
             all_inside = ir.Op("and", (first, all_inside), BOOL)
         tested: list[Stmt] = []
@@ -443,7 +443,7 @@ class Geometry(dict[tuple[int, ...], Launch]):
         """Blocks along each dimension."""
         whole = list(extents)
         whole[self.blocks.dims[0]] += before
-        calls = self.blocks.per_thread
+        calls = self.blocks.items_per_thread
         return [-(-n // (t * p)) for n, t, p in zip(whole, tile, calls, strict=True)]
 
     def _threads(self, tile: tuple[int, ...]) -> list[int]:
@@ -454,7 +454,7 @@ class Geometry(dict[tuple[int, ...], Launch]):
             raise PolicyError(
                 f"Kernel '{self.kernel}': tile {tile} has {prod(out)} elements, one for each "
                 f"thread of a block; this device launches this kernel with at most {most.threads}. "
-                f"Give a smaller tile, or more calls to each thread with per_thread=."
+                f"Give a smaller tile, or more calls to each thread with items_per_thread=."
             )
         for axis, extent, limit in zip("xyz", out, most.block, strict=True):
             if extent > limit:
@@ -475,7 +475,7 @@ def tile_chooser(
     pattern = blocks.access.pattern
 
     def choose(extents: tuple[int, ...]) -> tuple[int, ...]:
-        ordered = [-(-extents[d] // blocks.per_thread[d]) for d in dims]
+        ordered = [-(-extents[d] // blocks.items_per_thread[d]) for d in dims]
         # The first of `dims` is the fastest, whatever the order of the policy.
         found = space.default_tile(rank, "left", ordered, pattern)
         if found is None:

@@ -30,4 +30,4 @@ def interpret(space: ExecutionSpace, kernel: Kernel, spec: LaunchSpec) -> Oracle
         return team_plan(space, lowered, made)
     printer = OraclePrinter(lowered.module(*made))
     functions, _ = loaded(lowered, made, printer)
-    return OraclePlan(space, lowered, functions, printer.text())
+    return OraclePlan(space, lowered, functions, printer.source())

@@ -52,7 +52,7 @@ class OraclePlan(DescribedPlan):
 
     @property
     def source(self) -> str:
-        """The generated text."""
+        """The generated source."""
         return self.text
 
     def mapping(self, bounds: tuple[int, ...]) -> list[str]:
@@ -195,7 +195,7 @@ def loaded(
 
 
 def _relocate(tree: ast.Module, lines: list[str], start: Loc) -> None:
-    """Give every node of generated text the line of the source that it stands for."""
+    """Give every node of generated source the line of the source that it stands for."""
     for node in ast.walk(tree):
         if isinstance(node, ast.stmt | ast.expr | ast.arg):
             loc = getattr(lines[node.lineno - 1], "loc", start)

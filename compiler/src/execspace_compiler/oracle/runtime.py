@@ -113,7 +113,7 @@ def printf(text: str, values: tuple[Any, ...]) -> None:
         sys.stdout.write(shown)
 
 
-# -- operations that NumPy spells differently; generated text calls them ----------------------
+# -- operations that NumPy spells differently; generated source calls them ----------------------
 
 
 def int_range(start: Any, stop: Any, step: Any) -> Iterator[np.int64]:

@@ -372,4 +372,4 @@ def team_plan(space: ExecutionSpace, lowered: Lowered, made: Sequence[ir.Functio
     sites = tuple(printer.sites)
     joins = (s.merge for s in sites if isinstance(s, ir.Combine | ir.Prefix | ir.ScanRange))
     merges = {name: scope[function_name(name)] for name in joins}
-    return TeamPlan(space, lowered, functions, printer.text(), sites, merges)
+    return TeamPlan(space, lowered, functions, printer.source(), sites, merges)

@@ -32,7 +32,7 @@ class PolicySpec:
         The user gave a tile; its extents follow the bounds at each launch.
     nonnegative : bool
         No lower bound is below zero.
-    per_thread : tuple of int
+    items_per_thread : tuple of int
         Calls of one thread of a device: by dimension; or one number, for the dimension next to
         the fastest (of rank 1: for that one). Empty: the space decides. Hosts take no notice.
     launch_bounds : int
@@ -47,7 +47,7 @@ class PolicySpec:
     iterate: str = "auto"
     tiled: bool = False
     nonnegative: bool = True
-    per_thread: tuple[int, ...] = ()
+    items_per_thread: tuple[int, ...] = ()
     launch_bounds: int = 0
     team_size: int = 0
     vector_length: int = 0
@@ -61,7 +61,7 @@ def policy_spec(
     iterate: str = "auto",
     tiled: bool = False,
     nonnegative: bool = True,
-    per_thread: tuple[int, ...] = (),
+    items_per_thread: tuple[int, ...] = (),
     launch_bounds: int = 0,
     team_size: int = 0,
     vector_length: int = 0,
@@ -69,7 +69,7 @@ def policy_spec(
 ) -> PolicySpec:
     """The one PolicySpec of these values."""
     return PolicySpec(
-        kind, rank, iterate, tiled, nonnegative, per_thread, launch_bounds, team_size,
+        kind, rank, iterate, tiled, nonnegative, items_per_thread, launch_bounds, team_size,
         vector_length, chunk_size,
     )  # fmt: skip
 

@@ -106,13 +106,13 @@ class Choice:
 
     Attributes
     ----------
-    tile, per_thread : tuple of int
+    tile, items_per_thread : tuple of int
         By dimension.
     launch_bounds, team_size, vector_length, chunk_size : int
     """
 
     tile: tuple[int, ...] = ()
-    per_thread: tuple[int, ...] = ()
+    items_per_thread: tuple[int, ...] = ()
     launch_bounds: int = 0
     team_size: int = 0
     vector_length: int = 0

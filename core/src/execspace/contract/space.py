@@ -119,7 +119,7 @@ class Plan(ABC):
 
     @property
     def source(self) -> str:
-        """The generated text; should. Empty: none."""
+        """The generated source; should. Empty: none."""
         return ""
 
     def mapping(self, bounds: tuple[int, ...]) -> Sequence[str]:
@@ -231,17 +231,19 @@ class ReportsThreads(Protocol):
     def threading_runtime(self) -> str: ...
 
 
-Stage = Callable[[Choice], Iterable[Choice]]
+CandidateGenerator = Callable[[Choice], Iterable[Choice]]
 
 
 @runtime_checkable
 class SupportsTuning(Protocol):
     """A space that says what `tune` shall try; elsewhere that is what is right for hosts."""
 
-    def tuning_stages(self, plan: Plan, bounds: tuple[int, ...]) -> Sequence[Stage]:
+    def tuning_candidates(
+        self, plan: Plan, bounds: tuple[int, ...]
+    ) -> Sequence[CandidateGenerator]:
         """What to try for a launch.
 
-        Each stage is called with the best choices so far and gives refinements of them; see
+        Each generator is called with the best choices so far and gives refinements of them; see
         `execspace.tuning`.
         """
 

@@ -39,7 +39,7 @@ class TileTable:
         "transpose" (two Views whose contiguous dimensions differ; the second extent is that of
         the other one's) and "gather" (places that are read from a View). 0 stands for the whole
         extent of the range. Where there is no entry, nothing is tiled.
-    per_thread : mapping
+    items_per_thread : mapping
         As `tiles`: calls of one thread in each dimension. Where there is no entry, one.
     space : str
         Name of the space whose own table this one replaces; none if empty.
@@ -55,24 +55,24 @@ class TileTable:
 
     name: str
     tiles: Tiles
-    per_thread: Tiles = field(default_factory=dict)
+    items_per_thread: Tiles = field(default_factory=dict)
     space: str = ""
     summary: str = ""
 
     def __post_init__(self) -> None:
         self._check("tile", self.tiles, 0)
-        self._check("per_thread", self.per_thread, 1)
-        for access, ranks in self.per_thread.items():
+        self._check("items_per_thread", self.items_per_thread, 1)
+        for access, ranks in self.items_per_thread.items():
             for rank, calls in ranks.items():
                 if prod(calls) > MOST_PER_THREAD:
                     raise PolicyError(
-                        f"TileTable '{self.name}': per_thread {calls} gives a thread {prod(calls)} "
-                        f"calls; expected at most {MOST_PER_THREAD}."
+                        f"TileTable '{self.name}': items_per_thread {calls} gives a thread "
+                        f"{prod(calls)} calls; expected at most {MOST_PER_THREAD}."
                     )
                 if self.find(access, rank) is None:
                     raise PolicyError(
-                        f"TileTable '{self.name}': per_thread has an entry for {access!r} of rank "
-                        f"{rank}, and tiles has none; give both."
+                        f"TileTable '{self.name}': items_per_thread has an entry for {access!r} of "
+                        f"rank {rank}, and tiles has none; give both."
                     )
 
     def _check(self, what: str, table: Tiles, least: int) -> None:
@@ -103,7 +103,7 @@ class TileTable:
 
     def find_per_thread(self, access: str, rank: int) -> tuple[int, ...]:
         """Calls of one thread, the fastest dimension first."""
-        return self.per_thread.get(access, {}).get(rank, (1,) * rank)
+        return self.items_per_thread.get(access, {}).get(rank, (1,) * rank)
 
 
 def are_integers(values: Sequence[object], least: int) -> bool:

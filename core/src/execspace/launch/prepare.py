@@ -172,9 +172,9 @@ def compiled(call: Call) -> tuple[Plan, Kernel, LaunchSpec]:
             f"Kernel '{kernel.name}': parallel_scan goes through the indices one after the other, "
             f"so its policy cannot have a tile; leave out tile=."
         )
-    if pattern != "for" and policy.per_thread:
+    if pattern != "for" and policy.items_per_thread:
         raise PolicyError(
-            f"Kernel '{kernel.name}': per_thread is an option of parallel_for; in "
+            f"Kernel '{kernel.name}': items_per_thread is an option of parallel_for; in "
             f"parallel_{pattern} each thread has many calls anyhow. Leave it out."
         )
     space = named

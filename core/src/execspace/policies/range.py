@@ -162,7 +162,14 @@ class _MDRangeParts:
     """Attributes of an MDRangePolicy."""
 
     __slots__ = (
-        "bounds", "iterate", "key", "launch_bounds", "lower", "per_thread", "space", "tile",
+        "bounds",
+        "items_per_thread",
+        "iterate",
+        "key",
+        "launch_bounds",
+        "lower",
+        "space",
+        "tile",
         "upper",
     )  # fmt: skip
 
@@ -171,7 +178,7 @@ class _MDRangeParts:
     key: tuple[PolicySpec, ExecutionSpace | None]
     launch_bounds: int | None
     lower: tuple[int, ...]
-    per_thread: tuple[int, ...]
+    items_per_thread: tuple[int, ...]
     space: ExecutionSpace | None
     tile: tuple[int, ...] | None
     upper: tuple[int, ...]
@@ -193,11 +200,12 @@ class MDRangePolicy(ReadOnly, _MDRangeParts):
     iterate : {"auto", "left", "right"}
         Which index runs fastest: the first (left) or the last (right). "auto" follows the
         layout of the Views that the kernel touches.
-    per_thread : int or sequence of int, optional
+    items_per_thread : int or sequence of int, optional
         Calls of the kernel by one thread of a device, in each dimension: a tile of registers, for
         neighbours share what they load. It comes on top of `tile`: a block of threads does
-        ``tile[d] * per_thread[d]`` elements. A number is for the dimension next to the fastest
-        (of rank 1, for the only one). Host spaces, whose threads do whole rows, take no notice.
+        ``tile[d] * items_per_thread[d]`` elements. A number is for the dimension next to the
+        fastest (of rank 1, for the only one). Host spaces, whose threads do whole rows, take no
+        notice.
     launch_bounds : int, optional
         No block of threads of a device is larger (of reductions and scans: or than 32), so that its
         compiler may give each thread more registers. A tile must not be larger. Host spaces take
@@ -208,8 +216,8 @@ class MDRangePolicy(ReadOnly, _MDRangeParts):
     ------
     PolicyError
         If ranks differ or lie outside 1 to 6, an upper bound is below its lower one, an extent
-        of `tile` or `per_thread` is not positive, a thread would have more than 16 calls, a tile
-        exceeds `launch_bounds`, or an option is not known. At the launch: if the tile has more
+        of `tile` or `items_per_thread` is not positive, a thread would have more than 16 calls, a
+        tile exceeds `launch_bounds`, or an option is not known. At the launch: if the tile has more
         elements than the device can have threads in a block, in all or along one of its axes.
 
     Notes
@@ -228,7 +236,7 @@ class MDRangePolicy(ReadOnly, _MDRangeParts):
         *,
         tile: Sequence[int] | str | None = None,
         iterate: str = "auto",
-        per_thread: int | Sequence[int] | None = None,
+        items_per_thread: int | Sequence[int] | None = None,
         launch_bounds: int | None = None,
         space: str | ExecutionSpace | None = None,
     ) -> Self:
@@ -260,8 +268,8 @@ class MDRangePolicy(ReadOnly, _MDRangeParts):
         extents: tuple[int, ...] | None = None
         if isinstance(tile, str):
             extents, calls = named_tile(tile, iterate, counts)
-            if per_thread is None and calls:
-                per_thread = calls
+            if items_per_thread is None and calls:
+                items_per_thread = calls
         elif tile is not None:
             extents = _integers(tile, "a tile extent")
             if len(extents) != rank or min(extents, default=0) < 1:
@@ -270,7 +278,7 @@ class MDRangePolicy(ReadOnly, _MDRangeParts):
                 )
         if extents is not None:
             _check_tile(extents, first, last)
-        calls = _per_thread(per_thread, rank)
+        calls = _per_thread(items_per_thread, rank)
         most = _launch_bounds(launch_bounds, "MDRangePolicy")
         if most and extents is not None and prod(extents) > most:
             raise PolicyError(
@@ -279,7 +287,7 @@ class MDRangePolicy(ReadOnly, _MDRangeParts):
             )
         self: Any = object.__new__(_MDRangeParts)
         self.lower, self.upper, self.tile = first, last, extents
-        self.iterate, self.per_thread, self.launch_bounds = iterate, calls, launch_bounds
+        self.iterate, self.items_per_thread, self.launch_bounds = iterate, calls, launch_bounds
         self.space = None if space is None else resolve(space)
         self.bounds = first + last + (extents or ())
         tiled, nonnegative = extents is not None, min(first) >= 0
@@ -289,9 +297,13 @@ class MDRangePolicy(ReadOnly, _MDRangeParts):
         return self  # type: ignore[no-any-return]
 
     def __reduce__(self) -> Any:
-        calls = self.per_thread[0] if len(self.per_thread) == 1 else self.per_thread or None
+        calls = (
+            self.items_per_thread[0]
+            if len(self.items_per_thread) == 1
+            else self.items_per_thread or None
+        )
         options = {
-            "tile": self.tile, "iterate": self.iterate, "per_thread": calls,
+            "tile": self.tile, "iterate": self.iterate, "items_per_thread": calls,
             "launch_bounds": self.launch_bounds, "space": self.space,
         }  # fmt: skip
         return _made, (type(self), (self.lower, self.upper), options)
@@ -304,7 +316,7 @@ class MDRangePolicy(ReadOnly, _MDRangeParts):
     def __repr__(self) -> str:
         tile = f", tile={self.tile}" if self.tile else ""
         order = "" if self.iterate == "auto" else f", iterate={self.iterate!r}"
-        calls = f", per_thread={self.per_thread}" if self.per_thread else ""
+        calls = f", items_per_thread={self.items_per_thread}" if self.items_per_thread else ""
         bounds = "" if self.launch_bounds is None else f", launch_bounds={self.launch_bounds}"
         options = f"{tile}{order}{calls}{bounds}{_where(self.space)}"
         return f"MDRangePolicy({self.lower}, {self.upper}{options})"
@@ -321,18 +333,18 @@ def _check_tile(tile: tuple[int, ...], lower: tuple[int, ...], upper: tuple[int,
 
 
 def _per_thread(value: Any, rank: int) -> tuple[int, ...]:
-    """As in `PolicySpec.per_thread`."""
+    """As in `PolicySpec.items_per_thread`."""
     if value is None:
         return ()
     if isinstance(value, Iterable):
         calls = _integers(value, "a number of calls per thread")
         fitting = len(calls) == rank
     else:
-        calls, fitting = (_integer(value, "MDRangePolicy: per_thread"),), True
+        calls, fitting = (_integer(value, "MDRangePolicy: items_per_thread"),), True
     if not fitting or min(calls) < 1 or prod(calls) > MOST_PER_THREAD:
         raise PolicyError(
-            f"MDRangePolicy: per_thread={value!r}; expected a number, or one for each of {rank} "
-            f"dimensions, of at least 1 and at most {MOST_PER_THREAD} together."
+            f"MDRangePolicy: items_per_thread={value!r}; expected a number, or one for each of "
+            f"{rank} dimensions, of at least 1 and at most {MOST_PER_THREAD} together."
         )
     return calls
 

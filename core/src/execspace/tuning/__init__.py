@@ -8,16 +8,16 @@ which `choices` has those of blocks of threads, of rows and of teams.
 from __future__ import annotations
 
 from ..contract.records import Choice
-from ..contract.space import Stage
+from ..contract.space import CandidateGenerator
 from .choices import (
     DEFAULT,
-    block_stages,
+    block_candidates,
     extents_of,
-    host_stages,
+    host_candidates,
     order_of,
-    row_stages,
+    row_candidates,
+    team_candidates,
     team_size_to_keep,
-    team_stages,
 )
 from .search import Measured
 from .store import Record, clear, everything
@@ -25,19 +25,19 @@ from .tuner import Tuning, tune
 
 __all__ = [
     "DEFAULT",
+    "CandidateGenerator",
     "Choice",
     "Measured",
     "Record",
-    "Stage",
     "Tuning",
-    "block_stages",
+    "block_candidates",
     "clear",
     "everything",
     "extents_of",
-    "host_stages",
+    "host_candidates",
     "order_of",
-    "row_stages",
+    "row_candidates",
+    "team_candidates",
     "team_size_to_keep",
-    "team_stages",
     "tune",
 ]

@@ -1,8 +1,8 @@
 """What can be chosen for a launch: options of its policy that the user left open.
 
-A `Choice` holds values for some of them. Spaces suggest choices in stages, each of which refines
-the best of the stage before; `block_stages` is for devices whose threads form blocks, `row_stages`
-for hosts whose threads do parts of a range, `team_stages` for teams.
+A `Choice` holds values for some of them. Spaces suggest choices by generators of candidates, each
+of which refines the best of the one before; `block_candidates` is for devices whose threads form
+blocks, `row_candidates` for hosts whose threads do parts of a range, `team_candidates` for teams.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..base.errors import PolicyError
 from ..contract.argtypes import ViewType
 from ..contract.launch_spec import PolicySpec, policy_spec
 from ..contract.records import Choice, Effects, TeamLimits
-from ..contract.space import ExecutionSpace, Plan, Stage, SupportsTeams, SupportsTuning
+from ..contract.space import CandidateGenerator, ExecutionSpace, Plan, SupportsTeams, SupportsTuning
 from ..contract.tiles import MOST_PER_THREAD, by_dimension
 from ..policies.range import MDRangePolicy, RangePolicy
 from ..policies.team import TeamPolicy
@@ -32,11 +32,11 @@ def choice_of(record: dict[str, Any]) -> Choice:
         raise ValueError(f"{record!r} is not a choice")
     given: Any = {n: tuple(v) if isinstance(v, list) else v for n, v in record.items()}
     found = Choice(**given)
-    sizes = (*found.tile, *found.per_thread, found.launch_bounds, found.team_size,
+    sizes = (*found.tile, *found.items_per_thread, found.launch_bounds, found.team_size,
              found.vector_length, found.chunk_size)  # fmt: skip
     possible = all(type(n) is int and 0 <= n <= _LARGEST for n in sizes)
-    tiles = (*found.tile, *found.per_thread)
-    if not possible or 0 in tiles or prod(found.per_thread) > MOST_PER_THREAD:
+    tiles = (*found.tile, *found.items_per_thread)
+    if not possible or 0 in tiles or prod(found.items_per_thread) > MOST_PER_THREAD:
         raise ValueError(f"{record!r} is not a choice")
     return found
 
@@ -45,14 +45,14 @@ def is_open(spec: PolicySpec) -> bool:
     """Whether the user has left something to choose."""
     if spec.kind == "team":
         return not (spec.team_size and spec.vector_length and spec.chunk_size)
-    return not (spec.tiled or spec.per_thread or spec.launch_bounds)
+    return not (spec.tiled or spec.items_per_thread or spec.launch_bounds)
 
 
 def applied(
     spec: PolicySpec, bounds: tuple[int, ...], choice: Choice
 ) -> tuple[PolicySpec, tuple[int, ...]]:
     """The policy and the bounds of a launch with a choice; what the user has given stays."""
-    if {len(choice.tile), len(choice.per_thread)} - {0, spec.rank}:
+    if {len(choice.tile), len(choice.items_per_thread)} - {0, spec.rank}:
         raise PolicyError(f"The choice {choice} is not for a range of rank {spec.rank}.")
     if spec.kind == "team":
         chosen = replace(
@@ -62,9 +62,9 @@ def applied(
             chunk_size=spec.chunk_size or choice.chunk_size,
         )
     else:
-        kind = "mdrange" if choice.tile or choice.per_thread else spec.kind
+        kind = "mdrange" if choice.tile or choice.items_per_thread else spec.kind
         chosen = replace(
-            spec, kind=kind, tiled=bool(choice.tile), per_thread=choice.per_thread,
+            spec, kind=kind, tiled=bool(choice.tile), items_per_thread=choice.items_per_thread,
             launch_bounds=choice.launch_bounds,
         )  # fmt: skip
         bounds = (*bounds, *choice.tile)
@@ -85,7 +85,7 @@ def policy_with(policy: Any, choice: Choice) -> Any:
         )  # fmt: skip
     if not options:
         return policy
-    if isinstance(policy, RangePolicy) and not (choice.tile or choice.per_thread):
+    if isinstance(policy, RangePolicy) and not (choice.tile or choice.items_per_thread):
         return RangePolicy(policy.begin, policy.end, space=policy.space, **options)
     if isinstance(policy, RangePolicy):
         return MDRangePolicy((policy.begin,), (policy.end,), space=policy.space, **options)
@@ -107,22 +107,26 @@ def extents_of(spec: PolicySpec, bounds: tuple[int, ...]) -> tuple[int, ...]:
 # -- what spaces suggest --------------------------------------------------------------------------
 
 
-def stages_of(space: ExecutionSpace, plan: Plan, bounds: tuple[int, ...]) -> Sequence[Stage]:
+def candidate_generators(
+    space: ExecutionSpace, plan: Plan, bounds: tuple[int, ...]
+) -> Sequence[CandidateGenerator]:
     """What a space suggests for a launch."""
     if isinstance(space, SupportsTuning):
-        return space.tuning_stages(plan, bounds)
-    return host_stages(space, plan, bounds)
+        return space.tuning_candidates(plan, bounds)
+    return host_candidates(space, plan, bounds)
 
 
-def host_stages(space: ExecutionSpace, plan: Plan, bounds: tuple[int, ...]) -> list[Stage]:
+def host_candidates(
+    space: ExecutionSpace, plan: Plan, bounds: tuple[int, ...]
+) -> list[CandidateGenerator]:
     """What a space suggests that says nothing itself: stages of a host."""
     spec = plan.spec.policy
     if spec.kind == "team":
         if not isinstance(space, SupportsTeams):
             return []
         keep = team_size_to_keep(plan, plan.effects)
-        return team_stages(space.team_limits(), spec, most_chunks=64, most=32, keep=keep)
-    return row_stages(plan.spec.pattern, spec, extents_of(spec, bounds), order_of(plan))
+        return team_candidates(space.team_limits(), spec, most_chunks=64, most=32, keep=keep)
+    return row_candidates(plan.spec.pattern, spec, extents_of(spec, bounds), order_of(plan))
 
 
 def order_of(plan: Plan) -> str:
@@ -140,7 +144,9 @@ def order_of(plan: Plan) -> str:
     return "left" if layouts.count("left") > len(layouts) // 2 else "right"
 
 
-def row_stages(pattern: str, spec: PolicySpec, extents: tuple[int, ...], order: str) -> list[Stage]:
+def row_candidates(
+    pattern: str, spec: PolicySpec, extents: tuple[int, ...], order: str
+) -> list[CandidateGenerator]:
     """Of a host: tiles that keep what rows share in its caches; none for one dimension."""
     if spec.rank == 1 or pattern == "scan":
         return []
@@ -153,9 +159,9 @@ def row_stages(pattern: str, spec: PolicySpec, extents: tuple[int, ...], order: 
     return [_each([Choice(tile=by_dimension(t, order)) for t in tiles])]
 
 
-def block_stages(
+def block_candidates(
     pattern: str, spec: PolicySpec, extents: tuple[int, ...], order: str, most: int
-) -> list[Stage]:
+) -> list[CandidateGenerator]:
     """Of a device: shapes of blocks of at most `most` threads, calls of a thread, registers."""
     if pattern != "for":
         return [_each([Choice(launch_bounds=n) for n in (64, 128, 256) if n <= most])]
@@ -170,18 +176,22 @@ def block_stages(
         and all(n < 2 * max(1, e) for n, e in zip(t, fast, strict=True))
     ]
 
-    def per_thread(choice: Choice) -> Iterator[Choice]:
+    def items_per_thread(choice: Choice) -> Iterator[Choice]:
         at = 0 if rank == 1 else 1
         for calls in (2, 4, 8):
             if calls <= MOST_PER_THREAD:
                 shape = tuple(calls if d == at else 1 for d in range(rank))
-                yield replace(choice, per_thread=by_dimension(shape, order))
+                yield replace(choice, items_per_thread=by_dimension(shape, order))
 
     def registers(choice: Choice) -> Iterator[Choice]:
         if choice.tile:
             yield replace(choice, launch_bounds=prod(choice.tile))
 
-    return [_each([Choice(tile=by_dimension(t, order)) for t in tiles]), per_thread, registers]
+    return [
+        _each([Choice(tile=by_dimension(t, order)) for t in tiles]),
+        items_per_thread,
+        registers,
+    ]
 
 
 def team_size_to_keep(plan: Plan, effects: Effects | None) -> int:
@@ -191,9 +201,9 @@ def team_size_to_keep(plan: Plan, effects: Effects | None) -> int:
     return plan.team_sizes().team_size
 
 
-def team_stages(
+def team_candidates(
     limits: TeamLimits, spec: PolicySpec, most_chunks: int, most: int = 1024, keep: int = 0
-) -> list[Stage]:
+) -> list[CandidateGenerator]:
     """Sizes of teams and lanes together, then how many teams a unit gets at a time.
 
     `most`: threads of a team and lanes of a thread that are tried. `keep`: the only size of teams.
@@ -221,5 +231,5 @@ def _powers(most: int) -> list[int]:
     return [1 << n for n in range(max(1, most).bit_length())]
 
 
-def _each(choices: Sequence[Choice]) -> Stage:
+def _each(choices: Sequence[Choice]) -> CandidateGenerator:
     return lambda _: choices

@@ -28,7 +28,7 @@ except ImportError:  # Windows
 from ..contract.records import Choice
 from .choices import choice_of
 
-_FORMAT = 1
+_FORMAT = 2
 _LARGEST = 1 << 26  # bytes; a record has some hundred
 _OURS = re.compile(r".*-[0-9a-f]{12}\.json")  # other files in the folder are somebody else's
 _lock = threading.RLock()

@@ -16,7 +16,7 @@ from ..kernels.kernel import Kernel
 from ..profiling.work import Work
 from ..views.view import View
 from . import store
-from .choices import DEFAULT, extents_of, is_open, stages_of
+from .choices import DEFAULT, candidate_generators, extents_of, is_open
 from .identity import device_name, kernel_key, shapes_of
 from .launches import Launch, Plans
 from .tuner import is_searching, keep_record, tune_launch
@@ -229,7 +229,7 @@ def worth_tuning(launch: Launch) -> bool:
         return False
     if not all(extents_of(launch.policy, launch.bounds)):
         return False
-    return bool(stages_of(launch.space, default, launch.bounds))
+    return bool(candidate_generators(launch.space, default, launch.bounds))
 
 
 def other_threads() -> bool:

@@ -17,7 +17,7 @@ from ..kernels.kernel import Kernel
 from ..launch.prepare import planned
 from ..views.view import View
 from . import store
-from .choices import DEFAULT, extents_of, is_open, policy_with, stages_of
+from .choices import DEFAULT, candidate_generators, extents_of, is_open, policy_with
 from .identity import device_name, kernel_key, shapes_of
 from .launches import Launch, Plans, Saved
 from .progress import progress_bar
@@ -168,7 +168,7 @@ def tune(
     if not is_open(spec):
         raise PolicyError(
             f"tune: the policy {policy!r} gives what could be chosen; leave out tile=, "
-            f"per_thread= and launch_bounds=, or a size of teams."
+            f"items_per_thread= and launch_bounds=, or a size of teams."
         )
     if not all(extents_of(spec, launch.bounds)):
         raise PolicyError(f"tune: the range of {policy!r} is empty; there is nothing to measure.")
@@ -196,7 +196,7 @@ def tune_launch(
     """Search for a compiled launch; parameters and errors as of `tune`."""
     space, plans = launch.space, launch.plans
     name, device = plans.kernel.name, device_name(space)
-    stages = stages_of(space, plans.default, launch.bounds)
+    stages = candidate_generators(space, plans.default, launch.bounds)
     # One at a time: two searches would measure, and put back, each other's Views.
     with (
         _one_search(),

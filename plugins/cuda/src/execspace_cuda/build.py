@@ -1,4 +1,4 @@
-"""NVRTC: which options a text gets, and machine code, or PTX, of it. Needs no device."""
+"""NVRTC: which options a source gets, and its machine code or PTX. Needs no device."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def compiler_version() -> str:
 def target(capability: str) -> tuple[str, bool]:
     """The option for a device of a compute capability such as "90"; whether it gives machine code.
 
-    For a device that is newer than the compiler the text becomes PTX, which the driver translates.
-    """
+    For a device that is newer than the compiler the source becomes PTX, which the driver
+    translates."""
     known = nvrtc.getSupportedArchs()
     if int(capability) in known:
         return f"-arch=sm_{capability}", True
@@ -51,13 +51,13 @@ class Nvrtc(Compiler):
     def version(self) -> str:
         return compiler_version()
 
-    def options(self, text: DeviceCode, arch: str) -> list[str]:
+    def options(self, code: DeviceCode, arch: str) -> list[str]:
         options = [target(arch)[0], "-std=c++17", "-w"]
-        lowered = text.lowered
-        # Both options are for the whole text: one strict function makes all of it so.
-        if not lowered.kernel.fma or text.strict:
+        lowered = code.lowered
+        # Both options are for the whole source: one strict function makes all of it so.
+        if not lowered.kernel.fma or code.strict:
             options.append("-fmad=false")
-        if lowered.kernel.fastmath and not text.strict:
+        if lowered.kernel.fastmath and not code.strict:
             options.append("-use_fast_math")
         return options
 

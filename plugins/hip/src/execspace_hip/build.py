@@ -1,4 +1,4 @@
-"""hiprtc: which options a text gets, and the code object made of it. Needs no device."""
+"""hiprtc: which options a source gets, and the code object made of it. Needs no device."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class Hiprtc(Compiler):
     def version(self) -> str:
         return compiler_version()
 
-    def options(self, text: DeviceCode, arch: str) -> list[str]:
-        return options_for(text, arch, _knows(FINE_GRAINED))
+    def options(self, code: DeviceCode, arch: str) -> list[str]:
+        return options_for(code, arch, _knows(FINE_GRAINED))
 
     def compile(self, source: str, options: Sequence[str]) -> bytes:
         def take(program: Any) -> bytes:

@@ -1,4 +1,4 @@
-"""Options of a HIP compiler for a text: those of hiprtc, and of any clang that compiles HIP."""
+"""Options of a HIP compiler for a source: those of hiprtc, and of any clang that compiles HIP."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _FAST = (
 FINE_GRAINED = "-fatomic-fine-grained-memory"
 
 
-def options_for(text: DeviceCode, arch: str, fine_grained: bool) -> list[str]:
-    """Options for a text on GPUs of an architecture such as "gfx942:sramecc+:xnack-".
+def options_for(code: DeviceCode, arch: str, fine_grained: bool) -> list[str]:
+    """Options for a source on GPUs of an architecture such as "gfx942:sramecc+:xnack-".
 
     `fine_grained`: the compiler knows `FINE_GRAINED`; those that do not are right without it.
 
@@ -27,12 +27,12 @@ def options_for(text: DeviceCode, arch: str, fine_grained: bool) -> list[str]:
     of one gfx9 for that of another.
     """
     options = [f"--offload-arch={arch}", "-O3", "-std=c++17", "-w"]
-    lowered = text.lowered
-    # Both are for the whole text: one strict function makes all of it so.
-    apart = not lowered.kernel.fma or text.strict
+    lowered = code.lowered
+    # Both are for the whole source: one strict function makes all of it so.
+    apart = not lowered.kernel.fma or code.strict
     if fine_grained:
         options.append(FINE_GRAINED)
     options.append(f"-ffp-contract={'off' if apart else 'fast-honor-pragmas'}")
-    if lowered.kernel.fastmath and not text.strict:
+    if lowered.kernel.fastmath and not code.strict:
         options += _FAST
     return options

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 
 def _options(space: OpenCL, code: DeviceCode) -> list[str]:
-    options = ["-cl-std=CL1.2", "-w"]  # drivers print warnings of generated text otherwise
+    options = ["-cl-std=CL1.2", "-w"]  # drivers print warnings of generated source otherwise
     exact = cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
     if space.device.single_fp_config & exact:
         options.append("-cl-fp32-correctly-rounded-divide-sqrt")
-    # The option is for the whole text: it would undo what strict functions promise.
+    # The option is for the whole source: it would undo what strict functions promise.
     if code.lowered.kernel.fastmath and not code.strict:
         options.append("-cl-fast-relaxed-math")
     return options

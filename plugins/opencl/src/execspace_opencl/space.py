@@ -35,7 +35,7 @@ from .svm import SharedMemory, has_svm, has_system_svm
 from .timing import Clock, Mark
 
 if TYPE_CHECKING:
-    from execspace.contract.space import Stage
+    from execspace.contract.space import CandidateGenerator
 
 _GROUP = 128  # work-items of a group of a parallel_for on a GPU
 _TIMED = cl.command_queue_properties.PROFILING_ENABLE
@@ -175,16 +175,16 @@ class OpenCL(ExecutionSpace):
         except cl.Error as error:
             raise driver_error("A fence", self.found, error) from error
 
-    def tuning_stages(self, plan: Any, bounds: tuple[int, ...]) -> Sequence[Stage]:
+    def tuning_candidates(self, plan: Any, bounds: tuple[int, ...]) -> Sequence[CandidateGenerator]:
         if not self.flat:
-            from execspace.tuning import host_stages
+            from execspace.tuning import host_candidates
 
-            return host_stages(self, plan, bounds)
-        from execspace_compiler.backend import device_stages
+            return host_candidates(self, plan, bounds)
+        from execspace_compiler.backend import device_candidates
 
         # Lanes that a thread does one after the other need no measurement.
         limits = replace(self.team_limits(), vector_length_max=self.traits.dialect.lanes.count)
-        return device_stages(plan, bounds, self.limits.threads, limits)
+        return device_candidates(plan, bounds, self.limits.threads, limits)
 
     def mark(self) -> Mark:
         clock = self.clock

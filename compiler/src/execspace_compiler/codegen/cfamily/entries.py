@@ -1,4 +1,4 @@
-"""Kernels of generated C text: how arguments come in, and which units each work-item does.
+"""Kernels of generated C source: how arguments come in, and which units each work-item does.
 
 All numbers of a launch come as one struct by value, `_a`: bounds, the number of units, where
 each View begins, strides, extents and scalars. Views come as pointers beside it.

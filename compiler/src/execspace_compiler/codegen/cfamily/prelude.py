@@ -1,4 +1,4 @@
-"""Functions that generated C text needs beside its language: printed into it where it uses them.
+"""Functions that generated C source needs beside its language: printed into it where it uses them.
 
 Each is a template over a type. Names begin with an underscore and end in the type's short name,
 as no name of a user does.
@@ -347,6 +347,6 @@ class Prelude:
         pattern = {"float64": "0x7ff8000000000000", "float32": "0x7fc00000", "float16": "0x7e00"}
         return self.dialect.bits[part].format(pattern[part]) if part in pattern else ""
 
-    def text(self) -> str:
+    def source(self) -> str:
         """All that was used."""
         return "\n".join([*self.structs.values(), *self.functions.values()])

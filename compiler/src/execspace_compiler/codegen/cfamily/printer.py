@@ -237,7 +237,7 @@ class CPrinter(ExpressionPrinter):
             return f"{kind} {place}"
         return f"{kind} {place} __attribute__((aligned(16)))"  # numbers of any type lie in it
 
-    def text(self, entries: Callable[[CPrinter], list[str]]) -> list[str]:
+    def source(self, entries: Callable[[CPrinter], list[str]]) -> list[str]:
         """Lines of a file: what it needs, the functions, and the kernels that `entries` prints."""
         body: list[str] = []
         for f in self.module.functions:

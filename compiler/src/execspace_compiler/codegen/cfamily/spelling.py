@@ -1,4 +1,4 @@
-"""Spelling of names and strings in C text, which variables a function needs at all, and which
+"""Spelling of names and strings in C source, which variables a function needs at all, and which
 loops are sums.
 
 Free of any dialect: these rules are C's own.

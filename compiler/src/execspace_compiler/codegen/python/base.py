@@ -21,7 +21,7 @@ _RESERVED = frozenset(("range", "abs", "np", "math", "numba"))
 
 
 def identifier(name: str) -> str:
-    """A variable's name, kept apart from names that generated text uses itself.
+    """A variable's name, kept apart from names that generated source uses itself.
 
     Those begin with an underscore, which names of users do not (frontend/names.py).
     """
@@ -34,7 +34,7 @@ def part_of_view(name: str, part: str) -> str:
 
 
 def function_name(name: str) -> str:
-    """Name of a function in generated text; no variable can have it."""
+    """Name of a function in generated source; no variable can have it."""
     return f"_f_{name}"
 
 
@@ -56,7 +56,7 @@ def extents_used(functions: tuple[ir.Function, ...]) -> dict[str, frozenset[str]
 
 
 class Line(str):
-    """A line of generated text that knows which place in the source it comes from."""
+    """A line of generated source that knows which place in the source it comes from."""
 
     __slots__ = ("loc",)
     loc: Loc

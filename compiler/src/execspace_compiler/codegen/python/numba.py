@@ -70,7 +70,7 @@ class NumbaPrinter(PythonPrinter):
             if isinstance(s, ir.Failures) and id(s) in self.deep
         }
 
-    def text(self) -> str:
+    def source(self) -> str:
         """The module's functions, each decorated for Numba."""
         lines: list[str] = []
         for f in self.module.functions:

@@ -36,7 +36,7 @@ HEAD = "import numpy as np\n\nfrom execspace_compiler.oracle import runtime as _
 class OraclePrinter(PythonPrinter):
     """Prints a module for CPython."""
 
-    def text(self) -> str:
+    def source(self) -> str:
         """All functions of the module."""
         lines = [HEAD]
         for f in self.module.functions:

@@ -1,4 +1,4 @@
-"""Compiles HIP text for a named kind of AMD GPU with a clang of this machine, without a device.
+"""Compiles HIP source for a named kind of AMD GPU with a clang of this machine, without a device.
 
 ROCm's clang, or one of the system from version 15 on: its GPU backend is the same. Device libraries
 are linked one by one, because the driver refuses kinds of GPUs that are newer than they are.

@@ -11,12 +11,12 @@ def resource_usage_of(code: bytes, target: Target) -> tuple[dict[str, dict[str, 
 
     Of LDS it counts what the text declares; scratch memory of teams comes with the launch.
     """
-    figures: dict[str, dict[str, int]] = {}
+    usage: dict[str, dict[str, int]] = {}
     lines: list[str] = []
     unit = "compute unit" if target.compute_units == 1 else "work-group processor"
     for name, k in read_code_object(code).kernels.items():
         found = occupancy(target, k.vgprs, k.lds, k.threads, k.sgprs)
-        figures[name] = {
+        usage[name] = {
             "registers": k.vgprs, "scalar registers": k.sgprs,
             "spills": k.vgpr_spills + k.sgpr_spills, "local": k.scratch, "shared": k.lds,
             "threads": k.threads, "wavefronts": found.waves, "most wavefronts": found.most,
@@ -29,4 +29,4 @@ def resource_usage_of(code: bytes, target: Target) -> tuple[dict[str, dict[str, 
             f"{name}: {found.waves} of {found.most} wavefronts of a {unit} at once on "
             f"{target.name} ({target.family}), {full}"
         )
-    return figures, lines
+    return usage, lines

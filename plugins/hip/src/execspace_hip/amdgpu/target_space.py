@@ -26,8 +26,8 @@ class Clang(Compiler):
     def version(self) -> str:
         return self.found.version()
 
-    def options(self, text: DeviceCode, arch: str) -> list[str]:
-        return options_for(text, arch, int(self.version().partition(".")[0]) >= _FINE_GRAINED_SINCE)
+    def options(self, code: DeviceCode, arch: str) -> list[str]:
+        return options_for(code, arch, int(self.version().partition(".")[0]) >= _FINE_GRAINED_SINCE)
 
     def compile(self, source: str, options: Sequence[str]) -> bytes:
         return self.found.compile(source, options, self.arch)

@@ -108,9 +108,9 @@ def test_a_stencil_over_no_points(space):
 @pytest.mark.parametrize(
     "options",
     [
-        {"per_thread": 2},
-        {"per_thread": (3, 2)},
-        {"tile": (8, 4), "per_thread": (1, 4)},
+        {"items_per_thread": 2},
+        {"items_per_thread": (3, 2)},
+        {"tile": (8, 4), "items_per_thread": (1, 4)},
         {"tile": (4, 8), "iterate": "left"},
         {"tile": "kokkos-2026", "iterate": "right"},
         {"launch_bounds": 32},
@@ -136,7 +136,7 @@ def test_more_tiles_than_a_grid_has_blocks(space, iterate):
 def test_calls_of_a_thread_in_one_dimension(space):
     a = view_of(space, np.arange(37.0), "right")
     for policy in (
-        es.MDRangePolicy((2,), (35,), per_thread=4, space=space),
+        es.MDRangePolicy((2,), (35,), items_per_thread=4, space=space),
         es.MDRangePolicy((0,), (2,), tile=(16,), space=space),
     ):
         es.parallel_for(policy, tenfold, a)
@@ -187,10 +187,10 @@ def test_scans_number_the_calls_in_the_order_of_the_dimensions(space, iterate):
 
 def test_reductions_and_scans_take_no_calls_per_thread(space):
     a = es.View((3, 3, 3), space=space)
-    policy = es.MDRangePolicy((3, 3, 3), per_thread=2, space=space)
-    with pytest.raises(es.PolicyError, match="per_thread is an option of parallel_for"):
+    policy = es.MDRangePolicy((3, 3, 3), items_per_thread=2, space=space)
+    with pytest.raises(es.PolicyError, match="items_per_thread is an option of parallel_for"):
         es.parallel_reduce(policy, product, a, a)
-    with pytest.raises(es.PolicyError, match="per_thread is an option of parallel_for"):
+    with pytest.raises(es.PolicyError, match="items_per_thread is an option of parallel_for"):
         es.parallel_scan(policy, places, a)
 
 

@@ -316,8 +316,8 @@ def test_a_size_that_differs_between_teams_is_refused(space):
 # -- teams for which there is enough --------------------------------------------------------------
 
 
-def growing(team, told, per_thread, more):
-    at = team.scratch(team.team_size * per_thread + more, es.uint8)
+def growing(team, told, items_per_thread, more):
+    at = team.scratch(team.team_size * items_per_thread + more, es.uint8)
     own = team.thread_scratch(3, es.uint8)
     own[2] = 1
     at[team.team_rank] = 1
@@ -327,26 +327,28 @@ def growing(team, told, per_thread, more):
         told[team.league_rank] = total
 
 
-def of_each_thread(team, told, per_thread, more):
-    own = team.thread_scratch((per_thread, 2), es.uint8)
+def of_each_thread(team, told, items_per_thread, more):
+    own = team.thread_scratch((items_per_thread, 2), es.uint8)
     at = team.scratch(more + 1, es.uint8)
-    own[per_thread - 1, 1] = 1
-    total = 2 * team.reduce(int(own[per_thread - 1, 1]))
+    own[items_per_thread - 1, 1] = 1
+    total = 2 * team.reduce(int(own[items_per_thread - 1, 1]))
     if es.single(es.PerTeam(team)):
         at[0] = 1
         told[team.league_rank] = total
 
 
-def in_steps(team, told, per_thread, more):
+def in_steps(team, told, items_per_thread, more):
     pairs = (team.team_size + 1) // 2
-    at = team.scratch(min(pairs * 2 * per_thread, 1 << 40) + max(more, 0), es.uint8)
+    at = team.scratch(min(pairs * 2 * items_per_thread, 1 << 40) + max(more, 0), es.uint8)
     if es.single(es.PerTeam(team)):
         at[0] = 1
         told[team.league_rank] = 2 * team.team_size
 
 
-def shrinking(team, told, per_thread, more):
-    at = team.scratch(max(more * 40 // team.team_size, 1) + team.team_size * per_thread, es.uint8)
+def shrinking(team, told, items_per_thread, more):
+    at = team.scratch(
+        max(more * 40 // team.team_size, 1) + team.team_size * items_per_thread, es.uint8
+    )
     if es.single(es.PerTeam(team)):
         at[0] = 1
         told[team.league_rank] = 2 * team.team_size
@@ -373,12 +375,12 @@ def test_a_launch_works_with_the_largest_team_and_not_with_one_more(space, kerne
 
 def test_auto_takes_the_size_that_is_recommended_for_these_arguments(space):
     policy = league(space, 2, ("auto", 1))
-    for per_thread in (1, 10, policy.scratch_size_max(0) // 3):
+    for items_per_thread in (1, 10, policy.scratch_size_max(0) // 3):
         told = np.zeros(2, np.int64)
         placed = staged.place(space, told)
-        size = policy.team_size_recommended(growing, placed, per_thread, 5)
-        assert size <= policy.team_size_max(growing, placed, per_thread, 5)
-        staged.parallel_for(policy, growing, told, per_thread, 5)
+        size = policy.team_size_recommended(growing, placed, items_per_thread, 5)
+        assert size <= policy.team_size_max(growing, placed, items_per_thread, 5)
+        staged.parallel_for(policy, growing, told, items_per_thread, 5)
         assert told.tolist() == [2 * size] * 2
 
 
