@@ -14,7 +14,7 @@ class Compiled(es.Plan):
     """A plan that cannot be launched."""
 
     source = "the text"
-    figures = {"f": {"registers": 12}}  # noqa: RUF012
+    resource_usage = {"f": {"registers": 12}}  # noqa: RUF012
 
     def __init__(self, space, spec):
         self.space, self.spec = space, spec
