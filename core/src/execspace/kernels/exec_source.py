@@ -211,15 +211,26 @@ def keep(file: str, text: str) -> None:
 
 def arrived(fn: FunctionType) -> str | None:
     """The text that came with a pickle and defines `fn`, unless Python has the same."""
-    file = fn.__code__.co_filename
-    texts = _arrived.get(file, ())
+    code = fn.__code__
+    file = code.co_filename
+    texts: list[str] = _arrived.get(file, [])
     if texts and "".join(linecache.getlines(file, fn.__globals__)) in texts:
         return None
+    nameless = not texts and file.startswith("<")  # cloudpickle 3.1.3 keeps no name of a file
+    if nameless:
+        texts = list(dict.fromkeys(text for known in _arrived.values() for text in known))
     for text in texts:
-        if fn.__code__ in codes_in(text, fn.__code__):
+        if code in codes_in(text, code):
             return text
     # IPython compiles the statements of a cell one by one, which may give other instructions.
+    if nameless:
+        texts = [t for t in texts if any(_same_place(code, c) for c in codes_in(t, code))]
     return texts[0] if len(texts) == 1 and file not in _MANY else None
+
+
+def _same_place(code: CodeType, other: CodeType) -> bool:
+    at = code.co_qualname, code.co_firstlineno
+    return at == (other.co_qualname, other.co_firstlineno)
 
 
 def text_of(fn: FunctionType) -> str | None:
