@@ -262,9 +262,9 @@ def test_a_join_may_take_self_or_not():
     plain_join = reducer_with(join=lambda a, b: a)()
     bound_join = reducer_with(join=lambda self, a, b: a)()
     static_join = reducer_with(join=staticmethod(lambda a, b: a))()
-    assert plain_join.scope("join").given == {}
-    assert bound_join.scope("join").given == {"self": bound_join}
-    assert static_join.scope("join").given == {}
+    assert plain_join.scope("join").bound == {}
+    assert bound_join.scope("join").bound == {"self": bound_join}
+    assert static_join.scope("join").bound == {}
 
 
 def test_results_have_the_form_of_the_identity():

@@ -23,7 +23,7 @@ SUITE = "execspace_testing.suite"
 # Of use in a plain run only: repetitions without end, and sizes that take a sanitizer minutes.
 LONG = ("hundred_million", "determinism", "1000000", "many_teams", "in_flight")
 # What lanes do together; of the other files of teams a device's part is the same for each of them.
-LANES = ("collectives", "reductions", "scans", "ranges", "members", "barriers")
+LANES = ("collectives", "reductions", "scans", "nested_ranges", "members", "barriers")
 PARTS = {
     "teams": ["teams"],
     "lanes": [f"teams.test_{name}" for name in LANES],

@@ -117,7 +117,7 @@ def test_folders_are_tagged_and_for_the_user_only(root):
 
 @pytest.mark.parametrize("kind", ["../numba", "a/b", "", ".", "..", ".git"])
 def test_a_kind_is_the_name_of_a_folder(root, kind):
-    with pytest.raises(ValueError, match="is not a kind of entries"):
+    with pytest.raises(ValueError, match="is not a kind of entry"):
         cache.folder(kind)
 
 

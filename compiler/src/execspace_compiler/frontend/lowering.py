@@ -69,11 +69,11 @@ class _Lowering:
         self.flags = 0
         self.depth = 0  # of the expression that is being lowered
         self.loops: list[str | None] = []  # per enclosing loop the flag that a break sets
-        given = names.given if parent is None else frozenset()
+        bound = names.bound if parent is None else frozenset()
         self.parameters = tuple(
-            variable_name(a.arg) for a in self._parameters() if a.arg not in given
+            variable_name(a.arg) for a in self._parameters() if a.arg not in bound
         )
-        self.locals = {a.arg for a in self._parameters() if a.arg not in given}
+        self.locals = {a.arg for a in self._parameters() if a.arg not in bound}
         if isinstance(node, ast.FunctionDef):
             self.locals |= _assigned(node.body)
         else:
@@ -117,7 +117,7 @@ class _Lowering:
         loc = self.loc(self.node)
         return [
             hir.Assign(loc, hir.Local(loc, variable_name(n)), self._outer(loc, (n,)))
-            for n in sorted(self.names.given & self.locals)
+            for n in sorted(self.names.bound & self.locals)
         ]
 
     def _parameters(self) -> list[ast.arg]:

@@ -30,7 +30,7 @@ class Unknown:
 
 
 class Object:
-    """The value of a given parameter, such as `self`, of which only attributes are known."""
+    """The value of a bound parameter, such as `self`, of which only attributes are known."""
 
 
 def _missing(value: Any) -> bool:
@@ -44,8 +44,8 @@ class Names:
     Attributes
     ----------
     fn : function
-    given : frozenset of str
-        Parameters that are given beforehand: outer names, too.
+    bound : frozenset of str
+        Parameters that are bound beforehand: outer names, too.
     captures : mapping
         Full name -> Capture, for the kernel and all functions that it captures.
     hidden : mapping
@@ -55,7 +55,7 @@ class Names:
     """
 
     fn: FunctionType
-    given: frozenset[str]
+    bound: frozenset[str]
     captures: Mapping[str, Capture]
     hidden: Mapping[str, str]
     prefix: str = ""
@@ -74,7 +74,7 @@ class Names:
         known = self.captures.get(full)
         if known is not None:
             return Unknown if _missing(known.value) else known.value
-        if path[0] in self.given:
+        if path[0] in self.bound:
             inner = any(n.startswith(f"{full}.") for n in self.captures)
             return Object if inner else Unknown
         value = lookup(self.fn, path)

@@ -96,13 +96,13 @@ class Captured(Definition):
 
     @property
     def positional(self) -> tuple[str, ...]:
-        given = self.scope.given
-        return tuple(variable_name(n) for n in parameters(self.scope.fn) if n not in given)
+        bound = self.scope.bound
+        return tuple(variable_name(n) for n in parameters(self.scope.fn) if n not in bound)
 
     @property
     def all_parameters(self) -> tuple[str, ...]:
-        given = self.scope.given
-        more = tuple(variable_name(n) for n in keyword_only(self.scope.fn) if n not in given)
+        bound = self.scope.bound
+        more = tuple(variable_name(n) for n in keyword_only(self.scope.fn) if n not in bound)
         return (*self.positional, *more)
 
     def check_parameters(self, loc: Loc) -> None:
@@ -117,9 +117,9 @@ class Captured(Definition):
         known = self._lowered.get(missing)
         if known is None:
             fn = self.scope.fn
-            given = frozenset(self.scope.given) | frozenset(map(self.own_name, missing))
+            bound = frozenset(self.scope.bound) | frozenset(map(self.own_name, missing))
             outer = self.outer
-            names = Names(fn, given, outer.captures, outer.hidden, self.prefix)
+            names = Names(fn, bound, outer.captures, outer.hidden, self.prefix)
             reporter = Reporter(self.name)
             source = find_source(fn)
             known = lower(source.node, source.file, names, reporter)

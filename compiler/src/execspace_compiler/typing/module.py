@@ -97,7 +97,7 @@ class ModuleTyper:
         scope = scope_of(layout.offset)
         assert scope is not None
         captures = {c.name: c for c in captures_of(scope, tuple(captured_paths(scope)), 0)}
-        names = Names(scope.fn, frozenset(scope.given), captures, {})
+        names = Names(scope.fn, frozenset(scope.bound), captures, {})
         known = self._layouts.get(key)
         if known is None:
             known = self._layouts[key] = Captured(scope, names, "")
@@ -192,7 +192,7 @@ class ModuleTyper:
         loc: Loc,
     ) -> tuple[Signature, Loc]:
         """Type a method of a user's own reducer, and tell where it stands."""
-        names = Names(scope.fn, frozenset(scope.given), captures, {}, f"{full}/")
+        names = Names(scope.fn, frozenset(scope.bound), captures, {}, f"{full}/")
         definition = self.captured(scope, names, f"{full}/")
         try:
             function = definition.lowered(frozenset())

@@ -38,27 +38,27 @@ _MISSING = type("Missing", (), {"__repr__": lambda self: "<undefined>"})()
 
 
 class Scope:
-    """A function together with parameters that are given beforehand.
+    """A function together with parameters that are bound beforehand, as by `functools.partial`.
 
     Attributes
     ----------
     fn : function
-    given : dict
+    bound : dict
         Parameter -> value: `self` of a bound method, what functools.partial binds, arguments
         that are compile-time constants.
     kernel : Kernel or None
         Whose options apply, if the function was decorated.
     """
 
-    __slots__ = ("fn", "given", "kernel")
+    __slots__ = ("bound", "fn", "kernel")
 
-    def __init__(self, fn: FunctionType, given: dict[str, Any], kernel: Any = None) -> None:
+    def __init__(self, fn: FunctionType, bound: dict[str, Any], kernel: Any = None) -> None:
         self.fn = fn
-        self.given = given
+        self.bound = bound
         self.kernel = kernel
 
     def __repr__(self) -> str:
-        return f"<{self.fn.__qualname__} with {', '.join(self.given) or 'nothing'} given>"
+        return f"<{self.fn.__qualname__} with {', '.join(self.bound) or 'nothing'} bound>"
 
 
 def scope_of(value: Any) -> Scope | None:
@@ -75,8 +75,8 @@ def scope_of(value: Any) -> Scope | None:
         inner = scope_of(value.__func__)
         if inner is None:
             return None
-        names = [n for n in parameters(inner.fn) if n not in inner.given]
-        return Scope(inner.fn, {names[0]: value.__self__, **inner.given}, inner.kernel)
+        names = [n for n in parameters(inner.fn) if n not in inner.bound]
+        return Scope(inner.fn, {names[0]: value.__self__, **inner.bound}, inner.kernel)
     if isinstance(value, partial):
         return _scope_of_partial(value)
     own = _attribute(value, "scope")
@@ -114,7 +114,7 @@ def _scope_of_partial(value: partial[Any]) -> Scope | None:
     inner = scope_of(value.func)
     if inner is None:
         return None
-    names = [n for n in parameters(inner.fn) if n not in inner.given]
+    names = [n for n in parameters(inner.fn) if n not in inner.bound]
     unknown = set(value.keywords) - {*parameters(inner.fn), *keyword_only(inner.fn)}
     if len(value.args) > len(names) or unknown:
         what = (
@@ -125,8 +125,8 @@ def _scope_of_partial(value: partial[Any]) -> Scope | None:
             f"functools.partial: function '{inner.fn.__name__}' has {what}; its parameters are "
             f"{known}."
         )
-    given = {**inner.given, **dict(zip(names, value.args, strict=False)), **value.keywords}
-    return Scope(inner.fn, given, inner.kernel)
+    bound = {**inner.bound, **dict(zip(names, value.args, strict=False)), **value.keywords}
+    return Scope(inner.fn, bound, inner.kernel)
 
 
 def parameters(fn: FunctionType) -> tuple[str, ...]:
@@ -155,7 +155,7 @@ def defaults(fn: FunctionType) -> dict[str, Any]:
 def lookup(scope: Scope | FunctionType, path: tuple[str, ...]) -> Any:
     """Value of a dotted name as a function sees it now; a marker if it is not defined."""
     if type(scope) is Scope:
-        fn, value = scope.fn, scope.given.get(path[0], _MISSING)
+        fn, value = scope.fn, scope.bound.get(path[0], _MISSING)
     else:
         assert isinstance(scope, FunctionType)
         fn, value = scope, _MISSING
@@ -185,7 +185,7 @@ def captured_paths(scope: Scope | FunctionType) -> Iterator[tuple[str, ...]]:
     if not isinstance(scope, Scope):
         scope = Scope(scope, {})
     seen = set()
-    roots = frozenset((*scope.given, *defaults(scope.fn)))
+    roots = frozenset((*scope.bound, *defaults(scope.fn)))
     for path in loaded_names(scope.fn.__code__, roots):
         depth, value = follow(scope, path)
         if path[0] in roots:
@@ -203,7 +203,7 @@ def library_paths(scope: Scope | FunctionType) -> Iterator[tuple[str, ...]]:
     They never change, so no launch reads them again, but compilers must know them.
     """
     fn = scope.fn if isinstance(scope, Scope) else scope
-    roots = frozenset(scope.given) if isinstance(scope, Scope) else frozenset()
+    roots = frozenset(scope.bound) if isinstance(scope, Scope) else frozenset()
     for path in dict.fromkeys(loaded_names(fn.__code__)):
         if path[0] not in roots and isinstance(_outer(fn, path[0]), ModuleType):
             value = lookup(fn, path)
@@ -214,7 +214,7 @@ def library_paths(scope: Scope | FunctionType) -> Iterator[tuple[str, ...]]:
 def fixed_names(scope: Scope) -> Unchanged | None:
     """A test whether the names that `captured_paths` leaves out still mean the same."""
     fn = scope.fn
-    roots = frozenset((*scope.given, *defaults(fn)))
+    roots = frozenset((*scope.bound, *defaults(fn)))
     found = []
     for path in dict.fromkeys(loaded_names(fn.__code__, roots)):
         depth, value = follow(scope, path)
@@ -319,7 +319,7 @@ def function_tag(scope: Scope, hidden: list[View], seen: tuple[CodeType, ...] = 
         del hidden[held:]
         names = names_of(scope, again=True)
         tags = environment_tags(scope, names.paths, hidden, (*seen, code), again=True)
-    return names.number, is_strict(scope.fn), *scope.given, *tags
+    return names.number, is_strict(scope.fn), *scope.bound, *tags
 
 
 def _tuple_tag(
@@ -372,7 +372,7 @@ _known_names: dict[tuple[Any, ...], HelperNames] = {}
 def names_of(scope: Scope, again: bool = False) -> HelperNames:
     """The outer names of a helper as they are now; `again`: found anew whatever is known."""
     fn = scope.fn
-    key = (id(fn.__code__), id(fn.__globals__), *scope.given)
+    key = (id(fn.__code__), id(fn.__globals__), *scope.bound)
     known = None if again else _known_names.get(key)
     if known is None or (known.unchanged is not None and not known.unchanged()):
         if len(_known_names) > 4096:
@@ -420,7 +420,7 @@ def _leads_on(
     """Whether the function reads attributes of a captured object that no other name stands for."""
     if not _has_constants(value):
         return False
-    roots = frozenset((*scope.given, *defaults(scope.fn)))
+    roots = frozenset((*scope.bound, *defaults(scope.fn)))
     longer = [p for p in paths if len(p) > len(path)]
     for read in loaded_names(scope.fn.__code__, roots):
         if len(read) > len(path) and read[: len(path)] == path:
@@ -529,7 +529,7 @@ def _bare(value: Any) -> Any:
     function = function_of(value)
     if function is None:
         return value
-    return Scope(without_views(function.fn), dict.fromkeys(function.given))
+    return Scope(without_views(function.fn), dict.fromkeys(function.bound))
 
 
 def _may_hold_views(value: Any) -> bool:

@@ -13,7 +13,7 @@ def loaded_names(
 ) -> tuple[tuple[str, ...], ...]:
     """Dotted names that a code object reads from enclosing scopes, in order.
 
-    `roots` are parameters that count as such names, because they are given beforehand.
+    `roots` are parameters that count as such names, because they are bound beforehand.
     """
     return tuple(_loads(code, frozenset(code.co_freevars) | roots, roots))
 

@@ -77,10 +77,10 @@ class Kernel(ReadOnly):
         Arithmetic may be reassociated and NaN ignored; results then differ between spaces.
     source : str or None
         Text of the module that defines the function, as the user gave it.
-    given : tuple of str
-        Parameters that are given beforehand, see `Scope`.
+    bound : tuple of str
+        Parameters that are bound beforehand, see `Scope`.
     statics : tuple of str
-        Parameters annotated with `es.static` that are not given yet.
+        Parameters annotated with `es.static` that are not bound yet.
     shared : Kernel
         The one that keeps the plans: for a function that is defined anew at each call of another
         one, the kernel of its first definition; for most kernels themselves.
@@ -89,10 +89,10 @@ class Kernel(ReadOnly):
     """
 
     __slots__ = (
-        "__dict__", "__weakref__", "_variants", "fastmath", "fma", "fn", "given", "name", "names",
+        "__dict__", "__weakref__", "_variants", "bound", "fastmath", "fma", "fn", "name", "names",
         "scope", "shared", "source", "statics",
     )  # fmt: skip
-    _fixed = frozenset(("fastmath", "fma", "fn", "given", "name", "scope", "source", "statics"))
+    _fixed = frozenset(("fastmath", "fma", "fn", "bound", "name", "scope", "source", "statics"))
     _instead = "Compiled plans depend on it; make another kernel with es.kernel"
 
     def __init__(
@@ -103,15 +103,15 @@ class Kernel(ReadOnly):
         fastmath: bool = False,
         name: str | None = None,
         source: str | None = None,
-        given: tuple[str, ...] = (),
+        bound: tuple[str, ...] = (),
     ) -> None:
         self.fn = fn
         self.fma = fma
         self.fastmath = fastmath
         self.name = name or fn.__name__
         self.source = source
-        self.given = given
-        self.statics = tuple(n for n in _static_parameters(fn) if n not in given)
+        self.bound = bound
+        self.statics = tuple(n for n in _static_parameters(fn) if n not in bound)
         self.scope = Scope(fn, {}, self)
         self.shared = self
         self.names: KernelNames | None = None
@@ -140,17 +140,17 @@ class Kernel(ReadOnly):
         """What a launch would run: `execspace.explain` of this kernel."""
         return ports.explain(policy, self, *args, **options)
 
-    def variant(self, given: tuple[str, ...]) -> Kernel:
-        """The same kernel with some parameters given beforehand; plans are kept per variant."""
-        if not given:
+    def variant(self, bound: tuple[str, ...]) -> Kernel:
+        """The same kernel with some parameters bound beforehand; plans are kept per variant."""
+        if not bound:
             return self
-        found = self._variants.get(given)
+        found = self._variants.get(bound)
         if found is None:
             found = Kernel(
                 without_views(self.fn), fma=self.fma, fastmath=self.fastmath, name=self.name,
-                source=self.source, given=given,
+                source=self.source, bound=bound,
             )  # fmt: skip
-            found = self._variants.setdefault(given, found)
+            found = self._variants.setdefault(bound, found)
         return found
 
     @property
@@ -194,15 +194,15 @@ class Kernel(ReadOnly):
         """The captures of a LaunchSpec; hidden arguments are numbered from `first_hidden`."""
         return captures_of(scope, self.names_now(scope).paths, first_hidden)
 
-    def bound(self, scope: Scope, arguments: int) -> tuple[str, ...]:
+    def bound_parameters(self, scope: Scope, arguments: int) -> tuple[str, ...]:
         """Parameters that a launch with so many indices and arguments does not pass."""
-        open_ = [n for n in parameters(self.fn) if n not in self.given]
+        open_ = [n for n in parameters(self.fn) if n not in self.bound]
         rest = open_[arguments:]
         known = defaults(scope.fn)
         return (
-            *self.given,
+            *self.bound,
             *(n for n in rest if n in known),
-            *(n for n in keyword_only(self.fn) if n not in self.given and n in known),
+            *(n for n in keyword_only(self.fn) if n not in self.bound and n in known),
         )
 
 
@@ -313,7 +313,7 @@ def kernel_of(fn: Any) -> tuple[Kernel, Scope]:
         raise _no_kernel(fn)
     known = scope.kernel
     known = _shared(scope.fn, ()) if known is None else known.shared
-    return known.variant(tuple(scope.given)) if scope.given else known, scope
+    return known.variant(tuple(scope.bound)) if scope.bound else known, scope
 
 
 # -- pickles --------------------------------------------------------------------------------------

@@ -98,9 +98,9 @@ def _functions(value: Any) -> Iterator[FunctionType]:
             yield from _functions(item)
     elif (scope := function_of(value)) is not None:
         yield scope.fn
-        for given in scope.given.values():
-            if isinstance(given, FunctionType | tuple):
-                yield from _functions(given)
+        for argument in scope.bound.values():
+            if isinstance(argument, FunctionType | tuple):
+                yield from _functions(argument)
 
 
 def _importable(fn: FunctionType) -> bool:

@@ -26,15 +26,15 @@ def as_arguments(
 
     The kernel has `leading` parameters before those of the arguments. Arrays are wrapped as
     Views. Functions, strings, dtypes, None and whatever the kernel marks with es.static become
-    parameters that are given beforehand.
+    parameters that are bound beforehand.
     """
-    names = [n for n in parameters(scope.fn) if n not in scope.given][leading:]
-    given = dict(scope.given)
+    names = [n for n in parameters(scope.fn) if n not in scope.bound][leading:]
+    bound = dict(scope.bound)
     converted = []
     for position, a in enumerate(args):
         name = names[position] if position < len(names) else None
         if name in kernel.statics:
-            given[name] = _static_value(kernel, name, a)
+            bound[name] = _static_value(kernel, name, a)
         elif type(a) is View or type(a) in SCALAR_TYPES:
             converted.append(a)
         elif isinstance(a, View):
@@ -51,7 +51,7 @@ def as_arguments(
                 )
             converted.append(plain_number(a))
         elif name is not None and _is_constant(a):
-            given[name] = a
+            bound[name] = a
         else:
             try:
                 converted.append(view_of(a, label=f"argument {position} of {kernel.name}"))
@@ -74,14 +74,14 @@ def as_arguments(
                 ) from None
     known = defaults(scope.fn)
     for name in kernel.statics:
-        if name not in given:
+        if name not in bound:
             if name not in known:
                 raise LaunchError(
                     f"Kernel '{kernel.name}': the static parameter '{name}' gets no value; pass "
                     f"one argument for each parameter after the indices."
                 )
-            given[name] = known[name]
-    return Scope(scope.fn, given, scope.kernel), converted
+            bound[name] = known[name]
+    return Scope(scope.fn, bound, scope.kernel), converted
 
 
 def _is_constant(value: Any) -> bool:

@@ -106,9 +106,9 @@ def sorted_out(
         shape = None if isinstance(join, tuple) else join.array_shape
         head = [pattern, *head, join_key, *[v.type for v in views], len(views)]
     leading = leading_parameters(pattern, policy_key[0], shape)
-    given, plain = as_arguments(kernel, scope, leading, args)
-    if given.given:
-        kernel, scope = kernel_of(given)
+    bound, plain = as_arguments(kernel, scope, leading, args)
+    if bound.bound:
+        kernel, scope = kernel_of(bound)
     names = kernel.names_now(scope)
     hidden: tuple[View, ...] = ()
     for a in plain:
@@ -197,7 +197,7 @@ def compiled(call: Call) -> tuple[Plan, Kernel, LaunchSpec]:
     )
     if policy.kind == "team":
         check_teams(kernel.name, spec, space)
-    spec = replace(spec, bound=kernel.bound(scope, spec.leading + explicit))
+    spec = replace(spec, bound=kernel.bound_parameters(scope, spec.leading + explicit))
     source = Kernel(
         without_views(scope.fn), fma=kernel.fma, fastmath=kernel.fastmath, name=kernel.name,
         source=kernel.source,

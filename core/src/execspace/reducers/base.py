@@ -433,7 +433,7 @@ def reducer_captures(spec: Reducer | tuple[Reducer, ...]) -> tuple[Capture, ...]
             continue
         for name, scope in _functions(reducer):
             full = f"{n} {name}"
-            bare = Scope(scope.fn, dict.fromkeys(scope.given))
+            bare = Scope(scope.fn, dict.fromkeys(scope.bound))
             found.append(Capture(full, bare, function_tag(scope, [])))
             inner = captures_of(scope, paths_of(scope), 0)
             found += (Capture(f"{full}/{c.name}", c.value, c.tag) for c in inner)

@@ -299,7 +299,7 @@ class _Custom(Total):
 
     def _call(self, name: str, *values: Any) -> Any:
         scope = self.reducer.scope(name)
-        return scope.fn(*scope.given.values(), *values)
+        return scope.fn(*scope.bound.values(), *values)
 
     def _shaped(self, value: Any) -> Any:
         """A value with the structure that the identity has."""
