@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any
@@ -12,19 +11,31 @@ from typing import Any
 import cupy
 from cupy_backends.cuda.api import runtime
 
-from .devices import Faults, on_device
+from .devices import ERRORS_OR_MEMORY, Faults, on_device
 from .program import Program
-from .queue import Queue
+from .queue import Order, Queue
 from .timing import Clock
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Whether CuPy or the platform says that there is not so much memory."""
+    return isinstance(error, MemoryError) or getattr(error, "status", 0) == 2
 
 
 class GpuDevice:
     """A GPU.
 
-    Attributes
+    Parameters
     ----------
     number : int
         As the platform counts.
+    short, title : str
+        As `GpuKind` has them.
+    pool : callable
+        Gives so many bytes of the device, in order with the current stream of CuPy.
+
+    Attributes
+    ----------
     handle : cupy.cuda.Device
     alone : bool
         The platform has no other one.
@@ -32,40 +43,33 @@ class GpuDevice:
         What is loaded.
     default : Queue
         On the legacy default stream.
-    busy : set of Queue
-        Those that hold Views, whether anybody still has them or not.
-    allocations : int
-        Counts Views that queues must wait for; `allocated` is the event of the last.
-    lock : RLock
-        Reentrant for the garbage collector's sake.
     """
 
-    def __init__(self, number: int, short: str, title: str) -> None:
+    def __init__(self, number: int, short: str, title: str, pool: Callable[[int], Any]) -> None:
         self.number = number
-        self.lock = threading.RLock()
         self.faults = Faults(number, short, title)
         self.handle = cupy.cuda.Device(number)
         self.alone = int(runtime.getDeviceCount()) == 1
         self.programs: dict[Any, Program] = {}
-        self.allocations = 0
-        self.busy: set[Queue] = set()
+        self._pool = pool
         self._queues: weakref.WeakSet[Queue] = weakref.WeakSet()
         with self.handle:
-            self.allocated = cupy.cuda.Event(disable_timing=True)
-            self.default = Queue(self, own=False)
+            self._order = Order()
+            self.default = Queue(self._order, own=False)
 
     def new_queue(self) -> Queue:
         """A stream of its own."""
         with self.handle:
-            made = Queue(self, own=True)
-        with self.lock:
+            made = Queue(self._order, own=True)
+        with self._order.lock:
             self._queues.add(made)
         return made
 
     def queues(self) -> list[Queue]:
         """All of them, the default one first."""
-        with self.lock:
-            return list(dict.fromkeys((self.default, *self._queues, *self.busy)))
+        order = self._order
+        with order.lock:
+            return list(dict.fromkeys((self.default, *self._queues, *order.busy)))
 
     def current(self) -> AbstractContextManager[None]:
         """Make the device that of the calling thread for the time of a block."""
@@ -87,9 +91,26 @@ class GpuDevice:
 
     def note_allocation(self) -> None:
         """Let queues wait for what the default stream does for a new View."""
-        with self.lock:
-            self.allocated.record(self.default.stream_object)
-            self.allocations += 1
+        self._order.note_allocation(self.default)
+
+    def block(self, size: int) -> Any:
+        """Bytes from the pool, in order with the current stream of CuPy; the device is current."""
+        return self.allocate(self._pool, size)
+
+    def allocate(self, take: Callable[[int], Any], size: int) -> Any:
+        """Memory from where `take` has it; if there is none, free what is done with, and retry.
+
+        The device is current. Errors of the platform pass.
+        """
+        try:
+            return take(size)
+        except ERRORS_OR_MEMORY as error:
+            if not is_out_of_memory(error):
+                raise
+            self.release_held()  # Views that instances are done with
+            cupy.get_default_memory_pool().free_all_blocks()
+            cupy.get_default_pinned_memory_pool().free_all_blocks()
+            return take(size)
 
     def synchronize(self, queues: Iterable[Queue]) -> None:
         """Wait for queues and let go of what they hold; blocks. Errors of the platform pass."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from operator import index
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import cupy
 import numpy as np
@@ -21,10 +21,8 @@ from execspace.views.arrays import has_protocol, lazy
 from execspace.views.interop import view_over
 
 from .claiming import LEGACY, Protocols, stream_of
+from .device_space import DeviceSpace
 from .devices import on_device
-
-if TYPE_CHECKING:
-    from .space import GpuExecutionSpace
 
 
 class ForeignArray:
@@ -52,7 +50,7 @@ class ForeignArray:
             give(stream=stream or self.protocols.legacy)
 
 
-def wrap(space: GpuExecutionSpace, source: Any, label: str) -> View:
+def wrap(space: DeviceSpace, source: Any, label: str) -> View:
     """A View over an array in memory of the GPU of `space`.
 
     Raises
@@ -128,7 +126,7 @@ def _by_cupy(array: Any) -> _Found:
 Stream = tuple[int, int]  # the driver's handle, and the number of its device
 
 
-def before(space: GpuExecutionSpace, views: Iterable[View]) -> list[Stream] | None:
+def before(space: DeviceSpace, views: Iterable[View]) -> list[Stream] | None:
     """Order a queue after what the libraries of foreign arrays have queued.
 
     Returns their streams for `after`: None if one of them is not known.
@@ -150,7 +148,7 @@ def before(space: GpuExecutionSpace, views: Iterable[View]) -> list[Stream] | No
     return None if unknown else streams
 
 
-def after(space: GpuExecutionSpace, streams: list[Stream] | None) -> None:
+def after(space: DeviceSpace, streams: list[Stream] | None) -> None:
     """Order the streams of foreign arrays after what was queued; block where one is not known."""
     if streams is None:
         runtime.streamSynchronize(space.stream)

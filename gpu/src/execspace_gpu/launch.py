@@ -23,20 +23,20 @@ from execspace_compiler.backend import (
     Grid,
 )
 
+from .device_space import DeviceSpace
 from .devices import ERRORS, ERRORS_OR_MEMORY, NO_CONTEXT, on_device
 from .forks import remember_plan
 from .frame import BufferFrame
 from .interop import after, before
 from .memory import bytes_at
 from .program import Program
-from .space import GpuExecutionSpace
 
 
 @dataclass
 class GpuPlan(DevicePlan):
     """A compiled launch; see `execspace.Plan`."""
 
-    space: GpuExecutionSpace
+    space: DeviceSpace
     device_launch: GpuLaunch
 
     @property
@@ -65,7 +65,7 @@ class GpuPlan(DevicePlan):
         return launch.caller(launch.call_builder(named=False))
 
 
-def compile_plan(space: GpuExecutionSpace, kernel: Kernel, spec: LaunchSpec) -> GpuPlan:
+def compile_plan(space: DeviceSpace, kernel: Kernel, spec: LaunchSpec) -> GpuPlan:
     """Compile `kernel` for the device; see `DeviceLaunch.compile`."""
     launch = GpuLaunch.compile(space, space.traits, kernel, spec, space.name)
     plan = GpuPlan.of(kernel, launch)
@@ -135,7 +135,7 @@ class GpuLaunch(DeviceLaunch[Program]):
         Another launch of this process had loaded the usual program.
     """
 
-    space: GpuExecutionSpace
+    space: DeviceSpace
     errors: ClassVar[tuple[type[Exception], ...]] = ERRORS
     shared = False
 
@@ -199,7 +199,7 @@ class GpuLaunch(DeviceLaunch[Program]):
         try:
             with space.current(), space.stream_object:
                 # What is dropped is used by later work of the same stream only.
-                block = space.memory.block(nbytes)
+                block = space.device.block(nbytes)
                 if zeros:
                     runtime.memsetAsync(block.ptr, 0, zeros, space.stream)
         except ERRORS_OR_MEMORY as error:

@@ -8,9 +8,8 @@ order and hold the Views of their launches until those are done.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import cupy
 import numpy as np
@@ -18,23 +17,20 @@ import numpy.typing as npt
 from cupy_backends.cuda.api import runtime
 
 from execspace import Allocation, ExecutionSpace, MemorySpace, SpaceError, View
-from execspace.base import config
 from execspace.contract.memory import array_over, out_of_memory
 
+from .device import is_out_of_memory
+from .device_space import DeviceSpace
 from .devices import ERRORS_OR_MEMORY
 from .forks import remembered
+from .interop import cupy_array
 from .transfers import copy_view, fill_view
-
-if TYPE_CHECKING:
-    from .space import GpuExecutionSpace
-
-_POOLS = ("cupy", "async")
 
 
 class GpuMemory(MemorySpace):
     """What the memories of a GPU have in common."""
 
-    def __init__(self, space: GpuExecutionSpace, suffix: str = "") -> None:
+    def __init__(self, space: DeviceSpace, suffix: str = "") -> None:
         self.name = f"{space.name}{suffix}"
         self.space = space
 
@@ -48,8 +44,6 @@ class GpuMemory(MemorySpace):
         fill_view(self.space, dst, value, instance)
 
     def to_dlpack(self, view: View, **options: Any) -> Any:
-        from .interop import cupy_array
-
         self._require_numbers(view)
         if view.is_readonly:
             raise BufferError(
@@ -81,20 +75,8 @@ class GpuMemory(MemorySpace):
         if view.dtype.fields is not None:
             raise BufferError(f"View '{view.label}' holds records, which other libraries do not")
 
-    def _taken(self, take: Callable[[int], Any], size: int) -> Any:
-        """Memory from where `take` has it; if there is none, free what is done with, and retry."""
-        try:
-            return take(size)
-        except ERRORS_OR_MEMORY as error:
-            if not isinstance(error, MemoryError) and getattr(error, "status", 0) != 2:
-                raise
-            self.space.device.release_held()  # Views that instances are done with
-            cupy.get_default_memory_pool().free_all_blocks()
-            cupy.get_default_pinned_memory_pool().free_all_blocks()
-            return take(size)
-
     def _failed(self, label: str, nbytes: int, error: Exception) -> Exception:
-        if isinstance(error, MemoryError) or getattr(error, "status", 0) == 2:
+        if is_out_of_memory(error):
             return out_of_memory(label, nbytes, self)
         return self.space.fault(f"View '{label}'", error)
 
@@ -104,23 +86,11 @@ class DeviceMemory(GpuMemory):
 
     kinds = frozenset(("device",))
 
-    def __init__(self, space: GpuExecutionSpace) -> None:
-        super().__init__(space)
-        chosen = "cupy"
-        if space.has_async_pool:
-            name = space.variable("POOL")
-            chosen = config.get(name) or chosen
-            if chosen not in _POOLS:
-                raise SpaceError(
-                    f"EXECSPACE_{name}={chosen!r} is not a pool; expected {' or '.join(_POOLS)}."
-                )
-        self._own = cupy.cuda.MemoryAsyncPool() if chosen == "async" else None
-
     def allocate(self, nbytes: int, label: str, initialize: bool) -> Allocation:
         space, size = self.space, max(nbytes, 1)
         try:
             with space.current(), space.stream_object:
-                block = self.block(size)
+                block = space.device.block(size)
                 if initialize:
                     runtime.memsetAsync(block.ptr, 0, size, space.stream)
                 space.device.note_allocation()
@@ -128,17 +98,13 @@ class DeviceMemory(GpuMemory):
             raise self._failed(label, nbytes, error) from error
         return remembered(Allocation(int(block.ptr), nbytes, label, self, block))
 
-    def block(self, size: int) -> Any:
-        """Bytes from the pool, in order with the current stream of CuPy."""
-        return self._taken(cupy.cuda.alloc if self._own is None else self._own.malloc, size)
-
 
 class ForeignMemory(GpuMemory):
     """Memory of arrays of other libraries; their streams are in order with every launch."""
 
     kinds = frozenset[str]()
 
-    def __init__(self, space: GpuExecutionSpace) -> None:
+    def __init__(self, space: DeviceSpace) -> None:
         super().__init__(space, " (array)")
 
     def allocate(self, nbytes: int, label: str, initialize: bool) -> Allocation:
@@ -157,14 +123,14 @@ class ManagedMemory(GpuMemory):
     kinds = frozenset(("shared",))
     host_accessible = True
 
-    def __init__(self, space: GpuExecutionSpace) -> None:
+    def __init__(self, space: DeviceSpace) -> None:
         super().__init__(space, " managed")
 
     def allocate(self, nbytes: int, label: str, initialize: bool) -> Allocation:
         space, size = self.space, max(nbytes, 1)
         try:
             with space.current():
-                block = self._taken(cupy.cuda.malloc_managed, size)
+                block = space.device.allocate(cupy.cuda.malloc_managed, size)
                 if initialize:
                     runtime.memsetAsync(block.ptr, 0, size, space.stream)
                     runtime.streamSynchronize(space.stream)  # the host may look at once
@@ -176,8 +142,6 @@ class ManagedMemory(GpuMemory):
         return array_over(view, view.allocation.owner)
 
     def dlpack_device(self, view: View) -> tuple[int, int]:
-        from .interop import cupy_array
-
         kind, number = cupy_array(view).__dlpack_device__()
         return int(kind), int(number)
 
@@ -188,7 +152,7 @@ class _Pinned:
     A pool would hand it out again at once, and the host might write into it too early.
     """
 
-    def __init__(self, space: GpuExecutionSpace, size: int) -> None:
+    def __init__(self, space: DeviceSpace, size: int) -> None:
         self.space = space
         self.block = cupy.cuda.PinnedMemory(size)
         self.ptr = int(self.block.ptr)
@@ -204,14 +168,14 @@ class PinnedMemory(GpuMemory):
     kinds = frozenset(("pinned",))
     host_accessible = True
 
-    def __init__(self, space: GpuExecutionSpace) -> None:
+    def __init__(self, space: DeviceSpace) -> None:
         super().__init__(space, " pinned")
 
     def allocate(self, nbytes: int, label: str, initialize: bool) -> Allocation:
         size = max(nbytes, 1)
         try:
             with self.space.current():
-                block = self._taken(partial(_Pinned, self.space), size)
+                block = self.space.device.allocate(partial(_Pinned, self.space), size)
         except ERRORS_OR_MEMORY as error:
             raise self._failed(label, nbytes, error) from error
         if initialize:
@@ -237,7 +201,7 @@ class StagingMemory(PinnedMemory):
     def allocate(self, nbytes: int, label: str, initialize: bool) -> Allocation:
         try:
             with self.space.current():
-                block = self._taken(cupy.cuda.alloc_pinned_memory, max(nbytes, 1))
+                block = self.space.device.allocate(cupy.cuda.alloc_pinned_memory, max(nbytes, 1))
         except ERRORS_OR_MEMORY as error:
             raise self._failed(label, nbytes, error) from error
         return remembered(Allocation(int(block.ptr), nbytes, label, self, block))

@@ -1,27 +1,54 @@
-"""A stream of a GPU, and what must stay alive until its work is done."""
+"""A stream of a GPU, and what must stay alive until its work is done.
+
+Streams of a device know nothing of each other but the `Order` that they share.
+"""
 
 from __future__ import annotations
 
+import threading
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import cupy
 from cupy_backends.cuda.api import runtime
-
-if TYPE_CHECKING:
-    from .device import GpuDevice
 
 _MOST_HELD = 64  # launches of which Views are held before the stream is asked what is done
 _MOST_LABELS = 64  # that the report of a fault may name
 
 
+class Order:
+    """What keeps the queues of a device, which is current, in order.
+
+    Attributes
+    ----------
+    lock : RLock
+        Reentrant for the garbage collector's sake.
+    allocations : int
+        Counts Views that queues must wait for; `allocated` is the event of the last.
+    busy : set of Queue
+        Those that hold Views, whether anybody still has them or not.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.allocations = 0
+        self.allocated = cupy.cuda.Event(disable_timing=True)
+        self.busy: set[Queue] = set()
+
+    def note_allocation(self, queue: Queue) -> None:
+        """Let the others wait for what a queue does for a new View."""
+        with self.lock:
+            self.allocated.record(queue.stream_object)
+            self.allocations += 1
+
+
 class Queue:
-    """A stream.
+    """A stream of the current device.
 
     Parameters
     ----------
-    device : GpuDevice
-        It is current.
+    order : Order
+        Of the device.
     own : bool
         A stream that waits for no other one, not the legacy default stream.
 
@@ -33,8 +60,8 @@ class Queue:
         Kernels that were launched since the stream was last waited for.
     """
 
-    def __init__(self, device: GpuDevice, own: bool) -> None:
-        self.device = device
+    def __init__(self, order: Order, own: bool) -> None:
+        self._order = order
         stream = cupy.cuda.Stream(non_blocking=True) if own else cupy.cuda.Stream.null
         self.stream_object: Any = stream
         self.stream = int(stream.ptr)
@@ -56,11 +83,11 @@ class Queue:
 
     def await_allocations(self) -> None:
         """Order the stream after the zeros of Views that were allocated since it last looked."""
-        device = self.device
-        if self._seen != device.allocations:
-            with device.lock:
-                seen = device.allocations
-                runtime.streamWaitEvent(self.stream, device.allocated.ptr)
+        order = self._order
+        if self._seen != order.allocations:
+            with order.lock:
+                seen = order.allocations
+                runtime.streamWaitEvent(self.stream, order.allocated.ptr)
                 self._seen = seen
 
     def hold(self, *things: Any) -> None:
@@ -68,10 +95,10 @@ class Queue:
 
         The default stream needs it for memory that is not freed in order with it.
         """
-        with self.device.lock:
+        with self._order.lock:
             held = self._held
             held.append(things)
-            self.device.busy.add(self)
+            self._order.busy.add(self)
             if len(held) < _MOST_HELD:
                 return
             event = cupy.cuda.Event(disable_timing=True)
@@ -85,8 +112,8 @@ class Queue:
 
     def take_held(self) -> Any:
         """What is held; to be dropped when the stream is done."""
-        with self.device.lock:
+        with self._order.lock:
             held, self._held = self._held, []
             done, self._done = self._done, deque()
-            self.device.busy.discard(self)
+            self._order.busy.discard(self)
         return held, done

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import cupy
 import numpy as np
 
 from execspace import SpaceError, View
 
+from .device_space import DeviceSpace
 from .devices import ERRORS
 from .interop import after, before, cupy_array
-
-if TYPE_CHECKING:
-    from .space import GpuExecutionSpace
 
 
 class Sorts:
@@ -71,7 +69,7 @@ def _one_nan_kernel() -> Any:
 @contextmanager
 def _queued(space: Any, *views: View) -> Iterator[None]:
     """CuPy works on the stream of the space within the block."""
-    own: GpuExecutionSpace = space
+    own: DeviceSpace = space
     try:
         with own.current():
             if own.parent is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from cupy_backends.cuda.api import runtime
@@ -17,11 +17,11 @@ from cupy_backends.cuda.api import runtime
 import execspace as es
 from execspace import HOST, ExecutionSpace, View, profiling
 from execspace.views.deep_copy import extent_of_bytes, host_elements, same_block
+from execspace.views.interop import view_over
 
+from .device_space import DeviceSpace
 from .devices import ERRORS
-
-if TYPE_CHECKING:
-    from .space import GpuExecutionSpace
+from .interop import after, before
 
 _DEFAULT = 4  # MemcpyDefault of the runtimes: the driver sees by the addresses where each is
 _PART = 1 << 26  # bytes of pinned memory that a rearranged copy takes at a time
@@ -32,7 +32,7 @@ _MOST_KEPT = 6  # Views of parts that are under way
 class _Queue:
     """Where a copy is queued, and what must live until it is done."""
 
-    space: GpuExecutionSpace
+    space: DeviceSpace
     kept: list[Any] = field(default_factory=list)
 
     def scratch(self, shape: tuple[int, ...], dtype: Any) -> View:
@@ -83,9 +83,7 @@ def copy_view(dst: View, src: View, instance: ExecutionSpace | None) -> None:
             _to_host(queue, dst, src)
 
 
-def fill_view(
-    space: GpuExecutionSpace, dst: View, value: Any, instance: ExecutionSpace | None
-) -> None:
+def fill_view(space: DeviceSpace, dst: View, value: Any, instance: ExecutionSpace | None) -> None:
     """Set every element."""
     if not dst.size:
         return
@@ -99,25 +97,24 @@ def fill_view(
             return
         one = queue.scratch((1,) * dst.rank, dst.dtype)
         _copy_block(queue.space, one, es.view_of(pattern.reshape(one.shape)))
-        repeated = View._over(
-            one.allocation, one.data_ptr, one.dtype, dst.shape, (0,) * dst.rank, "stride", True,
-            one.space, None,
+        repeated = view_over(
+            "deep_copy", one.data_ptr, one.dtype, dst.shape, (0,) * dst.rank, True,
+            one.memory_space, one, one.space,
         )  # fmt: skip
         _move(queue.space, dst, repeated)
 
 
 @contextmanager
 def _queued(
-    space: GpuExecutionSpace, instance: ExecutionSpace | None, views: tuple[View, ...]
+    space: DeviceSpace, instance: ExecutionSpace | None, views: tuple[View, ...]
 ) -> Iterator[_Queue]:
     """The queue that a copy goes to: that of an instance, in order, or the default one, waited for.
 
     Streams of arrays of other libraries are in order with it.
     """
-    from .interop import after, before
-    from .space import GpuExecutionSpace as Own
-
-    own = instance if isinstance(instance, Own) and instance.number == space.number else None
+    own = None
+    if isinstance(instance, DeviceSpace) and instance.number == space.number:
+        own = instance
     if instance is not None and own is None:
         instance.fence("deep_copy")  # of another space: this copy comes after its work, and blocks
     queue = _Queue(own or space.root)
@@ -138,15 +135,13 @@ def _queued(
         raise queue.space.fault("deep_copy", error) from error
 
 
-def _owner(view: View) -> GpuExecutionSpace | None:
+def _owner(view: View) -> DeviceSpace | None:
     """The space of the GPU that a View's memory belongs to; None for other memory."""
-    from .memory import GpuMemory
-
-    memory = view.memory_space
-    return memory.space if isinstance(memory, GpuMemory) else None
+    space = getattr(view.memory_space, "space", None)
+    return space if isinstance(space, DeviceSpace) else None
 
 
-def _copy_block(space: GpuExecutionSpace, dst: View, src: View) -> None:
+def _copy_block(space: DeviceSpace, dst: View, src: View) -> None:
     runtime.memcpyAsync(dst.data_ptr, src.data_ptr, src.nbytes, _DEFAULT, space.stream)
 
 
@@ -200,9 +195,7 @@ def _to_host(queue: _Queue, dst: View, src: View) -> None:
         queue.kept.clear()
 
 
-def _between_devices(
-    queue: _Queue, dst: View, src: View, a: GpuExecutionSpace, b: GpuExecutionSpace
-) -> None:
+def _between_devices(queue: _Queue, dst: View, src: View, a: DeviceSpace, b: DeviceSpace) -> None:
     """Copy between two GPUs: by the link between them where there is one, else by the driver.
 
     Blocks, for neither GPU's streams know of those of the other one.
@@ -224,9 +217,7 @@ def _between_devices(
         runtime.streamSynchronize(a.stream)
 
 
-def _peer(
-    space: GpuExecutionSpace, dst: View, src: View, a: GpuExecutionSpace, b: GpuExecutionSpace
-) -> None:
+def _peer(space: DeviceSpace, dst: View, src: View, a: DeviceSpace, b: DeviceSpace) -> None:
     with space.current():
         runtime.memcpyPeerAsync(
             dst.data_ptr, a.number, src.data_ptr, b.number, src.nbytes, space.stream
@@ -256,10 +247,10 @@ def _move4(i: int, j: int, k: int, p: int, dst: Any, src: Any) -> None:
 _MOVES = (_move1, _move2, _move3, _move4)
 
 
-def _move(space: GpuExecutionSpace, dst: View, src: View) -> None:
+def _move(space: DeviceSpace, dst: View, src: View) -> None:
     """Launch a kernel that assigns each element."""
     if dst.rank == 0:
-        _move(space, _row(dst), _row(src))
+        _move(space, dst[None], src[None])
         return
     if dst.rank > len(_MOVES):
         if dst.mapping is not None or src.mapping is not None:
@@ -277,10 +268,3 @@ def _move(space: GpuExecutionSpace, dst: View, src: View) -> None:
     if dst.rank > 1:
         policy = es.MDRangePolicy((0,) * dst.rank, dst.shape, space=space)
     es.parallel_for(policy, _MOVES[dst.rank - 1], dst, src, label="deep_copy")
-
-
-def _row(view: View) -> View:
-    return View._over(
-        view.allocation, view.data_ptr, view.dtype, (1,), (1,), "right", view.is_readonly,
-        view.space, None,
-    )  # fmt: skip
