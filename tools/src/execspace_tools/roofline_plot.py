@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .roofline_peaks import Peaks
-
-if TYPE_CHECKING:
-    from .roofline import RooflineRecord
+from .roofline_record import RooflineRecord
 
 # Okabe and Ito's colours, which people tell apart however they see colours.
 _ROOFS, _POINTS = "#0072B2", "#D55E00"
