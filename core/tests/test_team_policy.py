@@ -10,7 +10,8 @@ import pytest
 import execspace as es
 from execspace.contract.argtypes import SCALAR_TYPES
 from execspace.contract.launch_spec import policy_spec
-from execspace.reducers.python_joins import _JOINS, _PLACES
+from execspace.reducers.builtin import Locating
+from execspace.reducers.python_joins import _JOINS
 
 RANGES = (es.TeamThreadRange, es.ThreadVectorRange, es.TeamVectorRange)
 MD_RANGES = (es.TeamThreadMDRange, es.ThreadVectorMDRange, es.TeamVectorMDRange)
@@ -615,8 +616,10 @@ def test_a_nan_wins(team, values):
 def test_every_built_in_reducer_is_joined():
     exported = [getattr(es, name) for name in es.__all__]
     reducers = [r for r in exported if isinstance(r, type) and issubclass(r, es.Reducer)]
+    located = {r.kind for r in reducers if issubclass(r, Locating)}
     kinds = {r.kind for r in reducers} - {"custom"}
-    assert kinds == {*_JOINS, *_PLACES}
+    assert kinds == {*_JOINS} | located
+    assert len(located) == 8
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,13 @@ import numpy as np
 from execspace import Capture, DTypeError, Reducer
 from execspace.contract.dtypes import as_dtype
 from execspace.kernels.captures import Scope
-from execspace.reducers.builtin import MinMaxLocScalar, StdIsPartScalar, ValLocScalar, extreme
+from execspace.reducers.builtin import (
+    Locating,
+    MinMaxLocScalar,
+    StdIsPartScalar,
+    ValLocScalar,
+    extreme,
+)
 
 from .. import ir
 from ..ir import Assign, Expr, Stmt, Var
@@ -293,14 +299,13 @@ class ReductionBuilder:
             except (TypeError, ValueError):
                 return INT64
         place = INT64 if rank == 1 else TupleTy((INT64,) * rank)
-        if reducer.kind in _LOCATED:
-            if len(_LOCATED[reducer.kind]) > 1:
+        if isinstance(reducer, Locating):
+            several = len(reducer.keeps) > 1
+            if reducer.conditions:
+                return TupleTy((place, place), StdIsPartScalar._fields) if several else place
+            if several:
                 return TupleTy((INT64, INT64, place, place), MinMaxLocScalar._fields)
             return TupleTy((INT64, place), ValLocScalar._fields)
-        if reducer.kind in _WHERE:
-            if len(_WHERE[reducer.kind]) > 1:
-                return TupleTy((place, place), StdIsPartScalar._fields)
-            return place
         if reducer.kind == "minmax":
             return TupleTy((INT64, INT64), ("min_val", "max_val"))
         return BOOL if reducer.kind in ("land", "lor") else Scalar(str(reducer.dtype or "int64"))
@@ -340,7 +345,7 @@ class ReductionBuilder:
         if reducer.kind == "custom":
             return self._compiled(reducer, n, name, given)
         try:
-            if reducer.kind in _LOCATED or reducer.kind in _WHERE:
+            if isinstance(reducer, Locating):
                 return self._located(reducer, name, given)
             return self._plain(reducer, name, given)
         except DTypeError as error:
@@ -371,8 +376,8 @@ class ReductionBuilder:
             return Compensated(name, type)
         return Plain(name, reducer.kind, type, reducer.identity(type.name))
 
-    def _located(self, reducer: Any, name: str, given: Type) -> Join:
-        first = "condition" if reducer.kind in _WHERE else "value"
+    def _located(self, reducer: Locating, name: str, given: Type) -> Join:
+        first = "condition" if reducer.conditions else "value"
         items = given.items if isinstance(given, TupleTy) else ()
         value, place = items if len(items) == 2 else (None, None)
         places = flat_scalars(place)
@@ -387,26 +392,26 @@ class ReductionBuilder:
         for t in places:
             if t.kind not in "biuf":
                 raise DTypeError(f"{reducer.name} cannot order locations of {t}.")
-        if reducer.kind in _WHERE:
+        if reducer.conditions:
             made = tuple(
-                Where(Located(f"{name}_{k}", "lt", None, place, last), condition)
-                for k, (last, condition) in enumerate(_WHERE[reducer.kind])
+                Where(Located(f"{name}_{k}", "lt", None, place, kept.last), kept.greatest)
+                for k, kept in enumerate(reducer.keeps)
             )
             if len(made) == 1:
                 return made[0]
             numbers = len(places)
-            both = TupleTy((place, place), ("max_loc_true", "min_loc_false"))
+            both = TupleTy((place, place), StdIsPartScalar._fields)
             return Several(made, both, tuple(range(2 * numbers)))
         type = Scalar(reducer.accumulator(value.name))
         _extreme(reducer, type, 1)  # refuses complex numbers
         found = tuple(
             Located(f"{name}_{order}", order, type, place, last)
-            for order, last in _LOCATED[reducer.kind]
+            for order, last in (("gt" if k.greatest else "lt", k.last) for k in reducer.keeps)
         )
         if len(found) == 1:
             return found[0]
         k = 1 + len(places)
-        result = TupleTy((type, type, place, place), ("min_val", "max_val", "min_loc", "max_loc"))
+        result = TupleTy((type, type, place, place), MinMaxLocScalar._fields)
         return Several(found, result, (0, k, *range(1, k), *range(k + 1, 2 * k)))
 
     # -- a user's own ---------------------------------------------------------------------------
@@ -548,15 +553,6 @@ class ReductionBuilder:
             ) from None
 
 
-_LOCATED: dict[str, tuple[tuple[str, bool], ...]] = {
-    "minloc": (("lt", False),), "maxloc": (("gt", False),),
-    "minmaxloc": (("lt", False), ("gt", False)),
-    "minmaxfirstlastloc": (("lt", False), ("gt", True)),
-}  # fmt: skip
-_WHERE: dict[str, tuple[tuple[bool, bool], ...]] = {  # (last, of the true ones)
-    "firstloc": ((False, True),), "lastloc": ((True, True),),
-    "stdispartitioned": ((True, True), (False, False)), "stdpartitionpoint": ((False, False),),
-}  # fmt: skip
 _IDENTITY_HINT = "an identity is a number, a tuple, a NumPy array or a record of numbers"
 
 

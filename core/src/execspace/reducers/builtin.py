@@ -10,7 +10,7 @@ Source: https://kokkos.org/kokkos-core-wiki/API/core/builtin_reducers.html
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -263,7 +263,33 @@ class BOr(_Bitwise):
         return np.dtype(dtype).type(0)
 
 
-class MinLoc(BuiltIn):
+class Kept(NamedTuple):
+    """Which of all pairs a reducer keeps.
+
+    `greatest`: that of the greatest value, or of a condition that is true; else that of the least,
+    or of one that is false. `last`: of several such pairs the one with the last location.
+    """
+
+    greatest: bool
+    last: bool = False
+
+
+class Locating(BuiltIn):
+    """Base of those that join pairs: a value, or a condition, with its location.
+
+    Attributes
+    ----------
+    keeps : tuple of Kept
+        The pairs that the result has.
+    conditions : bool
+        The kernel returns conditions; the result has the locations only.
+    """
+
+    keeps: ClassVar[tuple[Kept, ...]]
+    conditions: ClassVar[bool] = False
+
+
+class MinLoc(Locating):
     """Least value and its location; the kernel returns ``(value, location)``.
 
     The location is a number or a tuple of numbers. Of equal values the least location is kept
@@ -273,6 +299,7 @@ class MinLoc(BuiltIn):
     """
 
     kind = "minloc"
+    keeps = (Kept(greatest=False),)
 
     def as_result(self, value: Any) -> Any:
         return ValLocScalar(*value)
@@ -282,6 +309,7 @@ class MaxLoc(MinLoc):
     """Greatest value and its location; see `MinLoc`, but -inf for an empty range."""
 
     kind = "maxloc"
+    keeps = (Kept(greatest=True),)
 
 
 class MinFirstLoc(MinLoc):
@@ -305,13 +333,14 @@ class MinMax(BuiltIn):
         return MinMaxScalar(*value)
 
 
-class MinMaxLoc(BuiltIn):
+class MinMaxLoc(Locating):
     """Least and greatest value with their first locations, as a `MinMaxLocScalar`.
 
     The kernel returns ``(value, location)``; see `MinLoc` and `MaxLoc`.
     """
 
     kind = "minmaxloc"
+    keeps = (Kept(greatest=False), Kept(greatest=True))
 
     def as_result(self, value: Any) -> Any:
         return MinMaxLocScalar(*value)
@@ -324,27 +353,32 @@ class MinMaxFirstLastLoc(MinMaxLoc):
     """
 
     kind = "minmaxfirstlastloc"
+    keeps = (Kept(greatest=False), Kept(greatest=True, last=True))
 
 
-class FirstLoc(BuiltIn):
+class FirstLoc(Locating):
     """First location of a true contribution; the kernel returns ``(condition, location)``.
 
     The greatest location that its type has if no contribution is true.
     """
 
     kind = "firstloc"
+    keeps = (Kept(greatest=True),)
+    conditions = True
 
 
-class LastLoc(BuiltIn):
+class LastLoc(Locating):
     """Last location of a true contribution; the kernel returns ``(condition, location)``.
 
     The least location that its type has if no contribution is true.
     """
 
     kind = "lastloc"
+    keeps = (Kept(greatest=True, last=True),)
+    conditions = True
 
 
-class StdIsPartitioned(BuiltIn):
+class StdIsPartitioned(Locating):
     """Last location of a true contribution and first one of a false, as a `StdIsPartScalar`.
 
     The kernel returns ``(condition, location)``. A row is partitioned, true ones first, exactly
@@ -352,12 +386,16 @@ class StdIsPartitioned(BuiltIn):
     """
 
     kind = "stdispartitioned"
+    keeps = (Kept(greatest=True, last=True), Kept(greatest=False))
+    conditions = True
 
     def as_result(self, value: Any) -> Any:
         return StdIsPartScalar(*value)
 
 
-class StdPartitionPoint(BuiltIn):
+class StdPartitionPoint(Locating):
     """First location of a false contribution; the kernel returns ``(condition, location)``."""
 
     kind = "stdpartitionpoint"
+    keeps = (Kept(greatest=False),)
+    conditions = True

@@ -12,7 +12,7 @@ from ..base.errors import DTypeError, LaunchError
 from ..contract.argtypes import SCALAR_TYPES, ScalarType, plain_number
 from ..contract.dtypes import as_dtype
 from .base import Reducer, _named, as_reducer, flattened
-from .builtin import extreme
+from .builtin import Kept, Locating, extreme
 
 
 class Total(ABC):
@@ -52,8 +52,8 @@ def total_of(who: str, reducer: Any) -> Total:
             f"{who}: {found.name}(shape=...) is an array reduction, which teams do not have; give "
             f"a tuple of reducers."
         )
-    if found.kind in _PLACES:
-        return _Places(who, found)
+    if isinstance(found, Locating):
+        return _Locating(who, found)
     if found.kind == "custom":
         return _Custom(who, found)
     if getattr(found, "accuracy", "normal") == "high":
@@ -173,28 +173,13 @@ class _Accurate(_Numbers):
         return total + self.dtype.type(self.error) if np.isfinite(self.error) else total
 
 
-# Whether the greatest value wins, and whether the last location does.
-_PLACES = {
-    "minloc": ((False, False),),
-    "maxloc": ((True, False),),
-    "minmaxloc": ((False, False), (True, False)),
-    "minmaxfirstlastloc": ((False, False), (True, True)),
-    "firstloc": ((True, False),),
-    "lastloc": ((True, True),),
-    "stdispartitioned": ((True, True), (False, False)),
-    "stdpartitionpoint": ((False, False),),
-}
-# Of these the value is a condition: a location counts where it is what wins.
-_CONDITIONS = ("firstloc", "lastloc", "stdispartitioned", "stdpartitionpoint")
-
-
-class _Places(Total):
+class _Locating(Total):
     """Values with a location, or conditions with one."""
 
     def __init__(self, who: str, reducer: Any) -> None:
         super().__init__(who, reducer)
-        self.conditions = reducer.kind in _CONDITIONS
-        self.rules = _PLACES[reducer.kind]
+        self.conditions: bool = reducer.conditions
+        self.rules: tuple[Kept, ...] = reducer.keeps
         self.best: list[tuple[Any, Any] | None] = [None] * len(self.rules)
         self.given: ScalarType | None = None
         self.place: Any = 0
