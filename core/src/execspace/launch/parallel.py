@@ -112,7 +112,8 @@ def parallel_for(
         if dispatch.TOOLS:
             run_kernel("parallel_for", target.name, label, policy, plan, bounds, args)
         elif label is None:
-            plan.launch(bounds, args)
+            run = plan.launch  # CPython remembers where an attribute is, not so for a method's call
+            run(bounds, args)
         else:
             plan.launch_as(label, bounds, args)
     except OverflowError as error:

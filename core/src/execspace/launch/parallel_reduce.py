@@ -205,6 +205,9 @@ def _launch(
     try:
         if dispatch.TOOLS:
             return run_kernel(_EVENTS[pattern], target.name, label, policy, plan, bounds, args)
-        return plan.launch(bounds, args) if label is None else plan.launch_as(label, bounds, args)
+        if label is not None:
+            return plan.launch_as(label, bounds, args)
+        run = plan.launch  # CPython remembers where an attribute is, not so for a method's call
+        return run(bounds, args)
     except OverflowError as error:
         explain_overflow(target, args, error)
