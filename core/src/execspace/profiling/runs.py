@@ -14,7 +14,8 @@ from typing import Any
 
 from ..base import config, ports
 from ..base.errors import ToolError
-from . import dispatch, timing, tools
+from ..events import dispatch, timing
+from . import tools
 
 __all__ = [
     "profile",
