@@ -21,7 +21,7 @@ from typing import Any
 import execspace as es
 from benchmarks.common.machine import describe
 from execspace import profiling
-from execspace.profiling import dispatch
+from execspace.events import dispatch
 
 
 @es.kernel

@@ -481,7 +481,7 @@ class Summing(profiling.Tool):
 @pytest.fixture
 def tools(monkeypatch):
     entries = {"summing": es.ToolEntry("summing", Summing), "plain": es.ToolEntry("plain", Tool)}
-    monkeypatch.setattr(ports.tool_entries, "_function", lambda: entries)
+    monkeypatch.setattr(ports.tool_entries, "_function", lambda name: entries)
 
 
 class Tool(profiling.Tool):

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .contract.records import *
     from .contract.space import *
     from .contract.tiles import *
+    from .events.work import *
     from .explaining import *
     from .host.space import *
     from .kernels.atomics import *
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
     from .policies.range import *
     from .policies.team import *
     from .profiling.runs import *
-    from .profiling.work import *
     from .reducers.base import *
     from .reducers.builtin import *
     from .tuning.tuner import *
@@ -95,6 +95,7 @@ _NAMES = {
         ExecutionSpace Plan SupportsSort SupportsTeams SupportsTuning TimesWork WrapsArrays
     """,
     "contract.tiles": "TileTable",
+    "events.work": "Work",
     "explaining": "Explanation explain",
     "host.space": "HostExecutionSpace",
     "kernels.atomics": """
@@ -124,7 +125,6 @@ _NAMES = {
     "policies.range": "MDRangePolicy RangePolicy",
     "policies.team": "TeamPolicy",
     "profiling.runs": "profile",
-    "profiling.work": "Work",
     "reducers.base": "Reducer",
     "reducers.builtin": """
         BAnd BOr FirstLoc LAnd LOr LastLoc Max MaxFirstLoc MaxLoc Min MinFirstLoc MinLoc
@@ -179,5 +179,4 @@ ports.explain.provide(_of("explaining", "explain"))
 ports.planned.provide(_of("launch.prepare", "planned"))
 ports.with_tuned.provide(_of("tuning.tuned", "wrapped"))
 ports.replaced_tiles.provide(_of("plugins.registry", "replaced_tiles"))
-ports.find_tool.provide(_of("plugins.registry", "find_tool"))
 ports.tool_entries.provide(_of("plugins.registry", "tool_entries"))

@@ -15,8 +15,8 @@ import numpy as np
 from ..base.errors import ViewError
 from ..base.flags import flag
 from ..contract.space import ExecutionSpace, SupportsSort
-from ..profiling import dispatch
-from ..profiling.launches import kernel_events
+from ..events import dispatch
+from ..events.launches import kernel_events
 from ..views.view import View
 from .arguments import argument, check_apart, choose_space, part, result
 from .merge_sort import gather_rows, merge_argsort, merge_sort, scratch

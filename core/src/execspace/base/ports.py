@@ -32,5 +32,4 @@ explain = Port("explain")  # for methods of kernels
 planned = Port("planned")  # for methods of team policies
 with_tuned = Port("with_tuned")  # a plan with what is tuned for it
 replaced_tiles = Port("replaced_tiles")  # the table of a plugin for a space, or None
-find_tool = Port("find_tool")  # the profiling tool of a name, or None
-tool_entries = Port("tool_entries")  # all profiling tools by name
+tool_entries = Port("tool_entries")  # profiling tools by name: all, or enough to have one

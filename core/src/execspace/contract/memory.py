@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..base.readonly import ReadOnly, assign
-from ..profiling import dispatch
+from ..events import dispatch
 from .forward import ExecutionSpace
 from .layout import ALIGNMENT
 

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, final, runtime_checkable
 
 from ..base.errors import PluginError
-from ..profiling import dispatch
-from ..profiling.launches import fence_events
-from ..profiling.timing import TimesWork
-from ..profiling.work import Work
+from ..events import dispatch
+from ..events.launches import fence_events
+from ..events.timing import TimesWork
+from ..events.work import Work
 from .forward import Kernel, View
 from .launch_spec import LaunchSpec
 from .memory import MemorySpace

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
+from typing import Protocol
 
 from ..base import ports
 from ..base.errors import PolicyError
-from .forward import ExecutionSpace
 
 __all__ = [
     "TileTable",
@@ -153,9 +153,19 @@ NO_TILES = TileTable("none", {}, summary="nothing is tiled")
 RESERVED = frozenset(t.name for t in (*KOKKOS, NO_TILES))
 
 
-def table_of(space: ExecutionSpace) -> TileTable:
+class _Tiled(Protocol):
+    """What an `ExecutionSpace` says of its tiles."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def tiles(self) -> TileTable: ...
+
+
+def table_of(space: _Tiled) -> TileTable:
     """The table of a space: its own, or that of a plugin which replaces it; maybe `NO_TILES`."""
-    own: TileTable = space.tiles
+    own = space.tiles
     if own is NO_TILES:  # it takes tiles from policies only
         return NO_TILES
     replaced: TileTable | None = ports.replaced_tiles(space.name.partition(":")[0])

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from typing import Any
 
 from ..contract.argtypes import SCALAR_TYPES, ArgType
+from ..events import dispatch
 from ..kernels.kernel import Kernel, kernel_of
 from ..plugins import selection
 from ..policies.range import MOST, MDRangePolicy, Policy, RangePolicy
 from ..policies.team import TeamPolicy
-from ..profiling import dispatch
 from ..views.view import View
 from .arguments import explain_overflow
 from .nested import Nested, run_nested

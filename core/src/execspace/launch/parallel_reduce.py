@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..events import dispatch
 from ..kernels.kernel import Kernel, kernel_of
 from ..plugins import selection
 from ..policies.range import MOST, MDRangePolicy, Policy, RangePolicy
 from ..policies.team import TeamPolicy
-from ..profiling import dispatch
 from ..reducers.base import Reducer, as_reducer, reducer_key
 from ..reducers.builtin import Sum
 from ..views.view import View

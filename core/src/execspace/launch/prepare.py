@@ -26,13 +26,13 @@ from ..base.errors import (
 from ..contract.argtypes import SCALAR_TYPES
 from ..contract.launch_spec import LaunchSpec, leading_parameters, policy_spec
 from ..contract.space import ExecutionSpace, Plan
+from ..events import dispatch
 from ..kernels.captures import Scope, is_array, scope_of, without_views
 from ..kernels.kernel import Kernel, KernelNames, kernel_of
 from ..plugins import selection, started
 from ..plugins.selection import target_space
 from ..policies.range import MOST, MDRangePolicy, RangePolicy
 from ..policies.team import TeamPolicy, check_teams
-from ..profiling import dispatch
 from ..reducers.base import Reducer, as_reducer, reducer_captures, reducer_key
 from ..reducers.builtin import Sum
 from ..views.view import View

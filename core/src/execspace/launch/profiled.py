@@ -6,10 +6,10 @@ from functools import partial
 from typing import Any
 
 from ..contract.space import Plan
+from ..events import dispatch, timing
+from ..events.launches import AT_ONCE, queue_number
 from ..policies.range import MDRangePolicy, RangePolicy
 from ..policies.team import TeamPolicy
-from ..profiling import dispatch, timing
-from ..profiling.launches import AT_ONCE, queue_number
 
 
 def run_kernel(

@@ -517,12 +517,6 @@ def find_tiles(name: str) -> TileTable | None:
     return found
 
 
-def find_tool(name: str) -> ToolEntry | None:
-    """The profiling tool of that name; as `find_space`."""
-    found: ToolEntry | None = _find("tools", name)
-    return found
-
-
 def _attach_tools() -> None:
     chosen = config.get_list("TOOLS")
     if chosen:
@@ -534,8 +528,10 @@ def _attach_tools() -> None:
             raise ToolError(f"EXECSPACE_TOOLS: {error}") from error.__cause__
 
 
-def tool_entries() -> dict[str, ToolEntry]:
-    """Profiling tools that plugins have announced, by name."""
+def tool_entries(name: str = "") -> dict[str, ToolEntry]:
+    """Profiling tools by name: of all plugins, or of enough of them to have the one of `name`."""
+    if name and _find("tools", name) is not None:
+        return loaded().tools
     return registry().tools
 
 

@@ -21,7 +21,7 @@ from ..base.interrupts import held
 from ..contract.entries import Probe, SpaceEntry
 from ..contract.memory import HOST, MemorySpace
 from ..contract.space import ExecutionSpace
-from ..profiling.launches import MADE
+from ..events.launches import MADE
 from . import registry as plugins
 from . import started
 from .probing import described, is_late, is_of_program

@@ -6,7 +6,7 @@ import threading
 from weakref import WeakSet
 
 from ..contract.space import ExecutionSpace
-from ..profiling.launches import MADE
+from ..events.launches import MADE
 
 __all__ = ["fence"]
 

@@ -10,15 +10,15 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from . import dispatch
-from .dispatch import emit, new_id
+from ..events import dispatch
+from ..events.dispatch import emit, new_id
 
 if TYPE_CHECKING:
-    from .launches import graph_events, kernel_events
+    from ..events.launches import graph_events, kernel_events
+    from ..events.timing import wait_for_times
     from .regions import current_regions, mark_event, pop_region, push_region, region
     from .runs import Profile, profile
     from .specs import ToolSpecs
-    from .timing import wait_for_times
     from .tools import Tool, attach, detach
 
 __all__ = [
@@ -46,12 +46,12 @@ __all__ = [
 _LAZY = {
     name: module
     for module, names in {
-        "launches": "graph_events kernel_events",
-        "regions": "current_regions mark_event pop_region push_region region",
-        "runs": "Profile profile",
-        "specs": "ToolSpecs",
-        "timing": "wait_for_times",
-        "tools": "Tool attach detach",
+        "..events.launches": "graph_events kernel_events",
+        "..events.timing": "wait_for_times",
+        ".regions": "current_regions mark_event pop_region push_region region",
+        ".runs": "Profile profile",
+        ".specs": "ToolSpecs",
+        ".tools": "Tool attach detach",
     }.items()
     for name in names.split()
 }
@@ -64,5 +64,5 @@ def __getattr__(name: str) -> Any:
     module = _LAZY.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f".{module}", __name__), name)
+    found = globals()[name] = getattr(import_module(module, __name__), name)
     return found

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ..base.errors import ToolError
-from . import dispatch
+from ..events import dispatch
 
 
 class _Regions(threading.local):

@@ -14,7 +14,8 @@ from typing import Any
 
 from ..base import config, ports
 from ..base.errors import ToolError
-from . import dispatch, timing, tools
+from ..events import dispatch, timing
+from . import tools
 
 __all__ = [
     "profile",
@@ -39,10 +40,8 @@ def make_tool(choice: Any) -> tuple[str, Any]:
             )
         return type(choice).__name__, choice
     name, _, text = choice.strip().partition(":")
-    entry = ports.find_tool(name)
-    if entry is None:
-        entries = ports.tool_entries()
-        entry = entries.get(name)
+    entries = ports.tool_entries(name)
+    entry = entries.get(name)
     if entry is None:
         known = ", ".join(sorted(entries)) or "none"
         from difflib import get_close_matches

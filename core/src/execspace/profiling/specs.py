@@ -12,7 +12,7 @@ from typing import Any
 
 import pluggy
 
-from .work import Work
+from ..events.work import Work
 
 GROUP = "execspace.tools"
 hookspec = pluggy.HookspecMarker(GROUP)

@@ -10,8 +10,8 @@ from typing import Any
 import pluggy
 
 from ..base.errors import ToolError
-from . import dispatch, timing
-from .dispatch import Call, is_attached
+from ..events import dispatch, timing
+from ..events.dispatch import Call, is_attached
 from .specs import GROUP, ToolSpecs
 
 EVENTS = {

@@ -9,9 +9,9 @@ from typing import Any
 from ..contract.launch_spec import LaunchSpec, PolicySpec
 from ..contract.records import Choice
 from ..contract.space import ExecutionSpace, Plan
+from ..events.timing import has_marks
 from ..kernels.kernel import Kernel
 from ..policies.team import check_teams
-from ..profiling.timing import has_marks
 from ..views.deep_copy import deep_copy, may_overlap
 from ..views.view import View
 from .choices import applied

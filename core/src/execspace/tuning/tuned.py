@@ -12,8 +12,8 @@ from ..base.errors import ExecspaceError, LaunchError, PolicyError
 from ..contract.launch_spec import LaunchSpec
 from ..contract.records import Choice, Effects, TeamSizes
 from ..contract.space import Plan
+from ..events.work import Work
 from ..kernels.kernel import Kernel
-from ..profiling.work import Work
 from ..views.view import View
 from . import store
 from .choices import DEFAULT, candidate_generators, extents_of, is_open

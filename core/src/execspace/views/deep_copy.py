@@ -12,9 +12,9 @@ from ..contract.argtypes import plain_number
 from ..contract.dtypes import name_of
 from ..contract.memory import ArrayInterface
 from ..contract.space import ExecutionSpace
+from ..events import dispatch
+from ..events.launches import copy_events
 from ..plugins.started import fence, note
-from ..profiling import dispatch
-from ..profiling.launches import copy_events
 from .interop import view_of
 from .view import View
 

@@ -1,0 +1,1 @@
+"""Events: what core, plans and devices say of what runs; `execspace.profiling` has who listens."""
