@@ -184,6 +184,7 @@ def _parsed(text: str, file: str, flags: int) -> CodeType:
 
 
 _MANY = ("<string>", "<stdin>")  # names that many texts have
+_NAMELESS = "<dynamic-code>"  # what cloudpickle calls every file, from 3.1.3 on
 
 
 def _of_process(file: str) -> Iterator[str]:
@@ -216,21 +217,21 @@ def arrived(fn: FunctionType) -> str | None:
     texts: list[str] = _arrived.get(file, [])
     if texts and "".join(linecache.getlines(file, fn.__globals__)) in texts:
         return None
-    nameless = not texts and file.startswith("<")  # cloudpickle 3.1.3 keeps no name of a file
-    if nameless:
+    if file == _NAMELESS:
         texts = list(dict.fromkeys(text for known in _arrived.values() for text in known))
     for text in texts:
         if code in codes_in(text, code):
             return text
     # IPython compiles the statements of a cell one by one, which may give other instructions.
-    if nameless:
+    if file == _NAMELESS:
         texts = [t for t in texts if any(_same_place(code, c) for c in codes_in(t, code))]
     return texts[0] if len(texts) == 1 and file not in _MANY else None
 
 
 def _same_place(code: CodeType, other: CodeType) -> bool:
-    at = code.co_qualname, code.co_firstlineno
-    return at == (other.co_qualname, other.co_firstlineno)
+    return (code.co_qualname, code.co_firstlineno, _parameters(code)) == (
+        other.co_qualname, other.co_firstlineno, _parameters(other),
+    )  # fmt: skip
 
 
 def text_of(fn: FunctionType) -> str | None:
