@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from execspace import Kernel, LaunchSpec
+from execspace import HostExecutionSpace, Kernel, LaunchSpec
 from execspace_compiler.backend import (
     CallBuilder,
     DeviceCode,
@@ -21,13 +21,32 @@ from execspace_compiler.backend import (
     DevicePlan,
     Frame,
     Grid,
+    Traits,
     cache,
 )
 
-from .space import CExecutionSpace
+from .build import Toolchain
 
 # Below this much work, in additions, the calling thread does it: waking a team takes longer.
 SERIAL_WORK = 16_000
+
+
+class Launching(HostExecutionSpace):
+    """What launches need of the space.
+
+    Attributes
+    ----------
+    toolchain : Toolchain
+    threads : int
+    has_team : bool
+        Whether this process may start a team of threads.
+    traits : Traits
+    """
+
+    toolchain: Toolchain
+    threads: int
+    has_team = True
+    traits: Traits
 
 
 @dataclass
@@ -42,7 +61,7 @@ class CPlan(DevicePlan):
         return self.device_launch.usual.library.describe(self.kernel)
 
 
-def compile_plan(space: CExecutionSpace, kernel: Kernel, spec: LaunchSpec) -> CPlan:
+def compile_plan(space: Launching, kernel: Kernel, spec: LaunchSpec) -> CPlan:
     """Compile `kernel`; see `DeviceLaunch.compile`."""
     compiler = space.toolchain.name
     return CPlan.of(kernel, CLaunch.compile(space, space.traits, kernel, spec, compiler))
@@ -92,7 +111,7 @@ class CCallBuilder(CallBuilder):
 class CLaunch(DeviceLaunch[Program]):
     """Libraries of a plan, and frames with memory of the host."""
 
-    space: CExecutionSpace
+    space: Launching
 
     @property
     def units(self) -> int:
