@@ -42,7 +42,6 @@ from execspace_compiler.ir.types import (
     Scalar,
     promote,
 )
-from execspace_compiler.reductions import reduction as reductions
 
 DOCS = Path(__file__).parent
 MARKED = re.compile(r"(<!-- generated: ([\w-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
@@ -64,6 +63,7 @@ RULES = {
     "float1": "floating type of the argument; integers count as float64. Of complex numbers: "
     + ", ".join(sorted(COMPLEX_FUNCTIONS)),
     "cfloat1": "complex64 of a float32 or complex64, else complex128; a Python number stays weak",
+    "whole": "type of the argument; bool counts as float64",
     "float2": "common floating type; integers count as float64",
     "same2": "common type",
     "predicate": "bool",
@@ -220,9 +220,10 @@ def reducers() -> str:
 
 def _nothing(reducer: type[builtin_reducers.BuiltIn]) -> tuple[str, str, str]:
     """What a reducer takes, what it gives, and what it gives for an empty range."""
-    if reducer.kind in reductions._WHERE:
+    conditions = issubclass(reducer, builtin_reducers.Locating) and reducer.conditions
+    if conditions:
         takes, kernels = "`(condition, location)`", [lambda i: (i > 0, i)]
-    elif reducer.kind in reductions._LOCATED:
+    elif issubclass(reducer, builtin_reducers.Locating):
         takes, kernels = "`(value, location)`", [lambda i: (i / 2, i)]
     elif reducer.kind in ("band", "bor"):
         takes, kernels = "an integer", [lambda i: i]
@@ -235,7 +236,7 @@ def _nothing(reducer: type[builtin_reducers.BuiltIn]) -> tuple[str, str, str]:
     gives = f"`{type(result).__name__}({fields})`" if fields else "the value"
     if isinstance(result, bool):
         gives = "a bool"
-    elif not fields and reducer.kind in reductions._WHERE:
+    elif not fields and conditions:
         gives = "the location"
     texts = list(dict.fromkeys(", ".join(map(_limit, flattened(v))) for v in found))
     return takes, gives, "; of integers ".join(texts)

@@ -42,7 +42,7 @@ from execspace_compiler.typing.function import typer_of_module
 from execspace_compiler.typing.rules.assignments import assign
 from execspace_compiler.typing.rules.choices import condition
 from execspace_compiler.typing.rules.comparisons import compare_or_compute
-from execspace_compiler.typing.rules.library import LIBRARY
+from execspace_compiler.typing.rules.library import LIBRARY, library_call
 from execspace_compiler.typing.rules.operators import binary, constant, truth, unary
 from execspace_compiler.typing.rules.slices import sliced
 from execspace_compiler.typing.rules.teams import team_attribute
@@ -132,6 +132,28 @@ def test_each_statement_has_a_rule():
 def test_each_kind_of_library_function_has_a_rule_and_each_rule_a_function():
     kinds = {callee.rule for callee in CALLEES.values()}
     assert set(LIBRARY) == kinds - {"len", "fold"}  # those take tuples and Views
+
+
+@pytest.mark.parametrize(
+    "function",
+    [f for f, c in CALLEES.items() if c.rule not in ("len", "int", "float", "bool", "complex")],
+    ids=lambda f: f"{getattr(f, '__module__', 'numpy')}.{f.__name__}",
+)
+@pytest.mark.parametrize("type", [FLOAT64, INT64])
+def test_a_function_is_what_a_name_refers_to_and_not_how_the_name_reads(function, type):
+    """`from math import radians as degrees` is one of those that read like another function."""
+    callee = CALLEES[function]
+    numbers = [var(n, type) for n in "xyz"[: callee.arity[0] if callee.arity else 2]]
+
+    def typed(name):
+        cx = context(x=type, y=type, z=type)
+        try:
+            found = library_call(cx, callee, name, numbers, HERE)
+        except Fault as fault:
+            return str(fault).replace(name, "it")
+        return found, cx.out
+
+    assert typed("a.degrees") == typed("b.sin") == typed("rad2deg")
 
 
 def test_what_can_be_called_has_a_rule():

@@ -88,6 +88,7 @@ FLOAT1 = (
     "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc",
     "gamma", "lgamma", "floor", "ceil", "trunc", "rint",
 )  # fmt: skip
+WHOLE = ("floor", "ceil", "trunc")  # of which math gives ints, and NumPy the type of the argument
 FLOAT2 = ("atan2", "hypot", "copysign", "fmod")
 OPERATIONS |= {name: "mathematical function" for name in FLOAT1 + FLOAT2}
 
@@ -101,12 +102,14 @@ class Callee:
     """What a Python callable means in a kernel.
 
     `rule` names the typing rule: "float1", "float2", "same2" (operands promoted), "predicate",
-    "to_int" (a float function, then a Python int), or one of its own.
+    "whole" (as "float1", but integers stay as they are), "to_int" (a float function, then a Python
+    int), or one of its own. `factor` is that of the rule "scale".
     """
 
     rule: str
     op: str
     arity: tuple[int, ...]
+    factor: float = 1.0
 
 
 def _table() -> dict[Any, Callee]:
@@ -123,14 +126,14 @@ def _table() -> dict[Any, Callee]:
     }  # fmt: skip
     for name in FLOAT1:
         objects = [getattr(np, numpy_names.get(name, name), None)]
-        if name not in ("floor", "ceil", "trunc", "rint"):
+        if name not in (*WHOLE, "rint"):
             objects.append(getattr(math, name, None))
             add(Callee("cfloat1", name, (1,)), getattr(cmath, name, None))
-        add(Callee("float1", name, (1,)), *objects)
+        add(Callee("whole" if name in WHOLE else "float1", name, (1,)), *objects)
     for name in FLOAT2:
         objects = [getattr(np, numpy_names.get(name, name), None), getattr(math, name, None)]
         add(Callee("float2", name, (2,)), *objects)
-    for name in ("floor", "ceil", "trunc"):
+    for name in WHOLE:
         add(Callee("to_int", name, (1,)), getattr(math, name))
     add(Callee("float1", "fabs", (1,)), math.fabs, np.fabs)
     for name in ("isnan", "isinf", "isfinite"):
@@ -146,11 +149,12 @@ def _table() -> dict[Any, Callee]:
     add(Callee("part", "imag", (1,)), np.imag)
     add(Callee("conj", "conj", (1,)), np.conj)
     add(Callee("square", "mul", (1,)), np.square)
-    add(Callee("scale", "mul", (1,)), math.radians, np.radians, np.deg2rad)
-    add(Callee("scale", "mul", (1,)), math.degrees, np.degrees, np.rad2deg)
+    to_radians, to_degrees = math.pi / 180.0, 180.0 / math.pi
+    add(Callee("scale", "mul", (1,), to_radians), math.radians, np.radians, np.deg2rad)
+    add(Callee("scale", "mul", (1,), to_degrees), math.degrees, np.degrees, np.rad2deg)
     add(Callee("where", "select", (3,)), np.where)
     add(Callee("clip", "minimum", (3,)), np.clip)
-    add(Callee("float1", "rint", (1,)), np.round)
+    add(Callee("whole", "rint", (1,)), np.round)
     add(Callee("round", "rint", (1, 2)), builtins.round)
     add(Callee("fold", "min", ()), builtins.min)
     add(Callee("fold", "max", ()), builtins.max)

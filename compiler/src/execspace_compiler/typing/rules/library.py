@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -99,9 +98,12 @@ def _float1(cx: Context, callee: Callee, path: str, a: list[Any], loc: Loc) -> V
     name = "abs" if callee.op == "fabs" else callee.op
     if type.kind == "c" and name not in COMPLEX_FUNCTIONS:
         raise type_fault(loc, f"{path} is not defined for {type}", PARTS)
-    if name in ("floor", "ceil", "trunc", "rint") and a[0].type.is_integer:
-        return a[0]  # type: ignore[no-any-return]
     return ir.Op(name, (cx.coerce(a[0], type),), type, loc)
+
+
+@LIBRARY.of("whole")
+def _whole(cx: Context, callee: Callee, path: str, a: list[Any], loc: Loc) -> Value:
+    return a[0] if a[0].type.is_integer else _float1(cx, callee, path, a, loc)
 
 
 @LIBRARY.of("cfloat1")
@@ -178,10 +180,8 @@ def _square(cx: Context, callee: Callee, path: str, a: list[Any], loc: Loc) -> V
 
 @LIBRARY.of("scale")
 def _scale(cx: Context, callee: Callee, path: str, a: list[Any], loc: Loc) -> Value:
-    to_degrees = path.endswith(("degrees", "rad2deg"))
-    factor = 180.0 / math.pi if to_degrees else math.pi / 180.0
-    return binary(cx, "mul", cx.coerce(a[0], as_float(a[0].type)),
-                       ir.Const(factor, PY_FLOAT, loc), loc)  # fmt: skip
+    factor = ir.Const(callee.factor, PY_FLOAT, loc)
+    return binary(cx, "mul", cx.coerce(a[0], as_float(a[0].type)), factor, loc)
 
 
 @LIBRARY.of("where")

@@ -25,6 +25,36 @@ def ran(space, kernel, *args, dtype=np.float64, n=N):
     return out
 
 
+# -- of libraries -------------------------------------------------------------------------------
+
+
+def test_functions_under_other_names(space):
+    """What a name refers to counts, also where it reads like another function's."""
+    from math import degrees as to_degrees
+    from math import radians as degrees
+
+    def kernel(i, out, function, inverse):
+        out[i] = to_degrees(1.0 * i) + 1000.0 * degrees(i) + function(1.0) + inverse(i)
+
+    found = ran(space, kernel, math.degrees, np.deg2rad)
+    expected = np.degrees(I) + 1000.0 * np.radians(I) + math.degrees(1.0) + np.radians(I)
+    np.testing.assert_allclose(found, expected, rtol=1e-15)
+
+
+def test_roundings_of_integers_have_numpys_types(space):
+    """rint gives floats, so that their products do not wrap around; the others stay integers."""
+
+    def kernel(i, out, big):
+        out[0] = np.rint(big[0]) * big[0]
+        out[1] = np.round(big[0]) * big[0]
+        out[2] = np.floor(big[0]) * big[0] + np.ceil(big[0]) * big[0] + np.trunc(big[0]) * big[0]
+
+    big = np.array([2**40 + 1])
+    with np.errstate(over="ignore"):
+        expected = [np.rint(big[0]) * big[0], np.round(big[0]) * big[0], 3 * (big[0] * big[0])]
+    np.testing.assert_array_equal(ran(space, kernel, big, n=3), np.array(expected, float))
+
+
 # -- helpers ------------------------------------------------------------------------------------
 
 
