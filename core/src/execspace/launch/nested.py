@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..base.errors import LaunchError, PolicyError
-from ..policies.range import MAX_RANK, _integer
+from ..policies.checks import as_integer
+from ..policies.range import MAX_RANK
 from ..reducers.python_joins import total_of
 from .team_member import TeamMember
 
@@ -100,8 +101,8 @@ class _Range(Nested):
         super().__init__(team)
         if end is None:
             begin, end = 0, begin
-        self.begin = _integer(begin, f"{type(self).__name__}: begin")
-        self.end = _integer(end, f"{type(self).__name__}: end")
+        self.begin = as_integer(begin, f"{type(self).__name__}: begin")
+        self.end = as_integer(end, f"{type(self).__name__}: end")
 
     def _indices(self) -> Iterator[tuple[int, ...]]:
         return zip(range(self.begin, self.end))
@@ -173,7 +174,7 @@ class _MDRange(Nested):
     def __init__(self, team: TeamMember, /, *extents: int) -> None:
         super().__init__(team)
         word = type(self).__name__
-        self.extents = tuple(_integer(n, f"{word}: an extent") for n in extents)
+        self.extents = tuple(as_integer(n, f"{word}: an extent") for n in extents)
         if not 2 <= len(extents) <= MAX_RANK:
             raise PolicyError(
                 f"{word}: got {len(extents)} extents; expected 2 to {MAX_RANK}. For one there "

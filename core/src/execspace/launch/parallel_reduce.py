@@ -8,7 +8,8 @@ from typing import Any
 from ..events import dispatch
 from ..kernels.kernel import Kernel, kernel_of
 from ..plugins import selection
-from ..policies.range import MOST, MDRangePolicy, Policy, RangePolicy
+from ..policies.checks import MOST
+from ..policies.range import MDRangePolicy, Policy, RangePolicy
 from ..policies.team import TeamPolicy
 from ..reducers.base import Reducer, as_reducer, reducer_key
 from ..reducers.builtin import Sum
@@ -16,7 +17,8 @@ from ..views.view import View
 from .arguments import explain_overflow, refuse_arrays, views_of_out
 from .nested import Nested, run_nested
 from .parallel import SCALAR_TAGS
-from .prepare import INT_KEY, Call, launch, policy_of, prepare, sorted_out, wrong_count
+from .policy_argument import INT_KEY, policy_of, wrong_count
+from .prepare import Call, launch, prepare, sorted_out
 from .profiled import run_kernel
 
 __all__ = [

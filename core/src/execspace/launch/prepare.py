@@ -6,12 +6,9 @@ View nor a number; `explain` and `tune` always do.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from ..base import config, ports
 from ..base.errors import (
@@ -21,25 +18,23 @@ from ..base.errors import (
     PluginError,
     PolicyError,
     SpaceAccessError,
-    shown,
 )
 from ..contract.argtypes import SCALAR_TYPES
-from ..contract.launch_spec import LaunchSpec, leading_parameters, policy_spec
+from ..contract.launch_spec import LaunchSpec, leading_parameters
 from ..contract.space import ExecutionSpace, Plan
 from ..events import dispatch
-from ..kernels.captures import Scope, is_array, scope_of, without_views
+from ..kernels.captures import Scope, without_views
 from ..kernels.kernel import Kernel, KernelNames, kernel_of
 from ..plugins import selection, started
 from ..plugins.selection import target_space
-from ..policies.range import MOST, MDRangePolicy, RangePolicy
-from ..policies.team import TeamPolicy, check_teams
+from ..policies.team import check_teams
 from ..reducers.base import Reducer, as_reducer, reducer_captures, reducer_key
 from ..reducers.builtin import Sum
 from ..views.view import View
 from .arguments import as_arguments, check_shapes, explain_overflow, refuse_arrays, views_of_out
+from .policy_argument import policy_of
 from .profiled import run_kernel
 
-INT_KEY = (policy_spec("range", 1), None)
 PATTERNS = ("for", "reduce", "scan")
 _SUM: tuple[object, Any] = (reducer_key(Sum), as_reducer(Sum))
 _KERNEL_FAULTS = (KernelSyntaxError, KernelTypeError)
@@ -150,7 +145,7 @@ def prepare(call: Call) -> Plan:
 def tuned(plan: Plan, kernel: Kernel, spec: LaunchSpec, report: bool = False) -> Plan:
     """A plan with what is tuned for it, or the plan itself.
 
-    `tell`: also where the default was found to be the best, for `explain` to say so.
+    `report`: also where the default was found to be the best, for `explain` to say so.
     """
     if not config.is_tuned():
         return plan
@@ -293,61 +288,3 @@ def planned(
     if with_tuned and target is None:
         plan = tuned(plan, source, spec, report=True)
     return Planned(call.kernel, plan, source, spec, call.bounds, call.arguments)
-
-
-# -- policies -------------------------------------------------------------------------------------
-
-
-def policy_of(policy: Any, pattern: str) -> tuple[Any, tuple[int, ...]]:
-    """Key and bounds of a policy, or of a number of indices."""
-    if type(policy) is int:
-        if not 0 <= policy <= MOST:
-            raise wrong_count(f"parallel_{pattern}", policy)
-        return INT_KEY, (0, policy)
-    if type(policy) in (RangePolicy, MDRangePolicy, TeamPolicy):
-        return policy.key, policy.bounds
-    try:
-        n = operator.index(policy)
-    except TypeError:
-        raise PolicyError(
-            f"{_shortened(policy)} is not a policy; expected an integer, es.RangePolicy, "
-            f"es.MDRangePolicy or es.TeamPolicy.{_policy_hint(policy)}"
-        ) from None
-    p = RangePolicy(n)
-    return p.key, p.bounds
-
-
-def _shortened(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"an object of type {type(value).__name__!r}"
-
-
-def _policy_hint(given: Any) -> str:
-    """What somebody may have meant who gave this for a policy, as a sentence."""
-    if isinstance(given, range):
-        if given.step == 1:
-            first, last = given.start, given.stop
-            return f" Write {f'es.RangePolicy({first}, {last})' if first else last}."
-        return (
-            f" Policies have no step; write {len(given)}, and compute "
-            f"{given.start} + {given.step} * i in the kernel."
-        )
-    if isinstance(given, tuple | list) and 1 <= len(given) <= 6:
-        if all(isinstance(n, int | np.integer) for n in given):
-            extents = ", ".join(map(str, given)) + ("," if len(given) == 1 else "")
-            return f" Write es.MDRangePolicy(({extents}))."
-    if isinstance(given, View) or is_array(given):
-        return " Give the number of indices, such as A.shape[0], and the array as an argument."
-    if scope_of(given) is not None:
-        return " The policy comes first, then the kernel."
-    return ""
-
-
-def wrong_count(what: str, count: int) -> PolicyError:
-    """What is wrong with a number of indices."""
-    if count < 0:
-        return PolicyError(f"{what} over {shown(count)} indices; expected 0 or more.")
-    return PolicyError(
-        f"{what} over {shown(count)} indices, and kernels count in 64 bits, up to {MOST}; launch "
-        f"it in parts."
-    )

@@ -1,7 +1,7 @@
 """The handle of a team, and the joins of kernels of teams that plain Python runs.
 
 A kernel that is called directly is run by a team of one thread, with a `TeamMember` for its
-handle. What its threads and nested ranges (teams.py) contribute is joined here in the types, and
+handle. What its threads and nested ranges (nested.py) contribute is joined here in the types, and
 with the meaning, that compiled joins have.
 """
 
@@ -183,6 +183,3 @@ def _scratch(what: str, shape: Any, dtype: npt.DTypeLike, level: Any) -> Any:
     if made.dtype.kind in "fc":
         made.fill(np.nan)
     return made
-
-
-# -- joins in plain Python --------------------------------------------------------------------

@@ -5,17 +5,25 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Any, Self
 
-from ..base.errors import PolicyError, shown
+from ..base.errors import PolicyError
 from ..base.readonly import ReadOnly
 from ..contract.launch_spec import PolicySpec, policy_spec
 from ..contract.space import ExecutionSpace
 from ..contract.tiles import MOST_PER_THREAD
 from ..plugins.selection import resolve
+from .checks import (
+    MOST,
+    as_integer,
+    as_integers,
+    checked_count,
+    checked_launch_bounds,
+    made_again,
+    on_space,
+)
 from .named_tiles import named_tile
 
 __all__ = [
@@ -25,51 +33,6 @@ __all__ = [
 
 MAX_RANK = 6
 ITERATE = ("auto", "left", "right")
-
-
-LEAST, MOST = 1 - 2**63, 2**63 - 1  # what kernels count in
-
-
-def _integer(value: Any, what: str) -> int:
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise PolicyError(f"{what} must be an integer, got {value!r}.") from None
-    if not LEAST <= number <= MOST:
-        raise PolicyError(
-            f"{what} is {shown(number)}; expected an integer of 64 bits, at most {MOST}."
-        )
-    return number
-
-
-def checked_count(who: str, extents: Iterable[int]) -> None:
-    """Raise PolicyError for a range of more indices than 64 bits can count."""
-    count = prod(extents)
-    if count > MOST:
-        raise PolicyError(
-            f"{who} has {shown(count)} indices, and kernels count in 64 bits, up to {MOST}; "
-            f"launch it in parts."
-        )
-
-
-def _integers(values: Any, what: str) -> tuple[int, ...]:
-    try:
-        parts = list(values)
-    except TypeError:
-        raise PolicyError(
-            f"MDRangePolicy: {values!r} is not a sequence; expected {what}, an integer, for each "
-            f"dimension, for example MDRangePolicy((n, m))."
-        ) from None
-    return tuple(_integer(v, f"MDRangePolicy: {what}") for v in parts)
-
-
-def _launch_bounds(value: Any, who: str) -> int:
-    if value is None:
-        return 0
-    bounds = _integer(value, f"{who}: launch_bounds")
-    if bounds < 1:
-        raise PolicyError(f"{who}: launch_bounds={bounds}; expected at least one thread.")
-    return bounds
 
 
 class _RangeParts:
@@ -121,7 +84,7 @@ class RangePolicy(ReadOnly, _RangeParts):
     ) -> Self:
         if end is None:
             begin, end = 0, begin
-        first, last = _integer(begin, "RangePolicy: begin"), _integer(end, "RangePolicy: end")
+        first, last = as_integer(begin, "RangePolicy: begin"), as_integer(end, "RangePolicy: end")
         if last < first:
             raise PolicyError(
                 f"RangePolicy: end {last} is less than begin {first}; for an empty range give "
@@ -129,7 +92,7 @@ class RangePolicy(ReadOnly, _RangeParts):
             )
         if last - first > MOST:
             checked_count("RangePolicy", (last - first,))
-        most = _launch_bounds(launch_bounds, "RangePolicy")
+        most = checked_launch_bounds(launch_bounds, "RangePolicy")
         self: Any = object.__new__(_RangeParts)
         self.bounds = (first, last)
         self.space = None if space is None else resolve(space)
@@ -141,7 +104,7 @@ class RangePolicy(ReadOnly, _RangeParts):
 
     def __reduce__(self) -> Any:
         options = {"space": self.space, "launch_bounds": self.launch_bounds}
-        return _made, (type(self), self.bounds, options)
+        return made_again, (type(self), self.bounds, options)
 
     @property
     def begin(self) -> int:
@@ -155,7 +118,7 @@ class RangePolicy(ReadOnly, _RangeParts):
 
     def __repr__(self) -> str:
         bounds = "" if self.launch_bounds is None else f", launch_bounds={self.launch_bounds}"
-        return f"RangePolicy({self.begin}, {self.end}{bounds}{_where(self.space)})"
+        return f"RangePolicy({self.begin}, {self.end}{bounds}{on_space(self.space)})"
 
 
 class _MDRangeParts:
@@ -241,11 +204,11 @@ class MDRangePolicy(ReadOnly, _MDRangeParts):
         space: str | ExecutionSpace | None = None,
     ) -> Self:
         if upper is None:
-            last = _integers(lower, "an upper bound")
+            last = as_integers(lower, "an upper bound")
             first = (0,) * len(last)
         else:
-            first = _integers(lower, "a lower bound")
-            last = _integers(upper, "an upper bound")
+            first = as_integers(lower, "a lower bound")
+            last = as_integers(upper, "an upper bound")
         rank = len(first)
         if len(last) != rank:
             raise PolicyError(
@@ -271,7 +234,7 @@ class MDRangePolicy(ReadOnly, _MDRangeParts):
             if items_per_thread is None and calls:
                 items_per_thread = calls
         elif tile is not None:
-            extents = _integers(tile, "a tile extent")
+            extents = as_integers(tile, "a tile extent")
             if len(extents) != rank or min(extents, default=0) < 1:
                 raise PolicyError(
                     f"MDRangePolicy: tile {extents}; expected {rank} extents of at least 1."
@@ -279,7 +242,7 @@ class MDRangePolicy(ReadOnly, _MDRangeParts):
         if extents is not None:
             _check_tile(extents, first, last)
         calls = _per_thread(items_per_thread, rank)
-        most = _launch_bounds(launch_bounds, "MDRangePolicy")
+        most = checked_launch_bounds(launch_bounds, "MDRangePolicy")
         if most and extents is not None and prod(extents) > most:
             raise PolicyError(
                 f"MDRangePolicy: tile {extents} has {prod(extents)} elements, one for each "
@@ -306,7 +269,7 @@ class MDRangePolicy(ReadOnly, _MDRangeParts):
             "tile": self.tile, "iterate": self.iterate, "items_per_thread": calls,
             "launch_bounds": self.launch_bounds, "space": self.space,
         }  # fmt: skip
-        return _made, (type(self), (self.lower, self.upper), options)
+        return made_again, (type(self), (self.lower, self.upper), options)
 
     @property
     def rank(self) -> int:
@@ -318,7 +281,7 @@ class MDRangePolicy(ReadOnly, _MDRangeParts):
         order = "" if self.iterate == "auto" else f", iterate={self.iterate!r}"
         calls = f", items_per_thread={self.items_per_thread}" if self.items_per_thread else ""
         bounds = "" if self.launch_bounds is None else f", launch_bounds={self.launch_bounds}"
-        options = f"{tile}{order}{calls}{bounds}{_where(self.space)}"
+        options = f"{tile}{order}{calls}{bounds}{on_space(self.space)}"
         return f"MDRangePolicy({self.lower}, {self.upper}{options})"
 
 
@@ -337,25 +300,16 @@ def _per_thread(value: Any, rank: int) -> tuple[int, ...]:
     if value is None:
         return ()
     if isinstance(value, Iterable):
-        calls = _integers(value, "a number of calls per thread")
+        calls = as_integers(value, "a number of calls per thread")
         fitting = len(calls) == rank
     else:
-        calls, fitting = (_integer(value, "MDRangePolicy: items_per_thread"),), True
+        calls, fitting = (as_integer(value, "MDRangePolicy: items_per_thread"),), True
     if not fitting or min(calls) < 1 or prod(calls) > MOST_PER_THREAD:
         raise PolicyError(
             f"MDRangePolicy: items_per_thread={value!r}; expected a number, or one for each of "
             f"{rank} dimensions, of at least 1 and at most {MOST_PER_THREAD} together."
         )
     return calls
-
-
-def _made(kind: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """A policy that was pickled or copied."""
-    return kind(*arguments, **options)
-
-
-def _where(space: ExecutionSpace | None) -> str:
-    return "" if space is None else f", space={space.name!r}"
 
 
 Policy = RangePolicy | MDRangePolicy

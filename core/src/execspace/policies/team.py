@@ -11,7 +11,13 @@ from ..contract.launch_spec import LaunchSpec, PolicySpec, policy_spec
 from ..contract.records import TeamLimits
 from ..contract.space import ExecutionSpace, SupportsTeams
 from ..plugins.selection import default_space, resolve
-from .range import _integer, _launch_bounds, _made, _where, checked_count
+from .checks import (
+    as_integer,
+    checked_count,
+    checked_launch_bounds,
+    made_again,
+    on_space,
+)
 
 __all__ = [
     "TeamPolicy",
@@ -90,7 +96,7 @@ class TeamPolicy(ReadOnly):
         launch_bounds: int | None = None,
         space: str | ExecutionSpace | None = None,
     ) -> None:
-        teams = _integer(league_size, "TeamPolicy: league_size")
+        teams = as_integer(league_size, "TeamPolicy: league_size")
         if teams < 0:
             raise PolicyError(f"TeamPolicy: league_size={teams}; expected 0 or more.")
         threads = _size("team_size", team_size)
@@ -102,7 +108,7 @@ class TeamPolicy(ReadOnly):
                 f"TeamPolicy: vector_length={lanes}; expected a power of two, such as {below} or "
                 f"{2 * below}."
             )
-        most = _launch_bounds(launch_bounds, "TeamPolicy")
+        most = checked_launch_bounds(launch_bounds, "TeamPolicy")
         least = (threads or 1) * (lanes or 1)
         if most and least > most:
             raise PolicyError(
@@ -130,7 +136,7 @@ class TeamPolicy(ReadOnly):
             "chunk_size": self.chunk_size, "launch_bounds": self.launch_bounds,
             "space": self.space,
         }  # fmt: skip
-        return _made, (type(self), sizes, options)
+        return made_again, (type(self), sizes, options)
 
     def team_size_max(
         self, kernel: Any, /, *args: Any, pattern: str = "for", reducer: Any = None
@@ -212,7 +218,7 @@ class TeamPolicy(ReadOnly):
             sizes.pop()
         chunk = "" if self.chunk_size == "auto" else f", chunk_size={self.chunk_size}"
         bounds = "" if self.launch_bounds is None else f", launch_bounds={self.launch_bounds}"
-        return f"TeamPolicy({', '.join(map(repr, sizes))}{chunk}{bounds}{_where(self.space)})"
+        return f"TeamPolicy({', '.join(map(repr, sizes))}{chunk}{bounds}{on_space(self.space)})"
 
 
 def _size(what: str, value: Any) -> int:
@@ -221,7 +227,7 @@ def _size(what: str, value: Any) -> int:
         if value == "auto":
             return 0
         raise PolicyError(f"TeamPolicy: {what}={value!r}; expected an integer or 'auto'.")
-    size = _integer(value, f"TeamPolicy: {what}")
+    size = as_integer(value, f"TeamPolicy: {what}")
     if size < 1:
         raise PolicyError(f"TeamPolicy: {what}={size}; expected at least 1, or 'auto'.")
     return size

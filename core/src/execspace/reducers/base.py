@@ -1,7 +1,7 @@
 """The contract of reducers: identity, join and final, and how `reducer=` is understood.
 
 The kernel returns its contribution and the reducer joins, so the two cannot disagree. The
-built-in reducers are in builtin_reducers.py; a user's own derive from `Reducer` here. `join`
+built-in reducers are in builtin.py; a user's own derive from `Reducer` here. `join`
 and `final` are kernel-language functions, which compilers compile for each space.
 """
 
@@ -133,7 +133,7 @@ class Reducer:
             like = like[()]
         if isinstance(like, np.void):
             return np.array(value, like.dtype)[()]
-        return _named(like, value)
+        return with_classes(like, value)
 
     def has(self, name: str) -> bool:
         """Whether the user's class defines `join` or `final`."""
@@ -162,11 +162,11 @@ class Reducer:
         return Scope(fn, {names[0]: self} if len(names) > number else {})
 
 
-def _named(like: Any, value: Any) -> Any:
+def with_classes(like: Any, value: Any) -> Any:
     """Nested tuples with the classes that those of the identity have."""
     if not isinstance(like, tuple) or not isinstance(value, tuple):
         return value
-    items = [_named(a, v) for a, v in zip(like, value, strict=True)]
+    items = [with_classes(a, v) for a, v in zip(like, value, strict=True)]
     return type(like)(*items) if fields_of(like) else tuple(items)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..base.errors import DTypeError, LaunchError
 from ..contract.argtypes import SCALAR_TYPES, ScalarType, plain_number
 from ..contract.dtypes import as_dtype
-from .base import Reducer, _named, as_reducer, flattened
+from .base import Reducer, as_reducer, flattened, with_classes
 from .builtin import Kept, Locating, extreme
 
 
@@ -296,7 +296,7 @@ class _Custom(Total):
             if isinstance(like, np.void):  # fields are attributes
                 return np.array(value, np.dtype((np.record, like.dtype)))[()]
             if isinstance(like, tuple) == isinstance(value, tuple):
-                made = _named(like, value)
+                made = with_classes(like, value)
                 plain = isinstance(made, tuple) or self.reducer.dtype is None
                 return made if plain else as_dtype(self.reducer.dtype).type(made)
         except (TypeError, ValueError):
