@@ -8,7 +8,8 @@ which stream it works on, DLPack asks it to be ready, and the launch blocks unti
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from operator import index
 from typing import Any, NamedTuple
 
@@ -155,6 +156,27 @@ def after(space: DeviceSpace, streams: list[Stream] | None) -> None:
     else:
         for stream in streams:
             _wait(stream, (space.stream, space.number))
+
+
+@contextmanager
+def in_order(
+    space: DeviceSpace, views: Sequence[View], kept: list[Any] | None = None
+) -> Iterator[None]:
+    """What a block queues on the stream of a space comes after what made its Views.
+
+    The device is current within the block. `kept` is held with the Views until the stream is done;
+    None: nothing is held.
+    """
+    with space.current():
+        if space.parent is not None:
+            space.queue.await_allocations()
+        streams = before(space, views)
+        try:
+            yield
+        finally:
+            if kept is not None:
+                space.queue.hold(views, kept)
+        after(space, streams)
 
 
 def _wait(waiting: Stream, working: Stream) -> None:

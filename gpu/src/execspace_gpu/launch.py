@@ -209,13 +209,13 @@ class GpuLaunch(DeviceLaunch[Program]):
     def allocate_result(self, nbytes: int) -> Any:
         try:
             with self.space.current():
-                return _Pinned(nbytes)
+                return _ResultBytes(nbytes)
         except ERRORS_OR_MEMORY as error:
             raise self.fault(error) from error
 
     def read(self, memory: Any, nbytes: int) -> Any:
         self.wait()
-        if isinstance(memory, _Pinned):
+        if isinstance(memory, _ResultBytes):
             return memory.bytes
         raw = bytearray(nbytes)
         address = ctypes.addressof(ctypes.c_char.from_buffer(raw))
@@ -248,7 +248,7 @@ class GpuLaunch(DeviceLaunch[Program]):
         return switched
 
 
-class _Pinned:
+class _ResultBytes:
     """Memory of the host that kernels write."""
 
     def __init__(self, nbytes: int) -> None:

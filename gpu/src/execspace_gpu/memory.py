@@ -146,7 +146,7 @@ class ManagedMemory(GpuMemory):
         return int(kind), int(number)
 
 
-class _Pinned:
+class _HeldBlock:
     """A block of pinned memory, freed when no stream uses it any more.
 
     A pool would hand it out again at once, and the host might write into it too early.
@@ -175,7 +175,7 @@ class PinnedMemory(GpuMemory):
         size = max(nbytes, 1)
         try:
             with self.space.current():
-                block = self.space.device.allocate(partial(_Pinned, self.space), size)
+                block = self.space.device.allocate(partial(_HeldBlock, self.space), size)
         except ERRORS_OR_MEMORY as error:
             raise self._failed(label, nbytes, error) from error
         if initialize:

@@ -14,7 +14,7 @@ from execspace import SpaceError, View
 
 from .device_space import DeviceSpace
 from .devices import ERRORS
-from .interop import after, before, cupy_array
+from .interop import cupy_array, in_order
 
 
 class Sorts:
@@ -70,18 +70,10 @@ def _one_nan_kernel() -> Any:
 def _queued(space: Any, *views: View) -> Iterator[None]:
     """CuPy works on the stream of the space within the block."""
     own: DeviceSpace = space
+    kept: list[Any] | None = None if own.parent is None else []
     try:
-        with own.current():
-            if own.parent is not None:
-                own.queue.await_allocations()
-            streams = before(own, views)  # while CuPy's current stream is the user's
-            try:
-                with own.stream_object:
-                    yield
-            finally:
-                if own.parent is not None:
-                    own.queue.hold(views)
-            after(own, streams)
+        with in_order(own, views, kept), own.stream_object:  # the foreign streams are read first
+            yield
     except ERRORS as error:
         raise own.fault("Sorting", error) from error
     except RuntimeError as error:  # Thrust tells of a platform's errors in words only

@@ -21,7 +21,7 @@ from execspace.views.interop import view_over
 
 from .device_space import DeviceSpace
 from .devices import ERRORS
-from .interop import after, before
+from .interop import in_order
 
 _DEFAULT = 4  # MemcpyDefault of the runtimes: the driver sees by the addresses where each is
 _PART = 1 << 26  # bytes of pinned memory that a rearranged copy takes at a time
@@ -120,15 +120,8 @@ def _queued(
     queue = _Queue(own or space.root)
     try:
         with queue.space.current():
-            if queue.space.parent is not None:
-                queue.space.queue.await_allocations()
-            streams = before(queue.space, views)
-            try:
+            with in_order(queue.space, views, None if own is None else queue.kept):
                 yield queue
-            finally:
-                if own is not None:
-                    own.queue.hold(views, queue.kept)
-            after(queue.space, streams)
             if own is None:
                 runtime.streamSynchronize(queue.space.stream)
     except ERRORS as error:
