@@ -104,7 +104,7 @@ class _Launch(Expressions):
         if all(end > first for _, first, end in box.ranges):
             self.block(body.body, (box,), frame)
             if reduction is not None and reduction.array is None:
-                join = reduction.step_function("_step")
+                join = reduction.accumulate_function("_step")
                 self.function(join, (), (per_team,))
                 if lowered.spec.pattern == "scan":
                     self.function(reduction.prefix_function("_prefix"), (), (per_team,))

@@ -25,7 +25,7 @@ def interpret(space: ExecutionSpace, kernel: Kernel, spec: LaunchSpec) -> Oracle
         check_out(kernel.name, spec, reduction.result)
         made = [reduction.result_function("_result")]
         if reduction.array is None:
-            made += [reduction.step_function("_step"), reduction.prefix_function("_prefix")]
+            made += [reduction.accumulate_function("_step"), reduction.prefix_function("_prefix")]
     if spec.policy.kind == "team":
         return team_plan(space, lowered, made)
     printer = OraclePrinter(lowered.module(*made))

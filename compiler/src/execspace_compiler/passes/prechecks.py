@@ -132,7 +132,7 @@ def _only_joins(lowered: Lowered, sound: ir.Function, effectful: set[str]) -> bo
     if any(name.removesuffix(_SOUND) in effectful for name in called):
         return False
     helpers = {f.name: f for f in (*lowered.functions[:-1], *lowered.reduction.functions)}
-    joining = _called(lowered.reduction.step_function("_step"), helpers)
+    joining = _called(lowered.reduction.accumulate_function("_step"), helpers)
     return all(_vectorises(f) and not _subscripts(f) for f in joining)
 
 

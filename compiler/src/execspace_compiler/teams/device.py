@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from .. import ir
 from ..ir import Assign, Const, Expr, For, If, Stmt, Var, integer, op, var
 from ..ir.diagnostics import Loc, type_fault
-from ..ir.rewriting import numbered, rewritten
+from ..ir.rewriting import delinearized, rewritten
 from ..ir.types import BOOL, INDEX, INT64, Pointer, Scalar, TupleTy, ViewTy
 from ..reductions.reduction import Reduction
 from ..typing.lowered import Lowered
@@ -305,7 +305,7 @@ class _Device:
         self.shape, self.layout, self.types = shape, layout, types
         self.locals: dict[str, Scalar | ViewTy] = {}
         self.count = 0
-        self.changed: dict[str, frozenset[int]] = {}  # places of arguments that a helper stores to
+        self.changed: dict[str, frozenset[int]] = {}  # arguments that a helper stores to
         self.reporting: set[str] = set()  # helpers that print or fail
         for f in functions:
             self.changed[f.name] = changed_arguments(f, self.changed)
@@ -460,9 +460,9 @@ class _Device:
         """A loop in which each thread does what its lanes would."""
         turns = self.shape.turns
         number = self.temporary(INT64)
-        total, places = numbered(s, Var(number.name, INDEX))
+        total, indices = delinearized(s, Var(number.name, INDEX))
         block = Var(self.temporary(INT64).name, INDEX)
-        lane = self.lane_loop(number.name, block, total, (*places, *body), s.loc)
+        lane = self.lane_loop(number.name, block, total, (*indices, *body), s.loc)
         first, step = op("mul", member, integer(turns)), integer(count * turns)
         return For(block.name, first, total, step, (lane,), loc=s.loc)
 
@@ -479,8 +479,8 @@ class _Device:
     def flat(self, s: ir.Split, member: Expr, step: Expr, body: tuple[Stmt, ...]) -> Stmt:
         """A loop over several indices as one."""
         count = self.temporary(INT64)
-        total, places = numbered(s, Var(count.name, INDEX))
-        return For(count.name, member, total, step, (*places, *body), loc=s.loc)
+        total, indices = delinearized(s, Var(count.name, INDEX))
+        return For(count.name, member, total, step, (*indices, *body), loc=s.loc)
 
     def scan(self, s: ir.ScanRange, in_lanes: bool) -> list[Stmt]:
         """Step by step, an iteration for each member: what they contribute is found first."""

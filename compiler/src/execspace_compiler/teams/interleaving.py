@@ -13,7 +13,7 @@ from dataclasses import replace
 from .. import ir
 from ..ir import Assign, Const, Expr, For, If, Stmt, Var, integer, op, var
 from ..ir.private_arrays import MOST_PRIVATE, private_bytes
-from ..ir.rewriting import numbered, rewritten
+from ..ir.rewriting import delinearized, rewritten
 from ..ir.types import BOOL, Record, Scalar, TupleTy, ViewTy, numbers_of
 from .checks import THREADS, Variance
 from .inlining import regions, single_exit
@@ -221,8 +221,8 @@ class Members:
     def share(self, s: ir.Split) -> list[Stmt]:
         """The iterations of a nested range that are the member's own."""
         count = self.counter()
-        total, places = numbered(s, count)
-        inner = (*places, *self.alone(s.body))
+        total, indices = delinearized(s, count)
+        inner = (*indices, *self.alone(s.body))
         lanes = self.lanes if s.level == "team" else 1
         step = integer(self.size * lanes)
         if lanes == 1:

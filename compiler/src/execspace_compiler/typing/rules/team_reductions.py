@@ -117,7 +117,7 @@ def _contributed(cx: Context, reduction: Reduction, value: Value, loc: Loc) -> l
     numbers = [e for _, e in parts(value, "")]
     pairs = zip(numbers, reduction.contributions, strict=True)
     numbers = [cx.coerce(e, t) for e, t in pairs]
-    if reduction.once:
+    if reduction.single_use:
         return reduction.join_number(numbers[0])
     own: list[ir.Stmt] = [
         ir.Assign(f"{reduction.names}_v{n}", e, loc) for n, e in enumerate(numbers)
