@@ -173,9 +173,9 @@ def _typed_reduction(
     assert spec.reducer is not None
     reducer, rank, array = spec.reducer, spec.policy.rank, spec.array_shape is not None
 
-    def attempt(prefix: Type | None, in_spite: bool = False) -> _Typed:
+    def attempt(prefix: Type | None, despite_faults: bool = False) -> _Typed:
         module, found = typer_of_module(), reporter.attempt()
-        module.in_spite = in_spite
+        module.despite_faults = despite_faults
         builder = ReductionBuilder(module, captures, function.loc)
         leading = _handles(spec)
         if array:
@@ -187,7 +187,7 @@ def _typed_reduction(
         typed = type_function(
             module, function, pairs, found, returns=not array, rank=rank, array=array
         )
-        if not in_spite or typed.result is None:
+        if not despite_faults or typed.result is None:
             found.check()  # before its result is judged, which what is left out may change
         try:
             if array:
