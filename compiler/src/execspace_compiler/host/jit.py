@@ -207,9 +207,9 @@ def compile_plan(
     entry = next(iter(launch.overloads.values())).entry_point
     from_disk = bool(launch.stats.cache_hits)
     if not loaded and not from_disk:
-        from ..cache.history import note_miss
+        from ..cache.history import record_miss
 
-        note_miss(folder, name, kernel, spec, _tools(space, launcher, may_overlap))
+        record_miss(folder, name, kernel, spec, _tools(space, launcher, may_overlap))
     overlapping = _Overlapping(space, kernel, spec, launcher) if disjoint else None
     call = _caller(kernel.name, spec, entry, launcher, overlapping, module)
     if launcher.fork is not None:
@@ -251,7 +251,7 @@ def _tools(space: ExecutionSpace, launcher: Launcher, may_overlap: bool) -> dict
         "Numba": numba.__version__,
         "NumPy": np.__version__,
         "Python": platform.python_version(),
-        "execspace": disk.made_by(),
+        "execspace": disk.compiler_version(),
         "processor": f"{platform.machine()} {llvmlite.binding.get_host_cpu_name()}",
     }
 

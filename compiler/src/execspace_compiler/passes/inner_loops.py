@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from .. import ir
-from ..analysis.slopes import is_assertion, is_convex, outside_of
+from ..analysis.slopes import is_assertion, is_convex, out_of_bounds
 from ..ir import Assign, Stmt, Var, integer, op
 from ..ir.types import BOOL, INDEX, INT64, Scalar
 from ..teams.failures import FAILS, NOTES, is_unless_ended
@@ -94,7 +94,7 @@ class _Loops:
                 return None
             # What a round reads need not be there if one before it fails.
             frame = replace(rounds, locals={**rounds.locals, **made.kept})
-            there = outside_of(frame, made.sliced(), loop.name, sound.names, ordered=True)
+            there = out_of_bounds(frame, made.sliced(), loop.name, sound.names, ordered=True)
             if there is None:
                 return None
             ends = (self._with_parameters(there, loop),)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from .. import ir
-from ..analysis.slopes import is_assertion, is_convex, outside_of
+from ..analysis.slopes import is_assertion, is_convex, out_of_bounds
 from ..ir import Expr, Stmt, Var
 from ..ir.ops import FLOAT1, FLOAT2
 from ..ir.rewriting import rewritten
@@ -90,11 +90,11 @@ def prechecks_of(lowered: Lowered, disjoint: bool, innermost: int, masks: bool) 
     if tests:
         there = None
         if _only_joins(lowered, sound.body, made.effectful):
-            there = outside_of(body, body.body, index, sound.names)
+            there = out_of_bounds(body, body.body, index, sound.names)
         fused = there is not None
         if there is None and len(tests) > 1:
             frame = replace(body, locals={**body.locals, **made.kept})
-            there = outside_of(frame, made.sliced(), index, sound.names)
+            there = out_of_bounds(frame, made.sliced(), index, sound.names)
         if there is not None:
             ends = (*ends, *([there] if len(there.body) > 1 else []))
             tests = (made.together(n),)

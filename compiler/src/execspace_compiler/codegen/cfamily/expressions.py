@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from ... import ir
-from ...analysis.carried import carrying_loops
+from ...analysis.carried import loops_with_dependences
 from ...ir.ops import COMPARISONS
 from ...ir.types import BOOL, INDEX_WEAK, Record, Scalar, TupleTy, ViewTy
 from ...teams.device import Shape
@@ -48,9 +48,8 @@ class ExpressionPrinter:
         self.prelude = Prelude(dialect)
         self.functions = {f.name: f for f in module.functions}
         self.extents = extents_used(module.functions)
-        self.carrying = (
-            carrying_loops(module.functions) if dialect.pragmas.loop_in_order else frozenset()
-        )
+        in_order = dialect.pragmas.loop_in_order
+        self.dependent = loops_with_dependences(module.functions) if in_order else frozenset()
         self.tuples: dict[str, str] = {}
         self.temporaries = 0
 

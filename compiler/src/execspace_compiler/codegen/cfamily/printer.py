@@ -179,7 +179,7 @@ class CPrinter(ExpressionPrinter):
     def in_order(self, s: ir.For | ir.While, pad: str) -> list[str]:
         """The line before a loop whose rounds no compiler may mix up."""
         line = self.dialect.pragmas.loop_in_order
-        return [pad + line] if line and id(s) in self.carrying else []
+        return [pad + line] if line and id(s) in self.dependent else []
 
     # -- functions ------------------------------------------------------------------------------
 
