@@ -59,7 +59,7 @@ def shape_lines(blocks: Blocks) -> list[str]:
         key += [f"b{2 * rank + d}" for d in range(rank)]
     else:
         key.append(f"b{blocks.dims[0]} & {ALIGNED - 1}")
-    numbers = "".join(f", m{n}" for n in range(len(blocks.numbers)))
+    numbers = "".join(f", m{n}" for n in range(len(blocks.parameters)))
     return [f"    form, gx, gy, gz, bx, by, bz{numbers} = shapes[{', '.join(key)},]"]
 
 

@@ -198,7 +198,7 @@ class CallBuilder:
             return "gx, gy, gz, bx, by, bz"
         if not self.kernel.flat:
             return "launch.groups(units), 1, 1, 1, 1, 1"
-        if team is not None and team.limited:
+        if team is not None and team.grid_stride:
             return f"launch.groups(units), 1, 1, {group}, 1, 1"
         each = group if team is None else team.shape.chunk
         return f"(units + {each - 1}) // {each}, 1, 1, {group}, 1, 1"

@@ -157,10 +157,10 @@ def describe_device_teams(team: DeviceTeam) -> list[str]:
     """Of a device on which the members of teams are work-items."""
     shape = team.shape
     lines = [f"teams of {shape.size} threads of {shape.lanes} lanes, a work-item for each lane"]
-    if shape.turns > 1:
+    if shape.serial_lanes > 1:
         lines = [
-            f"teams of {shape.size} threads, a work-item for each: it does its {shape.turns} lanes "
-            f"one after the other, for the device has none"
+            f"teams of {shape.size} threads, a work-item for each: it does its "
+            f"{shape.serial_lanes} lanes one after the other, for the device has none"
         ]
     if shape.stride:
         lines.append(
@@ -171,7 +171,7 @@ def describe_device_teams(team: DeviceTeam) -> list[str]:
         lines.append(f"a block of {shape.group} threads does {shape.chunk} teams in a row")
     else:
         lines.append(f"a team is a block of {shape.group} threads")
-    if team.limited:
+    if team.grid_stride:
         lines.append("a limited number of blocks, which go on with the next teams")
     if shape.lanes > 1:
         lines.append("outside of ranges over lanes the first lane of a thread stores for all")

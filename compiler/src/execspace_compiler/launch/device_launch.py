@@ -278,9 +278,7 @@ class DeviceLaunch(ABC, Generic[P]):
         with_smaller_teams = self.sources.with_smaller_teams
         if with_smaller_teams is not None:
             assert isinstance(self.check, Sizes)
-            found = self.check.or_other_teams(
-                found, lambda: self.again(with_smaller_teams).caller()
-            )
+            found = self.check.with_fallback(found, lambda: self.again(with_smaller_teams).caller())
         return found
 
     def again(self, sources: Sources) -> Self:

@@ -16,7 +16,7 @@ from execspace import PolicyError, TeamLimits, TeamSizes
 from ..codegen.cfamily.dialect import Dialect
 from ..ir import Var
 from ..ir.diagnostics import Fault, Reporter
-from ..teams.device import DeviceTeam, device_team, shape_of, usual_sizes
+from ..teams.device import DeviceTeam, default_sizes, device_team, shape_of
 from ..teams.host_teams import HOST_TEAMS, HostTeam, host_team
 from ..teams.scratch import Sizes
 from ..teams.single_thread import POOL
@@ -89,7 +89,7 @@ class WorkItemTeams:
         self.space, self.limits, self.policy = space, limits, lowered.spec.policy
         name = lowered.kernel.name
         most = min(room.threads, self.policy.launch_bounds or room.threads)
-        self.size, self.lanes = usual_sizes(lowered, dialect.lanes.count, most)
+        self.size, self.lanes = default_sizes(lowered, dialect.lanes.count, most)
         if self.size * (self.lanes if dialect.lanes.count > 1 else 1) > most:
             raise PolicyError(
                 f"Kernel '{name}': team_size={self.size} and vector_length={self.lanes}; this "

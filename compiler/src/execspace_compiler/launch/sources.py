@@ -14,7 +14,7 @@ from ..analysis.overlap import reads_after_writing, written_pairs
 from ..codegen.cfamily.device_kernel import DeviceKernel
 from ..codegen.cfamily.dialect import Dialect
 from ..mapping.thread_blocks import (
-    USUAL_THREADS,
+    DEFAULT_THREADS,
     Geometry,
     Limits,
     blocks_of,
@@ -135,7 +135,7 @@ class Sources:
         self.disjoint = self._takes_for_disjoint()
         self.shapes: Geometry | None = None
         if blocks is not None:
-            usual = replace(traits.limits, threads=min(USUAL_THREADS, self.most))
+            usual = replace(traits.limits, threads=min(DEFAULT_THREADS, self.most))
             largest = replace(traits.limits, threads=self.most)
             chooser = tile_chooser(blocks, space, usual)
             self.shapes = Geometry(blocks, chooser, largest, self.group, lowered.kernel.name)
@@ -195,7 +195,7 @@ class Sources:
         if reduction is None and self.kernel.blocks is None:
             return min(traits.group, self.most)
         if reduction is None:
-            return min(USUAL_THREADS, self.most) if traits.bounds_groups else self.most
+            return min(DEFAULT_THREADS, self.most) if traits.bounds_groups else self.most
         state = sum(max(s.type.itemsize, 8) for s in reduction.states)
         items_per_thread = state * (5 if self.spec.pattern == "scan" else 1)
         of_array = self.spec.array_shape is not None

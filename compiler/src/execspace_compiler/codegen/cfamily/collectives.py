@@ -94,7 +94,7 @@ class Collectives(States):
         """The same of the team that a work-item is of; one beyond the last of a team has none."""
         d, long = self.dialect, self.long
         assert self.team is not None
-        if shape.chunk > 1 and not shape.stride and not self.team.limited:
+        if shape.chunk > 1 and not shape.stride and not self.team.grid_stride:
             return [
                 f"const {long} _f0 = {d.item.group_id} * {shape.chunk}, _step = 1;",
                 f"const {long} _f1 = _f0 + {shape.chunk} < _a._units ? _f0 + {shape.chunk} : "

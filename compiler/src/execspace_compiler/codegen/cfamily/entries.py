@@ -33,7 +33,7 @@ class Field:
     View's first element from where its buffer begins), "stride", "extent" or "scalar"; of a scan in
     one pass also "tiles" (that the scratch memory has room for) and "epoch" (the launch, from 1).
     "scale" and "shift" are what `mapping.scale` makes of the extent of a dimension.
-    "number" is one of `blocks.Blocks.numbers`.
+    "number" is one of `blocks.Blocks.parameters`.
     "scratch" are the bytes of scratch memory of a team at a level.
     `argument` is the number of the bound, of the level, or of the argument (of
     `LaunchSpec.arguments`, then `out`), or of that number;
@@ -151,7 +151,7 @@ class Entries:
             self.fields.append(Field(factor, Scalar("uint32"), "scale", dimension=d))
             self.fields.append(Field(shift, Scalar("uint32"), "shift", dimension=d))
             names += [factor, shift] if self.variant.narrow else []
-        for k, number in enumerate(() if self.blocks is None else self.blocks.numbers):
+        for k, number in enumerate(() if self.blocks is None else self.blocks.parameters):
             kind = Scalar("uint32") if number.is_narrow else long
             self.fields.append(Field(number.name, kind, "number", k))
             names += [number.name] if self.variant.narrow or not number.is_narrow else []
