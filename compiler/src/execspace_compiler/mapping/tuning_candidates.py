@@ -23,7 +23,7 @@ _MOST_CHUNKS = 16  # teams that a block runs sequentially
 def device_candidates(
     plan: Any, bounds: tuple[int, ...], most: int, limits: TeamLimits
 ) -> list[CandidateGenerator]:
-    """Generators of candidates for a launch with these bounds and blocks of up to `most` threads."""
+    """Generators of candidates for a launch with these bounds; blocks have up to `most` threads."""
     lowered: Lowered = plan.lowered
     spec = lowered.spec
     if spec.policy.kind == "team":

@@ -1,6 +1,6 @@
-"""CUDA C++ as a dialect of the C family: a head, and what only NVIDIA's GPUs have.
+"""CUDA C++ as a dialect of the C family: a head, and features of NVIDIA's GPUs.
 
-Whether multiply and add may become one operation is an option of the compiler, for a whole file.
+Contraction of multiply and add is an option of the compiler, for a whole file.
 """
 
 from __future__ import annotations
