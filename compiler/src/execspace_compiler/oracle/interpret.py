@@ -15,8 +15,8 @@ from .teams import team_plan
 def interpret(space: ExecutionSpace, kernel: Kernel, spec: LaunchSpec) -> OraclePlan:
     """A plan that runs `kernel` under CPython.
 
-    Its code carries the file and the lines of the user's source, so pdb steps through the
-    kernel as it was written, and coverage.py counts its lines.
+    Its code carries the file and the lines of the user's source, so pdb steps through the kernel as
+    written, and coverage.py counts its lines.
     """
     lowered = lower_kernel(kernel, spec)
     reduction = lowered.reduction
