@@ -41,7 +41,7 @@ def access_of(body: ir.Function, order: tuple[int, ...]) -> Access:
         view = _read_at_distances(body, d)
         if view:
             return Access("stencil", reason=f"neighbours along dimension {d} of '{view}' are read")
-    view, other = _crossed(body, order)
+    view, other = _transposed(body, order)
     if view:
         reason = (
             f"contiguous elements of '{view}' lie along dimension {other}, not along {order[-1]}"
@@ -68,7 +68,7 @@ def unit_stride_votes(body: ir.Function, rank: int) -> list[int]:
     return votes
 
 
-def _crossed(body: ir.Function, order: tuple[int, ...]) -> tuple[str, int]:
+def _transposed(body: ir.Function, order: tuple[int, ...]) -> tuple[str, int]:
     """A View with a stride along the fastest dimension, and the dimension contiguous in it."""
     depends = _dependences(body, len(order))
     for view, indices, _ in _accesses(body):

@@ -26,7 +26,7 @@ _MOST_VISITED = 50_000
 _Paths = dict[str, int | None]
 
 
-class _Deep(Exception):
+class _TooManyPaths(Exception):
     """There are too many paths."""
 
 
@@ -74,7 +74,7 @@ class _Iterations:
                 self.value(loop.call, {**paths, loop.name: None})
             else:
                 self.walk(loop.body, paths)
-        except _Deep:
+        except _TooManyPaths:
             return True
         except _TooLarge:
             return False
@@ -160,7 +160,7 @@ class _Iterations:
         """Paths from a value computed from others."""
         found = _sum(values)
         if found is not None and found > MANY:
-            raise _Deep
+            raise _TooManyPaths
         return found
 
 

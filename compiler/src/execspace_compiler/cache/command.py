@@ -104,7 +104,7 @@ def _row(kind: Kind) -> list[str]:
 
 
 def _kinds(root: Path) -> tuple[list[Kind], list[str]]:
-    """Kinds of entries in the cache, and folders beside them that are not the cache's."""
+    """Kinds of entries in the cache, and folders next to them that are not the cache's."""
     kinds, foreign = [], []
     for folder in sorted(root.iterdir()) if root.is_dir() else []:
         if not folder.is_dir() or folder.is_symlink():

@@ -44,7 +44,7 @@ _TAG_TEXT = """Signature: 8a477f597d28d172789f06886806bc55
 # Kernels compiled by execspace; may be deleted at any time, for example by execspace cache clear.
 """
 HISTORY = "history"
-"""Folder of misses beside the entries of a kind; see `cache.history`."""
+"""Folder of misses next to the entries of a kind; see `cache.history`."""
 
 # Names from `key`, and of files that were being written when their process ended.
 _ENTRY = re.compile(r"(execspace_)?[0-9a-f]{40}(-[0-9a-f]{16})?\.[a-z0-9]{1,8}")

@@ -298,7 +298,7 @@ def children(e: Expr) -> tuple[Expr, ...]:
 
 
 def direct(s: Stmt) -> tuple[Expr, ...]:
-    """Expressions that stand directly in a statement."""
+    """Expressions of a statement, without those of nested statements."""
     match s:
         case Assign() | Update():
             return (s.value, s.target)

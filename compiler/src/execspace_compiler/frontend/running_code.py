@@ -16,7 +16,7 @@ from types import CodeType, FunctionType
 from execspace.kernels.exec_source import codes_in, defines, difference, future_flags
 
 
-def unlike(fn: FunctionType, node: ast.FunctionDef | ast.Lambda, text: str) -> str | None:
+def mismatch(fn: FunctionType, node: ast.FunctionDef | ast.Lambda, text: str) -> str | None:
     """How a function differs from its definition in source text, or None if it does not.
 
     Parameters

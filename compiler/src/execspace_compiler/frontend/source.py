@@ -21,7 +21,7 @@ from execspace.kernels.exec_source import arrived, remembered, running
 
 from ..ir.diagnostics import Fault, Loc, syntax_fault
 from .advice import unsupported
-from .running_code import unlike
+from .running_code import mismatch
 
 FunctionNode = ast.FunctionDef | ast.Lambda
 
@@ -95,7 +95,7 @@ def _found(fn: FunctionType, lines: list[str], name: str) -> Source:
         if isinstance(found, ast.AsyncFunctionDef):
             raise unsupported(found, Loc.of(found, name))
         node = found
-    why = "it is not there" if node is None else unlike(fn, node, "".join(lines))
+    why = "it is not there" if node is None else mismatch(fn, node, "".join(lines))
     if node is None or why is not None:
         raise syntax_fault(
             _nowhere(code),

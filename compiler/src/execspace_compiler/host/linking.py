@@ -22,7 +22,7 @@ class _Linked(JITCodeLibrary):
 
     @property
     def codegen(self) -> Any:
-        return _Unaware(self._codegen)
+        return _WithoutEnvironments(self._codegen)
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
@@ -34,7 +34,7 @@ class _Linked(JITCodeLibrary):
         return 0
 
 
-class _Unaware:
+class _WithoutEnvironments:
     """A code generator without environments of functions, which only calls from Python use."""
 
     def __init__(self, codegen: Any) -> None:

@@ -37,7 +37,7 @@ _MARK = '"llvm.loop.isvectorized"'
 
 @dataclass(frozen=True)
 class _Loop:
-    """An innermost loop: the lines of its blocks, that of its head first."""
+    """An innermost loop: the lines of its blocks, its header first."""
 
     blocks: tuple[tuple[str, ...], ...]
     marked: bool

@@ -75,7 +75,7 @@ class Function:
 class Module:
     """The functions of one launch, callees first; the last ones are entries.
 
-    `disjoint` says that no two Views of the launch overlap in memory.
+    `disjoint`: no two Views of the launch overlap in memory.
     """
 
     functions: tuple[Function, ...]

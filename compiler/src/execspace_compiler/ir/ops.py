@@ -1,4 +1,4 @@
-"""The operations of typed IR, and which Python callables stand for them in kernels.
+"""The operations of typed IR, and the Python callables that map to them in kernels.
 
 One table for inference, printers and documentation. Printers own the spelling of each
 operation in their language; this file owns its meaning.

@@ -138,7 +138,7 @@ def element_of(dtype: np.dtype[Any]) -> Element:
 class ViewTy:
     """Type of a View parameter, see `execspace.ViewType`; with a `shape`, of a local array.
 
-    A View with a layout of its own (`mapped`) is indexed by one offset in IR.
+    A View with a user-defined layout (`mapped`) is indexed by one offset in IR.
     """
 
     element: Scalar | Record

@@ -98,7 +98,7 @@ def with_operands(e: Expr, new: tuple[Expr, ...]) -> Expr:
 
 
 def expressions(s: Stmt) -> tuple[Expr, ...]:
-    """Expressions that stand directly in a statement."""
+    """Expressions of a statement, without those of nested statements."""
     match s:
         case Assign() | Evaluate() | Unpack():
             return (s.value,)

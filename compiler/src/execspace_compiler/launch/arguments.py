@@ -25,7 +25,7 @@ from ..ir.types import Scalar
 from ..mapping.loops import scale
 from ..mapping.thread_blocks import ALIGNED, Blocks
 from ..passes.contiguous import ContiguousBody
-from ..passes.narrowing import LIMIT, gains
+from ..passes.narrowing import LIMIT, is_profitable
 from ..passes.pipeline import check_limits
 from ..reductions.results import result_shape
 from ..typing.lowered import Lowered
@@ -105,7 +105,7 @@ def large_expression(lowered: Lowered, size: int = 1) -> str:
         assert isinstance(t, ViewType)
         # All Views of an allocation are within it.
         tests.append(f"a{n}.allocation.nbytes >= {dtype_of(t.dtype).itemsize << 31}")
-    if gains(lowered.functions):
+    if is_profitable(lowered.functions):
         tests += _beyond(lowered, size)
     return " or ".join(tests) or "False"
 

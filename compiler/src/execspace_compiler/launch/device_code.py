@@ -20,7 +20,7 @@ from ..ir.types import ViewTy
 from ..mapping.loops import Calls, work_function
 from ..mapping.thread_blocks import block_function
 from ..mapping.variant import Variant
-from ..passes.narrowing import LIMIT, gains, narrowed
+from ..passes.narrowing import LIMIT, is_profitable, narrowed
 from ..passes.pipeline import argument_type
 from ..passes.scan_contributions import given_contribution
 from ..passes.thresholds import with_thresholds
@@ -151,7 +151,7 @@ def device_code(kernel: DeviceKernel, variant: Variant) -> DeviceCode:
 def _with_narrow_types(kernel: DeviceKernel) -> DeviceKernel:
     """The kernel with integers of 32 bits where they suffice."""
     lowered, team = kernel.lowered, kernel.team
-    if not gains(lowered.functions):
+    if not is_profitable(lowered.functions):
         return kernel
     lowered = replace(lowered, functions=narrowed(lowered.functions, _intervals(kernel)))
     return replace(kernel, lowered=lowered, team=team and replace(team, lowered=lowered))

@@ -133,7 +133,7 @@ class Sources:
         )  # fmt: skip
         self.most = min(policy.launch_bounds or room.threads, room.threads)
         self.group = self._threads()
-        self.disjoint = self._takes_for_disjoint()
+        self.disjoint = self._assumes_disjoint()
         self.shapes: Geometry | None = None
         if blocks is not None:
             usual = replace(traits.limits, threads=min(DEFAULT_THREADS, self.most))
@@ -176,7 +176,7 @@ class Sources:
             return WholeTeams(self.source, space)
         return WorkItemTeams(self.source, traits.dialect, traits.team_limits(), space, room)
 
-    def _takes_for_disjoint(self) -> bool:
+    def _assumes_disjoint(self) -> bool:
         if not self.traits.flat:
             return bool(written_pairs(self.lowered))
         # With one call per thread, overlap matters only if it reads after it has stored.

@@ -23,8 +23,9 @@ class Variant:
         No View that is written overlaps another one; see `overlap.pairs_to_check`.
     small : bool
         The offsets of elements in all Views of `device_code.long_offsets` fit in 31 bits, and so do
-        the bounds of a range of rank above 1, so that offsets are computed in 32 bits. If it
-        `narrowing.gains`, integer arguments, extents and bounds are within `narrowing.LIMIT`.
+        the bounds of a range of rank above 1, so that offsets are computed in 32 bits. If
+        `narrowing.is_profitable`, integer arguments, extents and bounds are within
+        `narrowing.LIMIT`.
     contiguous : bool
         Views are contiguous in the order of calls; see `contiguous.contiguous_body`.
     group : int

@@ -77,7 +77,7 @@ class Team(AccessTracker):
     def __init__(self, plan: TeamPlan, league: int, size: int) -> None:
         super().__init__(plan.lowered.kernel.name)
         self.sites, self.merges, body = plan.sites, plan.merges, plan.functions["body"]
-        self.body: Body = body if inspect.isgeneratorfunction(body) else _without_waits(body)
+        self.body: Body = body if inspect.isgeneratorfunction(body) else _without_collectives(body)
         self.size, self.league = size, league
         self.lanes = plan.team_sizes().vector_length
         self.arrays: dict[tuple[Any, ...], TrackedView] = {}
@@ -252,7 +252,7 @@ class Team(AccessTracker):
         return [(before, state) for before in found]
 
 
-def _without_waits(function: Callable[..., Any]) -> Body:
+def _without_collectives(function: Callable[..., Any]) -> Body:
     """Wrap a kernel without collectives as a generator."""
 
     def run(*args: Any) -> Generator[tuple[Any, ...], Any, Any]:

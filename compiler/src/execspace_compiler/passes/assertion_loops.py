@@ -103,7 +103,7 @@ def tested_loop(chunk: Chunk, d: int, first: Expr, last: Expr, prechecks: Preche
     def each(lo: Expr, hi: Expr, body: list[Stmt], free: bool = False) -> Stmt:
         return For(index, lo, hi, integer(1), tuple(body), free and chunk.reduction is None)
 
-    def looked(function: ir.Function) -> Stmt:
+    def check(function: ir.Function) -> Stmt:
         found = ir.Call(function.name, chunk.passed(), BOOL)
         return Assign("_failed", ir.Op("bitor", (_FAILED, found), BOOL))
 
@@ -118,7 +118,7 @@ def tested_loop(chunk: Chunk, d: int, first: Expr, last: Expr, prechecks: Preche
     for function in prechecks.ends:
         ends: list[Stmt] = []
         for at in (lo, op("sub", hi, integer(1))):
-            ends += [chunk.set(index, at), looked(function)]
+            ends += [chunk.set(index, at), check(function)]
         row.append(If(_NONE_FAILED, tuple(ends)))
     sound = chunk.call(prechecks.sound)
     careful = chunk.call()

@@ -169,7 +169,7 @@ class _Loops:
 
         bits = bits_compared(tests, self.masks)
 
-        def looked(test: ir.Function) -> list[Stmt]:
+        def check(test: ir.Function) -> list[Stmt]:
             call = ir.Call(test.name, test.parameters, BOOL)
             if test not in ends and not is_convex(test, loop.name):
                 return [ir.Failures((failed.name,), loop.name, strip, end, call, 0, True, bits)]
@@ -180,7 +180,7 @@ class _Loops:
         strips: tuple[Stmt, ...] = (
             Assign(end.name, op("min", op("add", strip, integer(STRIP)), last)),
             Assign(failed.name, ir.Const(False, BOOL) if ends else is_short(strip, end, bits)),
-            *in_turn(failed, [looked(t) for t in (*ends, *tests)]),
+            *in_turn(failed, [check(t) for t in (*ends, *tests)]),
             ir.If(failed, (each(loop.body),), (each(sound),)),
         )
         walk: Stmt = ir.For(strip.name, first, last, integer(STRIP), strips, loc=loop.loc)

@@ -29,7 +29,7 @@ _WITHOUT_LEAST = {"mod": "short_mod", "floordiv": "short_floordiv"}
 _COMPARISONS = frozenset(("lt", "le", "gt", "ge", "eq", "ne"))
 
 
-def gains(functions: Sequence[ir.Function]) -> bool:
+def is_profitable(functions: Sequence[ir.Function]) -> bool:
     """Whether functions have enough integer arithmetic for narrowing to pay off."""
     for f in functions:
         if any(isinstance(s, ir.For | ir.While) for s in ir.walk_statements(f.body)):
@@ -196,14 +196,14 @@ class _Function:
             case ir.Op() if e.op in _ARITHMETIC and _fits(interval):
                 if all(_fits(self.of(a)) for a in e.args):
                     name = _WITHOUT_LEAST.get(e.op, e.op)
-                    return ir.Op(name, tuple(map(self.brief, e.args)), SHORT, e.loc)
+                    return ir.Op(name, tuple(map(self.shortened, e.args)), SHORT, e.loc)
             case ir.Select() if _fits(interval):
                 then, orelse = self.number(e.then), self.number(e.orelse)
                 if then.type == SHORT and orelse.type == SHORT:
                     return ir.Select(self.number(e.test), then, orelse, SHORT, e.loc)
         return self.other(e)
 
-    def brief(self, e: Expr) -> Expr:
+    def shortened(self, e: Expr) -> Expr:
         """An int64 that fits, as a short integer, even if its operands do not fit."""
         made = self.number(e)
         if _is_long(e.type) and made.type != SHORT:
@@ -214,7 +214,7 @@ class _Function:
         """An expression of the same type, with short subexpressions."""
         if isinstance(e, ir.Op) and e.op in _COMPARISONS and _is_long(e.args[0].type):
             if all(_fits(self.of(a)) for a in e.args):
-                return replace(e, args=tuple(map(self.brief, e.args)))
+                return replace(e, args=tuple(map(self.shortened, e.args)))
         if isinstance(e, ir.Op) and e.op == "cast" and _is_long(e.args[0].type):
             return replace(e, args=(self.number(e.args[0]),))
         if isinstance(e, ir.Load):
@@ -222,7 +222,7 @@ class _Function:
             byte = None if e.byte is None else self.long(e.byte)
             return replace(e, indices=indices, byte=byte)
         if isinstance(e, ir.Call):
-            self.note(e)
+            self.record_call(e)
         if isinstance(e, Var) and e.name in self.short:
             return ir.Op("cast", (replace(e, type=SHORT),), INDEX, e.loc)
         return ir.with_operands(e, tuple(map(self.long, ir.operands(e))))
@@ -241,7 +241,7 @@ class _Function:
             return ir.Op("cast", (made,), e.type, e.loc)
         return made
 
-    def note(self, call: ir.Call) -> None:
+    def record_call(self, call: ir.Call) -> None:
         """Record the argument intervals of a call."""
         new = [self.of(a) if _is_long(a.type) else None for a in call.args]
         known = self.calls.get(call.function)
@@ -258,7 +258,7 @@ class _Function:
         s = ir.with_bodies(s, tuple(map(self.block, ir.bodies(s))))
         match s:
             case ir.Assign() if s.name in self.short:
-                return replace(s, value=self.brief(s.value))
+                return replace(s, value=self.shortened(s.value))
             case ir.For() if s.name in self.short:
                 bounds = (s.start, s.stop, s.step)
                 # The counter ends one step beyond the last number.
@@ -267,7 +267,7 @@ class _Function:
                     stop[0] + min(step[0], 0), stop[1] + max(step[1], 0)
                 )  # fmt: skip
                 if all(_fits(self.of(b)) for b in bounds) and _fits(beyond):
-                    start, stop_, step_ = map(self.brief, bounds)
+                    start, stop_, step_ = map(self.shortened, bounds)
                     return replace(s, start=start, stop=stop_, step=step_)
             case ir.Store() | ir.Atomic():
                 made = ir.with_expressions(s, tuple(map(self.long, ir.expressions(s))))

@@ -37,7 +37,7 @@ class _Cause:
     range: str = ""  # level of a nested range
 
 
-class Variance:
+class Divergence:
     """Which variables of a body differ between members, at each point; see the methods.
 
     Attributes
@@ -257,7 +257,7 @@ class Variance:
                 "let all of them come here, and put what only some do under a condition of its own",
             )
         keep = self.control
-        self.alike(s, level)
+        self.uniform(s, level)
         match s:
             case ir.Combine():
                 for v in s.states:
@@ -290,7 +290,7 @@ class Variance:
                         left |= self.values.get(name, 0) & THREADS
                 self.set(names, left | (bounds & THREADS if level == "vector" else 0))
 
-    def alike(self, s: Stmt, level: str) -> None:
+    def uniform(self, s: Stmt, level: str) -> None:
         """Check numbers that must be the same for all threads."""
         if isinstance(s, ir.Broadcast) and self.of(s.rank) & THREADS:
             self.report(
@@ -371,6 +371,6 @@ def check_team(
     items = body.result.items if isinstance(body.result, TupleTy) else (body.result,)
     results = tuple(f"_result{n}" for n in range(len(items)))
     statements, _ = single_exit(body.body, results, "_left")
-    Variance(body, rank, functions, reporter).run(statements)
+    Divergence(body, rank, functions, reporter).run(statements)
     if not reporter.diagnostics:
-        Variance(body, rank, functions, reporter).run()
+        Divergence(body, rank, functions, reporter).run()

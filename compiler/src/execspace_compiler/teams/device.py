@@ -163,7 +163,7 @@ def default_sizes(lowered: Lowered, width: int, most: int) -> tuple[int, int]:
         if isinstance(s, ir.Split | ir.ScanRange | ir.Combine | ir.Prefix)
     }
     names = {e.name for e in ir.walk_expressions(body.body) if isinstance(e, Var)}
-    lanes = policy.vector_length or (width if _lanes_pay(lowered) else 1)
+    lanes = policy.vector_length or (width if _lanes_coalesce(lowered) else 1)
     # Threads that cannot be distinguished would all do the same.
     alone = rank not in names and not levels & {"thread", "team"}
     default = max(1, min(DEFAULT_ITEMS, most) // (lanes if width > 1 else 1))
@@ -175,7 +175,7 @@ def default_sizes(lowered: Lowered, width: int, most: int) -> tuple[int, int]:
 DEFAULT_ITEMS = 256
 
 
-def _lanes_pay(lowered: Lowered) -> bool:
+def _lanes_coalesce(lowered: Lowered) -> bool:
     """Whether neighbouring lanes of a thread access neighbouring elements of a View (coalesced),
     while neighbouring threads would not."""
     functions = {f.name: f for f in lowered.functions}

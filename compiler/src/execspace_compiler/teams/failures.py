@@ -51,12 +51,12 @@ def _is_assertion(s: Stmt) -> bool:
 
 
 class _Failures:
-    """The statements of a body, with flags of failures.
+    """Adds flags of failures to the statements of a body.
 
     Attributes
     ----------
     joins : bool
-        Members tell each other.
+        Members join their flags.
     """
 
     def __init__(self, body: ir.Function) -> None:
@@ -176,7 +176,7 @@ class _Failures:
         raise AssertionError(f"no assertion in {type(s).__name__}")
 
     def shared(self, s: ir.Split | ir.ScanRange, scope: _Scope) -> list[Stmt]:
-        """A nested range or scan; lanes of a thread tell each other at its end."""
+        """A nested range or scan; lanes of a thread join their flags at its end."""
         if not _fails((s,)):
             return [s]
         found = []

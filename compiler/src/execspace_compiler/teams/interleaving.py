@@ -14,7 +14,7 @@ from ..ir import Assign, Const, Expr, For, If, Stmt, Var, integer, op, var
 from ..ir.private_arrays import MOST_PRIVATE, private_bytes
 from ..ir.rewriting import delinearized, rewritten
 from ..ir.types import BOOL, Record, Scalar, TupleTy, ViewTy, numbers_of
-from .checks import THREADS, Variance
+from .checks import THREADS, Divergence
 from .inlining import regions, single_exit
 from .scratch import ALIGNMENT, Layout
 from .single_thread import POOL, alone, joined
@@ -52,11 +52,11 @@ class Members:
         self.locals |= {v.name: v.type for v in results if isinstance(v.type, Scalar)}
         if flagged:
             self.locals["_m_left"] = BOOL
-        variance = Variance(self.source, self.member, self.functions, None)
-        variance.run(statements)
-        differ = {**variance.ever, **variance.arrays}
-        alike = {n for n in self.locals if not differ.get(n, 0) & THREADS}
-        for name in _living_on(statements, frozenset(names), alike):
+        divergence = Divergence(self.source, self.member, self.functions, None)
+        divergence.run(statements)
+        differ = {**divergence.ever, **divergence.arrays}
+        uniform = {n for n in self.locals if not differ.get(n, 0) & THREADS}
+        for name in _live_across_regions(statements, frozenset(names), uniform):
             type = self.locals.get(name)
             if isinstance(type, Scalar):
                 kept = ViewTy(type, 1, "right", 0, False, (self.size,))
@@ -76,7 +76,7 @@ class Members:
         return tuple(out), self.locals
 
     def off_the_stack(self) -> list[Stmt]:
-        """Move the members' variables behind the scratch memory if the stack is too small."""
+        """Move the members' variables after the scratch memory if the stack is too small."""
         kept = {name: v.type for name, v in self.kept.items() if isinstance(v.type, ViewTy)}
         if sum(map(private_bytes, kept.values())) <= MOST_PRIVATE:
             return []
@@ -381,11 +381,14 @@ def _used(body: tuple[Stmt, ...]) -> tuple[set[str], set[str]]:
     return used | changed, changed
 
 
-def _living_on(body: tuple[Stmt, ...], results: frozenset[str], alike: set[str]) -> set[str]:
+def _live_across_regions(
+    body: tuple[Stmt, ...], results: frozenset[str], uniform: set[str]
+) -> set[str]:
     """Variables that are live across regions, so that members must keep them.
 
-    `alike` are uniform. One instance serves all members, unless a region reads a variable that it
-    sets: each member would then read the value set by the one before.
+    Variables in `uniform` have the same values for all members. One instance serves all members,
+    unless a region reads a variable that it sets: each member would then read the value set by the
+    one before.
     """
     found: set[str] = set(results)
     together: set[str] = set()  # set by collectives
@@ -419,7 +422,7 @@ def _living_on(body: tuple[Stmt, ...], results: frozenset[str], alike: set[str])
                 walk(inner, again)
 
     walk(body, False)
-    return {n for n in found if n not in alike or n in changing | together | results}
+    return {n for n in found if n not in uniform or n in changing | together | results}
 
 
 def _set_first(region: list[Stmt]) -> set[str]:

@@ -192,7 +192,7 @@ class Lanes:
 
 
 @dataclass(frozen=True)
-class OnePassScan:
+class SinglePassScan:
     """Requirements of a single-pass scan: decoupled look-back (Merrill and Garland, 2016).
 
     Attributes
@@ -239,7 +239,7 @@ class Pragmas:
 
 
 @dataclass(frozen=True)
-class Repairs:
+class Workarounds:
     """Workarounds for defects of a compiler; empty if it is correct.
 
     Attributes
@@ -306,9 +306,9 @@ class Dialect:
     memory: Memory = Memory()
     atomics: Mapping[tuple[str, str], str] = field(default_factory=dict)
     lanes: Lanes = Lanes()
-    scan: OnePassScan = OnePassScan()
+    scan: SinglePassScan = SinglePassScan()
     pragmas: Pragmas = Pragmas()
-    repairs: Repairs = Repairs()
+    workarounds: Workarounds = Workarounds()
     reserved: Reserved = Reserved()
     printf_long: str = "l"
 

@@ -184,7 +184,7 @@ class ExpressionPrinter:
         match e:
             case ir.Const():
                 text, t = self.const(e), e.type
-                hide = t.is_float and e.value == 0 and t.name in self.dialect.repairs.hidden
+                hide = t.is_float and e.value == 0 and t.name in self.dialect.workarounds.hidden
                 return self.prelude.hidden(text, t.name) if hide else text
             case ir.Var():
                 return self.identifier(e.name)
@@ -340,7 +340,7 @@ class ExpressionPrinter:
             sign = {"minimum": "&", "min": "&", "maximum": "|", "max": "|"}.get(name)
             return f"(bool)({args[0]} {sign or _INFIX[name]} {args[1]})"
         if t.is_integer:
-            if self.dialect.repairs.hidden and (negated := _negated(e)) is not None:
+            if self.dialect.workarounds.hidden and (negated := _negated(e)) is not None:
                 name, args = "neg", [self.operand("neg", negated)]
             return self.integer_operation(name, t, args)
         if name in ("add", "sub", "mul", "truediv"):
@@ -376,7 +376,7 @@ class ExpressionPrinter:
             wide = self.dialect.types["uint64" if t.bits == 64 else "uint32"]
             return f"({to(f'(({wide}){args[0]} {_INFIX[name]} ({wide}){args[1]})')})"
         if name == "neg":
-            if plain and not (t.bits == 32 and self.dialect.repairs.negative):
+            if plain and not (t.bits == 32 and self.dialect.workarounds.negative):
                 return f"(-{args[0]})"
             return f"({self.prelude.negated(args[0], t)})"
         if name == "invert":

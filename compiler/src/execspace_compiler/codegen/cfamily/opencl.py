@@ -19,7 +19,7 @@ from .dialect import (
     WorkItem,
     header,
 )  # fmt: skip
-from .ptx import REPAIRS
+from .ptx import WORKAROUNDS
 
 _KEYWORDS = frozenset(
     """auto break case char const continue default do double else enum extern float for goto if
@@ -103,5 +103,5 @@ OPENCL = Dialect(
 OPENCL_NVIDIA = replace(
     OPENCL,
     sync=replace(OPENCL.sync, fence='asm volatile("membar.gl;" : : : "memory");'),
-    repairs=REPAIRS,
+    workarounds=WORKAROUNDS,
 )

@@ -257,9 +257,9 @@ class Prelude:
 
     def math(self, name: str, t: str) -> str:
         """Name of a mathematical function of a floating type."""
-        if t == "float32" and name in self.dialect.repairs.sign_bits:
+        if t == "float32" and name in self.dialect.workarounds.sign_bits:
             own, more = self.dialect.types[t], ", float y" if name == "copysign" else ""
-            statement = self.dialect.repairs.sign_bits[name]
+            statement = self.dialect.workarounds.sign_bits[name]
             text = f"{own} _{name}_bits({own} x{more}) {{ {statement} return x; }}"
             self.functions[f"_{name}_bits"] = f"{self.dialect.syntax.function} {text}"
             return f"_{name}_bits"
@@ -271,20 +271,20 @@ class Prelude:
         """A value that is hidden from the optimiser."""
         name = f"_hidden_{SHORT[t]}"
         if name not in self.functions:
-            own, statement = self.type(t), self.dialect.repairs.hidden[t]
+            own, statement = self.type(t), self.dialect.workarounds.hidden[t]
             body = f"{own} {name}({own} x) {{ {statement} return x; }}"
             self.functions[name] = f"{self.dialect.syntax.function} {body}"
         return f"{name}({text})"
 
     def converted(self, text: str, t: str) -> str:
         """An integer converted to another type; `text` is parenthesised."""
-        if t == "int16" and self.dialect.repairs.hidden:
+        if t == "int16" and self.dialect.workarounds.hidden:
             text = self._hidden_int32(text)
         return f"({self.type(t)}){text}"
 
     def compared(self, text: str, type: Scalar) -> str:
         """An operand of a comparison; `text` is parenthesised."""
-        if not type.is_integer or type.bits >= 32 or not self.dialect.repairs.hidden:
+        if not type.is_integer or type.bits >= 32 or not self.dialect.workarounds.hidden:
             return text
         return self._hidden_int32(text)
 
@@ -293,14 +293,14 @@ class Prelude:
 
     def negated(self, text: str, type: Scalar) -> str:
         """The negative of an integer, with wrap-around; `text` is parenthesised."""
-        if type.bits <= 32 and self.dialect.repairs.negative:
+        if type.bits <= 32 and self.dialect.workarounds.negative:
             own = self.dialect.types["int32"]
-            body = f"{own} _negative({own} x) {{ {self.dialect.repairs.negative} return x; }}"
+            body = f"{own} _negative({own} x) {{ {self.dialect.workarounds.negative} return x; }}"
             self.functions["_negative"] = f"{self.dialect.syntax.function} {body}"
             return self.converted(f"_negative(({own}){text})", type.name)
         wide = self.dialect.types["uint64" if type.bits == 64 else "uint32"]
         text = f"(({wide})0 - ({wide}){text})"
-        if type.name not in self.dialect.repairs.hidden:
+        if type.name not in self.dialect.workarounds.hidden:
             return self.converted(text, type.name)
         return self.hidden(f"({self.type(type.name)}){text}", type.name)
 

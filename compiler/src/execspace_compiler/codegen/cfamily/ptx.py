@@ -5,9 +5,9 @@ Seen with CUDA 13.0 in NVRTC, nvcc and OpenCL.
 
 from __future__ import annotations
 
-from .dialect import Repairs
+from .dialect import Workarounds
 
-REPAIRS = Repairs(
+WORKAROUNDS = Workarounds(
     # Widened, the int16 -(-32768) is 32768: ptxas drops the conversion after neg.s16 and abs.s16.
     # `x < 0 ? -x : x` is assumed not to be negative, although -x wraps. And `x < 0.0 ? x : 0.0`
     # becomes a minimum, which is -0.0 for -0.0. `max(x, c) == c` of integers below 32 bits is

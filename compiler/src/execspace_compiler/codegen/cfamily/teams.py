@@ -30,7 +30,7 @@ def team_lines(printer: ExpressionPrinter, s: ir.TeamStmt) -> list[str]:
             return [text.sync(text.lanes_mask())]
         case ir.FromFirstLane():
             first = f"{printer.dialect.lanes.own} & {~(team.lanes - 1)}"
-            return text.exchanged(s.values, text.lanes_mask(), first)
+            return text.shuffled(s.values, text.lanes_mask(), first)
         case ir.Broadcast():
             return text.broadcast(s)
         case ir.Combine():
@@ -135,7 +135,7 @@ class Teams:
 
     # -- values -------------------------------------------------------------------------------
 
-    def exchanged(self, values: tuple[ir.Var, ...], mask: str, source: str) -> list[str]:
+    def shuffled(self, values: tuple[ir.Var, ...], mask: str, source: str) -> list[str]:
         """Statements that set variables to their values in another lane."""
         names = [self.printer.identifier(v.name) for v in values]
         return [f"{n} = {self.value(mask, n, source)};" for n in names]
@@ -144,7 +144,7 @@ class Teams:
         """Expression: a variable's value in another lane."""
         return self.d.lanes.shuffle.format(mask=mask, value=value, source=source)
 
-    def room(self, nbytes: int) -> None:
+    def reserve(self, nbytes: int) -> None:
         """Record the bytes of the group's memory that a team needs for collectives."""
         self.printer.joins = max(self.printer.joins, -(-nbytes // _SLOT) * _SLOT)
 
@@ -158,14 +158,14 @@ class Teams:
             lanes = self.shape.lanes
             source = f"{self.d.lanes.own} + (int)(({rank} - {RANK.name}) * {lanes} - {LANE.name})"
             mask = self.team_mask()
-            return [self.sync(mask), *self.exchanged(s.values, mask, source), self.sync(mask)]
+            return [self.sync(mask), *self.shuffled(s.values, mask, source), self.sync(mask)]
         lines = [self.barrier()]
         for n, v in enumerate(s.values):
             assert isinstance(v.type, Scalar)
             kind, name = self.printer.type(v.type), self.printer.identifier(v.name)
             place = f"*({self.row(kind, str(n * _SLOT))})"
             lines.append(f"if ({RANK.name} == {rank} && {LANE.name} == 0) {place} = {name};")
-        self.room(len(s.values) * _SLOT)
+        self.reserve(len(s.values) * _SLOT)
         lines.append(self.barrier())
         for n, v in enumerate(s.values):
             assert isinstance(v.type, Scalar)
@@ -240,7 +240,7 @@ class Teams:
         every = [c for f in self.printer.module.functions for c in ir.walk_statements(f.body)]
         sizes = [self.size(c.states) for c in every if isinstance(c, ir.Combine)]
         half = -(-warps * max(sizes) // _SLOT) * _SLOT  # the same for states of all sizes
-        self.room(2 * half)
+        self.reserve(2 * half)
         unit = self.shape.lanes if s.level == "thread" else 1
         mask = self.warp_mask()
         rest = self.shape.items % self.width
@@ -272,7 +272,7 @@ class Teams:
     def by_memory(self, s: ir.Combine, count: int, kind: str) -> list[str]:
         """Join through memory of the group only, if threads have one lane."""
         n = self.shape.items
-        self.room(n * self.size(s.states))
+        self.reserve(n * self.size(s.states))
         own, other = "_row[_q]", "_row[_q + _w]"
         return [
             f"const int _q = {self.item()};",
@@ -298,17 +298,17 @@ class Teams:
         lines += [f"{p} = {v};" for p, v in zip(self.parts("_i", count), identity, strict=True)]
         if s.level == "vector":
             n = self.shape.lanes
-            lines += self.by_neighbours(s, kind, 1, n, self.lanes_mask(), f"(int){LANE.name}")
+            lines += self.within_warp(s, kind, 1, n, self.lanes_mask(), f"(int){LANE.name}")
         elif self.in_lanes:
             unit = self.shape.lanes if s.level == "thread" else 1
             mask = self.team_mask()
             lines.append(self.sync(mask))
-            lines += self.by_neighbours(s, kind, unit, self.shape.items, mask, self.item())
+            lines += self.within_warp(s, kind, unit, self.shape.items, mask, self.item())
         else:
             lines += self.prefix_by_memory(s, kind)
         return [*lines, *self.packed(s.states, "_s", back=True), "}"]
 
-    def by_neighbours(
+    def within_warp(
         self, s: ir.Prefix, kind: str, unit: int, items: int, mask: str, item: str
     ) -> list[str]:
         count = len(s.states)
@@ -332,7 +332,7 @@ class Teams:
 
     def prefix_by_memory(self, s: ir.Prefix, kind: str) -> list[str]:
         n = self.shape.size if s.level == "thread" else self.shape.items
-        self.room(n * self.size(s.states))
+        self.reserve(n * self.size(s.states))
         joined = self.merged(s.merge, len(s.states), "_o", "_s")
         # Lanes of a thread have the same state; stores by all of them would be a race.
         one = f"if ({LANE.name} == 0) " if s.level == "thread" and self.shape.lanes > 1 else ""
