@@ -68,7 +68,7 @@ class Run(OraclePlan):
         reduction = plan.lowered.reduction
         made = []
         if reduction is not None:
-            made = [reduction.result_function("_result"), reduction.step_function("_step")]
+            made = [reduction.result_function("_result"), reduction.accumulate_function("_step")]
             made.append(reduction.prefix_function("_prefix"))
         functions, scope = loaded(plan.lowered, made, CountingPrinter(plan.lowered.module(*made)))
         super().__init__(plan.space, plan.lowered, functions, "")

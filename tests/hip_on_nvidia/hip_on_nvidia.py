@@ -24,7 +24,7 @@ def make(device: str | None) -> ExecutionSpace:
     """Factory of the space."""
     from execspace_compiler.codegen.cfamily.dialect import header
     from execspace_compiler.codegen.cfamily.hip import hip
-    from execspace_compiler.codegen.cfamily.ptx import REPAIRS
+    from execspace_compiler.codegen.cfamily.ptx import WORKAROUNDS
     from execspace_compiler.launch.device_code import DeviceCode
     from execspace_cuda.build import Nvrtc
     from execspace_cuda.space import Cuda
@@ -48,7 +48,7 @@ def make(device: str | None) -> ExecutionSpace:
 
         short = NAME
         title = "HIP through a shim"
-        dialect = replace(hip(32), repairs=REPAIRS)
+        dialect = replace(hip(32), workarounds=WORKAROUNDS)
         tiles = hip_tiles(NAME, 32)
         compiler = Shimmed()
         flat_block = Target.block

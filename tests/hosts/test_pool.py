@@ -284,7 +284,7 @@ def test_a_process_ends_while_workers_wait(tmp_path, spin):
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 def test_the_text_is_right_for_every_processor(machine):
     """The machine code waits politely, and calls nothing but the C library."""
-    module = llvm.parse_assembly(pool.text(machine))
+    module = llvm.parse_assembly(pool.llvm_ir(machine))
     module.verify()
     called = {f.name for f in module.functions if f.is_declaration}
     pause = {"x86_64": "llvm.x86.sse2.pause", "aarch64": "llvm.aarch64.hint"}[machine]

@@ -1,6 +1,6 @@
-"""execspace's compiler: Python function -> HIR -> typed IR -> source text.
+"""execspace's compiler: Python function -> HIR -> typed IR -> generated source.
 
-For backends that want it: `lower_kernel` gives typed IR, `codegen` turns it into text, and
+For backends that want it: `lower_kernel` gives typed IR, `codegen` prints it as source, and
 `execspace_compiler.host` compiles and launches it on the host through Numba.
 """
 

@@ -1,7 +1,7 @@
-"""What backends import of the compiler: this module is all that plugins may rely on.
+"""The compiler's interface for backends: this module is all that plugins may rely on.
 
-Each name is loaded when it is first asked for, so a host backend loads no printer of C, and a GPU
-backend no Numba. docs/plugins.md says what each is for.
+Each name is loaded on first use, so a host backend loads no printer of C, and a GPU backend no
+Numba. docs/plugins.md says what each is for.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from execspace import Kernel, LaunchSpec
 from execspace.contract.argtypes import SCALAR_TYPES
 from execspace.contract.launch_spec import policy_spec
 from execspace_compiler.cache import disk as cache
-from execspace_compiler.cache.history import describe_entry, misses, note_miss
+from execspace_compiler.cache.history import describe_entry, misses, record_miss
 
 WIDTH = 4
 TOOLS = {"compiler": "1.0", "options": "-O3"}
@@ -49,11 +49,11 @@ def folder(tmp_path, monkeypatch):
 @pytest.fixture
 def reason(folder):
     """``reason(key, tools=..., **launch)``: why such a launch was compiled, after one as usual."""
-    note_miss(folder, "usual", *launch(), TOOLS)
+    record_miss(folder, "usual", *launch(), TOOLS)
 
     def noted(key="another", tools=TOOLS, **options):
         kernel, spec = launch(**options)
-        note_miss(folder, key, kernel, spec, tools)
+        record_miss(folder, key, kernel, spec, tools)
         found, sentence = describe_entry(folder, key, kernel, "")
         assert found == key
         return sentence.removeprefix("miss: ")
@@ -91,7 +91,7 @@ def test_the_nearest_of_earlier_launches_tells_the_reason(reason, monkeypatch):
 
 def test_hits_tell_of_the_last_miss(folder):
     kernel, spec = launch()
-    note_miss(folder, "usual", kernel, spec, TOOLS)
+    record_miss(folder, "usual", kernel, spec, TOOLS)
     known = ("usual", "hit on disk; last miss: first time this kernel is seen")
     assert describe_entry(folder, "usual", kernel, "on disk") == known
     assert describe_entry(folder, "older", kernel, "on disk") == ("older", "hit on disk")
@@ -105,14 +105,14 @@ def test_kernels_are_told_apart_by_their_names_and_lambdas_by_their_lines(folder
     one = launch(lambda i, a: a)
     other = launch(lambda i, a: a * 2)
     for kernel, spec in (launch(), one, other):
-        note_miss(folder, "key", kernel, spec, TOOLS)
+        record_miss(folder, "key", kernel, spec, TOOLS)
     assert len(list((folder / "history").iterdir())) == 3
     assert {m.reason for m in misses(folder)} == {"first time this kernel is seen"}
 
 
 def test_the_notes_of_a_kernel_stay_few(folder):
     for n in range(40):
-        note_miss(folder, f"key{n}", *launch(), TOOLS)
+        record_miss(folder, f"key{n}", *launch(), TOOLS)
     (path,) = (folder / "history").iterdir()
     assert [m["key"] for m in json.loads(path.read_text())] == [f"key{n}" for n in range(24, 40)]
 
@@ -123,11 +123,11 @@ def test_the_notes_of_a_kernel_stay_few(folder):
 )  # fmt: skip
 def test_notes_that_are_damaged_count_as_none_and_are_written_anew(folder, text):
     kernel, spec = launch()
-    note_miss(folder, "usual", kernel, spec, TOOLS)
+    record_miss(folder, "usual", kernel, spec, TOOLS)
     (path,) = (folder / "history").iterdir()
     path.write_bytes(text.encode(errors="surrogatepass"))
     assert describe_entry(folder, "usual", kernel, "on disk") == ("usual", "hit on disk")
-    note_miss(folder, "usual", kernel, spec, TOOLS)
+    record_miss(folder, "usual", kernel, spec, TOOLS)
     assert [m.reason for m in misses(folder)] == ["first time this kernel is seen"]
 
 
@@ -144,7 +144,7 @@ def test_a_note_that_cannot_be_written_is_left_out(folder, monkeypatch):
 
     monkeypatch.setattr(tempfile, "mkstemp", full)
     kernel, spec = launch()
-    note_miss(folder, "usual", kernel, spec, TOOLS)
+    record_miss(folder, "usual", kernel, spec, TOOLS)
     assert describe_entry(folder, "usual", kernel, "") == (
         "usual",
         "miss: no note of the reason is left",
@@ -154,11 +154,11 @@ def test_a_note_that_cannot_be_written_is_left_out(folder, monkeypatch):
 def test_what_lies_in_the_place_of_notes_is_moved_aside(folder):
     (folder / "history").write_text("my history")
     kernel, spec = launch()
-    note_miss(folder, "usual", kernel, spec, TOOLS)
+    record_miss(folder, "usual", kernel, spec, TOOLS)
     (path,) = (folder / "history").iterdir()
     path.unlink()
     (path / "within").mkdir(parents=True)
-    note_miss(folder, "usual", kernel, spec, TOOLS)
+    record_miss(folder, "usual", kernel, spec, TOOLS)
     assert [m.reason for m in misses(folder)] == ["first time this kernel is seen"]
     assert [p.read_text() for p in folder.glob("set-aside-*/history")] == ["my history"]
 
@@ -166,10 +166,10 @@ def test_what_lies_in_the_place_of_notes_is_moved_aside(folder):
 @pytest.mark.parametrize("depth", [700, 100_000])
 def test_notes_that_are_nested_too_deep_count_as_none(folder, depth):
     kernel, spec = launch()
-    note_miss(folder, "usual", kernel, spec, TOOLS)
+    record_miss(folder, "usual", kernel, spec, TOOLS)
     (path,) = (folder / "history").iterdir()
     (note,) = json.loads(path.read_text())
     deep = json.dumps([{**note, "parts": {"x": "DEEP"}}])
     path.write_text(deep.replace('"DEEP"', "[" * depth + "]" * depth))
-    note_miss(folder, "other", kernel, spec, TOOLS)
+    record_miss(folder, "other", kernel, spec, TOOLS)
     assert [m.key for m in misses(folder)][-1] == "other"

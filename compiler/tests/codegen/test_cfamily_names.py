@@ -30,7 +30,7 @@ def printer(dialect):
 
 # What one language reserves is a plain name in the other.
 WORDS = st.sampled_from(
-    sorted(frozenset().union(*(d.reserved.words for d in DIALECTS.values())))
+    sorted(frozenset().union(*(d.reserved.names for d in DIALECTS.values())))
     + ["M_PI", "INT_MAX", "get_global_id", "float4", "atomic_add", "mem_fence",
        "atomicAdd", "__device__", "__half", "_half", "_ES_INLINE", "int2", "cudaFree", "x",
        "_f0", "_a", "user_a", "u_step", "u_s0", "s0", "n0", "f", "e9", "_e9_", "é", "aé", "a_e9_",
@@ -46,7 +46,7 @@ def test_variables_that_differ_have_names_that_differ(dialect, one, other):
     first, second = (c.identifier(variable_name(n)) for n in (one, other))
     assert (first == second) == (one == other)
     assert first.isascii() and first.isidentifier()
-    assert first not in dialect.reserved.words and not dialect.reserved.form.fullmatch(first)
+    assert first not in dialect.reserved.names and not dialect.reserved.form.fullmatch(first)
 
 
 @every_dialect

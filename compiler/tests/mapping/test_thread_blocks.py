@@ -24,7 +24,7 @@ from execspace_compiler.mapping.thread_blocks import (
     Limits,
     block_function,
     blocks_of,
-    place_names,
+    coordinate_names,
     tile_chooser,
 )
 
@@ -137,13 +137,13 @@ def calls_of(
     known = {f"_lo{d}": n for d, n in enumerate(lower)} | {
         f"_hi{d}": n for d, n in enumerate(upper)
     }
-    known |= {n.name: v for n, v in zip(blocks.numbers, numbers, strict=True)}
-    assert {p.name for p in walk.parameters} <= {*known, *place_names(bool(form & 1)), "A"}
+    known |= {n.name: v for n, v in zip(blocks.parameters, numbers, strict=True)}
+    assert {p.name for p in walk.parameters} <= {*known, *coordinate_names(bool(form & 1)), "A"}
     found = []
     for group in itertools.product(range(gx), range(gy), range(gz)):
         for thread in itertools.product(range(bx), range(by), range(bz)):
             places = (*group, *thread, bx, by, bz, gx, gy, gz)
-            names = place_names(True)
+            names = coordinate_names(True)
             runner = Thread({**known, **dict(zip(names, places, strict=True))}, rank)
             runner.run(walk.body)
             found += runner.calls

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from execspace_compiler import ir
 from execspace_compiler.ir.types import BOOL, FLOAT64, INDEX, INT64
-from execspace_compiler.passes.narrowing import LIMIT, SHORT, gains, narrowed
+from execspace_compiler.passes.narrowing import LIMIT, SHORT, is_profitable, narrowed
 
 NAMES = ("a", "b", "c")
 ARGUMENTS = dict.fromkeys(NAMES, (-LIMIT, LIMIT))
@@ -205,4 +205,4 @@ def test_only_kernels_with_loops_or_remainders_gain(lower, source, expected):
 
     kernel = {"plain": plain, "loop": loop, "remainder": remainder}[source]
     arguments = ["float64[1]"] if source == "plain" else ["float64[1]", int]
-    assert gains(lower(kernel, *arguments).functions) is expected
+    assert is_profitable(lower(kernel, *arguments).functions) is expected

@@ -20,7 +20,7 @@ from execspace_compiler.codegen.cfamily.opencl import OPENCL
 from execspace_compiler.ir.diagnostics import Fault
 from execspace_compiler.launch.device_code import device_code
 from execspace_compiler.mapping.variant import Variant
-from execspace_compiler.teams.device import Shape, device_team, shape_of, usual_sizes
+from execspace_compiler.teams.device import Shape, default_sizes, device_team, shape_of
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -90,12 +90,12 @@ def test_sizes_by_what_the_kernel_does():
         y[team.league_rank] = A[team.league_rank, 0]
 
     arguments = ("float64 2", "float64")
-    assert usual_sizes(lowered(rows, *arguments), 32, 1024) == (8, 32)  # along the rows
-    assert usual_sizes(lowered(windows, *arguments), 32, 1024) == (256, 1)  # scratch is near anyhow
-    assert usual_sizes(lowered(rows, *arguments), 1, 1024) == (256, 1)
-    assert usual_sizes(lowered(rows, *arguments, team_size=5), 32, 1024) == (5, 32)
-    assert usual_sizes(lowered(rows, *arguments), 32, 64) == (2, 32)
-    assert usual_sizes(lowered(alone, *arguments), 32, 1024) == (1, 1)  # others would do the same
+    assert default_sizes(lowered(rows, *arguments), 32, 1024) == (8, 32)  # along the rows
+    assert default_sizes(lowered(windows, *arguments), 32, 1024) == (256, 1)  # scratch is near
+    assert default_sizes(lowered(rows, *arguments), 1, 1024) == (256, 1)
+    assert default_sizes(lowered(rows, *arguments, team_size=5), 32, 1024) == (5, 32)
+    assert default_sizes(lowered(rows, *arguments), 32, 64) == (2, 32)
+    assert default_sizes(lowered(alone, *arguments), 32, 1024) == (1, 1)  # others would do the same
 
 
 # -- lanes ------------------------------------------------------------------------------------

@@ -125,7 +125,7 @@ def test_scratch_memory_lies_one_behind_the_other(size):
     team = cut(kernel, "float64", int, size=size)
     sizes = team.sizes("a space")
     assert sizes.found(1, (only_extents(7), 7)) == (32 + 32 + 16 * size, 0)
-    offsets = [p.offset for p in team.layout.places.values()]
+    offsets = [p.offset for p in team.layout.allocations.values()]
     assert len(offsets) == 3 and offsets[0] == ir.integer(0)
 
 

@@ -54,8 +54,8 @@ from execspace_compiler.typing.values import (
     Method,
     NestedRange,
     Obj,
-    Once,
     Place,
+    Single,
     Span,
     TeamTy,
     TeamValue,
@@ -345,8 +345,8 @@ def test_a_constant_decides_a_choice_but_not_its_type(cx):
 
 def test_what_is_ruled_out_leaves_no_trace(cx):
     before = state(cx)
-    assert cx.without_trace(hir.Named(HERE, "m", LOCAL_I)) == var("m", INT64)
-    assert cx.without_trace(hir.Undefined(HERE, "a fault", "")) is None
+    assert cx.dry_run(hir.Named(HERE, "m", LOCAL_I)) == var("m", INT64)
+    assert cx.dry_run(hir.Undefined(HERE, "a fault", "")) is None
     assert state(cx) == before
 
 
@@ -570,7 +570,7 @@ def test_an_assignment_widens_and_asks_for_another_walk(cx):
 def test_a_variable_is_not_two_things(cx):
     with pytest.raises(Fault, match="'i' is int64 in one place and tuple"):
         bind(cx, "i", TupleValue((const(1), const(2))), HERE)
-    assert set(cx.torn) == {"i"}
+    assert set(cx.conflicts) == {"i"}
 
 
 def test_all_values_are_taken_before_the_first_target_changes(cx):
@@ -706,9 +706,9 @@ def test_a_barrier_and_a_broadcast(cx, team):
 
 
 def test_single_is_a_test_of_the_rank(cx, team):
-    once = call(cx, es.PerTeam, team)
-    assert once == Once(team, "team")
-    assert call(cx, es.single, once) == ir.Op("eq", (team.team_rank, const(0, INDEX)), BOOL, HERE)
+    member = call(cx, es.PerTeam, team)
+    assert member == Single(team, "team")
+    assert call(cx, es.single, member) == ir.Op("eq", (team.team_rank, const(0, INDEX)), BOOL, HERE)
 
 
 def test_a_sum_over_the_members(cx, team):

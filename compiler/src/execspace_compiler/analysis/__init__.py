@@ -1,1 +1,1 @@
-"""What a kernel does, read from its IR: accesses, overlap, effects, work. Nothing is changed."""
+"""Analyses of a kernel's IR, which do not change it: accesses, overlap, effects, work."""

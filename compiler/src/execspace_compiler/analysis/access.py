@@ -1,4 +1,4 @@
-"""How a kernel reads Views: what decides in which order and in which blocks its range is done."""
+"""Memory access patterns of a kernel, which determine the iteration order and tiles."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from ..ir.types import ViewTy
 
 @dataclass(frozen=True)
 class Access:
-    """What a kernel does with its Views, as a mapping sees it.
+    """A kernel's access pattern, for mappings.
 
     Attributes
     ----------
     pattern : str
         One of `execspace.contract.tiles.ACCESS`.
     other : int
-        Of a transpose the dimension of the policy that runs along contiguous elements of a View,
-        beside the fastest one; -1 for all others.
+        For a transpose, the dimension of the policy other than the fastest one that runs along
+        contiguous elements of a View; otherwise -1.
     reason : str
-        What was seen, for people.
+        Why the pattern was chosen, for people.
     """
 
     pattern: str
@@ -31,17 +31,17 @@ class Access:
 
 
 def access_of(body: ir.Function, order: tuple[int, ...]) -> Access:
-    """The pattern of a kernel whose dimensions are, from the slowest to the fastest, `order`.
+    """The pattern of a kernel; `order` lists dimensions from the slowest to the fastest.
 
-    A stencil reads a View at several distances from the index of a slower dimension, so that
-    neighbours read the same elements. A transpose strides through a View along the fastest
-    dimension, and finds its contiguous elements along a slower one.
+    A stencil reads a View at several offsets from the index of a slower dimension, so that
+    neighbours read the same elements. A transpose accesses a View with a stride along the fastest
+    dimension, while its contiguous elements are along a slower one.
     """
     for d in order[:-1]:
         view = _read_at_distances(body, d)
         if view:
             return Access("stencil", reason=f"neighbours along dimension {d} of '{view}' are read")
-    view, other = _crossed(body, order)
+    view, other = _transposed(body, order)
     if view:
         reason = (
             f"contiguous elements of '{view}' lie along dimension {other}, not along {order[-1]}"
@@ -56,7 +56,7 @@ def access_of(body: ir.Function, order: tuple[int, ...]) -> Access:
 def unit_stride_votes(body: ir.Function, rank: int) -> list[int]:
     """For each dimension of the policy, accesses whose contiguous subscript depends on it.
 
-    A store counts half as much again as a load: to scatter costs more than to gather.
+    A store counts 1.5 times as much as a load, since scatters cost more than gathers.
     """
     depends = _dependences(body, rank)
     votes = [0] * rank
@@ -68,8 +68,8 @@ def unit_stride_votes(body: ir.Function, rank: int) -> list[int]:
     return votes
 
 
-def _crossed(body: ir.Function, order: tuple[int, ...]) -> tuple[str, int]:
-    """A View that is strided through along the fastest dimension, and what is contiguous in it."""
+def _transposed(body: ir.Function, order: tuple[int, ...]) -> tuple[str, int]:
+    """A View with a stride along the fastest dimension, and the dimension contiguous in it."""
     depends = _dependences(body, len(order))
     for view, indices, _ in _accesses(body):
         assert isinstance(view.type, ViewTy)
@@ -93,7 +93,7 @@ def _dependences(body: ir.Function, rank: int) -> dict[str, set[int]]:
 
 
 def _accesses(body: ir.Function) -> list[tuple[Var, tuple[Expr, ...], int]]:
-    """Views with the subscripts of each access, and its weight."""
+    """View, subscripts and weight of each access."""
     found: list[tuple[Var, tuple[Expr, ...], int]] = [
         (e.view, e.indices, 2) for e in ir.walk_expressions(body.body) if isinstance(e, ir.Load)
     ]
@@ -114,7 +114,7 @@ def _indices(e: Expr, depends: dict[str, set[int]]) -> set[int]:
 
 
 def _read_at_distances(body: ir.Function, d: int) -> str:
-    """A View that is read at several distances from index `d` of the policy; empty if none."""
+    """Name of a View that is read at several offsets from index `d`; empty if there is none."""
     index = body.parameters[d].name
     if index in names_set(body):
         return ""
@@ -130,7 +130,7 @@ def _read_at_distances(body: ir.Function, d: int) -> str:
 
 
 def _distance(e: Expr, index: str) -> int | None:
-    """Of an expression that is an index plus or minus a constant, the constant."""
+    """The constant, if an expression is an index plus or minus a constant."""
     if isinstance(e, Var):
         return 0 if e.name == index else None
     if isinstance(e, ir.Op) and e.op in ("bounded", "cast"):
@@ -146,7 +146,7 @@ def _distance(e: Expr, index: str) -> int | None:
 
 
 def _read_from_places(body: ir.Function, rank: int) -> str:
-    """A View whose subscripts are themselves read from a View; empty if none."""
+    """Name of a View with subscripts that are loaded from a View; empty if there is none."""
     loaded: set[str] = set()
 
     def is_loaded(e: Expr) -> bool:

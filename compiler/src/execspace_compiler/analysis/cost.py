@@ -1,4 +1,4 @@
-"""How much work one call of a kernel is: decides whether a range is worth waking a team."""
+"""Rough cost of one call of a kernel, which decides whether waking threads is worthwhile."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..ir.ops import FLOAT1, FLOAT2
 
 
 def cost(function: ir.Function, module: tuple[ir.Function, ...]) -> int | None:
-    """Rough operations of one call; None where a loop's length is not known."""
+    """Rough number of operations in one call; None if a trip count is unknown."""
     return _cost(function.body, {f.name: f for f in module})
 
 

@@ -1,7 +1,7 @@
-"""What a launch does to Views: what tuning has to put back, and what it must not change.
+"""Effects of a launch on Views: what tuning must restore, and what it must not change.
 
-A kernel of teams may compute places in Views from the size of its teams. Then another size of team
-touches other places, maybe beyond the end; so tuning keeps the size.
+A team kernel may compute subscripts of Views from its team size. Another team size would then
+access other elements, perhaps out of bounds; so tuning keeps the size.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..typing.values import TEAM_PARTS
 
 
 def effects_of(lowered: Lowered) -> Effects:
-    """The effects of a launch; a View that a helper gets counts as read."""
+    """The effects of a launch; a View that is passed to a helper counts as read."""
     body, arguments = lowered.body, len(lowered.spec.arguments)
     named = {
         p.name: n
@@ -41,10 +41,10 @@ def effects_of(lowered: Lowered) -> Effects:
 
 
 def _team_sized(body: ir.Function, views: frozenset[str]) -> bool:
-    """Whether the kernel computes places in Views from its team's size or its place in it."""
+    """Whether the kernel computes subscripts of Views from its team size or rank."""
     own = {body.parameters[TEAM_PARTS.index(part)].name for part in ("team_rank", "team_size")}
     known = -1
-    while known != len(own):  # names that are set from such names
+    while known != len(own):  # transitively
         known = len(own)
         for s in ir.walk_statements(body.body):
             own |= _set_from(s, own)
@@ -63,13 +63,13 @@ def _team_sized(body: ir.Function, views: frozenset[str]) -> bool:
 
 
 def _set_from(s: ir.Stmt, own: set[str]) -> set[str]:
-    """Names that a statement sets from some of those names."""
+    """Names that a statement sets from names in `own`."""
     match s:
         case ir.Assign() if _mentions(s.value, own):
             return {s.name}
         case ir.Unpack() if _mentions(s.value, own):
             return set(s.names)
-        case ir.For() if _mentions(_end(s.stop), own):  # what it is below counts, not its steps
+        case ir.For() if _mentions(_end(s.stop), own):  # its bound matters, not its step
             return {s.name}
         case Split():
             pairs = zip(s.names, s.stops, strict=True)
@@ -78,7 +78,7 @@ def _set_from(s: ir.Stmt, own: set[str]) -> set[str]:
 
 
 def _end(stop: ir.Expr) -> ir.Expr:
-    """The end of a range; of one whose step is checked for zero, the end that the user gave."""
+    """The end of a range; if its step is checked for zero, the end in the source."""
     return stop.then if isinstance(stop, ir.Select) else stop
 
 

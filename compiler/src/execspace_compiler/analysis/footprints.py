@@ -1,8 +1,8 @@
-"""How many places of a View a launch touches: what caches without limits would move once.
+"""Number of distinct locations of a View that a launch accesses: the traffic of infinite caches.
 
-The places of an access are a box, with a step in each dimension, where its subscripts are sums of
-multiples of indices. Boxes of several accesses are united exactly: neighbours in a stencil count
-once. Of all other accesses the number of places has an upper bound.
+The locations of an access are a box, with a step in each dimension, if its subscripts are affine in
+the indices. The union of boxes of several accesses is exact: neighbours in a stencil count once.
+For other accesses there is an upper bound.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from .index_values import Affine, Value, names_in
 _MOST_CELLS = 1 << 20
 
 
-class Steps(NamedTuple):
-    """Numbers with the same distance between each two: the first, the distance, how many."""
+class Progression(NamedTuple):
+    """An arithmetic progression: the first number, the step, the length."""
 
     first: int
     step: int
@@ -31,7 +31,7 @@ class Steps(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Subscripts of a View at all points of a region; `extents` are those of its places."""
+    """Subscripts of a View at all points of a region; `extents` are their bounds."""
 
     subscripts: tuple[Value, ...]
     extents: tuple[int, ...]
@@ -40,38 +40,38 @@ class Access:
 
 @dataclass
 class Footprint:
-    """Places of one View that are read, or written, all of one size."""
+    """Locations of one View that are read, or written, all of the same size."""
 
     accesses: dict[Access, None] = field(default_factory=dict)
-    asked: Fraction = Fraction(0)
+    requested: Fraction = Fraction(0)
 
     def add(self, access: Access, times: Fraction) -> None:
-        """One more access, which asks so many times; one that was there touches nothing new."""
+        """Add an access that runs so many times; equal accesses touch the same locations."""
         self.accesses[access] = None
-        self.asked += times
+        self.requested += times
 
-    def places(self, most: int) -> tuple[int, bool]:
-        """How many there are, at most as many as the View has, and whether that is exact."""
-        boxes: dict[tuple[Steps, ...], None] = {}
+    def locations(self, most: int) -> tuple[int, bool]:
+        """Number of locations, at most `most`, and whether it is exact."""
+        boxes: dict[tuple[Progression, ...], None] = {}
         others: dict[tuple[tuple[Value, ...], Box], tuple[int, bool]] = {}
         for access in self.accesses:
             for points in access.region:
                 points = replace(points, weight=type(points.weight)(1))
-                steps = _steps(access, points)
-                if steps is None:
+                progressions = _progressions(access, points)
+                if progressions is None:
                     others[access.subscripts, points] = _bound(access, points)
-                elif all(s.n for s in steps):
-                    boxes[steps] = None
+                elif all(s.n for s in progressions):
+                    boxes[progressions] = None
         total, exact = _united(list(boxes))
         if others:
             several = len(others) + len(boxes) > 1
             exact = exact and not several and all(precise for _, precise in others.values())
             total += sum(n for n, _ in others.values())
-        return min(total, most, ceil(self.asked)), exact or total == 0
+        return min(total, most, ceil(self.requested)), exact or total == 0
 
 
-def _steps(access: Access, box: Box) -> tuple[Steps, ...] | None:
-    """Places of an access as a box; None if they are none."""
+def _progressions(access: Access, box: Box) -> tuple[Progression, ...] | None:
+    """Locations of an access as a box; None if they are not a box."""
     tied = set().union(*(names for names, _ in groups(box)))
     used: set[str] = set()
     found = []
@@ -82,21 +82,21 @@ def _steps(access: Access, box: Box) -> tuple[Steps, ...] | None:
         if names & (used | tied):
             return None
         used |= names
-        steps = _image(subscript, box)
-        if steps is None:
+        progressions = _image(subscript, box)
+        if progressions is None:
             return None
-        found.append(_inside(steps, extent))
+        found.append(_inside(progressions, extent))
     return tuple(found)
 
 
-def _image(value: Affine, box: Box) -> Steps | None:
-    """The numbers that a sum gives; None if they have several distances."""
+def _image(value: Affine, box: Box) -> Progression | None:
+    """The values of an affine sum in a box; None if they are not a progression."""
     lengths = {n: (a, b - a) for n, a, b in box.ranges}
     first, step, n = value.constant, 0, 1
     for factor, name in sorted(((f, n) for n, f in value.terms), key=lambda t: abs(t[0])):
         start, length = lengths[name]
         if length <= 0:
-            return Steps(0, 1, 0)
+            return Progression(0, 1, 0)
         first += factor * (start if factor > 0 else start + length - 1)
         if length == 1:
             continue
@@ -107,19 +107,19 @@ def _image(value: Affine, box: Box) -> Steps | None:
             n += factor // step * (length - 1)
         else:
             return None
-    return Steps(first, step or 1, n)
+    return Progression(first, step or 1, n)
 
 
-def _inside(s: Steps, extent: int) -> Steps:
-    """Those that lie within a View."""
+def _inside(s: Progression, extent: int) -> Progression:
+    """The part of a progression that is within a View."""
     skipped = max(0, ceil(-s.first / s.step))
     first = s.first + skipped * s.step
     n = min(s.n - skipped, -((first - extent) // s.step))
-    return Steps(first, s.step, max(0, n))
+    return Progression(first, s.step, max(0, n))
 
 
 def _bound(access: Access, box: Box) -> tuple[int, bool]:
-    """Most places that an access can touch in a box, and whether it touches as many."""
+    """Upper bound of the locations that an access touches in a box, and whether it is exact."""
     known = all(isinstance(v, Affine) for v in access.subscripts)
     lengths = {n: b - a for n, a, b in box.ranges}
     room = 1
@@ -129,7 +129,7 @@ def _bound(access: Access, box: Box) -> tuple[int, bool]:
         room *= max(0, min(high, extent - 1) - max(low, 0) + 1)
     names: set[str] = set()
     for v in access.subscripts:
-        # What comes from data may differ from each point to the next.
+        # Values that depend on data may differ at each point.
         names |= names_in(v) if box.limits(v) is not None else set(lengths)
     whole = set(names)
     for tied, _ in groups(box):
@@ -145,20 +145,20 @@ def _bound(access: Access, box: Box) -> tuple[int, bool]:
     return number, known and precise and whole == names == alone
 
 
-def _united(boxes: list[tuple[Steps, ...]]) -> tuple[int, bool]:
-    """Places in at least one of several boxes."""
+def _united(boxes: list[tuple[Progression, ...]]) -> tuple[int, bool]:
+    """Number of locations in the union of boxes."""
     if len(boxes) < 2:
         return sum(prod(s.n for s in box) for box in boxes), True
-    steps = []
+    progressions = []
     for along in zip(*boxes, strict=True):
         found = {s.step for s in along if s.n > 1} or {1}
         if len(found) > 1:
             return _around(boxes), False
-        steps.append(found.pop())
-    # Boxes that begin at different remainders of the step have nothing in common.
+        progressions.append(found.pop())
+    # Boxes that begin at different remainders of the step are disjoint.
     classes = defaultdict(list)
     for box in boxes:
-        pairs = [divmod(s.first, step) for s, step in zip(box, steps, strict=True)]
+        pairs = [divmod(s.first, step) for s, step in zip(box, progressions, strict=True)]
         ends = [(at, at + s.n) for (at, _), s in zip(pairs, box, strict=True)]
         classes[tuple(rest for _, rest in pairs)].append(ends)
     total, exact = 0, True
@@ -172,8 +172,8 @@ def _united(boxes: list[tuple[Steps, ...]]) -> tuple[int, bool]:
     return total, exact
 
 
-def _around(boxes: list[tuple[Steps, ...]]) -> int:
-    """At most as many places as the boxes have, and as the one around them has."""
+def _around(boxes: list[tuple[Progression, ...]]) -> int:
+    """Upper bound: the sum of the boxes, or the box around them."""
     around = 1
     for along in zip(*boxes, strict=True):
         around *= max(s.first + s.step * (s.n - 1) for s in along) - min(s.first for s in along) + 1
@@ -181,7 +181,7 @@ def _around(boxes: list[tuple[Steps, ...]]) -> int:
 
 
 def _union(boxes: list[list[tuple[int, int]]]) -> int | None:
-    """Points in at least one of several boxes; None if there are too many pieces."""
+    """Number of points in the union of boxes; None if there are too many pieces."""
     cuts = [sorted({end for ends in along for end in ends}) for along in zip(*boxes, strict=True)]
     if prod(len(c) - 1 for c in cuts) > _MOST_CELLS:
         return None

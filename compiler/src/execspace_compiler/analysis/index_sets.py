@@ -1,7 +1,7 @@
-"""Sets of index points in which a statement runs, and how many points such a set has.
+"""Iteration domains: sets of index points at which a statement runs, and their size.
 
-Conditions cut boxes of points into smaller ones. A condition that ties several indices together is
-kept with its box, and its points are counted one row at a time.
+Conditions split boxes of points into smaller ones. A condition on several indices is kept with its
+box, whose points are then counted one row at a time.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from .index_values import (
     names_in,
 )
 
-MOST_ROWS = 1 << 20  # that are counted one by one
+MOST_ROWS = 1 << 20  # counted one by one
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """Points of which each index has a range of its own, as far as `conditions` hold.
+    """Points of a product of ranges, one for each index, at which `conditions` hold.
 
-    `weight` is how much each point counts: less than one where an arm is taken we know not when.
+    `weight` is how much each point counts: less than one in a branch whose condition is unknown.
     """
 
     ranges: tuple[tuple[str, int, int], ...]  # name, first, one past the last
@@ -47,19 +47,19 @@ class Box:
     weight: Fraction = Fraction(1)
 
     def along(self, name: str, first: int, end: int) -> Box:
-        """With one more index."""
+        """The box with one more index."""
         return replace(self, ranges=(*self.ranges, (name, first, end)))
 
     def scaled(self, factor: Fraction) -> Box:
-        """Of points that count more, or less."""
+        """The box with its weight multiplied."""
         return replace(self, weight=self.weight * factor)
 
     def limits(self, v: Value) -> tuple[int, int] | None:
-        """The least and the greatest that a value can be; None if not known."""
+        """Least and greatest possible value; None if not known."""
         return _limits(v, {n: (a, b - 1) for n, a, b in self.ranges})
 
 
-Region = tuple[Box, ...]  # which have no point in common
+Region = tuple[Box, ...]  # disjoint
 
 
 def _limits(v: Value, ends: dict[str, tuple[int, int]]) -> tuple[int, int] | None:
@@ -96,7 +96,7 @@ def _limits(v: Value, ends: dict[str, tuple[int, int]]) -> tuple[int, int] | Non
 
 
 def where(box: Box, test: Test, holds: bool = True) -> Iterator[Box]:
-    """The part of a box in which a test holds, or does not, as boxes without common points."""
+    """The part of a box in which a test holds, or does not, as disjoint boxes."""
     match test:
         case bool():
             if test is holds:
@@ -129,7 +129,7 @@ def where(box: Box, test: Test, holds: bool = True) -> Iterator[Box]:
 
 
 def _clipped(box: Box, value: Affine) -> Box | None:
-    """The part in which a sum is not negative; None if there is none."""
+    """The part of a box in which a sum is not negative; None if it is empty."""
     found = box.limits(value)
     assert found is not None
     if found[0] >= 0:
@@ -141,7 +141,7 @@ def _clipped(box: Box, value: Affine) -> Box | None:
     for name, first, end in box.ranges:
         factor = factors.get(name, 0)
         if factor:
-            # The most that all others can add is what this one must not fall below.
+            # The largest sum of the other terms bounds this one from below.
             most = found[1] - max(factor * first, factor * (end - 1))
             if factor > 0:
                 first = max(first, -(most // factor))
@@ -156,7 +156,7 @@ def _clipped(box: Box, value: Affine) -> Box | None:
 
 
 def count(box: Box) -> tuple[Fraction, bool]:
-    """How many points a box has, each as much as it counts; whether that is exact."""
+    """Weighted number of points of a box, and whether it is exact."""
     lengths = {n: max(0, b - a) for n, a, b in box.ranges}
     if 0 in lengths.values():
         return Fraction(0), True
@@ -170,7 +170,7 @@ def count(box: Box) -> tuple[Fraction, bool]:
 
 
 def groups(box: Box) -> list[tuple[set[str], list[AtLeast | Compare | Not]]]:
-    """Indices that conditions tie together, with these conditions."""
+    """Groups of indices connected by conditions, with these conditions."""
     found: list[tuple[set[str], list[AtLeast | Compare | Not]]] = []
     for c in box.conditions:
         names, conditions = set(names_in(c)), [c]
@@ -184,7 +184,7 @@ def groups(box: Box) -> list[tuple[set[str], list[AtLeast | Compare | Not]]]:
 def _rows(
     box: Box, names: set[str], conditions: Iterable[AtLeast | Compare | Not]
 ) -> tuple[Fraction, bool]:
-    """Points of some of a box's indices: one of them is counted at once, the others enumerated."""
+    """Number of points of some indices: one of them has a closed form, others are enumerated."""
     ranges = {n: (a, b) for n, a, b in box.ranges if n in names}
     sums = [c.value for c in conditions if isinstance(c, AtLeast)]
     others = [c for c in conditions if not isinstance(c, AtLeast)]
@@ -197,7 +197,7 @@ def _rows(
     for d, n in enumerate(outer):
         a, b = ranges[n]
         at = np.arange(a, b, dtype=np.int64)
-        if len(at) > most:  # as many, evenly spread
+        if len(at) > most:  # an evenly spread sample
             at = a + ((2 * np.arange(most, dtype=np.int64) + 1) * (b - a)) // (2 * most)
             scale *= Fraction(b - a, most)
         arrays[n] = at.reshape([-1 if k == d else 1 for k in range(len(outer))])

@@ -1,7 +1,7 @@
-"""What a kernel computes of its indices: sums of multiples of them, other integers, and tests.
+"""Values that a kernel computes from its indices: affine sums, other integers, and tests.
 
-Values are those of one launch: its numbers and extents are constants here. What depends on data is
-None, but where an integer was loaded from is kept.
+They are for one launch, whose numbers and extents are constants here. Values that depend on data
+are None, except that the source of a loaded integer is kept.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class Affine:
-    """A sum of multiples of indices, and a constant."""
+    """An affine sum: multiples of indices plus a constant."""
 
     terms: tuple[tuple[str, int], ...]
     constant: int
 
     def plus(self, other: Affine, times: int = 1) -> Affine:
-        """This and a multiple of another."""
+        """This plus a multiple of another."""
         terms = dict(self.terms)
         for name, factor in other.terms:
             terms[name] = terms.get(name, 0) + times * factor
@@ -31,7 +31,7 @@ class Affine:
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """An operation on integers that is no such sum; "where" has a test before two values."""
+    """An operation on integers that is not affine; "where" has a test before two values."""
 
     op: str
     args: tuple[Any, ...]
@@ -39,7 +39,7 @@ class Derived:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """An integer that comes from a View: which one, and from where."""
+    """An integer loaded from a View: which View, and its subscripts."""
 
     view: int
     subscripts: tuple[Value, ...]
@@ -56,7 +56,7 @@ Value = Affine | Derived | Loaded | Fixed | None  # None: it depends on data
 
 
 def integer(value: int) -> Affine:
-    """A number of this launch."""
+    """A constant of this launch."""
     return Affine((), int(value))
 
 
@@ -132,7 +132,7 @@ LEAST, GREATEST = ("min", "minimum", "fmin"), ("max", "maximum", "fmax")
 
 
 def compared(op: str, a: Value, b: Value) -> Test:
-    """The test that a comparison of the IR makes."""
+    """The test for a comparison in IR."""
     if isinstance(a, Fixed | Affine) and isinstance(b, Fixed | Affine):
         numbers = [_number(v) for v in (a, b)]
         if None not in numbers:
@@ -144,7 +144,7 @@ def compared(op: str, a: Value, b: Value) -> Test:
     if op == "ne":
         return negated(compared("eq", a, b))
     for one, other, smaller in ((a, b, LEAST), (b, a, GREATEST)):
-        # The least of several is below b if one of them is; it is above if all of them are.
+        # A minimum is below b if one of its operands is; it is above if all of them are.
         if op != "eq" and isinstance(one, Derived) and one.op in LEAST + GREATEST:
             pairs = [(x, other) if one is a else (other, x) for x in one.args]
             tests = [compared(op, *p) for p in pairs]
@@ -179,7 +179,7 @@ def names_in(v: Value | Test) -> frozenset[str]:
 
 
 def known(v: Value | Test) -> bool:
-    """Whether it depends on nothing but indices and numbers of the launch."""
+    """Whether it depends only on indices and numbers of the launch."""
     match v:
         case bool() | Affine() | AtLeast() | Equal():
             return True
@@ -229,7 +229,7 @@ def evaluated(v: Value | Test, arrays: dict[str, Any]) -> Any:
 
 
 def derived(op: str, args: tuple[Value, ...]) -> Value:
-    """What an operation makes of integers that depend on indices; None if that is not known."""
+    """Result of an operation on integers that depend on indices; None if not known."""
     first, second = (*args, None)[:2]
     if isinstance(first, Affine) and isinstance(second, Affine):
         if op in ("add", "sub"):
@@ -243,6 +243,6 @@ def derived(op: str, args: tuple[Value, ...]) -> Value:
     if op not in EVALUATED or not all(map(known, args)):
         return None
     if all(isinstance(a, Affine) and not a.terms for a in args):
-        zero = op in ("floordiv", "mod") and second == Affine((), 0)  # which gives 0 in a kernel
+        zero = op in ("floordiv", "mod") and second == Affine((), 0)  # 0 in kernels
         return integer(0 if zero else int(evaluated(Derived(op, args), {})))
     return Derived(op, args)

@@ -1,10 +1,10 @@
-"""Loops of whose invariants LLVM's vectoriser asks for ever whether they are uniform.
+"""Loops with invariants on which LLVM's vectoriser takes exponential time.
 
-LLVM 20 to 22 ask that of each operand of a value again, however often it is an operand: time grows
-with the number of paths through an expression, so it doubles with each `v ^= v << 13`
-(vputils::isUniformAcrossVFsAndUFs). That happens to what is the same in all rounds of a loop and
-was not taken out of it before: numbers made of those that are loaded from Views that may overlap
-others for all that LLVM knows. Loops with many paths are not vectorised.
+LLVM 20 to 22 check each operand of a value for uniformity, without memoisation: time grows with the
+number of paths through an expression, so it doubles with each `v ^= v << 13`
+(vputils::isUniformAcrossVFsAndUFs). This concerns loop invariants that were not hoisted: values
+computed from loads of Views that may alias others for all that LLVM knows. Loops with many paths
+are not vectorised.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from ..ir import Expr, Stmt
 from ..ir.rewriting import names_set_in
 
 MANY = 20_000
-"""Paths that LLVM goes in a fraction of a second."""
+"""Paths that LLVM follows in a fraction of a second."""
 
 _UNROLLED = 256
-"""Rounds up to which LLVM may make one piece of an inner loop of known length."""
+"""Trip count up to which LLVM may unroll an inner loop completely."""
 
-_STEPS = 50_000
+_MOST_VISITED = 50_000
 
 _Paths = dict[str, int | None]
 
 
-class _Deep(Exception):
+class _TooManyPaths(Exception):
     """There are too many paths."""
 
 
-class _Endless(Exception):
-    """Too much would have to be looked at."""
+class _TooLarge(Exception):
+    """The code is too large to follow."""
 
 
 def deep_loops(
@@ -39,7 +39,7 @@ def deep_loops(
 ) -> frozenset[int]:
     """The ids of such loops: For, While and Failures.
 
-    Views of `body` in `marked` are known to overlap no others there.
+    Views of `body` in `marked` are known not to overlap others there.
     """
     named = {f.name: f for f in functions}
     return frozenset(
@@ -47,14 +47,14 @@ def deep_loops(
         for f in functions
         for s in ir.walk_statements(f.body)
         if isinstance(s, ir.For | ir.While | ir.Failures)
-        and _Rounds(named, f.name, body.name, marked).deep(s)
+        and _Iterations(named, f.name, body.name, marked).deep(s)
     )
 
 
-class _Rounds:
-    """Counts paths from a value back to what is known before the first round of a loop.
+class _Iterations:
+    """Counts paths from a value back to values known before the loop.
 
-    None: the value may be another one in each round. One path: it is known before.
+    None: the value may differ between iterations. One path: it is known before the loop.
     """
 
     def __init__(
@@ -62,30 +62,30 @@ class _Rounds:
     ) -> None:
         self.functions, self.body, self.marked = functions, body, marked
         self.within = name
-        self.steps = 0
+        self.visited = 0
         self.calls: dict[tuple[str, tuple[int | None, ...]], int | None] = {}
         self.results: list[int | None] = []
 
     def deep(self, loop: ir.For | ir.While | ir.Failures) -> bool:
-        """Whether there are too many."""
+        """Whether there are too many paths."""
         paths: _Paths = dict.fromkeys(_changed((loop,)))
         try:
             if isinstance(loop, ir.Failures):
                 self.value(loop.call, {**paths, loop.name: None})
             else:
                 self.walk(loop.body, paths)
-        except _Deep:
+        except _TooManyPaths:
             return True
-        except _Endless:
+        except _TooLarge:
             return False
         return False
 
     def walk(self, body: tuple[Stmt, ...], paths: _Paths) -> None:
         """Follow what statements set."""
         for s in body:
-            self.steps += 1
-            if self.steps > _STEPS:
-                raise _Endless
+            self.visited += 1
+            if self.visited > _MOST_VISITED:
+                raise _TooLarge
             values = [self.value(e, paths) for e in ir.expressions(s)]
             match s:
                 case ir.Assign() | ir.Unpack():
@@ -98,8 +98,8 @@ class _Rounds:
                     paths[s.array.name] = 1
                 case ir.If():
                     self.branch(s, values[0], paths)
-                case ir.For() if (rounds := _rounds(s)) is not None:
-                    for _ in range(rounds):
+                case ir.For() if (count := _trip_count(s)) is not None:
+                    for _ in range(count):
                         before = {**paths, s.name: 1}
                         paths[s.name] = 1
                         self.walk(s.body, paths)
@@ -113,7 +113,7 @@ class _Rounds:
                     paths |= changed
 
     def branch(self, s: ir.If, test: int | None, paths: _Paths) -> None:
-        """What is set in one branch or the other is chosen by the condition."""
+        """Merge the two branches of an if: values then also depend on the condition."""
         before = dict(paths)
         ends = []
         for inner in (s.body, s.orelse):
@@ -121,13 +121,13 @@ class _Rounds:
             self.walk(inner, end)
             ends.append(end)
         for name in {n for end in ends for n in end}:
-            ways = [end.get(name, 1) for end in ends]
+            arms = [end.get(name, 1) for end in ends]
             same = all(end.get(name) == before.get(name) for end in ends)
-            paths[name] = ways[0] if same else self.all(test, *ways)
+            paths[name] = arms[0] if same else self.all(test, *arms)
 
     def value(self, e: Expr, paths: _Paths) -> int | None:
         """Paths from a value."""
-        self.steps += 1
+        self.visited += 1
         match e:
             case ir.Const() | ir.Extent():
                 return 1
@@ -143,37 +143,37 @@ class _Rounds:
         return found
 
     def called(self, e: ir.Call, paths: _Paths) -> int | None:
-        """Paths from what a function returns."""
-        given = tuple(self.value(a, paths) for a in e.args)
-        key = (e.function, given)
+        """Paths from the result of a function."""
+        args = tuple(self.value(a, paths) for a in e.args)
+        key = (e.function, args)
         if key not in self.calls:
             f = self.functions[e.function]
             outer = self.within, self.results
             self.within, self.results = f.name, []
-            own = dict(zip((p.name for p in f.parameters), given, strict=True))
+            own = dict(zip((p.name for p in f.parameters), args, strict=True))
             self.walk(f.body, own)
             self.calls[key] = _sum(self.results or [1])
             self.within, self.results = outer
         return self.calls[key]
 
     def all(self, *values: int | None) -> int | None:
-        """Paths from a value made of others."""
+        """Paths from a value computed from others."""
         found = _sum(values)
         if found is not None and found > MANY:
-            raise _Deep
+            raise _TooManyPaths
         return found
 
 
 def _sum(values: Sequence[int | None]) -> int | None:
-    """What is known before the loop stays so."""
+    """Sum of paths; operations on values that are known before the loop are, too."""
     if None in values:
         return None
     known = [v for v in values if v is not None]
     return sum(known) if any(v > 1 for v in known) else 1
 
 
-def _rounds(s: ir.For) -> int | None:
-    """How often a short loop runs, if that is known and no round ends it."""
+def _trip_count(s: ir.For) -> int | None:
+    """Trip count of a short loop, if it is known and the loop is not left early."""
     bounds = [e.value for e in (s.start, s.stop, s.step) if isinstance(e, ir.Const)]
     if len(bounds) < 3:
         return None

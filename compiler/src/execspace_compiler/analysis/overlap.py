@@ -1,7 +1,7 @@
-"""Which Views of a launch must not overlap in memory for its kernel to be compiled as if none did.
+"""Pairs of Views that must not overlap (alias) if a kernel is compiled as if none did.
 
-Compilers vectorise and reorder only where they know that a store changes no other View. Launchers
-look at the Views each time; where they overlap a second text is compiled that allows it.
+Compilers vectorise and reorder only if they know that a store does not change other Views.
+Launchers check the Views at each launch; if they overlap, a version that allows it is compiled.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from ..typing.lowered import Lowered
 
 
 def written_pairs(lowered: Lowered, scans: bool = False) -> list[tuple[ir.Var, ir.Var]]:
-    """Pairs of Views of a parallel_for of which one is written: they must not overlap.
+    """Pairs of Views of a parallel_for, at least one of them written: they must not overlap.
 
-    With `scans` those of a parallel_scan, too.
+    With `scans`, also those of a parallel_scan.
     """
     if lowered.spec.pattern == "reduce" or (lowered.reduction is not None and not scans):
         return []
@@ -31,7 +31,7 @@ def written_pairs(lowered: Lowered, scans: bool = False) -> list[tuple[ir.Var, i
 
 
 def pairs_to_check(lowered: Lowered, scans: bool = False) -> list[tuple[ir.Var, ir.Var]]:
-    """Those pairs of which nobody has promised, by the trait "restrict", that they do not."""
+    """The pairs without the trait "restrict", which promises that they do not overlap."""
     return [
         (a, b)
         for a, b in written_pairs(lowered, scans)
@@ -42,7 +42,7 @@ def pairs_to_check(lowered: Lowered, scans: bool = False) -> list[tuple[ir.Var, 
 def reads_after_writing(lowered: Lowered) -> bool:
     """Whether one call of the kernel may read an element after it has stored one.
 
-    Otherwise it makes no difference to the code of a single call whether Views overlap.
+    Otherwise overlapping Views make no difference to the code of a single call.
     """
     return _Order().walk(lowered.body.body)
 
@@ -75,7 +75,7 @@ class _Order:
         return False
 
     def loads(self, s: ir.Stmt) -> bool:
-        """Whether a statement itself, not those in it, reads elements."""
+        """Whether a statement reads elements, without those nested in it."""
         bare = replace(s, body=()) if isinstance(s, ir.For | ir.While | ir.If) else s
         if isinstance(bare, ir.If):
             bare = replace(bare, orelse=())
@@ -97,5 +97,5 @@ def _stores(s: ir.Stmt) -> bool:
 
 
 def _is_outer(e: ir.Expr) -> bool:
-    """Whether it is a View, not an array of the kernel's own."""
+    """Whether it is a View rather than a local array."""
     return isinstance(e.type, ViewTy) and e.type.shape is None

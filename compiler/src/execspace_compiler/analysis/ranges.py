@@ -1,8 +1,8 @@
-"""Which integers are never negative: there `//` and `%` need no fix-up for the sign.
+"""Integers that are never negative, so that `//` and `%` need no fix-up for the sign.
 
-Indices of a range that starts at zero or above are, and so are extents, unsigned numbers, and
-sums, products and quotients of such. Assumes that arithmetic of indices does not overflow; that of
-other integers may wrap.
+These are indices of ranges that start at zero or above, extents, unsigned numbers, and sums,
+products and quotients of these. Index arithmetic is assumed not to overflow; other integers may
+wrap.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from .. import ir
 from ..ir import Const, Expr, Op, Select, Stmt, Var
 from ..ir.types import INDEX_WEAK, INT64
 
-_NEGATIVE = Const(-1, INT64)  # stands for a value of which nothing is known
+_NEGATIVE = Const(-1, INT64)  # stands for an unknown value
 
 
 def drop_sign_fixups(function: ir.Function, nonnegative: frozenset[str]) -> ir.Function:
-    """Replace floor division by plain division where both operands are proven.
+    """Replace floor division by truncating division if both operands are known not negative.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def _never_negative(function: ir.Function, start: frozenset[str]) -> set[str]:
     known = set(start) | {n for n in assignments if n not in start}
     locals_ = function.locals
     known = {n for n in known if n in start or getattr(locals_[n], "is_integer", False)}
-    # The greatest fix-point: assume all, then drop what an assignment contradicts.
+    # The greatest fixed point: assume all, then drop those that an assignment contradicts.
     changed = True
     while changed:
         changed = False

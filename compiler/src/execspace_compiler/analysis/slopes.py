@@ -1,7 +1,7 @@
-"""By how much numbers of a body grow from one index of a loop to the next.
+"""Slopes: by how much numbers of a body grow from one index of a loop to the next.
 
-What grows by the same at each step is between its values at the ends of a row all along the row.
-So conditions and places that are steady in this sense are looked at there only.
+A number with a constant slope stays between its values at the ends of a row. So conditions and
+subscripts of this kind need to be checked only there.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ FAILED = ir.Return(ir.Const(True, BOOL))  # in a test of a body
 
 
 def slope_of(e: Expr, slopes: _Slopes) -> int | None:
-    """By how much a number grows from one index to the next; None if that is not the same
-    everywhere."""
+    """By how much a number grows from one index to the next; None if that is not constant."""
     inner = [slope_of(a, slopes) for a in ir.operands(e)]
     if isinstance(e, Var):
         return slopes.get(e.name, 0)
@@ -45,8 +44,8 @@ def slope_of(e: Expr, slopes: _Slopes) -> int | None:
 
 
 def is_convex(test: ir.Function, index: str) -> bool:
-    """Whether all that a test compares grows with an index steadily, by the same at each step."""
-    *statements, _ = test.body  # the last one says that none has failed
+    """Whether all numbers that a test compares have a constant slope in an index."""
+    *statements, _ = test.body  # the last one returns that none has failed
     slopes: dict[str, int | None] = {index: 1}
     for s in statements:
         match s:
@@ -67,7 +66,7 @@ def is_convex(test: ir.Function, index: str) -> bool:
 
 
 def _holds_between(e: Expr, slopes: _Slopes) -> bool:
-    """Whether a condition that holds at two places holds at all between them."""
+    """Whether a condition that holds at two indices holds at all indices between them."""
     if isinstance(e, ir.Op) and e.op == "and":
         return all(_holds_between(a, slopes) for a in e.args)
     if isinstance(e, ir.Op) and e.op in ("lt", "le", "gt", "ge", "eq"):
@@ -76,26 +75,26 @@ def _holds_between(e: Expr, slopes: _Slopes) -> bool:
 
 
 def is_assertion(s: Stmt) -> bool:
-    """Whether a statement of a kernel is an assert and no more."""
+    """Whether a statement of a kernel is just an assert."""
     return (
         isinstance(s, ir.If) and not s.orelse and len(s.body) == 2
         and isinstance(s.body[0], ir.Fail) and isinstance(s.body[1], ir.Return)
     )  # fmt: skip
 
 
-def outside_of(
+def out_of_bounds(
     body: ir.Function,
     statements: tuple[Stmt, ...],
     index: str,
     failing: Collection[str],
     ordered: bool = False,
 ) -> ir.Function | None:
-    """A function that tells whether what statements load behind an assertion is outside of a View.
+    """A function that returns whether loads after an assertion are out of bounds.
 
-    If that is so at neither end of a row, all elements are there that the calls of the row would
-    load if nothing failed; then they may be loaded before it is known whether something has.
-    None if looking at the ends does not tell. `failing`: names of helpers that assert. `ordered`:
-    a call that fails ends the row, so all that others load stands behind an assertion.
+    If they are in bounds at both ends of a row, all elements exist that the calls of the row would
+    load if nothing failed; so they may be loaded speculatively, before the assertions are tested.
+    None if checking the ends is not enough. `failing`: names of helpers that assert. `ordered`: a
+    call that fails ends the row, so all loads of other calls come after an assertion.
     """
     found = _Loads(statements, index, failing, ordered)
     if not found.walk(statements, certain=True):
@@ -107,7 +106,7 @@ def outside_of(
 
 
 class _Loads:
-    """Finds what is loaded behind assertions, and statements that test whether it is there.
+    """Finds loads after assertions, and builds statements that test whether they are in bounds.
 
     An assertion is one of a kernel, or of a test of passes/prechecks.py, which returns True.
     """
@@ -117,16 +116,16 @@ class _Loads:
     ) -> None:
         self.failing = failing
         self.made: list[Stmt] = []
-        self.asserted = asserted  # an assertion may have failed that stands before
-        self.known: set[str] = set()  # loads that every call makes, or that were looked at
-        self.leaves = False  # a call may have ended, without a failure
+        self.asserted = asserted  # an earlier assertion may have failed
+        self.known: set[str] = set()  # loads that every call makes, or that were tested
+        self.leaves = False  # a call may have ended without a failure
         self.times = Counter(n for s in ir.walk_statements(statements) for n in ir.names_set(s))
-        # What grows with the index, and with each loop around; before these, what is known at all.
+        # Slopes in the index, and in each enclosing loop's; before these, all known numbers.
         unknown: dict[str, int | None] = dict.fromkeys(self.times)
         self.slopes = [unknown, {**unknown, index: 1}]
 
     def walk(self, statements: tuple[Stmt, ...], certain: bool) -> bool:
-        """Whether all that is loaded behind an assertion is tested."""
+        """Whether all loads after assertions are tested."""
         for s in statements:
             certain = certain and not self.leaves
             match s:
@@ -147,7 +146,7 @@ class _Loads:
                     self.asserted |= after
                     continue
                 case ir.For():
-                    if not self.around(s, certain):
+                    if not self.loop(s, certain):
                         return False
                     continue
                 case ir.Return():
@@ -165,17 +164,17 @@ class _Loads:
                     slopes[s.name] = slope_of(s.value, slopes)
         return True
 
-    def around(self, loop: ir.For, certain: bool) -> bool:
-        """The same of a loop, which is looked at in its first and in its last round."""
+    def loop(self, loop: ir.For, certain: bool) -> bool:
+        """As `walk`, for a loop: its first and last iterations are tested."""
         bounds = [e.value for e in (loop.start, loop.stop, loop.step) if isinstance(e, ir.Const)]
         if len(bounds) < 3 or self.times[loop.name] > 1:
             return False
-        rounds = range(*map(int, bounds))
+        iterations = range(*map(int, bounds))
         changed = {n for s in ir.walk_statements(loop.body) for n in ir.names_set(s)}
         for slopes in self.slopes:
             slopes[loop.name] = 0
         self.slopes.append({**self.slopes[0], loop.name: 1})
-        for n in dict.fromkeys((*rounds[:1], *rounds[-1:])):
+        for n in dict.fromkeys((*iterations[:1], *iterations[-1:])):
             for slopes in self.slopes:
                 slopes |= dict.fromkeys(changed)
             self.made.append(ir.Assign(loop.name, integer(n)))
@@ -187,13 +186,13 @@ class _Loads:
         return True
 
     def look(self, e: Expr, certain: bool) -> bool:
-        """Whether all loads of an expression are tested, or stand before all assertions."""
+        """Whether all loads of an expression are tested, or come before all assertions."""
         arms = isinstance(e, ir.Select) or (isinstance(e, ir.Op) and e.op in ("and", "or"))
         for n, a in enumerate(ir.operands(e)):
             if not self.look(a, certain and not (arms and n > 0)):
                 return False
         if isinstance(e, ir.Call) and self.asserted:
-            return False  # it may have an array of its own, and a subscript that is not there
+            return False  # it may have a local array, and a subscript that is out of bounds
         if isinstance(e, ir.Call) and any(isinstance(a.type, ViewTy) for a in e.args):
             return e.function not in self.failing
         if not isinstance(e, ir.Load) or str(e) in self.known:
@@ -205,14 +204,14 @@ class _Loads:
         return True
 
     def is_known(self, e: Expr) -> bool:
-        """Whether an expression can stand in the test."""
+        """Whether an expression can be evaluated in the test."""
         return _is_arithmetic(e) and slope_of(e, self.slopes[0]) is not None
 
     def is_steady(self, e: Expr) -> bool:
         return _is_arithmetic(e) and all(slope_of(e, s) is not None for s in self.slopes)
 
     def test(self, e: ir.Load | ir.Store) -> bool:
-        """Test a place; whether that can be done."""
+        """Test an access; returns whether that is possible."""
         view = e.view.type
         if not isinstance(view, ViewTy) or view.mapped or not all(map(self.is_steady, e.indices)):
             return False
@@ -226,12 +225,12 @@ class _Loads:
 
 
 def _is_own(view: Var) -> bool:
-    """Whether a call has an array for itself."""
+    """Whether an array is private to a call."""
     return isinstance(view.type, ViewTy) and view.type.shape is not None
 
 
 def _is_arithmetic(e: Expr) -> bool:
-    """Whether an expression loads and calls nothing."""
+    """Whether an expression has neither loads nor calls."""
     if isinstance(e, ir.Load | ir.LoadAt | ir.Call):
         return False
     return all(map(_is_arithmetic, ir.operands(e)))

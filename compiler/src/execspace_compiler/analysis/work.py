@@ -1,9 +1,9 @@
-"""How much work a launch is: operations and bytes, counted from the IR of its kernel.
+"""The work of a launch: operations and bytes, counted from the IR of its kernel.
 
-A statement is counted once for each point of the set in which it runs (index_sets.py); sets follow
-from bounds, from numbers and extents of this launch, and from conditions on indices. What depends
-on data is counted by a rule that a note names. Work is that of the kernel as it is written: one
-pass of a scan, and no partial results of threads.
+A statement is counted once for each point of its iteration domain (index_sets.py), which follows
+from bounds, from numbers and extents of this launch, and from conditions on indices. Code that
+depends on data is counted by a rule that a note names. The work is that of the kernel as written:
+one pass of a scan, and no partial results of threads.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ def work_of(
     bounds, args : tuple
         As a plan's `launch` gets them.
     team_size : int, optional
-        Threads of a team, where the policy does not say.
+        Threads of a team, if the policy does not set it.
     """
     key = id(lowered), bounds, team_size, tuple(_place(n, args) for n in range(len(args)))
     with _lock:
         found = _counted.get(key)
     if found is None:
-        # The kernel is kept, so that no other one can have its id.
+        # Keep the kernel alive, so that its id is not reused.
         found = lowered, _Launch(lowered, args).work(bounds, team_size)
         with _lock:
             _counted[key] = found
@@ -53,13 +53,13 @@ def work_of(
     return found[1]
 
 
-_MOST_COUNTED = 1024  # launches that are remembered: tools ask at each of them
+_MOST_COUNTED = 1024  # launches in the cache, since tools ask at each launch
 _counted: dict[Any, tuple[Lowered, Work]] = {}
 _lock = Lock()
 
 
 def _place(n: int, args: tuple[Any, ...]) -> Any:
-    """What the count depends on of an argument."""
+    """The properties of an argument on which the counts depend."""
     value = args[n]
     if not isinstance(value, View):
         return type(value), value
@@ -76,7 +76,7 @@ class _Launch(Expressions):
         self.team_size = 1
 
     def work(self, bounds: tuple[int, ...], team_size: int) -> Work:
-        """Count it all."""
+        """Count the whole launch."""
         lowered, body = self.lowered, self.lowered.body
         policy, reduction = lowered.spec.policy, lowered.reduction
         frame = Frame({}, {})
@@ -104,17 +104,17 @@ class _Launch(Expressions):
         if all(end > first for _, first, end in box.ranges):
             self.block(body.body, (box,), frame)
             if reduction is not None and reduction.array is None:
-                join = reduction.step_function("_step")
+                join = reduction.accumulate_function("_step")
                 self.function(join, (), (per_team,))
                 if lowered.spec.pattern == "scan":
                     self.function(reduction.prefix_function("_prefix"), (), (per_team,))
         if reduction is not None:
             results = Box((("result", 0, prod(lowered.spec.array_shape or ())),))
             self.function(reduction.result_function("_result"), (), (results,))
-        return self.made(int(self.points((box,))))
+        return self.totals(int(self.points((box,))))
 
     def _bind(self, frame: Frame, leading: int) -> None:
-        """Give the body's parameters what the launch passes."""
+        """Bind the launch's arguments to the body's parameters."""
         for p, value in zip(self.lowered.body.parameters[leading:], self.args, strict=False):
             if isinstance(value, View):
                 position = next(n for n, a in enumerate(self.args) if a is value)
@@ -128,7 +128,7 @@ class _Launch(Expressions):
     # -- statements -------------------------------------------------------------------------------
 
     def block(self, body: tuple[ir.Stmt, ...], region: Region, frame: Frame) -> Region:
-        """Count statements; returns where control comes to their end."""
+        """Count statements; returns the region in which control reaches their end."""
         for s in body:
             if not region:
                 break
@@ -194,7 +194,7 @@ class _Launch(Expressions):
 
     def _if(self, s: ir.If, region: Region, frame: Frame) -> Region:
         test = test_of(self.expression(s.test, region, frame))
-        if any(isinstance(t, ir.Fail) for t in s.body):  # an assertion, which holds
+        if any(isinstance(t, ir.Fail) for t in s.body):  # an assertion, assumed to hold
             return region
         before = self.events
         then, orelse, halved = self.parted(region, test)
@@ -280,9 +280,9 @@ class _Launch(Expressions):
         frame: Frame,
         loc: Loc,
     ) -> Region | None:
-        """Of a loop from one element of a View to the next, as over a row of a sparse matrix.
+        """Count a loop from one element of a View to the next, as over a row of a sparse matrix.
 
-        All its rows together are taken to be what the Views have that it subscripts by its index.
+        All rows together are assumed to cover the Views that are subscripted by its index.
         """
         if not isinstance(stop, Loaded) or by != 1:
             return None
@@ -322,7 +322,7 @@ class _Launch(Expressions):
     def _of_team(
         self, s: ir.Split | ir.Combine | ir.Prefix | ir.ScanRange, region: Region, frame: Frame
     ) -> None:
-        """What the threads of a team share out counts once for a team."""
+        """Count collectives and nested ranges: work that the threads share counts once per team."""
         shared = s.level != "vector"
         once = tuple(box.scaled(Fraction(1, self.team_size)) for box in region)
         match s:
@@ -336,7 +336,7 @@ class _Launch(Expressions):
                 part = once if shared else region
                 self._loop(bounds, integer(1), s.body, part, frame, s.loc, merge)
             case ir.Combine() | ir.Prefix():
-                if shared:  # by all threads but the first, whose state is what others join
+                if shared:  # by all threads but the first, whose state the others join
                     others = Fraction(self.team_size - isinstance(s, ir.Combine), self.team_size)
                     part = tuple(box.scaled(others) for box in region if others)
                     self.expression(_merging(s, (*s.states, *s.states)), part, frame)
@@ -364,9 +364,9 @@ def _merging(s: ir.Combine | ir.Prefix | ir.ScanRange, args: tuple[ir.Var, ...])
 
 
 def _looped(region: Region, name: str, start: Value, stop: Value, by: int) -> Region | None:
-    """A region with the index of a loop, or with the number of the iteration if steps are large.
+    """A region with the index of a loop, or with the iteration number if the step is not 1.
 
-    None if it is not known how many there are.
+    None if the trip count is unknown.
     """
     found: list[Box] = []
     for box in region:

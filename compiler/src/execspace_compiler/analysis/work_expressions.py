@@ -1,4 +1,4 @@
-"""Work of the expressions of a kernel, and what is known of their values."""
+"""Work of a kernel's expressions, and what is known of their values."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ from .index_values import (
 from .index_values import Both as BothOf
 from .work_tally import Argument, Tally
 
-_MOST_BOXES = 64  # of a region; beyond it the arms of a condition count half
+_MOST_BOXES = 64  # in a region; beyond that, branches count half
 HALF = "both arms of a condition on data count half"
 
 Known = Value | bool | AtLeast | Equal | Compare | Not | BothOf
-Result = Known | tuple[Known, ...]  # several of a function that returns several
+Result = Known | tuple[Known, ...]  # a tuple for a function that returns several
 
 
 @dataclass
 class Frame:
-    """What is known in a function: its variables, its Views, and whether a loop surrounds us."""
+    """What is known in a function: its variables, its Views, and the depth of loops."""
 
     variables: dict[str, Known]
     views: dict[str, Argument | tuple[Value, ...] | None]  # extents of scratch; None: private
@@ -59,7 +59,7 @@ class Expressions(Tally, ABC):
 
     @abstractmethod
     def block(self, body: tuple[ir.Stmt, ...], region: Region, frame: Frame) -> Region:
-        """Count statements; returns where control comes to their end."""
+        """Count statements; returns the region in which control reaches their end."""
 
     def expression(self, e: ir.Expr, region: Region, frame: Frame) -> Result:
         """Count an expression; returns what is known of its value."""
@@ -123,7 +123,7 @@ class Expressions(Tally, ABC):
         return BothOf(a, b) if e.op == "and" else either(a, b)
 
     def function(self, function: ir.Function, values: tuple[Any, ...], region: Region) -> Result:
-        """Count a call; `values` are what is known of its arguments, Views as such."""
+        """Count a call; `values` are what is known of its arguments, Views included."""
         if not region:
             return None
         frame = Frame({}, {})
@@ -134,7 +134,7 @@ class Expressions(Tally, ABC):
         return frame.result if len(returns) == 1 else None
 
     def parted(self, region: Region, test: Test) -> tuple[Region, Region, bool]:
-        """Where a test holds, where it does not, and whether that is a guess."""
+        """The regions in which a test holds and does not, and whether they are a guess."""
         if test is not None:
             then = tuple(b for box in region for b in where(box, test))
             orelse = tuple(b for box in region for b in where(box, test, False))
@@ -164,17 +164,17 @@ def number(value: Any, type: Any) -> Known:
 
 
 def value_of(v: Result) -> Value:
-    """It as an integer."""
+    """The result as an integer."""
     return v if isinstance(v, Affine | Derived | Loaded | Fixed) else None
 
 
 def test_of(v: Result) -> Test:
-    """It as a bool."""
+    """The result as a bool."""
     return None if isinstance(v, tuple | Affine | Derived | Loaded | Fixed) else v
 
 
 def unknown(test: Test) -> bool:
-    """Whether some of a test depends on data."""
+    """Whether a test depends on data."""
     match test:
         case BothOf():
             return unknown(test.a) or unknown(test.b)
@@ -184,7 +184,7 @@ def unknown(test: Test) -> bool:
 
 
 def one_of(test: Test, a: Known, b: Known) -> Known:
-    """What a variable is after one of two arms."""
+    """Value of a variable after one of two branches."""
     if a == b:
         return a
     if isinstance(a, Affine | Derived) and isinstance(b, Affine | Derived) and not unknown(test):
@@ -209,11 +209,11 @@ def _result(e: ir.Op, args: list[Known]) -> Known:
     return found if _exact(found, e.type) else None
 
 
-_MOST = 1 << 53  # factors of indices, and distances: what is larger is not an index, but may wrap
+_MOST = 1 << 53  # larger factors and constants are not index arithmetic, and may wrap
 
 
 def _exact(v: Value, type: Scalar) -> bool:
-    """Whether arithmetic in a type gives a value as it is."""
+    """Whether arithmetic in a type is exact for a value."""
     if not isinstance(v, Affine):
         return type.name in ("int32", "int64")
     if v.terms:

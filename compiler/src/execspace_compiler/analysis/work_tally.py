@@ -1,4 +1,4 @@
-"""What is counted of a launch: operations, bytes, and the places of Views that are touched."""
+"""The counters of a launch: operations, bytes, and the locations of Views that are accessed."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _FUNCTIONS = frozenset((*FLOAT1, *FLOAT2, "pow", "mod", "floordiv", "abs"))
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """A View of the launch: its place among the arguments, and what it holds."""
+    """A View of the launch: its position among the arguments, its shape and element size."""
 
     position: int
     shape: tuple[int, ...]
-    extents: tuple[int, ...]  # of what subscripts name in the IR
+    extents: tuple[int, ...]  # of subscripts in IR
     itemsize: int
     size: int
 
@@ -40,7 +40,7 @@ class Tally:
     Attributes
     ----------
     events : int
-        Grows with each thing that is counted.
+        Grows with everything that is counted.
     """
 
     def __init__(self) -> None:
@@ -54,12 +54,12 @@ class Tally:
         self._count = cache(count)
 
     def note(self, text: str, loc: Loc | None = None) -> None:
-        """Say by which rule something was counted."""
+        """Record the rule by which something was counted."""
         place = f"line {loc.line}: " if loc is not None and loc.line else ""
         self.notes[place + text] = None
 
     def points(self, region: Region) -> Fraction:
-        """How often a statement runs that runs once at each point of a region."""
+        """Number of points in a region."""
         total = Fraction(0)
         for box in region:
             number, exact = self._count(box)
@@ -86,13 +86,13 @@ class Tally:
         else:
             self.loaded += number * type.itemsize
         extents = view.extents
-        if len(subscripts) > len(extents):  # a number of a record, by its byte
+        if len(subscripts) > len(extents):  # a number in a record, by its byte offset
             extents = (*extents, view.itemsize)
         counted = self.written if stores else self.read
         counted[view, type.itemsize].add(Access(subscripts, extents, region), number)
 
     def operation(self, op: str, type: Scalar, operand: Scalar, region: Region) -> None:
-        """Count an operation with a result of a type, from the type of the first operand."""
+        """Count an operation, from the types of its result and its first operand."""
         if not region or (type.kind not in "fc" and operand.kind not in "fc"):
             return
         complex_ = operand.kind == "c" or type.kind == "c"
@@ -107,13 +107,13 @@ class Tally:
             return
         self.events += 1
 
-    def made(self, calls: int) -> Work:
-        """The counts as they are told."""
+    def totals(self, calls: int) -> Work:
+        """The counts as a Work."""
         moved = 0
         for counted in (self.read, self.written):
             bytes_of: dict[Argument, int] = defaultdict(int)
             for (view, size), footprint in counted.items():
-                number, exact = footprint.places(view.size * view.itemsize // size)
+                number, exact = footprint.locations(view.size * view.itemsize // size)
                 bytes_of[view] += number * size
                 if not exact:
                     self.note("moved: places that are no box of the indices, once for each access")

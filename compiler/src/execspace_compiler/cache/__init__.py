@@ -1,7 +1,7 @@
-"""What was compiled, kept on disk: keys, entries, the history of misses, the command.
+"""The on-disk cache of compiled code: keys, entries, the history of misses, the command.
 
-Backends use what is here; `disk` says how entries are written, found and thrown away, and
-`history`, which is loaded when something is compiled, why they were not found.
+Backends use what is exported here. `disk` writes, finds and deletes entries; `history`, which is
+loaded when something is compiled, records why they were not found.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .compiled import Compiled, compiled
 from .disk import (
     TAG,
+    compiler_version,
     contents,
     discard,
     files,
@@ -20,7 +21,6 @@ from .disk import (
     key,
     limit_size,
     location,
-    made_by,
     read,
     read_text,
     size_limit,
@@ -28,12 +28,13 @@ from .disk import (
 )
 
 if TYPE_CHECKING:
-    from .history import describe_entry, note_miss
+    from .history import describe_entry, record_miss
 
 __all__ = [
     "TAG",
     "Compiled",
     "compiled",
+    "compiler_version",
     "contents",
     "describe_entry",
     "discard",
@@ -44,17 +45,16 @@ __all__ = [
     "key",
     "limit_size",
     "location",
-    "made_by",
-    "note_miss",
     "read",
     "read_text",
+    "record_miss",
     "size_limit",
     "write",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in ("describe_entry", "note_miss"):
+    if name not in ("describe_entry", "record_miss"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from . import history
 

@@ -1,7 +1,7 @@
-"""``execspace cache``: show the folder of compiled kernels, or delete what is in it.
+"""``execspace cache``: show the folder of compiled kernels, or delete its contents.
 
-Announced to the command line through the entry-point group ``execspace.commands``. Only files that
-the cache has named, in folders that it has marked as its own, are touched, whatever
+Registered with the command line through the entry-point group ``execspace.commands``. It touches
+only files that the cache has named, in folders that it has tagged as its own, whatever
 EXECSPACE_CACHE_DIR says.
 """
 
@@ -28,7 +28,7 @@ _ACTIONS = {
     "misses": "which kernels were compiled last, and why they were not found in it",
     "path": "print the folder",
 }
-_MOST_MISSES = 50  # that are shown
+_MOST_MISSES = 50  # shown at most
 
 
 @dataclass
@@ -64,7 +64,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do what is asked; returns the exit code."""
+    """Run the command; returns the exit code."""
     root = disk.location()
     as_json = arguments.json
     if arguments.action == "path":
@@ -104,7 +104,7 @@ def _row(kind: Kind) -> list[str]:
 
 
 def _kinds(root: Path) -> tuple[list[Kind], list[str]]:
-    """What the cache holds, and folders next to it that it has not made."""
+    """Kinds of entries in the cache, and folders next to them that are not the cache's."""
     kinds, foreign = [], []
     for folder in sorted(root.iterdir()) if root.is_dir() else []:
         if not folder.is_dir() or folder.is_symlink():
@@ -128,7 +128,7 @@ def _look(folder: Path) -> Kind:
 
 
 def _show_misses(kinds: list[Kind], as_json: bool) -> None:
-    """The latest misses, the last one at the end."""
+    """The latest misses, the most recent one last."""
     found = [(m.moment, kind.name, m) for kind in kinds for m in history.misses(kind.folder)]
     found = sorted(found, key=lambda row: row[0])[-_MOST_MISSES:]
     if as_json:
@@ -172,7 +172,7 @@ def _clear(root: Path, kinds: list[Kind], names: list[str] | None, as_json: bool
 
 
 def _delete(kind: Kind) -> tuple[int, int, list[str]]:
-    """Number and bytes of the files deleted, and what could not be."""
+    """Number and bytes of the files deleted, and files that could not be deleted."""
     deleted, nbytes, failures = 0, 0, []
     for path in kind.files:
         try:
@@ -198,7 +198,7 @@ def _size(nbytes: int) -> str:
 
 
 def _iso(moment: float | None) -> str | None:
-    """A time as ISO 8601, of the local zone."""
+    """A time as ISO 8601, in the local time zone."""
     if moment is None:
         return None
     return datetime.fromtimestamp(moment).astimezone().isoformat(timespec="seconds")

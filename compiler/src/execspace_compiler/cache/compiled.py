@@ -1,4 +1,4 @@
-"""Code that a compiler makes of a source, by way of the cache on disk: what all backends do."""
+"""Compilation through the cache on disk, as all backends do it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Compiled(Generic[T]):
     Attributes
     ----------
     loaded : Any
-        What came of it.
+        The loaded code.
     path : Path
         Its entry in the cache.
     from_disk : bool
-        It was there.
+        The entry existed.
     """
 
     loaded: T
@@ -33,7 +33,7 @@ class Compiled(Generic[T]):
     from_disk: bool
 
     def describe(self, kernel: Kernel, in_process: bool = False) -> tuple[str, str]:
-        """What a plan has as `cache`. `in_process`: this process had loaded it before."""
+        """A plan's attribute `cache`. `in_process`: this process had loaded it before."""
         from .history import describe_entry
 
         hit = "in this process" if in_process else "on disk" if self.from_disk else ""
@@ -52,7 +52,7 @@ def compiled(
     launch: tuple[Kernel, LaunchSpec] | None = None,
     tools: Mapping[str, str] | None = None,
 ) -> Compiled[T]:
-    """Load what the cache has, or compile and keep it; blocks.
+    """Load code from the cache, or compile and store it; blocks.
 
     Parameters
     ----------
@@ -60,18 +60,19 @@ def compiled(
         Folder of the cache: the name of the backend.
     parts : sequence of str
         All that the code depends on: source, options, version of the compiler, device. The code of
-        execspace and of the backend's package count by themselves.
+        execspace and of the backend's package is included automatically.
     make : callable
-        Compiles: the bytes to keep, and what is loaded of them.
+        Compiles; returns the bytes to store, and the loaded code.
     load : callable
-        What is loaded of bytes that were kept, and of their path.
+        Loads code from stored bytes and their path.
     package : str
-        The backend's package, whose code what it compiles depends on.
+        The backend's package, on whose code the result depends.
     refused : tuple of exception types
-        `load` raises them where a driver or a system takes the bytes no more; it is compiled again.
+        `load` raises them if a driver or a system no longer accepts the bytes; the code is then
+        compiled again.
     launch : (Kernel, LaunchSpec), optional
-        What is compiled, to note why it was not there. `tools` are names and versions that such a
-        note compares, beside those of execspace.
+        What is compiled, to record why it was not in the cache. `tools` are names and versions to
+        compare for that, besides those of execspace.
     """
     folder = disk.folder(kind)
     path = folder / f"{disk.key(*parts, package=package)}{suffix}"
@@ -84,8 +85,9 @@ def compiled(
     content, loaded = make()
     disk.keep(path, content)
     if launch is not None:
-        from .history import note_miss  # which only what compiles needs
+        from .history import record_miss  # needed only when something is compiled
 
-        note_miss(folder, path.stem, *launch, {**(tools or {}), "execspace": disk.made_by()})
+        versions = {**(tools or {}), "execspace": disk.compiler_version()}
+        record_miss(folder, path.stem, *launch, versions)
     disk.limit_size(folder)
     return Compiled(loaded, path, False)

@@ -1,9 +1,9 @@
 """The on-disk cache of compiled kernels that all backends share.
 
 Entries are named by the SHA-256 of everything that they depend on. They are written by rename, so
-that readers never see half a file, and sealed with a checksum, so that what was damaged since is
-thrown away and compiled again. What cannot be written is lost, with one warning. When the folder
-exceeds its size limit the entries that were used longest ago go first.
+that readers never see half a file, and sealed with a checksum, so that damaged entries are deleted
+and compiled again. If an entry cannot be written, there is one warning. When the folder exceeds
+its size limit, the least recently used entries are deleted.
 """
 
 from __future__ import annotations
@@ -36,45 +36,45 @@ from execspace.base.files import (
 
 from . import own_code
 
-write = write_atomically  # a file that is not an entry, as a whole or not at all
+write = write_atomically  # for files that are not entries
 
-# Marks a folder of ours; programs that make backups know it: https://bford.info/cachedir/
+# Tags a folder as a cache, as backup programs know it: https://bford.info/cachedir/
 TAG = "CACHEDIR.TAG"
 _TAG_TEXT = """Signature: 8a477f597d28d172789f06886806bc55
 # Kernels compiled by execspace; may be deleted at any time, for example by execspace cache clear.
 """
 HISTORY = "history"
-"""Folder of notes beside the entries of a kind; see `cache_history`."""
+"""Folder of misses next to the entries of a kind; see `cache.history`."""
 
-# Names that `key` made, and of files that were being written when their process ended.
+# Names from `key`, and of files that were being written when their process ended.
 _ENTRY = re.compile(r"(execspace_)?[0-9a-f]{40}(-[0-9a-f]{16})?\.[a-z0-9]{1,8}")
 _UNFINISHED = re.compile(r"\.\w+\.tmp")
 _ASIDE = re.compile(r"set-aside-\w+")  # of `clear_place`
-_GIVEN_UP = 3600.0  # seconds after which nobody writes to such a file any more
+_STALE = 3600.0  # seconds after which such a file is abandoned
 _KIND = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
-# A folder that can never be: what is read there is missed, what is written there is lost.
+# A path that cannot be a folder: reads miss, and writes are lost.
 _NOWHERE = Path(os.devnull, "execspace")
 
 _lock = threading.RLock()
-_replaced: dict[str, Path] = {}  # folders that cannot be used -> what is used in their place
-_full: set[Path] = set()  # folders of which it was said that they take nothing
+_replaced: dict[str, Path] = {}  # folders that cannot be used -> their replacements
+_full: set[Path] = set()  # folders for which a warning of failed writes was given
 
 
 def key(*parts: str, package: str = "") -> str:
     """Name of an entry: a digest of all that it depends on.
 
-    That is the parts, the code of execspace itself, and that of `package`, a backend.
+    These are the parts, the code of execspace itself, and the code of `package`, a backend.
     """
     return digest(*parts, code(package))
 
 
 def code(package: str = "") -> str:
-    """The digest of the code of execspace, and of a backend's package if one is named."""
-    return own_code.digest(_notes_of_code(), package)
+    """The digest of the code of execspace, and of a backend's package if `package` is given."""
+    return own_code.digest(_digests_file(), package)
 
 
-def _notes_of_code() -> Path:
-    """Where the digests of code are noted; `folder` warns if nothing can be kept at all."""
+def _digests_file() -> Path:
+    """File with digests of code; `folder` warns if files cannot be written at all."""
     name = f"{digest('code')}.txt"
     try:
         return _own(location() / "code") / name
@@ -82,13 +82,13 @@ def _notes_of_code() -> Path:
         return _NOWHERE / name
 
 
-def made_by() -> str:
-    """Version and code of execspace, for notes of why something was compiled."""
+def compiler_version() -> str:
+    """Version and digest of execspace, for records of why something was compiled."""
     return f"{execspace.__version__} ({code()[:12]})"
 
 
 def digest(*parts: str) -> str:
-    """A short digest of texts and their order."""
+    """A short digest of a sequence of strings."""
     found = hashlib.sha256()
     for part in parts:
         data = part.encode()
@@ -98,24 +98,25 @@ def digest(*parts: str) -> str:
 
 
 def location() -> Path:
-    """The folder of the cache, which need not be there: EXECSPACE_CACHE_DIR, or the user's."""
+    """The folder of the cache, which may not exist: EXECSPACE_CACHE_DIR, or the user's."""
     chosen = config.get("CACHE_DIR") or platformdirs.user_cache_dir("execspace", appauthor=False)
     return Path(chosen).expanduser()
 
 
 def folder(kind: str) -> Path:
-    """Folder for entries of one kind, made if need be.
+    """Folder for entries of one kind, created if needed.
 
-    It is in `location()`, and nobody else may write to it: what is in it is executed. Where that
-    cannot be had, a temporary folder takes its place, with one warning: nothing then lasts beyond
-    the process. A folder that holds something, and that this function has not made, is not taken.
+    It is in `location()`, and other users must not be able to write to it, since its contents are
+    executed. If that is impossible, a temporary folder takes its place, with one warning; entries
+    then last until the process ends. A folder with files that this function did not create is not
+    used.
 
     Raises
     ------
     ValueError
         If `kind` is not the name of a folder.
     ConfigError
-        If EXECSPACE_CACHE_SIZE is not a size: also where nothing will have to be deleted.
+        If EXECSPACE_CACHE_SIZE is not a size, even if nothing needs to be deleted.
     """
     size_limit()
     if not _KIND.fullmatch(kind):
@@ -140,12 +141,12 @@ def folder(kind: str) -> Path:
 
 
 def _own(path: Path) -> Path:
-    """The folder, marked as ours; OSError if it is not, or cannot be."""
+    """The folder, tagged as the cache's; OSError if it is not, or cannot be."""
     try:
         str(path).encode()
-    except UnicodeEncodeError:  # Numba and drivers take names of files as text
+    except UnicodeEncodeError:  # Numba and drivers take file names as str
         raise UntrustedFolderError("its name is not text in UTF-8") from None
-    root = private_folder(path.parent)  # stricter than what is asked of folders above another
+    root = private_folder(path.parent)  # stricter than for parents of private folders
     if path.is_symlink():
         raise UntrustedFolderError("it is a symbolic link")
     found = private_folder(root / path.name)
@@ -158,7 +159,7 @@ def _own(path: Path) -> Path:
 
 
 def _may_tag(path: Path) -> bool:
-    """Whether a folder is empty, or ours without its tag: it was damaged, or never written."""
+    """Whether a folder is empty, or the cache's with a damaged or missing tag."""
     names = set(os.listdir(path))
     others = names - {TAG, HISTORY}
     if not all(any(p.fullmatch(n) for p in (_ENTRY, _UNFINISHED, _ASIDE)) for n in others):
@@ -172,10 +173,10 @@ def _may_tag(path: Path) -> bool:
 
 
 def _temporary(kind: str) -> Path:
-    """A folder of this process, deleted at its end."""
+    """A folder of this process, deleted when it ends."""
     try:
         made = Path(tempfile.mkdtemp(prefix=f"execspace-{kind}-"))
-    except OSError:  # a full disk has no place for a folder either
+    except OSError:  # on a full disk this fails, too
         return _NOWHERE
     owner = os.getpid()
 
@@ -186,12 +187,12 @@ def _temporary(kind: str) -> Path:
     atexit.register(clear)
     try:
         return private_folder(made)
-    except OSError:  # somebody else rules the folder of temporary files
+    except OSError:  # the folder of temporary files is not ours to use
         return _NOWHERE
 
 
 def is_tagged(path: Path) -> bool:
-    """Whether `folder` made that folder; nothing else may be deleted."""
+    """Whether `folder` created that folder; files in others must not be deleted."""
     try:
         return contents(path / TAG) == _TAG_TEXT.encode()
     except OSError:
@@ -202,9 +203,9 @@ def is_tagged(path: Path) -> bool:
 
 
 def keep(path: Path, content: str | bytes) -> bool:
-    """Write an entry, as a whole or not at all; tells whether it could be. If not, one warning.
+    """Write an entry atomically; returns whether that worked. If not, there is one warning.
 
-    It is sealed: `read` believes it only under this name, and only if no byte of it has changed.
+    It is sealed: `read` accepts it only under this name, and only if no byte has changed.
     """
     data = content if isinstance(content, bytes) else content.encode()
     place = path.parent
@@ -224,7 +225,7 @@ def keep(path: Path, content: str | bytes) -> bool:
 
 
 def read(path: Path) -> bytes | None:
-    """The content of an entry, None if there is none; one that is damaged is thrown away."""
+    """The content of an entry, or None; a damaged entry is deleted."""
     try:
         data = contents(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -239,7 +240,7 @@ def read(path: Path) -> bytes | None:
 
 
 def read_text(path: Path) -> str | None:
-    """As `read`, of an entry that was written as text."""
+    """As `read`, for an entry that was written as text."""
     data = read(path)
     try:
         return None if data is None else data.decode()
@@ -249,13 +250,13 @@ def read_text(path: Path) -> str | None:
 
 
 def discard(path: Path) -> None:
-    """Throw an entry away that cannot be used; `keep` moves what cannot be deleted."""
+    """Delete an unusable entry; `keep` moves entries that cannot be deleted."""
     with contextlib.suppress(OSError):
         path.unlink()
 
 
 def _seal(name: str, content: bytes) -> bytes:
-    """What follows the content of an entry; loaders of programs and Python pass over it."""
+    """Bytes after the content of an entry, which loaders of programs and Python ignore."""
     digest = hashlib.sha256(f"{name}\n".encode() + content).hexdigest()
     return f"\n# execspace {digest}\n".encode()
 
@@ -269,12 +270,12 @@ def _unsealed(name: str, data: bytes) -> bytes | None:
 
 
 def contents(path: Path) -> bytes:
-    """Bytes of a regular file that nobody else could write, without a seal; or else OSError."""
+    """Bytes, without the seal, of a regular file that others cannot write; otherwise OSError."""
     return read_regular(path, own=True)
 
 
 def files(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """The files that this cache has written to a folder of entries; no others, and no tag."""
+    """The files that this cache has written to a folder of entries, without the tag."""
     if not is_tagged(path):
         return
     for place in (path, path / HISTORY):
@@ -282,9 +283,9 @@ def files(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
             continue
         with contextlib.suppress(OSError), os.scandir(place) as found:
             for entry in found:
-                with contextlib.suppress(OSError):  # deleted meanwhile
+                with contextlib.suppress(OSError):  # deleted in the meantime
                     status = entry.stat(follow_symlinks=False)
-                    given_up = time.time() - status.st_mtime > _GIVEN_UP
+                    given_up = time.time() - status.st_mtime > _STALE
                     ours = _ENTRY.fullmatch(entry.name) or (
                         given_up and _UNFINISHED.fullmatch(entry.name)
                     )
@@ -293,12 +294,12 @@ def files(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
 
 
 def size_limit() -> int:
-    """Bytes that a folder of entries may take: EXECSPACE_CACHE_SIZE."""
+    """Maximum size of a folder of entries in bytes: EXECSPACE_CACHE_SIZE."""
     return (config.get_int("CACHE_SIZE") or 1024) * 2**20
 
 
 def limit_size(root: Path) -> None:
-    """Delete the entries used longest ago until the folder is within EXECSPACE_CACHE_SIZE."""
+    """Delete least recently used entries until the folder is within EXECSPACE_CACHE_SIZE."""
     limit = size_limit()
     found = [(max(s.st_atime, s.st_mtime), s.st_size, file) for file, s in files(root)]
     total = sum(size for _, size, _ in found)

@@ -1,9 +1,9 @@
-"""A fingerprint of a launch that needs no lowering: what lets a later process skip the front end.
+"""A fingerprint of a launch without lowering, which lets later processes skip the front end.
 
-It covers the text and the bytecode of the kernel and all that its outer names stand for, each
-described completely or not at all: where something cannot be (a helper, an object, a class or a
-reducer of the user's), there is no fingerprint, and the kernel is lowered as usual. What compilers
-add to it, their own code and versions, is in every key: see disk.py.
+It covers the source and the bytecode of the kernel and the values of its outer names, each
+described completely or not at all: if one cannot be described (a helper, an object, a class or a
+reducer of the user's), there is no fingerprint, and the kernel is lowered as usual. Code and
+versions of the compilers are part of every key: see disk.py.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from execspace.kernels.marks import is_marked
 
 
 class _Indescribable(Exception):
-    """Something of which no text says all that lowering may look at."""
+    """A value that cannot be described by all that lowering may depend on."""
 
 
 def fingerprint(kernel: Kernel, spec: LaunchSpec) -> str | None:
-    """Text that is equal only for launches that lower to the same IR, or None."""
+    """A string that is equal only for launches that lower to the same IR, or None."""
     try:
         return "\n".join([*_kernel(kernel), *_spec(spec), *_names(kernel.fn, spec)])
     except _Indescribable:
@@ -37,7 +37,7 @@ def fingerprint(kernel: Kernel, spec: LaunchSpec) -> str | None:
 
 
 def _kernel(kernel: Kernel) -> list[str]:
-    """Its options, its code, and its text, of which the code does not keep everything."""
+    """Its options, its code, and its source, of which the code does not keep everything."""
     code = kernel.fn.__code__
     options = (
         f"fma={kernel.fma} fastmath={kernel.fastmath} name={kernel.name} debug={__debug__} "
@@ -59,7 +59,7 @@ def _last_line(code: CodeType) -> int:
 
 
 def _spec(spec: LaunchSpec) -> list[str]:
-    # Layouts of the user's own are functions; names that are bound are arguments of any kind.
+    # Users' own layouts are functions; bound names are arguments of any kind.
     mapped = any(isinstance(a, ViewType) and layout_of(a.layout) for a in spec.arguments)
     if mapped or spec.bound:
         raise _Indescribable
@@ -74,7 +74,7 @@ def _spec(spec: LaunchSpec) -> list[str]:
 
 
 def _names(fn: FunctionType, spec: LaunchSpec) -> list[str]:
-    """What each outer name stands for."""
+    """The value of each outer name."""
     hidden = {c.name for c in spec.captures if c.argument is not None}
     found = []
     for path in sorted(set(loaded_names(fn.__code__))):
@@ -92,7 +92,7 @@ def _value(fn: FunctionType, path: tuple[str, ...]) -> Any:
 
 
 def described(value: Any) -> str:
-    """Text that no other value has which lowers to something else; the one rule for all values.
+    """A string that is equal only for values that lower alike; the one rule for all values.
 
     Raises
     ------
@@ -105,12 +105,12 @@ def described(value: Any) -> str:
     return _library_name(value)
 
 
-# Whose objects compilers know by identity.
+# Libraries whose objects compilers know by identity.
 _LIBRARIES = ("math", "cmath", "numpy", "execspace", "builtins", "operator")
 
 
 def _library_name(value: Any) -> str:
-    """Where in a library something is found, and nothing else is."""
+    """The unique qualified name of an object of a library."""
     name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
     module = getattr(value, "__module__", None) or ("numpy" if type(value) is np.ufunc else None)
     if not isinstance(name, str) or not isinstance(module, str):
@@ -128,7 +128,7 @@ def _library_name(value: Any) -> str:
 
 
 def described_reducer(reducer: Reducer | tuple[Reducer, ...] | None) -> str:
-    """As `described`, for reducers; those of a user's own are functions and classes."""
+    """As `described`, for reducers; users' own reducers are functions and classes."""
     if reducer is None:
         return "no reducer"
     if isinstance(reducer, tuple):

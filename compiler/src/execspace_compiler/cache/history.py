@@ -1,8 +1,8 @@
-"""Why kernels were compiled and not found in the cache: a few notes beside its entries.
+"""Records of cache misses: why kernels were compiled.
 
 Each kernel has one small file in the folder ``history`` of a kind of entries, written when
 something is compiled, and read by `explain` and ``execspace cache misses``. A launch that finds its
-entry touches none of it. A file that cannot be read counts as none and is written anew.
+entry does not touch it. A file that cannot be read is ignored and overwritten.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from execspace.kernels.code_names import code_text
 
 from . import disk
 
-_MOST = 16  # misses of a kernel that are kept
-_LONGEST = 120  # characters of a value that is told
+_MOST = 16  # misses kept for each kernel
+_LONGEST = 120  # characters shown of a value
 
 Parts = dict[str, Any]
 
@@ -41,7 +41,7 @@ class Miss:
     kernel : str
         Module and qualified name.
     key : str
-        Of its entry in the cache.
+        Key of its entry in the cache.
     reason : str
     moment : float
         Seconds since the epoch.
@@ -56,21 +56,21 @@ class Miss:
     parts: Parts
 
 
-def note_miss(
+def record_miss(
     folder: Path, key: str, kernel: Kernel, spec: LaunchSpec, tools: Mapping[str, str]
 ) -> None:
-    """Note that a launch was compiled, and find out why; call it after that.
+    """Record that a launch was compiled, and why; call it after compilation.
 
     Parameters
     ----------
     folder : Path
-        That of the entry, from `disk.folder`.
+        Folder of the entry, from `disk.folder`.
     key : str
         The entry's name.
     kernel, spec
         As compiled.
     tools : mapping
-        All else that the machine code depends on, by what a reader calls it: "Numba" -> "0.61".
+        All else that the machine code depends on, by name: "Numba" -> "0.61".
     """
     path, name = _place(folder, kernel)
     known = _read(path)
@@ -80,7 +80,7 @@ def note_miss(
         text = json.dumps([vars(m) for m in (*known, made)[-_MOST:]])
     except RecursionError:  # damaged
         text = json.dumps([vars(made)])
-    with contextlib.suppress(OSError):  # the note is lost, nothing else
+    with contextlib.suppress(OSError):  # only the record is lost
         clear_place(path.parent, folder=True)
         path.parent.mkdir(0o700, exist_ok=True)
         clear_place(path)
@@ -88,9 +88,9 @@ def note_miss(
 
 
 def describe_entry(folder: Path, key: str, kernel: Kernel, hit: str) -> tuple[str, str]:
-    """What a plan has as `cache`: the key of its entry, and how it came to be there.
+    """A plan's attribute `cache`: the key of its entry, and where that was found.
 
-    `hit` says where the entry was found, "in this process" or "on disk"; empty: it was compiled.
+    `hit` is "in this process" or "on disk", or empty if it was compiled.
     """
     misses = (m for m in reversed(_read(_place(folder, kernel)[0])) if m.key == key)
     last = next(misses, None)
@@ -100,13 +100,13 @@ def describe_entry(folder: Path, key: str, kernel: Kernel, hit: str) -> tuple[st
 
 
 def misses(folder: Path) -> Iterator[Miss]:
-    """All that is noted in the folder of a kind of entries."""
+    """All misses recorded in the folder of a kind of entries."""
     for path in sorted((folder / disk.HISTORY).glob("*.json")):
         yield from _read(path)
 
 
 def _place(folder: Path, kernel: Kernel) -> tuple[Path, str]:
-    """The file of a kernel, and its name in words; lambdas are told apart by their lines."""
+    """The file of a kernel, and its name; lambdas are distinguished by their lines."""
     fn = kernel.fn
     name, code = f"{fn.__module__}.{fn.__qualname__}", fn.__code__
     line = str(code.co_firstlineno) if fn.__name__ == "<lambda>" else ""
@@ -155,7 +155,7 @@ def _digest(text: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A captured value; of an object only its type, since its text need not be stable."""
+    """A captured value; for objects only the type, since their repr may not be stable."""
     if isinstance(value, tuple):
         return f"({', '.join(map(_shown, value))})"
     if isinstance(value, Scope):
@@ -168,10 +168,10 @@ def _shown(value: Any) -> str:
 
 
 def _reason(key: str, parts: Parts, known: list[Miss]) -> str:
-    """Why a launch was not in the cache, told by what is nearest to it of what was."""
+    """Why a launch was not in the cache: how it differs from the most similar one that was."""
     if not known:
         return "first time this kernel is seen"
-    # Of equally near ones the latest.
+    # Of equally similar ones, the latest.
     differences = min((_differences(m.parts, parts) for m in reversed(known)), key=len)
     if differences:
         return "; ".join(differences)
@@ -184,7 +184,7 @@ def _reason(key: str, parts: Parts, known: list[Miss]) -> str:
 
 
 def _differences(old: Parts, new: Parts) -> list[str]:
-    """What changed from a launch to another, in words."""
+    """Differences between two launches, for people."""
     found = []
     if old.get("text") != new["text"]:
         found.append("the kernel's text changed")

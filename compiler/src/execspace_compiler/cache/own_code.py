@@ -1,9 +1,9 @@
 """A digest of execspace's own code, part of every key on disk.
 
-An entry of the cache holds what the compiler made of a kernel. Other code of the compiler, of the
-modules of core that take part, or of a backend may make something else of it, and in an editable
-checkout it changes without a new version. So the text of all of it counts. It is looked at once
-in a process, when the first kernel is looked up on disk; no launch of a compiled kernel comes here.
+An entry of the cache is the compiler's output for a kernel. It depends on the code of the compiler,
+of the modules of core that take part, and of the backend, and in an editable checkout code changes
+without a new version. So the digest covers all source. It is computed once in a process, when the
+first kernel is looked up on disk; launches of compiled kernels do not come here.
 """
 
 from __future__ import annotations
@@ -22,56 +22,57 @@ from execspace.base import config
 from execspace.base.files import read_regular, write_atomically
 
 _MOST = 16
-_LARGEST = 1 << 16  # bytes of notes; a line of them has 130
+_LARGEST = 1 << 16  # bytes of the file of stamps; a line of it has 130
 
-# Of core they tell, measure and manage; nothing that they do reaches what is compiled.
-_NO_PART = frozenset(("cli", "profiling", "tuning"))
+# Folders of core that do not affect generated code.
+_IRRELEVANT = frozenset(("cli", "profiling", "tuning"))
 _TICK = 0.05  # seconds: time stamps of files are coarser than the clock
-_SETTLED = 2.0  # seconds: what was written longer ago cannot change again without another stamp
+_SETTLED = 2.0  # seconds: a file written earlier cannot change without a new stamp
 
-File = tuple[str, str, os.stat_result]  # path, its name within the package, what the system says
+File = tuple[str, str, os.stat_result]  # path, name within the package, stat
 
 
 @cache
-def digest(noted: Path, package: str = "") -> str:
-    """Digest of the source of core and compiler, and of a backend's package if one is named.
+def digest(record: Path, package: str = "") -> str:
+    """Digest of the source of core and compiler, and of a backend's package if `package` is given.
 
-    Content counts, not time stamps and places, which copies do not keep. It is read where the
-    system's notes of the files (size, inode, time of the last change of any kind, which programs
-    cannot set) are other ones than before; what was read then is kept in the cache by these notes.
+    It covers contents, not time stamps and paths, which copies do not keep. Files are read only if
+    their stamps (size, inode, time of the last change of any kind, which programs cannot set)
+    differ from those before; the cache keeps the digests by these stamps.
 
-    A file that changed after this process began is another matter: what was imported may be the
-    old text. Then nothing is shared with other processes: the digest is one that none of them has.
+    If a file changed after this process began, the imported code may be the old one. Then nothing
+    is shared with other processes: the digest is unique.
 
     Parameters
     ----------
-    noted : Path
-        File in the cache for notes, and the digest for each.
+    record : Path
+        File in the cache with stamps, and the digest for each.
     package : str
         Import name of a loaded package, such as "execspace_serial".
     """
     files = _files(package)
     if any(_stamp(status) >= config.STARTED - _TICK for _, _, status in files):
         return f"changed-{uuid.uuid4().hex}"
-    if os.name != "posix":  # st_ctime is something else there
+    if os.name != "posix":  # st_ctime has another meaning there
         return _content(files)
-    notes = _notes(files)
-    known = _known(noted)
-    if notes in known:
-        return known[notes]
+    stamps = _stamps(files)
+    known = _known(record)
+    if stamps in known:
+        return known[stamps]
     found = _content(files)
     if all(_stamp(status) < time.time() - _SETTLED for _, _, status in files):
-        lines = [f"{n} {d}" for n, d in [*known.items(), (notes, found)][-_MOST:]]
-        with contextlib.suppress(OSError):  # it is read again in the next process
-            write_atomically(noted, "\n".join(lines))
+        lines = [f"{n} {d}" for n, d in [*known.items(), (stamps, found)][-_MOST:]]
+        with contextlib.suppress(OSError):  # the next process then reads the files again
+            write_atomically(record, "\n".join(lines))
     return found
 
 
-def _known(noted: Path) -> dict[str, str]:
+def _known(record: Path) -> dict[str, str]:
     try:
-        rows = [line.split() for line in read_regular(noted, _LARGEST).decode("ascii").splitlines()]
+        text = read_regular(record, _LARGEST).decode("ascii")
     except (OSError, UnicodeDecodeError):
         return {}
+    rows = [line.split() for line in text.splitlines()]
     return {row[0]: row[1] for row in rows if [len(word) for word in row] == [64, 64]}
 
 
@@ -79,7 +80,7 @@ def _stamp(status: os.stat_result) -> float:
     return max(status.st_mtime, status.st_ctime)
 
 
-def _notes(files: list[File]) -> str:
+def _stamps(files: list[File]) -> str:
     text = "\n".join(
         f"{path} {s.st_size} {s.st_mtime_ns} {s.st_ctime_ns} {s.st_ino} {s.st_dev}"
         for path, _, s in files
@@ -97,8 +98,8 @@ def _content(files: list[File]) -> str:
 
 
 def _files(package: str) -> list[File]:
-    """All source files that take part."""
-    found = _sources("execspace", os.path.dirname(execspace.__file__), _NO_PART)
+    """All source files that the digest covers."""
+    found = _sources("execspace", os.path.dirname(execspace.__file__), _IRRELEVANT)
     found += _sources("execspace_compiler", os.path.dirname(os.path.dirname(__file__)))
     own = getattr(sys.modules.get(package), "__file__", None) if package else None
     if own is not None and os.path.basename(own) == "__init__.py":
@@ -117,6 +118,6 @@ def _sources(name: str, folder: str, left_out: frozenset[str] = frozenset()) -> 
                 continue
             if entry.is_dir():
                 found += _sources(inner, entry.path)
-            else:  # Python, and headers that generated source begins with
+            else:  # Python, and headers of generated source
                 found.append((entry.path, inner, entry.stat()))
     return found

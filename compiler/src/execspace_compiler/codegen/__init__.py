@@ -1,1 +1,1 @@
-"""From IR to text: Numba's Python, the oracle's Python, and the C family."""
+"""Printers, from IR to source: Numba's Python, the oracle's Python, and the C family."""

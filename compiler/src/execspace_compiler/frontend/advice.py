@@ -1,4 +1,4 @@
-"""Python that has no meaning in a kernel: what it is called, and what to write instead."""
+"""Python constructs that kernels do not support: what they are called, and alternatives."""
 
 from __future__ import annotations
 
@@ -60,6 +60,6 @@ def did_you_mean(name: str, known: set[str]) -> str:
 
 
 def similar(name: str, known: Iterable[str]) -> str:
-    """A hint that names what is spelled alike; empty if nothing is."""
+    """A hint with similarly spelled names; empty if there are none."""
     close = get_close_matches(name, [k for k in known if not k.startswith("__")], n=1)
     return f"did you mean '{close[0]}'?" if close else ""

@@ -1,7 +1,7 @@
-"""HIR: the kernel after names are resolved and Python's sugar is lowered, not yet typed.
+"""HIR: the kernel with names resolved and Python's syntactic sugar lowered, not yet typed.
 
-Operators are names ("add", "lt", ...). Chained comparisons are conjunctions, `for ... else`
-is a flag and an if, docstrings and annotations are gone. Every node has a Loc.
+Operators are names ("add", "lt", ...). Chained comparisons are conjunctions, `for ... else` is a
+flag and an if, docstrings and annotations are dropped. Every node has a Loc.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Outer(Node):
 
 @dataclass(frozen=True, slots=True)
 class Undefined(Node):
-    """A name that is not defined: a fault where it is used, but not in code that is left out."""
+    """An undefined name: a fault where it is used, but not in code that is compiled out."""
 
     message: str
     hint: str
@@ -203,7 +203,7 @@ class For(Node):
 
 @dataclass(frozen=True, slots=True)
 class ForEach(Node):
-    """`for target in items`, items being a tuple: the body once for each of them."""
+    """`for target in items` over a tuple: the body is unrolled."""
 
     target: Expr
     items: Expr
@@ -260,8 +260,8 @@ Stmt = (
 class Function:
     """A function in HIR.
 
-    `free` are variables of the enclosing function that it reads, and captured Views. `strict`
-    says that its arithmetic is neither contracted nor reassociated.
+    `free` are variables of the enclosing function that it reads, and captured Views. If `strict`,
+    its arithmetic is neither contracted nor reassociated.
     """
 
     name: str
@@ -298,7 +298,7 @@ def children(e: Expr) -> tuple[Expr, ...]:
 
 
 def direct(s: Stmt) -> tuple[Expr, ...]:
-    """Expressions that stand directly in a statement."""
+    """Expressions of a statement, without those of nested statements."""
     match s:
         case Assign() | Update():
             return (s.value, s.target)
@@ -330,7 +330,7 @@ def named(e: Expr) -> list[str]:
 
 
 def targets(s: Stmt) -> list[Local]:
-    """Variables that a statement itself assigns, tuples taken apart."""
+    """Variables that a statement assigns, without those nested in it; tuples are flattened."""
     found = [Local(s.loc, n) for e in direct(s) for n in named(e)]
     if isinstance(s, For):
         found.append(Local(s.loc, s.name))
@@ -347,7 +347,7 @@ def targets(s: Stmt) -> list[Local]:
 
 
 def bodies(s: Stmt) -> tuple[tuple[Stmt, ...], ...]:
-    """What one of is done: the branches of an if or a chain of elif; of other statements none."""
+    """Alternatives: the branches of an if or a chain of elif; empty for other statements."""
     match s:
         case If():
             return (s.body, s.orelse)
@@ -369,17 +369,17 @@ def walk(body: Sequence[Stmt]) -> list[Stmt]:
 
 
 def leaves(body: Sequence[Stmt]) -> bool:
-    """Whether a break or continue in a body belongs to the loop that the body is of."""
+    """Whether a loop's body has a break or continue of that loop."""
     return any(isinstance(s, Break | Continue) or any(map(leaves, bodies(s))) for s in body)
 
 
 def breaks(body: Sequence[Stmt]) -> bool:
-    """Whether a break in a body leaves the loop that the body is of."""
+    """Whether a loop's body has a break of that loop."""
     return any(isinstance(s, Break) or any(map(breaks, bodies(s))) for s in body)
 
 
 def always_returns(body: Sequence[Stmt], decided: Mapping[int, bool]) -> bool:
-    """Whether no path through a body reaches its end.
+    """Whether all paths through a body return.
 
     `decided` holds the outcome of tests that are compile-time constants, by `id` of the node.
     """
@@ -403,7 +403,7 @@ def always_returns(body: Sequence[Stmt], decided: Mapping[int, bool]) -> bool:
 
 
 def possible(s: Cases, decided: Mapping[int, bool]) -> tuple[list[Arm], bool]:
-    """Arms that constant tests do not rule out, and whether the last of them is always taken."""
+    """Arms that constant tests do not rule out, and whether the last one is always taken."""
     found = []
     for arm in s.arms:
         outcome = decided.get(id(arm))

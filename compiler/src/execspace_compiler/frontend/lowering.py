@@ -1,7 +1,7 @@
-"""Python syntax tree -> HIR: resolve names, lower sugar, refuse what has no meaning in a kernel.
+"""Python syntax tree -> HIR: resolve names, lower sugar, refuse unsupported constructs.
 
-`_STATEMENTS` and `_EXPRESSIONS` at the end map every supported node to its method; what is in
-neither is refused with the advice of advice.py.
+`_STATEMENTS` and `_EXPRESSIONS` at the end map every supported node to its method; all others are
+refused with the advice of advice.py.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _COMPARE: dict[type[ast.cmpop], str] = {
 }  # fmt: skip
 
 _DEEPEST = 150  # Python's parser, which reads generated source, takes 200 parentheses
-_NESTED_TESTS = 16  # of an if with its elif, that are lowered one within the other
+_NESTED_TESTS = 16  # longest chain of elif that is lowered to nested ifs
 _BUILTINS = {n for n in dir(builtins) if getattr(builtins, n) in (range, *CALLEES)}
 
 FunctionNode = ast.FunctionDef | ast.Lambda
@@ -44,9 +44,9 @@ FunctionNode = ast.FunctionDef | ast.Lambda
 def lower(node: FunctionNode, file: str, names: Names, reporter: Reporter) -> hir.Function:
     """Lower a function to HIR.
 
-    Its parameters are those of the source that are not given beforehand; captured Views that it
-    reads are among the free variables. `reporter` receives every fault; the body then lacks
-    the faulty statements.
+    Its parameters are those in the source that are not bound; captured Views that it reads are
+    among the free variables. `reporter` receives every fault; the body then lacks the faulty
+    statements.
     """
     return _Lowering(node, file, names, reporter, None).function()
 
@@ -96,7 +96,7 @@ class _Lowering:
             first = statements[0]
             if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
                 statements = statements[1:]
-            body = (*self._given(), *self.block(statements))
+            body = (*self._bound_parameters(), *self.block(statements))
         name = "lambda_" if isinstance(node, ast.Lambda) else node.name
         return hir.Function(
             name, self.parameters, body, self.loc(node), isinstance(node, ast.Lambda),
@@ -110,8 +110,8 @@ class _Lowering:
             "name each parameter",
         )
 
-    def _given(self) -> list[hir.Stmt]:
-        """Parameters that are given beforehand and that the function assigns, as variables."""
+    def _bound_parameters(self) -> list[hir.Stmt]:
+        """Make variables of bound parameters that the function assigns."""
         if self.parent is not None:
             return []
         loc = self.loc(self.node)
@@ -181,7 +181,7 @@ class _Lowering:
         return [hir.If(self.loc(node), test, self.block(node.body), self.block(node.orelse))]
 
     def _cases(self, chain: list[ast.If]) -> list[hir.Stmt]:
-        """A long chain of elif, in which nothing nests."""
+        """A long chain of elif, as one flat statement."""
         arms = []
         for node in chain:
             try:
@@ -296,7 +296,7 @@ class _Lowering:
         return [hir.Return(self.loc(node), self.expr(value))]
 
     def fresh(self) -> str:
-        """A new local variable that no Python name can clash with."""
+        """The name of a new local variable, which cannot clash with a Python name."""
         self.flags += 1
         return f"_{self.flags}"
 
@@ -324,7 +324,7 @@ class _Lowering:
     # -- names ----------------------------------------------------------------------------
 
     def _owner(self, name: str) -> _Lowering | None:
-        """The function, this one or an enclosing one, of which a name is a local variable."""
+        """The function in which a name is a local variable: this one or an enclosing one."""
         scope: _Lowering | None = self
         while scope is not None and name not in scope.locals:
             scope = scope.parent
@@ -482,7 +482,7 @@ class _Lowering:
 
 
 def _assigned(body: list[Any]) -> set[str]:
-    """Names that a function's own code assigns, not that of functions nested in it."""
+    """Names that a function assigns, without functions nested in it."""
     names = set()
     for node in _own_nodes(body):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):

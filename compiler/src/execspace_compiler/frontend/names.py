@@ -1,7 +1,7 @@
-"""What the outer names of a function stand for in one launch.
+"""Values of a function's outer names in one launch.
 
-Values come from the launch's captures, so that a plan can be made again later from the same
-record; only what never changes (modules, builtins) is looked up anew.
+They come from the launch's captures, so that a plan can be compiled again later from the same
+record; only modules and builtins, which never change, are looked up again.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from execspace.kernels.captures import lookup
 def variable_name(name: str) -> str:
     """Name of a user's variable in HIR and IR.
 
-    Names that begin with an underscore are the compiler's own there, so that none can clash; nor
-    can two names of the user, because those that begin like the new ones are changed, too.
+    Names that begin with an underscore are reserved for the compiler, so they cannot clash. Nor
+    can two names of the user: those that begin like the new ones are changed, too.
     """
     return f"user{name}" if name.startswith(("_", "user")) else name
 
@@ -30,7 +30,7 @@ class Unknown:
 
 
 class Object:
-    """The value of a bound parameter, such as `self`, of which only attributes are known."""
+    """The value of a bound parameter, such as `self`, if only its attributes are known."""
 
 
 def _missing(value: Any) -> bool:
@@ -45,13 +45,13 @@ class Names:
     ----------
     fn : function
     bound : frozenset of str
-        Parameters that are bound beforehand: outer names, too.
+        Bound parameters, which are outer names, too.
     captures : mapping
         Full name -> Capture, for the kernel and all functions that it captures.
     hidden : mapping
         Full name of a captured View -> name of the variable that carries it.
     prefix : str
-        What full names of this function begin with: "" for the kernel, "helper/" for a helper.
+        Prefix of full names in this function: "" for the kernel, "helper/" for a helper.
     """
 
     fn: FunctionType
@@ -69,7 +69,7 @@ class Names:
         return self.hidden.get(self.full(path))
 
     def value(self, path: tuple[str, ...]) -> Any:
-        """What any other name stands for; `Unknown` if it is not defined."""
+        """The value of any other name; `Unknown` if it is not defined."""
         full = self.full(path)
         known = self.captures.get(full)
         if known is not None:
@@ -81,9 +81,9 @@ class Names:
         return Unknown if _missing(value) else value
 
     def is_watched(self, path: tuple[str, ...]) -> bool:
-        """Whether launches notice that a dotted name means something else, or it never will.
+        """Whether launches notice when the value of a dotted name changes, or it never changes.
 
-        They do not of names in code that Python has left out, as of `b` in `a if True else b`.
+        Names in code that Python removed, such as `b` in `a if True else b`, are not watched.
         """
         if any(self.full(path[:n]) in self.captures for n in range(1, len(path) + 1)):
             return True
@@ -91,9 +91,9 @@ class Names:
         return isinstance(root, ModuleType) or hasattr(builtins, path[0])
 
     def views_of_helper(self, path: tuple[str, ...]) -> tuple[str, ...]:
-        """Variables of the Views that a captured function, or a tuple of such, captures itself."""
+        """Variables of the Views that a captured function, or a tuple of functions, captures."""
         return self.views_under(self.full(path))
 
     def views_under(self, full: str) -> tuple[str, ...]:
-        """As `views_of_helper`, by the full name: "helper", or "helpers[1]" of an item."""
+        """As `views_of_helper`, by the full name: "helper", or "helpers[1]" for an item."""
         return tuple(v for n, v in self.hidden.items() if n.startswith((f"{full}/", f"{full}[")))

@@ -1,6 +1,6 @@
-"""From a Python function object to its syntax tree, found by position.
+"""From a Python function object to its syntax tree, which is found by position.
 
-Position, not name, so that lambdas, closures, factories, notebooks and decorated functions
+Position rather than name, so that lambdas, closures, factories, notebooks and decorated functions
 work alike. Only the function's own block is parsed where that suffices.
 """
 
@@ -21,7 +21,7 @@ from execspace.kernels.exec_source import arrived, remembered, running
 
 from ..ir.diagnostics import Fault, Loc, syntax_fault
 from .advice import unsupported
-from .running_code import unlike
+from .running_code import mismatch
 
 FunctionNode = ast.FunctionDef | ast.Lambda
 
@@ -42,7 +42,7 @@ def source_of(fn: FunctionType, text: str | None = None) -> Source:
     ----------
     fn : function
     text : str, optional
-        Text of the module that defines it, where the user gave it.
+        Source of the module that defines it, if the user gave it.
 
     Raises
     ------
@@ -56,18 +56,18 @@ def source_of(fn: FunctionType, text: str | None = None) -> Source:
 
 
 def find_source(fn: FunctionType, text: str | None = None) -> Source:
-    """As `source_of`, with a Fault for what is wrong."""
+    """As `source_of`, but raises a Fault."""
     if text is not None:
         return _in_text(fn, text)
     try:
-        return _as_it_is_known(fn)
+        return _from_linecache(fn)
     except Fault:
-        # A module that is loaded again has another text than Python noted of its file before.
+        # linecache may still hold the old text of a reloaded module.
         linecache.checkcache(fn.__code__.co_filename)
-        return _as_it_is_known(fn)
+        return _from_linecache(fn)
 
 
-def _as_it_is_known(fn: FunctionType) -> Source:
+def _from_linecache(fn: FunctionType) -> Source:
     code = fn.__code__
     lines = linecache.getlines(code.co_filename, fn.__globals__)
     text = arrived(fn) or (None if lines else remembered(fn) or running(fn))
@@ -95,7 +95,7 @@ def _found(fn: FunctionType, lines: list[str], name: str) -> Source:
         if isinstance(found, ast.AsyncFunctionDef):
             raise unsupported(found, Loc.of(found, name))
         node = found
-    why = "it is not there" if node is None else unlike(fn, node, "".join(lines))
+    why = "it is not there" if node is None else mismatch(fn, node, "".join(lines))
     if node is None or why is not None:
         raise syntax_fault(
             _nowhere(code),
@@ -110,7 +110,7 @@ def _nowhere(code: CodeType) -> Loc:
 
 
 def _no_source(fn: FunctionType, nowhere: Loc) -> Fault:
-    """Why there is no text, which differs with where the function comes from."""
+    """Why there is no source, which depends on where the function comes from."""
     missing = f"the source of this function is not available: '{fn.__name__}'"
     if not fn.__code__.co_filename.startswith("<"):
         return syntax_fault(
@@ -182,7 +182,7 @@ def _lambda(code: CodeType, lines: list[str]) -> ast.Lambda | None:
         start = (body.lineno, body.col_offset)
         end = (body.end_lineno or 0, body.end_col_offset or 0)
         inside = first is None or start <= first < end
-        # Of nested lambdas the innermost that holds the code is meant.
+        # Of nested lambdas, the innermost one around the code is the right one.
         if inside and (best is None or start >= (best.body.lineno, best.body.col_offset)):
             best = node
     return best

@@ -5,6 +5,6 @@ For plugins whose memory is the host's. Needs Numba: install ``execspace-compile
 
 from execspace.base.interrupts import held
 
-with held():  # Numba does not survive that its import or its first start is broken off
+with held():  # an interrupted import or first start leaves Numba unusable
     from . import runtime as _runtime  # noqa: F401 - all that generated source calls
     from . import starting as _starting  # noqa: F401

@@ -1,4 +1,4 @@
-"""Python's arithmetic for generated Numba text, where Numba's own or LLVM's differs."""
+"""Python's arithmetic for Numba's generated source, where that of Numba or LLVM differs."""
 # Types of Numba intrinsics are checked by Numba itself.
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,no-any-return"
 
@@ -31,7 +31,7 @@ def _plain_division(name):
 
 
 def _wrapping(name):
-    # Numba's own operators say nsw: LLVM may then take it that signed integers never wrap.
+    # Numba's own operators have nsw, so LLVM may assume that signed integers never wrap.
     @intrinsic
     def function(typingctx, a, b):
         def codegen(context, builder, sig, args):
@@ -61,10 +61,10 @@ def frem(typingctx, a, b):
 
 @inlined
 def int_floordiv(a, b):
-    """a // b of int64; 0 where b is 0, as NumPy has it."""
+    """a // b of int64; 0 if b is 0, as in NumPy."""
     if b == 0:
         return 0
-    if b == -1:  # the least integer divided by -1 traps
+    if b == -1:  # the smallest integer divided by -1 traps
         return -a
     q = truncdiv(a, b)
     if (a ^ b) < 0 and q * b != a:
@@ -141,7 +141,7 @@ def rshift(a, b):
 
 
 def _float_division(cast):
-    # The steps of Python's float_divmod, which NumPy follows too.
+    # The algorithm of Python's float_divmod, which NumPy uses, too.
     zero, one, half = cast(0.0), cast(1.0), cast(0.5)
 
     @inlined
@@ -203,17 +203,17 @@ def maximum(a, b):
 
 @inlined
 def fmin(a, b):
-    """numpy.fmin: the number, of a NaN and a number."""
+    """numpy.fmin: the other operand if one is NaN."""
     return a if a <= b or b != b else b
 
 
 @inlined
 def fmax(a, b):
-    """numpy.fmax: the number, of a NaN and a number."""
+    """numpy.fmax: the other operand if one is NaN."""
     return a if a >= b or b != b else b
 
 
-def _choice(compare):
+def _select(compare):
     @inlined
     def keep(v, k, c):
         return v if compare(v, k) else c
@@ -225,10 +225,10 @@ def _choice(compare):
     return keep, replace
 
 
-keep_lt, replace_lt = _choice(operator.lt)
-keep_le, replace_le = _choice(operator.le)
-keep_gt, replace_gt = _choice(operator.gt)
-keep_ge, replace_ge = _choice(operator.ge)
+keep_lt, replace_lt = _select(operator.lt)
+keep_le, replace_le = _select(operator.le)
+keep_gt, replace_gt = _select(operator.gt)
+keep_ge, replace_ge = _select(operator.ge)
 
 
 def _complex_arithmetic(kind, part):
@@ -236,14 +236,14 @@ def _complex_arithmetic(kind, part):
 
     @inlined
     def mul(a, b):
-        # Written out, so that multiply-add applies; infinities get no second try.
+        # Written out, so that multiply-add applies; infinities are not recovered as in C99.
         re = a.real * b.real - a.imag * b.imag
         im = a.real * b.imag + a.imag * b.real
         return kind(complex(re, im))
 
     @inlined
     def div(a, b):
-        # Smith's method (Comm. ACM 5, 1962, algorithm 116), as NumPy has it.
+        # Smith's method (Comm. ACM 5, 1962, algorithm 116), as in NumPy.
         size_re, size_im = abs(b.real), abs(b.imag)
         if size_re >= size_im:
             if size_re == zero and size_im == zero:
@@ -261,8 +261,8 @@ def _complex_arithmetic(kind, part):
 
     @inlined
     def sqrt(z):
-        # As C's csqrt: the larger part first, so that nothing cancels; scaled where the modulus
-        # would overflow. C11, annex G.6.4.2 says what special values give.
+        # As C's csqrt: the larger part first, to avoid cancellation; scaled if the modulus would
+        # overflow. For special values see C11, annex G.6.4.2.
         a, b = z.real, z.imag
         if a == zero and b == zero:
             return kind(complex(zero, b))
@@ -290,7 +290,7 @@ def _complex_arithmetic(kind, part):
 
     @inlined
     def power(a, b):
-        # The C library's makes NaN of 0j ** (1 + 1j); Python and NumPy make it zero.
+        # The C library returns NaN for 0j ** (1 + 1j); Python and NumPy return zero.
         if a.real == zero and a.imag == zero and b.real > zero:
             return kind(complex(zero, zero))
         return kind(a**b)

@@ -1,7 +1,7 @@
-"""Atomic operations of generated Numba text: numbers as bits, whole or not at all.
+"""Atomic operations of Numba's generated source, on the bits of numbers.
 
-Loads and stores are what processors order for free or nearly so: acquire and release. The
-arithmetic is relaxed, exchanges acquire and release.
+Loads acquire and stores release, which is free or nearly free on processors. Arithmetic is relaxed,
+exchanges acquire and release.
 """
 # Types of Numba intrinsics are checked by Numba itself.
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,no-any-return"
@@ -56,7 +56,7 @@ def _place(context, builder, dtype, base, offset):
 
 @intrinsic
 def number_at(typingctx, base, offset, element):
-    """Pointer to the number so many bytes from a pointer."""
+    """Pointer to the number at an offset in bytes from a pointer."""
     dtype = element.dtype if isinstance(element, types.NumberClass) else element.instance_type
     result = types.CPointer(dtype)
 
@@ -97,7 +97,7 @@ def atomic_store(typingctx, base, offset, value):
 
 @intrinsic(prefer_literal=True)
 def atomic_rmw(typingctx, op, base, offset, value):
-    """Change the element by one instruction of LLVM; its value before."""
+    """Change the element by LLVM's atomicrmw; returns its old value."""
     dtype = base.dtype
 
     def codegen(context, builder, sig, args):
@@ -113,7 +113,7 @@ def atomic_rmw(typingctx, op, base, offset, value):
 def _exchange(success, failure):
     @intrinsic
     def function(typingctx, base, offset, expected, desired):
-        """Set the element if its bits are those expected; whether it was, and what it was."""
+        """Compare-and-swap of the element's bits: whether it was set, and its old value."""
         dtype = base.dtype
         result = types.Tuple((types.boolean, dtype))
 
@@ -130,4 +130,4 @@ def _exchange(success, failure):
 
 
 compare_exchange = _exchange("acq_rel", "acquire")
-try_exchange = _exchange("monotonic", "monotonic")  # of the loops around arithmetic
+try_exchange = _exchange("monotonic", "monotonic")  # for compare-and-swap loops

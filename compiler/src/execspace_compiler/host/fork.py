@@ -1,7 +1,7 @@
-"""Parts of a launch on threads that a space brings itself.
+"""Parts of a launch on a space's own threads.
 
-Compiled code calls a C function with the parts of a range; here that function is a Python
-function of the space, which hands the parts to a thread pool, a scheduler, or whatever it has.
+Compiled code calls a C function with the parts of a range; here that function calls a Python
+function of the space, which passes the parts to a thread pool, a scheduler, or the like.
 """
 
 from __future__ import annotations
@@ -25,15 +25,14 @@ class Fork:
     run : callable
         ``run(part, parts)`` calls ``part(n)`` once for each `n` in ``range(parts)``, in any order
         and on any threads, and returns when all of these calls have returned. ``part(n)`` blocks
-        until the part is done, and holds no lock of the interpreter meanwhile. One launch may
-        call `run` several times (a scan has two passes), and several threads may launch at the
-        same time.
+        until the part has finished, without holding the GIL. One launch may call `run` several
+        times (a scan has two passes), and several threads may launch at the same time.
 
     Notes
     -----
-    What `run` raises, the launch raises; parts that have not begun are then left out, and those
-    under way are waited for, because they use the memory of the launch. A `run` that returns
-    before all parts were called makes the launch raise LaunchError.
+    Exceptions of `run` propagate from the launch; parts that have not started are then dropped, and
+    running ones are waited for, because they use the memory of the launch. If `run` returns before
+    all parts were called, the launch raises LaunchError.
     """
 
     def __init__(self, run: Callable[[Callable[[int], None], int], None]) -> None:
@@ -47,7 +46,7 @@ class Fork:
         """Two int64 of the calling thread, for compiled code: the address of the C function
 
         ``void fork(void (*part)(void *, int64_t), void *data, int64_t parts, void *table)``, and
-        the number of its calls that have not ended well.
+        the number of its calls that failed.
         """
         found = getattr(self._local, "table", None)
         if found is None:
@@ -56,10 +55,10 @@ class Fork:
         return found
 
     def failure(self, kernel: str) -> BaseException:
-        """What the launch that has just ended on this thread must raise."""
+        """The exception that the last launch of this thread must raise."""
         self.table()[1] = 0
         found, self._local.failure = getattr(self._local, "failure", None), None
-        if found is None:  # Python could not even begin to call `run`
+        if found is None:  # Python could not call `run`
             found = LaunchError(f"Kernel '{kernel}': the launch was interrupted.")
         assert isinstance(found, BaseException)
         return found
@@ -68,7 +67,7 @@ class Fork:
         state = (ctypes.c_int64 * 2).from_address(table)
         if state[1] > 1:
             return  # an earlier pass of this launch failed
-        team = _Team(_PART(function), data, parts)
+        team = _Pass(_PART(function), data, parts)
         failure: BaseException | None = None
         try:
             self.run(team.part, parts)
@@ -90,8 +89,8 @@ class Fork:
             self._local.failure = failure
 
 
-class _Team:
-    """The parts of one pass: which have not begun, and how many are under way."""
+class _Pass:
+    """The parts of one pass: those that have not started, and the number of running ones."""
 
     def __init__(self, call: Callable[[int, int], None], data: int, parts: int) -> None:
         self.call = call
@@ -104,7 +103,7 @@ class _Team:
     def part(self, n: int) -> None:
         with self.changed:
             if self.over:
-                return  # the launch was given up, and its memory with it
+                return  # the launch was abandoned, and its memory is gone
             if n not in self.waiting:
                 raise LaunchError(
                     f"part({n!r}) was called twice, or there is no such part; expected one call "
@@ -120,7 +119,7 @@ class _Team:
                 self.changed.notify_all()
 
     def end(self) -> None:
-        """Let no more parts begin, and wait for those under way."""
+        """Prevent further parts from starting, and wait for running ones."""
         with self.changed:
             self.over = True
             while self.under_way:
@@ -129,7 +128,7 @@ class _Team:
 
 
 def checked_call(call: Callable[..., Any], kernel: str, fork: Fork) -> Callable[..., Any]:
-    """A launch that raises where its threads did not run all of it."""
+    """A launch that raises if its threads did not run all of it."""
 
     def launch(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
         result = call(bounds, args)

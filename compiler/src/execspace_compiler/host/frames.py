@@ -1,9 +1,9 @@
-"""Room for the frames of a compilation, which Python would else map and unmap again and again.
+"""Stack space for the frames of a compilation, which Python would map and unmap repeatedly.
 
-CPython keeps frames in chunks of 16 KB. Where a chunk ends within a loop that calls, each call maps
-the next one and its return unmaps it: in Numba's recursion up to 20,000 times a kernel, a sixth of
-the time to compile it. A frame that is larger than a chunk gets a larger one, in which those of its
-callees find room, too.
+CPython keeps frames in chunks of 16 KB. If a chunk ends within a loop that calls, each call maps
+the next one and its return unmaps it: in Numba's recursion up to 20,000 times per kernel, a sixth
+of the time to compile it. A frame that is larger than a chunk gets a larger one, which has room for
+the frames of its callees, too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_SLOTS = 1 << 16  # of 8 bytes: a chunk of 1 MB, half of it for callees; pages come when touched
+_SLOTS = 1 << 16  # of 8 bytes: a chunk of 1 MB, half of it for callees; pages are mapped lazily
 
 
 def with_room(function: Callable[P, R]) -> Callable[P, R]:

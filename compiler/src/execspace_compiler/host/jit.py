@@ -1,8 +1,8 @@
-"""Compile a lowered kernel with Numba and make the plan that launches it.
+"""Compile a lowered kernel with Numba, and build the plan that launches it.
 
-Body, helpers, chunk and launcher go into one generated file named by a hash of all that they
-depend on. An entry beside it holds the machine code, so a later process runs the file and loads the
-code without compiling.
+Body, helpers, chunk and launcher are in one generated file named by a hash of all that they depend
+on. An entry next to it holds the machine code, so a later process runs the file and loads the code
+without compiling.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class HostPlan(HostTeamSizes, DescribedPlan):
     from_disk : bool
         Machine code came from the cache.
     loaded : bool
-        It was in this process before.
+        It was loaded in this process before.
     """
 
     space: ExecutionSpace
@@ -92,8 +92,8 @@ class HostPlan(HostTeamSizes, DescribedPlan):
 
     @property
     def vectorisation(self) -> tuple[str, ...]:
-        """What LLVM made of the loops."""
-        from .vectorising import describe_vectors, optimised  # which no launch needs
+        """Descriptions of LLVM's vectorisation of the loops."""
+        from .vectorising import describe_vectors, optimised  # not needed for launches
 
         launch = sys.modules[self.path.stem].launch
         ir_text = optimised(next(iter(launch.overloads.values())).library)
@@ -102,20 +102,20 @@ class HostPlan(HostTeamSizes, DescribedPlan):
     @property
     def cache(self) -> tuple[str, str]:
         """Key of the entry in the cache on disk, and whether it was found."""
-        from ..cache.history import describe_entry  # which a launch needs only if it compiles
+        from ..cache.history import describe_entry  # needed by launches only if they compile
 
         hit = "in this process" if self.loaded else "on disk" if self.from_disk else ""
         return describe_entry(self.path.parent, self.path.stem, self.kernel, hit)
 
     def mapping(self, bounds: tuple[int, ...]) -> list[str]:
-        """How it goes through a range."""
+        """The mapping of a range."""
         if self.spec.policy.kind == "team":
             return describe_host_teams(self.lowered, self.team_sizes())
         return describe_rows(self.lowered)
 
     @cached_property
-    def lowered(self) -> Lowered:  # type: ignore[override]  # made when it is asked for
-        """The kernel in typed IR; lowered again where the plan came from the cache."""
+    def lowered(self) -> Lowered:  # type: ignore[override]  # computed on first use
+        """The kernel in typed IR; lowered again if the plan came from the cache."""
         return lower_kernel(self.kernel, self.spec)
 
     @property
@@ -129,7 +129,7 @@ _lock = threading.Lock()
 
 @dataclass
 class _Overlapping:
-    """The plan for Views that overlap, compiled when the first such launch comes."""
+    """The plan for Views that overlap, compiled at the first such launch."""
 
     space: ExecutionSpace
     kernel: Kernel
@@ -155,8 +155,8 @@ def compile_plan(
 ) -> HostPlan:
     """Compile `kernel` for the host, or load it from the cache.
 
-    A parallel_for is compiled for Views that do not overlap in memory. Its launcher looks at
-    them each time; where they do, a second plan is compiled that allows it (`may_overlap`).
+    A parallel_for is compiled for Views that do not overlap in memory. Its launcher checks them at
+    each launch; if they do, a second plan is compiled that allows it (`may_overlap`).
 
     Raises
     ------
@@ -168,7 +168,7 @@ def compile_plan(
     started = time.perf_counter()
     folder = disk.folder("numba")
     key = partial(disk.key, *_versions(), package=type(space).__module__.partition(".")[0])
-    # What a launch of teams checks is found by lowering.
+    # Checks of launches of teams follow from lowering.
     print_ = None if spec.policy.kind == "team" else fingerprint(kernel, spec)
     record = None
     team: HostTeam | None = None
@@ -190,26 +190,26 @@ def compile_plan(
             order = index_order(lowered.body, spec)
             disjoint = not may_overlap and bool(written_pairs(lowered))
             pool = None if team is None else team.pool
-            text = launch_module(lowered, order, launcher, disjoint, pool, masks)
-            name = f"execspace_{key(text)}"
+            source = launch_module(lowered, order, launcher, disjoint, pool, masks)
+            name = f"execspace_{key(source)}"
             path = folder / f"{name}.py"
             if disk.read(path) is None:
-                disk.keep(path, text)
+                disk.keep(path, source)
             if record is not None:
                 disk.keep(record, f"{name} {disjoint}")
             disk.limit_size(folder)
         else:
-            name, disjoint, text = found
+            name, disjoint, source = found
             path = folder / f"{name}.py"
         loaded = name in sys.modules
-        module = _module(name, path, text, kernel)
+        module = _module(name, path, source, kernel)
     launch = module.launch
     entry = next(iter(launch.overloads.values())).entry_point
     from_disk = bool(launch.stats.cache_hits)
     if not loaded and not from_disk:
-        from ..cache.history import note_miss
+        from ..cache.history import record_miss
 
-        note_miss(folder, name, kernel, spec, _tools(space, launcher, may_overlap))
+        record_miss(folder, name, kernel, spec, _tools(space, launcher, may_overlap))
     overlapping = _Overlapping(space, kernel, spec, launcher) if disjoint else None
     call = _caller(kernel.name, spec, entry, launcher, overlapping, module)
     if launcher.fork is not None:
@@ -226,7 +226,7 @@ def compile_plan(
     return HostPlan(space, kernel, spec, call, path, from_disk, loaded)
 
 
-# Settings of Numba that change the code it makes, but not the names of its own files.
+# Settings of Numba that affect generated code, but not the names of its own files.
 _SETTINGS = (
     "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "USING_SVML",
     "CPU_NAME", "CPU_FEATURES",
@@ -234,7 +234,7 @@ _SETTINGS = (
 
 
 def _versions() -> tuple[str, ...]:
-    """What text and machine code depend on beside the launch and execspace's own code."""
+    """Dependences of source and machine code besides the launch and execspace's own code."""
     settings = [f"{name}={getattr(numba.config, name, None)}" for name in _SETTINGS]
     return (
         execspace.__version__, numba.__version__, llvmlite.__version__, np.__version__,
@@ -243,7 +243,7 @@ def _versions() -> tuple[str, ...]:
 
 
 def _tools(space: ExecutionSpace, launcher: Launcher, may_overlap: bool) -> dict[str, str]:
-    """What machine code depends on beside the kernel and its launch, for readers."""
+    """Dependences of machine code besides the kernel and its launch, for people."""
     return {
         "space": space.name,
         "threads": f"{launcher.name} in {launcher.parts} parts",
@@ -251,13 +251,13 @@ def _tools(space: ExecutionSpace, launcher: Launcher, may_overlap: bool) -> dict
         "Numba": numba.__version__,
         "NumPy": np.__version__,
         "Python": platform.python_version(),
-        "execspace": disk.made_by(),
+        "execspace": disk.compiler_version(),
         "processor": f"{platform.machine()} {llvmlite.binding.get_host_cpu_name()}",
     }
 
 
 def _with_scratch(call: Callable[..., Any], sizes: Sizes) -> Callable[..., Any]:
-    """A launch that raises LaunchError for more scratch memory than the limits."""
+    """A launch that raises LaunchError if scratch memory exceeds the limits."""
 
     def launch(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
         sizes(bounds[1], args)
@@ -270,13 +270,13 @@ _RECORD = re.compile(r"(execspace_[0-9a-f]{40}) (True|False)")
 
 
 def _recalled(record: Path | None) -> tuple[str, bool, str] | None:
-    """What an earlier process noted of a launch: its generated module, whether Views must be
-    disjoint, and the module's text. None if there is no note, or the module is gone."""
-    noted = None if record is None else _RECORD.fullmatch(disk.read_text(record) or "")
-    if record is None or noted is None:
+    """What an earlier process recorded of a launch: its generated module, whether Views must be
+    disjoint, and the module's source. None if there is no record, or the module is gone."""
+    found = None if record is None else _RECORD.fullmatch(disk.read_text(record) or "")
+    if record is None or found is None:
         return None
-    text = disk.read_text(record.with_name(f"{noted[1]}.py"))
-    return None if text is None else (noted[1], noted[2] == "True", text)
+    source = disk.read_text(record.with_name(f"{found[1]}.py"))
+    return None if source is None else (found[1], found[2] == "True", source)
 
 
 def _refuse_float16(lowered: Lowered, space: ExecutionSpace) -> None:
@@ -290,16 +290,16 @@ def _refuse_float16(lowered: Lowered, space: ExecutionSpace) -> None:
                 raise KernelTypeError(f"in kernel '{lowered.kernel.name}'\n\n{found}")
 
 
-def _module(name: str, path: Path, text: str, kernel: Kernel) -> ModuleType:
+def _module(name: str, path: Path, source: str, kernel: Kernel) -> ModuleType:
     known = sys.modules.get(name)
     if known is not None:
         return known
     module = ModuleType(name)
-    module.__dict__.update(__file__=str(path), SOURCE=text)
+    module.__dict__.update(__file__=str(path), SOURCE=source)
     try:
         sys.modules[name] = module  # Numba finds functions again by the name of their module
-        exec(compile(text, path, "exec", dont_inherit=True), module.__dict__)
-    except BaseException as error:  # Ctrl-C, too: half a module would be taken for a whole one
+        exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)
+    except BaseException as error:  # Ctrl-C, too: a partial module must not stay
         sys.modules.pop(name, None)
         if not isinstance(error, Exception) or isinstance(error, MemoryError):
             raise
@@ -313,25 +313,20 @@ def _module(name: str, path: Path, text: str, kernel: Kernel) -> ModuleType:
 
 # -- the hot path -----------------------------------------------------------------------------
 
-# Globals of every generated caller. In a forked child `sign` is -1: the team of threads did not
+# Globals of all generated callers. In a forked child `sign` is -1: the pool of threads did not
 # survive the fork, and waiting for it would hang.
 _caller_globals: dict[str, Any] = {"sign": 1}
 
 
 def forbid_teams() -> None:
-    """Run every range of this process on the calling thread from now on."""
+    """Run all ranges of this process on the calling thread from now on."""
     _caller_globals["sign"] = -1
-
-
-def teams_forbidden() -> bool:
-    """Whether `forbid_teams` was called, by the user or after a fork."""
-    return bool(_caller_globals["sign"] < 0)
 
 
 def _reporting(
     call: Callable[..., Any], kernel: str, module: ModuleType, rank: int
 ) -> Callable[..., Any]:
-    """A launch whose kernel prints or asserts: text is flushed, and failures are raised."""
+    """A launch whose kernel prints or asserts: output is flushed, and failures are raised."""
     assertions = [Assertion(Loc(*row[:5]), row[5]) for row in module.ASSERTIONS]
     if not module.PRINTS:
         return _asserting(call, kernel, assertions, rank)
@@ -339,7 +334,7 @@ def _reporting(
 
     def launch(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
         if sys.stdout is not None:
-            sys.stdout.flush()  # so that text of Python and of C comes in order
+            sys.stdout.flush()  # so that output of Python and of C is in order
         status = table() if assertions else None
         try:
             return call(bounds, args if status is None else (*args, addressof(status)))
@@ -355,22 +350,22 @@ def _reporting(
 def _asserting(
     call: Callable[..., Any], kernel: str, assertions: list[Assertion], rank: int
 ) -> Callable[..., Any]:
-    """A launch of which a failure is raised; later launches note theirs in the same place."""
+    """A launch that raises failures; launches reuse the memory of the status."""
     table = c_int64 * (1 + rank)
     idle: list[tuple[Any, int]] = []
 
     def launch(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
         try:
-            status, address = noted = idle.pop()
+            status, address = slot = idle.pop()
         except IndexError:  # the first launch, or others are under way
             status = table()
             address = addressof(status)
-            noted = status, address
+            slot = status, address
         result = call(bounds, (*args, address))
         if status[0]:
             code, *indices = status
             raise failure(kernel, assertions, code, indices)
-        idle.append(noted)
+        idle.append(slot)
         return result
 
     return launch

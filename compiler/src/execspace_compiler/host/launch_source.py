@@ -1,7 +1,7 @@
-"""Text of the module that Numba compiles for a launch: the kernel, its loops, and a launcher.
+"""Source of the module that Numba compiles for a launch: the kernel, its loops, and a launcher.
 
 The launcher splits the units of a range into parts and runs the chunk function for each, on the
-calling thread or on a team. A pure function of IR, so goldens need no Numba.
+calling thread or on a pool of threads. A pure function of IR, so goldens need no Numba.
 """
 
 from __future__ import annotations
@@ -35,36 +35,35 @@ from .wide import aligned_views
 if TYPE_CHECKING:
     from .fork import Fork
 
-# Below this much work, in additions, a range runs on the calling thread: waking a team costs
-# about a microsecond when it is spinning, and far more when it sleeps.
+# Below this much work, in additions, a range runs on the calling thread: waking threads costs about
+# a microsecond if they are spinning, and far more if they sleep.
 SERIAL_WORK = 16_000
 
 LAUNCHERS = ("serial", "pool", "libgomp", "prange", "fork")
 
-_STACK = 1 << 18  # bytes of partial results that lie on the stack; more lie on the heap
+_STACK = 1 << 18  # bytes of partial results on the stack; larger ones are on the heap
 
 
 @dataclass(frozen=True, slots=True)
 class Launcher:
-    """How parts of a range are spread over threads.
+    """The distribution of a range's parts over threads.
 
     Attributes
     ----------
     name : str
         "serial", "pool" (the threads of `host.pool`, which the space starts), "libgomp" (a direct
-        call of GOMP_parallel), "prange" (Numba's own layer) or "fork" (threads that the space
-        brings itself).
+        call of GOMP_parallel), "prange" (Numba's own layer) or "fork" (the space's own threads).
     parts : int
-        Parts that a large range is split into; reductions join in the order of parts.
+        Parts of a large range; reductions join in the order of parts.
     fork : Fork or None
-        Of "fork": what runs the parts.
+        For "fork": it runs the parts.
     serial_work : int
         Ranges of less work, in additions, run on the calling thread.
     """
 
     name: str
     parts: int = 1
-    fork: Fork | None = field(default=None, repr=False)  # no part of the text, so of no cache key
+    fork: Fork | None = field(default=None, repr=False)  # not in the source, so in no cache key
     serial_work: int = SERIAL_WORK
 
     def __post_init__(self) -> None:
@@ -82,7 +81,7 @@ class Launcher:
 
 
 def _overlap_check(pairs: list[tuple[ir.Var, ir.Var]], written: frozenset[str]) -> list[str]:
-    """Lines that return False where two Views overlap of which one is written."""
+    """Lines that return False if a View that is written overlaps another one."""
     either = dict.fromkeys(v for pair in pairs for v in pair)
     views = sorted(either, key=lambda view: view.name not in written)
     out = []
@@ -106,10 +105,10 @@ def launch_module(
     pool: tuple[ir.Var, ir.Expr] | None = None,
     masks: bool = False,
 ) -> str:
-    """Text of the module for a launch; a pure function, so goldens need no Numba.
+    """Source of the module for a launch; a pure function, so goldens need no Numba.
 
-    `pool` is the scratch memory of a team, see `mapping.chunk_function`. `masks`: masked stores
-    cost what others do.
+    `pool` is the scratch memory of a team, see `mapping.chunk_function`. `masks`: masked stores are
+    as cheap as others.
     """
     policy, reduction = lowered.spec.policy, lowered.reduction
     scan = lowered.spec.pattern == "scan"
@@ -140,7 +139,7 @@ def launch_module(
         "",
         "from execspace_compiler.host import runtime as _r",
     ]
-    body = _launch_text(printer, module, lowered, order, launcher)
+    body = _launch_lines(printer, module, lowered, order, launcher)
     body += ["", "", f"PRINTS = {lowered.prints}", f"ASSERTIONS = {_assertion_table(lowered)}"]
     body.append(f"LIMITS = {lowered.limits}")
     body.append(f"ALIGNED = {aligned_views(lowered)}")
@@ -158,7 +157,7 @@ def _assertion_table(lowered: Lowered) -> str:
     return repr(rows)
 
 
-def _launch_text(
+def _launch_lines(
     printer: NumbaPrinter,
     module: ir.Module,
     lowered: Lowered,
@@ -228,9 +227,9 @@ _SHARE = 4
 
 
 def _passes(printer: NumbaPrinter, pointers: list[str], inputs: list[str]) -> list[str]:
-    """The two passes of a scan that is split into one part more than there are threads.
+    """The two passes of a scan that is split into one more part than there are threads.
 
-    The first part is done in the first pass already, while the others find their totals; the
+    The first part is scanned in the first pass already, while the others compute their totals; the
     last one needs no total. So threads do not wait for each other, and walk less than twice.
     """
     args = ", ".join(["_first", "_last", "_part", *pointers, *inputs])
@@ -264,7 +263,7 @@ def _passes(printer: NumbaPrinter, pointers: list[str], inputs: list[str]) -> li
 
 
 def _scan(launcher: Launcher, pointers: list[str], inputs: list[str]) -> list[str]:
-    """Lines that scan, on one thread at once, on a team in two passes."""
+    """Lines that scan: in one pass on one thread, in two passes on several."""
     rows_ = ", ".join(pointers)
     finish = function_name("_finish")
     args = ", ".join([*pointers, *inputs])
@@ -315,7 +314,7 @@ def _spread(launcher: Launcher, chunk: str, args: list[str], reduces: bool = Fal
         fork = f"{way}_reduce" if reduces else f"{way}_for"
         team = [f"_r.{fork}({name}, _threads, _parts, _total, ({', '.join(args)},))"]
     return [
-        # A negative number of parts says that this process must not fork a team.
+        # A negative number of parts means that this process must not use threads.
         "    if _parts == 1 or _threads < 0:",
         *("        " + line for line in each_part("range")),
         "    else:",

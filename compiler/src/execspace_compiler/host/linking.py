@@ -1,7 +1,7 @@
-"""Functions that Numba only links into others: no machine code is made of them by themselves.
+"""Functions that Numba only links into others, without machine code of their own.
 
-Numba makes it of each function that another one calls, which for kernels takes a tenth of the time
-of compilation, and keeps it as long as the process lives. Only a launch is called.
+Numba compiles each function that another one calls to machine code, which for kernels takes a tenth
+of the compile time, and keeps it until the process ends. Only launches are called.
 """
 # Numba has no annotations.
 # mypy: disable-error-code="no-untyped-call,misc"
@@ -18,11 +18,11 @@ from numba.core.typed_passes import NativeLowering
 
 
 class _Linked(JITCodeLibrary):
-    """A module of LLVM that is optimised, as it is linked into others, and no more."""
+    """A module of LLVM that is optimised and linked into others, without code generation."""
 
     @property
     def codegen(self) -> Any:
-        return _Unaware(self._codegen)
+        return _WithoutEnvironments(self._codegen)
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
@@ -34,14 +34,14 @@ class _Linked(JITCodeLibrary):
         return 0
 
 
-class _Unaware:
-    """What generates code, but for environments of functions: calls from Python have these."""
+class _WithoutEnvironments:
+    """A code generator without environments of functions, which only calls from Python use."""
 
     def __init__(self, codegen: Any) -> None:
         self._codegen = codegen
 
     def set_env(self, name: str, env: Any) -> None:
-        """Nothing, as there is no machine code that would read it."""
+        """Do nothing, since there is no machine code that would read it."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._codegen, name)
@@ -72,9 +72,9 @@ class _Pipeline(CompilerBase):
 
 
 def linked(**options: Any) -> Any:
-    """As `numba.njit`, of a function that only such functions and launches call.
+    """As `numba.njit`, for a function that only such functions and launches call.
 
-    From Python it cannot be called.
+    It cannot be called from Python.
     """
     return numba.njit(
         pipeline_class=_Pipeline, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options

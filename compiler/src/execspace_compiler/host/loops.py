@@ -1,4 +1,4 @@
-"""Loops over calls of a body whose iterations may run in any order, with what LLVM should know."""
+"""Loops over calls of a body whose iterations may run in any order, with metadata for LLVM."""
 # Types of Numba intrinsics are checked by Numba itself.
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,no-any-return"
 
@@ -11,11 +11,11 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 _I1, _I32, _I64 = llvm.IntType(1), llvm.IntType(32), llvm.IntType(64)
-FAR = 1 << 30  # more iterations than `first_failure` takes at once
+FAR = 1 << 30  # iterations of `first_failure` must be below
 
 
 class _LoopId(MDValue):
-    """A node that names a loop: distinct, and its own first operand."""
+    """A loop id: a distinct metadata node that is its own first operand."""
 
     def descr(self, buf):
         operands = [self.get_reference(), *(o.get_reference() for o in self.operands)]
@@ -43,11 +43,11 @@ def _called(context, builder, body, result, position, args, kinds):
     return call
 
 
-def _loop(builder, begin, end, carried, round_, hints):
+def _loop(builder, begin, end, carried, iteration, hints):
     """Emit a loop over begin <= i < end.
 
-    `round_` takes the index and the numbers that are carried from round to round, and gives the
-    next ones; returned are those after the last. `hints` are names of LLVM's metadata with numbers.
+    `iteration` takes the index and the loop-carried numbers, and returns the next ones; the results
+    are those after the last iteration. `hints` are names of LLVM's loop metadata with numbers.
     """
     before = builder.block
     loop, after = (builder.append_basic_block(name) for name in ("loop", "loop_end"))
@@ -58,7 +58,7 @@ def _loop(builder, begin, end, carried, round_, hints):
     phis = [builder.phi(v.type) for v in carried]
     for phi, v in zip(phis, carried, strict=True):
         phi.add_incoming(v, before)
-    changed = round_(index, phis)
+    changed = iteration(index, phis)
     following = builder.add(index, llvm.Constant(begin.type, 1), flags=("nsw",))
     index.add_incoming(following, builder.block)
     for phi, v in zip(phis, changed, strict=True):
@@ -66,8 +66,8 @@ def _loop(builder, begin, end, carried, round_, hints):
     last = builder.block
     latch = builder.cbranch(builder.icmp_signed("<", following, end), loop, after)
     module = builder.module
-    told = [module.add_metadata([f"llvm.loop.{name}", n]) for name, n in hints.items()]
-    latch.set_metadata("llvm.loop", _LoopId(module, told, name=str(len(module.metadata))))
+    metadata = [module.add_metadata([f"llvm.loop.{name}", n]) for name, n in hints.items()]
+    latch.set_metadata("llvm.loop", _LoopId(module, metadata, name=str(len(module.metadata))))
     builder.position_at_end(after)
     results = [builder.phi(v.type) for v in carried]
     for result, v, w in zip(results, carried, changed, strict=True):
@@ -76,29 +76,29 @@ def _loop(builder, begin, end, carried, round_, hints):
     return results
 
 
-# Interleaving several vectors pays only where rows are long, and costs most where they are short:
-# without it rows of 12 to 50 elements are up to twice as fast.
+# Interleaving several vectors pays off only for long rows, and is costly for short ones: without
+# it, rows of 12 to 50 elements are up to twice as fast.
 _ONE_VECTOR = {"interleave.count": llvm.Constant(_I32, 1)}
 
-# Where masks are cheap, short rows have vectors with masks for their ends, or are just one such.
-# It costs too much to have it so in long ones: indices are compared in 64 bits.
+# If masks are cheap, short rows use tail folding (a masked last vector). It costs too much in long
+# ones, since indices are compared in 64 bits.
 _MASKED = {**_ONE_VECTOR, "vectorize.predicate.enable": llvm.Constant(_I1, 1)}
 _SHORT = 64
 
 
-def _loops(builder, end, carried, round_, rows, masks):
-    """`_loop` from 0 on, for many short rows or for a long one."""
+def _loops(builder, end, carried, iteration, rows, masks):
+    """`_loop` from 0, for many short rows or for a long one."""
     begin = end.type(0)
     if not rows:
-        return _loop(builder, begin, end, carried, round_, {})
+        return _loop(builder, begin, end, carried, iteration, {})
     if not masks:
-        return _loop(builder, begin, end, carried, round_, _ONE_VECTOR)
+        return _loop(builder, begin, end, carried, iteration, _ONE_VECTOR)
     short = builder.icmp_signed("<", end, end.type(_SHORT))
     found = []
     with builder.if_else(short) as branches:
         for branch, hints in zip(branches, (_MASKED, _ONE_VECTOR), strict=True):
             with branch:
-                results = _loop(builder, begin, end, carried, round_, hints)
+                results = _loop(builder, begin, end, carried, iteration, hints)
                 found.append((builder.block, results))
     results = []
     for n, v in enumerate(carried):
@@ -111,7 +111,7 @@ def _loops(builder, end, carried, round_, rows, masks):
 
 @intrinsic
 def in_order(typingctx):
-    """Nothing, but LLVM vectorises no loop that has such a part (analysis/invariants.py)."""
+    """A no-op that prevents LLVM from vectorising the loop (analysis/invariants.py)."""
 
     def codegen(context, builder, sig, args):
         builder.asm(llvm.FunctionType(llvm.VoidType(), []), "", "", [], True)
@@ -122,7 +122,7 @@ def in_order(typingctx):
 
 @intrinsic
 def opaque(typingctx, value):
-    """The value, of which LLVM knows nothing."""
+    """The value, hidden from LLVM's optimiser."""
 
     def codegen(context, builder, sig, args):
         kind = args[0].type
@@ -133,17 +133,17 @@ def opaque(typingctx, value):
 
 @intrinsic(prefer_literal=True)
 def independent_loop(typingctx, body, position, first, last, args):
-    """Call body(*args) for each index first <= i < last, put in at `position`."""
+    """Call body(*args) for each index first <= i < last, inserted at `position`."""
     kinds, at = args.types, position.literal_value
 
     def codegen(context, builder, sig, operands):
         call = _called(context, builder, body, types.void, at, operands[4], kinds)
 
-        def round_(index, _):
+        def iteration(index, _):
             call(index)
             return []
 
-        _loop(builder, operands[2], operands[3], [], round_, _ONE_VECTOR)
+        _loop(builder, operands[2], operands[3], [], iteration, _ONE_VECTOR)
         return context.get_dummy_value()
 
     return types.void(body, position, types.int64, types.int64, args), codegen
@@ -151,10 +151,10 @@ def independent_loop(typingctx, body, position, first, last, args):
 
 @intrinsic(prefer_literal=True)
 def any_failure(typingctx, rows, bits, body, position, first, last, args):
-    """Whether body(*args) is true for any index first <= i < last, put in at `position`.
+    """Whether body(*args) is true for any index first <= i < last, inserted at `position`.
 
-    `rows`: it is called for many short ranges. `bits`: of a number that counts the failures, as
-    many as what is compared has, or its comparisons would be packed; 1 where they give masks.
+    `rows`: it is called for many short ranges. `bits`: width of the number that counts failures;
+    that of the compared numbers, or comparisons would be packed; 1 if they give masks.
     """
     kinds, at, width = args.types, position.literal_value, bits.literal_value
 
@@ -162,8 +162,8 @@ def any_failure(typingctx, rows, bits, body, position, first, last, args):
         begin, end, packed = operands[4:]
         call = _called(context, builder, body, types.boolean, at, packed, kinds)
 
-        # AVX-512 compares and combines with what held before in one step, so not the failures.
-        def round_(n, carried):
+        # AVX-512 ands a comparison with an earlier mask in one instruction, so keep what holds.
+        def iteration(n, carried):
             failed = call(builder.add(begin, n, flags=("nsw",)))
             if width == 1:
                 return [builder.and_(carried[0], builder.not_(failed))]
@@ -171,7 +171,7 @@ def any_failure(typingctx, rows, bits, body, position, first, last, args):
 
         kind = llvm.IntType(width)
         start, rounds = kind(int(width == 1)), builder.sub(end, begin)
-        (found,) = _loops(builder, rounds, [start], round_, rows.literal_value, width == 1)
+        (found,) = _loops(builder, rounds, [start], iteration, rows.literal_value, width == 1)
         return builder.icmp_unsigned("!=", found, start)
 
     return types.boolean(rows, bits, body, position, types.int64, types.int64, args), codegen
@@ -179,10 +179,10 @@ def any_failure(typingctx, rows, bits, body, position, first, last, args):
 
 @intrinsic(prefer_literal=True)
 def first_failure(typingctx, rows, count, body, position, first, last, args):
-    """Call body(*args) for each index first <= i < last, of which there are less than FAR.
+    """Call body(*args) for each index first <= i < last, of which there must be less than FAR.
 
-    What the body returns is the number of the assertion that failed, or 0. Of the first failure
-    the index, `last` if there is none, and the number; of a `count` of 0 only the index.
+    The body returns the number of the assertion that failed, or 0. Returns the index of the first
+    failure, `last` if there is none, and the number; for a `count` of 0 only the index.
     """
     kinds, at = args.types, position.literal_value
     numbers = range(1, 1 + max(1, count.literal_value))
@@ -194,8 +194,8 @@ def first_failure(typingctx, rows, count, body, position, first, last, args):
         def least(a, b):
             return builder.select(builder.icmp_signed("<", a, b), a, b)
 
-        # What is kept in every round has 32 bits, or vectors of float32 would need more lanes.
-        def round_(n, carried):
+        # Loop-carried numbers have 32 bits, or vectors of float32 would need more registers.
+        def iteration(n, carried):
             code = call(builder.add(begin, n, flags=("nsw",)))
             place = builder.trunc(n, _I32)
             found = []
@@ -207,7 +207,7 @@ def first_failure(typingctx, rows, count, body, position, first, last, args):
 
         start = [_I32(FAR) for _ in numbers]
         rounds = builder.sub(end, begin)
-        where, *others = _loops(builder, rounds, start, round_, rows.literal_value, True)
+        where, *others = _loops(builder, rounds, start, iteration, rows.literal_value, True)
         code = _I64(1)
         for number, v in zip(numbers[1:], others, strict=True):
             code = builder.select(builder.icmp_signed("<", v, where), _I64(number), code)

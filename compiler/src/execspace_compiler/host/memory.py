@@ -1,4 +1,4 @@
-"""Raw memory for generated Numba text: Views, records, arrays on the stack."""
+"""Raw memory for Numba's generated source: Views, records, arrays on the stack."""
 # Types of Numba intrinsics are checked by Numba itself.
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,no-any-return"
 
@@ -63,7 +63,7 @@ def store(typingctx, base, offset, value):
 
 @intrinsic
 def load_field(typingctx, base, offset, element):
-    """The number so many bytes from a pointer; records need not be aligned."""
+    """The number at an offset in bytes from a pointer; records may be unaligned."""
     dtype = element.dtype if isinstance(element, types.NumberClass) else element.instance_type
 
     def codegen(context, builder, sig, args):
@@ -77,7 +77,7 @@ def load_field(typingctx, base, offset, element):
 
 @intrinsic
 def store_field(typingctx, base, offset, element, value):
-    """Set the number so many bytes from a pointer."""
+    """Set the number at an offset in bytes from a pointer."""
     dtype = element.dtype if isinstance(element, types.NumberClass) else element.instance_type
 
     def codegen(context, builder, sig, args):
@@ -92,14 +92,14 @@ def store_field(typingctx, base, offset, element, value):
 
 @intrinsic(prefer_literal=True)
 def local_array(typingctx, element, size):
-    """Memory of so many bytes on the stack of the function, as a pointer to elements."""
+    """Memory of `size` bytes on the stack of the function, as a pointer to elements."""
     dtype = element.dtype if isinstance(element, types.NumberClass) else element.instance_type
     result = types.CPointer(dtype)
 
     def codegen(context, builder, sig, args):
         kind = llvm.ArrayType(llvm.IntType(8), max(size.literal_value, 1))
-        # Numba's own alloca_once stores zeros as one value, which LLVM takes apart byte by byte:
-        # quadratic time. Zeros come from `clear`.
+        # Numba's own alloca_once stores zeros as one value, which LLVM splits byte by byte in
+        # quadratic time. `clear` stores zeros.
         with builder.goto_entry_block():
             block = builder.alloca(kind)
         block.align = 64
@@ -122,8 +122,8 @@ def clear(typingctx, base, size):
 
 # -- Views that do not overlap ----------------------------------------------------------------
 
-# LLVM may vectorise without checking at each row that Views overlap if accesses say which View
-# they belong to. Names make the nodes the same in every module that is linked.
+# With alias scopes on accesses, LLVM can vectorise without overlap checks at each row. Named nodes
+# are the same in all modules that are linked.
 
 
 def _mark(builder, access, view, views):
@@ -138,7 +138,7 @@ def _mark(builder, access, view, views):
 
 @intrinsic(prefer_literal=True)
 def load_disjoint(typingctx, base, offset, view, views):
-    """`load` from View number `view` of `views`, none of which overlap."""
+    """`load` from View number `view` of `views` that do not overlap."""
 
     def codegen(context, builder, sig, args):
         at = builder.gep(args[0], [args[1]], inbounds=True)
@@ -153,7 +153,7 @@ def load_disjoint(typingctx, base, offset, view, views):
 
 @intrinsic(prefer_literal=True)
 def store_disjoint(typingctx, base, offset, value, view, views):
-    """`store` into View number `view` of `views`, none of which overlap."""
+    """`store` into View number `view` of `views` that do not overlap."""
 
     def codegen(context, builder, sig, args):
         at = builder.gep(args[0], [args[1]], inbounds=True)
@@ -181,10 +181,10 @@ def footprint(descriptor, rank, size):
 
 @intrinsic(prefer_literal=True)
 def overlap(typingctx, ends, stored):
-    """Whether one of the first `stored` Views overlaps with another one.
+    """Whether one of the first `stored` Views overlaps another one.
 
-    `ends` is the tuple of all their footprints, one after the other. Without branches, of which
-    many Views would need so many that Numba could not compile them.
+    `ends` is the tuple of all their footprints. Branch-free, since Numba could not compile the many
+    branches that many Views need.
     """
 
     def codegen(context, builder, sig, args):
@@ -206,12 +206,12 @@ _CACHE_LINE = 64
 
 @intrinsic
 def allocate(typingctx, nbytes):
-    """Address of bytes of the heap, at the begin of a cache line."""
+    """Address of memory on the heap, aligned to a cache line."""
 
     def codegen(context, builder, sig, args):
         kind = llvm.FunctionType(_I8P, [_I64])
         malloc = cgutils.get_or_insert_function(builder.module, kind, "malloc")
-        # The address that malloc gave lies before the line, for `release`.
+        # The address from malloc is stored before the line, for `release`.
         more = llvm.Constant(_I64, 2 * _CACHE_LINE)
         given = builder.ptrtoint(builder.call(malloc, [builder.add(args[0], more)]), _I64)
         line = llvm.Constant(_I64, -_CACHE_LINE)
@@ -225,7 +225,7 @@ def allocate(typingctx, nbytes):
 
 @intrinsic
 def release(typingctx, address):
-    """Give back what `allocate` gave."""
+    """Free memory from `allocate`."""
 
     def codegen(context, builder, sig, args):
         before = builder.sub(args[0], llvm.Constant(_I64, 8))
@@ -240,7 +240,7 @@ def release(typingctx, address):
 
 @intrinsic
 def workspace(typingctx, nbytes):
-    """Address of bytes on the stack of the caller, gone when it returns."""
+    """Address of memory on the stack of the caller."""
 
     def codegen(context, builder, sig, args):
         block = builder.alloca(llvm.IntType(8), size=args[0])

@@ -15,7 +15,7 @@ _I32, _I64 = llvm.IntType(32), llvm.IntType(64)
 
 @intrinsic
 def fail(typingctx, status, code, indices):
-    """Note the first failure of a launch: its code, then the indices."""
+    """Record the first failure of a launch: its code, then the indices."""
 
     def codegen(context, builder, sig, args):
         table = builder.inttoptr(args[0], _I64.as_pointer())

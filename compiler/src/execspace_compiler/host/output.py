@@ -14,5 +14,5 @@ def _library() -> Any:
 
 
 def flush_c_output() -> None:
-    """Write out what printf has buffered. Blocks until it is written."""
+    """Flush the buffer of printf. Blocks until it is written."""
     _library().fflush(None)

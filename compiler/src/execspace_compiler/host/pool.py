@@ -1,6 +1,6 @@
-"""A pool of threads for launches on Linux: builds pool.ll, and starts it for a number of threads.
+"""A thread pool for launches on Linux: compiles pool.ll, and starts it for a number of threads.
 
-Compiled kernels call its `execspace_pool_run` by name, so their machine code can be kept on disk.
+Compiled kernels call its `execspace_pool_run` by name, so their machine code can be cached on disk.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 ENTRY = "execspace_pool_run"
 
-# How long a thread that waits looks for work before it sleeps. Longer than waking one takes on a
-# virtual machine, or no launch would ever find the team awake.
+# How long a waiting thread spins before it sleeps. Longer than it takes to wake one on a virtual
+# machine, or launches would never find the threads awake.
 SPIN_NS = 50_000
 
-# A scan has one part more than there are threads.
+# A scan has one more part than there are threads.
 _SLOTS = config.MOST_THREADS + 1
 
 
 @dataclass(frozen=True)
 class _Processor:
-    """What the text needs to know: the number of the system call, and how to pause in a loop."""
+    """Parameters of the LLVM IR: the number of the system call, and the pause of a spin loop."""
 
     futex: int
     pause: str
@@ -47,36 +47,36 @@ _PROCESSORS = {
 }
 
 
-def text(machine: str) -> str:
-    """The pool in LLVM's language, for a processor as `platform.machine` names it."""
+def llvm_ir(machine: str) -> str:
+    """The pool in LLVM IR, for a processor as named by `platform.machine`."""
     processor = _PROCESSORS[machine]
     data = pkgutil.get_data(__package__, "pool.ll")
     assert data is not None
     found = data.decode()
-    for word, meant in [
+    for name, value in [
         ("SLOTS", str(_SLOTS)), ("FUTEX", str(processor.futex)), ("  PAUSE", f"  {processor.pause}")
     ]:  # fmt: skip
-        found = found.replace(word, meant)
+        found = found.replace(name, value)
     return f"{found}\n{processor.declared}\n"
 
 
 _lock = threading.Lock()
-_engine: llvm.ExecutionEngine | None = None  # imported where it is needed
+_engine: llvm.ExecutionEngine | None = None  # llvmlite is imported on first use
 
 
 def start(threads: int, spin_ns: int = SPIN_NS, stack: int | None = None) -> None:
-    """Let launches of this process have so many threads, their callers among them.
+    """Set the number of threads for launches of this process, callers included.
 
-    Threads are made when a launch first needs them. Those that there are stay as they are.
+    Threads are created when a launch first needs them. Existing ones are not changed.
 
     Parameters
     ----------
     threads : int
         Most threads of a launch.
     spin_ns : int
-        Nanoseconds that a thread which waits looks for work before it sleeps.
+        Nanoseconds that a waiting thread spins before it sleeps.
     stack : int or None
-        Bytes of the stacks of threads to come, None: what threads have that say nothing.
+        Bytes of the stacks of new threads; None: the default of threads.
     """
     global _engine
     with _lock:
@@ -85,7 +85,7 @@ def start(threads: int, spin_ns: int = SPIN_NS, stack: int | None = None) -> Non
 
             engine = _loaded()
             add_symbol(ENTRY, engine.get_function_address(ENTRY))
-            # Its threads run this code until the process is gone: nobody may free it.
+            # Threads run this code until the process ends, so it must not be freed.
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))
             _engine = engine
         _describe_threads(stack)
@@ -108,7 +108,7 @@ def _loaded() -> llvm.ExecutionEngine:
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    source = text(platform.machine())
+    source = llvm_ir(platform.machine())
     machine = llvm.Target.from_default_triple().create_target_machine(opt=2, jit=True)
     entry = disk.key(source, llvmlite.__version__, machine.triple)
     path = disk.folder("numba") / f"{entry}.o"
@@ -122,12 +122,12 @@ def _loaded() -> llvm.ExecutionEngine:
     return engine
 
 
-# Faults of the thread itself, which the system does not let anybody put off.
+# Synchronous faults of the thread, which cannot be blocked.
 _FAULTS = ("SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT", "SIGTRAP", "SIGSYS")
 
 
 def _describe_threads(stack: int | None) -> None:
-    """Set what threads are made with: detached, their stacks, and no signals but for faults."""
+    """Set attributes of threads: detached, stack size, and all signals blocked except faults."""
     libc = ctypes.CDLL(None)
     attributes, blocked = (ctypes.c_void_p(_global(name)) for name in ("attributes", "blocked"))
     libc.pthread_attr_init(attributes)
@@ -136,7 +136,7 @@ def _describe_threads(stack: int | None) -> None:
         usual = ctypes.c_size_t()
         libc.pthread_attr_getstacksize(attributes, ctypes.byref(usual))
         stack = max(usual.value, config.LEAST_STACK)
-    page = 1 << 16  # sizes must be whole pages, on any processor
+    page = 1 << 16  # sizes must be multiples of the page size, on any processor
     libc.pthread_attr_setstacksize(attributes, ctypes.c_size_t(-(-stack // page) * page))
     libc.sigfillset(blocked)
     for name in _FAULTS:

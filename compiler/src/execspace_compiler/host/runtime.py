@@ -1,6 +1,6 @@
-"""Everything that generated Numba text calls; it imports this module as `_r`.
+"""Everything that Numba's generated source calls; it imports this module as `_r`.
 
-All of it is inlined into kernels, but for `stored`, which compiles the module's `launch`.
+All of it is inlined into kernels, except for `stored`, which compiles the module's `launch`.
 """
 
 # ruff: noqa: F401

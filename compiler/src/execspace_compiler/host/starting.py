@@ -1,7 +1,7 @@
-"""Numba's first start in this process, for which Ctrl-C waits; importing this module is that start.
+"""Numba's initialisation in this process, with Ctrl-C deferred; importing this module does it.
 
-Numba fills the tables of what it can compile when it first compiles, by generators that go on where
-they were: one that an exception has ended fails ever after. A compilation can be interrupted.
+Numba fills its registries when it first compiles, by generators that resume where they were: one
+that an exception has ended fails ever after. Later compilations can be interrupted.
 """
 
 from __future__ import annotations

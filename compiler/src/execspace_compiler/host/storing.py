@@ -1,7 +1,7 @@
-"""Machine code of launches on disk: what Numba compiled, as entries of execspace's cache.
+"""Machine code of launches on disk: results of Numba, as entries of execspace's cache.
 
-Numba has a cache of its own, which believes whatever it finds, raises for what is damaged, and for
-a full disk. This one keeps the same in entries that are checked before anything is done with them.
+Numba's own cache trusts its files, and raises for damaged ones and for a full disk. This one keeps
+the same data in entries that are checked before use.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from ..cache import disk
 
 
 def stored(signatures: Sequence[Any], **options: Any) -> Callable[[FunctionType], Any]:
-    """Decorator in generated modules: as `numba.njit`, and what is compiled is kept on disk.
+    """Decorator in generated modules: as `numba.njit`, with machine code cached on disk.
 
-    The entry lies beside the module's file and has its name, so it depends on the module's text.
+    The entry is next to the module's file and has its name, so it depends on the module's source.
     """
 
     def compiled(fn: FunctionType) -> Any:
@@ -39,14 +39,14 @@ def stored(signatures: Sequence[Any], **options: Any) -> Callable[[FunctionType]
 
 
 class _Entries:
-    """What a dispatcher of Numba asks for machine code before it compiles."""
+    """The cache of a Numba dispatcher, which looks up machine code before it compiles."""
 
     def __init__(self, module: Path) -> None:
         self.module = module
-        self.cache_path = str(module.parent)  # a dispatcher's statistics tell it
+        self.cache_path = str(module.parent)  # shown by a dispatcher's statistics
 
     def load_overload(self, signature: Any, context: Any) -> Any:
-        """What was kept, None if there is nothing that can be used."""
+        """The cached result, or None if there is no usable one."""
         with held():  # see `starting`: there may be new declarations
             context.refresh()
         path = self._path(signature, context.codegen())
@@ -55,17 +55,17 @@ class _Entries:
             return None
         try:
             return CompileResult._rebuild(context, *pickle.loads(data))
-        except Exception:  # not damaged, but not what this Numba has kept
+        except Exception:  # not damaged, but not from this version of Numba
             disk.discard(path)
             return None
 
     def save_overload(self, signature: Any, result: Any) -> None:
-        """Keep what was compiled, unless it holds addresses of this process."""
+        """Store a result, unless it contains addresses of this process."""
         if result.library.has_dynamic_globals or any(not x.can_cache for x in result.lifted):
             return
         disk.keep(self._path(signature, result.library.codegen), dumps(result._reduce()))
 
     def _path(self, signature: Any, codegen: Any) -> Path:
-        # Numba's text holds names of types; the rest says for which processor the code is.
+        # Signatures hold names of types; the rest identifies the processor.
         digest = disk.key(str(signature), *map(str, codegen.magic_tuple()))[:16]
         return self.module.with_name(f"{self.module.stem}-{digest}.code")

@@ -1,4 +1,4 @@
-"""Joins of reductions, and fork and join of a team of threads, for generated Numba text."""
+"""Joins of reductions, and fork and join of a team of threads, for Numba's generated source."""
 # Types of Numba intrinsics are checked by Numba itself.
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,no-any-return"
 
@@ -17,9 +17,9 @@ _I32, _I64 = llvm.IntType(32), llvm.IntType(64)
 
 # -- joins of reductions ----------------------------------------------------------------------
 
-# The order of joins is ours to choose, so they may be reassociated and thus vectorised; it is
-# fixed when the kernel is compiled, so results do not vary from run to run. Which of two zeros a
-# minimum is does not matter; that a sum of zeros has a sign does.
+# The order of joins is unspecified, so they may be reassociated and thus vectorised; it is fixed
+# when the kernel is compiled, so results are reproducible. The sign of a zero does not matter for
+# minima, but it does for sums.
 _JOIN = ("reassoc", "contract")
 _ORDER = ("reassoc", "nsz")
 
@@ -43,7 +43,7 @@ def _extreme(name, sign):
         def codegen(context, builder, sig, args):
             x, y = args
             if isinstance(a, types.Float):
-                # A NaN wins; LLVM vectorises this as it stands, unlike a comparison.
+                # NaN propagates; LLVM vectorises this intrinsic, unlike a comparison.
                 kind = llvm.FunctionType(x.type, [x.type, x.type])
                 symbol = f"llvm.{name}.f{a.bitwidth}"
                 extreme = cgutils.get_or_insert_function(builder.module, kind, symbol)
@@ -127,7 +127,7 @@ def _on_openmp(builder, threads, layout, fields, call_chunk):
         for name in ("omp_get_thread_num", "omp_get_num_threads")
     ]
     member, members = (b.sext(b.call(f, []), _I64) for f in ask)
-    # The runtime may grant fewer threads than asked for; every part is run all the same.
+    # The runtime may start fewer threads than requested; all parts are run anyway.
     with cgutils.for_range_slice(b, member, values[0], members) as (part, _):
         call_chunk(b, part, *values)
     b.ret_void()

@@ -1,7 +1,7 @@
-"""What LLVM made of the loops of a launch: found in the optimised IR, for `explain`.
+"""LLVM's vectorisation of the loops of a launch, from the optimised IR, for `explain`.
 
-Numba keeps that IR with the machine code in its cache. It has no remarks, so a reason is what can
-be seen in a loop that stayed scalar.
+Numba keeps that IR with the machine code in its cache. It has no remarks, so reasons are derived
+from loops that stayed scalar.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ _ATOMIC = re.compile(r"\b(?:atomicrmw|cmpxchg)\b|\b(?:load|store) atomic\b")
 _PHI = re.compile(r"^\s*(%\S+) = phi (?:[a-z]+ )*?(i64|i32|double|float) (.*)")
 _STEP = re.compile(r"^\s*(%\S+) = add (?:nuw |nsw )*i(?:64|32) (%\S+), (\d+)")
 _IN_ORDER = re.compile(r"^\s*(%\S+) = (?:f(?:add|sub|mul)|call)\b(.*)")
-# Functions that do a part of a range.
+# Functions that run a part of a range.
 _PARTS = ("@team_member", "_f__chunk", "_f__totals", "__gufunc__")
 _MARK = '"llvm.loop.isvectorized"'
 
 
 @dataclass(frozen=True)
 class _Loop:
-    """An innermost loop: the lines of its blocks, that of its head first."""
+    """An innermost loop: the lines of its blocks, its header first."""
 
     blocks: tuple[tuple[str, ...], ...]
     marked: bool
-    """LLVM's loop vectoriser made it: the vector loop, or the scalar rest of one."""
+    """It comes from LLVM's loop vectoriser: a vector loop, or its scalar remainder."""
 
     @cached_property
     def lines(self) -> tuple[str, ...]:
@@ -49,8 +49,8 @@ class _Loop:
 
     @cached_property
     def widths(self) -> Counter[tuple[str, int, str]]:
-        """How often vectors of each kind are computed with, or else loaded and stored, or else
-        used at all. A load of what lies apart has lanes that nobody wants, in no power of two."""
+        """How often each vector type is used in arithmetic, or else in loads and stores, or else
+        at all. Strided loads have unused lanes, so their widths are no powers of two."""
         for what in (_ARITHMETIC, _MEMORY, _VECTOR):
             found = (_VECTOR.search(s) for s in self.lines if what.search(s))
             widths = Counter(
@@ -67,7 +67,7 @@ class _Loop:
         return sum(bool(_VECTOR.search(s)) == packed for s in self.lines if what.search(s))
 
     def summary(self) -> str:
-        """The loop in words; empty for the rest of a vector loop, and for one over parts."""
+        """Description of the loop; empty for a scalar remainder, and for a loop over parts."""
         if self.widths:
             (scalable, width, kind), _ = self.widths.most_common(1)[0]
             how = f"vectors of {'at least ' if scalable else ''}{width} x {kind}"
@@ -84,23 +84,23 @@ class _Loop:
 
     def _operations(self) -> str:
         parts = []
-        for packed, word in ((True, "packed"), (False, "scalar")):
+        for packed, kind in ((True, "packed"), (False, "scalar")):
             parts += [
-                f"{n} {word} {noun}{'s' * (n != 1)}"
+                f"{n} {kind} {noun}{'s' * (n != 1)}"
                 for what, noun in ((_ARITHMETIC, "floating operation"), (_MEMORY, "memory access"))
                 if (n := self.count(what, packed))
             ]
-        told = ", ".join(parts).replace("accesss", "accesses")
-        return told or "no floating operation, no memory access"
+        counts = ", ".join(parts).replace("accesss", "accesses")
+        return counts or "no floating operation, no memory access"
 
     def _step(self) -> int:
-        """By how much the counter of the loop goes on in a round; 0 if it cannot be seen."""
+        """Step of the loop's counter; 0 if it is unknown."""
         counters = {p[1] for s in self.blocks[0] if (p := _PHI.match(s))}
         steps = [int(a[3]) for s in self.lines if (a := _STEP.match(s)) and a[2] in counters]
         return max(steps, default=0)
 
     def _hindrances(self) -> list[str]:
-        """What in a scalar loop keeps LLVM from making vectors of it."""
+        """Reasons that prevent LLVM from vectorising a scalar loop."""
         found = []
         calls = {c[1] for s in self.lines if (c := _CALL.search(s))}
         calls = {c for c in calls if not c.startswith("llvm.")}
@@ -115,7 +115,7 @@ class _Loop:
         return found
 
     def _joins_in_order(self) -> bool:
-        """Whether a floating number goes from round to round through operations in order."""
+        """Whether the loop has a floating-point recurrence that must not be reassociated."""
         carried = {
             place: phi[1]
             for s in self.blocks[0]
@@ -129,24 +129,24 @@ class _Loop:
 
 
 def describe_vectors(text: str) -> tuple[str, ...]:
-    """What is said of the loops in optimised LLVM IR; each line begins with their number.
+    """Descriptions of the loops in optimised LLVM IR; each line begins with their number.
 
-    Where parts of a range have functions of their own, which threads run, those count; else all,
-    with the loops that join partial results. Copies of a loop in several functions count once.
+    If parts of a range have their own functions, which threads run, only those count; else all,
+    including loops that join partial results. Copies of a loop in several functions count once.
     """
     metadata = {m[1]: m[2] for line in text.splitlines() if (m := _METADATA.match(line))}
     parts: Counter[str] = Counter()
     every: Counter[str] = Counter()
     for name, blocks in _functions(text):
         loops = _innermost(blocks, metadata)
-        told = Counter(words for loop in loops if (words := loop.summary()))
-        every |= told
-        if any(word in name for word in _PARTS):
-            parts |= told
+        summaries = Counter(summary for loop in loops if (summary := loop.summary()))
+        every |= summaries
+        if any(part in name for part in _PARTS):
+            parts |= summaries
     found = parts or every
     if not found:
         return ("no loops are left in the machine code",)
-    order = sorted(found, key=lambda told: (not told.startswith("vectors"), told))
+    order = sorted(found, key=lambda line: (not line.startswith("vectors"), line))
     return tuple(f"{found[s]} innermost loop{'s' * (found[s] > 1)}: {s}" for s in order)
 
 
@@ -154,7 +154,7 @@ _Blocks = dict[str, tuple[str, ...]]
 
 
 def _functions(text: str) -> Iterator[tuple[str, _Blocks]]:
-    """The first line of each function but those that Python calls, and its blocks by label."""
+    """First line and blocks by label of each function, except those that Python calls."""
     head = ""
     blocks: dict[str, list[str]] | None = None
     label = ""
@@ -205,7 +205,7 @@ def _innermost(blocks: _Blocks, metadata: dict[str, str]) -> Iterator[_Loop]:
 
 
 def _back_edges(start: str, after: dict[str, list[str]]) -> Iterator[tuple[str, str]]:
-    """Edges to a block that is on the path from the start: from the end of a loop to its head."""
+    """Back edges: from the latch of a loop to its header."""
     path: dict[str, Iterator[str]] = {}
     seen: set[str] = set()
     todo = [start] if start in after else []
@@ -226,15 +226,15 @@ def _back_edges(start: str, after: dict[str, list[str]]) -> Iterator[tuple[str, 
 
 
 def _short(symbol: str) -> str:
-    """A function's name without what Numba adds."""
+    """A function's name without Numba's mangling."""
     found = re.match(r"_ZN\d+(?:[a-z]\w*?\d+)?(_f_\w+|\w+?)B\d", symbol)
     return found[1].removeprefix("_f_") if found else symbol
 
 
 def optimised(library: Any) -> str:
-    """The IR of a library of Numba's, be it compiled here or loaded; empty if it has none.
+    """The IR of a Numba library, compiled here or loaded; empty if it has none.
 
-    Numba's own inspection knows only what this process compiled.
+    Numba's own inspection supports only code that this process compiled.
     """
     try:
         return str(library._get_module_for_linking())

@@ -1,7 +1,7 @@
-"""What atomic operations on whole numbers ask of a host: 16-byte exchanges, and aligned Views.
+"""Requirements of 16-byte atomic operations on a host: cmpxchg16b or the like, and alignment.
 
-An element of complex128 changes as a whole by an instruction for 16 bytes, which traps where the
-address is not a multiple of 16. NumPy promises 8 only, so Views are looked at at each launch.
+An element of complex128 is changed by an instruction for 16 bytes, which traps if the address is
+not a multiple of 16. NumPy guarantees only 8, so Views are checked at each launch.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Requirement = tuple[int, str, int]
 
 
 def has_wide_exchange() -> bool:
-    """Whether code for this host can exchange 16 bytes at once."""
+    """Whether code for this host has a 16-byte compare-and-swap."""
     if platform.machine().lower() not in ("x86_64", "amd64"):
         return platform.machine().lower() in ("aarch64", "arm64")
     chosen = numba.config.CPU_FEATURES
@@ -36,9 +36,9 @@ def has_wide_exchange() -> bool:
 
 
 def has_cheap_masks() -> bool:
-    """Whether code for this host has masked stores that cost no more than others.
+    """Whether code for this host has masked stores that are as cheap as others.
 
-    AVX-512 has them. Those of AVX2 cost some processors more than all the rest of a loop.
+    AVX-512 has them. On some processors, those of AVX2 cost more than the rest of a loop.
     """
     wanted = ("avx512f", "avx512bw", "avx512dq", "avx512vl")
     chosen = numba.config.CPU_FEATURES
@@ -51,7 +51,7 @@ def has_cheap_masks() -> bool:
 
 
 def refuse_wide(lowered: Lowered, space: ExecutionSpace) -> None:
-    """A KernelTypeError for a step on 16 bytes that this host has no instruction for."""
+    """Raise KernelTypeError for a 16-byte atomic operation that this host does not support."""
     if has_wide_exchange():
         return
     for function in lowered.functions:
@@ -66,10 +66,10 @@ def refuse_wide(lowered: Lowered, space: ExecutionSpace) -> None:
 
 
 def aligned_views(lowered: Lowered) -> tuple[Requirement, ...]:
-    """Position and name of each argument of which an atomic operation needs a View whose address is
-    a multiple of more bytes than its dtype promises, and how many."""
+    """Position, name and alignment of each View that needs a larger alignment than that of its
+    dtype, for an atomic operation."""
     needed: dict[str, dict[str, int]] = {}
-    for function in lowered.functions:  # callees come first
+    for function in lowered.functions:  # callees first
         found: dict[str, int] = {}
         for s in ir.walk_statements(function.body):
             if (
@@ -100,7 +100,7 @@ def aligned_views(lowered: Lowered) -> tuple[Requirement, ...]:
 def aligned_call(
     call: Callable[..., Any], kernel: str, required: Sequence[Requirement]
 ) -> Callable[..., Any]:
-    """A launch that raises LaunchError for a View whose address is not as `aligned_views` says."""
+    """A launch that raises LaunchError for a View without the alignment of `aligned_views`."""
 
     def launch(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
         for n, name, size in required:

@@ -1,6 +1,6 @@
 """Typed IR: structured control flow, every expression typed, every node with its Loc.
 
-It is what front ends make, passes change and printers print: `ir.Assign`, `ir.walk_statements`.
+Front ends build it, passes transform it and printers print it: `ir.Assign`, `ir.walk_statements`.
 """
 
 from .expressions import Call, Const, Expr, Extent, Load, LoadAt, Op, Select, Var, integer, op, var

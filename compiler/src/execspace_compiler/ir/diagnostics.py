@@ -1,7 +1,7 @@
 """Source locations and the errors that point at them.
 
 Every node of HIR and IR carries a Loc. A Reporter collects all faults of one kernel, so that
-a user sees them together, each with file, line, column, the source line and carets.
+users see them together, each with file, line, column, the source line and carets.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from execspace import KernelError, KernelSyntaxError, KernelTypeError
 
 @dataclass(frozen=True, slots=True)
 class Loc:
-    """A stretch of source: 1-based lines, 0-based columns, end exclusive."""
+    """A source range: 1-based lines, 0-based columns, end exclusive."""
 
     file: str
     line: int
@@ -42,18 +42,21 @@ class Loc:
         return f"{self.file}:{self.line}:{column + 1}"
 
     def text(self) -> str:
-        """The stretch itself; only what it has on its first line."""
+        """The source in the range, its first line only."""
         raw = linecache.getline(self.file, self.line).rstrip("\n").encode()
         end = self.end_column if self.end_line == self.line else len(raw)
         return raw[self.column : end].decode(errors="replace")
 
     def name(self, otherwise: str) -> str:
-        """The stretch if it is a name, dotted or not; variables may have names of their own."""
+        """The source in the range if it is a name, dotted or not, else `otherwise`.
+
+        Names in the source may differ from those of variables in IR.
+        """
         text = self.text()
         return text if all(part.isidentifier() for part in text.split(".")) else otherwise
 
     def excerpt(self) -> str:
-        """The source line with carets under the stretch."""
+        """The source line with carets under the range."""
         text = linecache.getline(self.file, self.line).rstrip("\n")
         if not text or not self.end_line:
             return ""
@@ -77,7 +80,7 @@ NOWHERE = Loc("<generated>", 0, 0, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One fault: where, what is wrong, what to write instead, and how the kernel gets there."""
+    """One fault: where, what is wrong, what to write instead, and the calls that lead to it."""
 
     loc: Loc
     message: str
@@ -95,14 +98,14 @@ class Diagnostic:
 
 
 class Fault(Exception):
-    """Raised inside the compiler to abandon a statement; carries what is to be reported."""
+    """Raised inside the compiler to abandon a statement; carries the diagnostics to report."""
 
     def __init__(self, *diagnostics: Diagnostic) -> None:
         super().__init__("\n\n".join(map(str, diagnostics)))
         self.diagnostics = diagnostics
 
     def called(self, loc: Loc) -> Fault:
-        """The same fault of a function that is called from here."""
+        """The same fault, in a function that is called at `loc`."""
         found = (
             d if loc in d.calls else replace(d, calls=(*d.calls, loc)) for d in self.diagnostics
         )
@@ -127,14 +130,14 @@ class Reporter:
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
     def add(self, fault: Fault) -> None:
-        """Remember a fault once, whichever call leads to it."""
+        """Record a fault once, whichever call leads to it."""
         known = {(d.loc, d.message) for d in self.diagnostics}
         self.diagnostics += [d for d in fault.diagnostics if (d.loc, d.message) not in known]
 
     def attempt(self) -> Reporter:
-        """A Reporter for one attempt of several: it begins with what is known already.
+        """A Reporter for one attempt of several: it begins with the faults found so far.
 
-        The faults that an attempt adds are gone with it; those from before never are.
+        Faults that an attempt adds are dropped with it; earlier ones are kept.
         """
         return Reporter(self.kernel, list(self.diagnostics))
 

@@ -1,6 +1,6 @@
-"""Expressions of typed IR: every one has a type and its Loc, and none has a side effect.
+"""Expressions of typed IR: each has a type and a Loc, and no side effects.
 
-Conversions are explicit: operands of an operation have the type that the operation works in.
+Conversions are explicit: operands of an operation have the type that it is computed in.
 Integer arithmetic wraps.
 """
 
@@ -131,7 +131,7 @@ Expr = Const | Var | Op | Select | Load | LoadAt | Extent | Call
 
 
 def integer(value: int) -> Const:
-    """A constant of index arithmetic, which is taken not to overflow."""
+    """A constant of index arithmetic, which is assumed not to overflow."""
     return Const(value, INDEX)
 
 

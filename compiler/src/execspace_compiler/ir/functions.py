@@ -9,31 +9,31 @@ from .expressions import Var
 from .statements import Stmt
 from .types import INT64, Pointer, Scalar, TupleTy, Type, ViewTy
 
-STATUS = "_status"  # parameter of a kernel with asserts: where a failure is noted
+STATUS = "_status"  # parameter of a kernel with asserts: where a failure is recorded
 STATUS_PARAMETER = Var(STATUS, Pointer(INT64))
 
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """An `assert` of a kernel: where it stands and what it says."""
+    """An `assert` of a kernel: its location and its message."""
 
     loc: Loc
     message: str
 
 
-# Functions that launches add to those of users.
+# Functions that the compiler adds to those of users.
 
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """Names of a function in the source, as the compiler has them.
+    """Names that a function declares in the source, with the types that were inferred.
 
     Attributes
     ----------
     function : str
-        Its name in the source; "lambda_" of a lambda.
+        Its name in the source; "lambda_" for a lambda.
     types : tuple of (str, Type)
-        Parameters first, then variables. Views that it captures are not among them.
+        Parameters first, then variables; captured Views are not included.
     """
 
     function: str
@@ -50,14 +50,14 @@ class Function:
     parameters : tuple of Var
     result : Scalar, TupleTy of scalars, or None
     locals : dict
-        Type of each local variable, parameters not included: scalars, and local arrays.
+        Type of each local variable, without parameters: scalars and local arrays.
     body : tuple of Stmt
     entry : bool
         Called from a launcher: Views arrive as addresses of their descriptors.
     strict : bool
         Its arithmetic is neither contracted nor reassociated, whatever the module allows.
     declared : Declared or None
-        Names of the source and their types, for `explain`; None of generated functions.
+        Names in the source and their types, for `explain`; None for generated functions.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Function:
 class Module:
     """The functions of one launch, callees first; the last ones are entries.
 
-    `disjoint` says that no two Views of the launch overlap in memory.
+    `disjoint`: no two Views of the launch overlap in memory.
     """
 
     functions: tuple[Function, ...]
@@ -84,5 +84,5 @@ class Module:
     disjoint: bool = False
 
     def function(self, name: str) -> Function:
-        """The function of that name."""
+        """Look up a function by name."""
         return next(f for f in self.functions if f.name == name)

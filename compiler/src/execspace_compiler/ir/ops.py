@@ -1,4 +1,4 @@
-"""The operations of typed IR, and which Python callables stand for them in kernels.
+"""The operations of typed IR, and the Python callables that map to them in kernels.
 
 One table for inference, printers and documentation. Printers own the spelling of each
 operation in their language; this file owns its meaning.
@@ -47,7 +47,7 @@ OPERATIONS: dict[str, str] = {
     "maximum": "the greater, NaN if either is: numpy.maximum",
     "fmin": "the lesser, of a NaN and a number the number: numpy.fmin",
     "fmax": "the greater, of a NaN and a number the number: numpy.fmax",
-    # Made by passes/thresholds.py: of a number v, a constant c and a neighbour k of it.
+    # Emitted by passes/thresholds.py for a number v, a constant c and its neighbour k.
     **{
         f"keep_{name}": "v if it is less than k (le: not greater; gt, ge alike), else c"
         for name in COMPARISONS[:4]
@@ -71,7 +71,7 @@ OPERATIONS: dict[str, str] = {
     "reduce_max": "joins two partial maxima; NaN if either is, zeros of either sign are equal",
 }
 
-# What an atomic operation makes of the element and the value; `ir.outcome` has it as an expression.
+# What an atomic operation stores, from the element and the value; `ir.outcome` builds it in IR.
 ATOMICS: dict[str, str] = {
     "add": "element + value", "sub": "element - value", "mul": "element * value",
     "truediv": "element / value", "floordiv": "element // value", "mod": "element % value",
@@ -169,7 +169,7 @@ def _table() -> dict[Any, Callee]:
 
 CALLEES = _table()
 
-# Operators on two Python-weak constants: what Python itself makes of them.
+# Operators on two Python-weak constants, which are folded as Python computes them.
 PYTHON_OPERATORS: dict[str, Callable[..., Any]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,

@@ -1,7 +1,7 @@
-"""How much memory the private arrays of one call of a kernel may take together.
+"""The limit on the memory of a kernel's private arrays.
 
-They lie on the stack of the thread that runs the call. What a stack has room for differs from space
-to space, and one that is too small ends the process; so one limit holds on all spaces.
+They are on the stack of the thread that runs the call. Stack sizes differ between spaces, and an
+overflow ends the process; so one limit holds on all spaces.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ def private_bytes(type: ViewTy) -> int:
 
 
 def private_total(functions: Sequence[ir.Function]) -> int:
-    """Bytes of all private arrays of a call of the last function; see `excess`."""
+    """Bytes of all private arrays in a call of the last function; see `excess`."""
     return _counted(functions)[0]
 
 
 def excess(functions: Sequence[ir.Function]) -> Diagnostic | None:
-    """What is wrong with the private arrays of a kernel, if they take more than `MOST_PRIVATE`.
+    """The diagnostic of a kernel whose private arrays take more than `MOST_PRIVATE`, else None.
 
     Parameters
     ----------
     functions : sequence of ir.Function
-        Helpers before those that call them, the kernel last. A helper is part of each place that
-        calls it, for there compilers put it.
+        Callees first, the kernel last. Arrays of a helper are counted at each of its call sites,
+        since compilers inline it there.
     """
     total, nbytes, loc = _counted(functions)
     if total <= MOST_PRIVATE:
@@ -51,9 +51,9 @@ def excess(functions: Sequence[ir.Function]) -> Diagnostic | None:
 
 
 def _counted(functions: Sequence[ir.Function]) -> tuple[int, int, Loc]:
-    """Bytes of all arrays of a call, those of the largest one, and where it is made."""
+    """Bytes of all arrays of a call, those of the largest one, and where that is created."""
     totals: dict[str, int] = {}
-    largest: dict[str, tuple[int, Loc]] = {}  # array of a function and of what it calls
+    largest: dict[str, tuple[int, Loc]] = {}  # array of a function, its callees' included
     for f in functions:
         arrays = {
             s.array.name: (private_bytes(s.array.type), s.loc)

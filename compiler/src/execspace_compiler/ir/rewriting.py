@@ -1,4 +1,4 @@
-"""Changes of a body in IR: what passes over expressions and statements have in common."""
+"""Rewriting of bodies in IR: what passes over expressions and statements have in common."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .types import ViewTy
 def rewritten(
     s: Stmt, change: Callable[[Expr], Expr], statement: Callable[[Stmt], Stmt] = lambda s: s
 ) -> Stmt:
-    """A statement, with those inside it, changed by `statement`, then its direct expressions."""
+    """Rewrite a statement by `statement`, its expressions by `change`, then those nested in it."""
 
     def all_of(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         return tuple(rewritten(t, change, statement) for t in body)
@@ -29,12 +29,12 @@ def names_set(body: ir.Function) -> list[str]:
 
 
 def names_set_in(*bodies: tuple[Stmt, ...]) -> list[str]:
-    """The same of statements, nested ones included."""
+    """Names of variables that statements set, nested ones included, as often as they do."""
     return [n for body in bodies for s in ir.walk_statements(body) for n in ir.names_set(s)]
 
 
 def renamed(body: tuple[Stmt, ...], names: Mapping[str, Var]) -> tuple[Stmt, ...]:
-    """A body with other variables, those of Views included, in place of some."""
+    """A body with some variables replaced by others, Views included."""
 
     def view(v: Var) -> Var:
         new = names.get(v.name)
@@ -88,8 +88,8 @@ def renamed(body: tuple[Stmt, ...], names: Mapping[str, Var]) -> tuple[Stmt, ...
     return tuple(rewritten(s, expression, statement) for s in body)
 
 
-def numbered(s: ir.Split, number: Expr) -> tuple[Expr, list[Stmt]]:
-    """How many iterations a nested range has, and what sets its indices for one of a number."""
+def delinearized(s: ir.Split, number: Expr) -> tuple[Expr, list[Stmt]]:
+    """Trip count of a nested range, and statements that set its indices from a linear index."""
     extents = [
         op("max", op("sub", b, a), integer(0)) for a, b in zip(s.starts, s.stops, strict=True)
     ]
@@ -97,9 +97,9 @@ def numbered(s: ir.Split, number: Expr) -> tuple[Expr, list[Stmt]]:
     for e in extents[1:]:
         total = op("mul", total, e)
     rest = number
-    places: list[Stmt] = []
+    indices: list[Stmt] = []
     for n in reversed(range(len(s.names))):
         at = rest if n == 0 else op("truncmod", rest, extents[n])
-        places.append(ir.Assign(s.names[n], op("add", s.starts[n], at)))
+        indices.append(ir.Assign(s.names[n], op("add", s.starts[n], at)))
         rest = rest if n == 0 else op("truncdiv", rest, extents[n])
-    return total, places
+    return total, indices

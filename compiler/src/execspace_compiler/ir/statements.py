@@ -1,8 +1,8 @@
 """Statements of typed IR: structured control flow, Views, failures, teams.
 
 A team has threads, and each thread has lanes. Levels: "thread" is the threads of a team, "vector"
-the lanes of a thread, "team" all lanes of all threads. Code outside of loops over lanes is done
-once for each thread.
+the lanes of a thread, "team" all lanes of all threads. Code outside loops over lanes runs once
+for each thread.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Unpack:
 class Store:
     """Set an element of a View or local array; the value has the element's type.
 
-    Of records it is the number `byte` bytes from the start of the element.
+    For records, the scalar `byte` bytes from the start of the element.
     """
 
     view: Var
@@ -56,14 +56,13 @@ class Clear:
 
 @dataclass(frozen=True, slots=True)
 class Atomic:
-    """Change an element as one indivisible step: `element = element op value`.
+    """An atomic operation on an element: `element = element op value`.
 
-    `op` is an operation of ops.ATOMICS, `type` that of the element, and of `values` there are
-    two for "compare_exchange" (expected, desired), none for "load" and one for the others.
-    `name` receives the value before it (`fetch` "old") or after it ("new"); it is None where
-    neither is wanted. "load" acquires, "store" releases, the exchanges do both; the others are
-    relaxed. Only "add" and "sub" of complex128 without a name may change the two parts one
-    after the other.
+    `op` is an operation of ops.ATOMICS and `type` the type of the element. `values` holds two for
+    "compare_exchange" (expected, desired), none for "load" and one for the others. `name` receives
+    the value before it (`fetch` "old") or after it ("new"), or is None if neither is used. "load"
+    acquires, "store" releases, the exchanges do both; the others are relaxed. Only "add" and "sub"
+    of complex128 without a name may update the two parts one after the other.
     """
 
     name: str | None
@@ -78,7 +77,7 @@ class Atomic:
 
     @property
     def indivisible(self) -> bool:
-        """Whether all bits of the element must change as one."""
+        """Whether all bits of the element must change in one operation."""
         parts = self.type.name == "complex128" and self.op in ("add", "sub")
         return not parts or self.name is not None
 
@@ -107,8 +106,8 @@ class If:
 class For:
     """Python's `for name in range(start, stop, step)` over int64, bounds evaluated once.
 
-    `independent` says that iterations may run in any order or at once: its body is one call of
-    a kernel, its step one.
+    If `independent`, iterations may run in any order or concurrently: the body is one call of a
+    kernel, and the step is one.
     """
 
     name: str
@@ -145,7 +144,7 @@ class Continue:
 
 @dataclass(frozen=True, slots=True)
 class Return:
-    """Leave the function with nothing, a number, or as many as its result is a tuple of."""
+    """Return from the function: nothing, a scalar, or the scalars of a tuple."""
 
     value: Expr | tuple[Expr, ...] | None = None
     loc: Loc = field(default=NOWHERE, compare=False)
@@ -153,7 +152,7 @@ class Return:
 
 @dataclass(frozen=True, slots=True)
 class Evaluate:
-    """Call a function for its effect."""
+    """Call a function for its side effects."""
 
     value: Expr
     loc: Loc = field(default=NOWHERE, compare=False)
@@ -181,20 +180,20 @@ class Print:
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """Call a body for each `start <= name < stop`, in any order, and tell whether it failed.
+    """Call a body for each `start <= name < stop`, in any order, and find out whether it failed.
 
     Attributes
     ----------
     names : tuple of str
-        One variable: the call tells whether something failed, and so does the variable. Two: the
-        call returns the number of an assertion that failed, or 0; they are set to the index of the
-        first failure, `stop` if there is none, and to that number.
+        One variable: the call returns whether something failed, and so the variable is set. Two:
+        the call returns the number of an assertion that failed, or 0; the variables are set to the
+        index of the first failure (`stop` without one) and to that number.
     count : int
         The greatest such number; 0 if it is not asked for.
     rows : bool
         It runs for many ranges, which may be short.
     bits : int
-        Of what is computed to see whether something failed; 1 where comparisons give masks.
+        Width of what is computed to detect a failure; 1 where comparisons give masks.
     """
 
     names: tuple[str, ...]
@@ -220,10 +219,10 @@ class Barrier:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A nested range: its iterations are shared out among the members of a level.
+    """A nested range: its iterations are distributed over the members of a level.
 
-    Member r of n has iterations r, r + n, r + 2n ... of it, of several names counted with the last
-    one fastest. Variables that its body sets have no value at its begin and after it.
+    Member r of n has iterations r, r + n, r + 2n ...; with several names, the last one varies
+    fastest. Variables that the body sets are undefined at its start and after the range.
     """
 
     level: str
@@ -236,9 +235,9 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Combine:
-    """Join the states that members hold in variables, in order of the members; all get the result.
+    """Join the members' states, in order of the members; all members get the result.
 
-    `merge` is a function of two states, each of the numbers `states`.
+    `merge` is a function of two states, each made up of the variables `states`.
     """
 
     level: str
@@ -249,9 +248,9 @@ class Combine:
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """Set each member's state to what the members before it hold, joined; of the first `identity`.
+    """An exclusive scan over the members' states; the first one gets `identity`.
 
-    `totals` get what all hold.
+    `totals` receive the join of all states.
     """
 
     level: str
@@ -264,10 +263,10 @@ class Prefix:
 
 @dataclass(frozen=True, slots=True)
 class ScanRange:
-    """A nested scan: iterations are shared out as those of `Split`.
+    """A nested scan: iterations are distributed as those of `Split`.
 
-    `probe` sets `own`, the state that the iteration contributes, where the prefix is not known.
-    `body` is the iteration itself, with the prefix in `states`, and sets `own`, too. After it
+    `probe` sets `own`, the state that the iteration contributes, before the prefix is known.
+    `body` is the iteration itself, with the prefix in `states`; it sets `own`, too. After the scan
     `states` hold the total.
     """
 
@@ -286,7 +285,7 @@ class ScanRange:
 
 @dataclass(frozen=True, slots=True)
 class Broadcast:
-    """Set variables of all threads to what those of the thread `rank` hold."""
+    """Set variables of all threads to the values that they have in thread `rank`."""
 
     values: tuple[Var, ...]
     rank: Expr
@@ -295,10 +294,10 @@ class Broadcast:
 
 @dataclass(frozen=True, slots=True)
 class Scratch:
-    """A View over memory that a team ("team") or each thread of it ("thread") has for itself.
+    """A View over scratch memory of a team ("team") or of each thread of it ("thread").
 
-    It has the same place each time that it is executed. `shape` is of the extents that the type of
-    the View does not know.
+    It has the same address each time that it is executed. `shape` holds the extents that are not
+    part of the View's type.
     """
 
     view: Var
@@ -310,9 +309,9 @@ class Scratch:
 
 @dataclass(frozen=True, slots=True)
 class Carve:
-    """Make a View over memory that begins `offset` bytes from a pointer; what is left of `Scratch`.
+    """A View over the memory `offset` bytes after a pointer; `Scratch` is lowered to it.
 
-    `shape` is of all extents.
+    `shape` holds all extents.
     """
 
     view: Var
@@ -324,7 +323,7 @@ class Carve:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Statements with memory of so many bytes, which a pointer is set to."""
+    """Allocate memory for the time that a body runs, and point a pointer to it."""
 
     pointer: Var
     nbytes: Expr
@@ -341,7 +340,7 @@ class LaneSync:
 
 @dataclass(frozen=True, slots=True)
 class FromFirstLane:
-    """Set variables of all lanes of a thread to what the first one holds."""
+    """Broadcast variables of the first lane of a thread to its other lanes."""
 
     values: tuple[Var, ...]
     loc: Loc = field(default=NOWHERE, compare=False)

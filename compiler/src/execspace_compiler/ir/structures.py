@@ -1,4 +1,4 @@
-"""Structures of what reductions join: numbers, and tuples of them that may be nested.
+"""Structures of values that reductions join: numbers and tuples of them, nested or not.
 
 Contributions, identities and results are compared by these types.
 """
@@ -24,7 +24,7 @@ def strong(type: Type) -> Type:
 
 
 def same_structure(a: Type, b: Type) -> bool:
-    """Whether tuples stand in the same places."""
+    """Whether two types nest tuples alike, whatever the types of their numbers."""
     if isinstance(a, TupleTy) and isinstance(b, TupleTy):
         return len(a.items) == len(b.items) and all(map(same_structure, a.items, b.items))
     return isinstance(a, Scalar) and isinstance(b, Scalar)
@@ -36,7 +36,7 @@ def described(type: Type) -> str:
 
 
 def dtype_names(type: Type) -> Any:
-    """Names of the dtypes, in nested tuples as the type is."""
+    """Names of the dtypes, nested as the type is."""
     if isinstance(type, TupleTy):
         return tuple(map(dtype_names, type.items))
     assert isinstance(type, Scalar)
@@ -49,7 +49,7 @@ def structure(value: Any) -> tuple[Type, list[Any], bool]:
     Raises
     ------
     TypeError
-        If it is none.
+        If the value cannot be an identity.
     """
     if isinstance(value, np.ndarray) and value.ndim == 0:
         return structure(value[()])

@@ -1,4 +1,4 @@
-"""The canonical text of functions in IR, for people, and to tell whether two are the same."""
+"""The textual form of IR, for people and for comparing functions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from .types import Pointer, Scalar, Type, ViewTy
 
 
 def function_text(f: Function) -> str:
-    """Text of a function."""
+    """Textual form of a function."""
     kind = "strict function" if f.strict else "function"
     head = ", ".join(f"{p.name}: {_type_text(p.type)}" for p in f.parameters)
     declared = [f"  local {n}: {_type_text(t)}" for n, t in sorted(f.locals.items())]

@@ -1,10 +1,10 @@
-"""Types in kernels, and the one promotion table that every space shares.
+"""Types in kernels, and the promotion rules that all spaces share.
 
-Python's own numbers are weak (NEP 50): they adopt the type of what they meet. There are two
-degrees. A literal or a number argument is PYTHON-weak: it gives way to any type of its kind
-or a higher one. An index (policy indices, `range` variables, extents) is INDEX-weak: it gives
-way to floats, so that `float32 * i` stays float32, but counts as int64 among integers, so
-that `int32 + i` cannot wrap.
+Python's own numbers are weak (NEP 50): they adopt the type of the other operand. There are two
+degrees. A literal or a number argument is PYTHON-weak: it adopts any type of its kind or a higher
+one. An index (policy indices, `range` variables, extents) is INDEX-weak: it adopts floating types,
+so that `float32 * i` stays float32, but counts as int64 among integers, so that `int32 + i` cannot
+wrap.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def numbers_of(record: Record, start: int = 0) -> list[tuple[int, Scalar]]:
 
 
 def element_of(dtype: np.dtype[Any]) -> Element:
-    """The compiler's type of what an array of a dtype holds."""
+    """The compiler's element type for a NumPy dtype."""
     if dtype.subdtype is not None:
         inner = element_of(dtype.subdtype[0])
         assert not isinstance(inner, SubArray)
@@ -138,7 +138,7 @@ def element_of(dtype: np.dtype[Any]) -> Element:
 class ViewTy:
     """Type of a View parameter, see `execspace.ViewType`; with a `shape`, of a local array.
 
-    A View with a layout of its own (`mapped`) is indexed by one offset in IR.
+    A View with a user-defined layout (`mapped`) is indexed by one offset in IR.
     """
 
     element: Scalar | Record
@@ -156,7 +156,7 @@ class ViewTy:
         return self.layout not in ("left", "right", "stride")
 
     def stride(self, d: int) -> int | None:
-        """Stride of a dimension in elements where the type says it; None where it does not."""
+        """Stride of a dimension in elements if the type determines it, else None."""
         if d == self.unit:
             return 1
         extents = self.shape or self.static or (None,) * self.rank
@@ -179,7 +179,7 @@ class ViewTy:
 class Pointer:
     """Address of a row of scalars; only generated code uses it.
 
-    `group`: in memory of a work-group.
+    `group`: in shared (local) memory of a work-group.
     """
 
     element: Scalar
@@ -190,14 +190,14 @@ class Pointer:
 
 
 class Compound:
-    """Type of a value that exists only at compile time, as its parts."""
+    """Type of an aggregate, which exists at compile time only; code has its scalars."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class TupleTy(Compound):
-    """A tuple; `names` are those of the fields of a NamedTuple or record."""
+    """A tuple; `names` are the fields of a NamedTuple or record."""
 
     items: tuple[Type, ...]
     names: tuple[str, ...] = ()
@@ -218,7 +218,7 @@ def flat_scalars(type: Type | None) -> tuple[Scalar, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What typing a function found out.
+    """What callers need to know about a typed function.
 
     Attributes
     ----------
@@ -226,7 +226,7 @@ class Signature:
         Of the IR function.
     result : Scalar, TupleTy or None
     effects : bool
-        It stores into Views or prints, so calls of it keep their order and number.
+        It stores into Views or prints, so calls to it are neither reordered nor dropped.
     fails : bool
         It contains an assert: its last result is the number of the one that failed, or 0.
     """
@@ -237,7 +237,7 @@ class Signature:
     fails: bool
 
     def results(self) -> tuple[Scalar, ...]:
-        """Scalars that it returns, tuples taken apart."""
+        """Scalars that it returns, tuples flattened."""
         return flat_scalars(self.result)
 
 
@@ -253,7 +253,7 @@ def promote(a: Scalar, b: Scalar) -> Scalar:
     Raises
     ------
     PromotionError
-        For uint64 with a signed integer, where NumPy would silently turn to float64.
+        For uint64 with a signed integer, which NumPy would silently promote to float64.
     """
     if a == b:
         return a
@@ -262,7 +262,7 @@ def promote(a: Scalar, b: Scalar) -> Scalar:
     if b.weak == STRONG or a.weak == b.weak:
         return Scalar(_numpy_promote(a, b), a.weak)
     rank_a, rank_b = _KINDS[a.kind], _KINDS[b.kind]
-    if a.weak == INDEX_WEAK:  # b is PYTHON-weak, so neither has a width of its own
+    if a.weak == INDEX_WEAK:  # b is PYTHON-weak, so neither has a fixed width
         return INDEX if rank_b <= 1 else b
     if b.weak == INDEX_WEAK and rank_b == rank_a:
         return Scalar("uint64") if a.name == "uint64" else INT64
@@ -304,7 +304,7 @@ def as_float(a: Scalar) -> Scalar:
 
 
 def real_part(a: Scalar) -> Scalar:
-    """Type of the real part or absolute value of a complex type."""
+    """Type of the real part or absolute value of a complex number."""
     if a.kind != "c":
         return a
     return Scalar("float32" if a.name == "complex64" else "float64", a.weak)

@@ -1,4 +1,4 @@
-"""Walking typed IR, and making it anew with other parts: for analyses and transformations."""
+"""Traversal of typed IR, and rebuilding it with other children: for analyses and passes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def walk_statements(body: tuple[Stmt, ...]) -> list[Stmt]:
 
 
 def bodies(s: Stmt) -> tuple[tuple[Stmt, ...], ...]:
-    """Bodies of a statement that holds others."""
+    """Bodies nested in a statement."""
     match s:
         case If():
             return (s.body, s.orelse)
@@ -98,7 +98,7 @@ def with_operands(e: Expr, new: tuple[Expr, ...]) -> Expr:
 
 
 def expressions(s: Stmt) -> tuple[Expr, ...]:
-    """Expressions that stand directly in a statement."""
+    """Expressions of a statement, without those of nested statements."""
     match s:
         case Assign() | Evaluate() | Unpack():
             return (s.value,)
@@ -187,7 +187,7 @@ def with_expressions(s: Stmt, new: tuple[Expr, ...]) -> Stmt:
 
 
 def names_set(s: Stmt) -> tuple[str, ...]:
-    """Scalar variables that a statement itself sets."""
+    """Scalar variables that a statement sets, without those nested in it."""
     match s:
         case Assign() | For():
             return (s.name,)
@@ -207,12 +207,12 @@ def names_set(s: Stmt) -> tuple[str, ...]:
 
 
 def writes(s: Store | Atomic) -> bool:
-    """Whether it is more than an atomic load."""
+    """Whether it writes, as all but atomic loads do."""
     return isinstance(s, Store) or s.op != "load"
 
 
 def outcome(op: str, old: Expr, value: Expr, type: Scalar) -> Expr:
-    """What an atomic operation `op` of ops.ATOMICS stores, from the element and the value.
+    """The value that an atomic operation `op` of ops.ATOMICS stores, from element and operand.
 
     Not for "load" and "compare_exchange", which need no arithmetic.
     """

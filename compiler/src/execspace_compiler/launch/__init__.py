@@ -1,1 +1,1 @@
-"""Between a compiled kernel and its launch: device text, arguments, failures, descriptions."""
+"""From a compiled kernel to its launch: device source, arguments, failures, descriptions."""

@@ -1,7 +1,7 @@
-"""Text of the function that packs the arguments of a launch for a device: what backends share.
+"""Source of the function that packs the arguments of a launch for a device, for all backends.
 
-A launch costs the host about as much as this function, so all that is known when the kernel is
-compiled is written out: no loop and no test of types at run time. In the text `b0` ... are bounds
+This function is most of a launch's cost on the host, so everything known when the kernel is
+compiled is written out: no loops and no type tests at run time. In the source, `b0` ... are bounds
 and `a0` ... arguments, those of `out` last.
 """
 
@@ -25,17 +25,17 @@ from ..ir.types import Scalar
 from ..mapping.loops import scale
 from ..mapping.thread_blocks import ALIGNED, Blocks
 from ..passes.contiguous import ContiguousBody
-from ..passes.narrowing import LIMIT, gains
+from ..passes.narrowing import LIMIT, is_profitable
 from ..passes.pipeline import check_limits
 from ..reductions.results import result_shape
 from ..typing.lowered import Lowered
 from .device_code import DeviceCode, long_offsets
 
-MOST_UNITS = 1 << 31  # of the usual source where each work-item does one call
+MOST_UNITS = 1 << 31  # for the usual source with one call per work-item
 
 
 def head_lines(lowered: Lowered) -> list[str]:
-    """Lines that take bounds and arguments apart and check what must be checked at each launch."""
+    """Lines that unpack bounds and arguments, and do the checks needed at each launch."""
     spec = lowered.spec
     bounds = [f"b{n}" for n in range(spec.policy.rank * (3 if spec.policy.tiled else 2))]
     names = [f"a{n}" for n in range(len(spec.arguments) + len(spec.out))]
@@ -52,19 +52,19 @@ def head_lines(lowered: Lowered) -> list[str]:
 
 
 def shape_lines(blocks: Blocks) -> list[str]:
-    """Lines that look up how blocks go through the range: see `thread_blocks.Geometry`."""
+    """Lines that look up grid and block of the range: see `thread_blocks.Geometry`."""
     rank = blocks.rank
     key = [f"b{rank + d} - b{d}" for d in range(rank)]
     if blocks.tiled:
         key += [f"b{2 * rank + d}" for d in range(rank)]
     else:
         key.append(f"b{blocks.dims[0]} & {ALIGNED - 1}")
-    numbers = "".join(f", m{n}" for n in range(len(blocks.numbers)))
+    numbers = "".join(f", m{n}" for n in range(len(blocks.parameters)))
     return [f"    form, gx, gy, gz, bx, by, bz{numbers} = shapes[{', '.join(key)},]"]
 
 
 def units_expression(spec: LaunchSpec, order: Sequence[int], flat: bool) -> str:
-    """Expression of the number of units, from the bounds; nothing where any extent is."""
+    """Expression of the number of units, from the bounds; 0 if any extent is 0."""
     rank = spec.policy.rank
     if not flat and spec.policy.chunk_size > 1:
         return f"-(-b1 // {spec.policy.chunk_size})"
@@ -81,9 +81,9 @@ def units_expression(spec: LaunchSpec, order: Sequence[int], flat: bool) -> str:
 
 
 def overlap_expression(lowered: Lowered, scans: bool = False) -> str:
-    """Expression of whether Views overlap that the usual text takes for disjoint ones.
+    """Expression of whether Views overlap that the usual source assumes to be disjoint.
 
-    With `scans` that of a parallel_scan takes some, too.
+    With `scans`, that of a parallel_scan assumes it for some, too.
     """
     arguments = lowered.body.parameters[lowered.leading :]
     pairs = ((arguments.index(a), arguments.index(b)) for a, b in pairs_to_check(lowered, scans))
@@ -91,9 +91,9 @@ def overlap_expression(lowered: Lowered, scans: bool = False) -> str:
 
 
 def large_expression(lowered: Lowered, size: int = 1) -> str:
-    """Expression of whether places in Views, or bounds, may exceed 31 bits.
+    """Expression of whether offsets in Views, or bounds, may exceed 31 bits.
 
-    See `small` of `devices.device_text`. `size`: threads of a team.
+    See `Variant.small`. `size`: threads of a team.
     """
     tests = []
     rank = lowered.spec.policy.rank
@@ -103,9 +103,9 @@ def large_expression(lowered: Lowered, size: int = 1) -> str:
     for n in long_offsets(lowered):
         t = types[n]
         assert isinstance(t, ViewType)
-        # An allocation is as long as all Views of it reach.
+        # All Views of an allocation are within it.
         tests.append(f"a{n}.allocation.nbytes >= {dtype_of(t.dtype).itemsize << 31}")
-    if gains(lowered.functions):
+    if is_profitable(lowered.functions):
         tests += _beyond(lowered, size)
     return " or ".join(tests) or "False"
 
@@ -129,10 +129,10 @@ def _beyond(lowered: Lowered, size: int) -> list[str]:
 
 
 class Ranges(dict[tuple[int, ...], tuple[Any, ...]]):
-    """What the host prepares for ranges that are walked flat, by their extents, made once.
+    """A cache of numbers for flat launches, by the extents of the range.
 
-    Factor and shift of each dimension in `scaled`, then the strides of an array that lies in memory
-    as calls are numbered.
+    Factor and shift of each dimension in `scaled`, then the strides of an array that is contiguous
+    in the order of calls.
     """
 
     most = 4096
@@ -144,7 +144,7 @@ class Ranges(dict[tuple[int, ...], tuple[Any, ...]]):
     def __missing__(self, extents: tuple[int, ...]) -> tuple[Any, ...]:
         if len(self) >= self.most:
             self.clear()
-        # Of more units than 2^31 another text runs, which does not look at them.
+        # For more than 2^31 units another source runs, which does not use them.
         fitting = [n if 0 < n < 1 << 31 else 1 for n in extents]
         strides = [1] * len(extents)
         for faster, d in zip(self.order[:0:-1], self.order[-2::-1], strict=True):
@@ -161,9 +161,9 @@ def ranges_of(code: DeviceCode) -> Ranges:
 
 
 def range_lines(code: DeviceCode, contiguous: ContiguousBody | None) -> list[str]:
-    """Lines that look up what a flat launch needs of its range, in `ranges`.
+    """Lines that look up the numbers of a flat launch, in `ranges`.
 
-    They set `contiguous`: whether all Views of `contiguous` lie in memory as calls are numbered.
+    They set `contiguous`: whether all Views of `contiguous` are contiguous in the order of calls.
     """
     entry, rank = code.entry, code.lowered.spec.policy.rank
     dims = sorted(f.dimension for f in entry.fields if f.what == "scale")
@@ -180,7 +180,7 @@ def range_lines(code: DeviceCode, contiguous: ContiguousBody | None) -> list[str
 
 
 def value_expressions(field: Field) -> list[str]:
-    """Expressions of a number of the record; two for a complex one. Not of places in buffers."""
+    """Expressions of a number in the record; two if it is complex. Not for offsets in buffers."""
     n, d = field.argument, field.dimension
     match field.what:
         case "bound":
@@ -205,7 +205,7 @@ def value_expressions(field: Field) -> list[str]:
 
 
 def names_used(lowered: Lowered) -> dict[str, Any]:
-    """What the names in these pieces mean."""
+    """Globals of this source."""
     name = lowered.kernel.name
     return {
         "limits": lowered.limits, "refuse": partial(check_limits, name), "name": name,

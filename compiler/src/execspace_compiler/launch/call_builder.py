@@ -1,9 +1,9 @@
-"""The function that launches a kernel: text of Python, written once when the kernel is compiled.
+"""The function that launches a kernel: Python source, generated when the kernel is compiled.
 
-A launch costs the host about as much as this function, so all that is known when the kernel is
-compiled is written out: no loop and no test of types at run time. In the text `b0` ... are bounds
-and `a0` ... arguments, those of `out` last. A backend says how Views become arguments, and how the
-usual parallel_for is enqueued; all else is the same for all.
+This function is most of a launch's cost on the host, so everything known when the kernel is
+compiled is written out: no loops and no type tests at run time. In the source, `b0` ... are bounds
+and `a0` ... arguments, those of `out` last. A backend defines how Views become arguments, and how
+the usual parallel_for is enqueued; the rest is the same for all.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from .sources import Sources
 
 
 class CallBuilder:
-    """Writes the function `call(bounds, args)` of a launch; a backend may derive from it.
+    """Generates the function `call(bounds, args)` of a launch; a backend may derive from it.
 
-    In its text `launch` is the `DeviceLaunch`, `frame` the frame of this launch, `pack` packs
-    numbers and `usual` is the usual program. A backend may override what says `may`.
+    In its source, `launch` is the `DeviceLaunch`, `frame` the frame of this launch, `pack` packs
+    numbers and `usual` is the usual program. A backend may override methods marked "may".
 
     Parameters
     ----------
     sources : Sources
     code : DeviceCode
-        The usual one.
+        Code of the usual variant.
     watched : bool
         The launch blocks: the kernel prints or asserts, or a user asked for it.
     """
@@ -55,25 +55,25 @@ class CallBuilder:
         self.scratch = sources.teams is not None and sources.teams.scratch(0) is not None
 
     keeps_views = True
-    """`pack` puts objects that hold memory into the frame, which gives them up after the launch."""
+    """`pack` stores objects that own memory in the frame, which drops them after the launch."""
 
-    # -- what backends say ------------------------------------------------------------------------
+    # -- for backends -----------------------------------------------------------------------------
 
     def pointer(self, n: int) -> str:
         """Expression of a View as an argument of a kernel; may."""
         return f"a{n}.data_ptr"
 
     def first(self, n: int) -> str:
-        """Expression of the index of a View's first element from where `pointer` points; may."""
+        """Expression of the index of a View's first element relative to `pointer`; may."""
         return "0"
 
     def pack(self, values: Sequence[str], pointers: Sequence[str]) -> list[str]:
-        """Lines that put numbers and Views into the frame; may. `wrong` is caught around them."""
+        """Lines that store numbers and Views in the frame; may. `wrong` is caught around them."""
         views = ", ".join(pointers)
         return [f"frame.record = pack({', '.join(values)})", f"frame.views = [{views}]"]
 
     def before(self) -> list[str]:
-        """Lines ahead of what is enqueued; may."""
+        """Lines before kernels are enqueued; may."""
         return []
 
     def usual(self, program: str, grid: str) -> list[str]:
@@ -81,11 +81,11 @@ class CallBuilder:
         return [f"launch.enqueue({program}, 0, ({grid}), frame)"]
 
     def after(self) -> list[str]:
-        """Lines behind what was enqueued; may."""
+        """Lines after kernels were enqueued; may."""
         return []
 
     def scope(self) -> dict[str, Any]:
-        """What names in the text mean, beside those that the launch gives; may."""
+        """Globals of the source, in addition to those of the launch; may."""
         return {
             **names_used(self.lowered),
             "pack": struct.Struct(self.entry.format).pack,
@@ -95,13 +95,13 @@ class CallBuilder:
 
     @property
     def cost(self) -> int | None:
-        """About how many additions one call of the kernel costs; None: it depends on the call."""
+        """Rough cost of one call of the kernel, in additions; None: it depends on the call."""
         return cost(self.lowered.body, self.lowered.functions)
 
-    # -- the text ---------------------------------------------------------------------------------
+    # -- the source -------------------------------------------------------------------------------
 
     def source(self) -> str:
-        """The text."""
+        """The generated source."""
         lines = [*head_lines(self.lowered), *self._range()]
         if self._plain:
             lines.append(f"    if not {self._units}: return None")
@@ -124,7 +124,7 @@ class CallBuilder:
 
     @property
     def _plain(self) -> bool:
-        """A parallel_for that is enqueued and not waited for."""
+        """An asynchronous parallel_for."""
         return not self.reduces and not self.watched
 
     @property
@@ -132,7 +132,7 @@ class CallBuilder:
         return "units" if self.kernel.blocks is None else "gx"
 
     def _range(self) -> list[str]:
-        """Lines that find the number of units, or grid and block, and the memory of teams."""
+        """Lines that compute the number of units, or grid and block, and the memory of teams."""
         if self.kernel.blocks is not None:
             return shape_lines(self.kernel.blocks)
         lines = [f"    units = {units_expression(self.spec, self.code.order, self.kernel.flat)}"]
@@ -192,13 +192,13 @@ class CallBuilder:
         return [f"result = launch.watch({program}, {self._units}, {grid}, frame)"]
 
     def _grid(self) -> str:
-        """Of the usual parallel_for: groups, and work-items of a group, along x, y and z."""
+        """Grid of the usual parallel_for: groups, and work-items of a group, along x, y and z."""
         group, team = self.sources.group, self.sources.team
         if self.kernel.blocks is not None:
             return "gx, gy, gz, bx, by, bz"
         if not self.kernel.flat:
             return "launch.groups(units), 1, 1, 1, 1, 1"
-        if team is not None and team.limited:
+        if team is not None and team.grid_stride:
             return f"launch.groups(units), 1, 1, {group}, 1, 1"
         each = group if team is None else team.shape.chunk
         return f"(units + {each - 1}) // {each}, 1, 1, {group}, 1, 1"

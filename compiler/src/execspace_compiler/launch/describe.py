@@ -1,4 +1,4 @@
-"""What `execspace.explain` says of how a space goes through a range, in lines."""
+"""Descriptions of mappings for `execspace.explain`, in lines."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def describe_threads(
     contiguous: ContiguousBody | None,
     table: TileTable,
 ) -> list[str]:
-    """Of a device with a thread for each call, or for a few.
+    """For a device with a thread for each call, or for a few.
 
     Parameters
     ----------
@@ -37,13 +37,13 @@ def describe_threads(
     bounds : tuple of int
         As a plan's `launch` gets them.
     group : int
-        Threads of a block, where it is flat; else most of them in the usual text.
+        Threads of a block, if it is flat; else the most threads in the usual source.
     blocks, shapes
-        How it goes through the range in blocks, if it does.
+        The mapping to thread blocks, if any.
     contiguous : ContiguousBody, optional
-        What runs where Views lie in memory as calls are numbered.
+        The body for Views that are contiguous in the order of calls.
     table : TileTable
-        That of the space.
+        The space's table.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def _why_fastest(lowered: Lowered, order: tuple[int, ...]) -> str:
 
 
 def describe_rows(lowered: Lowered) -> list[str]:
-    """Of a host whose threads do contiguous parts of the range."""
+    """For a host whose threads run contiguous parts of the range."""
     policy, order = lowered.spec.policy, index_order(lowered.body, lowered.spec)
     if policy.tiled:
         lines = ["tiles: each thread does whole ones, in plain loops"]
@@ -133,7 +133,7 @@ def describe_rows(lowered: Lowered) -> list[str]:
 
 
 def describe_host_teams(lowered: Lowered, sizes: TeamSizes) -> list[str]:
-    """Of a host whose threads do whole teams."""
+    """For a host whose threads run whole teams."""
     lines = ["teams: a contiguous part of the league for each thread"]
     if sizes.chunk_size > 1:
         lines = [f"teams: chunks of {sizes.chunk_size} for each thread"]
@@ -154,13 +154,13 @@ def describe_host_teams(lowered: Lowered, sizes: TeamSizes) -> list[str]:
 
 
 def describe_device_teams(team: DeviceTeam) -> list[str]:
-    """Of a device on which the members of teams are work-items."""
+    """For a device on which the members of teams are work-items."""
     shape = team.shape
     lines = [f"teams of {shape.size} threads of {shape.lanes} lanes, a work-item for each lane"]
-    if shape.turns > 1:
+    if shape.serial_lanes > 1:
         lines = [
-            f"teams of {shape.size} threads, a work-item for each: it does its {shape.turns} lanes "
-            f"one after the other, for the device has none"
+            f"teams of {shape.size} threads, a work-item for each: it does its "
+            f"{shape.serial_lanes} lanes one after the other, for the device has none"
         ]
     if shape.stride:
         lines.append(
@@ -171,7 +171,7 @@ def describe_device_teams(team: DeviceTeam) -> list[str]:
         lines.append(f"a block of {shape.group} threads does {shape.chunk} teams in a row")
     else:
         lines.append(f"a team is a block of {shape.group} threads")
-    if team.limited:
+    if team.grid_stride:
         lines.append("a limited number of blocks, which go on with the next teams")
     if shape.lanes > 1:
         lines.append("outside of ranges over lanes the first lane of a thread stores for all")

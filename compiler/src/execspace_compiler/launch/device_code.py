@@ -1,6 +1,6 @@
 """From a kernel to the source for a device of the C family: a pure function.
 
-What the host must know to launch it comes with the source. No device, driver or package is needed.
+All that the host needs to launch it comes with the source. No device, driver or package is needed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..ir.types import ViewTy
 from ..mapping.loops import Calls, work_function
 from ..mapping.thread_blocks import block_function
 from ..mapping.variant import Variant
-from ..passes.narrowing import LIMIT, gains, narrowed
+from ..passes.narrowing import LIMIT, is_profitable, narrowed
 from ..passes.pipeline import argument_type
 from ..passes.scan_contributions import given_contribution
 from ..passes.thresholds import with_thresholds
@@ -38,7 +38,7 @@ class DeviceCode:
     ----------
     lines : tuple of str
     locs : tuple of Loc or None
-        Place in the user's source that each line comes from.
+        Location in the user's source that each line comes from.
     entry : Entry
     lowered : Lowered
     order : tuple of int
@@ -58,7 +58,7 @@ class DeviceCode:
 
     @property
     def strict(self) -> bool:
-        """Whether a function in it must not be contracted, nor be compiled with fast-math."""
+        """Whether a function in it must be compiled without contraction and fast-math."""
         reduction = self.lowered.reduction
         joins = () if reduction is None else reduction.functions
         return any(f.strict for f in (*self.lowered.functions, *joins))
@@ -66,17 +66,17 @@ class DeviceCode:
     def complaint(
         self, faults: Sequence[tuple[int, str]], log: str, who: str, advice: str = _ADVICE
     ) -> str:
-        """What to tell of a compiler that refused the text.
+        """The message for a compiler that refused the source.
 
         Parameters
         ----------
         faults : sequence of (int, str)
-            Number of a line of the text, from 1, and what the compiler says of it. They are shown
-            with the line of the user's source that it stems from.
+            Number of a line of the source, from 1, and the compiler's message. They are shown with
+            the line of the user's source that it comes from.
         log : str
-            All that it said, for faults without a place.
+            The compiler's output, for faults without a location.
         who : str
-            The compiler in words.
+            Description of the compiler.
         advice : str
             What users can do about it.
         """
@@ -95,7 +95,7 @@ class DeviceCode:
 
     @property
     def private_bytes(self) -> int:
-        """Bytes of private arrays of a call of the kernel."""
+        """Bytes of private arrays in a call of the kernel."""
         return private_total(self.lowered.functions)
 
     @property
@@ -105,16 +105,16 @@ class DeviceCode:
 
 
 def long_offsets(lowered: Lowered) -> list[int]:
-    """Arguments that are Views whose places are sums of products, those of `out` last.
+    """Arguments that are Views whose offsets are sums of products, those of `out` last.
 
-    They gain if the products are of 32 bits.
+    They profit from products of 32 bits.
     """
     types = [argument_type(t) for t in (*lowered.spec.arguments, *lowered.spec.out)]
     return [n for n, t in enumerate(types) if isinstance(t, ViewTy) and has_long_offset(t)]
 
 
 def _intervals(kernel: DeviceKernel) -> dict[str, tuple[int, int]]:
-    """Intervals of parameters of a kernel that a launch looks at."""
+    """Intervals of a kernel's parameters that launches check."""
     lowered, team = kernel.lowered, kernel.team
     parameters = lowered.body.parameters
     names = [p.name for p in parameters[: lowered.leading]]
@@ -149,16 +149,16 @@ def device_code(kernel: DeviceKernel, variant: Variant) -> DeviceCode:
 
 
 def _with_narrow_types(kernel: DeviceKernel) -> DeviceKernel:
-    """With integers of 32 bits where they are enough."""
+    """The kernel with integers of 32 bits where they suffice."""
     lowered, team = kernel.lowered, kernel.team
-    if not gains(lowered.functions):
+    if not is_profitable(lowered.functions):
         return kernel
     lowered = replace(lowered, functions=narrowed(lowered.functions, _intervals(kernel)))
     return replace(kernel, lowered=lowered, team=team and replace(team, lowered=lowered))
 
 
 def _given_contribution(kernel: DeviceKernel, variant: Variant) -> ir.Function | None:
-    """The body of a scan in one pass that takes what it contributes, where there can be one."""
+    """The body of a single-pass scan that takes its contribution, if possible."""
     scan = kernel.lowered.spec.pattern == "scan"
     if not scan or not kernel.dialect.scan.barrier or kernel.team is not None:
         return None
@@ -166,7 +166,7 @@ def _given_contribution(kernel: DeviceKernel, variant: Variant) -> ir.Function |
 
 
 def _calls(kernel: DeviceKernel, body: ir.Function | None = None, **more: Any) -> Calls:
-    """Calls of a body, which may have one more leading parameter than the kernel's own."""
+    """Calls of a body, which may have one more leading parameter than the kernel."""
     lowered = kernel.lowered
     leading = lowered.leading + (body is not None)
     return Calls(
@@ -176,7 +176,7 @@ def _calls(kernel: DeviceKernel, body: ir.Function | None = None, **more: Any) -
 
 
 def _walk(kernel: DeviceKernel, variant: Variant, calls: Calls, name: str) -> ir.Function:
-    """What a work-item does of a range without blocks."""
+    """The walk of a work-item through a range without blocks."""
     small = variant.small and kernel.lowered.spec.policy.rank > 1
     scaled = bool(kernel.scales) and variant.narrow
     return work_function(
@@ -185,7 +185,7 @@ def _walk(kernel: DeviceKernel, variant: Variant, calls: Calls, name: str) -> ir
 
 
 def _work(kernel: DeviceKernel, variant: Variant, given: ir.Function | None) -> list[ir.Function]:
-    """What a work-item does, with the body that it calls where it is not the kernel's own."""
+    """The functions of a work-item, with the body that it calls if it is not the kernel itself."""
     lowered = kernel.lowered
     final = True if lowered.spec.pattern == "scan" else None
     if kernel.team is not None:
@@ -206,7 +206,7 @@ def _work(kernel: DeviceKernel, variant: Variant, given: ir.Function | None) -> 
 
 
 def _of_reduction(kernel: DeviceKernel, variant: Variant) -> list[ir.Function]:
-    """Functions that join and finish, and of a scan the pass that finds totals."""
+    """Functions that join and finish, and for a scan the pass that computes totals."""
     reduction = kernel.lowered.reduction
     if reduction is None:
         return []

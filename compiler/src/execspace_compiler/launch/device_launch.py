@@ -1,8 +1,8 @@
-"""The launch of a kernel on a device: all between bounds and arguments and "enqueue this function".
+"""The launch of a kernel on a device: from bounds and arguments to "enqueue this function".
 
-A backend derives a class that loads programs, enqueues functions, and has memory. Which variant of
-the source runs, in which grid, with which scratch memory, and what becomes of results, assertions
-and prints, is here and is the same for all.
+A backend derives a class that loads programs, enqueues functions, and has memory. The choice of a
+variant, grid and scratch memory, and the handling of results, assertions and prints are here and
+are the same for all.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from .sources import Sources, Traits
 Grid = tuple[int, int, int, int, int, int]  # groups, and work-items of a group, along x, y and z
 Call = Callable[[tuple[int, ...], tuple[Any, ...]], Any]
 
-_GROUPS_PER_UNIT = 8  # of reductions and scans
-_THREADS_PER_UNIT = 2048  # that run at once, of a limited number of groups
+_GROUPS_PER_UNIT = 8  # in reductions and scans
+_THREADS_PER_UNIT = 2048  # resident, if the number of groups is limited
 _MOST_ITEMS = 1 << 30
 _JOINING = 1 << 16  # work-items that join the rows of an array reduction
 
@@ -48,33 +48,33 @@ class Program(Protocol):
 
     @property
     def from_disk(self) -> bool:
-        """It was compiled before."""
+        """Whether it was in the cache on disk."""
 
     @property
     def most_threads(self) -> int:
-        """Work-items that a group of each of its kernels may have."""
+        """Most work-items of a group in each of its kernels."""
 
 
 P = TypeVar("P", bound=Program)
 
 
 class Frame:
-    """What a launch has for itself until its kernels are enqueued; then another one takes it.
+    """State of a launch until its kernels are enqueued; then another launch reuses it.
 
     Attributes
     ----------
     extra : dict of str to Any
-        Memory that kernels get behind the Views, in the order in which they take it: "status" of
-        assertions, "group" (scratch memory of level 0, where that is an argument), "pool" (of level
+        Memory that kernels take after the Views, in the order of their parameters: "status" of
+        assertions, "group" (scratch memory of level 0, if it is an argument), "pool" (of level
         1), "scratch" of reductions, and the "result" for the host.
     record, views : Any
-        What `CallBuilder.pack` makes.
+        Results of `CallBuilder.pack`.
     tiles : int
-        Of a scan in one pass, that its scratch memory has room for.
+        For a single-pass scan: tiles for which its scratch memory has room.
     epoch : int
-        Launches of such a scan with this frame.
+        Number of launches of such a scan with this frame.
     shared : int
-        Bytes of memory of a group that its teams share, which are asked for with the launch.
+        Bytes of dynamic group memory that its teams share.
     pool : int
         Bytes of the pool.
     """
@@ -88,15 +88,16 @@ class Frame:
         self.tiles = self.epoch = self.shared = self.pool = 0
 
     def give(self, name: str, memory: Any) -> None:
-        """Let kernels have memory from now on; a backend that writes addresses does it here."""
+        """Set the memory for a name; a backend that stores addresses does it here."""
         self.extra[name] = memory
 
 
 class DeviceLaunch(ABC, Generic[P]):
     """The state of a plan: its programs, and frames with memory for launches.
 
-    must: `load`, `enqueue`, `allocate`, `read`, `wait`, and `units`. may: `errors` and `fault`,
-    `new_frame`, `allocate_result`, `group_memory`, `flush_prints`, and `call_builder`.
+    Backends must override `load`, `enqueue`, `allocate`, `read`, `wait`, and `units`. They may
+    override `errors` and `fault`, `new_frame`, `allocate_result`, `group_memory`, `flush_prints`,
+    and `call_builder`.
 
     Parameters
     ----------
@@ -107,15 +108,16 @@ class DeviceLaunch(ABC, Generic[P]):
     Attributes
     ----------
     sources : Sources
-        Those given, or smaller groups where a kernel needs many registers.
+        Those passed, or with smaller groups if a kernel needs many registers.
     programs : dict of Variant to program
     usual : program
     extra : tuple of str
-        Names of the memory that kernels take behind the Views.
+        Names of the memory that kernels take after the Views.
     code : DeviceCode
-        Of `usual`. Launches of equal sources may share a program; this is made of the own kernel.
+        Code of `usual`. Launches with equal sources may share a program; this is the code of this
+        launch's kernel.
     entry : Entry
-        How kernels are called; the same for all variants.
+        Calling convention of the kernels; the same for all variants.
     """
 
     errors: ClassVar[tuple[type[Exception], ...]] = ()
@@ -152,12 +154,12 @@ class DeviceLaunch(ABC, Generic[P]):
     ) -> Self:
         """Lower a kernel and load its usual program; blocks.
 
-        `device` is the device in words, for messages.
+        `device` describes the device, for messages.
 
         Raises
         ------
         KernelSyntaxError, KernelTypeError
-            For faults in the kernel, and for what the device cannot do.
+            For faults in the kernel, and for operations that the device does not support.
         BackendCompileError
             If the compiler refuses generated code: a defect of execspace or of the compiler.
         """
@@ -170,7 +172,7 @@ class DeviceLaunch(ABC, Generic[P]):
             profiling.emit("on_compile", kernel.name, space.name, seconds, from_disk)
         return launch
 
-    # -- what a backend gives ---------------------------------------------------------------------
+    # -- for backends -----------------------------------------------------------------------------
 
     @property
     @abstractmethod
@@ -179,7 +181,7 @@ class DeviceLaunch(ABC, Generic[P]):
 
     @abstractmethod
     def load(self, code: DeviceCode) -> P:
-        """Compile generated code, or find what was compiled of it before; must.
+        """Compile generated code, or load it from the cache; must.
 
         Raises
         ------
@@ -191,31 +193,31 @@ class DeviceLaunch(ABC, Generic[P]):
     def enqueue(self, program: P, number: int, grid: Grid, frame: Frame) -> None:
         """Enqueue a kernel of a program, by its number in `Entry.kernels`; must. Need not block.
 
-        Its arguments are those of the frame: record, Views, and `extra` without the result but for
-        the last kernel.
+        Its arguments are those of the frame: record, Views, and `extra`, in which only the last
+        kernel takes the result.
         """
 
     @abstractmethod
     def allocate(self, nbytes: int, zeros: int) -> Any:
-        """Memory of the device of which the first `zeros` bytes are zero; must.
+        """Allocate memory of the device whose first `zeros` bytes are zero; must.
 
-        Work that was enqueued before may go on with memory that is dropped.
+        Enqueued work may still use memory that is dropped.
         """
 
     @abstractmethod
     def read(self, memory: Any, nbytes: int) -> Any:
-        """Wait for all that was enqueued, and give the bytes that are in memory then; must."""
+        """Wait for all enqueued work, and return the bytes in memory; must."""
 
     @abstractmethod
     def wait(self) -> None:
-        """Wait for all that was enqueued; must."""
+        """Wait for all enqueued work; must."""
 
     def allocate_result(self, nbytes: int) -> Any:
         """Memory that kernels write and the host reads; may."""
         return self.allocate(nbytes, 0)
 
     def group_memory(self, nbytes: int) -> Any:
-        """The argument for memory of a group, where that is one; may."""
+        """The argument for memory of a group, if it is one; may."""
         raise NotImplementedError(f"{type(self).__name__} gives no memory of a group")
 
     def new_frame(self, extra: tuple[str, ...]) -> Frame:
@@ -223,21 +225,21 @@ class DeviceLaunch(ABC, Generic[P]):
         return Frame(extra)
 
     def flush_prints(self) -> None:
-        """Write out the text that kernels printed; may. By default what C's library holds of it."""
+        """Flush the output of kernels; may. By default, that in buffers of the C library."""
         library = ctypes.cdll.msvcrt if sys.platform == "win32" else ctypes.CDLL(None)
         library.fflush(None)
 
     def fault(self, error: Exception) -> Exception:
-        """The exception for one of `errors`; may, and must where there are such."""
+        """The exception for one of `errors`; may, must if there are any."""
         return error
 
     def call_builder(self) -> CallBuilder:
-        """What writes the function that launches; may."""
+        """The generator of the function that launches; may."""
         return CallBuilder(self.sources, self.code, self.watched)
 
     @cached_property
     def written(self) -> frozenset[int]:
-        """Arguments that are Views which the kernel may store into; those of `out` are the last."""
+        """Arguments that are Views into which the kernel may store; those of `out` are last."""
         parameters = self.lowered.body.parameters[self.lowered.leading :]
         names, inputs = written_views(self.lowered.body), len(self.spec.arguments)
         views = self.entry.buffers
@@ -246,7 +248,7 @@ class DeviceLaunch(ABC, Generic[P]):
     # -- programs ---------------------------------------------------------------------------------
 
     def program(self, variant: Variant) -> P:
-        """The program of a variant, loaded when it is first needed."""
+        """The program of a variant, loaded on first use."""
         found = self.programs.get(variant)
         if found is None:
             code = self._codes[variant] = self.sources.code(variant)
@@ -262,11 +264,11 @@ class DeviceLaunch(ABC, Generic[P]):
 
     @property
     def watched(self) -> bool:
-        """Whether launches block although they return nothing, as of prints and asserts; may."""
+        """Whether launches block although they return nothing, due to prints or asserts; may."""
         return self.lowered.prints or bool(self.lowered.assertions)
 
     def caller(self, builder: CallBuilder | None = None) -> Call:
-        """The hot path, with all that is known of the launch written out."""
+        """The hot path, specialised for the launch."""
         builder = builder or self.call_builder()
         scope: dict[str, Any] = {
             **builder.scope(), "launch": self, "usual": self.usual, "programs": _Usual(self),
@@ -278,19 +280,19 @@ class DeviceLaunch(ABC, Generic[P]):
         with_smaller_teams = self.sources.with_smaller_teams
         if with_smaller_teams is not None:
             assert isinstance(self.check, Sizes)
-            found = self.check.or_other_teams(
-                found, lambda: self.again(with_smaller_teams).caller()
+            found = self.check.with_fallback(
+                found, lambda: self.with_sources(with_smaller_teams).caller()
             )
         return found
 
-    def again(self, sources: Sources) -> Self:
-        """A launch of the same kernel from other sources."""
+    def with_sources(self, sources: Sources) -> Self:
+        """A launch of the same kernel with other sources."""
         return type(self)(self.space, self.traits, sources)
 
     # -- frames -----------------------------------------------------------------------------------
 
     def extra_of(self, code: DeviceCode) -> tuple[str, ...]:
-        """Names of the memory that kernels take behind the Views; see `Frame.extra`."""
+        """Names of the memory that kernels take after the Views; see `Frame.extra`."""
         entry, team = code.entry, self.sources.team
         names = ["status"] * entry.status
         if team is not None and team.uses(0) and not self.traits.dialect.memory.dynamic_group:
@@ -305,7 +307,7 @@ class DeviceLaunch(ABC, Generic[P]):
         """A frame, with the memory that does not depend on the launch."""
         frame, entry = self.new_frame(self.extra), self.entry
         if "status" in self.extra:
-            # An assertion that fails takes its frame along, so others are as they are made.
+            # A launch with a failed assertion does not return its frame, so the status is zero.
             nbytes = self._status_bytes
             frame.give("status", self.allocate(nbytes, nbytes))
         if "scratch" in self.extra and not entry.tile:
@@ -326,7 +328,7 @@ class DeviceLaunch(ABC, Generic[P]):
         return max(self.entry.results, 1) * SLOT
 
     def room_of_teams(self, frame: Frame, first: int, second: int, units: int) -> None:
-        """Give a launch scratch memory, of so many bytes of a team at both levels."""
+        """Set the scratch memory of a launch, from the bytes of a team at each level."""
         team = self.sources.team
         if team is None:
             nbytes = first * self.groups(units)
@@ -341,7 +343,7 @@ class DeviceLaunch(ABC, Generic[P]):
             frame.pool = nbytes
 
     def room(self, frame: Frame, units: int) -> tuple[int, int]:
-        """Tiles that the scratch memory of a scan has room for, and the number of the launch."""
+        """Tiles for which the scratch memory of a scan has room, and the number of the launch."""
         tiles = self.groups(units)
         if tiles > frame.tiles:
             nbytes = scratch_bytes(tiles, self.entry.states)
@@ -353,7 +355,7 @@ class DeviceLaunch(ABC, Generic[P]):
     # -- grids ------------------------------------------------------------------------------------
 
     def groups(self, units: int) -> int:
-        """Groups of a reduction or scan, of teams, and of what does contiguous parts."""
+        """Groups of a reduction or scan, of teams, or of contiguous parts."""
         team = self.sources.team
         if team is not None:
             return team.groups(units, self.units * max(1, _THREADS_PER_UNIT // self.group))
@@ -367,18 +369,18 @@ class DeviceLaunch(ABC, Generic[P]):
         return self.groups(units) * self.group
 
     def grid(self, units: int) -> Grid:
-        """Of a parallel_for that is not in blocks."""
+        """Grid of a parallel_for without thread blocks."""
         groups = -(-units // self.group)
         if self.sources.team is not None or not self.traits.flat:
             groups = self.groups(units)
-        elif groups * self.group > _MOST_ITEMS:  # they go on with the stride of the grid
+        elif groups * self.group > _MOST_ITEMS:  # grid-stride loops
             groups = max(1, _MOST_ITEMS // self.group)
         return groups, 1, 1, self.group, 1, 1
 
     # -- launches ---------------------------------------------------------------------------------
 
     def reduce(self, program: P, units: int, frame: Frame) -> Any:
-        """Launch the kernels of a reduction or scan, and wait for a result that is returned."""
+        """Launch the kernels of a reduction or scan, and wait if the result is returned."""
         grid = (self.groups(units), 1, 1, self.group, 1, 1)
         last = len(self.entry.kernels) - 1
         for number in range(last):
@@ -393,14 +395,14 @@ class DeviceLaunch(ABC, Generic[P]):
 
     @cached_property
     def result(self) -> Callable[[Any], Any]:
-        """From the bytes of a result to what users get."""
+        """A function from the bytes of a result to the user's result."""
         return result_decoder(self.spec, self.lowered)
 
     def watch(self, program: P, units: int, grid: Grid | None, frame: Frame) -> Any:
-        """A launch that prints or asserts, or that shall be waited for; blocks."""
+        """A launch that prints or asserts, or that must be synchronous; blocks."""
         prints = self.lowered.prints
         if prints:
-            sys.stdout.flush()  # so that text of Python and of the kernel comes in order
+            sys.stdout.flush()  # so that output of Python and of the kernel is in order
         result = None
         if grid is None:
             result = self.reduce(program, units, frame)
@@ -419,7 +421,7 @@ class DeviceLaunch(ABC, Generic[P]):
 
 
 class _Usual(dict[bool, Any]):
-    """Programs for numbers that fit into 32 bits, by whether Views lie in memory as numbered."""
+    """Programs for numbers that fit in 32 bits, by whether Views are contiguous."""
 
     def __init__(self, launch: DeviceLaunch[Any]) -> None:
         super().__init__()
@@ -433,7 +435,7 @@ class _Usual(dict[bool, Any]):
 
 
 def result_decoder(spec: LaunchSpec, lowered: Lowered) -> Callable[[Any], Any]:
-    """From the bytes that kernels wrote for the host to the result of a reduction."""
+    """A function from the bytes that kernels wrote to the result of a reduction."""
     assert lowered.reduction is not None
     names = lowered.reduction.result
     dtypes = [np.dtype(n) for n in flattened(names)]

@@ -1,4 +1,4 @@
-"""The plan of a launch on a device: what a backend gives core."""
+"""The plan of a launch on a device, which backends return to core."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class DevicePlan(DescribedPlan):
     Attributes
     ----------
     lowered : Lowered
-        The kernel, of a TeamPolicy as the user wrote it.
+        The kernel; for a TeamPolicy, before lowering of teams.
     device_launch : DeviceLaunch
     """
 
@@ -43,11 +43,11 @@ class DevicePlan(DescribedPlan):
         return self.device_launch.code.source
 
     def mapping(self, bounds: tuple[int, ...]) -> list[str]:
-        """How it goes through a range."""
+        """The mapping of a range."""
         return self.device_launch.sources.mapping(bounds)
 
     def team_sizes(self) -> TeamSizes:
-        """Of a TeamPolicy: what it chose where the policy does not say."""
+        """Sizes for a TeamPolicy, chosen if the policy does not set them."""
         sources = self.device_launch.sources
         assert sources.teams is not None
         if sources.team is None:
@@ -64,12 +64,12 @@ class DevicePlan(DescribedPlan):
 
         def attempt(size: int) -> None:
             tried = Sources(self.space, launch.traits, sources.with_team_size(size))
-            if not launch.traits.bounds_groups:  # only a compiled kernel tells
-                tried = launch.again(tried).sources
+            if not launch.traits.bounds_groups:  # known only after compilation
+                tried = launch.with_sources(tried).sources
             tried.team_size_of(bounds, args)
 
         return scratch.largest(most, bounds[1], args, attempt)
 
     def team_size_recommended(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> int:
-        """Threads of a team of such a launch."""
+        """Threads of a team in such a launch."""
         return self.device_launch.sources.team_size_of(bounds, args)

@@ -1,7 +1,7 @@
-"""Teams of a launch on a device: how they lie in groups of work-items, and the memory they get.
+"""Teams of a launch on a device: their mapping to groups of work-items, and their memory.
 
-Members of a team are work-items of a group where each work-item does one call of a kernel; where
-work-items do contiguous parts of a range, as on CPUs, each does whole teams.
+Members of a team are work-items of a group if each work-item runs one call of a kernel; if
+work-items run contiguous parts of a range, as on CPUs, each runs whole teams.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from execspace import PolicyError, TeamLimits, TeamSizes
 from ..codegen.cfamily.dialect import Dialect
 from ..ir import Var
 from ..ir.diagnostics import Fault, Reporter
-from ..teams.device import DeviceTeam, device_team, shape_of, usual_sizes
+from ..teams.device import DeviceTeam, default_sizes, device_team, shape_of
 from ..teams.host_teams import HOST_TEAMS, HostTeam, host_team
 from ..teams.scratch import Sizes
 from ..teams.single_thread import POOL
 from ..typing.lowered import Lowered
 
-POOL_BYTES = 1 << 26  # of scratch memory of a team at level 1
+POOL_BYTES = 1 << 26  # limit of a team's scratch memory at level 1
 
 ScratchSizes = Callable[[int, tuple[Any, ...]], tuple[int, int]]
 
 
 @dataclass(frozen=True)
 class Room:
-    """What teams must fit into.
+    """Limits of groups for teams.
 
     Attributes
     ----------
     threads : int
-        Most of a group.
+        Most threads of a group.
     single : bool
-        A group has but one team.
+        A group has only one team.
     """
 
     threads: int
@@ -44,14 +44,14 @@ class Room:
 
 
 def device_team_limits(dialect: Dialect, threads: int, shared: int) -> TeamLimits:
-    """Of a device of which members of teams are work-items.
+    """Team limits of a device on which members of teams are work-items.
 
-    `threads` and `shared` are the most of a group, and bytes of its memory.
+    `threads` and `shared` are the most threads of a group, and bytes of its memory.
     """
     scratch = (shared, POOL_BYTES)
     if dialect.lanes.count > 1:
         return TeamLimits(threads, dialect.lanes.count, threads, scratch)
-    lanes = HOST_TEAMS.vector_length_max  # which a thread does one after the other
+    lanes = HOST_TEAMS.vector_length_max  # which a thread runs sequentially
     return TeamLimits(threads, lanes, threads * lanes, scratch)
 
 
@@ -70,7 +70,7 @@ class WorkItemTeams:
     Attributes
     ----------
     lowered : Lowered
-        What is printed.
+        The input of the printer.
     device : DeviceTeam
     size, lanes : int
         Threads of a team, and lanes of a thread.
@@ -78,7 +78,7 @@ class WorkItemTeams:
     Raises
     ------
     PolicyError
-        If teams that the policy asks for do not fit.
+        If teams of the policy's sizes do not fit.
     """
 
     pools: tuple[Var, ...] = ()
@@ -89,7 +89,7 @@ class WorkItemTeams:
         self.space, self.limits, self.policy = space, limits, lowered.spec.policy
         name = lowered.kernel.name
         most = min(room.threads, self.policy.launch_bounds or room.threads)
-        self.size, self.lanes = usual_sizes(lowered, dialect.lanes.count, most)
+        self.size, self.lanes = default_sizes(lowered, dialect.lanes.count, most)
         if self.size * (self.lanes if dialect.lanes.count > 1 else 1) > most:
             raise PolicyError(
                 f"Kernel '{name}': team_size={self.size} and vector_length={self.lanes}; this "
@@ -115,8 +115,8 @@ class WorkItemTeams:
 
     @cached_property
     def with_smaller_teams(self) -> Room | None:
-        """What leaves more scratch memory to a team, or lets it need less; None where the policy
-        leaves nothing open."""
+        """Limits with which a team has more scratch memory, or needs less; None if the policy sets
+        all sizes."""
         if not self.device.uses(0):
             return None
         if self.device.shape.side_by_side > 1 and not self.policy.chunk_size:
@@ -126,12 +126,12 @@ class WorkItemTeams:
         return None
 
     def sizes(self, threads: int) -> TeamSizes:
-        """What was chosen; a group may have so many threads."""
+        """The sizes chosen; a group may have so many threads."""
         shape = self.device.shape
         return TeamSizes(self.size, self.lanes, shape.chunk, max(1, threads // shape.lanes))
 
     def scratch(self, group_memory: int) -> Sizes | None:
-        """What finds the scratch memory of a launch; None where there is none.
+        """The check of a launch's scratch memory; None if it has none.
 
         `group_memory` are bytes of a group that are not for scratch memory.
         """
@@ -143,12 +143,12 @@ class WorkItemTeams:
 
 
 class WholeTeams:
-    """Teams that a work-item does from the first member to the last.
+    """Teams that each run on one work-item.
 
     Attributes
     ----------
     lowered : Lowered
-        What is printed.
+        The input of the printer.
     pools : tuple of Var
         Pointers to scratch memory.
     """
@@ -170,12 +170,12 @@ class WholeTeams:
         self.pools: tuple[Var, ...] = (POOL,) if self.host.layout else ()
 
     def sizes(self, threads: int) -> TeamSizes:
-        """What was chosen."""
+        """The sizes chosen."""
         chunk = self.policy.chunk_size or 1
         return TeamSizes(self.size, self.lanes, chunk, HOST_TEAMS.team_size_max)
 
     def scratch(self, group_memory: int) -> ScratchSizes | None:
-        """What finds the scratch memory of a launch; None where there is none."""
+        """The check of a launch's scratch memory; None if it has none."""
         sizes = self.host.sizes(self.space)
         if not sizes.layout:
             return None

@@ -1,4 +1,4 @@
-"""Failed assertions of kernels: from a number and indices to the exception that users see."""
+"""Failed assertions of kernels: from a number and indices to the user's exception."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def failure(
 
 
 def place(kernel: str, indices: Sequence[int]) -> str:
-    """Where a kernel was when something failed."""
+    """The position in the range of a failure, for messages."""
     at = ", ".join(map(str, indices))
     where = f"index {at}" if len(indices) == 1 else f"indices ({at})"
     return f"in kernel '{kernel}' at {where}"

@@ -1,4 +1,4 @@
-"""What plans tell `explain`, profiling tools and tuning from their kernel alone, on any device."""
+"""Properties of plans for `explain`, profiling tools and tuning that depend on the kernel alone."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from .variables import variables_of
 
 
 class DescribedPlan(Plan):
-    """A plan that has its kernel as `lowered`, which says what a launch does."""
+    """A plan with its kernel as `lowered`, from which properties of launches follow."""
 
     lowered: Lowered
 
     @property
     def effects(self) -> Effects:
-        """Which Views it reads and writes, and whether it prints."""
+        """The Views that it reads and writes, and whether it prints."""
         return effects_of(self.lowered)
 
     @property
@@ -28,6 +28,6 @@ class DescribedPlan(Plan):
         return variables_of(self.lowered)
 
     def work(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Work:
-        """What a launch asks for, counted from its kernel."""
+        """The work of a launch, counted from its kernel."""
         teams = self.lowered.spec.policy.kind == "team"
         return work_of(self.lowered, bounds, args, self.team_sizes().team_size if teams else 0)

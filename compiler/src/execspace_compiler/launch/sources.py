@@ -1,6 +1,6 @@
-"""Which variants the source of a launch has, and how they go through its range.
+"""The variants of a launch's source, and their mappings.
 
-It depends on a kind of device and on no driver: `explain` can describe devices that are not there.
+They depend on a kind of device but not on a driver: `explain` can describe absent devices.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..analysis.overlap import reads_after_writing, written_pairs
 from ..codegen.cfamily.device_kernel import DeviceKernel
 from ..codegen.cfamily.dialect import Dialect
 from ..mapping.thread_blocks import (
-    USUAL_THREADS,
+    DEFAULT_THREADS,
     Geometry,
     Limits,
     blocks_of,
@@ -34,13 +34,13 @@ from .device_code import DeviceCode, device_code
 from .device_teams import Room, Teams, WholeTeams, WorkItemTeams, device_team_limits
 from .variables import variables_of
 
-NO_LIMITS = Limits(1, (1, 1, 1), (1, 1, 1))  # of a device without groups
-_REDUCE_GROUP = 256  # threads of a group of reductions and scans, most
+NO_LIMITS = Limits(1, (1, 1, 1), (1, 1, 1))  # for a device without groups
+_REDUCE_GROUP = 256  # most threads of a group in reductions and scans
 
 
 @dataclass(frozen=True)
 class Traits:
-    """What the source of kernels depends on of a device.
+    """Properties of a device on which the source of kernels depends.
 
     Attributes
     ----------
@@ -49,16 +49,16 @@ class Traits:
     dialect : Dialect
         The language.
     flat : bool
-        One call of a kernel for each work-item, as GPUs want it; otherwise each does a contiguous
+        One call of a kernel per work-item, for GPUs; otherwise each work-item runs a contiguous
         part of the range.
     limits : Limits
         Largest groups and grids.
     group : int
-        Work-items of a group where each does one call of a kernel.
+        Work-items of a group, if each runs one call of a kernel.
     shared : int
-        Bytes of memory of its own that a group may ask for.
+        Bytes of shared (local) memory that a group may request.
     shared_always : int
-        Bytes that it has without asking.
+        Bytes available without a request.
     """
 
     title: str
@@ -77,7 +77,7 @@ class Traits:
 
     @property
     def bounds_groups(self) -> bool:
-        """The language tells the compiler how large groups may be, so that registers suffice."""
+        """Whether the language has launch bounds, so that registers suffice for all groups."""
         return "{group}" in self.dialect.syntax.kernel
 
 
@@ -87,16 +87,17 @@ class Sources:
     Parameters
     ----------
     space : ExecutionSpace
-        For its name, and the tiles that it chooses.
+        Its name and default tiles are used.
     traits : Traits
     source : Lowered
     room : Room, optional
-        What a group must fit into, if that is less than the device's limits.
+        Limits of groups, if they are below the device's limits.
 
     Attributes
     ----------
     lowered : Lowered
-        What is printed: of a TeamPolicy what a member does, or a thread that does whole teams.
+        The input of the printer: for a TeamPolicy the code of a member, or of a thread that runs
+        whole teams.
     teams : WorkItemTeams or WholeTeams or None
     kernel : DeviceKernel
     most : int
@@ -104,9 +105,9 @@ class Sources:
     group : int
         Threads of a group, in the usual source.
     disjoint : bool
-        The usual source takes Views for disjoint.
+        The usual source assumes that Views are disjoint.
     shapes : Geometry or None
-        The grids of a walk in blocks.
+        Grids and blocks of a mapping to thread blocks.
     usual : Variant
     """
 
@@ -132,10 +133,10 @@ class Sources:
         )  # fmt: skip
         self.most = min(policy.launch_bounds or room.threads, room.threads)
         self.group = self._threads()
-        self.disjoint = self._takes_for_disjoint()
+        self.disjoint = self._assumes_disjoint()
         self.shapes: Geometry | None = None
         if blocks is not None:
-            usual = replace(traits.limits, threads=min(USUAL_THREADS, self.most))
+            usual = replace(traits.limits, threads=min(DEFAULT_THREADS, self.most))
             largest = replace(traits.limits, threads=self.most)
             chooser = tile_chooser(blocks, space, usual)
             self.shapes = Geometry(blocks, chooser, largest, self.group, lowered.kernel.name)
@@ -152,12 +153,12 @@ class Sources:
         Parameters
         ----------
         device : str
-            The device in words, for messages.
+            Description of the device, for messages.
 
         Raises
         ------
         KernelSyntaxError, KernelTypeError
-            For faults in the kernel, and for what the device cannot do.
+            For faults in the kernel, and for operations that the device does not support.
         LaunchError
             If Views of `out` cannot take the result.
         """
@@ -175,10 +176,10 @@ class Sources:
             return WholeTeams(self.source, space)
         return WorkItemTeams(self.source, traits.dialect, traits.team_limits(), space, room)
 
-    def _takes_for_disjoint(self) -> bool:
+    def _assumes_disjoint(self) -> bool:
         if not self.traits.flat:
             return bool(written_pairs(self.lowered))
-        # Of one call by a thread, overlap matters only where it reads after it has stored.
+        # With one call per thread, overlap matters only if it reads after it has stored.
         scan = self.spec.pattern == "scan"
         blocks = self.kernel.blocks
         several = scan or self.teams is not None or (blocks is not None and blocks.calls > 1)
@@ -195,7 +196,7 @@ class Sources:
         if reduction is None and self.kernel.blocks is None:
             return min(traits.group, self.most)
         if reduction is None:
-            return min(USUAL_THREADS, self.most) if traits.bounds_groups else self.most
+            return min(DEFAULT_THREADS, self.most) if traits.bounds_groups else self.most
         state = sum(max(s.type.itemsize, 8) for s in reduction.states)
         items_per_thread = state * (5 if self.spec.pattern == "scan" else 1)
         of_array = self.spec.array_shape is not None
@@ -206,22 +207,22 @@ class Sources:
 
     @property
     def scans(self) -> bool:
-        """Scans in one pass take Views for disjoint, too."""
+        """Whether a single-pass scan assumes that Views are disjoint, too."""
         return bool(self.traits.dialect.scan.barrier)
 
     @property
     def team(self) -> DeviceTeam | None:
-        """Teams of which members are work-items."""
+        """Teams whose members are work-items."""
         return self.kernel.team
 
     def within(self, threads: int) -> Sources:
-        """The sources for a device that launches the kernel with no more threads in a group."""
+        """The sources for groups of at most `threads` threads."""
         single = isinstance(self.teams, WorkItemTeams) and self.teams.room.single
         return Sources(self.space, self.traits, self.source, Room(threads, single))
 
     @property
     def with_smaller_teams(self) -> Sources | None:
-        """Those whose teams leave more scratch memory; None where the policy leaves none open."""
+        """Sources whose teams have more scratch memory; None if the policy sets all sizes."""
         room = None if self.teams is None else self.teams.with_smaller_teams
         return None if room is None else Sources(self.space, self.traits, self.source, room)
 
@@ -233,7 +234,7 @@ class Sources:
         narrow : bool
             As in `Variant`.
         overlap, large : bool
-            Views overlap; numbers do not fit into 32 bits.
+            Views overlap; numbers do not fit in 32 bits.
         roomy : bool
             Groups have more threads than usual.
         """
@@ -248,12 +249,12 @@ class Sources:
     # -- teams ------------------------------------------------------------------------------------
 
     def team_size_of(self, bounds: tuple[int, ...], args: tuple[object, ...]) -> int:
-        """Threads of a team of a launch: where scratch memory does not suffice, fewer than usual.
+        """Threads of a team in a launch: fewer than usual if scratch memory does not suffice.
 
         Raises
         ------
         LaunchError
-            Where it does not suffice for any that the policy leaves open.
+            If it does not suffice for any size that the policy allows.
         """
         sources = self
         while True:
@@ -281,13 +282,13 @@ class Sources:
         return ScratchBySize(self.source, self.space.name, self.traits.team_limits().scratch)
 
     def most_threads(self) -> int:
-        """Threads of the largest team, whatever the kernel."""
+        """Threads of the largest team, for any kernel."""
         assert self.teams is not None
         limits = self.traits.team_limits()
         return most_threads(self.spec, self.teams.lanes, limits.threads_max, limits.team_size_max)
 
     def with_team_size(self, size: int) -> Lowered:
-        """The kernel for a policy that gives the size of teams."""
+        """The kernel for the same policy with a team size."""
         return with_team_size(self.source, size)
 
     # -- descriptions -----------------------------------------------------------------------------
@@ -298,7 +299,7 @@ class Sources:
         return variables_of(self.source)
 
     def mapping(self, bounds: tuple[int, ...]) -> list[str]:
-        """How it goes through a range, in words."""
+        """Description of the mapping of a range."""
         if self.team is not None:
             return describe_device_teams(self.team)
         if self.teams is not None:

@@ -1,7 +1,7 @@
 """The variables of a kernel and of the helpers that it calls, with their types, for `explain`.
 
-Typing leaves in each function of the IR what the user's own names are (`Declared`); the compiler's
-temporaries are not among them. Nothing here is done for a launch.
+Typing records the user's own names in each function of the IR (`Declared`), without the compiler's
+temporaries. Launches do not need this.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _OWN = str(Path(execspace.__file__).parent)
 def variables_of(lowered: Lowered) -> dict[str, str]:
     """Name of each variable -> its type, for `Explanation.variables`.
 
-    Those of the kernel go by their own names, in the order: indices or the team, parameters, what
-    is captured, locals. Those of a helper go by its name and theirs: "helper.x". One that is
-    called with several types has them all: "float32 or float64".
+    Those of the kernel have their own names, in the order: indices or the team, parameters,
+    captures, locals. Those of a helper have its name as a prefix: "helper.x". If a helper is called
+    with several types, all are listed: "float32 or float64".
     """
     spec = lowered.spec
     *helpers, body = lowered.typed
@@ -60,7 +60,7 @@ def variables_of(lowered: Lowered) -> dict[str, str]:
 
 
 def type_text(type: Type, scratch: dict[str, str] | None = None) -> str:
-    """A type in words; `scratch` says which Views are scratch memory, by their variables."""
+    """Description of a type; `scratch` has those of Views of scratch memory, by variable."""
     match type:
         case Scalar():
             return str(type.strong)
@@ -98,9 +98,9 @@ def _declared(function: ir.Function) -> tuple[tuple[str, Type], ...]:
 def _called(
     helpers: list[ir.Function], body: ir.Function, lowered: Lowered
 ) -> Iterator[ir.Function]:
-    """Functions of the user that the kernel, or the joins of its reducer, reach by calls.
+    """The user's functions that the kernel, or the joins of its reducer, reach by calls.
 
-    Typing may leave others, of types that a variable did not keep.
+    Typing may leave others, for types that a variable no longer has.
     """
     every = {f.name: f for f in helpers}
     reached: dict[str, None] = {}
@@ -120,7 +120,7 @@ def _called(
 
 
 def _scratch(lowered: Lowered) -> dict[str, str]:
-    """What is said of Views over scratch memory, by their variables."""
+    """Descriptions of Views of scratch memory, by variable."""
     found = {}
     for function in lowered.typed:
         for s in ir.walk_statements(function.body):
@@ -132,7 +132,7 @@ def _scratch(lowered: Lowered) -> dict[str, str]:
 
 
 def _constant(name: str, value: Any) -> str | None:
-    """What is said of a captured constant; None for functions, modules and what they contain."""
+    """Description of a captured constant; None for functions, modules and their contents."""
     if isinstance(value, bool | int | float | complex | np.generic | str | Enum | None):
         kind = np.asarray(value).dtype.name if isinstance(value, int | float | complex) else None
         kind = value.dtype.name if isinstance(value, np.generic) else kind

@@ -1,1 +1,1 @@
-"""Which thread does which indices: loops of hosts, blocks of devices, tiles."""
+"""Mappings of indices to threads: loops on hosts, thread blocks on devices, tiles."""

@@ -1,8 +1,8 @@
-"""Tiles for GPUs: the blocks of threads in which they go through ranges of several dimensions.
+"""Default tiles for GPUs: thread blocks for ranges of several dimensions.
 
-Data, measured on an H200 (`make bench-mdrange`). There a stencil of a thread's neighbouring calls
-was always faster than one call a thread. What is not here is flat: streams, which blocks cannot
-help. A plugin for other GPUs has a table of its own.
+Data, measured on an H200 (`make bench-mdrange`). There, several neighbouring calls per thread were
+always faster for stencils than one call per thread. Patterns without an entry are flat: streams,
+which do not profit from blocks. A plugin for other GPUs has its own table.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from execspace import TileTable
 
 
 def gpu_tiles(name: str) -> TileTable:
-    """The table, under the name of a space."""
+    """The table, with the name of a space."""
     return TileTable(
         name,
         {

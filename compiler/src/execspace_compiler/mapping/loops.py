@@ -1,10 +1,9 @@
-"""Iteration mappings for CPU-like targets: which loops run a kernel's body, as IR.
+"""Iteration mappings for CPU-like targets: loops around a kernel's body, as IR.
 
-A chunk function runs the units f0 <= u < f1 of a range; launchers split the units between
-threads or work-items. Without tiles a unit is one step of the slowest dimensions (up to three,
-flattened), walked row by row with one division for a whole chunk; the faster dimensions are
-plain loops inside, so that the contiguous one is vectorised over its whole extent. With
-tiles a unit is one tile.
+A chunk function runs the units f0 <= u < f1 of a range; launchers divide the units among threads or
+work-items. Without tiles, a unit is an index of the slowest dimensions (up to three, collapsed),
+walked row by row with one division for a whole chunk; the faster dimensions are plain loops inside,
+so that the contiguous one is vectorised over its whole extent. With tiles, a unit is one tile.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ from ..reductions.reduction import ARRAY, Reduction
 def index_order(body: ir.Function, spec: LaunchSpec) -> tuple[int, ...]:
     """Dimensions of the policy from the slowest to the fastest.
 
-    "auto" lets the kernel's own accesses decide: the last index runs fastest unless more of
-    them have the first index in the dimension of stride one. A scan, whose result depends on
-    the order, always has the last one fastest then.
+    With "auto" the kernel's accesses decide: the last index runs fastest unless more accesses have
+    the first index in the dimension of stride one. For a scan, whose result depends on the order,
+    the last one always runs fastest.
     """
     policy = spec.policy
     forward = tuple(range(policy.rank))
@@ -52,11 +51,11 @@ def bounds_of(policy: PolicySpec) -> list[Var]:
 
 
 def scales_of(order: tuple[int, ...]) -> list[tuple[int, tuple[str, str]]]:
-    """Dimensions whose extents indices are divided by, and the names of what does it.
+    """Dimensions by whose extents indices are divided, and names of the factors and shifts.
 
-    Twice a number below 2^31 is multiplied by a factor of 32 bits, and the upper half of that
-    is shifted: T. Granlund and P. L. Montgomery, "Division by Invariant Integers using
-    Multiplication", PLDI 1994. `scale` computes factor and shift.
+    Division by multiplication: twice a number below 2^31 is multiplied by a factor of 32 bits, and
+    the upper half is shifted: T. Granlund and P. L. Montgomery, "Division by Invariant Integers
+    using Multiplication", PLDI 1994. `scale` computes factor and shift.
     """
     return [(d, (f"_scale{d}", f"_shift{d}")) for d in order[1:]]
 
@@ -68,12 +67,12 @@ def scale(n: int) -> tuple[int, int]:
 
 
 def _depth(policy: PolicySpec) -> int:
-    """How many of the slowest dimensions are flattened before the one that is split."""
+    """Number of the slowest dimensions that are collapsed before the one that is split."""
     return min(policy.rank - 1, 2)
 
 
 def flattened(policy: PolicySpec, order: tuple[int, ...]) -> tuple[int, ...]:
-    """Dimensions that hosts collapse and split between threads, from the slowest."""
+    """Dimensions that hosts collapse and divide among threads, from the slowest."""
     return order[: _depth(policy) + 1]
 
 
@@ -86,7 +85,7 @@ def _count(policy: PolicySpec, d: int) -> Expr:
 
 
 def units_count(policy: PolicySpec, order: tuple[int, ...]) -> Expr:
-    """Number of units of a range, from its bounds; of teams those that a chunk has are one."""
+    """Number of units of a range, from its bounds; for teams, a chunk of them is one unit."""
     if policy.chunk_size > 1:
         rounded = op("add", var("_hi0"), integer(policy.chunk_size - 1))
         return op("truncdiv", rounded, integer(policy.chunk_size))
@@ -107,13 +106,13 @@ def items_count(policy: PolicySpec) -> Expr:
 
 @dataclass(frozen=True)
 class Calls:
-    """Calls of a kernel's body over a range, to be put into loops.
+    """Calls of a kernel's body over a range, around which loops are built.
 
     Attributes
     ----------
     body : ir.Function
     leading : int
-        Parameters of the body before those of the arguments.
+        Number of the body's parameters before those for the arguments.
     policy : PolicySpec
     order : tuple of int
         Dimensions from the slowest to the fastest.
@@ -121,9 +120,9 @@ class Calls:
     pools : tuple of Var
         Pointers to the scratch memory of a team.
     final : bool, optional
-        Of a scan, whether the pass is the final one, which the kernel asks for.
+        For a scan: whether this is the final pass, which the kernel receives.
     own : Var, optional
-        The contribution of a call to a scan, of a body that takes it.
+        The contribution of a call to a scan, if the body takes it.
     numbered : bool
         The body takes the number of the call; see `contiguous.contiguous_body`.
     """
@@ -140,9 +139,9 @@ class Calls:
 
 
 class Chunk:
-    """Builds the walk of one chunk or work-item, around calls of the body.
+    """Builds the loops of one chunk or work-item, around calls of the body.
 
-    `scaled`: indices are found by multiplication, see `scales_of`. `small`: they are of 32 bits.
+    `scaled`: divisions by multiplication, see `scales_of`. `small`: indices have 32 bits.
     `prechecks` test the assertions of the body beforehand, `masked` is the body for a loop that
     reports them at its end.
     """
@@ -240,13 +239,13 @@ class Chunk:
         return out
 
     def counter(self, d: int, outer: tuple[int, ...]) -> str:
-        """Name of an outer dimension's place: the last one has a loop of its own."""
+        """Name of an outer dimension's counter: the last one has its own loop."""
         return f"_row{d}" if d == outer[-1] else f"_i{d}"
 
     def row_block(self, outer: tuple[int, ...], split: int) -> list[Stmt]:
-        """As many rows as can be walked by a plain loop: whole ones up to the end of the second
-        slowest dimension, or one that the part begins or ends in. A plain loop lets compilers
-        step addresses from row to row instead of computing each anew."""
+        """As many rows as a plain loop can walk: whole ones up to the end of the second slowest
+        dimension, or a partial one at the start or end of the part. In a plain loop compilers
+        increment addresses from row to row instead of computing each anew."""
         last = outer[-1]
         left = op("sub", var("_f1"), var("_at"))
         whole = op(
@@ -271,7 +270,7 @@ class Chunk:
         ]
 
     def _wrap(self, outer: tuple[int, ...]) -> list[Stmt]:
-        """Carry from a dimension that came to its end to the next slower one."""
+        """Carry from a dimension that reached its end to the next slower one."""
         if len(outer) == 1:
             return []
         last, slower = outer[-1], outer[-2]
@@ -295,9 +294,9 @@ class Chunk:
         return out
 
     def index(self, d: int, place: Expr, kind: Scalar) -> Expr:
-        """An index of the kernel, from its distance to the lower bound."""
+        """An index of the kernel, from its offset to the lower bound."""
         if self.small and kind != INDEX:
-            # Not a bit of it is of 64 bits, or compilers would compute all places in them.
+            # All operands have 32 bits, or compilers would compute all offsets in 64.
             low = ir.Op("cast", (var(f"_lo{d}"),), kind)
             sum = ir.Op("add", (low, place), kind)
             return ir.Op("cast", (ir.Op("cast", (sum,), Scalar("int32")),), INDEX)
@@ -305,7 +304,7 @@ class Chunk:
         return op("add", var(f"_lo{d}"), wide)
 
     def flat(self, kind: Scalar) -> list[Stmt]:
-        """The walk of single calls, with the indices of each found by division in a type."""
+        """The walk call by call; the indices of each are computed by division in a type."""
         walk: list[Stmt] = []
 
         def number(e: Expr) -> Expr:
@@ -322,7 +321,7 @@ class Chunk:
         places: dict[int, Expr] = {}
         tiled = self.policy.tiled
         tiles: dict[int, Expr] = {}
-        if tiled:  # the place within the tile first, then the tile
+        if tiled:  # first the index in the tile, then the tile
             for d in fast_first:
                 tile = number(var(f"_tile{d}"))
                 tiles[d] = tile
@@ -365,12 +364,12 @@ def chunk_function(
 ) -> ir.Function:
     """The loops around a body.
 
-    `pool` is the pointer to the scratch memory of a team, and its size in bytes: each part has it
-    for itself, made once. `prechecks` and `masked` as in `Chunk`.
+    `pool` is the pointer to the scratch memory of a team, and its size in bytes: each part
+    allocates its own once. `prechecks` and `masked` as in `Chunk`.
 
     Its parameters are the first and last unit, for a reduction the number of the part and
     the rows of partial results, then bounds, then the arguments of the kernel. In the final
-    pass of a scan the part's entry in those rows holds the prefix that it begins with.
+    pass of a scan, the part's entry in those rows holds the prefix at its start.
     """
     calls = replace(calls, pools=() if pool is None else (pool[0],))
     policy, reduction = calls.policy, calls.reduction
@@ -404,12 +403,12 @@ def work_function(
     scaled: bool = False,
     small: bool = False,
 ) -> ir.Function:
-    """What one work-item of a device does: the units `_f0`, `_f0 + _step` ... below `_f1`.
+    """The work of one work-item of a device: the units `_f0`, `_f0 + _step` ... below `_f1`.
 
-    `flat`: a unit is one call of the kernel, whose indices are found by division; otherwise
+    `flat`: a unit is one call of the kernel, whose indices are computed by division; otherwise
     units are those of `chunk_function`, and `_step` is one. `narrow`: 32 bits number all flat
-    units. For a reduction the state comes in and is returned; of an array reduction the array comes
-    in. `scaled` and `small` as in `Chunk`.
+    units. For a reduction, the state is a parameter and the result; for an array reduction the
+    array is a parameter. `scaled` and `small` as in `Chunk`.
     """
     policy, reduction = calls.policy, calls.reduction
     chunk = Chunk(calls, scaled=scaled, small=small)

@@ -1,8 +1,8 @@
-"""Blocks of threads that go through a range of several dimensions: the walk, and its geometry.
+"""Thread blocks for ranges of several dimensions: the walk of a thread, and the geometry.
 
-The fastest dimension lies along x of a block and of the grid, the next one along y, and all others
-together along z. What a block is like is chosen at the launch: a text serves all extents and tiles.
-How many calls a thread has is compiled in, so that they share what they load.
+The fastest dimension is mapped to x of blocks and grid, the next one to y, and all others together
+to z. Block sizes are chosen at the launch, so that one source serves all extents and tiles. The
+number of calls per thread is a compile-time constant, so that calls can share loads.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from ..ir.types import BOOL, INDEX, INT64, UINT32, Scalar, ViewTy
 from ..typing.lowered import Lowered
 from .loops import Calls, Chunk, bounds_of, index_order, scale
 
-USUAL_THREADS = 256  # of a block, most
-_PLACES = ("_g", "_t", "_d")  # place of the block, of the thread in it, and extents of a block
+DEFAULT_THREADS = 256  # at most, in a block
+_COORDINATES = ("_g", "_t", "_d")  # blockIdx, threadIdx and blockDim
 ALIGNED = 32  # elements
 _FEW = 8  # blocks along x
 _LARGE = 400  # expressions of a body
-_MOST = 1 << 31  # extents, and numbers of blocks, below which 32 bits are enough
+_MOST = 1 << 31  # extents and numbers of blocks below this fit in 32 bits
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
-    """A number of a launch in blocks.
+class BlockParameter:
+    """A parameter of a source with thread blocks.
 
-    "blocks" along a dimension, the extent of the "tile", or by how much the first block begins
-    "before" the range. `part` is "scale" or "shift" for what replaces a division by it.
+    `what`: "blocks" along a dimension, the extent of the "tile", or by how much the first block
+    begins "before" the range. `part`: "scale" or "shift" for the division by it.
     """
 
     what: str
@@ -43,31 +43,31 @@ class Number:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether it is of 32 bits, and for texts that are not wide."""
+        """Whether it has 32 bits, and only sources that are not wide have it."""
         return bool(self.part) or self.what == "before"
 
     @property
     def name(self) -> str:
-        """The parameter of the walk."""
+        """Name of the parameter."""
         return f"_{self.what}{f'_{self.part}' if self.part else ''}{self.dimension}"
 
     @property
     def type(self) -> Scalar:
-        """Its type there."""
+        """Type of the parameter."""
         return UINT32 if self.is_narrow else INDEX
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """How a device goes through the range of a launch in blocks.
+    """The mapping of a launch's range to thread blocks.
 
     Attributes
     ----------
     rank : int
     dims : tuple of int
-        Dimensions of the policy that lie along x, y and z; all from the third on along z.
+        Dimensions of the policy along x, y and z; all from the third on are along z.
     items_per_thread : tuple of int
-        Calls of a thread, by dimension of the policy.
+        Calls per thread, by dimension of the policy.
     access : Access
     tiled : bool
         The policy has a tile.
@@ -80,32 +80,33 @@ class Blocks:
     tiled: bool
 
     @property
-    def numbers(self) -> tuple[Number, ...]:
-        """What the host tells the walk of a launch, in this order.
+    def parameters(self) -> tuple[BlockParameter, ...]:
+        """The parameters that the host passes at a launch, in order.
 
         The blocks along each dimension, by how much the first one begins before the range along
-        x, and where several dimensions lie along z, the tile's extents in them, and what replaces
-        divisions by both, see `mapping.scale`.
+        x, and if several dimensions are along z, the tile's extents in them, and factors and
+        shifts for divisions by both, see `mapping.scale`.
         """
-        found = [Number("blocks", d) for d in range(self.rank)]
-        found += [Number("before", self.dims[0])]
+        found = [BlockParameter("blocks", d) for d in range(self.rank)]
+        found += [BlockParameter("before", self.dims[0])]
         if self.rank > 3:
-            found += [Number("tile", d) for d in self.dims[2:]]
+            found += [BlockParameter("tile", d) for d in self.dims[2:]]
         for d in self.dims[2:-1]:
-            found += [Number(w, d, part) for w in ("blocks", "tile") for part in ("scale", "shift")]
+            divisors = [(w, part) for w in ("blocks", "tile") for part in ("scale", "shift")]
+            found += [BlockParameter(w, d, part) for w, part in divisors]
         return tuple(found)
 
     @property
     def calls(self) -> int:
-        """Calls of a thread."""
+        """Calls per thread."""
         return prod(self.items_per_thread)
 
 
 def blocks_of(lowered: Lowered, table: TileTable) -> Blocks | None:
-    """The blocks in which a device goes through the range of a launch; None: flat, call by call.
+    """The thread blocks for a launch; None: flat, one call per thread.
 
-    Blocks are for a parallel_for over an MDRangePolicy that asks for a tile or for several calls a
-    thread, or whose kernel has an access pattern for which the table has a tile.
+    Blocks are for a parallel_for over an MDRangePolicy that asks for a tile or for several calls
+    per thread, or whose kernel has an access pattern for which the table has a tile.
     """
     policy = lowered.spec.policy
     if lowered.reduction is not None or policy.kind != "mdrange":
@@ -146,7 +147,7 @@ def _per_thread(
 
 
 def _is_small(body: ir.Function) -> bool:
-    """Whether several copies of a body cost little: unasked, a large one is not repeated."""
+    """Whether copies of a body are cheap: large ones are not unrolled unless asked for."""
     loops = any(isinstance(s, For | ir.While) for s in ir.walk_statements(body.body))
     return not loops and len(ir.walk_expressions(body.body)) <= _LARGE
 
@@ -154,27 +155,27 @@ def _is_small(body: ir.Function) -> bool:
 # -- the walk -------------------------------------------------------------------------------------
 
 
-def place_names(wide: bool) -> list[str]:
-    """Parameters of the walk: places along x, y and z; with `wide` also the blocks of the grid."""
-    return [f"{p}{n}" for p in (*_PLACES, *(["_e"] if wide else [])) for n in range(3)]
+def coordinate_names(wide: bool) -> list[str]:
+    """Parameters for block and thread indices along x, y and z; with `wide` also the grid size."""
+    return [f"{p}{n}" for p in (*_COORDINATES, *(["_e"] if wide else [])) for n in range(3)]
 
 
 def block_function(
     lowered: Lowered, name: str, blocks: Blocks, *, wide: bool, small: bool
 ) -> ir.Function:
-    """What one thread does: its calls of the kernel, as far as they lie in the range.
+    """The work of one thread: its calls of the kernel that are in the range.
 
-    `wide`: any extents, and threads go on with the stride of the grid; otherwise places are of 32
-    bits, and there is a block for each. `small`: indices are of 32 bits, too.
+    `wide`: any extents, in a grid-stride loop; otherwise offsets have 32 bits, and the grid covers
+    the range. `small`: indices have 32 bits, too.
     """
     policy, body = lowered.spec.policy, lowered.body
     order = index_order(body, lowered.spec)
     chunk = Chunk(Calls(body, lowered.leading, policy, order), small=small and not wide)
     walk = _Walk(chunk, blocks, INDEX if wide else UINT32)
     statements = walk.strided() if wide else walk.one(*(Var(f"_g{n}", UINT32) for n in range(3)))
-    places = [Var(n, UINT32) for n in place_names(wide)]
+    places = [Var(n, UINT32) for n in coordinate_names(wide)]
     bounds = bounds_of(policy)[: 2 * policy.rank]
-    numbers = [Var(n.name, n.type) for n in blocks.numbers if not (wide and n.is_narrow)]
+    numbers = [Var(n.name, n.type) for n in blocks.parameters if not (wide and n.is_narrow)]
     parameters = (*places, *bounds, *numbers, *chunk.arguments)
     types: dict[str, Scalar | ViewTy] = {**chunk.locals}
     return ir.Function(name, parameters, None, types, tuple(statements))
@@ -185,14 +186,14 @@ def _scale_names(what: str, d: int) -> tuple[str, str]:
 
 
 class _Walk:
-    """Statements of a thread, with places of a type."""
+    """Statements of a thread, with offsets of a type."""
 
     def __init__(self, chunk: Chunk, blocks: Blocks, kind: Scalar) -> None:
         self.chunk, self.blocks, self.kind = chunk, blocks, kind
         self.out: list[Stmt] = []
 
     def number(self, e: Expr) -> Expr:
-        """An integer in the type of places."""
+        """An integer in the type of offsets."""
         same = isinstance(e, Var) and e.type == self.kind
         return e if same or self.kind == INDEX == e.type else ir.Op("cast", (e,), self.kind)
 
@@ -203,7 +204,7 @@ class _Walk:
         return Var(name, self.kind)
 
     def strided(self) -> list[Stmt]:
-        """Loops with the stride of the grid around the walk of one block."""
+        """Grid-stride loops around the walk of one block."""
         dims = self.blocks.dims
         last: Expr = integer(1)
         for d in dims[2:]:
@@ -218,17 +219,17 @@ class _Walk:
         return inner
 
     def one(self, x: Expr, y: Expr, z: Expr) -> list[Stmt]:
-        """The calls of this thread in the block at a place of the grid."""
+        """The calls of this thread in the block at a position in the grid."""
         self.out = []
         firsts = self.firsts(x, y, z)
         self.calls(firsts)
         return self.out
 
     def firsts(self, x: Expr, y: Expr, z: Expr) -> dict[int, Expr]:
-        """Distance of the thread's first call from the lower bound, by dimension.
+        """Offset of the thread's first call from the lower bound, by dimension.
 
-        Along x its calls are a block apart, so that threads side by side touch elements side by
-        side; elsewhere they are neighbours.
+        Along x its calls are a block apart, so that accesses are coalesced; in other dimensions
+        they are neighbours.
         """
         dims, calls = self.blocks.dims, self.blocks.items_per_thread
         thread = [self.number(Var(f"_t{n}", UINT32)) for n in range(3)]
@@ -236,7 +237,7 @@ class _Walk:
         d = dims[0]
         at = op("add", op("mul", x, self.times(extent[0], calls[d])), thread[0])
         if self.kind != INDEX:
-            # Before the range that is a very large number, and so not in it.
+            # Unsigned, so offsets before the range wrap to large numbers outside of it.
             at = op("sub", at, Var(f"_before{d}", UINT32))
         out = {d: self.held(f"_p{d}", at)}
         if len(dims) > 1:
@@ -259,7 +260,7 @@ class _Walk:
         return e if calls == 1 else op("mul", e, self.number(integer(calls)))
 
     def divided(self, what: str, d: int, rest: Expr) -> tuple[Expr, Expr]:
-        """Quotient and remainder of a place along z by the blocks, or the extent of the tile."""
+        """Quotient and remainder of an offset along z by the blocks, or the tile's extent."""
         count = self.number(var(f"_{what}{d}"))
         if self.kind == INDEX:
             return (
@@ -273,7 +274,7 @@ class _Walk:
     # -- calls ------------------------------------------------------------------------------------
 
     def steps(self, d: int) -> list[Expr | None]:
-        """What is added to the first place along a dimension for each call."""
+        """Offsets of the calls along a dimension from the first one."""
         count = self.blocks.items_per_thread[d]
         if d == self.blocks.dims[0]:
             extent = self.number(Var("_d0", UINT32))
@@ -281,7 +282,7 @@ class _Walk:
         return [None if n == 0 else self.number(integer(n)) for n in range(count)]
 
     def calls(self, firsts: dict[int, Expr]) -> None:
-        """Calls one after the other where all lie in the range, else a test of each."""
+        """All calls without tests if they are in the range, else a test for each."""
         dims = tuple(reversed(self.blocks.dims))
         for d in dims:
             extent = op("sub", var(f"_hi{d}"), var(f"_lo{d}"))
@@ -295,7 +296,7 @@ class _Walk:
             self.out.append(If(self.inside(last), tuple(straight)))
             return
         all_inside = self.inside(last)
-        if self.blocks.items_per_thread[dims[-1]] > 1:  # the first call may lie before the range
+        if self.blocks.items_per_thread[dims[-1]] > 1:  # the first call may be before the range
             first = self.inside({dims[-1]: firsts[dims[-1]]})
             all_inside = ir.Op("and", (first, all_inside), BOOL)
         tested: list[Stmt] = []
@@ -305,20 +306,20 @@ class _Walk:
         self.out.append(If(all_inside, tuple(straight), tuple(tested)))
 
     def added(self, place: Expr, step: Expr | None) -> Expr:
-        """A place some steps further."""
+        """The sum of two offsets."""
         return place if step is None else op("add", place, step)
 
     def combinations(
         self, dims: Sequence[int], steps: dict[int, list[Expr | None]]
     ) -> list[dict[int, int]]:
-        """All calls of a thread, by the number of the step along each dimension."""
+        """All calls of a thread, by their number along each dimension."""
         found: list[dict[int, int]] = [{}]
         for d in dims:
             found = [{**at, d: n} for at in found for n in range(len(steps[d]))]
         return found
 
     def inside(self, places: dict[int, Expr]) -> Expr:
-        """Whether a call lies in the range."""
+        """Whether a call is in the range."""
         test: Expr | None = None
         for d, place in places.items():
             one = ir.Op("lt", (place, Var(f"_n{d}", self.kind)), BOOL)
@@ -342,12 +343,12 @@ class _Walk:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a device can launch.
+    """Launch limits of a device.
 
     Attributes
     ----------
     threads : int
-        Most in a block.
+        Most threads in a block.
     block, grid : tuple of int
         Largest extents of a block in threads, and of the grid in blocks, along x, y and z.
     """
@@ -361,13 +362,14 @@ Launch = tuple[int, ...]
 
 
 class Geometry(dict[tuple[int, ...], Launch]):
-    """Grid and block for each range that was met.
+    """A cache of grid and block for each range.
 
-    By its extents, and its tile, if it has one, else the lower bound along x modulo `ALIGNED`.
+    Keys are its extents, and its tile, if it has one, else the lower bound along x modulo
+    `ALIGNED`.
 
-    Each is a tuple of numbers: which text it needs (bit 0: a wide one, bit 1: one for more threads
-    than `usual`), the grid along x, y and z in blocks, none of which is 0 but for an empty range,
-    the block along x, y and z in threads, and `Blocks.numbers`.
+    Each value is a tuple of numbers: the source that it needs (bit 0: a wide one, bit 1: one for
+    more threads than `usual`), the grid along x, y and z in blocks, none of which is 0 except for
+    an empty range, the block along x, y and z in threads, and `Blocks.parameters`.
     """
 
     most = 4096
@@ -392,14 +394,14 @@ class Geometry(dict[tuple[int, ...], Launch]):
         extents = key[:rank]
         along_x = blocks.dims[0]
         tile = self.tile(key)
-        # Blocks of our own begin where rows of an array do, or lines of the cache in them.
+        # Without a tile of the policy, blocks are aligned to rows of an array, or cache lines.
         before = 0 if blocks.tiled else key[rank]
         if tile[along_x] % ALIGNED or not extents[along_x]:
             before = 0
         threads = self._threads(tile)
         counts = self._counts(extents, tile, before)
         few = self._counts(extents, tile, 0)[along_x]
-        if few < min(_FEW, counts[along_x]):  # one more would cost more than it gains
+        if few < min(_FEW, counts[along_x]):  # another block would cost more than alignment gains
             before, counts = 0, self._counts(extents, tile, 0)
         grid = self._along_axes(counts)
         wide = any(g > most for g, most in zip(grid, self.limits.grid, strict=True))
@@ -411,7 +413,7 @@ class Geometry(dict[tuple[int, ...], Launch]):
         if 0 in counts:
             taken = [0, 0, 0]
         numbers = []
-        for n in blocks.numbers:
+        for n in blocks.parameters:
             value = before
             if n.what != "before":
                 value = (counts if n.what == "blocks" else tile)[n.dimension]
@@ -430,12 +432,12 @@ class Geometry(dict[tuple[int, ...], Launch]):
         return (*extents, bounds[self.blocks.dims[0]] & (ALIGNED - 1))
 
     def tile(self, key: tuple[int, ...]) -> tuple[int, ...]:
-        """The tile of a range: the policy's, or what the space chooses."""
+        """The tile of a range: the policy's, or the space's choice."""
         rank = self.blocks.rank
         return key[rank:] if self.blocks.tiled else self.tile_of(key[:rank])
 
     def _along_axes(self, values: Sequence[int]) -> list[int]:
-        """Numbers of the dimensions together along x, y and z."""
+        """Products over the dimensions along x, y and z."""
         dims = self.blocks.dims
         return [prod(values[d] for d in part) for part in (dims[:1], dims[1:2], dims[2:])]
 
@@ -470,7 +472,7 @@ class Geometry(dict[tuple[int, ...], Launch]):
 def tile_chooser(
     blocks: Blocks, space: ExecutionSpace, limits: Limits
 ) -> Callable[[tuple[int, ...]], tuple[int, ...]]:
-    """A function of extents: the tile by dimension of a policy that gives none."""
+    """A function from extents to the tile by dimension, for a policy without one."""
     rank, dims = blocks.rank, blocks.dims
     pattern = blocks.access.pattern
 
@@ -486,7 +488,7 @@ def tile_chooser(
             while prod(tile[part]) > limits.block[axis]:
                 _halve(tile, part)
         while prod(tile) > limits.threads:  # launch bounds, or a kernel of many registers
-            # The fastest dimension last, so that threads side by side stay so.
+            # The fastest dimension last, so that accesses stay coalesced.
             _halve(tile, slice(1, rank) if prod(tile[1:]) > 1 else slice(1))
         out = [1] * rank
         for d, extent in zip(dims, tile, strict=True):
@@ -497,6 +499,6 @@ def tile_chooser(
 
 
 def _halve(tile: list[int], part: slice) -> None:
-    """Make the largest extent of some dimensions half as large."""
+    """Halve the largest extent of some dimensions."""
     widest = max(range(*part.indices(len(tile))), key=lambda n: (tile[n], n))
     tile[widest] = -(-tile[widest] // 2)

@@ -1,4 +1,4 @@
-"""What tuning tries on devices whose threads form blocks."""
+"""Tuning candidates for devices with thread blocks."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ..analysis.effects import effects_of
 from ..typing.lowered import Lowered
 from .loops import index_order
 
-_MOST_CHUNKS = 16  # teams that a block does in a row
+_MOST_CHUNKS = 16  # teams that a block runs sequentially
 
 
 def device_candidates(
     plan: Any, bounds: tuple[int, ...], most: int, limits: TeamLimits
 ) -> list[CandidateGenerator]:
-    """Stages for a launch of a plan with these bounds; `most` threads are in a block at most."""
+    """Generators of candidates for a launch with these bounds; blocks have up to `most` threads."""
     lowered: Lowered = plan.lowered
     spec = lowered.spec
     if spec.policy.kind == "team":

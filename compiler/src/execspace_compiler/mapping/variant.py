@@ -1,7 +1,7 @@
-"""Which of the sources of a launch: what one may take for granted of arguments and range.
+"""Variants of a launch's source: what each assumes of arguments and range.
 
-A kernel of a device is printed as it is usually launched. An unusual launch, of Views that overlap
-for example, takes another variant, which is compiled when it is first needed.
+A device kernel is printed for usual launches. An unusual launch, for example of Views that overlap,
+takes another variant, which is compiled on first use.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """What the source of a launch takes for granted.
+    """Assumptions of a launch's source.
 
     Attributes
     ----------
     narrow : bool
-        There are less than 2^32 units, so that 32 bits number them: several times as fast a
-        division on GPUs. A flat parallel_for then has a work-item for each unit. Of use where the
-        mapping is flat. With blocks the grid has a group for each block, and extents are below
-        2^31.
+        There are less than 2^32 units, so that 32 bits number them, which makes division several
+        times as fast on GPUs. A flat parallel_for then has a work-item for each unit. For flat
+        mappings. With blocks, the grid has a group for each block, and extents are below 2^31.
     disjoint : bool
-        No two Views of which one is written overlap in memory; see `overlap.pairs_to_check`.
+        No View that is written overlaps another one; see `overlap.pairs_to_check`.
     small : bool
-        The offsets of elements in all Views of `device_code.long_offsets` fit into 31 bits, and so
-        do the bounds of a range of rank above 1, so that offsets are computed in 32. Where it
-        `narrowing.gains`, integer arguments, extents and bounds are within `narrowing.LIMIT`.
+        The offsets of elements in all Views of `device_code.long_offsets` fit in 31 bits, and so do
+        the bounds of a range of rank above 1, so that offsets are computed in 32 bits. If
+        `narrowing.is_profitable`, integer arguments, extents and bounds are within
+        `narrowing.LIMIT`.
     contiguous : bool
-        Views lie in memory as calls are numbered; see `contiguous.contiguous_body`.
+        Views are contiguous in the order of calls; see `contiguous.contiguous_body`.
     group : int
-        Work-items of a group in reductions and scans: a power of two. Of a group elsewhere, most.
+        Work-items of a group in reductions and scans: a power of two. Elsewhere at most so many.
     """
 
     narrow: bool = False

@@ -1,4 +1,4 @@
-"""The oracle: typed IR run by CPython. It defines what a kernel means."""
+"""The oracle: typed IR run by CPython. It defines the semantics of kernels."""
 
 from .interpret import interpret
 

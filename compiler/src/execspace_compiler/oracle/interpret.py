@@ -15,8 +15,8 @@ from .teams import team_plan
 def interpret(space: ExecutionSpace, kernel: Kernel, spec: LaunchSpec) -> OraclePlan:
     """A plan that runs `kernel` under CPython.
 
-    Its code carries the file and the lines of the user's source, so pdb steps through the
-    kernel as it was written, and coverage.py counts its lines.
+    Its code carries the file and the lines of the user's source, so pdb steps through the kernel as
+    written, and coverage.py counts its lines.
     """
     lowered = lower_kernel(kernel, spec)
     reduction = lowered.reduction
@@ -25,7 +25,7 @@ def interpret(space: ExecutionSpace, kernel: Kernel, spec: LaunchSpec) -> Oracle
         check_out(kernel.name, spec, reduction.result)
         made = [reduction.result_function("_result")]
         if reduction.array is None:
-            made += [reduction.step_function("_step"), reduction.prefix_function("_prefix")]
+            made += [reduction.accumulate_function("_step"), reduction.prefix_function("_prefix")]
     if spec.policy.kind == "team":
         return team_plan(space, lowered, made)
     printer = OraclePrinter(lowered.module(*made))

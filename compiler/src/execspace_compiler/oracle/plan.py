@@ -1,7 +1,7 @@
 """The oracle: typed IR run by CPython with NumPy scalars, bounds-checked, one index at a time.
 
-It defines what a kernel means; every space must give its answer. Contributions are joined in
-index order. No multiply-add is contracted. Launches of teams are run by teams.py.
+It defines the semantics of kernels; every space must give its results. Contributions are joined in
+index order. Multiply-add is not contracted. Launches of teams are run by teams.py.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class OraclePlan(DescribedPlan):
     space: ExecutionSpace
     lowered: Lowered
     functions: dict[str, Any]
-    text: str
+    generated: str
     spec: LaunchSpec = field(init=False)
 
     def __post_init__(self) -> None:
@@ -53,16 +53,16 @@ class OraclePlan(DescribedPlan):
     @property
     def source(self) -> str:
         """The generated source."""
-        return self.text
+        return self.generated
 
     def mapping(self, bounds: tuple[int, ...]) -> list[str]:
-        """How it goes through a range."""
+        """The mapping of a range."""
         return ["one call after the other, interpreted, the last index fastest"]
 
     def launch(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
         """Run the kernel for every index, the last one fastest.
 
-        With ``iterate="left"`` contributions come with the first one fastest.
+        With ``iterate="left"``, contributions are joined with the first one fastest.
         """
         spec = self.lowered.spec
         rank = spec.policy.rank
@@ -85,7 +85,7 @@ class OraclePlan(DescribedPlan):
         return result if make is None else make(result)
 
     def values(self, inputs: tuple[Any, ...]) -> list[Any]:
-        """What the kernel gets for its arguments, the status of assertions being the last."""
+        """The kernel's values for its arguments; the status of assertions is last."""
         names = names_of(self.lowered)
         parameters = self.lowered.body.parameters[self.lowered.leading :]
         values = [
@@ -97,7 +97,7 @@ class OraclePlan(DescribedPlan):
         return values
 
     def caller(self, bounds: tuple[int, ...], inputs: tuple[Any, ...]) -> Call:
-        """What calls the kernel for an index, given what comes before its arguments."""
+        """A function that calls the kernel for an index, with leading arguments."""
         body, values = self.functions["body"], self.values(inputs)
 
         def call(index: tuple[int, ...], leading: tuple[Any, ...]) -> Any:
@@ -120,7 +120,7 @@ class OraclePlan(DescribedPlan):
         first = tuple(number(s.identity.value, s.type) for s in reduction.states)
         state = first
         if self.lowered.spec.pattern == "scan":
-            # The pass that is not final may change nothing that the final one sees.
+            # The first pass must not change values that the final one reads.
             for index in indices:
                 state = self._step(state, index, call, (*self._prefix(state), np.False_))
             state = first
@@ -153,17 +153,17 @@ class OraclePlan(DescribedPlan):
 
 
 def row(value: Any) -> tuple[Any, ...]:
-    """What a function of the module returned, as a tuple."""
+    """Results of a function of the module, as a tuple."""
     return value if isinstance(value, tuple) else (value,)
 
 
 def python_number(value: Any) -> Any:
-    """A number as Python's own; a bool may be so already, since `not` of NumPy's gives Python's."""
+    """A number as a Python number; bools may be Python's already, due to `not`."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def names_of(lowered: Lowered) -> list[str]:
-    """Arguments of a launch as the source calls them."""
+    """Names of a launch's arguments in the source."""
     parameters = lowered.body.parameters[lowered.leading :]
     names = [p.name.removeprefix("user") for p in parameters]
     for c in lowered.spec.captures:
@@ -173,7 +173,7 @@ def names_of(lowered: Lowered) -> list[str]:
 
 
 def number(value: Any, type: Any) -> Any:
-    """A NumPy scalar of a type of the IR."""
+    """A NumPy scalar of an IR type."""
     assert isinstance(type, Scalar)
     return np.dtype(type.name).type(value)
 
@@ -195,7 +195,7 @@ def loaded(
 
 
 def _relocate(tree: ast.Module, lines: list[str], start: Loc) -> None:
-    """Give every node of generated source the line of the source that it stands for."""
+    """Set the location of each node of generated source to the line that it comes from."""
     for node in ast.walk(tree):
         if isinstance(node, ast.stmt | ast.expr | ast.arg):
             loc = getattr(lines[node.lineno - 1], "loc", start)

@@ -1,4 +1,4 @@
-"""What oracle kernels call: Views that check each index, and arithmetic as it is defined."""
+"""Runtime of oracle kernels: bounds-checked Views, and the definition of arithmetic."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..typing.lowered import Lowered
 
 
 class Checked:
-    """A View as oracle kernels see it: every index must lie within its extent."""
+    """A bounds-checked View, for oracle kernels."""
 
     __slots__ = ("array", "label", "shape")
 
@@ -26,13 +26,13 @@ class Checked:
     ) -> None:
         self.array = array
         self.label = label
-        self.shape = array.shape if shape is None else shape  # of a mapped View: its extents
+        self.shape = array.shape if shape is None else shape  # for a mapped View, its extents
 
     @classmethod
     def of(cls, view: View, name: str) -> Checked:
-        """What a kernel sees of a View; of one with a layout of its own the row of elements.
+        """The accessor of a View; for one with a user-defined layout, of the row of elements.
 
-        An array that is passed as it is has no label of its own: `name` is that of the parameter.
+        A plain array has no label: `name` is the name of the parameter.
         """
         array = view.memory_space.host_array(view)
         own = view.label if not view.label.startswith("argument ") else ""
@@ -40,7 +40,7 @@ class Checked:
 
     @property
     def atomic(self) -> Any:
-        """The same for atomic operations, in a kernel of teams."""
+        """The accessor for atomic operations, in a team kernel."""
         return self
 
     def extent(self, d: int) -> np.int64:
@@ -65,7 +65,7 @@ class Checked:
         self.array[self._at(key)] = value
 
     def _bytes(self, key: Any, byte: Any, to: Any) -> npt.NDArray[Any]:
-        """The number so many bytes from the start of a record, as an array of rank 0."""
+        """The number `byte` bytes from the start of a record, as an array of rank 0."""
         at = self.array[(*(slice(i, i + 1) for i in self._at(key)),)]
         return np.ndarray((), to, at, int(byte))
 
@@ -79,7 +79,7 @@ class Checked:
 
 
 class Status:
-    """Turns a failed assertion into an exception at once."""
+    """Raises the exception of a failed assertion immediately."""
 
     def __init__(self, lowered: Lowered) -> None:
         self.lowered = lowered
@@ -95,7 +95,7 @@ def local(shape: tuple[int, ...], kind: Any) -> Checked:
 
 
 def local_records(shape: tuple[int, ...], size: tuple[int]) -> Checked:
-    """A local array of records, each so many bytes."""
+    """A local array of records of `size` bytes."""
     return Checked(np.zeros(shape, np.dtype((np.void, size[0]))), "")
 
 
@@ -107,7 +107,7 @@ def bounded(index: Any, extent: Any) -> Any:
 
 
 def printf(text: str, values: tuple[Any, ...]) -> None:
-    """Write to standard output; Python's % formats numbers as C does."""
+    """Write to standard output; Python's % formats numbers as in C."""
     shown = text % tuple(v.item() for v in values)
     if sys.stdout is not None:
         sys.stdout.write(shown)
@@ -135,7 +135,7 @@ def complex_mul(a: Any, b: Any) -> Any:
 
 
 def complex_div(a: Any, b: Any) -> Any:
-    """The quotient by Smith's method, as NumPy has it."""
+    """The quotient by Smith's method, as in NumPy."""
     kind, one = type(a), type(a.real)(1)
     if abs(b.real) >= abs(b.imag):
         if b.real == 0 and b.imag == 0:
@@ -151,7 +151,7 @@ def complex_div(a: Any, b: Any) -> Any:
 
 
 def complex_sqrt(z: Any) -> Any:
-    """The principal root, as C's csqrt has it; NumPy's own is not exact near the least numbers."""
+    """The principal root, as C's csqrt; NumPy's is not exact near the smallest numbers."""
     kind, part = type(z), type(z.real)
     a, b = z.real, z.imag
     if a == 0 and b == 0:
@@ -185,28 +185,28 @@ def python_max(a: Any, b: Any) -> Any:
 
 
 def minimum(a: Any, b: Any) -> Any:
-    """numpy.minimum, but of two zeros always the same one."""
+    """numpy.minimum, but deterministic for two zeros."""
     return a if a < b or a != a else b
 
 
 def maximum(a: Any, b: Any) -> Any:
-    """numpy.maximum, but of two zeros always the same one."""
+    """numpy.maximum, but deterministic for two zeros."""
     return a if a > b or a != a else b
 
 
 def fmin(a: Any, b: Any) -> Any:
-    """numpy.fmin, but of two zeros always the same one."""
+    """numpy.fmin, but deterministic for two zeros."""
     return a if a <= b or b != b else b
 
 
 def fmax(a: Any, b: Any) -> Any:
-    """numpy.fmax, but of two zeros always the same one."""
+    """numpy.fmax, but deterministic for two zeros."""
     return a if a >= b or b != b else b
 
 
 def float_pow(a: Any, b: Any) -> Any:
-    """A power. For an exponent of 0.5 `np.power` of two numbers takes the square root, which is
-    another one at -0.0 and at minus infinity."""
+    """A power. For an exponent of 0.5, `np.power` of scalars takes the square root, which differs
+    at -0.0 and at minus infinity."""
     kind = np.result_type(a, b).type
     return kind(a) ** kind(b)
 

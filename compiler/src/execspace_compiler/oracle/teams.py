@@ -1,10 +1,10 @@
-"""The oracle for teams: the threads of a team take turns, each up to where all do something.
+"""The oracle for teams: the threads of a team run in turn, each up to the next collective.
 
-The kernel is a generator, see `printers.oracle.TeamPrinter`. At each barrier or collective it
-yields the number of the statement and what the thread brings, and gets back what it needs. What
-threads do to elements of scratch memory and of Views between two such places is watched
-(oracle_races.py), so that a missing barrier is an error and not a wrong number. A scan waits
-between the two passes of each of its tiles, not before the first and not after the last pass.
+The kernel is a generator, see `codegen.python.oracle.TeamPrinter`. At each barrier or collective it
+yields the number of the statement and the thread's operands, and receives its results. Accesses to
+elements of scratch memory and of Views between barriers are tracked (races.py), so that a missing
+barrier is an error and not a wrong number. A scan synchronises between the two passes of each of
+its tiles, but not before the first and not after the last pass.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from ..ir.types import Record, Scalar, ViewTy
 from ..teams.sizes import HostTeamSizes
 from ..typing.lowered import Lowered
 from .plan import Call, OraclePlan, loaded, names_of, number, python_number, row
-from .races import Turns, Watched
+from .races import AccessTracker, TrackedView
 from .runtime import Checked
 
-TEAM_SIZE = 4  # of "auto": in a team of one thread no barrier is ever missing
+TEAM_SIZE = 4  # for "auto": a team of one thread would hide missing barriers
 
 
 # -- the team ---------------------------------------------------------------------------------
 
 
 class Tile(NamedTuple):
-    """Iterations of a scan that a thread has in a tile, of which each lane has one."""
+    """Iterations of a thread in a tile of a scan, one for each lane."""
 
     bounds: tuple[int, int]
     indices: tuple[np.int64, ...]
@@ -53,7 +53,7 @@ class Tile(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """A thread that waits for the others: at which statement, and with what."""
+    """A waiting thread: the statement at which it waits, and its operands."""
 
     site: int
     brought: tuple[Any, ...]
@@ -62,8 +62,8 @@ class Arrival(NamedTuple):
 Body = Callable[..., Generator[tuple[Any, ...], Any, Any]]
 
 
-class Team(Turns):
-    """The team whose turn it is; one after the other in a launch.
+class Team(AccessTracker):
+    """The current team; teams run sequentially.
 
     Parameters
     ----------
@@ -77,13 +77,13 @@ class Team(Turns):
     def __init__(self, plan: TeamPlan, league: int, size: int) -> None:
         super().__init__(plan.lowered.kernel.name)
         self.sites, self.merges, body = plan.sites, plan.merges, plan.functions["body"]
-        self.body: Body = body if inspect.isgeneratorfunction(body) else _without_waits(body)
+        self.body: Body = body if inspect.isgeneratorfunction(body) else _without_collectives(body)
         self.size, self.league = size, league
         self.lanes = plan.team_sizes().vector_length
-        self.arrays: dict[tuple[Any, ...], Watched] = {}
+        self.arrays: dict[tuple[Any, ...], TrackedView] = {}
 
     def run(self, rank: int, leading: tuple[Any, ...], values: Sequence[Any]) -> Any:
-        """Run all threads of a team to their end: what the first one returns."""
+        """Run all threads of a team to their end; returns the result of the first one."""
         self.rank = rank
         self.arrays.clear()
         head, size = (np.int64(rank), np.int64(self.league)), np.int64(self.size)
@@ -104,7 +104,7 @@ class Team(Turns):
                 except ViewIndexError as error:
                     error.args = (f"{self.where()}, team_rank {r}: {error}",)
                     raise
-            self.marks.clear()
+            self.accesses.clear()
             if not arrivals:
                 return self._result(results)
             self._check_together(arrivals)
@@ -113,7 +113,7 @@ class Team(Turns):
     # -- called by the kernel ---------------------------------------------------------------------
 
     def share(self, level: str, starts: tuple[Any, ...], stops: tuple[Any, ...]) -> Iterator[Any]:
-        """Indices of a nested range that are those of the thread whose turn it is."""
+        """The current thread's indices of a nested range."""
         extents = [max(int(b) - int(a), 0) for a, b in zip(starts, stops, strict=True)]
         total, lanes = math.prod(extents), self._lanes(level)
         step = self.size * lanes
@@ -126,7 +126,7 @@ class Team(Turns):
                 yield tuple(reversed(index)) if len(index) > 1 else index[0]
 
     def tiles(self, level: str, start: Any, stop: Any) -> Iterator[Tile]:
-        """Tiles of a nested scan, each with the indices of the thread whose turn it is."""
+        """Tiles of a nested scan, each with the current thread's indices."""
         bounds, lanes = (int(start), int(stop)), self._lanes(level)
         own = self.thread * lanes
         for first in range(*bounds, self.size * lanes):
@@ -136,8 +136,8 @@ class Team(Turns):
     def _lanes(self, level: str) -> int:
         return self.lanes if level == "team" else 1
 
-    def scratch(self, site: int, shape: tuple[Any, ...]) -> Watched:
-        """Scratch memory: that of the team, or of the thread whose turn it is."""
+    def scratch(self, site: int, shape: tuple[Any, ...]) -> TrackedView:
+        """Scratch memory of the team, or of the current thread."""
         s = self.sites[site]
         assert isinstance(s, ir.Scratch) and isinstance(s.view.type, ViewTy)
         key = (s.view.name, shape, self.thread if s.owner == "thread" else -1)
@@ -148,12 +148,12 @@ class Team(Turns):
             whole = tuple(int(next(rest)) if n is None else n for n in static)
             array = _filled(whole, s.view.type.element)
             name = _scratch_name(s.loc)
-            known = Watched(self, Checked(array, name), f"scratch {name!r}", scratch=True)
+            known = TrackedView(self, Checked(array, name), f"scratch {name!r}", scratch=True)
             self.arrays[key] = known
         return known
 
     def agree(self, site: int, index: Any, probed: tuple[Any, ...], own: tuple[Any, ...]) -> None:
-        """KernelError if a scan's iteration contributed something else in its first pass."""
+        """Raise KernelError if a scan's iteration contributed another value in its first pass."""
         if not _same(probed, own):
             raise self.fault(
                 self.sites[site].loc,
@@ -162,10 +162,10 @@ class Team(Turns):
                 "return the same in both passes: read what it depends on before storing",
             )
 
-    # -- what threads do together -----------------------------------------------------------------
+    # -- collectives ------------------------------------------------------------------------------
 
     def _check_together(self, arrivals: dict[int, Arrival]) -> None:
-        """KernelError if not all threads wait at the same statement."""
+        """Raise KernelError if not all threads wait at the same statement."""
         at: dict[int, list[int]] = {}
         for thread, arrival in arrivals.items():
             at.setdefault(arrival.site, []).append(thread)
@@ -183,7 +183,7 @@ class Team(Turns):
         raise KernelError("\n".join([*(line for line in lines if line), f"hint: {hint}"]))
 
     def _result(self, results: dict[int, Any]) -> Any:
-        """What a team contributes."""
+        """The contribution of a team."""
         other = _different(row(v) for v in results.values())
         if other:
             raise KernelError(
@@ -194,7 +194,7 @@ class Team(Turns):
         return results[0]
 
     def _together(self, s: ir.TeamStmt, arrivals: list[Arrival]) -> list[Any]:
-        """What threads get back that all arrived at a statement."""
+        """Results of a collective for all threads, which have arrived at it."""
         brought = [a.brought for a in arrivals]
         first = [b[0] for b in brought]
         match s:
@@ -228,7 +228,7 @@ class Team(Turns):
                 f"{ranks[other]} in thread {other}",
                 "give all threads the team_rank of the same one",
             )
-        return int(ranks[0])  # less than the size: the kernel checks it
+        return int(ranks[0])  # the kernel checks that it is less than the size
 
     def _scanned(self, s: ir.ScanRange, brought: list[tuple[Any, ...]]) -> list[Any]:
         """Prefixes of the iterations of a tile, and the state after it."""
@@ -252,8 +252,8 @@ class Team(Turns):
         return [(before, state) for before in found]
 
 
-def _without_waits(function: Callable[..., Any]) -> Body:
-    """A kernel that waits nowhere as one that could."""
+def _without_collectives(function: Callable[..., Any]) -> Body:
+    """Wrap a kernel without collectives as a generator."""
 
     def run(*args: Any) -> Generator[tuple[Any, ...], Any, Any]:
         return function(*args)
@@ -263,14 +263,14 @@ def _without_waits(function: Callable[..., Any]) -> Body:
 
 
 def _same(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
-    """Whether numbers have the same bits: a NaN is itself."""
+    """Whether numbers are bitwise equal, including NaNs."""
     return all(
         np.asarray(x).tobytes() == np.asarray(y).tobytes() for x, y in zip(a, b, strict=True)
     )
 
 
 def _different(values: Iterable[tuple[Any, ...]]) -> int:
-    """The first thread that has other values than thread 0; 0 if there is none."""
+    """The first thread whose values differ from those of thread 0; 0 if there is none."""
     first, *others = values
     return next((r for r, v in enumerate(others, 1) if not _same(first, v)), 0)
 
@@ -281,7 +281,7 @@ def _shown(values: tuple[Any, ...]) -> str:
 
 
 def _threads(ranks: Sequence[int]) -> str:
-    """Threads by number, with ranges of them as such."""
+    """Thread numbers, with consecutive ones as ranges."""
     runs: list[list[int]] = []
     for r in ranks:
         if runs and runs[-1][-1] == r - 1:
@@ -293,14 +293,14 @@ def _threads(ranks: Sequence[int]) -> str:
 
 
 def _scratch_name(loc: Loc) -> str:
-    """What the source calls scratch memory: the variable that it is assigned to."""
+    """Name of scratch memory in the source: the variable that it is assigned to."""
     before = linecache.getline(loc.file, loc.line).encode()[: loc.column].decode(errors="replace")
     found = re.search(r"(\w+)\s*=\s*$", before)
     return found[1] if found else loc.text()
 
 
 def _filled(shape: tuple[int, ...], element: Scalar | Record) -> Any:
-    """Memory that shows, in a debugger, that nothing was stored there."""
+    """Memory filled with a pattern that shows, in a debugger, that it is uninitialised."""
     if isinstance(element, Record):
         array = np.empty(shape, np.dtype((np.void, element.itemsize)))
     elif element.kind in "fc":
@@ -321,7 +321,7 @@ class TeamPlan(HostTeamSizes, OraclePlan):
     Attributes
     ----------
     sites : tuple of TeamStmt
-        Statements that the text of the kernel names by their number.
+        Statements to which the kernel's source refers by number.
     merges : dict
         Functions that join the states of two threads, by name.
     """
@@ -332,7 +332,7 @@ class TeamPlan(HostTeamSizes, OraclePlan):
     _usual_size = TEAM_SIZE
 
     def team_size_recommended(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> int:
-        """Threads of a team of a launch: less than usual where these have too little memory."""
+        """Threads of a team in a launch: fewer than usual if scratch memory does not suffice."""
         size, scratch = self.team_sizes().team_size, self._scratch
         while size > 1 and not self.spec.policy.team_size:
             if scratch.fits(size, bounds[1], args):
@@ -342,7 +342,7 @@ class TeamPlan(HostTeamSizes, OraclePlan):
         return size
 
     def mapping(self, bounds: tuple[int, ...]) -> list[str]:
-        """How it goes through the league."""
+        """The mapping of the league."""
         sizes = self.team_sizes()
         return [
             "teams: one after the other, interpreted",
@@ -359,14 +359,14 @@ class TeamPlan(HostTeamSizes, OraclePlan):
         views = {n: v for n, v in enumerate(values) if isinstance(v, Checked)}
         changed = [v.array for n, v in views.items() if parameters[n].name in written]
         names = names_of(self.lowered)
-        for n, view in views.items():  # what nobody changes cannot race
+        for n, view in views.items():  # read-only data cannot race
             if any(np.may_share_memory(view.array, a) for a in changed):
-                values[n] = Watched(team, view, f"View '{names[n]}'")
+                values[n] = TrackedView(team, view, f"View '{names[n]}'")
         return lambda index, leading: team.run(index[0], leading, values)
 
 
 def team_plan(space: ExecutionSpace, lowered: Lowered, made: Sequence[ir.Function]) -> TeamPlan:
-    """A plan that runs a kernel of teams; `made` are the functions of its reduction."""
+    """A plan that runs a team kernel; `made` are the functions of its reduction."""
     printer = TeamPrinter(lowered.module(*made), lowered.body)
     functions, scope = loaded(lowered, made, printer)
     sites = tuple(printer.sites)

@@ -1,1 +1,1 @@
-"""From IR to IR, and `pipeline`, the way from a kernel to what backends get."""
+"""Passes from IR to IR, and `pipeline`, from a kernel to the input of backends."""

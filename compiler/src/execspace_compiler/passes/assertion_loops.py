@@ -1,7 +1,7 @@
 """The innermost loop of a host's walk around a body with assertions.
 
-Either the body is left out of the row where an assertion fails, by a mask, or the assertions are
-tested before it, or beside it. In each way the loop has one end, so that it is vectorised.
+Either calls whose assertion fails are masked, or the assertions are tested before the body or
+together with it. In each case the loop has a single exit, so that it is vectorised.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from ..reductions.reduction import Reduction
 from .masking import Masked
 from .prechecks import Prechecks
 
-STRIP = 1024  # iterations: what a few Views have of them stays in the first cache
-_FAR = 1 << 29  # iterations that `first_failure` of the host's runtime looks at together
-_SHORT = 16  # a row of fewer calls is tested as it runs
+STRIP = 1024  # iterations, such that their elements of a few Views fit in the L1 cache
+_FAR = 1 << 29  # iterations that `first_failure` of the host's runtime handles together
+_SHORT = 16  # shorter rows are not tested beforehand
 
 _FAILED = Var("_failed", BOOL)
 _NONE_FAILED = ir.Op("not", (_FAILED,), BOOL)
 
 
 class Chunk(Protocol):
-    """What is needed of the walk whose innermost loop this is; see mapping/loops.py."""
+    """The enclosing walk, as far as it is needed here; see mapping/loops.py."""
 
     locals: dict[str, Scalar]
 
@@ -41,16 +41,16 @@ class Chunk(Protocol):
         """Arguments of a call of the body at the current indices."""
 
     def set(self, name: str, value: Expr) -> Stmt:
-        """A variable of the walk is set."""
+        """Set a variable of the walk."""
 
     def call(self, body: ir.Function | None = None) -> list[Stmt]:
-        """The body is called at the current indices, and what it gives is joined."""
+        """Call the body at the current indices, and join its result."""
 
 
 def masked_loop(chunk: Chunk, d: int, first: Expr, last: Expr, masked: Masked) -> Stmt:
-    """The innermost loop, and behind it the report of the first call that has failed.
+    """The innermost loop, followed by the report of the first call that failed.
 
-    Which assertion failed is asked again of the call, if it has stored nothing.
+    If that call has stored nothing, it is repeated to find which assertion failed.
     """
     if masked.tests:
         return _report_of_rows(chunk, d, first, last, masked)
@@ -73,7 +73,7 @@ def masked_loop(chunk: Chunk, d: int, first: Expr, last: Expr, masked: Masked) -
 
 
 def _report_of_rows(chunk: Chunk, d: int, first: Expr, last: Expr, masked: Masked) -> Stmt:
-    """The same for one of many rows: if a call has failed, all of the row are asked again."""
+    """The same for one of many rows: if a call has failed, the whole row is repeated."""
     index = f"_i{d}"
     chunk.locals |= {"_failed": BOOL, "_first": INT64, "_last": INT64}
     asked: list[Stmt] = []
@@ -93,9 +93,9 @@ def _report_of_rows(chunk: Chunk, d: int, first: Expr, last: Expr, masked: Maske
 
 
 def tested_loop(chunk: Chunk, d: int, first: Expr, last: Expr, prechecks: Prechecks) -> Stmt:
-    """The innermost loop: tests at the ends of the row, then of its calls and the sound body.
+    """The innermost loop: tests at the ends of the row, then of its calls, then the sound body.
 
-    Where they fail, and in short rows, the body as it is written.
+    If tests fail, and in short rows, it runs the original body.
     """
     chunk.locals["_failed"] = BOOL
     index = f"_i{d}"
@@ -103,11 +103,11 @@ def tested_loop(chunk: Chunk, d: int, first: Expr, last: Expr, prechecks: Preche
     def each(lo: Expr, hi: Expr, body: list[Stmt], free: bool = False) -> Stmt:
         return For(index, lo, hi, integer(1), tuple(body), free and chunk.reduction is None)
 
-    def looked(function: ir.Function) -> Stmt:
+    def check(function: ir.Function) -> Stmt:
         found = ir.Call(function.name, chunk.passed(), BOOL)
         return Assign("_failed", ir.Op("bitor", (_FAILED, found), BOOL))
 
-    # Copies, as the body of a loop over rows may see its bounds change.
+    # Copies, since the bounds may change in the body of a loop over rows.
     row = [chunk.set("_first", first), chunk.set("_last", last)]
     lo, hi = var("_first"), var("_last")
     rows = chunk.policy.rank > 1
@@ -118,7 +118,7 @@ def tested_loop(chunk: Chunk, d: int, first: Expr, last: Expr, prechecks: Preche
     for function in prechecks.ends:
         ends: list[Stmt] = []
         for at in (lo, op("sub", hi, integer(1))):
-            ends += [chunk.set(index, at), looked(function)]
+            ends += [chunk.set(index, at), check(function)]
         row.append(If(_NONE_FAILED, tuple(ends)))
     sound = chunk.call(prechecks.sound)
     careful = chunk.call()
@@ -155,9 +155,9 @@ def tested_loop(chunk: Chunk, d: int, first: Expr, last: Expr, prechecks: Preche
 def _fused(
     chunk: Chunk, each: Callable[..., Stmt], lo: Expr, hi: Expr, prechecks: Prechecks, rows: bool
 ) -> list[Stmt]:
-    """Strips whose tests run beside the sound body; what that gave is thrown away for a failure.
+    """Strips whose tests run together with the sound body; after a failure its result is dropped.
 
-    A row of many is one strip, and is not tested beforehand if it is longer than that.
+    Each of many rows is one strip, and is not tested beforehand if it is longer.
     """
     assert chunk.reduction is not None
     (test,) = prechecks.tests
@@ -165,7 +165,7 @@ def _fused(
     fails: Expr = ir.Call(test.name, chunk.passed(), BOOL)
     noted: Expr
     if prechecks.bits == 1:
-        # AVX-512 compares and combines with what held before in one step, so not the failures.
+        # AVX-512 ands a comparison with an earlier mask in one instruction, so keep what holds.
         kind, start = BOOL, ir.Const(True, BOOL)
         found = Var("_found", kind)
         noted = ir.Op("bitand", (found, ir.Op("not", (fails,), BOOL)), BOOL)
@@ -198,12 +198,12 @@ def _fused(
 
 
 def is_short(first: Expr, last: Expr, bits: int) -> Expr:
-    """Whether a row has so few calls that tests beforehand do not pay. `bits`: of `Prechecks`."""
+    """Whether a row is too short for tests beforehand to pay off. `bits`: see `Prechecks`."""
     if bits == 1:
         return ir.Const(False, BOOL)
     return op("lt", op("sub", last, first), integer(_SHORT))
 
 
 def in_turn(failed: Var, tests: Sequence[Sequence[Stmt]]) -> list[Stmt]:
-    """Tests that each run if nothing has failed so far."""
+    """Tests in sequence, each of which runs only if nothing has failed so far."""
     return [If(ir.Op("not", (failed,), BOOL), tuple(test)) for test in tests]

@@ -1,8 +1,8 @@
-"""The body of a launch whose Views lie in memory in the order in which its calls are numbered.
+"""The body of a launch whose Views are contiguous in the order in which its calls are numbered.
 
-Then the number of a call is the place of its elements, in a range of any rank, and nothing is
-divided and no place computed. Whether a View does is known at the launch: its strides are those
-of an array with the extents of the range, and all lower bounds are zero.
+The number of a call is then the offset of its elements, for a range of any rank, which saves
+divisions and offset computations. Whether a View qualifies is known at the launch: its strides are
+those of an array with the extents of the range, and all lower bounds are zero.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class ContiguousBody:
     Attributes
     ----------
     body : ir.Function
-        It has a parameter after the leading ones, the number of the call.
+        It has an additional parameter after the leading ones, the number of the call.
     arguments : tuple of int
-        Arguments of the launch that are Views for which it holds.
+        Positions of the Views among the arguments that must be contiguous.
     """
 
     body: ir.Function
@@ -35,7 +35,7 @@ class ContiguousBody:
 
 
 def contiguous_body(lowered: Lowered) -> ContiguousBody | None:
-    """The body for such Views; None if no View is subscripted by just the indices."""
+    """The body for such Views; None if no View is subscripted by the indices alone."""
     body, policy = lowered.body, lowered.spec.policy
     if policy.kind != "mdrange" or policy.rank < 2 or policy.tiled:
         return None
@@ -77,7 +77,7 @@ def _statement(s: Stmt, indices: tuple[str, ...], found: set[str]) -> Stmt:
 
 
 def _is_at(view: Var, subscripts: tuple[Expr, ...], indices: tuple[str, ...]) -> bool:
-    """Whether a View of the launch is subscripted by the indices of the call, in their order."""
+    """Whether a View of the launch is subscripted by the indices of the call, in order."""
     t = view.type
     if not isinstance(t, ViewTy) or t.shape is not None or t.mapped:
         return False

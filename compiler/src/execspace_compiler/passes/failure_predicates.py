@@ -1,7 +1,7 @@
-"""What assertions depend on, as functions that tell whether one fails.
+"""Failure predicates: functions that compute whether an assertion fails, without side effects.
 
-Such a function of a body stores nothing. So only what a call itself stores before it asserts must
-be seen by it: it takes the value that was to be stored.
+They do not store. So a load of an element that the same call stored before is replaced by the
+stored value.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from ..typing.module import has_effects
 _MOST_TESTS = 4
 
 
-class Tests:
-    """Functions that tell whether an assertion of a body fails, made of what that depends on."""
+class FailurePredicates:
+    """Functions that return whether an assertion of a body fails, sliced from the body."""
 
     def __init__(
         self,
@@ -34,24 +34,24 @@ class Tests:
         self.arrays = {n for n, t in body.locals.items() if isinstance(t, ViewTy)}
         self.kept: dict[str, Scalar] = {}
         last = max(n for n, s in enumerate(body.body) if contains_fail(s))
-        # What is stored is seen by later loads of the same place.
+        # Forward stored values to later loads of the same element.
         self.statements = self._forwarded(body.body[: last + 1])
         self.needed: set[str] = set()
         self._find_needed()
 
     def functions(self) -> tuple[ir.Function, ...] | None:
-        """The tests, in their order; None if an assertion depends on what the call does."""
+        """The tests in order; None if an assertion depends on side effects of the call."""
         if not self._independent():
             return None
         return tuple(self._test(f"fails{n + 1}", group) for n, group in enumerate(self._groups()))
 
     def together(self, first: int) -> ir.Function:
-        """The tests from number `first` on as one that leaves nowhere, for loads may be made."""
+        """The tests from number `first` on as one without early exits; loads may be speculative."""
         groups = self._groups()
         test = self._test("fails", range(groups[first].start, len(self.statements)))
         failed = Var("_any", BOOL)
 
-        def noted(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        def all_of(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
             return tuple(map(statement, body))
 
         def statement(s: Stmt) -> Stmt:
@@ -59,13 +59,13 @@ class Tests:
                 return ir.Assign(failed.name, ir.Op("bitor", (failed, s.test), BOOL), s.loc)
             if isinstance(s, ir.Return):
                 return replace(s, value=failed)
-            return ir.with_bodies(s, tuple(map(noted, ir.bodies(s))))
+            return ir.with_bodies(s, tuple(map(all_of, ir.bodies(s))))
 
-        body = (ir.Assign(failed.name, ir.Const(False, BOOL)), *noted(test.body))
+        body = (ir.Assign(failed.name, ir.Const(False, BOOL)), *all_of(test.body))
         return replace(test, body=body, locals={**test.locals, failed.name: BOOL})
 
     def sliced(self) -> tuple[Stmt, ...]:
-        """What all tests do."""
+        """The statements of all tests."""
         return self._sliced(self.statements, True)
 
     def _test(self, name: str, group: range) -> ir.Function:
@@ -80,10 +80,10 @@ class Tests:
         )  # fmt: skip
 
     def _groups(self) -> list[range]:
-        """Numbers of the statements whose assertions one test looks at.
+        """Ranges of statements whose assertions are in the same test.
 
-        What an assertion loads is guarded by those before it. Where it loads more than they have,
-        the next test looks at it, knowing that they hold; so no load has a condition.
+        Loads of an assertion are guarded by the assertions before it. If it loads more than they
+        do, it belongs to the next test, which runs only if they hold; so no load is conditional.
         """
         seen: set[str] = set()
         ends: list[int] = []
@@ -100,7 +100,7 @@ class Tests:
         return [range(a, b) for a, b in zip([0, *ends], [*ends, len(self.statements)], strict=True)]
 
     def _sliced(self, body: tuple[Stmt, ...], asserts: bool) -> tuple[Stmt, ...]:
-        """Those statements that an assertion depends on, without effects."""
+        """The backward slice of assertions: the statements that they depend on."""
         found: list[Stmt] = []
         for s in body:
             if isinstance(s, ir.Fail) or not self._is_needed(s):
@@ -130,7 +130,7 @@ class Tests:
         return False
 
     def _find_needed(self) -> None:
-        """Names that assertions depend on: variables, and arrays of the kernel's own."""
+        """Names that assertions depend on: variables and local arrays."""
         every = ir.walk_statements(self.statements)
         before = -1
         while before != len(self.needed):
@@ -140,8 +140,8 @@ class Tests:
                     self.needed |= names_in(ir.expressions(s))
 
     def _independent(self) -> bool:
-        """Whether assertions depend on nothing that the call of the kernel stores itself."""
-        # The array of a reduction holds what other calls have left.
+        """Whether assertions do not depend on stores of the same call."""
+        # The array of a reduction holds results of other calls.
         stored = {p.name for p in self.body.parameters if _has_shape(p)}
         if self._is_filled_elsewhere():
             return False
@@ -152,7 +152,7 @@ class Tests:
             if any(isinstance(e, ir.Call) and not self._is_pure(e) for e in found):
                 return False
             read = read_by(found) - self.arrays
-            # In a branch or loop the order is not looked at.
+            # In a branch or loop the order is ignored.
             written = stored | (changed if ir.bodies(s) else set())
             if read & written or (read and written - self.arrays and not self.disjoint):
                 return False
@@ -160,7 +160,7 @@ class Tests:
         return True
 
     def _is_filled_elsewhere(self) -> bool:
-        """Whether helpers or atomic operations change an array of the kernel's that is asked."""
+        """Whether helpers or atomic operations change a local array that tests need."""
         asked = self.arrays & self.needed
         for s in ir.walk_statements(self.statements):
             if isinstance(s, ir.Atomic) and s.view.name in asked:
@@ -176,7 +176,7 @@ class Tests:
         return e.function not in self.effectful and given.isdisjoint(self.arrays)
 
     def _forwarded(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        """Statements whose loads of what was just stored take the value that was stored."""
+        """Statements with stored values forwarded to later loads."""
         known: dict[tuple[str, tuple[Expr, ...]], Var] = {}
 
         def other(e: Expr) -> Expr:
@@ -211,7 +211,7 @@ class Tests:
 
 
 def _changes(s: Stmt, known: Iterable[tuple[str, tuple[Expr, ...]]]) -> bool:
-    """Whether a branch or loop sets a variable of a known place, or stores anything."""
+    """Whether a branch or loop stores, or sets a variable in the subscripts of known elements."""
     inner = ir.walk_statements((s,))
     names = {n for t in inner for n in ir.names_set(t)}
     stores = any(isinstance(t, ir.Store | ir.Evaluate) for t in inner)
@@ -224,7 +224,7 @@ def _scalar(e: Expr) -> Scalar:
 
 
 def contains_fail(s: Stmt) -> bool:
-    """Whether an assertion stands in a statement."""
+    """Whether a statement contains an assertion."""
     return any(isinstance(t, ir.Fail) for t in ir.walk_statements((s,)))
 
 
@@ -233,7 +233,7 @@ def _has_shape(v: Var) -> bool:
 
 
 def names_in(found: Iterable[Expr]) -> set[str]:
-    """Names in expressions, those of Views included."""
+    """Names in expressions, including Views."""
     names: set[str] = set()
     todo = list(found)
     while todo:
@@ -247,7 +247,7 @@ def names_in(found: Iterable[Expr]) -> set[str]:
 
 
 def read_by(found: Iterable[Expr]) -> set[str]:
-    """Names of the Views that expressions read, helpers included."""
+    """Names of the Views that expressions read, also through helpers."""
     names: set[str] = set()
     for e in found:
         if isinstance(e, ir.Load):
@@ -258,7 +258,7 @@ def read_by(found: Iterable[Expr]) -> set[str]:
 
 
 def stored_by(body: tuple[Stmt, ...], effectful: set[str]) -> set[str]:
-    """Names of the Views and arrays that statements store into, helpers included."""
+    """Names of the Views and arrays that statements store into, also through helpers."""
     found = {s.view.name for s in ir.walk_statements(body) if isinstance(s, ir.Store)}
     for e in ir.walk_expressions(body):
         if isinstance(e, ir.Call) and e.function in effectful:
@@ -267,9 +267,9 @@ def stored_by(body: tuple[Stmt, ...], effectful: set[str]) -> set[str]:
 
 
 def effectful_helpers(helpers: Iterable[ir.Function]) -> set[str]:
-    """Names of those helpers that store into Views or print."""
+    """Names of the helpers that store into Views or print."""
     found: set[str] = set()
-    for f in helpers:  # callees come first
+    for f in helpers:  # callees first
         if has_effects(f, frozenset(found)):
             found.add(f.name)
     return found

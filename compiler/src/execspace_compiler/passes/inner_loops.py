@@ -1,8 +1,8 @@
-"""Loops of a body whose assertions are tested for a strip of their rounds before these run.
+"""Inner loops whose assertions are tested for a strip of iterations before these run.
 
-As a loop over calls, a loop within a call is not vectorised if it may be left. Its rounds have an
-order, though: what an assertion depends on must not change from one round to the next, and where a
-failure ends the loop, only that is read ahead which is known to be there.
+Like a loop over calls, a loop within a call is not vectorised if it has early exits. But its
+iterations are ordered: values that an assertion depends on must not change between iterations, and
+if a failure ends the loop, only loads that are known to be in bounds may be speculated.
 """
 
 from __future__ import annotations
@@ -11,32 +11,32 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from .. import ir
-from ..analysis.slopes import is_assertion, is_convex, outside_of
+from ..analysis.slopes import is_assertion, is_convex, out_of_bounds
 from ..ir import Assign, Stmt, Var, integer, op
 from ..ir.types import BOOL, INDEX, INT64, Scalar
-from ..teams.failures import FAILS, NOTES, is_unless_ended
+from ..teams.failures import FAILS, FLAGS, is_unless_ended
 from ..typing.lowered import Lowered
 from .assertion_loops import STRIP, in_turn, is_short
-from .failure_predicates import Tests, contains_fail, names_in, read_by, stored_by
-from .prechecks import Sound, bits_compared, is_unrolled, vectorises
+from .failure_predicates import FailurePredicates, contains_fail, names_in, read_by, stored_by
+from .prechecks import Sound, bits_compared, is_unrolled, is_vectorisable
 
 
 def with_tested_loops(lowered: Lowered, disjoint: bool, masks: bool) -> Lowered:
-    """The kernel with such loops in strips, wherever that is possible and of use.
+    """The kernel with such loops in strips, where that is possible and useful.
 
-    `disjoint`: Views do not overlap. `masks`: masked loads cost what others do.
+    `disjoint`: Views do not overlap. `masks`: masked loads are as cheap as others.
     """
     if lowered.prints:
         return lowered
     found = _Loops(lowered, disjoint, masks)
-    body = found.around(lowered.body.body)
+    body = found.block(lowered.body.body)
     if not found.made:
         return lowered
     changed = replace(lowered.body, body=body, locals=found.locals)
     return replace(lowered, functions=(*lowered.functions[:-1], *found.made.values(), changed))
 
 
-_SHORT = 32  # rounds, of which the ends are looked at first, that cost more so than they save
+_SHORT = 32  # iterations; for shorter loops, tests at the ends cost more than they save
 
 
 class _Loops:
@@ -45,7 +45,7 @@ class _Loops:
     Attributes
     ----------
     made : dict
-        What the changed body calls, by name, callees first.
+        Functions that the changed body calls, by name, callees first.
     locals : dict
         Variables of the changed body.
     """
@@ -59,42 +59,44 @@ class _Loops:
         self.locals = dict(self.body.locals)
         self.number = 0
 
-    def around(self, statements: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        """Statements with their loops changed."""
+    def block(self, statements: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """Statements with their loops rewritten."""
         found: list[Stmt] = []
         for s in statements:
             changed = self.in_strips(s) if isinstance(s, ir.For) else None
-            inner = tuple(map(self.around, ir.bodies(s)))
+            inner = tuple(map(self.block, ir.bodies(s)))
             found += [ir.with_bodies(s, inner)] if changed is None else changed
         return tuple(found)
 
     def in_strips(self, loop: ir.For) -> list[Stmt] | None:
-        """Statements in place of a loop; None if it stays as it is."""
+        """Statements that replace a loop; None if it is not changed."""
         if not isinstance(loop.step, ir.Const) or loop.step.value != 1:
             return None
         number = self.number + 1
         body = _leaving(loop.body)
-        rounds = replace(
+        iteration = replace(
             self.body, name=f"{self.body.name}__round{number}", result=None, body=body,
             declared=None,
         )  # fmt: skip
-        if not any(map(contains_fail, body)) or is_unrolled(loop) or not self._is_plain(rounds):
+        if not any(map(contains_fail, body)) or is_unrolled(loop) or not self._is_plain(iteration):
             return None
-        sound = Sound(rounds, self.helpers)
-        made = Tests(replace(rounds, body=_returning(body)), self.helpers, self.disjoint)
+        sound = Sound(iteration, self.helpers)
+        made = FailurePredicates(
+            replace(iteration, body=_returning(body)), self.helpers, self.disjoint
+        )
         tests = made.functions()
-        ordered = any(map(contains_fail, loop.body))  # not shared out among the members of a team
+        ordered = any(map(contains_fail, loop.body))  # not distributed over members of a team
         if tests is None or not sound.complete:
             return None
-        if not self._is_ahead(rounds, tests, made):
+        if not self._is_ahead(iteration, tests, made):
             return None
         ends: tuple[ir.Function, ...] = ()
         if ordered and any(read_by(ir.walk_expressions(t.body)) for t in tests):
-            if self._adds_in_turn(rounds) and (not self.masks or self._gathers(rounds)):
+            if self._has_recurrence(iteration) and (not self.masks or self._gathers(iteration)):
                 return None
-            # What a round reads need not be there if one before it fails.
-            frame = replace(rounds, locals={**rounds.locals, **made.kept})
-            there = outside_of(frame, made.sliced(), loop.name, sound.names, ordered=True)
+            # Loads of an iteration may be out of bounds if an earlier one fails.
+            frame = replace(iteration, locals={**iteration.locals, **made.kept})
+            there = out_of_bounds(frame, made.sliced(), loop.name, sound.names, ordered=True)
             if there is None:
                 return None
             ends = (self._with_parameters(there, loop),)
@@ -103,41 +105,43 @@ class _Loops:
         self.number = number
         return self._strips(loop, ends, tests, sound.body.body)
 
-    def _is_plain(self, rounds: ir.Function) -> bool:
-        """Whether a loop over such rounds may be vectorised, and has no end but its own."""
-        every = ir.walk_statements(rounds.body)
+    def _is_plain(self, iteration: ir.Function) -> bool:
+        """Whether a loop over such iterations may be vectorised, and is not left otherwise."""
+        every = ir.walk_statements(iteration.body)
         leaves = sum(isinstance(s, ir.Return) for s in every)
         if any(isinstance(s, ir.For | ir.Break | ir.Evaluate) for s in every):
             return False
-        return leaves == sum(map(is_assertion, every)) and vectorises(rounds, self.helpers)
+        return leaves == sum(map(is_assertion, every)) and is_vectorisable(iteration, self.helpers)
 
-    def _is_ahead(self, rounds: ir.Function, tests: Collection[ir.Function], made: Tests) -> bool:
-        """Whether what tests depend on is the same before earlier rounds have run."""
+    def _is_ahead(
+        self, iteration: ir.Function, tests: Collection[ir.Function], made: FailurePredicates
+    ) -> bool:
+        """Whether values that tests depend on are the same before earlier iterations have run."""
         found = [e for t in tests for e in ir.walk_expressions(t.body)]
-        stored, read = stored_by(rounds.body, made.effectful), read_by(found)
+        stored, read = stored_by(iteration.body, made.effectful), read_by(found)
         if stored & read or (stored and read and not self.disjoint):
             return False
-        names = {n for s in ir.walk_statements(rounds.body) for n in ir.names_set(s)}
-        return all(_is_new(n, rounds.body) for n in names & made.needed)
+        names = {n for s in ir.walk_statements(iteration.body) for n in ir.names_set(s)}
+        return all(_is_new(n, iteration.body) for n in names & made.needed)
 
-    def _adds_in_turn(self, rounds: ir.Function) -> bool:
-        """Whether a round goes on with a floating number of the one before: as LLVM keeps to the
-        order, that takes so long that a branch beside it costs less than a test beforehand, unless
-        that is one comparison a vector and the numbers come from places in a row."""
-        names = {n for s in ir.walk_statements(rounds.body) for n in ir.names_set(s)}
+    def _has_recurrence(self, iteration: ir.Function) -> bool:
+        """Whether iterations have a floating-point recurrence. LLVM keeps its order, so it is so
+        slow that a branch costs less than tests beforehand, unless these take one comparison per
+        vector and loads are contiguous."""
+        names = {n for s in ir.walk_statements(iteration.body) for n in ir.names_set(s)}
         types = {n: self.body.locals.get(n) for n in names}
-        carried = (n for n in names if not _is_new(n, rounds.body))
+        carried = (n for n in names if not _is_new(n, iteration.body))
         return any(isinstance(t, Scalar) and t.kind in "fc" for t in map(types.get, carried))
 
-    def _gathers(self, rounds: ir.Function) -> bool:
-        """Whether a round reads memory at a place that it has computed or read before."""
-        names = {n for s in ir.walk_statements(rounds.body) for n in ir.names_set(s)}
-        loads = (e for e in ir.walk_expressions(rounds.body) if isinstance(e, ir.Load))
-        places = ir.walk_expressions(tuple(Assign("_", i) for e in loads for i in e.indices))
-        return bool(read_by(places)) or not names.isdisjoint(names_in(places))
+    def _gathers(self, iteration: ir.Function) -> bool:
+        """Whether an iteration loads from subscripts that it has computed or loaded."""
+        names = {n for s in ir.walk_statements(iteration.body) for n in ir.names_set(s)}
+        loads = (e for e in ir.walk_expressions(iteration.body) if isinstance(e, ir.Load))
+        subscripts = ir.walk_expressions(tuple(Assign("_", i) for e in loads for i in e.indices))
+        return bool(read_by(subscripts)) or not names.isdisjoint(names_in(subscripts))
 
     def _with_parameters(self, test: ir.Function, loop: ir.For) -> ir.Function:
-        """A test that is given all that it does not compute itself."""
+        """A test with parameters for all values that it does not compute itself."""
         types = {p.name: p.type for p in self.body.parameters} | self.body.locals
         own = {n for s in ir.walk_statements(test.body) for n in ir.names_set(s)}
         used = names_in(ir.walk_expressions(test.body)) - own - {loop.name}
@@ -152,46 +156,46 @@ class _Loops:
         tests: tuple[ir.Function, ...],
         sound: tuple[Stmt, ...],
     ) -> list[Stmt]:
-        """The loop, strip by strip: tests, of which some look at its ends only, then its rounds."""
-        words = ("first", "last", "strip", "end")
-        first, last, strip, end = (Var(f"_{w}_of{self.number}", INDEX) for w in words)
+        """The loop, strip by strip: tests, some of them only at its ends, then its iterations."""
+        names = ("first", "last", "strip", "end")
+        first, last, strip, end = (Var(f"_{n}_of{self.number}", INDEX) for n in names)
         failed = Var(f"_failed_of{self.number}", BOOL)
         self.locals |= {v.name: INT64 for v in (first, last, strip, end)} | {failed.name: BOOL}
 
         def each(body: tuple[Stmt, ...]) -> Stmt:
-            # LLVM unrolls no loop whose number of rounds it knows to be costly to compute.
+            # LLVM does not unroll a loop whose trip count it considers expensive to compute.
             stop = ir.Op("opaque", (end,), INT64)
             return replace(loop, start=strip, stop=stop, body=body)
 
         bits = bits_compared(tests, self.masks)
 
-        def looked(test: ir.Function) -> list[Stmt]:
+        def check(test: ir.Function) -> list[Stmt]:
             call = ir.Call(test.name, test.parameters, BOOL)
             if test not in ends and not is_convex(test, loop.name):
                 return [ir.Failures((failed.name,), loop.name, strip, end, call, 0, True, bits)]
-            note = Assign(failed.name, ir.Op("bitor", (failed, call), BOOL))
+            record = Assign(failed.name, ir.Op("bitor", (failed, call), BOOL))
             at = (strip, op("sub", end, integer(1)))
-            return [s for e in at for s in (Assign(loop.name, e), note)]
+            return [s for e in at for s in (Assign(loop.name, e), record)]
 
         strips: tuple[Stmt, ...] = (
             Assign(end.name, op("min", op("add", strip, integer(STRIP)), last)),
             Assign(failed.name, ir.Const(False, BOOL) if ends else is_short(strip, end, bits)),
-            *in_turn(failed, [looked(t) for t in (*ends, *tests)]),
+            *in_turn(failed, [check(t) for t in (*ends, *tests)]),
             ir.If(failed, (each(loop.body),), (each(sound),)),
         )
-        rounds: Stmt = ir.For(strip.name, first, last, integer(STRIP), strips, loc=loop.loc)
+        walk: Stmt = ir.For(strip.name, first, last, integer(STRIP), strips, loc=loop.loc)
         if ends:
             few = op("lt", op("sub", last, first), integer(_SHORT))
-            rounds = ir.If(few, (replace(loop, start=first, stop=last),), (rounds,))
+            walk = ir.If(few, (replace(loop, start=first, stop=last),), (walk,))
         return [
             Assign(first.name, loop.start, loop.loc),
             Assign(last.name, loop.stop, loop.loc),
-            rounds,
+            walk,
         ]
 
 
 def _leaving(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """A round of a team, which notes its failures, as one that ends where an assertion fails."""
+    """An iteration in a team, which sets flags for failures, as one that ends at a failure."""
     found: list[Stmt] = []
     for s in body:
         names = ir.names_set(s)
@@ -200,13 +204,13 @@ def _leaving(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
             found.append(ir.If(s.value, left, loc=s.loc))
         elif isinstance(s, ir.If) and not s.orelse and is_unless_ended(s.test):
             found += _leaving(s.body)
-        elif not names or not all(n.startswith(NOTES) for n in names):
+        elif not names or not all(n.startswith(FLAGS) for n in names):
             found.append(ir.with_bodies(s, tuple(map(_leaving, ir.bodies(s)))))
     return tuple(found)
 
 
 def _returning(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """A round as the body of a function."""
+    """An iteration as the body of a function."""
     return tuple(
         ir.Return(loc=s.loc) if isinstance(s, ir.Continue)
         else ir.with_bodies(s, tuple(map(_returning, ir.bodies(s))))
@@ -215,7 +219,7 @@ def _returning(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
 
 
 def _is_new(name: str, body: tuple[Stmt, ...]) -> bool:
-    """Whether each round sets a variable before it reads it."""
+    """Whether each iteration sets a variable before it reads it."""
     for s in body:
         inside = ir.walk_statements((s,))
         if name in names_in(ir.walk_expressions((s,))):

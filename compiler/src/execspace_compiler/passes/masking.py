@@ -1,10 +1,9 @@
-"""Assertions of a parallel_for that leave nothing: what stands behind them runs under a mask.
+"""Assertions of a parallel_for by masking: the code after them runs under a mask.
 
-Where a processor stores the lanes of a vector that a mask names at no cost, a call of the kernel
-need not be left. The body returns the number of the assertion that failed instead of reporting
-it, so that a loop over it has one end and is vectorised; the least failure of a row is reported
-behind the loop. The call itself is the one that was written, so nothing is read twice and
-no analysis of what it stores is needed.
+If masked stores are cheap on a processor, calls of the kernel need not exit early. The body returns
+the number of the assertion that failed instead of reporting it, so that a loop over it has a single
+exit and is vectorised; the first failure of a row is reported after the loop. The call itself is
+unchanged, so nothing is read twice and its stores need no analysis.
 """
 
 from __future__ import annotations
@@ -16,15 +15,21 @@ from ..analysis.slopes import slope_of
 from ..ir import Stmt
 from ..ir.types import BOOL, INT64, Scalar, ViewTy
 from ..typing.lowered import Lowered
-from .failure_predicates import Tests, contains_fail, effectful_helpers, read_by, stored_by
-from .prechecks import vectorises
+from .failure_predicates import (
+    FailurePredicates,
+    contains_fail,
+    effectful_helpers,
+    read_by,
+    stored_by,
+)
+from .prechecks import is_vectorisable
 
-_MOST = 4  # assertions, each of which a loop carries a number for
+_MOST = 4  # assertions, for each of which the loop carries a number
 
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """A body that reports nothing.
+    """A body that returns failures instead of reporting them.
 
     Attributes
     ----------
@@ -33,11 +38,11 @@ class Masked:
     assertions : int
         The greatest such number.
     clean : bool
-        A call has stored nothing where it fails, so the body as it is written may run again there.
+        A failing call has stored nothing, so the original body may run again for it.
     tests : tuple of ir.Function
-        Those of `beforehand.Tests`, which may also be asked after other calls have stored; then
-        the body tells only whether it failed. For rows: at the end of each it costs less to know
-        whether a call has failed than which one.
+        Failure predicates that remain valid after other calls have stored; the body then returns
+        only whether it failed. For rows, since it is cheaper to know at the end of each whether a
+        call has failed than which one.
     """
 
     body: ir.Function
@@ -47,11 +52,11 @@ class Masked:
 
 
 def masked_of(lowered: Lowered, disjoint: bool, innermost: int) -> Masked | None:
-    """The body of a kernel for a loop with masks; None if it has no assertion, or if masks would
-    cost more than tests beforehand. `disjoint`: Views do not overlap. `innermost`: the dimension of
-    the loop.
+    """The body of a kernel for a loop with masks; None without assertions, or if masks would cost
+    more than tests beforehand. `disjoint`: Views do not overlap. `innermost`: the dimension of the
+    loop.
 
-    Under a mask LLVM loads what has a stride, or the same element for all lanes, lane by lane.
+    LLVM scalarises masked loads with a stride, and those of the same element for all lanes.
     """
     body = lowered.body
     if lowered.spec.policy.kind == "team" or lowered.spec.pattern != "for" or lowered.prints:
@@ -59,7 +64,7 @@ def masked_of(lowered: Lowered, disjoint: bool, innermost: int) -> Masked | None
     if not any(isinstance(s, ir.Fail) for s in ir.walk_statements(body.body)):
         return None
     helpers = {f.name: f for f in lowered.functions[:-1]}
-    if not vectorises(body, helpers) or not _contiguous(body, body.parameters[innermost].name):
+    if not is_vectorisable(body, helpers) or not _contiguous(body, body.parameters[innermost].name):
         return None
     clean = _is_clean(lowered)
     if not clean and len(lowered.assertions) > _MOST:
@@ -78,23 +83,23 @@ def masked_of(lowered: Lowered, disjoint: bool, innermost: int) -> Masked | None
 
 
 def _tests_after(lowered: Lowered, helpers: dict[str, ir.Function]) -> tuple[ir.Function, ...]:
-    """Tests for the calls of rows, if nothing that they read is stored into by calls."""
+    """Tests for the calls of rows, if calls do not store into the Views that tests read."""
     if lowered.spec.policy.rank == 1:
         return ()
-    tests = Tests(lowered.body, helpers, True).functions() or ()
+    tests = FailurePredicates(lowered.body, helpers, True).functions() or ()
     read = {name for t in tests for name in read_by(ir.walk_expressions(t.body))}
     return () if read & ir.written_views(lowered.body) else tests
 
 
 def _reporting(s: Stmt) -> Stmt:
-    """A statement that returns whether an assertion failed instead of its number."""
+    """A statement that returns whether an assertion failed, instead of its number."""
     if isinstance(s, ir.Return) and isinstance(s.value, ir.Expr):
         return replace(s, value=ir.op("ne", s.value, ir.integer(0)))
     return ir.with_bodies(s, tuple(tuple(map(_reporting, b)) for b in ir.bodies(s)))
 
 
 def _is_clean(lowered: Lowered) -> bool:
-    """Whether a call stores nothing into Views before its last assertion."""
+    """Whether a call does not store into Views before its last assertion."""
     effectful = effectful_helpers(lowered.functions[:-1])
     statements = lowered.body.body
     before = statements[: 1 + max(n for n, s in enumerate(statements) if contains_fail(s))]
@@ -102,7 +107,7 @@ def _is_clean(lowered: Lowered) -> bool:
 
 
 def _returning(body: tuple[Stmt, ...], indices: tuple[ir.Var, ...]) -> tuple[Stmt, ...] | None:
-    """Statements that return the number of an assertion where they would have reported it."""
+    """Statements that return the number of an assertion instead of reporting it."""
     found: list[Stmt] = []
     for n, s in enumerate(body):
         if isinstance(s, ir.Fail):
@@ -120,20 +125,20 @@ def _returning(body: tuple[Stmt, ...], indices: tuple[ir.Var, ...]) -> tuple[Stm
 
 
 def _contiguous(body: ir.Function, index: str) -> bool:
-    """Whether all elements that a body touches follow each other from one index to the next."""
+    """Whether all accesses of a body have unit stride in an index."""
     slopes: dict[str, int | None] = {index: 1}
     for s in ir.walk_statements(body.body):
         if isinstance(s, ir.Assign):
             slope = slope_of(s.value, slopes)
             slopes[s.name] = slope if slopes.get(s.name, slope) == slope else None
-    places: list[ir.Load | ir.Store] = []
+    accesses: list[ir.Load | ir.Store] = []
     for e in ir.walk_expressions(body.body):
         if isinstance(e, ir.Load):
-            places.append(e)
+            accesses.append(e)
         elif isinstance(e, ir.Call) and any(isinstance(a.type, ViewTy) for a in e.args):
             return False
-    places += [s for s in ir.walk_statements(body.body) if isinstance(s, ir.Store)]
-    return all(_is_contiguous(p, slopes) for p in places)
+    accesses += [s for s in ir.walk_statements(body.body) if isinstance(s, ir.Store)]
+    return all(_is_contiguous(p, slopes) for p in accesses)
 
 
 def _is_contiguous(place: ir.Load | ir.Store, slopes: dict[str, int | None]) -> bool:
@@ -143,6 +148,6 @@ def _is_contiguous(place: ir.Load | ir.Store, slopes: dict[str, int | None]) -> 
     if view.unit is None or place.byte is not None:
         return False
     if isinstance(view.element, Scalar) and view.element.kind == "c":
-        return False  # its two parts are loaded with a stride
+        return False  # the two parts are loaded with a stride
     found = [slope_of(i, slopes) for i in place.indices]
     return found.pop(view.unit) == 1 and not any(slope != 0 for slope in found)

@@ -1,8 +1,8 @@
-"""Integers that fit into 32 bits are computed in 32 bits: devices take several steps for 64.
+"""Narrowing of integers to 32 bits where they fit, since devices emulate 64-bit arithmetic.
 
 Intervals of all integers of a kernel follow from those of its arguments, extents and indices, which
-a launch looks at: `LIMIT` is what they are assumed to be within. Nothing wraps that would not in
-64 bits, so the results are the same.
+are assumed to be within `LIMIT`; launches check that. Nothing wraps that would not wrap in 64 bits,
+so the results are the same.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .. import ir
 from ..ir import Const, Expr, Stmt, Var
 from ..ir.types import INDEX, INDEX_WEAK, Pointer, Scalar, ViewTy
 
-LIMIT = 1 << 28  # of arguments, extents and bounds: sums of some of them still fit
+LIMIT = 1 << 28  # for arguments, extents and bounds, so that sums of a few still fit
 _LEAST, _MOST = -(2**31) + 1, 2**31 - 1
 SHORT = Scalar("int32", INDEX_WEAK)
 
@@ -24,13 +24,13 @@ _ARITHMETIC = frozenset((
     "add", "sub", "mul", "neg", "abs", "min", "max", "minimum", "maximum", "mod", "floordiv",
     "truncdiv", "truncmod", "bitand", "bitor", "bitxor", "lshift", "rshift", "bounded",
 ))  # fmt: skip
-# Of numbers that are not the least one, which needs a case of its own.
+# For operands other than the least number, which needs a special case.
 _WITHOUT_LEAST = {"mod": "short_mod", "floordiv": "short_floordiv"}
 _COMPARISONS = frozenset(("lt", "le", "gt", "ge", "eq", "ne"))
 
 
-def gains(functions: Sequence[ir.Function]) -> bool:
-    """Whether kernels of such functions compute so much in integers that it may pay."""
+def is_profitable(functions: Sequence[ir.Function]) -> bool:
+    """Whether functions have enough integer arithmetic for narrowing to pay off."""
     for f in functions:
         if any(isinstance(s, ir.For | ir.While) for s in ir.walk_statements(f.body)):
             return True
@@ -43,13 +43,13 @@ def gains(functions: Sequence[ir.Function]) -> bool:
 def narrowed(
     functions: Sequence[ir.Function], known: Mapping[str, tuple[int, int]]
 ) -> tuple[ir.Function, ...]:
-    """Functions, callees first, of which the last is the kernel, with short integers.
+    """Functions with narrowed integers; callees first, the kernel last.
 
     Parameters
     ----------
     functions : sequence of ir.Function
     known : mapping
-        Intervals of parameters of the kernel. Others, as the prefix of a scan, may be anything.
+        Intervals of parameters of the kernel. Others, such as the prefix of a scan, are unbounded.
     """
     given: dict[str, list[Interval]] = {}
     done: list[ir.Function] = []
@@ -88,7 +88,7 @@ def _union(a: Interval, b: Interval) -> Interval:
 
 
 class _Function:
-    """The intervals of a function's variables, and the function in short integers."""
+    """The intervals of a function's variables, and the function with short integers."""
 
     def __init__(self, f: ir.Function, parameters: dict[str, Interval]) -> None:
         self.f = f
@@ -115,7 +115,7 @@ class _Function:
     # -- intervals ----------------------------------------------------------------------------
 
     def intervals(self, fixed: set[str]) -> dict[str, Interval]:
-        """Intervals of local variables: what all their assignments have together."""
+        """Intervals of local variables: the union over all assignments."""
         statements = ir.walk_statements(self.f.body)
         start = dict(self.known)
         found: dict[str, Interval] = {}
@@ -124,7 +124,7 @@ class _Function:
             if _is_long(self.f.locals.get(n)):
                 self.known[n] = None
         round_ = 0
-        while True:  # it ends: from the third round on what changes loses its bounds
+        while True:  # terminates: from the third round on, intervals that change are widened
             before = dict(found)
             for s in statements:
                 for name, interval in self.assigned(s):
@@ -135,7 +135,7 @@ class _Function:
                     self.known[name] = found[name]
             if before == found:
                 break
-            if round_ >= 2:  # what still grows has no bound that we know of
+            if round_ >= 2:  # widening
                 growing |= {n for n in found if before.get(n) != found[n]}
             round_ += 1
         self.known = start
@@ -155,7 +155,7 @@ class _Function:
         return [(n, None) for n in ir.names_set(s) if _is_long(self.f.locals.get(n))]
 
     def of(self, e: Expr) -> Interval:
-        """The interval of an integer; None of all else."""
+        """The interval of an integer; None for other expressions."""
         match e:
             case Const():
                 whole = e.type.is_integer or e.type.kind == "b"
@@ -177,7 +177,7 @@ class _Function:
     # -- expressions --------------------------------------------------------------------------
 
     def number(self, e: Expr) -> Expr:
-        """An expression of the same value; of int64 in 32 bits where it fits."""
+        """An expression with the same value; int64 in 32 bits if it fits."""
         if not _is_long(e.type):
             return self.other(e)
         interval = self.of(e)
@@ -196,25 +196,25 @@ class _Function:
             case ir.Op() if e.op in _ARITHMETIC and _fits(interval):
                 if all(_fits(self.of(a)) for a in e.args):
                     name = _WITHOUT_LEAST.get(e.op, e.op)
-                    return ir.Op(name, tuple(map(self.brief, e.args)), SHORT, e.loc)
+                    return ir.Op(name, tuple(map(self.shortened, e.args)), SHORT, e.loc)
             case ir.Select() if _fits(interval):
                 then, orelse = self.number(e.then), self.number(e.orelse)
                 if then.type == SHORT and orelse.type == SHORT:
                     return ir.Select(self.number(e.test), then, orelse, SHORT, e.loc)
         return self.other(e)
 
-    def brief(self, e: Expr) -> Expr:
-        """An int64 that fits as a short one, also where it is computed from numbers that do not."""
+    def shortened(self, e: Expr) -> Expr:
+        """An int64 that fits, as a short integer, even if its operands do not fit."""
         made = self.number(e)
         if _is_long(e.type) and made.type != SHORT:
             return ir.Op("cast", (made,), SHORT, e.loc)
         return made
 
     def other(self, e: Expr) -> Expr:
-        """An expression of the same type, with short integers in it."""
+        """An expression of the same type, with short subexpressions."""
         if isinstance(e, ir.Op) and e.op in _COMPARISONS and _is_long(e.args[0].type):
             if all(_fits(self.of(a)) for a in e.args):
-                return replace(e, args=tuple(map(self.brief, e.args)))
+                return replace(e, args=tuple(map(self.shortened, e.args)))
         if isinstance(e, ir.Op) and e.op == "cast" and _is_long(e.args[0].type):
             return replace(e, args=(self.number(e.args[0]),))
         if isinstance(e, ir.Load):
@@ -222,17 +222,17 @@ class _Function:
             byte = None if e.byte is None else self.long(e.byte)
             return replace(e, indices=indices, byte=byte)
         if isinstance(e, ir.Call):
-            self.note(e)
+            self.record_call(e)
         if isinstance(e, Var) and e.name in self.short:
             return ir.Op("cast", (replace(e, type=SHORT),), INDEX, e.loc)
         return ir.with_operands(e, tuple(map(self.long, ir.operands(e))))
 
     def index(self, e: Expr) -> Expr:
-        """A subscript: its place is computed in the width that the text has for places."""
+        """A subscript, in the width that the source uses for offsets."""
         return self.number(e)
 
     def long(self, e: Expr) -> Expr:
-        """An expression of the type that it had."""
+        """An expression converted back to its original type."""
         made = self.number(e)
         if _is_long(e.type) and not _is_long(made.type):
             if isinstance(e, Const):
@@ -241,8 +241,8 @@ class _Function:
             return ir.Op("cast", (made,), e.type, e.loc)
         return made
 
-    def note(self, call: ir.Call) -> None:
-        """Remember what a function is called with."""
+    def record_call(self, call: ir.Call) -> None:
+        """Record the argument intervals of a call."""
         new = [self.of(a) if _is_long(a.type) else None for a in call.args]
         known = self.calls.get(call.function)
         if known is not None:
@@ -258,16 +258,16 @@ class _Function:
         s = ir.with_bodies(s, tuple(map(self.block, ir.bodies(s))))
         match s:
             case ir.Assign() if s.name in self.short:
-                return replace(s, value=self.brief(s.value))
+                return replace(s, value=self.shortened(s.value))
             case ir.For() if s.name in self.short:
                 bounds = (s.start, s.stop, s.step)
-                # The counter goes one step beyond the last number.
+                # The counter ends one step beyond the last number.
                 stop, step = self.of(s.stop), self.of(s.step)
                 beyond = None if stop is None or step is None else (
                     stop[0] + min(step[0], 0), stop[1] + max(step[1], 0)
                 )  # fmt: skip
                 if all(_fits(self.of(b)) for b in bounds) and _fits(beyond):
-                    start, stop_, step_ = map(self.brief, bounds)
+                    start, stop_, step_ = map(self.shortened, bounds)
                     return replace(s, start=start, stop=stop_, step=step_)
             case ir.Store() | ir.Atomic():
                 made = ir.with_expressions(s, tuple(map(self.long, ir.expressions(s))))
@@ -277,12 +277,12 @@ class _Function:
 
 
 def _fixed_names(s: Stmt) -> tuple[str, ...]:
-    """Variables whose type others know, too."""
+    """Variables whose type is fixed by other functions."""
     return () if isinstance(s, ir.Assign | ir.For) else ir.names_set(s)
 
 
 def _of_type(t: object) -> Interval:
-    """All values of a type of at most 32 bits."""
+    """The range of a type of at most 32 bits."""
     if isinstance(t, Pointer | ViewTy) or not isinstance(t, Scalar):
         return None
     if t.kind == "b":

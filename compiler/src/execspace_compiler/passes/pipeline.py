@@ -71,7 +71,7 @@ def lower_kernel(kernel: Kernel, spec: LaunchSpec) -> Lowered:
     LaunchError
         If the kernel's parameters do not fit the policy and the arguments.
     KernelSyntaxError, KernelTypeError
-        With every fault found, each with its place in the source.
+        With all faults found, each with its location in the source.
     """
     source = source_of(kernel.fn, kernel.source)
     captures = {c.name: c for c in spec.captures}
@@ -118,7 +118,7 @@ def lower_kernel(kernel: Kernel, spec: LaunchSpec) -> Lowered:
 def _of_team(
     helpers: tuple[ir.Function, ...], body: ir.Function, leading: int, reporter: Reporter
 ) -> tuple[tuple[ir.Function, ...], ir.Function]:
-    """The kernel of a team with the helpers that work with it in their place, checked."""
+    """A team kernel with its helpers inlined, checked."""
     try:
         helpers, body = without_team_helpers(helpers, body)
         _, league, _, size = body.parameters[: len(TEAM_PARTS)]
@@ -167,15 +167,15 @@ def _typed_reduction(
 ) -> _Typed:
     """Type the kernel of a reduction or scan, and its reducers.
 
-    The type of a scan's prefix follows from what the kernel returns, which it may influence; so
-    the kernel is typed again until the two agree.
+    The type of a scan's prefix follows from the type that the kernel returns, which may depend on
+    it; so the kernel is typed again until the two agree.
     """
     assert spec.reducer is not None
     reducer, rank, array = spec.reducer, spec.policy.rank, spec.array_shape is not None
 
-    def attempt(prefix: Type | None, in_spite: bool = False) -> _Typed:
+    def attempt(prefix: Type | None, despite_faults: bool = False) -> _Typed:
         module, found = typer_of_module(), reporter.attempt()
-        module.in_spite = in_spite
+        module.despite_faults = despite_faults
         builder = ReductionBuilder(module, captures, function.loc)
         leading = _handles(spec)
         if array:
@@ -187,8 +187,8 @@ def _typed_reduction(
         typed = type_function(
             module, function, pairs, found, returns=not array, rank=rank, array=array
         )
-        if not in_spite or typed.result is None:
-            found.check()  # before its result is judged, which what is left out may change
+        if not despite_faults or typed.result is None:
+            found.check()  # first, since statements left out for faults may change its result type
         try:
             if array:
                 assert isinstance(reducer, Reducer)
@@ -213,14 +213,14 @@ def _typed_reduction(
 
 
 def _joined(typed: _Typed) -> Type:
-    """Type of what a typed reduction joins."""
+    """Type of the value that a typed reduction joins."""
     reduction = typed[-1]
     assert reduction is not None
     return reduction.value
 
 
 def refuse_float16(lowered: Lowered, who: str) -> None:
-    """A KernelTypeError for float16, where `who` has none."""
+    """Raise KernelTypeError for float16, which `who` does not support."""
     for function in lowered.functions:
         for e in (*function.parameters, *ir.walk_expressions(function.body)):
             type = e.type.element if isinstance(e.type, ViewTy) else e.type
@@ -231,7 +231,7 @@ def refuse_float16(lowered: Lowered, who: str) -> None:
 
 
 def refuse_16_byte_atomics(lowered: Lowered, who: str) -> None:
-    """A KernelTypeError for an atomic operation on 16 bytes as a whole, where `who` has none."""
+    """Raise KernelTypeError for 16-byte atomic operations, which `who` does not support."""
     for function in lowered.functions:
         for s in ir.walk_statements(function.body):
             if isinstance(s, ir.Atomic) and s.indivisible and s.type.itemsize == 16:
@@ -244,7 +244,7 @@ def refuse_16_byte_atomics(lowered: Lowered, who: str) -> None:
 def check_limits(
     kernel: str, limits: Sequence[tuple[int, str, int, int]], args: Sequence[Any]
 ) -> None:
-    """Raise LaunchError for a Python integer that its type in the kernel cannot hold."""
+    """Raise LaunchError for a Python integer that does not fit its type in the kernel."""
     for position, name, low, high in limits:
         if not low <= args[position] <= high:
             raise LaunchError(
@@ -255,13 +255,13 @@ def check_limits(
 
 
 def _hidden_variables(spec: LaunchSpec) -> dict[str, str]:
-    """Full name of each captured View -> a variable for it, none of them twice."""
+    """Full name of each captured View -> a unique variable for it."""
     found: dict[str, str] = {}
     taken: set[str] = set()
     for c in spec.captures:
         if c.argument is None:
             continue
-        # A plain name cannot clash with a parameter, which would hide it; a dotted one could.
+        # A plain name cannot clash with a parameter, which would shadow it; a dotted one could.
         plain = c.name.isidentifier() and c.name not in spec.bound
         name = variable_name(c.name if plain else re.sub(r"\W", "_", c.name) + "_captured")
         while name in taken:

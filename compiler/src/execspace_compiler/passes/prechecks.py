@@ -1,12 +1,12 @@
 """Assertions that are tested for a strip of iterations before any of them runs.
 
-A loop whose body may leave it is not vectorised. So where the assertions of a kernel can be told
-without running it, hosts test them for a few hundred iterations first, in loops that vectorise;
-if all hold, as they nearly always do, the strip runs a body without assertions. If one fails, the
-strip runs the body as it is written, so each call of the kernel does what it would have done.
+A loop with early exits is not vectorised. So if the assertions of a kernel can be evaluated without
+running it, hosts test them for a few hundred iterations first, in loops that vectorise; if all
+hold, as they nearly always do, the strip runs a body without assertions. If one fails, the strip
+runs the original body, so each call of the kernel behaves as written.
 
-Iterations of a range may run in any order. So testing one before another has stored changes
-nothing; only what a call itself stores before it asserts must be seen by the test.
+Iterations of a range may run in any order. So testing one before another has stored is allowed;
+only stores of the same call before an assertion must be visible to its test.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from .. import ir
-from ..analysis.slopes import is_assertion, is_convex, outside_of
+from ..analysis.slopes import is_assertion, is_convex, out_of_bounds
 from ..ir import Expr, Stmt, Var
 from ..ir.ops import FLOAT1, FLOAT2
 from ..ir.rewriting import rewritten
 from ..ir.types import BOOL, Scalar
 from ..typing.lowered import Lowered
-from .failure_predicates import Tests
+from .failure_predicates import FailurePredicates
 
 _Question = Callable[[Stmt], bool]
 
 _SOUND = "__sound"  # ends the names of versions without assertions
-_LONGEST = 16  # rounds of a loop that LLVM unrolls
+_LONGEST = 16  # trip count of a loop that LLVM unrolls
 
-# What is not vectorised, or costs so much that a branch beside it does not count.
+# Operations that are not vectorised, or are so expensive that a branch does not matter.
 _SCALAR = (
     frozenset(FLOAT1 + FLOAT2) - {"sqrt", "floor", "ceil", "trunc", "rint", "copysign"}
 ) | {"pow", "floordiv", "mod", "truncdiv", "truncmod"}  # fmt: skip
@@ -41,16 +41,17 @@ class Prechecks:
     Attributes
     ----------
     ends : tuple of ir.Function
-        Each tells whether something does not hold in a call, provided that those before it tell
-        that nothing fails; what holds at both ends of a row holds all along it.
+        Each returns whether a condition fails in a call, provided that the earlier ones returned
+        that none does; conditions that hold at both ends of a row hold for the whole row.
     tests : tuple of ir.Function
         The same, for each call.
     sound : ir.Function
-        The body for calls in which none fails.
+        The body for calls in which no assertion fails.
     fused : bool
-        The sound body may run beside the tests: if something failed, its result is thrown away.
+        The sound body may run together with the tests: if one failed, its result is dropped.
     bits : int
-        Of what tests compare; 1 where comparisons give masks, and masked loads cost what others do.
+        Width of the numbers that tests compare; 1 if comparisons give masks, and masked loads are
+        as cheap as others.
     functions : tuple of ir.Function
         All of these and the helpers that `sound` needs, callees first.
     """
@@ -64,11 +65,11 @@ class Prechecks:
 
 
 def prechecks_of(lowered: Lowered, disjoint: bool, innermost: int, masks: bool) -> Prechecks | None:
-    """What tests the assertions of a kernel beforehand; None if it has none, if that cannot be
-    done, or if its loop would not be vectorised without them.
+    """Tests of a kernel's assertions beforehand; None if it has none, if that is impossible, or if
+    its loop would not be vectorised without them.
 
     `disjoint`: Views do not overlap. `innermost`: the dimension of that loop. `masks`: masked
-    loads cost what others do.
+    loads are as cheap as others.
     """
     if lowered.spec.policy.kind == "team" or lowered.spec.pattern == "scan" or lowered.prints:
         return None
@@ -76,10 +77,10 @@ def prechecks_of(lowered: Lowered, disjoint: bool, innermost: int, masks: bool) 
     if not any(isinstance(s, ir.Fail) for s in ir.walk_statements(body.body)):
         return None
     helpers = {f.name: f for f in lowered.functions[:-1]}
-    if not vectorises(body, helpers):
+    if not is_vectorisable(body, helpers):
         return None
     sound = Sound(body, helpers)
-    made = Tests(body, helpers, disjoint)
+    made = FailurePredicates(body, helpers, disjoint)
     tests = made.functions()
     if tests is None or not sound.complete:
         return None
@@ -90,11 +91,11 @@ def prechecks_of(lowered: Lowered, disjoint: bool, innermost: int, masks: bool) 
     if tests:
         there = None
         if _only_joins(lowered, sound.body, made.effectful):
-            there = outside_of(body, body.body, index, sound.names)
+            there = out_of_bounds(body, body.body, index, sound.names)
         fused = there is not None
         if there is None and len(tests) > 1:
             frame = replace(body, locals={**body.locals, **made.kept})
-            there = outside_of(frame, made.sliced(), index, sound.names)
+            there = out_of_bounds(frame, made.sliced(), index, sound.names)
         if there is not None:
             ends = (*ends, *([there] if len(there.body) > 1 else []))
             tests = (made.together(n),)
@@ -120,7 +121,7 @@ def bits_compared(tests: Iterable[ir.Function], masks: bool) -> int:
 
 
 def _only_joins(lowered: Lowered, sound: ir.Function, effectful: set[str]) -> bool:
-    """Whether calls do nothing but join a number, and end whatever the number."""
+    """Whether calls only join a number, and terminate for any number."""
     if lowered.reduction is None:
         return False
     for s in ir.walk_statements(sound.body):
@@ -132,12 +133,12 @@ def _only_joins(lowered: Lowered, sound: ir.Function, effectful: set[str]) -> bo
     if any(name.removesuffix(_SOUND) in effectful for name in called):
         return False
     helpers = {f.name: f for f in (*lowered.functions[:-1], *lowered.reduction.functions)}
-    joining = _called(lowered.reduction.step_function("_step"), helpers)
+    joining = _called(lowered.reduction.accumulate_function("_step"), helpers)
     return all(_vectorises(f) and not _subscripts(f) for f in joining)
 
 
 def _subscripts(function: ir.Function) -> bool:
-    """Whether a function uses an element that its arguments choose: it may not be there."""
+    """Whether a function accesses elements at subscripts from arguments: maybe out of bounds."""
     places = [s.indices for s in ir.walk_statements(function.body) if isinstance(s, ir.Store)]
     places += [e.indices for e in ir.walk_expressions(function.body) if isinstance(e, ir.Load)]
     return not all(isinstance(i, ir.Const) for at in places for i in at)
@@ -155,13 +156,13 @@ def _called(function: ir.Function, helpers: dict[str, ir.Function]) -> list[ir.F
     return list(found.values())
 
 
-def vectorises(body: ir.Function, helpers: dict[str, ir.Function]) -> bool:
-    """Whether a loop over calls of a kernel may be vectorised, as far as can be seen here."""
+def is_vectorisable(body: ir.Function, helpers: dict[str, ir.Function]) -> bool:
+    """Whether a loop over calls of a kernel may be vectorised, as far as IR shows."""
     return all(map(_vectorises, (body, *_called(body, helpers))))
 
 
 def _vectorises(function: ir.Function) -> bool:
-    """Whether nothing in a function hinders a vector loop over it."""
+    """Whether a loop over a function may be vectorised."""
     for s in ir.walk_statements(function.body):
         if isinstance(s, ir.While | ir.Atomic | ir.Print | ir.TeamStmt):
             return False
@@ -172,7 +173,7 @@ def _vectorises(function: ir.Function) -> bool:
 
 
 def is_unrolled(loop: ir.For) -> bool:
-    """Whether a loop has so few rounds that LLVM unrolls it."""
+    """Whether a loop is so short that LLVM unrolls it."""
     bounds = [e.value for e in (loop.start, loop.stop, loop.step) if isinstance(e, ir.Const)]
     return len(bounds) == 3 and len(range(*map(int, bounds))) <= _LONGEST
 
@@ -183,8 +184,8 @@ def is_unrolled(loop: ir.For) -> bool:
 class Sound:
     """A body and its helpers without their assertions.
 
-    A helper that asserts returns, behind its result, the number of the assertion that failed, or
-    0; so a return of anything else is an assertion, or hands on one.
+    A helper with assertions returns, after its result, the number of the one that failed, or 0; so
+    a return of another number is a failed assertion, or propagates one.
     """
 
     def __init__(self, body: ir.Function, helpers: dict[str, ir.Function]) -> None:
@@ -192,7 +193,7 @@ class Sound:
         self.names = {name: f"{name}{_SOUND}" for name in failing}
         self.complete = True
         self.helpers = tuple(
-            self._version(f, self._hands_on) for f in helpers.values() if f.name in failing
+            self._version(f, self._propagates) for f in helpers.values() if f.name in failing
         )
         self.body = self._version(body, is_assertion)
         rest = ir.walk_statements(self.body.body)
@@ -213,7 +214,7 @@ class Sound:
                         todo.append((helpers[callee], _codes(helpers[callee].body)))
         return failing
 
-    def _hands_on(self, s: Stmt) -> bool:
+    def _propagates(self, s: Stmt) -> bool:
         return (
             isinstance(s, ir.If) and not s.orelse and len(s.body) == 1
             and isinstance(s.body[0], ir.Return) and not _is_zero(_codes(s.body)[-1])

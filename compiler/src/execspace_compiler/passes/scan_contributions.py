@@ -1,8 +1,8 @@
-"""The body of a scan that is given its contribution instead of computing it a second time.
+"""The body of a scan that takes its contribution instead of computing it a second time.
 
-A scan in one pass calls its kernel twice for each index, first for the contribution and then with
-the prefix. Between the calls the contribution lies in fast memory; to compute it again would mean
-to read the Views again.
+A single-pass scan calls its kernel twice for each index, first for the contribution and then with
+the prefix. Between the calls the contribution is kept in fast memory; computing it again would mean
+reading the Views again.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _EXACT = ("sum", "prod", "min", "max", "band", "bor")
 
 
 def given_contribution(lowered: Lowered, disjoint: bool) -> ir.Function | None:
-    """The body with a further leading parameter, the contribution; None if that gains nothing.
+    """The body with another leading parameter, the contribution; None if that gains nothing.
 
-    Or if the state does not hold the contribution to the bit. `disjoint`: no two Views of which
-    one is written overlap.
+    Also None if the state does not hold the contribution exactly. `disjoint`: no View that is
+    written overlaps another one.
     """
     body, reduction = lowered.body, lowered.reduction
     if reduction is None or len(reduction.joins) != 1:
@@ -57,7 +57,7 @@ def given_contribution(lowered: Lowered, disjoint: bool) -> ir.Function | None:
 
 
 def _assigned_once(body: ir.Function, variable: Var, own: Var) -> tuple[Stmt, ...] | None:
-    """The body of a kernel that returns a variable: its one assignment takes what is given."""
+    """The body of a kernel that returns a variable: its only assignment takes the contribution."""
     name = variable.name
     if name in {p.name for p in body.parameters} or names_set(body).count(name) != 1:
         return None
@@ -69,7 +69,7 @@ def _assigned_once(body: ir.Function, variable: Var, own: Var) -> tuple[Stmt, ..
 
 
 def _replaced(body: ir.Function, value: Expr, own: Var) -> tuple[Stmt, ...] | None:
-    """The body of a kernel that returns an expression: all that equal it take what is given."""
+    """The body of a kernel that returns an expression: equal ones become the contribution."""
     written = ir.written_views(body)
     inner = _all_of(value)
     loads = [e for e in inner if isinstance(e, ir.Load)]
@@ -106,7 +106,7 @@ def _all_of(e: Expr) -> list[Expr]:
 
 
 def exact_start(lowered: Lowered) -> float | None:
-    """What leaves every contribution as it is when it is joined to it, if not the identity.
+    """A start value that leaves every contribution unchanged, if the identity does not.
 
     The identity of a sum of floats, 0.0, turns -0.0 into 0.0.
     """

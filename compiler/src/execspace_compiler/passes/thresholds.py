@@ -1,12 +1,12 @@
-"""Choices between a number and a constant, such that LLVM does not take one for another.
+"""Min and max with a constant, rewritten so that LLVM does not confuse different selects.
 
-`v if v > C else C` and `C if v < C else v` both give the greater one. They differ where v is a NaN
-or, with a C of zero, the other zero. LLVM knows only "the greater" and drops the outer of two such
-choices by the same constant (foldSPFofSPF of InstCombine, up to LLVM 22 at least):
-max(0.0, max(v, 0.0)), which is 0.0 for a NaN, became a NaN. And LLVM 15 takes the wrong zero for
-np.maximum(-0.0, v), for it compares with 0.0. It sees a choice only where what is compared is what
-is chosen. So a number that may itself be a choice is compared with the neighbour of the constant,
-and so is each number if that is -0.0: v > C where v >= the next number after C, for each v.
+`v if v > C else C` and `C if v < C else v` both are the maximum. They differ if v is NaN or, for a
+C of zero, the other zero. LLVM treats both as the same select pattern and drops the outer of two
+with the same constant (foldSPFofSPF of InstCombine, up to LLVM 22 at least): max(0.0, max(v, 0.0)),
+which is 0.0 for a NaN, became NaN. And LLVM 15 returns the wrong zero for np.maximum(-0.0, v),
+since it compares with 0.0. It matches the pattern only if the compared values are the selected
+ones. So a number that may itself be such a select is compared with the constant's neighbour, and so
+is every number if the constant is -0.0: v > C if and only if v >= the next number after C.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from ..ir.types import BOOL
 
 UP, DOWN = np.inf, -np.inf
 
-# Of `v compared with k` for a `v compared with C`: the comparison, and where k is from C.
+# `v compared with k` in place of `v compared with C`: the comparison, and the side of C of k.
 _SHIFTED = {"lt": ("le", DOWN), "le": ("lt", UP), "gt": ("ge", UP), "ge": ("gt", DOWN)}
 _MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 
-# Operation, and whether the constant comes second -> what it is of v, k and C (ops.py), where k is.
-_CHOICES = {
+# Operation, and whether the constant comes second -> operation on v, k and C (ops.py), side of k.
+_SELECTS = {
     ("min", True): ("replace_ge", UP), ("min", False): ("keep_le", DOWN),
     ("max", True): ("replace_le", DOWN), ("max", False): ("keep_ge", UP),
     ("minimum", True): ("replace_gt", DOWN), ("minimum", False): ("replace_ge", UP),
@@ -39,7 +39,7 @@ _CHOICES = {
 
 
 def with_thresholds(module: ir.Module) -> ir.Module:
-    """The module with such comparisons. With fastmath there are no NaNs, and zeros are equal."""
+    """The module rewritten. With fastmath there are no NaNs, and zeros are equal."""
     if module.fastmath:
         return module
     return replace(module, functions=tuple(map(_function, module.functions)))
@@ -56,47 +56,47 @@ def _function(f: ir.Function) -> ir.Function:
     stored = {s.view.name for s in ir.walk_statements(f.body) if isinstance(s, ir.Store)}
 
     def constant(e: Expr) -> Const | None:
-        """The constant that an operand is."""
+        """The constant value of an operand, if it has one."""
         if isinstance(e, Var):
             e = values.get(e.name, e)
         return e if isinstance(e, Const) and _has_neighbours(e) else None
 
     def shifts(v: Expr, c: Const) -> bool:
-        """Whether a comparison of the two must be another one."""
-        return (np.signbit(c.value) and c.value == 0) or may_be_chosen(v, c)
+        """Whether the comparison of the two must be rewritten."""
+        return (np.signbit(c.value) and c.value == 0) or may_be_select(v, c)
 
-    def may_be_chosen(e: Expr, c: Const) -> bool:
-        """Whether a number may come from a choice between another one and the constant."""
+    def may_be_select(e: Expr, c: Const) -> bool:
+        """Whether a number may come from a select between another one and the constant."""
         match e:
             case Var():
                 value = values.get(e.name)
-                return value is None or isinstance(value, Var) or may_be_chosen(value, c)
+                return value is None or isinstance(value, Var) or may_be_select(value, c)
             case Const():
                 return bool(e.value == c.value)
             case ir.Select():
-                return may_be_chosen(e.then, c) or may_be_chosen(e.orelse, c)
-            case Op() if _chooses(e):
-                return any(may_be_chosen(a, c) for a in e.args)
+                return may_be_select(e.then, c) or may_be_select(e.orelse, c)
+            case Op() if _is_select(e):
+                return any(may_be_select(a, c) for a in e.args)
             case ir.Load():
-                return e.view.name in stored  # then what was stored is what is loaded
+                return e.view.name in stored  # the stored value may be forwarded
         return isinstance(e, ir.Call)
 
     def expression(e: Expr) -> Expr:
         e = ir.with_operands(e, tuple(map(expression, ir.operands(e))))
-        if isinstance(e, Op) and (e.op, True) in _CHOICES:
+        if isinstance(e, Op) and (e.op, True) in _SELECTS:
             for second, v in enumerate(e.args[::-1]):
                 c = constant(e.args[second])
                 if c is not None and shifts(v, c):
-                    name, where = _CHOICES[e.op, second == 1]
+                    name, where = _SELECTS[e.op, second == 1]
                     return replace(e, op=name, args=(v, _neighbour(c, where), c))
         if isinstance(e, ir.Select):
             return replace(e, test=shifted(e.test, (e.then, e.orelse)))
         return e
 
     def shifted(test: Expr, chosen: tuple[Expr, ...]) -> Expr:
-        """A comparison of a number with a constant, if what it chooses from is these two.
+        """A comparison of a number with a constant, if it selects between these two.
 
-        On devices that take subnormals for zeros it may be another one where both are zeros.
+        On devices that flush subnormals to zero its outcome may differ if both are zeros.
         """
         if isinstance(test, Op) and test.op == "not":
             return replace(test, args=(shifted(test.args[0], chosen),))
@@ -113,7 +113,7 @@ def _function(f: ir.Function) -> ir.Function:
         return test
 
     def statement(s: Stmt) -> Stmt:
-        """A branch that does nothing but choose what a variable is."""
+        """A branch that only selects the value of a variable."""
         if not isinstance(s, ir.If) or len(s.body) != 1 or len(s.orelse) > 1:
             return s
         values = []
@@ -129,9 +129,9 @@ def _function(f: ir.Function) -> ir.Function:
     return replace(f, body=tuple(rewritten(s, expression, statement) for s in f.body))
 
 
-def _chooses(e: Op) -> bool:
-    """Whether an operation gives one of its operands, or that in another type."""
-    return (e.op, True) in _CHOICES or e.op == "cast" or e.op.startswith(("keep_", "replace_"))
+def _is_select(e: Op) -> bool:
+    """Whether an operation returns one of its operands, perhaps converted."""
+    return (e.op, True) in _SELECTS or e.op == "cast" or e.op.startswith(("keep_", "replace_"))
 
 
 def _is(a: Const | None, c: Const) -> bool:
@@ -144,7 +144,7 @@ def _has_neighbours(c: Const) -> bool:
 
 
 def _neighbour(c: Const, where: float) -> Const:
-    """The next number of its type."""
+    """The adjacent number of its type."""
     kind = np.dtype(c.type.name).type
     with np.errstate(over="ignore", under="ignore"):
         return replace(c, value=float(np.nextafter(kind(c.value), kind(where))))

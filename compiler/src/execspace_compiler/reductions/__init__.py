@@ -1,1 +1,1 @@
-"""What reducers join, and how: states, joins, partial results, results."""
+"""Reductions: states, joins, partial results, results."""

@@ -1,8 +1,8 @@
-"""The joins of reducers in IR: what each keeps as its state, and how another state comes in.
+"""The joins of reducers in IR: the state that each keeps, and how another state is merged.
 
-A join knows the contributions that it takes, its state, and the statements that join. Those of
-sums, products and extremes are marked `reduce_*`, which printers may reassociate; the user's
-own arithmetic is not touched. A NaN among the contributions of a minimum or maximum wins.
+A join knows the contributions that it takes, its state, and the statements that join. Operations
+of sums, products and extremes are `reduce_*`, which printers may reassociate, unlike the user's
+own arithmetic. NaN propagates through minima and maxima.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def constant(value: Any, type: Scalar) -> Const:
 
 
 def cast(e: Expr, type: Scalar) -> Expr:
-    """The expression in another type; for bool whether it is not zero."""
+    """The expression converted to another type; to bool: whether it is not zero."""
     assert isinstance(e.type, Scalar)
     if e.type.strong == type:
         return e
@@ -59,10 +59,10 @@ class Join(ABC):
         Types of the contributions that it takes.
     states : tuple of State
     result : Scalar or TupleTy
-        Structure of its value, of strong types; `Reducer.as_result` makes of it what the user
-        gets.
+        Structure of its value, of strong types; `Reducer.as_result` makes the user's result
+        from it.
     functions : tuple of ir.Function
-        That its statements call.
+        Those that its statements call.
     """
 
     takes: tuple[Scalar, ...]
@@ -71,12 +71,12 @@ class Join(ABC):
     functions: tuple[ir.Function, ...] = ()
 
     @property
-    def once(self) -> bool:
-        """Whether each contribution stands but once in what `accumulate` gives."""
+    def single_use(self) -> bool:
+        """Whether `accumulate` uses each contribution once, so that it needs no variable."""
         return False
 
     def lift(self, values: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """State that a single contribution makes; for most joins the contribution itself."""
+        """The state of a single contribution; for most joins the contribution itself."""
         return values
 
     def accumulate(self, values: tuple[Expr, ...]) -> list[Stmt]:
@@ -88,15 +88,15 @@ class Join(ABC):
         """Join another state into the state."""
 
     def value(self) -> tuple[Expr, ...]:
-        """Numbers of the value that the state stands for: the prefix of a scan."""
+        """The value of the state, before `finish`: the prefix of a scan."""
         return tuple(s.var for s in self.states)
 
     def finish(self) -> tuple[list[Stmt], tuple[Expr, ...]]:
-        """Statements that make the result of the state, and its numbers."""
+        """Statements that compute the result from the state, and the result's numbers."""
         return [], self.value()
 
     def temporaries(self) -> dict[str, Scalar]:
-        """Types of the variables that its statements use, besides the state."""
+        """Types of the variables that its statements use besides the state."""
         return {}
 
 
@@ -110,7 +110,7 @@ class Plain(Join):
         self.states = (State(name, type, constant(identity, type)),)
 
     @property
-    def once(self) -> bool:
+    def single_use(self) -> bool:
         return True
 
     def join(self, others: tuple[Expr, ...]) -> list[Stmt]:
@@ -158,7 +158,7 @@ class Compensated(Join):
         return Op(name, (a, b), self.type)
 
     def _two_sum(self) -> ir.Function:
-        """(sum, error) of two such pairs: the error of the addition is found exactly."""
+        """(sum, error) of two such pairs; the error of the addition is exact."""
         a, ea, b, eb, s, t = self._variables("a", "ea", "b", "eb", "s", "t")
         rest = self._op(
             "add",
@@ -176,7 +176,7 @@ class Compensated(Join):
         return ir.Function(self.pair, (a, ea, b, eb), result, own, body, strict=True)
 
     def _rounded(self) -> ir.Function:
-        """The sum with its errors; alone where it is infinite or a NaN, and the errors are."""
+        """The sum plus its error; the sum alone if it is infinite or NaN, as the error is then."""
         s, e = self._variables("s", "e")
         finite = Op("eq", (self._op("sub", e, e), constant(0, self.type)), BOOL)
         value = Select(finite, self._op("add", s, e), s, self.type)
@@ -186,12 +186,12 @@ class Compensated(Join):
 
 
 class Located(Join):
-    """An extreme value with its location; of equal values the first or the last location.
+    """An extreme value with its location; for equal values, the first or the last location.
 
     Parameters
     ----------
     name : str
-        Begins the names of its variables.
+        Prefix of its variables' names.
     order : str
         "lt" for the least value, "gt" for the greatest.
     value : Scalar or None
@@ -217,8 +217,8 @@ class Located(Join):
         )
 
     def join(self, others: tuple[Expr, ...]) -> list[Stmt]:
-        # Branches, not selects: most values are worse, and processors foresee that, while a
-        # chain of selects would make each value wait for the one before.
+        # Branches, not selects: most values are worse, so the branches are predicted well, while a
+        # chain of selects would make each value depend on the one before.
         mine = tuple(s.var for s in self.states)
         take = tuple(Assign(s.name, b) for s, b in zip(self.states, others, strict=True))
         skip = len(self.values)
@@ -272,7 +272,7 @@ class Where(Join):
         return tuple(Select(test, p, s.identity, s.type) for s, p in pairs)
 
     def join(self, others: tuple[Expr, ...]) -> list[Stmt]:
-        # What is chosen by a condition stands several times in the comparison of places.
+        # The comparison of locations uses each selected value several times.
         held = [Var(f"{s.name}_other", s.type) for s in self.states]
         pairs = zip(held, others, strict=True)
         return [*(Assign(h.name, o) for h, o in pairs), *self.inner.join(tuple(held))]
@@ -285,7 +285,7 @@ class Where(Join):
 class Several(Join):
     """Several joins of the same contributions, such as a minimum and a maximum.
 
-    `order` says which numbers of the joins, one after the other, make the value.
+    `order` lists which numbers of the joins, concatenated, make up the value.
     """
 
     def __init__(self, joins: tuple[Join, ...], result: TupleTy, order: tuple[int, ...]) -> None:

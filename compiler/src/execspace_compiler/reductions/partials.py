@@ -1,7 +1,7 @@
-"""Partial results of reductions and scans, as IR: a row with an entry for each part of a range.
+"""Partial results of reductions and scans in IR: a row with an entry for each part of a range.
 
-Each part leaves its state in its entry. They are joined in the order of parts, which is fixed,
-so that results repeat bit for bit.
+Each part stores its state in its entry. They are joined in the order of the parts, which is fixed,
+so that results are bitwise reproducible.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ def reset_state(reduction: Reduction) -> list[Stmt]:
 
 
 def load_state(reduction: Reduction) -> list[Stmt]:
-    """Set the state to the entry of a part."""
+    """Load the state from the entry of a part."""
     pairs = zip(reduction.states, rows(reduction), strict=True)
     return [Assign(s.name, ir.LoadAt(p, _at(reduction), s.type)) for s, p in pairs]
 
 
 def store_state(reduction: Reduction) -> list[Stmt]:
-    """Set the entry of a part to the state."""
+    """Store the state in the entry of a part."""
     pointers, at = rows(reduction), _at(reduction)
     if reduction.array is None:
         pairs = zip(pointers, reduction.states, strict=True)
@@ -97,7 +97,7 @@ def _merge_parts(reduction: Reduction, offset: Expr | None = None) -> list[Stmt]
 
 
 def finish_function(reduction: Reduction, name: str) -> ir.Function:
-    """Join the partial results of all parts, in their order, and make the result.
+    """Join the partial results of all parts, in their order, and compute the result.
 
     The result of an array reduction is stored at the address `_out`.
     """
@@ -118,9 +118,9 @@ def finish_function(reduction: Reduction, name: str) -> ir.Function:
 
 
 def prefix_function(reduction: Reduction, name: str) -> ir.Function:
-    """Turn the entries of `_parts` parts into what all parts before each one joined to.
+    """An exclusive scan over the entries of `_parts` parts.
 
-    There is one part more, which needs no total: its entry receives what all others joined to.
+    The entry of one more part, which contributes nothing, receives the total.
     """
     kept = [Var(f"_kept{n}", s.type) for n, s in enumerate(reduction.states)]
     pointers, at = rows(reduction), _at(reduction)

@@ -1,4 +1,4 @@
-"""Reductions in IR: the joins of all reducers of a launch, and how contributions reach them."""
+"""Reductions in IR: the joins of all reducers of a launch, and how contributions are joined."""
 
 from __future__ import annotations
 
@@ -55,20 +55,20 @@ ARRAY = "_row"  # the array of an array reduction
 
 @dataclass(frozen=True)
 class Reduction:
-    """The reducers of a launch for what its kernel returns.
+    """The reducers of a launch, for the type that its kernel returns.
 
     Attributes
     ----------
     joins : tuple of Join
         One for each reducer.
     contributions : tuple of Scalar
-        What the kernel returns, tuples taken apart; nothing for an array reduction.
+        The kernel's results, tuples flattened; empty for an array reduction.
     several : bool
-        A tuple of reducers was given.
+        The launch has a tuple of reducers.
     array : ViewTy or None
-        Type of what an array reduction joins; `joins` then joins its elements.
+        Type of the array of an array reduction; `joins` then joins its elements.
     names : str
-        What the names of its variables begin with: those of nested ones must differ.
+        Prefix of its variables' names: those of nested reductions must differ.
     """
 
     joins: tuple[Join, ...]
@@ -84,18 +84,18 @@ class Reduction:
 
     @property
     def functions(self) -> tuple[ir.Function, ...]:
-        """Functions that the statements call and that are not in the module yet."""
+        """Functions that the statements call and that must be added to the module."""
         return tuple(f for j in self.joins for f in j.functions)
 
     @property
     def value(self) -> Scalar | TupleTy:
-        """Structure of the joined value before any final step: of a scan's prefix."""
+        """Structure of the joined value before `finish`: of a scan's prefix."""
         found = tuple(j.structure if isinstance(j, Compiled) else j.result for j in self.joins)
         return TupleTy(found) if self.several else found[0]
 
     @property
     def result(self) -> Any:
-        """Names of the result's dtypes, in nested tuples as the result is."""
+        """Names of the result's dtypes, nested as the result is."""
         found = tuple(dtype_names(j.result) for j in self.joins)
         return found if self.several else found[0]
 
@@ -105,24 +105,24 @@ class Reduction:
 
     def accumulate(self, call: ir.Call) -> list[Stmt]:
         """Call the kernel and join what it returns into the state."""
-        if self.once:
+        if self.single_use:
             return self.join_number(call)
         names = tuple(f"{self.names}_v{n}" for n in range(len(self.contributions)))
         called: Stmt = Assign(names[0], call) if len(names) == 1 else ir.Unpack(names, call)
         return [called, *self.join_contributions()]
 
     @property
-    def once(self) -> bool:
-        """Whether one number is joined that may stand in the join itself."""
-        return len(self.contributions) == 1 and all(j.once for j in self.joins)
+    def single_use(self) -> bool:
+        """Whether there is one contribution, which the join uses once and so needs no variable."""
+        return len(self.contributions) == 1 and all(j.single_use for j in self.joins)
 
     def join_number(self, number: Expr) -> list[Stmt]:
-        """Join a number into the state, where `once`."""
+        """Join a number into the state, if `single_use`."""
         (join,) = self.joins
         return join.accumulate((cast(number, join.takes[0]),))
 
     def join_contributions(self) -> list[Stmt]:
-        """Join what is in the variables `_v0`, `_v1` and so on."""
+        """Join the contributions in the variables `_v0`, `_v1` and so on."""
         out: list[Stmt] = []
         rest = iter(range(len(self.contributions)))
         for join in self.joins:
@@ -148,11 +148,11 @@ class Reduction:
         return out
 
     def prefix(self) -> tuple[Expr, ...]:
-        """Numbers of the value that is joined so far."""
+        """The value joined so far."""
         return tuple(e for j in self.joins for e in j.value())
 
     def finish(self) -> tuple[list[Stmt], tuple[Expr, ...]]:
-        """Statements that make the result, and its numbers."""
+        """Statements that compute the result, and the result's numbers."""
         statements: list[Stmt] = []
         numbers: list[Expr] = []
         for join in self.joins:
@@ -161,27 +161,27 @@ class Reduction:
             numbers += values
         return statements, tuple(numbers)
 
-    def step_function(self, name: str) -> ir.Function:
-        """The state after another contribution, from the state and the contribution."""
+    def accumulate_function(self, name: str) -> ir.Function:
+        """A function of the state and a contribution that returns the state with both joined."""
         given = [Var(f"{self.names}_v{n}", t) for n, t in enumerate(self.contributions)]
         parameters = (*(s.var for s in self.states), *given)
         body = (*self.join_contributions(), returned(tuple(s.var for s in self.states)))
         return self._function(name, parameters, body)
 
     def prefix_function(self, name: str) -> ir.Function:
-        """The value that a state stands for."""
+        """A function that returns the value of a state."""
         parameters = tuple(s.var for s in self.states)
         return self._function(name, parameters, (returned(self.prefix()),))
 
     def merge_function(self, name: str) -> ir.Function:
-        """The state that two states join to, the one that comes first being the first."""
+        """A function that joins two states, the first of which precedes the second."""
         others = tuple(Var(f"{s.name}_b", s.type) for s in self.states)
         parameters = (*(s.var for s in self.states), *others)
         body = (*self.merge(others), returned(tuple(s.var for s in self.states)))
         return self._function(name, parameters, body)
 
     def result_function(self, name: str) -> ir.Function:
-        """The result of a state."""
+        """A function that returns the result of a state."""
         statements, numbers = self.finish()
         parameters = tuple(s.var for s in self.states)
         return self._function(name, parameters, (*statements, returned(numbers)))
@@ -221,16 +221,16 @@ def returned_type(numbers: tuple[Expr, ...]) -> Scalar | TupleTy:
     return found
 
 
-# -- making one -------------------------------------------------------------------------------
+# -- building a Reduction ---------------------------------------------------------------------
 
 
 class Functions(Protocol):
-    """Where the functions of a launch are collected."""
+    """Collects the functions of a launch."""
 
     functions: list[ir.Function]
 
     def name(self, wanted: str) -> str:
-        """A function name that is not taken yet."""
+        """A function name that is not in use."""
 
     def of_reducer(
         self,
@@ -240,23 +240,23 @@ class Functions(Protocol):
         types: tuple[Type, ...],
         loc: Loc,
     ) -> tuple[Signature, Loc]:
-        """Type a method of a user's own reducer, and tell where it stands."""
+        """Type a method of a user's own reducer; returns its signature and location."""
 
 
 @dataclass(frozen=True)
 class ReductionBuilder:
-    """Makes the Reduction of a launch.
+    """Builds the Reduction of a launch.
 
     Attributes
     ----------
     module : Functions
         Receives the functions of a user's own reducers.
     captures : mapping
-        Of the launch, by name.
+        Captures of the launch, by name.
     loc : Loc
-        Of the kernel, for faults.
+        Location of the kernel, for faults.
     prefix : str
-        What the names of variables begin with.
+        Prefix of variables' names.
     """
 
     module: Functions
@@ -265,7 +265,7 @@ class ReductionBuilder:
     prefix: str = ""
 
     def reduction(self, reducer: Reducer | tuple[Reducer, ...], returned: Type) -> Reduction:
-        """The Reduction of reducers for what a kernel returns.
+        """The Reduction of reducers for the type that a kernel returns.
 
         Raises
         ------
@@ -287,9 +287,9 @@ class ReductionBuilder:
         return Reduction(joins, contributions, several=True, names=self.prefix)
 
     def guess(self, reducer: Reducer | tuple[Reducer, ...], rank: int) -> Type:
-        """Type of a scan's prefix where what the kernel returns is not known yet.
+        """Type of a scan's prefix while the type that the kernel returns is not known yet.
 
-        A location is taken for the index, or the tuple of indices.
+        A location is assumed to be the index, or the tuple of indices.
         """
         if isinstance(reducer, tuple):
             return TupleTy(tuple(self.guess(r, rank) for r in reducer))
@@ -311,7 +311,7 @@ class ReductionBuilder:
         return BOOL if reducer.kind in ("land", "lor") else Scalar(str(reducer.dtype or "int64"))
 
     def array_type(self, reducer: Reducer) -> ViewTy:
-        """Type of what an array reduction joins."""
+        """Type of the array that an array reduction joins."""
         shape = reducer.array_shape
         assert shape is not None
         element = FLOAT64
@@ -426,7 +426,7 @@ class ReductionBuilder:
         type = self._unified(reducer, given, identity, fixed)
         if reducer.dtype is not None:
             type, fixed = self._asked(reducer, type), True
-        while True:  # it ends: the types of the items only grow
+        while True:  # terminates: the types of the items only grow
             signature, loc = self._helper(reducer, n, "join", (type, type))
             if signature.result is None or not same_structure(signature.result, type):
                 got = "nothing" if signature.result is None else described(signature.result)
@@ -487,7 +487,7 @@ class ReductionBuilder:
             ) from None
 
     def _casting(self, join: Signature, types: tuple[Scalar, ...]) -> str:
-        """A function that casts what a join returns to the types of the state."""
+        """A function that casts the results of a join to the types of the state."""
         name = self.module.name(f"{join.name}_cast")
         parameters = tuple(Var(f"a{n}", t) for n, t in enumerate((*types, *types)))
         given = tuple(t.strong for t in join.results())
@@ -522,7 +522,7 @@ class ReductionBuilder:
         return signature, loc
 
     def _unified(self, reducer: Reducer, given: Type, identity: Type, fixed: bool) -> Type:
-        """Type of the state, from the contribution's and the identity's."""
+        """Type of the state, from those of the contribution and the identity."""
         if not same_structure(given, identity):
             raise self._fault(
                 f"this kernel returns {described(given)}, but the identity of {reducer.name} is "

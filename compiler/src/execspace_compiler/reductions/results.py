@@ -1,4 +1,4 @@
-"""From the numbers that a compiled reduction gives to what the user gets, or to Views of `out=`."""
+"""From the numbers of a compiled reduction to the user's result, or to Views of `out=`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from execspace.reducers.base import flattened
 
 
 def result_maker(spec: LaunchSpec, names: Any) -> Callable[[Any], Any] | None:
-    """A function from the number or the row of numbers of a result to what the user gets.
+    """A function that converts the number or row of numbers of a result to the user's result.
 
-    `names` are those of the dtypes, nested as the result is. None where a number is passed on
-    as it is.
+    `names` are those of the dtypes, nested as the result is. None if numbers are passed on
+    unchanged.
     """
     reducer = spec.reducer
     assert reducer is not None
@@ -88,7 +88,7 @@ def _names(names: Any) -> list[str]:
 
 
 def _slots(t: ViewType) -> list[str] | None:
-    """Dtypes of the numbers that a View takes; None for one with as many as it has elements."""
+    """Dtypes of the numbers that a View takes; None if it takes one for each element."""
     dtype = dtype_of(t.dtype)
     if t.rank:
         return None
@@ -110,16 +110,16 @@ def _fields(dtype: np.dtype[Any]) -> Iterator[str]:
 
 
 def result_shape(spec: LaunchSpec) -> tuple[int, ...] | None:
-    """Shape of a result that is an array; None for all others."""
+    """Shape of a result that is an array; None for other results."""
     return spec.reducer.result_shape if isinstance(spec.reducer, Reducer) else None
 
 
 def store_result(
     kernel: str, out: tuple[View, ...], numbers: Any, shape: tuple[int, ...] | None
 ) -> None:
-    """Store a result in Views that the host can reach; of an array reduction the array.
+    """Store a result in Views that the host can access; for array reductions, the array.
 
-    Numbers are converted as stores in kernels are: narrow integers wrap.
+    Numbers are converted as by stores in kernels: narrow integers wrap.
     """
     view = out[0]
     if shape is not None and view.rank:

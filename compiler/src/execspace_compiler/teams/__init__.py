@@ -1,1 +1,1 @@
-"""Kernels of teams: checks, scratch memory, sizes, and lowering for hosts and devices."""
+"""Team kernels: checks, scratch memory, sizes, and lowering for hosts and devices."""

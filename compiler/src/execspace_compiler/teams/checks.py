@@ -1,9 +1,9 @@
-"""What the members of a team must do alike: barriers and collectives that not all of them reach.
+"""Divergence checks of team kernels: barriers and collectives that not all members reach.
 
-Goes through the body of a team's kernel and tells which values may differ between the threads of a
-team and between the lanes of a thread. A collective under a condition that differs is refused:
-some members would wait forever. Values that are read from memory are taken to be the same where
-the places are: if they are not, the kernel has a race.
+A uniformity analysis finds which values may differ between the threads of a team and between the
+lanes of a thread. A collective under a divergent condition is refused, since some members would
+wait forever. Loads from the same location are assumed to give the same value: if they do not, the
+kernel has a race.
 """
 
 from __future__ import annotations
@@ -21,29 +21,33 @@ from .inlining import single_exit
 
 THREADS, LANES = 1, 2
 OF_LEVEL = {"thread": THREADS, "vector": LANES, "team": THREADS | LANES}
-_WORDS = {"thread": "threads of the team", "vector": "lanes of a thread", "team": "team's members"}
+_MEMBERS = {
+    "thread": "threads of the team",
+    "vector": "lanes of a thread",
+    "team": "team's members",
+}
 
 
 @dataclass(frozen=True)
 class _Cause:
-    """Why members go different ways: `bits` of who, and a clause for people."""
+    """Why control flow diverges: `bits` for which members, and a clause for people."""
 
     bits: int
     text: str
     range: str = ""  # level of a nested range
 
 
-class Variance:
-    """Which variables of a body differ, at each point; see the methods.
+class Divergence:
+    """Which variables of a body differ between members, at each point; see the methods.
 
     Attributes
     ----------
     values : dict
-        Name of a variable -> bits, where the walk is.
+        Name of a variable -> bits, at the current point.
     ever : dict
-        The same of all places together.
+        The same, for all points together.
     arrays : dict
-        The same of private arrays and of scratch of a thread, anywhere.
+        The same for private arrays and per-thread scratch, for all points together.
     """
 
     def __init__(
@@ -57,7 +61,7 @@ class Variance:
         self.values: dict[str, int] = {rank: THREADS}
         self.ever: dict[str, int] = {}
         self.arrays: dict[str, int] = {}
-        self.own: set[str] = set()  # private arrays that are made in the range over lanes
+        self.own: set[str] = set()  # private arrays that are created in the range over lanes
         self.reporter = reporter
         self.reported: set[Loc] = set()
         self.final = False
@@ -68,7 +72,7 @@ class Variance:
         self.bodies = body.body
 
     def run(self, statements: tuple[Stmt, ...] | None = None) -> None:
-        """Go through the body until nothing changes, then once more to report."""
+        """Walk the body until nothing changes, then once more to report."""
         statements = self.bodies if statements is None else statements
         start = dict(self.values)
         while True:
@@ -83,7 +87,7 @@ class Variance:
 
     @property
     def control(self) -> int:
-        """Bits of who goes different ways here."""
+        """Bits of the members that diverge here."""
         found = 0
         for c in self.causes:
             found |= c.bits
@@ -111,7 +115,7 @@ class Variance:
             self.statement(s)
 
     def under(self, cause: _Cause, *bodies: tuple[Stmt, ...]) -> None:
-        """Bodies of which one is done, where `cause` decides."""
+        """Alternative bodies, one of which is chosen by `cause`."""
         self.causes.append(cause)
         start = self.values
         after: dict[str, int] = {}
@@ -123,7 +127,7 @@ class Variance:
         self.causes.pop()
 
     def loop(self, cause: _Cause, body: tuple[Stmt, ...], test: Expr | None = None) -> int:
-        """A body that is done again and again, while `test` holds; bits of who goes on."""
+        """A body that is repeated while `test` holds; returns the bits of its trip count."""
         bits, text = cause.bits, cause.text
         while True:
             start = dict(self.values)
@@ -178,9 +182,9 @@ class Variance:
                     bits |= self.of(e)
                 self.tests[id(s)] = bits
                 self.set((s.name,), bits | self.control)
-                self.loop(_Cause(bits, _rounds(s)), s.body)
+                self.loop(_Cause(bits, _repeated(s)), s.body)
             case ir.While():
-                self.tests[id(s)] = self.loop(_Cause(0, _rounds(s)), s.body, s.test)
+                self.tests[id(s)] = self.loop(_Cause(0, _repeated(s)), s.body, s.test)
             case ir.Split():
                 self.nested(s)
             case ir.Return():
@@ -192,7 +196,7 @@ class Variance:
                 self.collective(s)
 
     def touch(self, e: Expr) -> None:
-        """A call may store into the private arrays that it is given."""
+        """A call may store into private arrays among its arguments."""
         calls = [e] if isinstance(e, ir.Call) else []
         for a in ir.operands(e):
             self.touch(a)
@@ -225,14 +229,14 @@ class Variance:
         if outer and (s.level != "vector" or any(level != "thread" for level in outer)):
             self.report(
                 s.loc,
-                f"a range over the {_WORDS[s.level]} within one over the {_WORDS[outer[-1]]}",
+                f"a range over the {_MEMBERS[s.level]} within one over the {_MEMBERS[outer[-1]]}",
                 "ranges over lanes, es.ThreadVectorRange, may stand in es.TeamThreadRange; write "
                 "plain loops over range for the rest",
             )
         own, self.own = self.own, set()
         bits = OF_LEVEL[s.level]
         self.set(s.names, bits | self.control)
-        text = f"it stands in the range over the {_WORDS[s.level]} of line {s.loc.line}"
+        text = f"it stands in the range over the {_MEMBERS[s.level]} of line {s.loc.line}"
         self.loop(_Cause(bits, text, s.level), s.body)
         self.own = own
 
@@ -245,15 +249,15 @@ class Variance:
         if cause is not None:
             what = {
                 ir.Barrier: "team.barrier()", ir.Broadcast: "a broadcast", ir.Prefix: "team.scan",
-            }.get(type(s), f"a collective of the {_WORDS[level]}")  # fmt: skip
+            }.get(type(s), f"a collective of the {_MEMBERS[level]}")  # fmt: skip
             self.report(
                 s.loc,
-                f"not all {_WORDS['thread' if level == 'team' else level]} reach {what}: "
+                f"not all {_MEMBERS['thread' if level == 'team' else level]} reach {what}: "
                 f"{cause.text}",
                 "let all of them come here, and put what only some do under a condition of its own",
             )
         keep = self.control
-        self.alike(s, level)
+        self.uniform(s, level)
         match s:
             case ir.Combine():
                 for v in s.states:
@@ -286,8 +290,8 @@ class Variance:
                         left |= self.values.get(name, 0) & THREADS
                 self.set(names, left | (bounds & THREADS if level == "vector" else 0))
 
-    def alike(self, s: Stmt, level: str) -> None:
-        """Numbers that all threads must give alike."""
+    def uniform(self, s: Stmt, level: str) -> None:
+        """Check numbers that must be the same for all threads."""
         if isinstance(s, ir.Broadcast) and self.of(s.rank) & THREADS:
             self.report(
                 s.loc,
@@ -317,7 +321,7 @@ class Variance:
             self.reporter.diagnostics.append(Diagnostic(loc, message, hint, KernelSyntaxError))
 
 
-def _rounds(s: Stmt) -> str:
+def _repeated(s: Stmt) -> str:
     return f"the rounds of the loop in line {s.loc.line} differ between them"
 
 
@@ -334,15 +338,15 @@ def _joined(a: dict[str, int], b: dict[str, int]) -> dict[str, int]:
 def _functions_with_atomics(functions: Sequence[ir.Function]) -> set[str]:
     found: set[str] = set()
     for f in functions:
-        steps = any(isinstance(s, ir.Atomic) for s in ir.walk_statements(f.body))
+        atomics = any(isinstance(s, ir.Atomic) for s in ir.walk_statements(f.body))
         calls = (e for e in ir.walk_expressions(f.body) if isinstance(e, ir.Call))
-        if steps or any(c.function in found for c in calls):
+        if atomics or any(c.function in found for c in calls):
             found.add(f.name)
     return found
 
 
 def _unread(f: ir.Function) -> frozenset[int]:
-    """Positions of parameters that a function does not read: all parts of a team are passed on."""
+    """Positions of parameters that a function does not read; all parts of a team are passed."""
     read = {e.name for e in ir.walk_expressions(f.body) if isinstance(e, Var)}
     return frozenset(
         n for n, p in enumerate(f.parameters)
@@ -353,7 +357,7 @@ def _unread(f: ir.Function) -> frozenset[int]:
 def check_team(
     body: ir.Function, rank: str, functions: Sequence[ir.Function], reporter: Reporter
 ) -> None:
-    """Report what not all members of a team reach, and what they must not do.
+    """Report collectives that not all members of a team reach, and operations not allowed.
 
     Parameters
     ----------
@@ -362,11 +366,11 @@ def check_team(
     rank : str
         Variable of the team_rank.
     functions : sequence of ir.Function
-        That it calls.
+        Its callees.
     """
     items = body.result.items if isinstance(body.result, TupleTy) else (body.result,)
     results = tuple(f"_result{n}" for n in range(len(items)))
     statements, _ = single_exit(body.body, results, "_left")
-    Variance(body, rank, functions, reporter).run(statements)
+    Divergence(body, rank, functions, reporter).run(statements)
     if not reporter.diagnostics:
-        Variance(body, rank, functions, reporter).run()
+        Divergence(body, rank, functions, reporter).run()

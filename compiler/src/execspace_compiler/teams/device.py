@@ -1,8 +1,8 @@
-"""A team on a device: its members are work-items of a group, and lanes are neighbours.
+"""Lowering of team kernels for devices: members are work-items of a group, lanes are neighbours.
 
-What members share out becomes loops with their stride. Code outside of ranges over lanes is done
-by all lanes of a thread alike, for they would have nothing else to do; but what it changes in
-memory is changed by the first one. So a kernel means the same for every number of lanes.
+Nested ranges become strided loops. Code outside ranges over lanes runs redundantly on all lanes of
+a thread, but only the first one writes to memory. So the result does not depend on the number of
+lanes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from .. import ir
 from ..ir import Assign, Const, Expr, For, If, Stmt, Var, integer, op, var
 from ..ir.diagnostics import Loc, type_fault
-from ..ir.rewriting import numbered, rewritten
+from ..ir.rewriting import delinearized, rewritten
 from ..ir.types import BOOL, INDEX, INT64, Pointer, Scalar, TupleTy, ViewTy
 from ..reductions.reduction import Reduction
 from ..typing.lowered import Lowered
@@ -32,7 +32,7 @@ OUTER = Var("_outer", Pointer(_BYTE))  # and of level 1
 
 @dataclass(frozen=True)
 class Shape:
-    """How teams lie in groups of work-items.
+    """How teams are mapped to groups of work-items.
 
     Attributes
     ----------
@@ -41,18 +41,16 @@ class Shape:
     chunk : int
         Teams of a group.
     stride : int
-        Work-items from one team of a group to the next; 0 where a group does them one after the
-        other.
-    turns : int
-        Lanes that a thread does itself, one after the other, on a device that has none: `lanes` is
-        1 then.
+        Work-items from one team of a group to the next; 0 if a group runs them sequentially.
+    serial_lanes : int
+        Lanes that a thread runs sequentially, on a device without lanes; `lanes` is then 1.
     """
 
     size: int
     lanes: int
     chunk: int = 1
     stride: int = 0
-    turns: int = 1
+    serial_lanes: int = 1
 
     @property
     def items(self) -> int:
@@ -61,7 +59,7 @@ class Shape:
 
     @property
     def side_by_side(self) -> int:
-        """Teams that a group does at once."""
+        """Teams that a group runs concurrently."""
         return self.chunk if self.stride else 1
 
     @property
@@ -71,21 +69,21 @@ class Shape:
 
 
 def shape_of(size: int, lanes: int, chunk: int, width: int, parts: bool, most: int) -> Shape:
-    """Teams of these sizes in groups.
+    """Mapping of teams of these sizes to groups.
 
     Parameters
     ----------
     chunk : int
-        Teams of a group that the policy asks for; 0 if it does not.
+        Teams per group that the policy asks for; 0 if it does not.
     width : int
-        Neighbours that can exchange values; 1 if none can.
+        Width of a subgroup (warp); 1 if there are no shuffles.
     parts : bool
-        Parts of a group that are multiples of `width` have barriers of their own.
+        Parts of a group that are multiples of `width` have their own barriers.
     most : int
         Work-items of the largest group.
     """
     if width == 1:
-        return Shape(size, 1, chunk or 1, turns=lanes)
+        return Shape(size, 1, chunk or 1, serial_lanes=lanes)
     items = size * lanes
     stride = 1 << (items - 1).bit_length() if items < width else -(-items // width) * width
     fits = items <= width or (parts and items % width == 0)
@@ -100,19 +98,19 @@ def shape_of(size: int, lanes: int, chunk: int, width: int, parts: bool, most: i
 
 @dataclass(frozen=True)
 class DeviceTeam:
-    """A team's kernel for work-items.
+    """A team kernel for work-items.
 
     Attributes
     ----------
     lowered : Lowered
-        Its body takes the number of the team, the number of teams and `handles`; then what the
-        kernel takes.
+        Its body takes the league rank, the league size and `handles`; then the kernel's
+        parameters.
     shape : Shape
     layout : Layout
     league : str
-        Parameter of the number of teams.
+        Parameter of the league size.
     handles : tuple of Var
-        The place of the work-item, and pointers to memory.
+        The position of the work-item, and pointers to memory.
     """
 
     lowered: Lowered
@@ -123,39 +121,39 @@ class DeviceTeam:
 
     def uses(self, level: int) -> bool:
         """Whether it has scratch memory of a level."""
-        return any(p.statement.level == level for p in self.layout.places.values())
+        return any(p.statement.level == level for p in self.layout.allocations.values())
 
     @property
-    def limited(self) -> bool:
-        """Whether there are a number of groups, which go on with the stride of the grid."""
+    def grid_stride(self) -> bool:
+        """Whether the number of groups is limited, so that they run a grid-stride loop."""
         return self.lowered.reduction is not None or self.uses(1)
 
     @property
-    def again(self) -> bool:
-        """Whether a group does one team after the other."""
-        return self.limited or (self.shape.chunk > 1 and not self.shape.stride)
+    def sequential(self) -> bool:
+        """Whether a group runs several teams sequentially."""
+        return self.grid_stride or (self.shape.chunk > 1 and not self.shape.stride)
 
     def sizes(self, space: str, limits: tuple[int, int]) -> Sizes:
-        """What checks the scratch memory of a launch."""
+        """The check of a launch's scratch memory."""
         parameters = self.lowered.body.parameters[self.lowered.leading :]
         return Sizes(self.lowered.kernel.name, self.layout, parameters, self.league, limits, space)
 
     def groups(self, league: int, most: int) -> int:
-        """Groups of a launch, of which `most` have room where they are `limited`."""
-        if self.limited:
+        """Groups of a launch, at most `most` if `grid_stride`."""
+        if self.grid_stride:
             return max(1, min(-(-league // self.shape.side_by_side), most))
         return -(-league // self.shape.chunk)
 
 
-def usual_sizes(lowered: Lowered, width: int, most: int) -> tuple[int, int]:
-    """Threads of a team and lanes of a thread, where the policy leaves them open.
+def default_sizes(lowered: Lowered, width: int, most: int) -> tuple[int, int]:
+    """Threads of a team and lanes of a thread, if the policy does not set them.
 
     Parameters
     ----------
     width : int
-        Neighbours that can exchange values; 1 where none can, and a thread does all its lanes.
+        Width of a subgroup (warp); 1 if there are no shuffles, and a thread runs all its lanes.
     most : int
-        Work-items of a team.
+        Most work-items of a team.
     """
     policy, body = lowered.spec.policy, lowered.body
     rank = body.parameters[TEAM_PARTS.index("team_rank")].name
@@ -165,21 +163,21 @@ def usual_sizes(lowered: Lowered, width: int, most: int) -> tuple[int, int]:
         if isinstance(s, ir.Split | ir.ScanRange | ir.Combine | ir.Prefix)
     }
     names = {e.name for e in ir.walk_expressions(body.body) if isinstance(e, Var)}
-    lanes = policy.vector_length or (width if _lanes_pay(lowered) else 1)
-    # Threads that nothing tells from each other would all do the same.
+    lanes = policy.vector_length or (width if _lanes_coalesce(lowered) else 1)
+    # Threads that cannot be distinguished would all do the same.
     alone = rank not in names and not levels & {"thread", "team"}
-    usual = max(1, min(USUAL_ITEMS, most) // (lanes if width > 1 else 1))
+    default = max(1, min(DEFAULT_ITEMS, most) // (lanes if width > 1 else 1))
     if policy.launch_bounds:
-        usual = max(1, min(usual, policy.launch_bounds // lanes))
-    return policy.team_size or (1 if alone else usual), lanes
+        default = max(1, min(default, policy.launch_bounds // lanes))
+    return policy.team_size or (1 if alone else default), lanes
 
 
-USUAL_ITEMS = 256
+DEFAULT_ITEMS = 256
 
 
-def _lanes_pay(lowered: Lowered) -> bool:
-    """Whether neighbouring lanes of a thread touch neighbouring elements of a View, which one
-    thread would go through far from what the threads beside it do."""
+def _lanes_coalesce(lowered: Lowered) -> bool:
+    """Whether neighbouring lanes of a thread access neighbouring elements of a View (coalesced),
+    while neighbouring threads would not."""
     functions = {f.name: f for f in lowered.functions}
 
     def touches(body: tuple[Stmt, ...], indices: set[str]) -> bool:
@@ -220,12 +218,12 @@ def _names(e: Expr) -> list[str]:
 
 
 def device_team(lowered: Lowered, shape: Shape) -> DeviceTeam:
-    """The kernel for teams that lie in groups as `shape` says.
+    """The kernel for teams that are mapped to groups by `shape`.
 
     Raises
     ------
     Fault
-        For what cannot be done once for several lanes.
+        For code that cannot run once for several lanes.
     """
     lowered = without_failed_members(lowered)
     source = lowered.body
@@ -233,7 +231,7 @@ def device_team(lowered: Lowered, shape: Shape) -> DeviceTeam:
     source = _with_constants(source, {head[3].name: integer(shape.size), head[2].name: RANK})
     arguments = (head[1], *source.parameters[lowered.leading :])
     layout = scratch_layout(source, arguments, integer(shape.size))
-    levels = {p.statement.level for p in layout.places.values()}
+    levels = {p.statement.level for p in layout.allocations.values()}
     memory = [pool for level, pool in enumerate((GROUP, OUTER)) if level in levels]
     handles = (RANK, LANE, SLOT, JOINS, *memory)
     made = _Device(shape, layout, lowered.functions[:-1], source.locals)
@@ -256,8 +254,10 @@ def _with_constants(body: ir.Function, values: dict[str, Expr]) -> ir.Function:
 
 
 def team_work(team: DeviceTeam, name: str, final: bool | None) -> ir.Function:
-    """The teams `_f0`, `_f0 + _step` ... below `_f1`, one after the other; see
-    `mapping.work_function`. Of a reduction the state comes in and is returned."""
+    """A loop over the teams `_f0`, `_f0 + _step` ... below `_f1`; see `mapping.work_function`.
+
+    For a reduction, the state is a parameter and the result.
+    """
     lowered = team.lowered
     body, reduction = lowered.body, lowered.reduction
     arguments = body.parameters[lowered.leading :]
@@ -267,13 +267,13 @@ def team_work(team: DeviceTeam, name: str, final: bool | None) -> ir.Function:
     kind = body.result if isinstance(body.result, Scalar) else INT64
     call = ir.Call(body.name, (*leading, *(Var(p.name, p.type) for p in arguments)), kind)
     walk: list[Stmt] = [ir.Evaluate(call)] if reduction is None else reduction.accumulate(call)
-    if team.again and team.shape.items > 1:
-        walk.insert(0, ir.Barrier())  # memory of the team before is in use until all are done
+    if team.sequential and team.shape.items > 1:
+        walk.insert(0, ir.Barrier())  # memory of the last team is in use until all have finished
     types: dict[str, Scalar | ViewTy] = {"_u": INT64}
     states: tuple[Var, ...] = ()
     result: Scalar | TupleTy | None = None
     statements: list[Stmt] = [For("_u", var("_f0"), var("_f1"), var("_step"), tuple(walk))]
-    if not team.again:  # a group has no second team, and drivers understand barriers better so
+    if not team.sequential:  # drivers handle barriers better without a loop
         once: list[Stmt] = [Assign("_u", var("_f0")), *walk]
         statements = [If(op("lt", var("_f0"), var("_f1")), tuple(once))]
     if reduction is not None:
@@ -293,7 +293,7 @@ def _others(reduction: Reduction, states: tuple[Var, ...]) -> dict[str, Scalar]:
 
 
 class _Device:
-    """The statements of a team as each work-item does them."""
+    """Lowers the statements of a team to those of each work-item."""
 
     def __init__(
         self,
@@ -305,7 +305,7 @@ class _Device:
         self.shape, self.layout, self.types = shape, layout, types
         self.locals: dict[str, Scalar | ViewTy] = {}
         self.count = 0
-        self.changed: dict[str, frozenset[int]] = {}  # places of arguments that a helper stores to
+        self.changed: dict[str, frozenset[int]] = {}  # arguments that a helper stores to
         self.reporting: set[str] = set()  # helpers that print or fail
         for f in functions:
             self.changed[f.name] = changed_arguments(f, self.changed)
@@ -313,7 +313,7 @@ class _Device:
                 self.reporting.add(f.name)
 
     def level(self, level: str) -> str:
-        """The level in which members are: none where there is but one."""
+        """The level with several members; empty if there is only one."""
         several = {"thread": self.shape.size > 1, "vector": self.shape.lanes > 1}
         if level != "team":
             return level if several[level] else ""
@@ -321,7 +321,7 @@ class _Device:
         return "team" if len(both) == 2 else both[0] if both else ""
 
     def member(self, level: str) -> tuple[Expr, int]:
-        """Number of a member of a level, and how many there are."""
+        """Rank of a member in a level, and their number."""
         lanes = self.shape.lanes
         match self.level(level):
             case "thread":
@@ -345,23 +345,23 @@ class _Device:
         for s in body:
             if alike and self.changes_memory(s):
                 if effects and not isinstance(s, ir.Store):
-                    out += self.once(effects)
+                    out += self.in_first_lane(effects)
                     effects = []
                 effects.append(s)
                 if not isinstance(s, ir.Store):
-                    out += self.once(effects)
+                    out += self.in_first_lane(effects)
                     effects = []
                 continue
             if effects:
-                out += self.once(effects)
+                out += self.in_first_lane(effects)
                 effects = []
             out += self.statement(s, in_lanes)
-        return (*out, *(self.once(effects) if effects else ()))
+        return (*out, *(self.in_first_lane(effects) if effects else ()))
 
     # -- lanes --------------------------------------------------------------------------------
 
     def changes_memory(self, s: Stmt) -> bool:
-        """Whether a statement must be done by one lane alone."""
+        """Whether a statement must run on one lane only."""
         if isinstance(s, ir.Store | ir.Atomic):
             return _is_shared(s.view)
         if isinstance(s, ir.Print | ir.Fail):
@@ -381,8 +381,8 @@ class _Device:
             )
         return told or any(shared)
 
-    def once(self, effects: list[Stmt]) -> list[Stmt]:
-        """Statements of the first lane, when all have read what they needed."""
+    def in_first_lane(self, effects: list[Stmt]) -> list[Stmt]:
+        """Statements of the first lane only, after all lanes have read their operands."""
         first = op("eq", LANE, integer(0))
         names = [n for s in effects for n in ir.names_set(s)]
         values = tuple(self.variable(s, n) for s in effects for n in ir.names_set(s))
@@ -431,7 +431,7 @@ class _Device:
         return kept + [Assign(v.name, i) for v, i in zip(s.states, s.identity, strict=True)]
 
     def carved(self, s: ir.Scratch) -> Stmt:
-        place = self.layout.places[s.view.name]
+        place = self.layout.allocations[s.view.name]
         offset = place.offset
         if place.statement.owner == "thread":
             offset = op("add", offset, op("mul", RANK, place.stride))
@@ -443,7 +443,7 @@ class _Device:
         body = self.block(s.body, in_lanes or over_lanes)
         member, count = self.member(s.level)
         if self.in_turn(s.level):
-            return [self.turns(s, member, count, body)]
+            return [self.in_serial(s, member, count, body)]
         step = integer(count)
         if len(s.names) == 1:
             first = op("add", s.starts[0], member) if count > 1 else s.starts[0]
@@ -453,37 +453,37 @@ class _Device:
         return [loop, *(self.sync() if over_lanes and self.shared_in(s.body) else ())]
 
     def in_turn(self, level: str) -> bool:
-        """Whether a thread does several neighbouring iterations, those of its lanes."""
-        return level == "team" and self.level(level) != "" and self.shape.turns > 1
+        """Whether a thread runs several neighbouring iterations, those of its lanes."""
+        return level == "team" and self.level(level) != "" and self.shape.serial_lanes > 1
 
-    def turns(self, s: ir.Split, member: Expr, count: int, body: tuple[Stmt, ...]) -> Stmt:
-        """A loop in which each thread does what its lanes would."""
-        turns = self.shape.turns
+    def in_serial(self, s: ir.Split, member: Expr, count: int, body: tuple[Stmt, ...]) -> Stmt:
+        """A loop in which each thread runs the iterations of its lanes."""
+        serial_lanes = self.shape.serial_lanes
         number = self.temporary(INT64)
-        total, places = numbered(s, Var(number.name, INDEX))
+        total, indices = delinearized(s, Var(number.name, INDEX))
         block = Var(self.temporary(INT64).name, INDEX)
-        lane = self.lane_loop(number.name, block, total, (*places, *body), s.loc)
-        first, step = op("mul", member, integer(turns)), integer(count * turns)
+        lane = self.lane_loop(number.name, block, total, (*indices, *body), s.loc)
+        first, step = op("mul", member, integer(serial_lanes)), integer(count * serial_lanes)
         return For(block.name, first, total, step, (lane,), loc=s.loc)
 
     def lane_loop(
         self, name: str, first: Expr, stop: Expr, body: tuple[Stmt, ...], loc: Loc
     ) -> Stmt:
-        """A loop over as many iterations as a thread has lanes, from `first`."""
-        last = op("min", op("add", first, integer(self.shape.turns)), stop)
+        """A loop with an iteration for each lane of a thread, from `first`."""
+        last = op("min", op("add", first, integer(self.shape.serial_lanes)), stop)
         return For(name, first, last, integer(1), body, loc=loc)
 
     def shared_in(self, body: tuple[Stmt, ...]) -> bool:
         return any(map(self.changes_memory, ir.walk_statements(body)))
 
     def flat(self, s: ir.Split, member: Expr, step: Expr, body: tuple[Stmt, ...]) -> Stmt:
-        """A loop over several indices as one."""
+        """One loop over several collapsed indices."""
         count = self.temporary(INT64)
-        total, places = numbered(s, Var(count.name, INDEX))
-        return For(count.name, member, total, step, (*places, *body), loc=s.loc)
+        total, indices = delinearized(s, Var(count.name, INDEX))
+        return For(count.name, member, total, step, (*indices, *body), loc=s.loc)
 
     def scan(self, s: ir.ScanRange, in_lanes: bool) -> list[Stmt]:
-        """Step by step, an iteration for each member: what they contribute is found first."""
+        """A loop with an iteration for each member, whose contributions are computed first."""
         level = self.level(s.level)
         if not level:
             inner = (*self.block(s.body, in_lanes), joined(s.states, s.states, s.own, s.merge))
@@ -504,10 +504,10 @@ class _Device:
         body = self.block(s.body, in_lanes or over_lanes)
         if self.in_turn(s.level):
             sums = tuple(self.temporary(t) for t in kinds)
-            first = op("add", base, op("mul", member, integer(self.shape.turns)))
+            first = op("add", base, op("mul", member, integer(self.shape.serial_lanes)))
             found = (*copy(s.states, carry), *probe, joined(sums, sums, s.own, s.merge))
             done = (*body, joined(s.states, s.states, s.own, s.merge))
-            turns: list[Stmt] = [
+            walk: list[Stmt] = [
                 *copy(sums, s.identity),
                 self.lane_loop(s.name, first, s.stop, found, s.loc),
                 *copy(before, sums),
@@ -516,10 +516,10 @@ class _Device:
                 self.lane_loop(s.name, first, s.stop, done, s.loc),
                 joined(carry, carry, totals, s.merge),
             ]
-            step = integer(count * self.shape.turns)
-            walked = For(base.name, s.start, s.stop, step, tuple(turns), loc=s.loc)
-            return [*copy(carry, s.states), walked, *copy(s.states, carry), ir.Barrier(s.loc)]
-        walk: list[Stmt] = [
+            step = integer(count * self.shape.serial_lanes)
+            loop = For(base.name, s.start, s.stop, step, tuple(walk), loc=s.loc)
+            return [*copy(carry, s.states), loop, *copy(s.states, carry), ir.Barrier(s.loc)]
+        walk = [
             Assign(s.name, op("add", base, member)),
             *copy(s.own, s.identity),
             If(inside, (*copy(s.states, carry), *probe), loc=s.loc),
@@ -541,5 +541,5 @@ def _is_view(v: Var) -> bool:
 
 
 def _is_shared(v: Var) -> bool:
-    """Whether it lies in memory that lanes have in common."""
+    """Whether it is in memory that lanes share."""
     return isinstance(v.type, ViewTy) and v.type.shape is None

@@ -1,9 +1,9 @@
-"""What follows a failed assertion in the kernel of a team: nothing that can be seen.
+"""Failed assertions in team kernels: no side effects may follow them.
 
-A member cannot just leave, for others may wait for it. So it notes in a variable that it has
-failed, and whatever it would still do alone is skipped. Where all threads do something together
-they first tell each other; if one has failed, all of them leave. Iterations of nested ranges run
-in any order, so each of them has a note of its own: a failure ends it, and the member after it.
+A member cannot just leave, since others may wait for it. So it sets a flag, and skips the rest of
+its own code. Before collectives, threads exchange their flags; if one has failed, all of them
+leave. Iterations of nested ranges run in any order, so each has its own flag: a failure ends the
+iteration, and then the member.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from .inlining import regions
 _EITHER = "_either_failed"
 FAILS = "_bad"  # begins the name of what is set to whether an assertion fails
 _ENDED, _REPORTED = "_ended", "_failed"
-NOTES = (_ENDED, _REPORTED)  # begin the names of what keeps that
-_Scope = tuple[Var, ...]  # notes that a failure sets, that of the innermost iteration last
+FLAGS = (_ENDED, _REPORTED)  # begin the names of what keeps that
+_Scope = tuple[Var, ...]  # flags that a failure sets, that of the innermost iteration last
 
 
 def without_failed_members(lowered: Lowered) -> Lowered:
@@ -51,12 +51,12 @@ def _is_assertion(s: Stmt) -> bool:
 
 
 class _Failures:
-    """The statements of a body, with notes of failures.
+    """Adds flags of failures to the statements of a body.
 
     Attributes
     ----------
     joins : bool
-        Members tell each other.
+        Members join their flags.
     """
 
     def __init__(self, body: ir.Function) -> None:
@@ -66,8 +66,8 @@ class _Failures:
         self.count = 0
 
     def run(self) -> ir.Function:
-        note = self.variable(_ENDED)
-        statements = [_set(note, False), *self.together(self.source.body, (note,), False)[0]]
+        flag = self.variable(_ENDED)
+        statements = [_set(flag, False), *self.together(self.source.body, (flag,), False)[0]]
         zeros = self.zeros()
         if zeros:
             statements.append(self.leave(zeros))
@@ -80,7 +80,7 @@ class _Failures:
         return made
 
     def zeros(self) -> tuple[Expr, ...]:
-        """What a team contributes of which a member has failed; nobody sees it."""
+        """The contribution of a team in which a member has failed; it is not used."""
         result = self.source.result
         kinds = result.items if isinstance(result, TupleTy) else (result,) if result else ()
         return tuple(Const(0, k.strong) for k in kinds if isinstance(k, Scalar))
@@ -93,9 +93,9 @@ class _Failures:
     def together(
         self, body: tuple[Stmt, ...], scope: _Scope, failed: bool
     ) -> tuple[list[Stmt], bool]:
-        """Statements of the whole team; and whether a member may have failed at its end.
+        """Statements of the whole team, and whether a member may have failed at their end.
 
-        `failed`: whether one may at its begin.
+        `failed`: whether one may have at their start.
         """
         out: list[Stmt] = []
         for region in regions(body):
@@ -114,7 +114,7 @@ class _Failures:
                     failed = first or second
                 case For() | ir.While():
                     inner, left = self.together(region.body, scope, False)
-                    if left:  # before its next round
+                    if left:  # before the next iteration
                         inner += self.agreed(scope[0], region)
                     out.append(replace(region, body=tuple(inner)))
                 case ir.ScanRange():
@@ -124,16 +124,16 @@ class _Failures:
                     out.append(region)
         return out, failed
 
-    def agreed(self, note: Var, s: Stmt) -> list[Stmt]:
+    def agreed(self, flag: Var, s: Stmt) -> list[Stmt]:
         """All threads leave if one of them has failed."""
         self.joins = True
-        told = ir.Combine("thread", (note,), _EITHER, s.loc)
-        return [told, If(note, (self.leave(self.zeros()),), loc=s.loc)]
+        joined = ir.Combine("thread", (flag,), _EITHER, s.loc)
+        return [joined, If(flag, (self.leave(self.zeros()),), loc=s.loc)]
 
     # -- statements of a member ---------------------------------------------------------------
 
     def alone(self, body: tuple[Stmt, ...], scope: _Scope, failed: bool, loop: bool) -> list[Stmt]:
-        """Statements up to where an assertion fails. `loop`: a break leaves a loop around them."""
+        """Statements up to a failing assertion. `loop`: a break leaves the loop around them."""
         out: list[Stmt] = []
         part: list[Stmt] = []
 
@@ -162,9 +162,9 @@ class _Failures:
                 return [s, *(_set(v, True) for v in scope), *([ir.Break(s.loc)] if loop else [])]
             case If() if _is_assertion(s):
                 bad = self.variable(FAILS)
-                told = replace(s, test=bad)
-                notes = [Assign(v.name, _or(v, bad), s.loc) for v in scope]
-                return [Assign(bad.name, s.test, s.loc), told, *notes, *leave]
+                report = replace(s, test=bad)
+                flags = [Assign(v.name, _or(v, bad), s.loc) for v in scope]
+                return [Assign(bad.name, s.test, s.loc), report, *flags, *leave]
             case If():
                 bodies = (tuple(self.alone(b, scope, False, loop)) for b in ir.bodies(s))
                 return [ir.with_bodies(s, tuple(bodies))]
@@ -173,20 +173,20 @@ class _Failures:
                 return [replace(s, body=inner), *leave]
             case ir.Split() | ir.ScanRange():
                 return [*self.shared(s, scope), *leave]
-        raise AssertionError(f"no assertion stands in {type(s).__name__}")
+        raise AssertionError(f"no assertion in {type(s).__name__}")
 
     def shared(self, s: ir.Split | ir.ScanRange, scope: _Scope) -> list[Stmt]:
-        """A nested range or scan; lanes of a thread tell each other at its end."""
+        """A nested range or scan; lanes of a thread join their flags at its end."""
         if not _fails((s,)):
             return [s]
         found = []
         for body in ir.bodies(s):
-            note = self.variable(_ENDED)
-            begin = [_set(note, False)]
-            if isinstance(s, ir.ScanRange):  # what a failed iteration contributes
+            flag = self.variable(_ENDED)
+            begin = [_set(flag, False)]
+            if isinstance(s, ir.ScanRange):  # contribution of a failed iteration
                 pairs = zip(s.own, s.identity, strict=True)
                 begin += [Assign(v.name, e, s.loc) for v, e in pairs]
-            found.append((*begin, *self.alone(body, (*scope, note), False, False)))
+            found.append((*begin, *self.alone(body, (*scope, flag), False, False)))
         out: list[Stmt] = [ir.with_bodies(s, tuple(found))]
         if s.level != "thread":
             self.joins = True
@@ -196,8 +196,8 @@ class _Failures:
         return out
 
 
-def _set(note: Var, value: bool) -> Stmt:
-    return Assign(note.name, Const(value, BOOL))
+def _set(flag: Var, value: bool) -> Stmt:
+    return Assign(flag.name, Const(value, BOOL))
 
 
 def _or(a: Var, b: Var) -> Expr:
@@ -205,50 +205,50 @@ def _or(a: Var, b: Var) -> Expr:
 
 
 def is_unless_ended(test: Expr) -> bool:
-    """Whether a test is that of `_unless`."""
+    """Whether it is a test of `_unless`."""
     if not isinstance(test, ir.Op) or test.op != "not":
         return False
-    note = test.args[0]
-    return isinstance(note, Var) and note.name.startswith(_ENDED)
+    flag = test.args[0]
+    return isinstance(flag, Var) and flag.name.startswith(_ENDED)
 
 
-def _unless(note: Var, body: list[Stmt]) -> Stmt:
-    return If(ir.Op("not", (note,), BOOL), tuple(body), loc=body[0].loc)
+def _unless(flag: Var, body: list[Stmt]) -> Stmt:
+    return If(ir.Op("not", (flag,), BOOL), tuple(body), loc=body[0].loc)
 
 
 def reported_at_the_end(body: ir.Function) -> ir.Function:
-    """The kernel of a team with its failures noted in variables, and reported when it ends.
+    """A team kernel whose failures are recorded in flags, and reported when it ends.
 
-    An assertion of a team does not leave at once, since others may wait for the member; what it
-    guards is skipped, see failures.py. So it need not hinder a vector loop either; what would,
-    is the atomic operation that reports it.
+    An assertion of a team does not leave at once, since others may wait for the member; the code
+    after it is skipped, see failures.py. So it need not prevent vectorisation either, as the
+    atomic operation that reports it would.
     """
-    marks: list[tuple[Var, ir.Fail]] = []
+    flags: list[tuple[Var, ir.Fail]] = []
 
-    def noted(statements: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    def deferred(statements: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         found: list[Stmt] = []
         for s in statements:
             alone = isinstance(s, ir.If) and not s.orelse and len(s.body) == 1
             if isinstance(s, ir.If) and alone and isinstance(s.body[0], ir.Fail):
                 fail = s.body[0]
                 if isinstance(fail.code, ir.Const):
-                    mark = Var(f"{_REPORTED}{len(marks)}", BOOL)
-                    marks.append((mark, fail))
-                    value = ir.Op("bitor", (mark, s.test), BOOL)
-                    found.append(ir.Assign(mark.name, value, s.loc))
+                    flag = Var(f"{_REPORTED}{len(flags)}", BOOL)
+                    flags.append((flag, fail))
+                    value = ir.Op("bitor", (flag, s.test), BOOL)
+                    found.append(ir.Assign(flag.name, value, s.loc))
                     continue
             if isinstance(s, ir.Return):
-                found += _reports(marks)
-            found.append(ir.with_bodies(s, tuple(map(noted, ir.bodies(s)))))
+                found += _reports(flags)
+            found.append(ir.with_bodies(s, tuple(map(deferred, ir.bodies(s)))))
         return tuple(found)
 
-    statements = noted(body.body)
-    if not marks:
+    statements = deferred(body.body)
+    if not flags:
         return body
-    clear = [ir.Assign(mark.name, ir.Const(False, BOOL)) for mark, _ in marks]
-    locals_ = {**body.locals, **{mark.name: BOOL for mark, _ in marks}}
-    return replace(body, body=(*clear, *statements, *_reports(marks)), locals=locals_)
+    clear = [ir.Assign(flag.name, ir.Const(False, BOOL)) for flag, _ in flags]
+    locals_ = {**body.locals, **{flag.name: BOOL for flag, _ in flags}}
+    return replace(body, body=(*clear, *statements, *_reports(flags)), locals=locals_)
 
 
-def _reports(marks: list[tuple[Var, ir.Fail]]) -> list[Stmt]:
-    return [ir.If(mark, (fail,)) for mark, fail in marks]
+def _reports(flags: list[tuple[Var, ir.Fail]]) -> list[Stmt]:
+    return [ir.If(flag, (fail,)) for flag, fail in flags]

@@ -1,7 +1,7 @@
-"""A team on one thread of a host: its kernel as that of a range over the league.
+"""Lowering of team kernels for hosts: each team runs on one thread, as a range over the league.
 
-A team of one thread is plain loops (single_thread.py); in a larger one members take turns
-(interleaving.py).
+A team of one thread becomes plain loops (single_thread.py); in a larger one, members are
+interleaved between barriers (interleaving.py).
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from ..typing.values import TEAM_PARTS
 from .failures import reported_at_the_end, without_failed_members
 from .interleaving import Members
 from .scratch import Layout, Sizes, scratch_layout
-from .single_thread import POOL, Alone
+from .single_thread import POOL, SingleThread
 
-# Memory of level 0 should stay in the caches of a core.
+# Scratch memory of level 0 should fit in the caches of a core.
 HOST_TEAMS = TeamLimits(1024, 1024, 1 << 20, (1 << 20, 1 << 26))
 
 
 @dataclass(frozen=True)
 class HostTeam:
-    """A team's kernel as that of a range over the league.
+    """A team kernel as the kernel of a range over the league.
 
     Attributes
     ----------
     lowered : Lowered
-        Its body takes the number of the team, the number of teams and, if there is scratch memory,
-        `POOL`; then what the kernel takes.
+        Its body takes the league rank, the league size and, if there is scratch memory, `POOL`;
+        then the kernel's parameters.
     layout : Layout
     league : str
-        Parameter of the number of teams.
+        Parameter of the league size.
     """
 
     lowered: Lowered
@@ -44,7 +44,7 @@ class HostTeam:
     league: str
 
     def sizes(self, space: str, limits: tuple[int, int] = HOST_TEAMS.scratch) -> Sizes:
-        """What checks the scratch memory of a launch on a host space."""
+        """The check of a launch's scratch memory on a host space."""
         lowered = self.lowered
         parameters = lowered.body.parameters[lowered.leading :]
         name = lowered.kernel.name
@@ -52,7 +52,7 @@ class HostTeam:
 
     @property
     def pool(self) -> tuple[Var, Expr] | None:
-        """Pointer to the scratch memory, and how many bytes it has, from the bounds."""
+        """Pointer to the scratch memory, and its size in bytes, from the bounds."""
         if not self.layout:
             return None
         first, second = self.layout.nbytes
@@ -66,7 +66,7 @@ def host_team(lowered: Lowered, size: int, lanes: int) -> HostTeam:
     Raises
     ------
     Fault
-        For scratch memory of a size that is not known before the launch.
+        For scratch memory whose size is not known before the launch.
     """
     lowered = without_failed_members(lowered)
     body = lowered.body
@@ -78,7 +78,7 @@ def host_team(lowered: Lowered, size: int, lanes: int) -> HostTeam:
     member = body.parameters[rank].name
     if size == 1:
         body = _with_constant(body, member, 0)
-        statements, locals_ = Alone(layout).block(body.body), dict(body.locals)
+        statements, locals_ = SingleThread(layout).block(body.body), dict(body.locals)
     else:
         functions = lowered.functions[:-1]
         members = Members(body, functions, member, size, lanes, layout)
@@ -96,7 +96,7 @@ def host_team(lowered: Lowered, size: int, lanes: int) -> HostTeam:
 
 
 def _in_plain_memory(f: ir.Function) -> ir.Function:
-    """A function for which scratch memory is memory as any other."""
+    """A function that takes scratch memory as plain memory."""
 
     def plain(type: Type) -> Type:
         if isinstance(type, ViewTy) and "group" in type.traits:
@@ -118,7 +118,7 @@ def _with_bound(e: Expr, league: str) -> Expr:
 
 
 def _with_constant(body: ir.Function, name: str, value: int) -> ir.Function:
-    """A body in which a parameter is a constant."""
+    """A body with a parameter replaced by a constant."""
 
     def change(e: Expr) -> Expr:
         e = ir.with_operands(e, tuple(map(change, ir.operands(e))))
@@ -128,6 +128,6 @@ def _with_constant(body: ir.Function, name: str, value: int) -> ir.Function:
 
 
 def _counters(statements: tuple[Stmt, ...]) -> list[str]:
-    """Loop variables that the walks here made."""
+    """Loop variables that lowering added."""
     names = [n for s in ir.walk_statements(statements) for n in ir.names_set(s)]
     return [n for n in names if n.startswith("_m_")]

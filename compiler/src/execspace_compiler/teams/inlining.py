@@ -1,7 +1,7 @@
-"""Puts helpers that speak for a whole team in the place of their calls.
+"""Inlining of helpers that contain team operations.
 
-A barrier in a helper concerns what the kernel around it does, so mappings of teams see one body.
-Returns in the middle become flags that skip the rest.
+A barrier in a helper affects the kernel around it, so mappings of teams need one body. Early
+returns become flags that skip the rest.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from ..ir.types import BOOL, Scalar, ViewTy
 
 
 def is_of_team(body: tuple[Stmt, ...]) -> bool:
-    """Whether a body has statements of teams, or asserts, which concern the kernel around it."""
+    """Whether a body has team statements, or asserts, which affect the kernel around it."""
     return any(isinstance(s, ir.TeamStmt | ir.Fail) for s in ir.walk_statements(body))
 
 
 def without_team_helpers(
     functions: Sequence[ir.Function], body: ir.Function
 ) -> tuple[tuple[ir.Function, ...], ir.Function]:
-    """The functions that stay, and a body in which the others stand where they are called.
+    """The remaining functions, and a body into which the others are inlined.
 
     Raises
     ------
     Fault
-        For a helper that must not be contracted: in another function it would be.
+        For a helper marked as strict, which would be contracted in another function.
     """
     made = _Inliner()
     left = []
-    for f in functions:  # callees come first
+    for f in functions:  # callees first
         f = made.function(f)
         if is_of_team(f.body):
             if f.strict:
@@ -74,7 +74,7 @@ class _Inliner:
     def inlined(
         self, f: ir.Function, args: tuple[Expr, ...], results: tuple[str, ...]
     ) -> list[Stmt]:
-        """The statements of a call."""
+        """The statements of an inlined call."""
         self.count += 1
         start = f"_c{self.count}_"
         new: dict[str, Var] = {}
@@ -100,9 +100,9 @@ class _Inliner:
 def single_exit(
     body: tuple[Stmt, ...], results: tuple[str, ...], flag: str
 ) -> tuple[tuple[Stmt, ...], bool]:
-    """A body that comes to its end where it returned: results are in variables.
+    """A body without returns: control reaches its end instead, with results in variables.
 
-    Also whether it has the variable `flag`, which is true once it has returned.
+    Also whether it uses the variable `flag`, which is true after it has returned.
     """
     made = _SingleExit(results, flag)
     out = made.block(body, last=True)
@@ -117,7 +117,7 @@ class _SingleExit:
         self.used = False
 
     def block(self, body: tuple[Stmt, ...], last: bool, loop: bool = False) -> tuple[Stmt, ...]:
-        """`last`: nothing follows it in the function. `loop`: a break leaves a loop around it."""
+        """`last`: it ends the function. `loop`: a break leaves the loop around it."""
         out: list[Stmt] = []
         for n, s in enumerate(body):
             rest = body[n + 1 :]
@@ -160,19 +160,19 @@ class _SingleExit:
 
 
 def returns(s: Stmt) -> bool:
-    """Whether a return stands in a statement."""
+    """Whether a statement contains a return."""
     return any(isinstance(t, ir.Return) for b in ir.bodies(s) for t in ir.walk_statements(b))
 
 
 def is_collective(s: Stmt) -> bool:
-    """Whether all threads do it together."""
+    """Whether it is a collective of all threads."""
     if isinstance(s, ir.Combine | ir.ScanRange) and s.level == "vector":
         return False
     return isinstance(s, ir.COLLECTIVES)
 
 
 def is_together(s: Stmt) -> bool:
-    """Whether it is, or holds, what all threads do together, or leaves a loop that does."""
+    """Whether it is or contains a collective, or leaves a loop that contains one."""
     if is_collective(s) or isinstance(s, ir.Break | ir.Continue):
         return True
     if isinstance(s, If):
@@ -183,7 +183,7 @@ def is_together(s: Stmt) -> bool:
 
 
 def regions(body: tuple[Stmt, ...]) -> list[Stmt | list[Stmt]]:
-    """A body cut where the team does something together."""
+    """A body split at collectives."""
     out: list[Stmt | list[Stmt]] = []
     for s in body:
         if is_together(s):

@@ -1,9 +1,8 @@
-"""Teams of several threads on one thread of a host: members take turns between barriers.
+"""Teams of several threads on one thread of a host: members are interleaved between barriers.
 
-A body is cut at whatever its members do together. Between two such places each member's statements
-run in a loop over the members, and what lives on is kept for each in between. Conditions and loops
-around such places are the same for all members (checks.py sees to it), so those of the first
-one decide.
+A body is split at collectives into regions (loop fission). Each region runs in a loop over the
+members, and variables that are live across regions are kept for each member. Conditions and loops
+around collectives are uniform (checks.py ensures it), so those of the first member decide.
 """
 
 from __future__ import annotations
@@ -13,18 +12,18 @@ from dataclasses import replace
 from .. import ir
 from ..ir import Assign, Const, Expr, For, If, Stmt, Var, integer, op, var
 from ..ir.private_arrays import MOST_PRIVATE, private_bytes
-from ..ir.rewriting import numbered, rewritten
+from ..ir.rewriting import delinearized, rewritten
 from ..ir.types import BOOL, Record, Scalar, TupleTy, ViewTy, numbers_of
-from .checks import THREADS, Variance
+from .checks import THREADS, Divergence
 from .inlining import regions, single_exit
 from .scratch import ALIGNMENT, Layout
 from .single_thread import POOL, alone, joined
 
-_M = var("_m_")  # the member whose turn it is
+_M = var("_m_")  # the current member
 
 
 class Members:
-    """The statements of a team of several threads, cut into regions."""
+    """The statements of a team of several threads, split into regions."""
 
     def __init__(
         self,
@@ -40,8 +39,8 @@ class Members:
         self.layout = layout
         self.count = 0
         self.locals: dict[str, Scalar | ViewTy] = dict(body.locals)
-        self.kept: dict[str, Var] = {}  # variable that lives on -> where members keep theirs
-        self.own = {n for n, p in layout.places.items() if p.statement.owner == "thread"}
+        self.kept: dict[str, Var] = {}  # live variable -> array with an element for each member
+        self.own = {n for n, p in layout.allocations.items() if p.statement.owner == "thread"}
 
     def run(self) -> tuple[tuple[Stmt, ...], dict[str, Scalar | ViewTy]]:
         """All statements, and the types of local variables."""
@@ -53,11 +52,11 @@ class Members:
         self.locals |= {v.name: v.type for v in results if isinstance(v.type, Scalar)}
         if flagged:
             self.locals["_m_left"] = BOOL
-        variance = Variance(self.source, self.member, self.functions, None)
-        variance.run(statements)
-        differ = {**variance.ever, **variance.arrays}
-        alike = {n for n in self.locals if not differ.get(n, 0) & THREADS}
-        for name in _living_on(statements, frozenset(names), alike):
+        divergence = Divergence(self.source, self.member, self.functions, None)
+        divergence.run(statements)
+        differ = {**divergence.ever, **divergence.arrays}
+        uniform = {n for n in self.locals if not differ.get(n, 0) & THREADS}
+        for name in _live_across_regions(statements, frozenset(names), uniform):
             type = self.locals.get(name)
             if isinstance(type, Scalar):
                 kept = ViewTy(type, 1, "right", 0, False, (self.size,))
@@ -68,7 +67,7 @@ class Members:
                 continue  # a parameter, or scratch memory
             self.kept[name] = Var(f"_m_kept_{name}", kept)
             self.locals[f"_m_kept_{name}"] = kept
-        out = [self.carved(n, integer(0)) for n in self.layout.places]
+        out = [self.carved(n, integer(0)) for n in self.layout.allocations]
         out += self.off_the_stack()
         out += self.together(statements)
         if results:
@@ -77,7 +76,7 @@ class Members:
         return tuple(out), self.locals
 
     def off_the_stack(self) -> list[Stmt]:
-        """Give what members keep a place after the scratch memory, if the stack is too small."""
+        """Move the members' variables after the scratch memory if the stack is too small."""
         kept = {name: v.type for name, v in self.kept.items() if isinstance(v.type, ViewTy)}
         if sum(map(private_bytes, kept.values())) <= MOST_PRIVATE:
             return []
@@ -97,17 +96,17 @@ class Members:
         return out
 
     def carved(self, name: str, member: Expr) -> Stmt:
-        """Give a View of scratch memory its place: of those that threads have, that of a member."""
-        place = self.layout.places[name]
+        """Point a View of scratch memory to its memory; per-thread ones to that of a member."""
+        place = self.layout.allocations[name]
         offset = self.layout.offset(name)
         if name in self.own:
             offset = op("add", offset, op("mul", member, place.stride))
         return ir.Carve(place.statement.view, place.shape, POOL, offset, place.statement.loc)
 
-    # -- what members keep --------------------------------------------------------------------
+    # -- variables of members -----------------------------------------------------------------
 
     def copied(self, name: str, back: bool) -> list[Stmt]:
-        """Take a variable of the member whose turn it is, or give it back."""
+        """Load a variable of the current member, or store it back."""
         type, kept = self.locals[name], self.kept[name]
         if isinstance(type, Scalar):
             if back:
@@ -125,7 +124,7 @@ class Members:
         return list(self.over(type, counters, copies))
 
     def first(self, e: Expr) -> Expr:
-        """An expression that is the same for all members, as the first one has it."""
+        """A uniform expression, evaluated for the first member."""
         if isinstance(e, Var) and e.name == self.member:
             return integer(0)
         if isinstance(e, Var) and e.name in self.kept and isinstance(e.type, Scalar):
@@ -144,7 +143,7 @@ class Members:
         return self.members(self.turn(tuple(region)))
 
     def turn(self, region: tuple[Stmt, ...]) -> list[Stmt]:
-        """Statements of the member whose turn it is, with what it has kept."""
+        """Statements of the current member, with its variables."""
         used, changed = _used(region)
         own_arrays = self.in_place(region) & used
         taken = used & set(self.kept) - _set_first(list(region)) - own_arrays
@@ -157,14 +156,14 @@ class Members:
         return [*carves, *before, *body, *after]
 
     def in_place(self, region: tuple[Stmt, ...]) -> set[str]:
-        """Private arrays that members use where they keep them: no function is given them."""
+        """Private arrays that members use in place, since they are not passed to functions."""
         calls = (e for e in ir.walk_expressions(region) if isinstance(e, ir.Call))
         passed = {a.name for c in calls for a in c.args if isinstance(a, Var)}
         arrays = {n for n in self.kept if isinstance(self.locals[n], ViewTy)}
         return arrays - passed
 
     def direct(self, s: Stmt, arrays: set[str]) -> list[Stmt]:
-        """A statement with the members' own parts in the place of private arrays."""
+        """A statement with private arrays replaced by the member's part of the kept ones."""
 
         def expression(e: Expr) -> Expr:
             e = ir.with_operands(e, tuple(map(expression, ir.operands(e))))
@@ -181,7 +180,7 @@ class Members:
         return [ir.with_bodies(s, bodies)]
 
     def cleared(self, name: str) -> list[Stmt]:
-        """Zeros in the part of a private array that is of the member whose turn it is."""
+        """Clear the current member's part of a private array."""
         type = self.locals[name]
         assert isinstance(type, ViewTy)
         counters = tuple(var(f"_m_at{d}") for d in range(type.rank))
@@ -204,7 +203,7 @@ class Members:
         return [For(_M.name, integer(0), integer(self.size), integer(1), tuple(inner))]
 
     def alone(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        """Statements that a member does alone."""
+        """Statements between collectives."""
         out: list[Stmt] = []
         for s in body:
             if isinstance(s, ir.Scratch):
@@ -219,10 +218,10 @@ class Members:
         return tuple(out)
 
     def share(self, s: ir.Split) -> list[Stmt]:
-        """The iterations of a nested range that are the member's own."""
+        """A member's iterations of a nested range."""
         count = self.counter()
-        total, places = numbered(s, count)
-        inner = (*places, *self.alone(s.body))
+        total, indices = delinearized(s, count)
+        inner = (*indices, *self.alone(s.body))
         lanes = self.lanes if s.level == "team" else 1
         step = integer(self.size * lanes)
         if lanes == 1:
@@ -233,14 +232,14 @@ class Members:
         return [For(block.name, op("mul", _M, integer(lanes)), total, step, (lane,), loc=s.loc)]
 
     def counter(self) -> Var:
-        """A new variable of a loop."""
+        """A new loop variable."""
         self.count += 1
         return var(f"_m_{self.count}")
 
     # -- statements of all members ------------------------------------------------------------
 
     def together(self, body: tuple[Stmt, ...]) -> list[Stmt]:
-        """Statements of the whole team: regions, and what lies between them."""
+        """Statements of the whole team: regions, and the collectives between them."""
         out: list[Stmt] = []
         for region in regions(body):
             out += self.whole(region) if isinstance(region, ir.Stmt) else self.each(region)
@@ -284,7 +283,7 @@ class Members:
         return [s]  # break and continue
 
     def states(self, states: tuple[Var, ...]) -> tuple[Var, ...]:
-        """Variables for the state of several members."""
+        """Variables for joining the states of members."""
         found = tuple(Var(f"_m_all_{v.name}", _scalar(v)) for v in states)
         self.locals |= {v.name: _scalar(v) for v in found}
         return found
@@ -292,8 +291,8 @@ class Members:
     def loads(self, variables: tuple[Var, ...], member: Expr) -> tuple[Expr, ...]:
         return tuple(ir.Load(self.kept[v.name], (member,), _scalar(v)) for v in variables)
 
-    def given(self, variables: tuple[Var, ...], values: tuple[Var, ...]) -> list[Stmt]:
-        """Give the member whose turn it is new values."""
+    def assigned(self, variables: tuple[Var, ...], values: tuple[Var, ...]) -> list[Stmt]:
+        """Set variables of the current member."""
         pairs = zip(variables, values, strict=True)
         return [ir.Store(self.kept[v.name], (_M,), e) for v, e in pairs]
 
@@ -304,24 +303,24 @@ class Members:
         return [
             *(Assign(h.name, e) for h, e in first),
             For(_M.name, integer(1), integer(self.size), integer(1), (join,)),
-            *self.members(self.given(s.states, held)),
+            *self.members(self.assigned(s.states, held)),
         ]
 
     def prefixes(self, s: ir.Prefix) -> list[Stmt]:
         held = self.states(s.states)
-        own = self.states(s.totals)  # what the member brought
+        own = self.states(s.totals)  # the member's state
         walk: list[Stmt] = [
             Assign(k.name, e) for k, e in zip(own, self.loads(s.states, _M), strict=True)
         ]
-        walk += [*self.given(s.states, held), joined(held, held, own, s.merge)]
+        walk += [*self.assigned(s.states, held), joined(held, held, own, s.merge)]
         return [
             *(Assign(h.name, i) for h, i in zip(held, s.identity, strict=True)),
             *self.members(walk),
-            *self.members(self.given(s.totals, held)),
+            *self.members(self.assigned(s.totals, held)),
         ]
 
     def scanned(self, s: ir.ScanRange) -> list[Stmt]:
-        """A nested scan in the order of its indices, each by the member whose it is."""
+        """A nested scan in the order of its indices, each run as the member that owns it."""
         held = self.states(s.states)
         start, stop = self.first(s.start), self.first(s.stop)
         first = zip(held, self.loads(s.states, integer(0)), strict=True)
@@ -331,14 +330,14 @@ class Members:
         walk: list[Stmt] = [
             Assign(_M.name, op("truncdiv", turn, integer(lanes))),
             ir.Store(self.kept[s.name], (_M,), count),
-            *self.given(s.states, held),
+            *self.assigned(s.states, held),
             *self.turn(s.body),
             joined(held, held, self.loads(s.own, _M), s.merge),
         ]
         return [
             *(Assign(h.name, e) for h, e in first),
             For(count.name, start, stop, integer(1), tuple(walk), loc=s.loc),
-            *self.members(self.given(s.states, held)),
+            *self.members(self.assigned(s.states, held)),
         ]
 
 
@@ -348,7 +347,7 @@ def _scalar(v: Var) -> Scalar:
 
 
 def _numbers(element: Scalar | Record) -> list[tuple[Expr | None, Scalar]]:
-    """Byte and type of each number of an element."""
+    """Byte offset and type of each number of an element."""
     if isinstance(element, Scalar):
         return [(None, element)]
     return [(integer(byte), kind) for byte, kind in numbers_of(element)]
@@ -382,14 +381,17 @@ def _used(body: tuple[Stmt, ...]) -> tuple[set[str], set[str]]:
     return used | changed, changed
 
 
-def _living_on(body: tuple[Stmt, ...], results: frozenset[str], alike: set[str]) -> set[str]:
-    """Variables that members must keep from one region to another.
+def _live_across_regions(
+    body: tuple[Stmt, ...], results: frozenset[str], uniform: set[str]
+) -> set[str]:
+    """Variables that are live across regions, so that members must keep them.
 
-    `alike` are the same for all members. One instance serves all of them, unless a region reads
-    what it sets itself: each member would read what the one before it has set.
+    Variables in `uniform` have the same values for all members. One instance serves all members,
+    unless a region reads a variable that it sets: each member would then read the value set by the
+    one before.
     """
     found: set[str] = set(results)
-    together: set[str] = set()  # that members set together
+    together: set[str] = set()  # set by collectives
     changing: set[str] = set()
     seen: set[str] = set()
 
@@ -397,7 +399,7 @@ def _living_on(body: tuple[Stmt, ...], results: frozenset[str], alike: set[str])
         nonlocal found
         found |= names & seen
         seen.update(names)
-        if looped:  # what it does not set at its begin may be of the round before
+        if looped:  # variables not set first may be from the last iteration
             found |= names - first
 
     def walk(statements: tuple[Stmt, ...], looped: bool) -> None:
@@ -420,7 +422,7 @@ def _living_on(body: tuple[Stmt, ...], results: frozenset[str], alike: set[str])
                 walk(inner, again)
 
     walk(body, False)
-    return {n for n in found if n not in alike or n in changing | together | results}
+    return {n for n in found if n not in uniform or n in changing | together | results}
 
 
 def _set_first(region: list[Stmt]) -> set[str]:

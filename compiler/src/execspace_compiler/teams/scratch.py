@@ -1,7 +1,7 @@
-"""Scratch memory of teams: where each View of it lies, and how many bytes a launch needs.
+"""Scratch memory of teams: the offset of each View, and the bytes that a launch needs.
 
-Sizes are expressions of what is known before the launch: arguments, extents of Views, the sizes of
-league and team. So the host can refuse what does not fit, and nobody counts bytes.
+Sizes are expressions of values known before the launch: arguments, extents of Views, league and
+team size. So the host can refuse launches that need too much, and users need not compute sizes.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ ALIGNMENT = 16  # bytes: the widest number
 
 
 @dataclass(frozen=True)
-class Place:
-    """A View over scratch memory.
+class Allocation:
+    """A View in scratch memory.
 
     Attributes
     ----------
     statement : ir.Scratch
     shape : tuple of Expr
-        All extents, of parameters of the kernel.
+        All extents, in terms of the kernel's parameters.
     offset : Expr
-        Bytes from where the team's memory of this level begins.
+        Bytes from the start of the team's memory of this level.
     stride : Expr
-        Bytes from one thread's View to the next one's; of a View of the team zero.
+        Bytes from one thread's View to the next one's; zero for a View of the team.
     """
 
     statement: ir.Scratch
@@ -50,35 +50,35 @@ class Layout:
 
     Attributes
     ----------
-    places : dict
-        Name of the View -> Place.
+    allocations : dict
+        Name of the View -> Allocation.
     nbytes : tuple of Expr
         Bytes of a team at level 0 and level 1.
     kept : int
-        Bytes after those, of what the members of a host's team keep; no limit counts them.
+        Bytes after those for variables of members of a host team; limits do not include them.
     """
 
-    places: dict[str, Place]
+    allocations: dict[str, Allocation]
     nbytes: tuple[Expr, Expr]
     kept: int = 0
 
     def __bool__(self) -> bool:
-        return bool(self.places) or self.kept > 0
+        return bool(self.allocations) or self.kept > 0
 
     def offset(self, name: str) -> Expr:
-        """Bytes of a View from the begin where both levels lie in one piece, level 0 first."""
-        place = self.places[name]
+        """Offset of a View if both levels are contiguous, level 0 first."""
+        place = self.allocations[name]
         return _plus(self.nbytes[0], place.offset) if place.statement.level else place.offset
 
 
 def scratch_layout(body: ir.Function, arguments: tuple[Var, ...], size: Expr) -> Layout:
-    """Where the Views of a team's kernel lie.
+    """The layout of a team kernel's scratch memory.
 
     Parameters
     ----------
     body : ir.Function
     arguments : tuple of Var
-        Parameters that are known before the launch.
+        Parameters whose values are known before the launch.
     size : Expr
         Threads of a team.
 
@@ -89,9 +89,9 @@ def scratch_layout(body: ir.Function, arguments: tuple[Var, ...], size: Expr) ->
     """
     known = _Known(body, arguments)
     totals: list[Expr] = [integer(0), integer(0)]
-    places: dict[str, Place] = {}
+    allocations: dict[str, Allocation] = {}
     for s in ir.walk_statements(body.body):
-        if not isinstance(s, ir.Scratch) or s.view.name in places:
+        if not isinstance(s, ir.Scratch) or s.view.name in allocations:
             continue
         assert isinstance(s.view.type, ViewTy)
         rest = iter(s.shape)
@@ -108,8 +108,8 @@ def scratch_layout(body: ir.Function, arguments: tuple[Var, ...], size: Expr) ->
         stride = nbytes if s.owner == "thread" else integer(0)
         whole = _times(nbytes, size) if s.owner == "thread" else nbytes
         totals[s.level] = _plus(offset, whole)
-        places[s.view.name] = Place(s, shape, offset, stride)
-    return Layout(places, (totals[0], totals[1]))
+        allocations[s.view.name] = Allocation(s, shape, offset, stride)
+    return Layout(allocations, (totals[0], totals[1]))
 
 
 def _plus(a: Expr, b: Expr) -> Expr:
@@ -127,7 +127,7 @@ def _times(a: Expr, b: Expr) -> Expr:
 
 
 def _rounded(nbytes: Expr) -> Expr:
-    """Bytes up to a multiple of the alignment."""
+    """Bytes rounded up to a multiple of the alignment."""
     if isinstance(nbytes, Const):
         return integer(-(-int(nbytes.value) // ALIGNMENT) * ALIGNMENT)
     units = op("truncdiv", op("add", nbytes, integer(ALIGNMENT - 1)), integer(ALIGNMENT))
@@ -135,7 +135,7 @@ def _rounded(nbytes: Expr) -> Expr:
 
 
 class _Known:
-    """Expressions of a body in terms of what is known before the launch."""
+    """Expressions of a body in terms of values known before the launch."""
 
     def __init__(self, body: ir.Function, arguments: tuple[Var, ...]) -> None:
         self.arguments = {v.name for v in arguments}
@@ -204,7 +204,7 @@ def _remainder(a: int, b: int) -> int:
 
 _PYTHON = {
     "add": "({} + {})", "sub": "({} - {})", "mul": "({} * {})", "neg": "(-{})", "abs": "abs({})",
-    "floordiv": "quotient({}, {})", "truncdiv": "quotient({}, {})",  # of sizes: not negative
+    "floordiv": "quotient({}, {})", "truncdiv": "quotient({}, {})",  # sizes are not negative
     "mod": "remainder({}, {})", "min": "min({}, {})", "max": "max({}, {})",
     "minimum": "min({}, {})", "maximum": "max({}, {})", "cast": "{}",
     "bitand": "({} & {})", "lshift": "({} << {})", "rshift": "({} >> {})",
@@ -212,7 +212,7 @@ _PYTHON = {
 
 
 def _python(e: Expr, names: Mapping[str, str]) -> str:
-    """A size as an expression of Python; `names` are those of arguments there."""
+    """A size as a Python expression; `names` maps parameters to names in Python."""
     match e:
         case Const():
             return repr(float(e.value) if e.type.is_float else int(e.value))
@@ -228,18 +228,18 @@ def _python(e: Expr, names: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Finds and checks the scratch memory of a launch.
+    """Computes and checks the scratch memory of a launch.
 
     Attributes
     ----------
     kernel : str
     layout : Layout
     parameters : tuple of Var
-        Of the arguments, in their order.
+        Parameters for the arguments, in their order.
     league : str
-        Variable of the number of teams.
+        Variable of the league size.
     limits : tuple of int
-        Most bytes of a team at both levels.
+        Most bytes of a team at each level.
     space : str
         Name of the space, for messages.
     """
@@ -253,19 +253,19 @@ class Sizes:
 
     @cached_property
     def found(self) -> Callable[[int, tuple[Any, ...]], tuple[int, int]]:
-        """Bytes of a team at both levels, of the number of teams and the arguments of a launch.
+        """A function from league size and arguments of a launch to a team's bytes at each level.
 
-        A function in Python's own code, since every launch calls it; LaunchError for a negative
+        It is generated Python, since every launch calls it; it raises LaunchError for a negative
         extent.
         """
         names = {}
         for n, p in enumerate(self.parameters):
             names[p.name] = f"args[{n}]"
-            if isinstance(p.type, Scalar):  # NumPy's numbers would wrap around
+            if isinstance(p.type, Scalar):  # NumPy scalars would wrap around
                 names[p.name] = f"{'float' if p.type.is_float else 'int'}(args[{n}])"
         names[self.league] = "league"
         lines = ["def found(league, args):"]
-        for place in self.layout.places.values():
+        for place in self.layout.allocations.values():
             if not all(isinstance(e, Const) and e.value >= 0 for e in place.shape):
                 shape = "".join(f"int({_python(e, names)}), " for e in place.shape)
                 lines += [
@@ -281,10 +281,10 @@ class Sizes:
         found: Callable[[int, tuple[Any, ...]], tuple[int, int]] = scope["found"]
         return found
 
-    def or_other_teams(self, call: Launch, other: Callable[[], Launch]) -> Launch:
-        """A launch by `call`, or by what `other` makes once where level 0 does not suffice.
+    def with_fallback(self, call: Launch, other: Callable[[], Launch]) -> Launch:
+        """A launch by `call`, or, if level 0 does not suffice, by the result of `other`.
 
-        Only the launch knows how much there must be.
+        Sizes are known only at the launch; `other` is called once.
         """
         others: list[Launch] = []
 
@@ -304,12 +304,12 @@ class Sizes:
         )
 
     def __call__(self, league: int, args: tuple[Any, ...]) -> tuple[int, int]:
-        """Bytes of a team at both levels, with what its members keep.
+        """Bytes of a team at each level, including variables of its members.
 
         Raises
         ------
         LaunchError
-            For more than the limits, and for a negative extent.
+            If they exceed the limits, and for a negative extent.
         """
         found = self.found(league, args)
         for level, (wanted, most) in enumerate(zip(found, self.limits, strict=True)):

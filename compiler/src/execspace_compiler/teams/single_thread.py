@@ -1,4 +1,4 @@
-"""What statements of teams are for a member that is alone: plain loops, and nothing to wait for."""
+"""Lowering of team statements for teams of one thread: plain loops, no barriers."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from ..ir import Assign, Expr, For, Stmt, Var, integer
 from ..ir.types import Pointer, Scalar
 from .scratch import Layout
 
-POOL = Var("_scratch", Pointer(Scalar("uint8")))  # memory of the team that a thread does
+POOL = Var("_scratch", Pointer(Scalar("uint8")))  # memory of the team that a thread runs
 
 
 def plain_loops(s: ir.Split, body: tuple[Stmt, ...]) -> Stmt:
-    """A nested range that one member does alone."""
+    """A nested range that a single member runs."""
     for name, start, stop in reversed(list(zip(s.names, s.starts, s.stops, strict=True))):
         body = (For(name, start, stop, integer(1), body, loc=s.loc),)
     return body[0]
@@ -30,7 +30,7 @@ def joined(states: tuple[Var, ...], a: tuple[Expr, ...], b: tuple[Expr, ...], me
 
 
 def alone(s: Stmt, block: Callable[[tuple[Stmt, ...]], tuple[Stmt, ...]]) -> list[Stmt] | None:
-    """What a statement of teams is for one member alone; None for all else."""
+    """A team statement lowered for a single member; None for other statements."""
     match s:
         case ir.Barrier() | ir.Combine() | ir.Broadcast():
             return []
@@ -47,8 +47,8 @@ def alone(s: Stmt, block: Callable[[tuple[Stmt, ...]], tuple[Stmt, ...]]) -> lis
     return None
 
 
-class Alone:
-    """The statements of a team of one."""
+class SingleThread:
+    """Lowers the statements of a team of one thread."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
@@ -57,7 +57,7 @@ class Alone:
         out: list[Stmt] = []
         for s in body:
             if isinstance(s, ir.Scratch):
-                place = self.layout.places[s.view.name]
+                place = self.layout.allocations[s.view.name]
                 offset = self.layout.offset(s.view.name)
                 out.append(ir.Carve(place.statement.view, place.shape, POOL, offset, s.loc))
                 continue

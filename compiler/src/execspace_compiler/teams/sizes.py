@@ -1,7 +1,7 @@
-"""For which sizes of its teams a launch works: scratch memory may grow with them.
+"""Team sizes for which a launch works; scratch memory may grow with them.
 
-What a kernel asks for is known of each size before anything is compiled for it. A device may need
-memory of the group for itself as well, so there a size is tried.
+The kernel's scratch memory is known for each size before anything is compiled. A device may need
+shared memory for itself as well, so there a size must be tried.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ Arguments = tuple[Any, ...]
 
 
 def with_team_size(lowered: Lowered, size: int) -> Lowered:
-    """A kernel for a policy that gives the size of teams."""
+    """A kernel for the same policy with a team size."""
     policy = replace(lowered.spec.policy, team_size=size)
     return replace(lowered, spec=replace(lowered.spec, policy=policy))
 
 
 def most_threads(spec: LaunchSpec, lanes: int, threads_max: int, team_size_max: int) -> int:
-    """Threads of the largest team with so many lanes, whatever the kernel."""
+    """Threads of the largest team with so many lanes, for any kernel."""
     lanes_of_team = min(threads_max, spec.policy.launch_bounds or threads_max)
     return max(1, min(team_size_max, lanes_of_team // lanes))
 
 
 class ScratchBySize:
-    """The scratch memory of a launch, of teams of any size.
+    """The scratch memory of a launch, for teams of any size.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class ScratchBySize:
     space : str
         Name of the space, for messages.
     limits : tuple of int
-        Most bytes of a team at both levels.
+        Most bytes of a team at each level.
     """
 
     def __init__(self, lowered: Lowered, space: str, limits: tuple[int, int]) -> None:
@@ -77,18 +77,18 @@ class ScratchBySize:
         args: Arguments,
         attempt: Callable[[int], None] = lambda size: None,
     ) -> int:
-        """Threads of the largest team, of at most so many, for which a launch works.
+        """Threads of the largest team, at most `most`, for which a launch works.
 
         Parameters
         ----------
         attempt : callable
             Raises LaunchError or PolicyError for a size that the device cannot launch although
-            there is memory for what the kernel asks for.
+            there is enough scratch memory for the kernel.
 
         Raises
         ------
         LaunchError, PolicyError
-            If there is none.
+            If there is no such size.
         """
         sizes = [n for n in range(most, 0, -1) if self.fits(n, league, args)]
         if not sizes:
@@ -115,14 +115,14 @@ def _works(attempt: Callable[[int], None], size: int) -> bool:
 
 
 class HostTeamSizes(Plan):
-    """A plan of a space of which each thread does whole teams; its kernel is `lowered`."""
+    """A plan of a space whose threads run whole teams; its kernel is `lowered`."""
 
     lowered: Lowered
 
     _usual_size = 1
 
     def team_sizes(self) -> TeamSizes:
-        """Of a TeamPolicy: what it chose where the policy does not say."""
+        """Sizes for a TeamPolicy, chosen if the policy does not set them."""
         policy, limits = self.spec.policy, team_limits(self.space)
         lanes = policy.vector_length or 1
         most = most_threads(self.spec, lanes, limits.threads_max, limits.team_size_max)
@@ -134,7 +134,7 @@ class HostTeamSizes(Plan):
         return self._scratch.largest(self.team_sizes().team_size_max, bounds[1], args)
 
     def team_size_recommended(self, bounds: tuple[int, ...], args: Arguments) -> int:
-        """Threads of a team of such a launch."""
+        """Threads of a team in such a launch."""
         size = self.team_sizes().team_size
         self._scratch.check(size, bounds[1], args)
         return size
@@ -145,5 +145,5 @@ class HostTeamSizes(Plan):
 
 
 def team_limits(space: ExecutionSpace) -> TeamLimits:
-    """Of a space that has teams, those that it states; otherwise those of hosts."""
+    """Team limits of a space that declares them; otherwise those of hosts."""
     return space.team_limits() if isinstance(space, SupportsTeams) else HOST_TEAMS

@@ -1,1 +1,1 @@
-"""From HIR to typed IR: a rule for each kind of expression, statement and call."""
+"""Typing, from HIR to typed IR: a rule for each kind of expression, statement and call."""

@@ -1,8 +1,8 @@
 """What typing rules share: the state of the function that is being typed, and the tables of rules.
 
-A rule is a function of a Context and of what it types. It stands in a table under the class of the
-HIR node, or under what is called. Rules type the parts of their node through the Context, which
-looks the rule up; so no rule imports those of the nodes within its own.
+A rule is a function of a Context and of the node or call that it types. Tables map classes of HIR
+nodes and callees to rules. Rules type the children of their node through the Context, which looks
+the rule up; so rules need not import each other.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _NESTED = 32
 
 
 class Pending(Exception):
-    """A variable is read whose type is not known yet; a later walk will know it."""
+    """A variable is read before its type is known; a later walk will know it."""
 
 
 # -- rules --------------------------------------------------------------------------------------
 
 
 class Rules(dict[_Key, Callable[..., _Result]]):
-    """Rules by what they type; `what` is the kind of it, for messages."""
+    """A table of rules; `what` describes its keys, for messages."""
 
     def __init__(self, what: str) -> None:
         super().__init__()
@@ -74,7 +74,7 @@ class Call:
 
     @property
     def name(self) -> str:
-        """What is called, as the source names it."""
+        """The callee, as the source names it."""
         if isinstance(self.function, Obj):
             return self.function.path
         assert isinstance(self.function, Method)
@@ -88,12 +88,12 @@ class Call:
 
     @property
     def owner(self) -> Value:
-        """Whose method is called."""
+        """The object whose method is called."""
         assert isinstance(self.function, Method)
         return self.function.owner
 
     def positional(self) -> tuple[Value, ...]:
-        """The arguments of what takes none by keyword; a fault if there are such."""
+        """The arguments of a callee that takes no keywords; a fault if there are any."""
         if self.keywords:
             given = next(iter(self.keywords))
             message = f"'{self.name}' takes no keyword argument '{given}' in a kernel"
@@ -107,7 +107,7 @@ EXPRESSIONS: Rules[type[hir.Node], Value] = Rules("expression")
 STATEMENTS: Rules[type[hir.Node], None] = Rules("statement")
 # (Context, Call) -> Value, by the class of the value that is called
 CALLED: Rules[type, Value] = Rules("call of")
-# (Context, Call) -> Value, by the very object
+# (Context, Call) -> Value, by the callee itself
 CALLS: Rules[Any, Value] = Rules("call of")
 # (Context, Call) -> Value, by the name of the method
 METHODS: Rules[str, Value] = Rules("method")
@@ -117,7 +117,7 @@ METHODS: Rules[str, Value] = Rules("method")
 
 
 class Context:
-    """A function that is being typed, as rules see it.
+    """The state of a function that is being typed.
 
     Attributes
     ----------
@@ -130,45 +130,45 @@ class Context:
     parameters : sequence of ir.Var
         Numbers and Views that the function takes.
     indices : tuple of ir.Var
-        Those parameters that are indices of the policy.
+        The parameters that are indices of the policy.
     team : TeamValue or None
-        The team of the kernel or helper: others wait for a member, so it cannot just leave.
+        The team of the kernel or helper: a member cannot leave early, since others wait for it.
     returns : bool or None
-        True: every path must return a value. False: none may. None: either way.
+        True: every path must return a value. False: no path may. None: either way.
     array : bool
         The kernel of an array reduction, which returns nothing.
     out : list of ir.Stmt
-        Where statements go while expressions are typed.
+        Receives statements while expressions are typed.
     final : bool
         Types have settled, and this walk reports faults.
     changed : bool
-        This walk has changed a type, so there must be another one.
+        This walk has changed a type, so another one is needed.
     ruled_out : bool
-        What is typed now has been ruled out by a constant.
+        The code being typed has been ruled out by a constant.
     decided, tested : dict of int to bool, set of int
-        Outcome of constant tests by `id` of the node, and what has a test that is not the same
+        Outcome of constant tests by `id` of the node, and nodes whose test is not the same
         constant each time.
-    unknown, torn : dict of str
-        Variables that are read and never get a type, and those that are two things at once.
+    unknown, conflicts : dict of str
+        Variables that are read and never get a type, and those whose type differs between paths.
     own_names : set of str
-        Names of the source, which temporaries must not have.
-    own, several : dict of str to str
-        Variables that each round of a loop over a tuple has of its own; and such variables with
-        why they cannot be read elsewhere.
+        Names in the source, which temporaries must not have.
+    own, unreadable : dict of str to str
+        Variables of which each iteration of an unrolled loop has its own, and why such variables
+        cannot be read outside the loop.
     unrolled : list of (str or None)
         For each loop around a statement the flag that a break sets, if the loop is unrolled.
-    rounds : list of str
-        Rounds of the loops over tuples that are being unrolled.
+    iterations : list of str
+        Current iterations of the loops over tuples that are being unrolled.
     nested_ranges : dict of int to str
-        Loops over nested ranges, by `id`, and their words.
+        Loops over nested ranges, by `id`, with the name of the range in the source.
     temporaries, reductions : int
-        How many of them, and of nested reductions, there are so far in this walk.
+        Number of temporaries, and of nested reductions, so far in this walk.
     result : Type or None
-        What the function returns so far.
+        Type of the function's result so far.
     returns_nothing, fails : bool
         It returns without a value; an assertion may fail in it.
     limits : dict of str to (int, int)
-        Range that a Python integer among the parameters must lie in.
+        Range in which a Python integer among the parameters must be.
     """
 
     def __init__(
@@ -199,11 +199,11 @@ class Context:
         self.decided: dict[int, bool] = {}
         self.tested: set[int] = set()
         self.unknown: dict[str, Loc] = {}
-        self.torn: dict[str, Fault] = {}
+        self.conflicts: dict[str, Fault] = {}
         self.own: dict[str, str] = {}
-        self.several: dict[str, str] = {}
+        self.unreadable: dict[str, str] = {}
         self.unrolled: list[str | None] = []
-        self.rounds: list[str] = []
+        self.iterations: list[str] = []
         self.nested_ranges: dict[int, str] = {}
         self.temporaries = self.reductions = 0
         self.result: Type | None = None
@@ -212,8 +212,8 @@ class Context:
         self.own_names = own_names
 
     @property
-    def notes(self) -> bool:
-        """Whether failed assertions are noted here, and not told to a caller."""
+    def records_failures(self) -> bool:
+        """Whether failed assertions are recorded here instead of returned to the caller."""
         return bool(self.indices) or self.team is not None
 
     # -- parts of a node ----------------------------------------------------------------------
@@ -222,9 +222,9 @@ class Context:
         """Value of any expression."""
         return EXPRESSIONS[type(e)](self, e)
 
-    def apart(self, e: hir.Expr) -> tuple[list[ir.Stmt], Value]:
+    def detached(self, e: hir.Expr) -> tuple[list[ir.Stmt], Value]:
         """A value, and the statements that compute it, which are not emitted."""
-        saved, self.out = self.out, []  # as `collecting` does, which takes longer
+        saved, self.out = self.out, []  # as in `collecting`, which is slower
         try:
             value = EXPRESSIONS[type(e)](self, e)
         finally:
@@ -235,17 +235,17 @@ class Context:
         """Values of several expressions, in Python's order of evaluation."""
         done: list[Value] = []
         for e in exprs:
-            emitted, value = self.apart(e)
+            emitted, value = self.detached(e)
             if emitted:
                 done = [self.keep(v) for v in done]
                 self.out += emitted
             done.append(value)
         return done
 
-    def without_trace(self, e: hir.Expr) -> Value | None:
-        """The value of an expression of which no code is made; None if it has a fault.
+    def dry_run(self, e: hir.Expr) -> Value | None:
+        """The value of an expression without emitting code; None if it has a fault.
 
-        Nothing is left of it but helpers that it calls, which `Lowered` leaves out.
+        The Context is restored. Helpers that it calls stay in the module; `Lowered` drops them.
         """
         kept = {n: getattr(self, n) for n in _STATE}
         for name, value in kept.items():
@@ -265,7 +265,7 @@ class Context:
     def call(
         self, function: Value, args: Sequence[Value], keywords: Mapping[str, Value], loc: Loc
     ) -> Value:
-        """A call of anything that kernels can call."""
+        """A call of any value that kernels can call."""
         rule = CALLED.get(type(function))
         if rule is None:
             hint = "index it with square brackets" if indexable(function) else ""
@@ -275,14 +275,14 @@ class Context:
         return rule(self, Call(function, tuple(args), keywords, loc))
 
     def block(self, statements: Sequence[hir.Stmt]) -> list[ir.Stmt]:
-        """Statements of a body; one with a fault is reported and left out."""
+        """Statements of a body; those with a fault are reported and left out."""
         saved, self.out = self.out, []
         for s in statements:
             mark = len(self.out)
             try:
                 STATEMENTS[type(s)](self, s)
                 continue
-            except Pending:  # of a variable that has a fault: the rest may have its own
+            except Pending:  # the variable has a fault; the rest of the statement may, too
                 for e in hir.direct(s) if self.final else ():
                     self._undefined(e)
             except PromotionError as error:
@@ -316,7 +316,7 @@ class Context:
     def decide(
         self, node: hir.If | hir.Arm | hir.While | hir.Conditional, test: ir.Expr
     ) -> bool | None:
-        """Outcome of a test that is a constant, else None; rounds of a loop may differ."""
+        """Outcome of a constant test, else None; iterations of an unrolled loop may differ."""
         outcome = bool(test.value) if isinstance(test, ir.Const) else None
         if outcome is None or self.decided.setdefault(id(node), outcome) != outcome:
             self.tested.add(id(node))
@@ -328,7 +328,7 @@ class Context:
 
     @contextmanager
     def collecting(self, emitted: list[ir.Stmt] | None = None) -> Iterator[list[ir.Stmt]]:
-        """What is emitted within goes into a list of its own: a new one, or the one given."""
+        """Collect the statements emitted in this context in `emitted`, or in a new list."""
         saved, self.out = self.out, [] if emitted is None else emitted
         try:
             yield self.out
@@ -347,7 +347,7 @@ class Context:
         return name
 
     def keep(self, value: Any) -> Any:
-        """Put a value into temporaries that later statements do not touch."""
+        """Copy a value to temporaries that later statements do not change."""
         if isinstance(value, TupleValue):
             return TupleValue(tuple(self.keep(item) for item in value.items), value.names)
         if isinstance(value, ir.Const) or not isinstance(value, ir.Expr):
@@ -364,10 +364,10 @@ class Context:
             return e
         return self.keep(e)  # type: ignore[no-any-return]
 
-    def settled(self, value: Any, n: int) -> Any:
-        """The n-th step of what is computed step by step, in a temporary now and then.
+    def limit_depth(self, value: Any, n: int) -> Any:
+        """The n-th intermediate value of a long chain of operations, sometimes in a temporary.
 
-        Compilers, ours too, take expressions of some hundred operations within each other only.
+        Compilers, including this one, limit the depth of nested expressions.
         """
         return self.keep(value) if n % _NESTED == _NESTED - 1 else value
 
@@ -392,17 +392,17 @@ class Context:
         return ir.Op("cast", (e,), type.strong, e.loc)
 
     def _narrowed(self, name: str, type: Scalar) -> None:
-        """Remember what range an argument must lie in: NumPy, too, refuses what does not fit."""
+        """Record the range of an argument: as in NumPy, values that do not fit are refused."""
         if self.final and self.indices and any(p.name == name for p in self.parameters):
             limits = np.iinfo(type.name)
             low, high = self.limits.get(name, (-(2**63), 2**63 - 1))
             self.limits[name] = (max(low, int(limits.min)), min(high, int(limits.max)))
 
 
-# What typing an expression changes in a Context.
+# Attributes of a Context that typing an expression changes.
 _STATE = (
-    "out", "types", "decided", "tested", "unknown", "torn", "several", "fails", "temporaries",
-    "reductions", "nested_ranges", "changed", "limits", "ruled_out",
+    "out", "types", "decided", "tested", "unknown", "conflicts", "unreadable", "fails",
+    "temporaries", "reductions", "nested_ranges", "changed", "limits", "ruled_out",
 )  # fmt: skip
 
 

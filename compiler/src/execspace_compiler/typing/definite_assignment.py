@@ -1,7 +1,7 @@
-"""Definite assignment: no variable is read on a path on which it has no value yet.
+"""Definite assignment: refuses variables that may be read before they have a value.
 
-Python would raise UnboundLocalError there; a kernel cannot, so the compiler refuses it. Tests
-that are compile-time constants leave one path only.
+Python would raise UnboundLocalError there, which a kernel cannot. Tests that are compile-time
+constants leave one path only.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def check_assigned(
     known : set of str
         Parameters and captured variables.
     nested : mapping
-        Words of loops over nested ranges, by `id`: iterations run at once, so a variable that
-        one sets has no value when the next begins, and none after the loop.
+        Names of the ranges of loops over nested ranges, by `id` of the loop. Iterations run
+        concurrently, so a variable that one sets is undefined in the next and after the loop.
     """
     _Checker(function, decided, nested, reporter).block(function.body, known)
 
@@ -44,7 +44,7 @@ class _Checker:
     ) -> None:
         self.decided = decided
         self.ranges = nested
-        self.lost: dict[str, tuple[str, Loc]] = {}  # variables without a value for such a loop
+        self.lost: dict[str, tuple[str, Loc]] = {}  # variables undefined because of such a loop
         self.reporter = reporter
         self.reported: set[str] = set()
         self.breaks: list[list[set[str]]] = []
@@ -59,7 +59,7 @@ class _Checker:
         }
 
     def block(self, body: Sequence[hir.Stmt], known: set[str]) -> set[str] | None:
-        """Variables that have a value after a body; None if its end is never reached."""
+        """Variables that have a value after a body; None if its end is unreachable."""
         current: set[str] | None = set(known)
         for s in body:
             if current is None:
@@ -124,7 +124,7 @@ class _Checker:
         return known
 
     def cases(self, s: hir.Cases, known: set[str]) -> set[str] | None:
-        """A chain of elif: a test is read only where those before it fail."""
+        """A chain of elif: a test is evaluated only if those before it fail."""
         ends = []
         arms, certain = hir.possible(s, self.decided)
         taken = set(map(id, arms))
@@ -140,7 +140,7 @@ class _Checker:
         return set.intersection(*reached) if reached else None
 
     def nested_range(self, s: hir.ForEach, known: set[str]) -> set[str]:
-        """A loop whose iterations run at once."""
+        """A loop whose iterations run concurrently."""
         inside = [s, *hir.walk(s.body)]
         own = {t.name for inner in inside for t in hir.targets(inner)}
         for name in own:
@@ -151,7 +151,7 @@ class _Checker:
     def loop(
         self, body: Sequence[hir.Stmt], known: set[str]
     ) -> tuple[list[set[str]], list[set[str]]]:
-        """What is known at the ends of an iteration, and where a break leaves."""
+        """Variables known at the ends of an iteration, and at breaks."""
         self.breaks.append([])
         self.continues.append([])
         after = self.block(body, known)
@@ -211,9 +211,9 @@ class _Checker:
             self.reported.add(name)
             own = e.loc.name(name) if isinstance(e, hir.Local) and e.name == name else name
             if name in self.lost:
-                word, loc = self.lost[name]
+                items, loc = self.lost[name]
                 message = (
-                    f"'{own}' is set in the loop over {word} of line {loc.line}, whose iterations "
+                    f"'{own}' is set in the loop over {items} of line {loc.line}, whose iterations "
                     f"run at once, so it has no value here"
                 )
                 hint = f"set '{own}' before it is read, or join numbers with es.parallel_reduce"

@@ -1,4 +1,4 @@
-"""Functions that kernels call: where their HIR comes from, and how arguments meet parameters."""
+"""Functions that kernels call: their HIR, and binding of arguments to parameters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..frontend.names import Names, variable_name
 from ..frontend.source import find_source
 from ..ir.diagnostics import Fault, Loc, Reporter, counted, type_fault
 
-V = TypeVar("V")  # a value as typing knows it
+V = TypeVar("V")  # a value during typing
 
 
 class Definition(ABC):
@@ -26,21 +26,21 @@ class Definition(ABC):
     @property
     @abstractmethod
     def identity(self) -> object:
-        """The same for two definitions exactly if one cannot call the other without recursion."""
+        """Equal for two definitions if and only if one that calls the other is recursive."""
 
     @property
     @abstractmethod
     def positional(self) -> tuple[str, ...]:
-        """Parameters that can be given by position."""
+        """Parameters that may be passed by position."""
 
     @property
     @abstractmethod
     def all_parameters(self) -> tuple[str, ...]:
-        """Those and the ones that can only be given by name."""
+        """All parameters, keyword-only ones included."""
 
     @abstractmethod
     def lowered(self, missing: frozenset[str]) -> hir.Function:
-        """HIR of the function where some parameters keep their default values."""
+        """HIR of the function if some parameters keep their default values."""
 
     def bind(self, args: Sequence[V], keywords: Mapping[str, V], loc: Loc) -> dict[str, V]:
         """Arguments by the name of their parameter."""
@@ -74,7 +74,7 @@ class Definition(ABC):
         return variable
 
     def missing(self, variable: str, loc: Loc) -> Fault:
-        """The fault of a call that gives a parameter no value."""
+        """The fault of a call that passes no value for a parameter."""
         name = self.own_name(variable)
         message = f"'{self.name}' gets no value for its parameter '{name}'"
         return type_fault(loc, message, self._hint())
@@ -106,7 +106,7 @@ class Captured(Definition):
         return (*self.positional, *more)
 
     def check_parameters(self, loc: Loc) -> None:
-        """A fault if it takes any number of arguments: before it is said to get too many."""
+        """A fault if it is variadic; checked first, since the call might seem wrong otherwise."""
         if self.scope.fn.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
             try:
                 self.lowered(frozenset())
@@ -133,7 +133,7 @@ class Captured(Definition):
         return next(n for n in (*parameters(fn), *keyword_only(fn)) if variable_name(n) == variable)
 
     def has_default(self, name: str) -> bool:
-        """Whether a parameter has a default value; the launch knows it if the function reads it."""
+        """Whether a parameter has a default; the launch captured it if the function reads it."""
         own = self.own_name(name)
         full, captures = self.prefix + own, self.outer.captures
         known = full in captures or any(n.startswith(f"{full}.") for n in captures)

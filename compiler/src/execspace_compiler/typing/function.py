@@ -1,8 +1,7 @@
-"""HIR -> typed IR: types of all locals by fix-point over the whole body.
+"""HIR -> typed IR: types of all locals by a fixed point over the whole body.
 
-Typing and building are one walk, which rules do, each for its node. It is repeated until no local
-changes its type, because a loop may widen a variable that was read before; then a last walk reports
-faults.
+Rules type nodes and build IR in the same walk. It is repeated until no local changes its type,
+because a loop may widen a variable that was read before; then a last walk reports faults.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ from ..ir.types import INT64, Scalar, Signature, TupleTy, Type, ViewTy, flat_sca
 from .context import Context
 from .definite_assignment import check_assigned
 from .module import ModuleTyper, has_effects
-from .rules.variables import bind  # and with its package all rules
+from .rules.variables import bind  # importing its package registers all rules
 from .values import TeamTy, TeamValue, Value, part_name, parts, rebuild
 
-# Those of reductions do not end in an underscore, as parts of a user's variable `r1` do.
+# Temporaries of reductions; parts of a user's variable `r1` end in an underscore, these do not.
 _TEMPORARY = re.compile(r"_t\d+|_r\d+_.*[^_]")
 
 
@@ -34,11 +33,11 @@ class TypedFunction:
     ----------
     function : ir.Function
     result : Type or None
-        Type of what it returns, as its caller sees it.
+        Type of its result, as its caller sees it.
     fails : bool
-        Its caller gets the number of the assertion that failed.
+        It also returns the number of the assertion that failed.
     limits : dict of str to (int, int)
-        Range that a Python integer among the parameters must lie in.
+        Range in which a Python integer among the parameters must be.
     """
 
     function: ir.Function
@@ -82,10 +81,10 @@ def type_function(
     types : sequence of (str, Type)
         Parameters, free variables included.
     returns : bool or None
-        True: every path must return a value (a reduction). False: none may (a parallel_for).
+        True: every path must return a value (a reduction). False: no path may (a parallel_for).
         None: a helper, either way but the same on every path.
     rank : int
-        How many of the first parameters are indices of the policy.
+        Number of leading parameters that are indices of the policy.
     array : bool
         The kernel of an array reduction, which returns nothing.
     """
@@ -95,7 +94,7 @@ def type_function(
     own_types: dict[str, Type] = {}
     prologue: list[tuple[str, Value]] = []
     for parameter, type in types:
-        # Parameters stay as they are; an assigned one gets a local of its own.
+        # Parameters are never assigned; a local takes the place of one that is.
         own = parameter
         if parameter in assigned and not isinstance(type, ViewTy):
             own = part_name(parameter, "in")
@@ -115,7 +114,7 @@ def type_function(
     body = _settled(cx, prologue)
     _report(cx)
     built = _built(cx, name, tuple(body))
-    return TypedFunction(built, cx.result, cx.fails and not cx.notes, cx.limits)
+    return TypedFunction(built, cx.result, cx.fails and not cx.records_failures, cx.limits)
 
 
 def _settled(cx: Context, prologue: Sequence[tuple[str, Value]]) -> list[ir.Stmt]:
@@ -126,8 +125,8 @@ def _settled(cx: Context, prologue: Sequence[tuple[str, Value]]) -> list[ir.Stmt
         cx.changed = False
         _walk(cx, prologue)
         walks += 1
-        # Each walk lets a type of at least one variable or result grow, and there are few to
-        # grow to; a walk that grows nothing and says so would never end.
+        # Each walk widens the type of at least one variable or result, and chains of wider types
+        # are short; a walk that reports a change without widening would never end.
         assert walks <= 100 + 20 * len(cx.types), f"types of '{cx.function.name}' do not settle"
     cx.final = True
     return _walk(cx, prologue)
@@ -139,7 +138,7 @@ def _walk(cx: Context, prologue: Sequence[tuple[str, Value]]) -> list[ir.Stmt]:
     cx.nested_ranges = {}
     for name in [n for n in cx.types if _TEMPORARY.fullmatch(n)]:
         if name not in cx.own_names:
-            del cx.types[name]  # a temporary has the type of this walk alone
+            del cx.types[name]  # temporaries are typed anew in each walk
     cx.out = []
     cx.decided = {}
     cx.tested = set()
@@ -150,9 +149,9 @@ def _walk(cx: Context, prologue: Sequence[tuple[str, Value]]) -> list[ir.Stmt]:
 
 
 def _report(cx: Context) -> None:
-    """Report faults that only the whole body shows."""
+    """Report faults that need the whole body."""
     function, reporter = cx.function, cx.reporter
-    for fault in cx.torn.values():
+    for fault in cx.conflicts.values():
         reporter.add(fault)
     if not reporter.diagnostics:
         for variable, loc in cx.unknown.items():
@@ -168,7 +167,7 @@ def _report(cx: Context) -> None:
 
 
 def _check_returns(cx: Context) -> None:
-    """Every path must return where one does."""
+    """Report a function that returns a value on some paths only."""
     if hir.always_returns(cx.function.body, cx.decided):
         return
     if cx.returns:
@@ -196,8 +195,8 @@ def _built(cx: Context, name: str, body: tuple[ir.Stmt, ...]) -> ir.Function:
             locals_[n] = t
     if cx.fails and cx.indices and cx.team is None:
         parameters += (STATUS_PARAMETER,)
-    elif cx.fails and not cx.notes and cx.result is None:
-        # It returns no value of its own, but at its end, too, that no assertion failed.
+    elif cx.fails and not cx.records_failures and cx.result is None:
+        # It has no result of its own, but must return at its end that no assertion failed.
         if not hir.always_returns(function.body, cx.decided):
             body = (*body, ir.Return(ir.Const(0, INT64, function.loc), function.loc))
     return ir.Function(
@@ -207,7 +206,7 @@ def _built(cx: Context, name: str, body: tuple[ir.Stmt, ...]) -> ir.Function:
 
 
 def _declared(cx: Context) -> Declared:
-    """The names of the source and their types."""
+    """The names in the source and their types."""
     function = cx.function
     names = dict.fromkeys((*function.parameters, *cx.types))
     free = set(function.free) - set(function.parameters)
@@ -216,9 +215,9 @@ def _declared(cx: Context) -> Declared:
 
 
 def _result_type(cx: Context) -> Scalar | TupleTy | None:
-    """Type of what the IR function returns."""
+    """Result type of the IR function."""
     scalars = tuple(s.strong for s in flat_scalars(cx.result))
-    if cx.fails and not cx.notes:
+    if cx.fails and not cx.records_failures:
         scalars = (*scalars, INT64)
     if not scalars:
         return None

@@ -1,4 +1,4 @@
-"""A kernel in typed IR: what the front end hands on to passes, mappings and printers."""
+"""A kernel in typed IR: the front end's result, for passes, mappings and printers."""
 
 from __future__ import annotations
 
@@ -18,23 +18,22 @@ class Lowered:
     Attributes
     ----------
     functions : tuple of ir.Function
-        Helpers first, the body last. The body takes the indices, or the four numbers of a team; for
-        a scan the numbers of the prefix and whether this is the final pass, for an array reduction
+        Helpers first, the body last. The body takes the indices, or the four ranks and sizes of a
+        team; for a scan also the prefix and whether this is the final pass, for an array reduction
         the array; then one parameter for each of `LaunchSpec.arguments`.
     leading : int
-        Number of the body's parameters before those of the arguments.
+        Number of the body's parameters before those for the arguments.
     reduction : Reduction or None
     assertions : tuple of Assertion
-        The asserts of the kernel and its helpers, by number from 1 on. If there are any, the
-        last parameter of the body is a pointer to the status that a failure is written to.
+        The asserts of the kernel and its helpers, numbered from 1. If there are any, the last
+        parameter of the body points to the status in which a failure is recorded.
     prints : bool
         The kernel calls es.printf.
     limits : tuple of (int, str, int, int)
         Position and name of each Python integer that is converted to a narrower type, with the
         least and the greatest value that fits.
     typed : tuple of ir.Function
-        Helpers and the body as they were typed, before helpers of a team took the place of their
-        calls.
+        Helpers and the body as they were typed, before helpers of a team were inlined.
     """
 
     kernel: Kernel
@@ -53,6 +52,6 @@ class Lowered:
         return self.functions[-1]
 
     def module(self, *more: ir.Function, disjoint: bool = False) -> ir.Module:
-        """The functions and more of them as a module with the kernel's options."""
+        """A module of the functions and `more`, with the kernel's options."""
         functions = (*self.functions, *more)
         return ir.Module(functions, self.kernel.fma, self.kernel.fastmath, disjoint)

@@ -21,11 +21,11 @@ from .definitions import Captured, Definition, Nested
 
 
 def local_array(loc: Loc) -> str:
-    """Variable of a local array: one for each place in the source."""
+    """Variable of a local array: one for each location in the source."""
     return f"_local_{loc.line}_{loc.column}"
 
 
-_DEEPEST = 24  # calls within calls; each takes a dozen frames of the Python stack
+_DEEPEST = 24  # nested calls; each takes a dozen frames of the Python stack
 
 
 Typer = Callable[
@@ -41,7 +41,7 @@ class ModuleTyper:
     def __init__(self, type_function: Typer) -> None:
         self.type_function = type_function
         self.functions: list[ir.Function] = []
-        self.perhaps_unused: set[str] = set()  # typed for what a constant rules out
+        self.perhaps_unused: set[str] = set()  # called from code that a constant rules out
         self.assertions: list[Assertion] = []
         self.prints = False
         self._signatures: dict[tuple[Any, ...], Signature] = {}
@@ -53,11 +53,11 @@ class ModuleTyper:
         self._active: list[object] = []
         self._names: set[str] = set(_LAUNCHERS)
         self._joining: dict[tuple[Any, ...], str] = {}
-        self.reducers: dict[object, Reducer] = {}  # that kernels make themselves
-        self.in_spite = False  # of their faults helpers have results; see with_settled_prefix
+        self.reducers: dict[object, Reducer] = {}  # created in kernels
+        self.despite_faults = False  # helpers with faults are typed, too; see with_settled_prefix
 
     def name(self, wanted: str) -> str:
-        """A function name that is not taken yet."""
+        """A function name that is not in use."""
         name, n = wanted, 1
         while name in self._names:
             n += 1
@@ -66,7 +66,7 @@ class ModuleTyper:
         return name
 
     def assertion(self, loc: Loc, message: str) -> int:
-        """Number of an assertion, from 1 on."""
+        """Number of an assertion, counted from 1."""
         found = Assertion(loc, message)
         if found not in self.assertions:
             self.assertions.append(found)
@@ -85,7 +85,7 @@ class ModuleTyper:
         return known
 
     def captures_of_nested(self, reducers: Reducer | tuple[Reducer, ...]) -> Mapping[str, Capture]:
-        """What reducers of a nested reduction capture: one mapping, however often it is typed."""
+        """Captures of the reducers of a nested reduction: the same mapping for each walk."""
         key = tuple(map(id, reducers if isinstance(reducers, tuple) else (reducers,)))
         if key not in self._of_nested:
             captures = {c.name: c for c in reducer_captures(reducers)}
@@ -111,10 +111,10 @@ class ModuleTyper:
         return known
 
     def enter(self, definition: Definition, what: object, loc: Loc) -> None:
-        """Begin to look into a function; a fault if the same is going on already.
+        """Begin to type a function; a fault if it is being typed already.
 
-        The same function with other types is not a recursion yet: `integrate` may be given a
-        function that calls `integrate`. But it must come to an end.
+        The same function with other types is not recursion yet: `integrate` may be passed a
+        function that calls `integrate`. But the depth is limited.
         """
         key = (definition.identity, what)
         if key in self._active or len(self._active) >= _DEEPEST:
@@ -124,7 +124,7 @@ class ModuleTyper:
         self._active.append(key)
 
     def leave(self) -> None:
-        """End of what `enter` began."""
+        """Undo the last `enter`."""
         self._active.pop()
 
     def add(self, functions: Iterable[ir.Function]) -> None:
@@ -133,7 +133,7 @@ class ModuleTyper:
         self.functions += [f for f in functions if f.name not in known]
 
     def used(self, body: ir.Function) -> tuple[ir.Function, ...]:
-        """The functions, without those that only what constants rule out would call."""
+        """The functions, without those that are called only where constants rule it out."""
         every = {f.name: f for f in self.functions}
         todo = [body, *(f for f in self.functions if f.name not in self.perhaps_unused)]
         found = {f.name for f in todo}
@@ -145,7 +145,7 @@ class ModuleTyper:
         return tuple(f for f in self.functions if f.name in found)
 
     def joining(self, user: str, reduction: Reduction) -> str:
-        """Name of the function that joins two states of a nested reduction of a function."""
+        """Name of the function that joins two states of a nested reduction in `user`."""
         key = (user, reduction.names, reduction.states, function_text(reduction.merge_function("")))
         name = self._joining.get(key)
         if name is None:
@@ -174,7 +174,7 @@ class ModuleTyper:
             built, signature = self.type_function(function, types, reporter)
         finally:
             self.leave()
-        if reporter.diagnostics and self.in_spite and signature.result is not None:
+        if reporter.diagnostics and self.despite_faults and signature.result is not None:
             return signature
         if reporter.diagnostics:
             fault = self._faults[key] = Fault(*reporter.diagnostics)
@@ -191,7 +191,7 @@ class ModuleTyper:
         types: tuple[Type, ...],
         loc: Loc,
     ) -> tuple[Signature, Loc]:
-        """Type a method of a user's own reducer, and tell where it stands."""
+        """Type a method of a user's own reducer; returns its signature and location."""
         names = Names(scope.fn, frozenset(scope.bound), captures, {}, f"{full}/")
         definition = self.captured(scope, names, f"{full}/")
         try:
@@ -203,7 +203,7 @@ class ModuleTyper:
 
 
 def has_effects(function: ir.Function, effectful: frozenset[str]) -> bool:
-    """Whether a call of a function does more than to return a value."""
+    """Whether calls of a function have side effects."""
     parameters = {p.name for p in function.parameters}
     for s in ir.walk_statements(function.body):
         if isinstance(s, ir.Print | ir.Fail | ir.TeamStmt):
@@ -215,7 +215,7 @@ def has_effects(function: ir.Function, effectful: frozenset[str]) -> bool:
 
 
 def reports(function: ir.Function, reporting: Container[str]) -> bool:
-    """Whether a call prints or fails, itself or in one of the functions that are known to."""
+    """Whether a call may print or fail, itself or in one of the functions `reporting`."""
     if any(isinstance(s, ir.Print | ir.Fail) for s in ir.walk_statements(function.body)):
         return True
     calls = (e for e in ir.walk_expressions(function.body) if isinstance(e, ir.Call))
@@ -223,9 +223,9 @@ def reports(function: ir.Function, reporting: Container[str]) -> bool:
 
 
 def changed_arguments(function: ir.Function, known: Mapping[str, frozenset[int]]) -> frozenset[int]:
-    """Places of the parameters that a call stores to; `known` are those of what it calls.
+    """Positions of the parameters that a call stores to; `known` has those of its callees.
 
-    An atomic load counts: two of them need not give the same.
+    Atomic loads count: two of them may return different values.
     """
     names = {
         s.view.name

@@ -1,4 +1,4 @@
-"""Typing a scan until the type of its prefix is that of what it joins."""
+"""Typing of scans, repeated until the types of the prefix and the joined value agree."""
 
 from __future__ import annotations
 
@@ -19,26 +19,25 @@ def with_settled_prefix(
     value_of: Callable[[_Found], Type],
     loc: Loc,
 ) -> _Found:
-    """What typing a scan gives when its prefix has the type of what is joined.
+    """Type a scan until its prefix has the type of the joined value; returns the last attempt.
 
-    What a scan contributes may depend on its prefix, whose type follows from the contributions; so
-    it is typed again until the two agree. Each item of the prefix may grow a few times, one after
-    the other.
+    Contributions of a scan may depend on its prefix, whose type follows from the contributions; so
+    it is typed again until the two agree. Each item of the prefix may be widened a few times.
 
     Parameters
     ----------
     guess : Type
     attempt : callable
-        Types the scan with a prefix; if its second argument is true, in spite of faults, which a
-        prefix of the wrong type may be the cause of.
+        Types the scan with a prefix; if its second argument is true, despite faults, which a
+        prefix of the wrong type may cause.
     value_of : callable
-        Type of what is joined.
+        Type of the joined value.
     loc : Loc
 
     Raises
     ------
     Fault, KernelError
-        Of a prefix of the right type; or because the types never agree.
+        Faults with a prefix of the right type; or the types never agree.
     """
     prefix, left = guess, 8
     while left:

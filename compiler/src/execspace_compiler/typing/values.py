@@ -1,10 +1,10 @@
-"""Values as typing rules know them: expressions, and what exists only at compile time.
+"""Values in typing rules: expressions, and aggregates that exist only at compile time.
 
-A tuple, a subview or a function in a kernel is never an object at run time. It is its parts:
-scalars in variables of their own. `type_of` says what a value is, `parts` lists its scalars and
-Views, and `rebuild` makes the value again from a type and a name, in which parts are
-"name_0_", "name_1_" and so on. That is how such values live in variables and how they are
-passed to helpers.
+A tuple, a subview or a function in a kernel is never an object at run time; it is replaced by
+scalars in separate variables. `type_of` gives the type of a value, `parts` flattens it to scalars
+and Views, and `rebuild` makes the value again from a type and a name; its parts are in variables
+"name_0_", "name_1_" and so on. That is how such values are kept in variables and passed to
+helpers.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class Method:
 class FunctionValue:
     """A Python function: its definition, and the variables and Views that it captures.
 
-    `env` is None for a nested function within the function that defines it: there its
-    variables are read at each call, as Python reads them.
+    `env` is None for a nested function within the function that defines it: there its variables
+    are read at each call, as in Python.
     """
 
     definition: Definition
@@ -67,7 +67,7 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A dimension that a subview keeps: where it starts, its step and its extent."""
+    """A dimension that a subview keeps: its start, step and extent."""
 
     start: ir.Expr
     step: int
@@ -76,8 +76,8 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class ViewRef:
-    """A part of a View: one entry for each dimension of `base`, and for part of a record the
-    field's type and its distance in bytes from the start of the element."""
+    """A part of a View: one entry for each dimension of `base`; for part of a record also the
+    field's type and its offset in bytes from the start of the element."""
 
     base: ir.Var
     dims: tuple[Fixed | Span, ...]
@@ -86,13 +86,13 @@ class ViewRef:
 
     @property
     def spans(self) -> tuple[Span, ...]:
-        """The dimensions that are left."""
+        """The dimensions of the part."""
         return tuple(d for d in self.dims if isinstance(d, Span))
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An element in memory: what a store needs."""
+    """An element in memory (an lvalue)."""
 
     view: ir.Var
     indices: tuple[ir.Expr, ...]
@@ -101,14 +101,13 @@ class Place:
 
 
 def is_atomic(place: Place) -> bool:
-    """Whether each access to it is atomic."""
+    """Whether it is accessed atomically, since its View has the atomic trait."""
     return isinstance(place.view.type, ViewTy) and "atomic" in place.view.type.traits
 
 
 @dataclass(frozen=True, slots=True)
 class TeamValue:
-    """The handle of a team: the number of the team and how many there are, and the same of the
-    thread in it."""
+    """The handle of a team: rank and size of the league, and of the team."""
 
     league_rank: ir.Expr
     league_size: ir.Expr
@@ -121,24 +120,25 @@ TEAM_PARTS = ("league_rank", "league_size", "team_rank", "team_size")
 
 @dataclass(frozen=True, slots=True)
 class NestedRange:
-    """A range that the members of a level of a team share out; `word` is what the source calls."""
+    """A range whose iterations are distributed over a level of a team; `name` is that in the
+    source, such as "es.TeamThreadRange"."""
 
     level: str
     starts: tuple[ir.Expr, ...]
     stops: tuple[ir.Expr, ...]
-    word: str
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Once:
-    """`es.PerTeam(team)` or `es.PerThread(team)`: whose one member `es.single` means."""
+class Single:
+    """`es.PerTeam(team)` or `es.PerThread(team)`: the argument of `es.single`."""
 
     team: TeamValue
     level: str
 
 
 Value = (
-    ir.Expr | TupleValue | Obj | Method | FunctionValue | ViewRef | TeamValue | NestedRange | Once
+    ir.Expr | TupleValue | Obj | Method | FunctionValue | ViewRef | TeamValue | NestedRange | Single
 )  # fmt: skip
 
 
@@ -147,7 +147,7 @@ Value = (
 
 @dataclass(frozen=True, slots=True)
 class ObjTy(Compound):
-    """Type of an Obj: the very object."""
+    """Type of an Obj: the object itself."""
 
     key: object
     obj: Obj = field(compare=False)
@@ -169,7 +169,7 @@ class FunctionTy(Compound):
 
 @dataclass(frozen=True, slots=True)
 class RefTy(Compound):
-    """Type of a ViewRef: per dimension None where an index drops it, otherwise its step."""
+    """Type of a ViewRef: for each dimension its step, or None if an index drops it."""
 
     base: ir.Var
     steps: tuple[int | None, ...]
@@ -205,7 +205,7 @@ class AliasTy(Compound):
 
 
 def part_name(name: str, part: object) -> str:
-    """Variable of a part of the value in a variable; user's names do not begin like this."""
+    """Variable of a part of a variable's value; users' names do not begin like this."""
     return f"_{name}_{part}_"
 
 
@@ -235,9 +235,9 @@ def type_of(value: Value, loc: Loc) -> Type:
             raise type_fault(
                 loc,
                 f"{describe(value)} cannot be kept in a variable or passed on",
-                f"write for k in {value.word}(team, n), or give it to es.parallel_reduce",
+                f"write for k in {value.name}(team, n), or give it to es.parallel_reduce",
             )
-        case Once():
+        case Single():
             hint = "write if es.single(es.PerTeam(team)):"
             raise syntax_fault(loc, f"{describe(value)} stands in es.single only", hint)
         case ir.Var() if isinstance(value.type, ViewTy):
@@ -267,13 +267,13 @@ def parts(value: Value, name: str) -> list[tuple[str, ir.Expr]]:
             return found
         case TeamValue():
             return [(part_name(name, w), getattr(value, w)) for w in TEAM_PARTS]
-        case Obj() | Method() | NestedRange() | Once():
+        case Obj() | Method() | NestedRange() | Single():
             return []
     return [(name, value)]
 
 
 def rebuild(type: Type, name: str, loc: Loc) -> Value:
-    """The value of a type whose parts are in variables of a name."""
+    """The value of a type whose parts are in variables named after `name`."""
     match type:
         case TupleTy():
             items = (rebuild(t, part_name(name, n), loc) for n, t in enumerate(type.items))
@@ -320,11 +320,11 @@ def as_parameter(type: Type, name: str) -> Type:
     return type
 
 
-# -- questions --------------------------------------------------------------------------------
+# -- queries ----------------------------------------------------------------------------------
 
 
 def describe(value: Value) -> str:
-    """What a value is, for messages."""
+    """Description of a value, for messages."""
     match value:
         case TupleValue():
             return f"a tuple of {len(value.items)} items"
@@ -347,8 +347,8 @@ def describe(value: Value) -> str:
         case TeamValue():
             return "a team"
         case NestedRange():
-            return f"a nested range, {value.word}(...)"
-        case Once():
+            return f"a nested range, {value.name}(...)"
+        case Single():
             return "es.PerTeam(...)" if value.level == "team" else "es.PerThread(...)"
     if isinstance(value.type, ViewTy):
         kind = "View" if value.type.shape is None else "local array"
@@ -357,7 +357,7 @@ def describe(value: Value) -> str:
 
 
 def shown(value: ir.Var | ViewRef) -> str:
-    """A View or local array as the source calls it; its variable may have a name of its own."""
+    """Name of a View or local array in the source, which may differ from that of its variable."""
     view = value.base if isinstance(value, ViewRef) else value
     return view.loc.name("es.local(...)" if view.name.startswith("_local_") else view.name)
 
@@ -370,7 +370,7 @@ def is_view(value: Value) -> bool:
 
 
 def whole(value: ir.Var) -> ViewRef:
-    """A View as a ViewRef that keeps all of it."""
+    """A View as a ViewRef of all of it."""
     assert isinstance(value.type, ViewTy)
     return ViewRef(
         value,
@@ -396,21 +396,21 @@ def extents(view: Any, loc: Loc) -> tuple[ir.Expr, ...]:
 
 
 def indexable(value: Value) -> bool:
-    """Whether square brackets were meant where it is called."""
+    """Whether a call of it was probably meant as indexing."""
     return is_view(value) or isinstance(value, TupleValue)
 
 
 def scalar(value: Value, loc: Loc) -> Any:
-    """The value as an expression whose type is a Scalar; a fault if it is none."""
+    """The value as an expression whose type is a Scalar; a fault if it is not one."""
     if isinstance(value, ir.Expr) and isinstance(value.type, Scalar):
         return value
     if isinstance(value, ir.Var) and value.loc.line:
-        loc = value.loc  # of an argument, where `loc` is the whole call
+        loc = value.loc  # the argument's, while `loc` is the whole call's
     raise type_fault(loc, f"expected a number, got {describe(value)}", _use(value))
 
 
 def _use(value: Value) -> str:
-    """How a kernel gets a number from what is none, for hints."""
+    """How to get a number from another value, for hints."""
     match value:
         case ir.Var() if isinstance(value.type, ViewTy):
             index = ", ".join("ijklmnpq"[: value.type.rank])

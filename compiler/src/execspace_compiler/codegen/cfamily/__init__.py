@@ -1,1 +1,1 @@
-"""Printers of the C family: one for OpenCL C, CUDA C++, HIP C++ and C, with a dialect each."""
+"""The printer of the C family: one for OpenCL C, CUDA C++, HIP C++ and C, with a dialect each."""

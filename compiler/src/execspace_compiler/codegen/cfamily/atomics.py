@@ -1,7 +1,6 @@
-"""Atomic operations in C: the device's own where it has one, loops of compare and exchange
-otherwise.
+"""Atomic operations in C: the device's own if it has one, otherwise compare-and-swap loops.
 
-Elements are changed as the integers of their width, to the bit, so a NaN is not an obstacle.
+Elements are compared as integers of their width, bit by bit, so NaNs are no obstacle.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ _ACQUIRES = ("load", "exchange", "compare_exchange")
 
 
 def atomic_lines(printer: ExpressionPrinter, s: ir.Atomic) -> list[str]:
-    """Statements of a step, fenced where it orders what comes before or after it."""
-    lines = _step_lines(printer, s)
+    """Statements of an atomic operation, with fences if it acquires or releases."""
+    lines = _lines(printer, s)
     assert isinstance(s.view.type, ViewTy)
     if s.view.type.shape is not None:
         return lines
@@ -27,7 +26,7 @@ def atomic_lines(printer: ExpressionPrinter, s: ir.Atomic) -> list[str]:
     return [*before, *lines, *after]
 
 
-def _step_lines(printer: ExpressionPrinter, s: ir.Atomic) -> list[str]:
+def _lines(printer: ExpressionPrinter, s: ir.Atomic) -> list[str]:
     assert isinstance(s.view.type, ViewTy)
     space = printer.space(s.view.type)
     if s.byte is not None:
@@ -40,7 +39,7 @@ def _step_lines(printer: ExpressionPrinter, s: ir.Atomic) -> list[str]:
     direct = printer.dialect.atomics.get((op, s.type.name))
     word = _word(s.type)
     lines: list[str] = []
-    if s.view.type.shape is not None:  # an array that one work-item has to itself
+    if s.view.type.shape is not None:  # a private array
         return _private(printer, s, place, values, name)
     if direct is not None and s.op != "compare_exchange" and (name is None or s.fetch == "old"):
         kind = printer.stored(s.type)
@@ -48,24 +47,24 @@ def _step_lines(printer: ExpressionPrinter, s: ir.Atomic) -> list[str]:
         return [f"{call};" if name is None else f"{name} = {call};"]
     if word is None:
         return _parts(printer, s, place, values, name, space)
-    step = _step_function(printer, s, space, word)
-    call = f"{step}({', '.join([place, *values])})"
+    function = _cas_function(printer, s, space, word)
+    call = f"{function}({', '.join([place, *values])})"
     lines.append(f"{call};" if name is None else f"{name} = {call};")
     return lines
 
 
-def _where(dialect: Dialect, space: str) -> str:
-    """What tells functions of one address space from those of another."""
+def _space_suffix(dialect: Dialect, space: str) -> str:
+    """Suffix of functions for an address space."""
     return "_g" if space and space != dialect.memory.device else ""
 
 
 def _seen(dialect: Dialect, word: str) -> str:
-    """Expression: the word at `w`."""
+    """Expression: the integer at `w`."""
     return dialect.atomics.get(("load", word), "*{p}").format(p="w")
 
 
 def _word(t: Scalar) -> str | None:
-    """The integer type of an element's width, if the device can exchange it."""
+    """The integer type of an element's width, if the device has compare-and-swap for it."""
     return {4: "uint32", 8: "uint64"}.get(t.itemsize)
 
 
@@ -92,7 +91,7 @@ def _private(
 
 
 def _same_bits(printer: ExpressionPrinter, t: Scalar, a: str, b: str) -> str:
-    """Whether two numbers, given by variables or constants, are the same to the bit."""
+    """Expression: whether two variables or constants are bitwise equal."""
     if t.kind == "c":
         part = Scalar("float32" if t.name == "complex64" else "float64")
         pairs = [_same_bits(printer, part, f"{a}.{p}", f"{b}.{p}") for p in ("re", "im")]
@@ -103,10 +102,10 @@ def _same_bits(printer: ExpressionPrinter, t: Scalar, a: str, b: str) -> str:
     return f"({a} == {b})"
 
 
-def _step_function(printer: ExpressionPrinter, s: ir.Atomic, space: str, word: str) -> str:
-    """A function for a step that the device has no instruction for."""
+def _cas_function(printer: ExpressionPrinter, s: ir.Atomic, space: str, word: str) -> str:
+    """A compare-and-swap loop for an operation without an instruction on the device."""
     dialect, t = printer.dialect, s.type
-    name = f"_atomic_{s.op}_{SHORT[t.name]}_{s.fetch}{_where(dialect, space)}"
+    name = f"_atomic_{s.op}_{SHORT[t.name]}_{s.fetch}{_space_suffix(dialect, space)}"
     if name in printer.prelude.functions:
         return name
     kind, bits = printer.type(t), dialect.types[word]
@@ -130,7 +129,7 @@ def _step_function(printer: ExpressionPrinter, s: ir.Atomic, space: str, word: s
     else:
         outcome = printer.expr(ir.outcome(s.op, old, value, t))
         stop = ""
-        if s.op in ("min", "max"):  # nothing changes, so nothing is written
+        if s.op in ("min", "max"):  # no write if the value does not change
             stop = "if (next == seen) break; "
         result = "new_" if s.fetch == "new" else "old"
         body += [
@@ -149,7 +148,7 @@ def _step_function(printer: ExpressionPrinter, s: ir.Atomic, space: str, word: s
 
 
 def _bits(printer: ExpressionPrinter, t: Scalar, word: str):  # type: ignore[no-untyped-def]
-    """Forms that turn an element into the bits of its width, and back."""
+    """Forms that convert an element to its bits, and back."""
     dialect = printer.dialect
     bits = dialect.types[word]
     if t.is_float:
@@ -180,30 +179,30 @@ def _parts(
     name: str | None,
     space: str,
 ) -> list[str]:
-    """Elements that the device cannot exchange: bytes and shorts, and complex128."""
+    """Elements without compare-and-swap: bytes and shorts, and complex128."""
     t = s.type
     if t.name == "complex128" and not s.indivisible:
         part = Scalar("float64")
         own = ir.Atomic(None, s.op, s.view, (), part, ())
-        step = _step_function(printer, own, space, "uint64")
+        function = _cas_function(printer, own, space, "uint64")
         value, p = printer.temporary("z"), printer.temporary("p")
         kind = printer.type(part)
         return [
             f"{{ const {printer.type(t)} {value} = {values[0]}; "
             f"{space}{kind} *{p} = ({space}{kind} *)({place}); "
-            f"{step}({p}, {value}.re); {step}({p} + 1, {value}.im); }}"
+            f"{function}({p}, {value}.re); {function}({p} + 1, {value}.im); }}"
         ]
     if t.itemsize < 4:
-        step = _narrow_function(printer, s, space)
-        call = f"{step}({', '.join([place, *values])})"
+        function = _narrow_cas_function(printer, s, space)
+        call = f"{function}({', '.join([place, *values])})"
         return [f"{call};" if name is None else f"{name} = {call};"]
     raise AssertionError(f"an atomic operation on {t} is refused before it is printed")
 
 
-def _narrow_function(printer: ExpressionPrinter, s: ir.Atomic, space: str) -> str:
-    """A step on a byte or short: by compare and exchange of the four bytes around it."""
+def _narrow_cas_function(printer: ExpressionPrinter, s: ir.Atomic, space: str) -> str:
+    """An operation on a byte or short: by compare-and-swap of the four bytes around it."""
     dialect, t = printer.dialect, s.type
-    name = f"_atomic_{s.op}_{SHORT[t.name]}_{s.fetch}{_where(dialect, space)}"
+    name = f"_atomic_{s.op}_{SHORT[t.name]}_{s.fetch}{_space_suffix(dialect, space)}"
     if name in printer.prelude.functions:
         return name
     kind, stored = printer.type(t), printer.stored(t)

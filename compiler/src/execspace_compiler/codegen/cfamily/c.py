@@ -1,8 +1,8 @@
-"""Plain C for processors, as GCC and Clang take it, as a dialect of the C family.
+"""Plain C for processors, for GCC and Clang, as a dialect of the C family.
 
-It includes no header: functions of the library are called as built-ins, which halves the time to
-compile a small kernel. Whoever calls a kernel says before, in `_part_number` and
-`_number_of_parts`, which part of the range it shall do.
+It includes no header: library functions are called as built-ins, which halves the time to compile a
+small kernel. Before a call of a kernel, the caller sets `_part_number` and `_number_of_parts` to
+the part of the range to run.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ for _type in ("int32", "uint32", "int64", "uint64"):
         f"({_TYPES[_type]})_swap{_bits_of}((volatile {_unsigned} *)({{p}}), {{e}}, {{v}})"
     )
 
-_WORDS = frozenset(
+_KEYWORDS = frozenset(
     """auto break case char const continue default do double else enum extern float for goto if
     inline int long register restrict return short signed sizeof static struct switch typedef
     typeof union unsigned void volatile while asm bool true false printf fflush main linux unix
@@ -74,7 +74,7 @@ C = Dialect(
         item_id="_part_number",
     ),
     sync=Synchronization(
-        barrier="",  # a group has one member
+        barrier="",  # groups have one member
         fence="__atomic_thread_fence(__ATOMIC_SEQ_CST);",
     ),
     math=Math({name: f"__builtin_{function}" for name, function in MATH.items()}, "{}f"),
@@ -83,5 +83,5 @@ C = Dialect(
         joining_loop="#pragma omp simd reduction({sign}: {name}) private({own})",
         loop_in_order=CLANG_LOOP_IN_ORDER,
     ),
-    reserved=Reserved(_WORDS, re.compile(r"__\w*|_[A-Z]\w*|_(as|swap|run)_?\w*")),
+    reserved=Reserved(_KEYWORDS, re.compile(r"__\w*|_[A-Z]\w*|_(as|swap|run)_?\w*")),
 )  # fmt: skip

@@ -1,10 +1,10 @@
-"""Reductions and scans of devices, written once for the C family.
+"""Reductions and scans on devices, written once for the C family.
 
 A reduction is one kernel: each work-item walks its units, the group joins by a tree in a fixed
-order, and the group that comes last joins the partial results of all groups, in their order.
-A scan is two: the first finds the total of each group's share and turns them into prefixes, the
-second walks the shares again. Where groups make progress of their own it is one: `lookback.py`.
-Results do not depend on which group comes when.
+order, and the last group to finish joins the partial results of all groups, in their order. A scan
+is two: the first computes the total of each group's units and turns the totals into prefixes, the
+second walks the units again. On devices with forward progress of groups it is one: `lookback.py`.
+Results do not depend on the order in which groups run.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from .lookback import items_of, scan_lines
 from .printer import CPrinter
 from .states import ROWS, States
 
-Kernel = tuple[str, list[str], list[str]]  # name, body, parameters beside the arguments
-TILE = 8  # consecutive units of a work-item in one step of a scan
+Kernel = tuple[str, list[str], list[str]]  # name, body, parameters besides the arguments
+TILE = 8  # consecutive units of a work-item in one iteration of a scan
 
 
 class Collectives(States):
@@ -71,10 +71,10 @@ class Collectives(States):
             ]
         return [("es_reduce", self._reduce(passed), [*scratch, *self._result_parameter()])]
 
-    # -- shares of work-items ---------------------------------------------------------------------
+    # -- units of work-items ----------------------------------------------------------------------
 
     def _share(self) -> list[str]:
-        """Statements that find the units of a work-item: `_f0`, `_f1` and `_step`."""
+        """Statements that compute the units of a work-item: `_f0`, `_f1` and `_step`."""
         d, long = self.dialect, self.long
         if self.team is not None:
             return self._teams(self.team.shape)
@@ -91,10 +91,10 @@ class Collectives(States):
         ]
 
     def _teams(self, shape: Shape) -> list[str]:
-        """The same of the team that a work-item is of; one beyond the last of a team has none."""
+        """The same for a work-item's team; work-items beyond the last team have none."""
         d, long = self.dialect, self.long
         assert self.team is not None
-        if shape.chunk > 1 and not shape.stride and not self.team.limited:
+        if shape.chunk > 1 and not shape.stride and not self.team.grid_stride:
             return [
                 f"const {long} _f0 = {d.item.group_id} * {shape.chunk}, _step = 1;",
                 f"const {long} _f1 = _f0 + {shape.chunk} < _a._units ? _f0 + {shape.chunk} : "
@@ -127,7 +127,7 @@ class Collectives(States):
         ]
 
     def _group_join(self, state: str) -> list[str]:
-        """Join the states of a group by a tree, neighbours first; item 0 has the result."""
+        """Join the states of a group by a tree, neighbours first; item 0 gets the result."""
         if self.group == 1:
             return []
         return [
@@ -143,7 +143,7 @@ class Collectives(States):
         ]
 
     def _is_last(self) -> list[str]:
-        """Statements that find out whether all other groups are done: `_last`."""
+        """Statements that compute whether all other groups have finished: `_last`."""
         d = self.dialect
         fence = "" if d.sync.fetch_add else f"{d.sync.fence} "
         test = f"{self.counted()} == (int)({d.item.groups}) - 1"
@@ -208,7 +208,7 @@ class Collectives(States):
         ]
 
     def _totals(self, passed: list[str]) -> list[str]:
-        """Total of each group's share; the last group turns them into prefixes."""
+        """Total of each group's units; the last group turns them into prefixes."""
         d = self.dialect
         lines = [*self._group_array(), *self._group_share(), *self.identity("_carry")]
         if self.group == 1 or self.team is not None:
@@ -237,7 +237,7 @@ class Collectives(States):
         return [*lines, *("    " + line for line in self._only_first(prefixes)), "}"]
 
     def _tile(self, passed: list[str]) -> list[str]:
-        """Statements that join a work-item's units of a tile: `_s`, from `_u0` to `_u1`."""
+        """Statements that join a work-item's units in a tile: `_s`, from `_u0` to `_u1`."""
         call = self.walk("_totals", self.parts("_start"), passed, ("_u0", "_u1"))
         return [
             f"const {self.long} _at = _base + _lid * {TILE};",
@@ -294,7 +294,7 @@ class Collectives(States):
         return math.prod(self.reduction.array.shape or ())
 
     def _rows(self, passed: list[str]) -> list[str]:
-        """Each work-item's own array, stored beside those of the others."""
+        """Each work-item's own array, stored next to those of the others."""
         array = self.reduction.array
         assert array is not None
         size, name = self._array_size(), self.printer.identifier(ARRAY)
@@ -309,7 +309,7 @@ class Collectives(States):
         ]
 
     def _join_rows(self) -> list[str]:
-        """Each element joined over all work-items, in their order; elements side by side."""
+        """Join each element over all work-items, in their order; elements are interleaved."""
         d, size = self.dialect, self._array_size()
         state = self.reduction.states[0]
         other = self._array_place("_k", "_e")

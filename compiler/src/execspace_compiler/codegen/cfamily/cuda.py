@@ -1,15 +1,15 @@
-"""CUDA C++ as a dialect of the C family: a head, and what only NVIDIA's GPUs have.
+"""CUDA C++ as a dialect of the C family: a head, and features of NVIDIA's GPUs.
 
-Whether multiply and add may become one operation is an option of the compiler, for a whole file.
+Contraction of multiply and add is an option of the compiler, for a whole file.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from .dialect import Heads, OnePassScan, header
+from .dialect import Heads, SinglePassScan, header
 from .gpu_cpp import GPU_CPP, lanes
-from .ptx import REPAIRS
+from .ptx import WORKAROUNDS
 
 CUDA = replace(
     GPU_CPP,
@@ -23,13 +23,13 @@ CUDA = replace(
             ("_es_shuffle", header("cuda_shuffle.h")),
         ),
     ),
-    repairs=REPAIRS,
+    workarounds=WORKAROUNDS,
     sync=replace(GPU_CPP.sync, fence_acq_rel='asm volatile("fence.acq_rel.gpu;" : : : "memory");'),
     lanes=replace(
         lanes(32),
         barrier='asm volatile("bar.sync %0, %1;" : : "r"({n}), "n"({count}) : "memory");',
     ),
-    scan=OnePassScan(
+    scan=SinglePassScan(
         barrier=GPU_CPP.scan.barrier,
         in_order=True,  # NVIDIA's own CUB relies on it
         pair_load='asm volatile("ld.volatile.v2.u64 {{%0, %1}}, [%2];" '

@@ -1,4 +1,4 @@
-"""A kernel as a kind of device runs it: what all variants of its source share."""
+"""A kernel for a kind of device: what all variants of its source share."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from .dialect import Dialect
 
 @dataclass(frozen=True)
 class DeviceKernel:
-    """A lowered kernel, the language of a device, and how work-items go through the range.
+    """A lowered kernel, the language of a device, and the mapping of the range to work-items.
 
     Attributes
     ----------
     lowered : Lowered
-        Of teams the part of a member, or of a thread that does whole teams.
+        For teams, the code of a member, or of a thread that runs whole teams.
     dialect : Dialect
     flat : bool
-        One call of the kernel for a work-item, as GPUs want it; otherwise each work-item does
-        a contiguous part of the range in plain loops, as CPUs do.
+        One call of the kernel per work-item, for GPUs; otherwise each work-item runs a contiguous
+        part of the range in plain loops, for CPUs.
     blocks : Blocks, optional
-        It goes through the range in blocks. There are no units then.
+        The range is mapped to thread blocks; there are no units then.
     contiguous : ContiguousBody, optional
-        Of variants that take Views for contiguous; of use where the mapping is flat.
+        For variants that assume contiguous Views, with flat mappings.
     team : DeviceTeam, optional
-        Teams are groups of work-items, or parts of such; `lowered` is the one in it.
+        Teams are groups of work-items, or parts of groups; `lowered` is the one in it.
     pools : tuple of ir.Var
-        Each work-item does whole teams, which have scratch memory; see `host_teams.host_team`.
+        Each work-item runs whole teams, with scratch memory; see `host_teams.host_team`.
     scaled : bool
-        The host gives what replaces divisions by extents, where the mapping is flat and nothing is
-        tiled; see `loops.scales_of`. Variants that are `narrow` use it.
+        The host passes factors and shifts for divisions by extents, for flat mappings without
+        tiles; see `loops.scales_of`. Variants that are `narrow` use them.
     """
 
     lowered: Lowered
@@ -55,7 +55,7 @@ class DeviceKernel:
 
     @cached_property
     def scales(self) -> list[tuple[int, tuple[str, str]]]:
-        """Dimensions, and the names of what the host gives to divide by their extents."""
+        """Dimensions, and the names of factors and shifts for divisions by their extents."""
         tiled = self.lowered.spec.policy.tiled
         given = self.scaled and self.flat and not tiled and self.blocks is None
         return scales_of(self.order) if given else []

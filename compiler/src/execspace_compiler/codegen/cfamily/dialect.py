@@ -1,8 +1,8 @@
-"""What tells the languages of the C family apart: records of fields in groups, no code.
+"""Differences between the languages of the C family: records of fields in groups, no code.
 
 A dialect names types, qualifiers, work-item functions, barriers, fences, atomic operations and
-mathematical functions. All that is made of these is printed the same for every dialect. Fields are
-source text; where the documentation says "form", `str.format` fills in the values named.
+mathematical functions. Code that uses these is printed alike for all dialects. Fields are source;
+where the documentation says "form", `str.format` fills in the values named.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ class Heads:
     Attributes
     ----------
     always : str
-        Of every file.
+        In every file.
     float16 : str
-        Behind it in files that compute in float16.
+        After it, in files that compute in float16.
     parts : tuple of (str, str)
-        More lines, between these two, for files that have a word in them: how the names begin that
-        the lines define. A part may use those before it.
+        More lines, between these two, for files that contain a string: the prefix of the names
+        that the lines define. A part may use those before it.
     """
 
     always: str = ""
@@ -33,10 +33,10 @@ class Heads:
     parts: tuple[tuple[str, str], ...] = ()
 
     def of(self, source: str, float16: bool) -> str:
-        """The head of a file, by what it has behind its head."""
+        """The head of a file, from the source after it."""
         head = self.float16 if float16 else ""
-        for word, lines in reversed(self.parts):
-            if word in source or word in head:
+        for prefix, lines in reversed(self.parts):
+            if prefix in source or prefix in head:
                 head = lines + head
         return self.always + head
 
@@ -67,20 +67,20 @@ class Memory:
     Attributes
     ----------
     addresses : bool
-        Pointers are addresses, so kernels get that of a View's first element. Otherwise they get
-        the buffer that it lies in, and the offset in it.
+        Pointers are addresses, so kernels get the address of a View's first element. Otherwise they
+        get its buffer, and the offset in it.
     device, group : str
         Address spaces of pointers to memory of the device, and of a work-group.
     group_variable : str
         Declaration of a variable of a work-group: a form of `type`, `name` and `extents`, such as
         "[8]".
     aligned : bool
-        Such a variable is aligned to 16 bytes as it stands.
+        Such a variable is aligned to 16 bytes by default.
     dynamic_group : str
-        Declaration of `_group_memory`, bytes of the group's memory whose number the launch gives;
-        empty where they come as a parameter of the kernel, a pointer to a `group_word`.
-    group_word : str
-        The type that wants the largest alignment.
+        Declaration of `_group_memory`, dynamic memory of the group whose size the launch sets;
+        empty if it is a parameter of the kernel, a pointer to a `widest_type`.
+    widest_type : str
+        The type with the largest alignment.
     """
 
     addresses: bool = False
@@ -89,20 +89,20 @@ class Memory:
     group_variable: str = "{type} {name}{extents};"
     aligned: bool = False
     dynamic_group: str = ""
-    group_word: str = ""
+    widest_type: str = ""
 
 
 @dataclass(frozen=True)
 class WorkItem:
-    """Expressions for a work-item's place, of type int64.
+    """Expressions for a work-item's ids and sizes, of type int64.
 
     Attributes
     ----------
     local_id, group_id, group_size, groups, item_id : str
         As OpenCL's get_local_id, get_group_id, get_local_size, get_num_groups and get_global_id.
     local_id_of, group_id_of, group_size_of, groups_of : str
-        The same along an axis, of 32 bits, for walks in blocks: forms of `axis`, a letter, and
-        `n`, its number.
+        The same along an axis, of 32 bits, for thread blocks: forms of `axis`, a letter, and `n`,
+        its number.
     """
 
     local_id: str
@@ -118,24 +118,22 @@ class WorkItem:
 
 @dataclass(frozen=True)
 class Synchronization:
-    """Barriers, fences, and accesses that order others.
+    """Barriers, fences, and ordered accesses.
 
     Attributes
     ----------
     barrier : str
         Statement: all work-items of the group, memory of the group and of the device.
     fence : str
-        Statement: what was stored before is seen by others before what is stored after, in the
-        order of all such fences (sequentially consistent).
+        Statement: a sequentially consistent fence of the device.
     fence_acq_rel : str
-        Statement: as `fence`, between one work-item that releases and one that acquires; `fence`
-        if empty.
+        Statement: an acquire-release fence; `fence` if empty.
     fetch_add : str
-        Expression: adds 1 to the int32 at `p` and gives what it was, in order with all that its
-        work-item does before and after; a form. Fences around an atomic operation if empty.
+        Expression: adds 1 to the int32 at `p` and returns its old value, with acquire-release
+        ordering; a form. Fences around an atomic operation if empty.
     store_release, load_acquire : str
-        Statement that stores the uint64 `v` at `p` after all that was stored before, and expression
-        that loads it before all that is loaded after; forms. Fences beside them if empty.
+        Statement that stores the uint64 `v` at `p` with release, and expression that loads it with
+        acquire ordering; forms. Relaxed accesses with fences if empty.
     """
 
     barrier: str
@@ -153,7 +151,7 @@ class Math:
     Attributes
     ----------
     functions : mapping
-        Operation of IR -> function of float64; the one of float32 is `float32` of it.
+        Operation of IR -> function of float64; `float32` gives the name for float32.
     float32 : str
         Form of a function's name for float32: "{}" or "{}f".
     mul_hi : str
@@ -167,23 +165,23 @@ class Math:
 
 @dataclass(frozen=True)
 class Lanes:
-    """Neighbouring work-items that exchange values directly: a warp, wavefront or sub-group.
+    """Lanes of a warp, wavefront or sub-group, which have shuffles.
 
     Attributes
     ----------
     count : int
-        How many; 1 where none can, then the others are empty.
+        Their number; 1 if there are no shuffles, and then the others are empty.
     own : str
-        Expression: the number of a work-item among these.
+        Expression: the lane id.
     shuffle : str
-        Expression: what `value`, of any type, is for the lane `source`, when all of the `mask`
-        (a bit for each) ask at once; a form.
+        Expression: `value`, of any type, of the lane `source`, executed by all lanes of `mask`
+        (a bit for each); a form.
     sync : str
         Statement: lanes of a `mask` wait for each other, memory of the group and of the device; a
         form.
     barrier : str
-        Statement: `count` work-items of a group, a multiple of the lanes, wait for each other at
-        their barrier number `n`, of 1 to 15; a form. Empty where there is none.
+        Statement: a named barrier for `count` work-items of a group, a multiple of the lanes; `n`
+        is its number, from 1 to 15; a form. Empty if there are none.
     """
 
     count: int = 1
@@ -194,22 +192,21 @@ class Lanes:
 
 
 @dataclass(frozen=True)
-class OnePassScan:
-    """What a scan in one pass needs: decoupled look-back (Merrill and Garland, 2016).
+class SinglePassScan:
+    """Requirements of a single-pass scan: decoupled look-back (Merrill and Garland, 2016).
 
     Attributes
     ----------
     barrier : str
         Statement: the first 32 work-items of a group wait for each other, memory of the group.
-        Given only where a group that has begun goes on, whatever other groups wait for.
+        Empty without forward progress for groups that have started.
     memory : int
-        Bytes of a group's memory that the scan may take: so few that several groups fit into what
-        the hardware has for all that it runs at once.
+        Bytes of a group's memory that the scan may use, so few that several groups can be resident.
     in_order : bool
-        Groups begin in the order of their numbers.
+        Groups start in the order of their ids.
     pair_load, pair_store : str
-        Statements: read or write two 64-bit integers `a` and `b` at `p` at once; forms. Empty where
-        others might see one without the other.
+        Statements: read or write two 64-bit integers `a` and `b` at `p` in one access; forms. Empty
+        if accesses may tear.
     """
 
     barrier: str = ""
@@ -221,18 +218,18 @@ class OnePassScan:
 
 @dataclass(frozen=True)
 class Pragmas:
-    """What compilers may do with floats, and with loops.
+    """Pragmas for floating-point arithmetic and for loops.
 
     Attributes
     ----------
     no_contraction, no_contraction_here : str
-        Forbid multiply-add for a whole file, and at the begin of a function's body.
+        Disable contraction to multiply-add for a file, and at the start of a function's body.
     joining_loop : str
-        Line before a loop that only joins a float sum or product, which lets the compiler join in
-        another order: form of `sign`, `name` of the sum, and `own`, the loop's variable.
+        Line before a loop that only joins a float sum or product, which allows the compiler to
+        reassociate it: form of `sign`, `name` of the sum, and `own`, the loop's variable.
     loop_in_order : str
-        Before a loop whose rounds run one after the other (analysis/carried.py), for compilers
-        that vectorise some of these.
+        Before a loop with loop-carried dependences (analysis/carried.py), for compilers that
+        vectorise some of these.
     """
 
     no_contraction: str = ""
@@ -242,19 +239,18 @@ class Pragmas:
 
 
 @dataclass(frozen=True)
-class Repairs:
-    """Statements against defects of a compiler; empty where the language's rules hold.
+class Workarounds:
+    """Workarounds for defects of a compiler; empty if it is correct.
 
     Attributes
     ----------
     hidden : mapping
-        NumPy dtype name -> statement after which the compiler knows nothing of the variable `x`,
-        of which it would make what is wrong.
+        NumPy dtype name -> statement that hides the value of the variable `x` from the optimiser,
+        which would miscompile its use.
     sign_bits : mapping
-        "abs" and "copysign" of float32 `x` (and `y`), where the language's function must not be
-        used.
+        "abs" and "copysign" of float32 `x` (and `y`), if the language's function must not be used.
     negative : str
-        Makes an int32 `x` its negative, which wraps, where `-x` must not be used.
+        Negates an int32 `x`, with wrap-around, if `-x` must not be used.
     """
 
     hidden: Mapping[str, str] = field(default_factory=dict)
@@ -264,16 +260,16 @@ class Repairs:
 
 @dataclass(frozen=True)
 class Reserved:
-    """Names that no variable can have: those of the language, of its library and of the heads.
+    """Reserved names: those of the language, of its library and of the heads.
 
     Attributes
     ----------
-    words : frozenset of str
+    names : frozenset of str
     form : re.Pattern
-        Whole families of names, macros among them.
+        Families of names, including macros.
     """
 
-    words: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
     form: re.Pattern[str] = re.compile("")
 
 
@@ -289,11 +285,11 @@ class Dialect:
     suffixes : mapping
         NumPy dtype name -> suffix of integer literals.
     bits : mapping
-        Type -> expression form for an integer's bits as a float; "from" and "to" a type for
-        numbers that are not constants.
+        Type -> expression form for a constant's bits as a float; "from" and "to" a type for
+        other numbers.
     atomics : mapping
-        (operation, type) -> form of an expression of `p` and `v` that gives the old value.
-        "compare_exchange" takes `e` and `v`. Of other operations loops are made.
+        (operation, type) -> form of an expression of `p` and `v` that returns the old value.
+        "compare_exchange" takes `e` and `v`. Other operations are compare-and-swap loops.
     printf_long : str
         Length modifier of 64-bit integers in printf.
     """
@@ -310,9 +306,9 @@ class Dialect:
     memory: Memory = Memory()
     atomics: Mapping[tuple[str, str], str] = field(default_factory=dict)
     lanes: Lanes = Lanes()
-    scan: OnePassScan = OnePassScan()
+    scan: SinglePassScan = SinglePassScan()
     pragmas: Pragmas = Pragmas()
-    repairs: Repairs = Repairs()
+    workarounds: Workarounds = Workarounds()
     reserved: Reserved = Reserved()
     printf_long: str = "l"
 
@@ -331,6 +327,6 @@ CLANG_LOOP_IN_ORDER = "#pragma clang loop vectorize(disable) interleave(disable)
 
 
 def header(name: str) -> str:
-    """Text of a file of `heads`, without the comment that it opens with."""
+    """Source of a file in `heads`, without its first comment."""
     text = (resources.files(__package__) / "heads" / name).read_text(encoding="utf-8")
     return re.sub(r"\A(//.*\n)+\n?", "", text)

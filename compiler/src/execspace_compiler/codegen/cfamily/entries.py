@@ -1,7 +1,7 @@
-"""Kernels of generated C source: how arguments come in, and which units each work-item does.
+"""Kernels of generated C source: their parameters, and the units of each work-item.
 
-All numbers of a launch come as one struct by value, `_a`: bounds, the number of units, where
-each View begins, strides, extents and scalars. Views come as pointers beside it.
+All numbers of a launch are passed in one struct by value, `_a`: bounds, the number of units, the
+offset of each View, strides, extents and scalars. Views are passed as separate pointers.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ CODES = {"bool": "B", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "i
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A number of the struct: what it is, and of which argument.
+    """A number of the struct: what it is, and for which argument.
 
     `what` is "bound", "units", "items" (work-items of the first kernel), "first" (index of a
-    View's first element from where its buffer begins), "stride", "extent" or "scalar"; of a scan in
-    one pass also "tiles" (that the scratch memory has room for) and "epoch" (the launch, from 1).
-    "scale" and "shift" are what `mapping.scale` makes of the extent of a dimension.
-    "number" is one of `blocks.Blocks.numbers`.
+    View's first element in its buffer), "stride", "extent" or "scalar"; for a single-pass scan also
+    "tiles" (for which the scratch memory has room) and "epoch" (number of the launch, from 1).
+    "scale" and "shift" are the results of `mapping.scale` for the extent of a dimension.
+    "number" is one of `blocks.Blocks.parameters`.
     "scratch" are the bytes of scratch memory of a team at a level.
-    `argument` is the number of the bound, of the level, or of the argument (of
-    `LaunchSpec.arguments`, then `out`), or of that number;
-    `dimension` that of a stride or extent.
+    `argument` is the number of the bound, of the level, of the argument (of
+    `LaunchSpec.arguments`, then `out`), or of that parameter;
+    `dimension` is that of a stride or extent.
     """
 
     name: str
@@ -49,33 +49,33 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a host must know to launch the kernels of a text.
+    """All that a host needs to launch the kernels of a source.
 
     Attributes
     ----------
     fields : tuple of Field
         In the order of the struct, which has no padding between them.
     format : str
-        Of Python's `struct`, padded to a multiple of eight bytes.
+        Format of Python's `struct`, padded to a multiple of eight bytes.
     buffers : tuple of int
         Arguments that are Views, then those of `out`, in the order of the kernels' pointers.
     kernels : tuple of str
-        To be launched one after the other.
+        Names, in the order in which they must be launched.
     states : int
         Numbers of a reduction's state; 0 for a parallel_for.
     array : int
-        Elements of an array reduction; 0 for all others.
+        Elements of an array reduction; otherwise 0.
     results : int
         Numbers that are written for the host: each in a slot of 16 bytes.
     status : bool
-        The kernels take the status that failed assertions are written to.
+        The kernels take the status in which failed assertions are recorded.
     tile : int
-        Units of a group in a scan in one pass: it is launched with a group for each tile, and at
-        least one. 0 for all others.
+        Units of a group in a single-pass scan, which is launched with a group for each tile, and at
+        least one; otherwise 0.
     group_memory : int
-        Bytes of a group's memory that the kernels of teams take beside scratch memory.
+        Bytes of a group's memory that team kernels use besides scratch memory.
     pool : bool
-        The last pointer, behind the status, is to scratch memory of the work-items: each does whole
+        The last pointer, after the status, is to scratch memory of the work-items: each runs whole
         teams.
     """
 
@@ -98,13 +98,13 @@ class Entries:
     Parameters
     ----------
     kernel : DeviceKernel
-        Where it is `flat`, work-items go through units with the stride of the grid; otherwise each
-        does one contiguous part. All variants have the same struct.
+        If it is `flat`, work-items run grid-stride loops over units; otherwise each runs one
+        contiguous part. All variants have the same struct.
     variant : Variant
     outs : tuple of ViewTy
-        Of the Views of `out`.
+        Types of the Views of `out`.
     given : bool
-        The final pass of a scan is given its contribution.
+        The final pass of a scan takes its contribution as a parameter.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class Entries:
         self.kernels: list[str] = []
 
     def arguments(self) -> tuple[ir.Var, ...]:
-        """Parameters of the body that arguments of the launch fill."""
+        """Parameters of the body for arguments of the launch."""
         rest = self.lowered.body.parameters[self.lowered.leading :]
         return rest[: len(self.spec.arguments)]
 
@@ -151,7 +151,7 @@ class Entries:
             self.fields.append(Field(factor, Scalar("uint32"), "scale", dimension=d))
             self.fields.append(Field(shift, Scalar("uint32"), "shift", dimension=d))
             names += [factor, shift] if self.variant.narrow else []
-        for k, number in enumerate(() if self.blocks is None else self.blocks.numbers):
+        for k, number in enumerate(() if self.blocks is None else self.blocks.parameters):
             kind = Scalar("uint32") if number.is_narrow else long
             self.fields.append(Field(number.name, kind, "number", k))
             names += [number.name] if self.variant.narrow or not number.is_narrow else []
@@ -207,7 +207,7 @@ class Entries:
         return lines
 
     def _handles(self, printer: CPrinter, team: DeviceTeam, pointers: list[str]) -> list[str]:
-        """Declarations of a work-item's place in its team, and of the memory that teams have."""
+        """Declarations of a work-item's position in its team, and of the teams' memory."""
         d, shape = printer.dialect, team.shape
         long, byte = d.types["int64"], d.types["uint8"]
         local = f"(int){d.item.local_id}"
@@ -231,7 +231,7 @@ class Entries:
             if d.memory.dynamic_group:
                 lines.append(d.memory.dynamic_group)
             else:
-                pointers.append(f"{d.memory.group}{d.memory.group_word} *_group_memory")
+                pointers.append(f"{d.memory.group}{d.memory.widest_type} *_group_memory")
             own = f"({d.memory.group}{byte} *)_group_memory + {SLOT.name} * _a._scratch0"
             lines.append(f"{d.memory.group}{byte} *{GROUP.name} = {own};")
         if team.uses(1):
@@ -243,7 +243,7 @@ class Entries:
         return lines
 
     def _in_blocks(self, printer: CPrinter, passed: list[str]) -> str:
-        """The call of a walk in blocks."""
+        """The call of a walk in thread blocks."""
         d = printer.dialect
         forms = [d.item.group_id_of, d.item.local_id_of, d.item.group_size_of]
         forms += [] if self.variant.narrow else [d.item.groups_of]
@@ -291,7 +291,7 @@ class Entries:
         self.buffers.append(n)
         alone = f"{printer.dialect.syntax.restrict} " if printer.module.disjoint else ""
         if self.team is not None and (p.name in self.written or n >= len(self.spec.arguments)):
-            alone = ""  # compilers would keep what another member changes
+            alone = ""  # compilers would cache elements that another member changes
         pointers.append(printer.pointer(p.type, f"{alone}_b{n}"))
         own = printer.pointer(p.type, printer.identifier(p.name))
         if printer.dialect.memory.addresses:
@@ -301,7 +301,7 @@ class Entries:
         head.append(f"{own} = _b{n} + _a._v{n};")
 
     def entry(self) -> Entry:
-        """The record of what was printed."""
+        """The Entry of the printed source."""
         reduction = self.lowered.reduction
         codes = "".join(CODES[f.type.name] for f in self.fields)
         size = struct.calcsize("=" + codes)
@@ -328,7 +328,7 @@ class Entries:
 
 
 def _member(printer: CPrinter, field: Field) -> str:
-    """Declaration in the struct. Of a stride that fits into 32 bits only the low half is used."""
+    """Declaration in the struct; of a stride that fits in 32 bits, only the low half is used."""
     if field.what == "stride" and printer.small:
         word = printer.dialect.types["uint32"]
         return f"{word} {field.name}; {word} {field.name}_high;"  # devices are little-endian
@@ -336,5 +336,5 @@ def _member(printer: CPrinter, field: Field) -> str:
 
 
 def _size(t: Scalar) -> int:
-    """Alignment of a field: that of the parts of a complex number."""
+    """Alignment of a field; for a complex number, that of its parts."""
     return t.itemsize // 2 if t.kind == "c" else t.itemsize

@@ -1,8 +1,7 @@
 """Expressions of IR as C, with the names, types and Views in them.
 
-Integer arithmetic of users is done in unsigned types, where C lets it wrap. Views are a
-pointer, an index of their first element, their strides and, where used, their extents, as in
-the Numba text.
+Integer arithmetic of users is done in unsigned types, where C lets it wrap. Views are a pointer, an
+index of their first element, their strides and, where used, their extents, as in Numba's source.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from ... import ir
-from ...analysis.carried import carrying_loops
+from ...analysis.carried import loops_with_dependences
 from ...ir.ops import COMPARISONS
 from ...ir.types import BOOL, INDEX_WEAK, Record, Scalar, TupleTy, ViewTy
 from ...teams.device import Shape
@@ -41,51 +40,50 @@ class ExpressionPrinter:
         self, module: ir.Module, dialect: Dialect, small: bool = False, team: Shape | None = None
     ) -> None:
         self.module = module
-        self.team = team  # how teams lie in groups of work-items, if they do
+        self.team = team  # mapping of teams to groups of work-items, if any
         self.joins = 0  # bytes of the group's memory that a team needs for collectives
-        self.small = small  # offsets in Views fit into 32 bits
+        self.small = small  # offsets in Views fit in 32 bits
         self.dialect = dialect
         self.prelude = Prelude(dialect)
         self.functions = {f.name: f for f in module.functions}
         self.extents = extents_used(module.functions)
-        self.carrying = (
-            carrying_loops(module.functions) if dialect.pragmas.loop_in_order else frozenset()
-        )
+        in_order = dialect.pragmas.loop_in_order
+        self.dependent = loops_with_dependences(module.functions) if in_order else frozenset()
         self.tuples: dict[str, str] = {}
         self.temporaries = 0
 
     # -- names and types ------------------------------------------------------------------------
 
     def temporary(self, what: str) -> str:
-        """A name that is not used yet."""
+        """An unused name."""
         self.temporaries += 1
         return f"_{what}{self.temporaries}"
 
     def identifier(self, name: str) -> str:
-        """A variable's name: ASCII, and none that the language knows.
+        """A variable's name: ASCII, and not reserved in the language.
 
-        A name that is changed gets a begin that neither users' names nor the compiler's have.
+        Changed names get a prefix that neither users' names nor the compiler's have.
         """
         if not name.isascii():
             return f"_u_{ascii_name(name)}"
-        taken = name in self.dialect.reserved.words or self.dialect.reserved.form.fullmatch(name)
+        taken = name in self.dialect.reserved.names or self.dialect.reserved.form.fullmatch(name)
         return f"_u_{name}" if taken else name
 
     def function_name(self, name: str) -> str:
-        """Name of a function; no variable and no function of the language has it."""
-        # No part of a View and no variable ends so; those of the compiler begin with "_".
+        """Name of a function, which cannot clash with variables and functions of the language."""
+        # Parts of Views and variables have no such suffix; the compiler's begin with "_".
         return f"{ascii_name(name)}_f_" if name[0] == "_" else f"_{ascii_name(name)}_f"
 
     def type(self, t: Scalar) -> str:
-        """A type as values have it."""
+        """Type of values."""
         return self.prelude.type(t.name)
 
     def stored(self, t: Scalar) -> str:
-        """A type as it lies in memory: bools are bytes."""
+        """Type of elements in memory: bools are bytes."""
         return self.prelude.type("uint8" if t == BOOL else t.name)
 
     def result_type(self, t: Scalar | TupleTy | None) -> str:
-        """Type of what a function returns; several numbers are a struct."""
+        """Result type of a function; several numbers are a struct."""
         if t is None:
             return "void"
         if isinstance(t, Scalar):
@@ -107,7 +105,7 @@ class ExpressionPrinter:
         return f"{space}{const}{element} *{name}"
 
     def space(self, t: ViewTy) -> str:
-        """Qualifier of pointers to a View's elements: where they lie."""
+        """Address space of pointers to a View's elements."""
         if t.shape is not None:
             return ""
         return self.dialect.memory.group if "group" in t.traits else self.dialect.memory.device
@@ -133,16 +131,16 @@ class ExpressionPrinter:
 
     @property
     def stride_type(self) -> Scalar:
-        """Type of strides: were they of 64 bits, compilers would compute all places in these."""
+        """Type of strides: with 64 bits, compilers would compute all offsets in 64."""
         return Scalar("uint32" if self.small else "int64")
 
     def offset(self, view: ir.Var, indices: tuple[ir.Expr, ...]) -> str:
         """Index of an element from the View's first one."""
         assert isinstance(view.type, ViewTy)
         name = self.identifier(view.name)
-        if view.type.mapped or len(indices) < view.type.rank:  # it is known as a whole
+        if view.type.mapped or len(indices) < view.type.rank:  # the index is the offset
             return self.expr(indices[0])
-        # Unsigned numbers wrap, so what is cut off on the way does not matter to the sum.
+        # Unsigned numbers wrap, so truncation of the terms does not affect the sum.
         word = self.dialect.types["uint32"]
         narrow = self.small and has_long_offset(view.type)
         terms = []
@@ -171,7 +169,7 @@ class ExpressionPrinter:
         return f"({space}{const}{self.stored(t)} *)({place})"
 
     def aligned(self, e: ir.Load | ir.Store) -> bool:
-        """Whether a number within a record lies where its type wants it."""
+        """Whether a number within a record is aligned."""
         assert isinstance(e.view.type, ViewTy) and e.byte is not None
         t = e.type if isinstance(e, ir.Load) else e.value.type
         assert isinstance(t, Scalar)
@@ -182,11 +180,11 @@ class ExpressionPrinter:
     # -- expressions ----------------------------------------------------------------------------
 
     def expr(self, e: ir.Expr) -> str:
-        """Text of an expression; safe to stand anywhere."""
+        """Source of an expression, parenthesised if needed."""
         match e:
             case ir.Const():
                 text, t = self.const(e), e.type
-                hide = t.is_float and e.value == 0 and t.name in self.dialect.repairs.hidden
+                hide = t.is_float and e.value == 0 and t.name in self.dialect.workarounds.hidden
                 return self.prelude.hidden(text, t.name) if hide else text
             case ir.Var():
                 return self.identifier(e.name)
@@ -204,7 +202,7 @@ class ExpressionPrinter:
                 return self.call(e)
 
     def operand(self, operation: str, e: ir.Expr) -> str:
-        """Text of an operand; only what chooses one of them may hand a constant on."""
+        """Source of an operand; only operations that select an operand may return a constant."""
         choice = operation in _CHOICES or operation == "cast"
         return self.const(e) if isinstance(e, ir.Const) and not choice else self.expr(e)
 
@@ -233,7 +231,7 @@ class ExpressionPrinter:
 
     def float_const(self, value: float, t: Scalar) -> str:
         """A floating constant, exact."""
-        with np.errstate(over="ignore"):  # rounded here, once: C goes to float16 by float32
+        with np.errstate(over="ignore"):  # rounded once; C converts to float16 by float32
             value = float(np.dtype(t.name).type(value))
         if math.isnan(value):
             return self.prelude.nan(t.name)
@@ -260,7 +258,7 @@ class ExpressionPrinter:
         return f"({text} != 0)" if e.type == BOOL else f"({text})" if text[0] == "*" else text
 
     def unaligned_load(self, e: ir.Load, pointer: str) -> str:
-        """A number that may lie at any address, byte by byte."""
+        """A number at an unaligned address, byte by byte."""
         assert isinstance(e.view.type, ViewTy)
         space = self.space(e.view.type)
         return f"{self._bytewise('load', e.type, space)}({pointer})"
@@ -292,7 +290,7 @@ class ExpressionPrinter:
     def arguments(
         self, callee: str, parameters: tuple[ir.Var, ...], args: tuple[ir.Expr, ...]
     ) -> list[str]:
-        """Arguments of a call, each View taken apart."""
+        """Arguments of a call, with Views as their components."""
         out: list[str] = []
         for p, a in zip(parameters, args, strict=True):
             if isinstance(p.type, ViewTy):
@@ -305,7 +303,7 @@ class ExpressionPrinter:
         return out
 
     def operation(self, e: ir.Op, args: list[str]) -> str:
-        """An operation, given the text of its operands."""
+        """An operation, from the source of its operands."""
         name, t = e.op, e.type
         operand = e.args[0].type
         assert isinstance(operand, Scalar)
@@ -342,14 +340,14 @@ class ExpressionPrinter:
             sign = {"minimum": "&", "min": "&", "maximum": "|", "max": "|"}.get(name)
             return f"(bool)({args[0]} {sign or _INFIX[name]} {args[1]})"
         if t.is_integer:
-            if self.dialect.repairs.hidden and (negated := _negated(e)) is not None:
+            if self.dialect.workarounds.hidden and (negated := _negated(e)) is not None:
                 name, args = "neg", [self.operand("neg", negated)]
             return self.integer_operation(name, t, args)
         if name in ("add", "sub", "mul", "truediv"):
             return self.rounded(f"({args[0]} {_INFIX[name]} {args[1]})", t)
         if name == "neg":
             return f"(-{args[0]})"
-        if name in ("floordiv", "mod") and t.name == "float16":  # of several steps, as NumPy's
+        if name in ("floordiv", "mod") and t.name == "float16":  # several operations, as in NumPy
             single = Scalar("float32")
             args = [f"({self.type(single)}){a}" for a in args]
             return self.rounded(f"{self.prelude.use(name, single)}({', '.join(args)})", t)
@@ -367,7 +365,7 @@ class ExpressionPrinter:
 
     def integer_operation(self, name: str, t: Scalar, args: list[str]) -> str:
         """An operation on integers, which wraps."""
-        plain = t.weak == INDEX_WEAK  # index arithmetic, which is taken not to overflow
+        plain = t.weak == INDEX_WEAK  # index arithmetic, which is assumed not to overflow
         to = partial(self.prelude.converted, t=t.name)
         if name in ("truncdiv", "truncmod", "bitand", "bitor", "bitxor"):
             text = f"({args[0]} {_INFIX[name]} {args[1]})"
@@ -378,7 +376,7 @@ class ExpressionPrinter:
             wide = self.dialect.types["uint64" if t.bits == 64 else "uint32"]
             return f"({to(f'(({wide}){args[0]} {_INFIX[name]} ({wide}){args[1]})')})"
         if name == "neg":
-            if plain and not (t.bits == 32 and self.dialect.repairs.negative):
+            if plain and not (t.bits == 32 and self.dialect.workarounds.negative):
                 return f"(-{args[0]})"
             return f"({self.prelude.negated(args[0], t)})"
         if name == "invert":
@@ -386,7 +384,7 @@ class ExpressionPrinter:
         return f"{self.prelude.use(name, t.strong)}({', '.join(args)})"
 
     def cast(self, text: str, source: Scalar, t: Scalar) -> str:
-        """A conversion as NumPy's astype does it."""
+        """A conversion, as by NumPy's astype."""
         if source.strong == t.strong:
             return text
         if t == BOOL:
@@ -417,7 +415,7 @@ class ExpressionPrinter:
 
 
 def _negated(e: ir.Op) -> ir.Expr | None:
-    """What an operation is the negative of, written as something else."""
+    """The negated operand, if an operation is a negation in another form."""
     for a, other in ((e.args[0], e.args[-1]), (e.args[-1], e.args[0])):
         number = a.value if isinstance(a, ir.Const) else None
         if e.op == "mul" and number == -1:
@@ -430,5 +428,5 @@ def _negated(e: ir.Op) -> ir.Expr | None:
 
 
 def has_long_offset(t: ViewTy) -> bool:
-    """Whether the place of an element is more than an index to compute."""
+    """Whether offsets of elements need more arithmetic than an index."""
     return t.shape is None and not t.mapped and (t.rank > 1 or t.stride(0) != 1) and t.rank > 0

@@ -1,9 +1,9 @@
 """C++ for GPUs as a dialect of the C family, in neutral names that a head defines.
 
-`heads/cuda.h` and `heads/hip.h` say what `_ES_BARRIER()` or `_es_atomic_add` is in CUDA and on
-AMD's GPUs. The source includes no header: what the compilers have built in suffices, and headers
-are most of the time that a small kernel takes to compile. float16 is a class of ours for that
-reason (`heads/half.h`): it computes in float32 and rounds each result.
+`heads/cuda.h` and `heads/hip.h` define `_ES_BARRIER()` or `_es_atomic_add` for CUDA and for AMD's
+GPUs. The source includes no header: built-ins of the compilers suffice, and headers take most of
+the time to compile a small kernel. So float16 is our own class (`heads/half.h`), which computes in
+float32 and rounds each result.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from .dialect import (
     Lanes,
     Math,
     Memory,
-    OnePassScan,
     Reserved,
+    SinglePassScan,
     Synchronization,
     Syntax,
     WorkItem,
@@ -29,7 +29,7 @@ _TYPES = {
     "uint64": "unsigned long long", "float16": "_half", "float32": "float", "float64": "double",
 }  # fmt: skip
 
-_WORDS = (
+_KEYWORDS = (
     frozenset(
         """alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t
     char16_t
@@ -61,14 +61,14 @@ for _type in ("int32", "uint32", "int64", "uint64"):
     _ATOMICS["compare_exchange", _type] = (
         f"_es_atomic_compare_exchange({{p}}, ({_own})({{e}}), ({_own})({{v}}))"
     )
-# Sums of float32 may flush subnormal numbers to zero, so they are made of exchanges.
+# Atomic sums of float32 may flush subnormals to zero, so they are compare-and-swap loops.
 for _op in ("add", "sub", "exchange"):
     _ATOMICS[_op, "float64"] = f"_es_atomic_{_op}({{p}}, (double)({{v}}))"
 _ATOMICS["exchange", "float32"] = "_es_atomic_exchange({p}, (float)({v}))"
 
 
 def lanes(count: int) -> Lanes:
-    """Warps or wavefronts of so many lanes."""
+    """Lanes of warps or wavefronts of this size."""
     return Lanes(
         count,
         own=f"((int)_ES_ITEM(x) & {count - 1})",
@@ -111,7 +111,7 @@ GPU_CPP = Dialect(
     sync=Synchronization(barrier="_ES_BARRIER();", fence="_ES_FENCE();"),
     math=Math(MATH, "{}f", mul_hi="_es_mul_hi({a}, {b})"),
     atomics=_ATOMICS,
-    scan=OnePassScan(barrier="_ES_LANE_SYNC(0xffffffffull);"),
-    reserved=Reserved(_WORDS, _FORM),
+    scan=SinglePassScan(barrier="_ES_LANE_SYNC(0xffffffffull);"),
+    reserved=Reserved(_KEYWORDS, _FORM),
     printf_long="ll",
 )  # fmt: skip

@@ -1,8 +1,8 @@
 """HIP C++ as a dialect of the C family: a head with clang's builtins, and ROCm's mathematics.
 
-The head is left out where `_ES_SHIM` is defined: then whoever compiles the source defines its
-names, for a CPU or another builder's GPU. No header is needed, so hiprtc and a plain clang take the
-same source; of libraries only ROCm's mathematical functions.
+The head is skipped if `_ES_SHIM` is defined: its names must then be defined otherwise, for a CPU or
+another vendor's GPU. No headers are needed, so hiprtc and plain clang accept the same source; the
+only library is ROCm's mathematical functions.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _HIP = replace(
         store_release="_es_store_release({p}, {v});",
         load_acquire="_es_load_acquire({p})",
     ),
-    scan=replace(GPU_CPP.scan, memory=16 * 1024),  # of 64 KiB of a compute unit
+    scan=replace(GPU_CPP.scan, memory=16 * 1024),  # a compute unit has 64 KiB
     pragmas=Pragmas(no_contraction_here="_ES_STRICT", loop_in_order=CLANG_LOOP_IN_ORDER),
     reserved=Reserved(
-        GPU_CPP.reserved.words,
+        GPU_CPP.reserved.names,
         re.compile(f"{GPU_CPP.reserved.form.pattern}|(hip|HIP|amdgcn)\\w*"),
     ),
 )
@@ -37,5 +37,5 @@ _HIP = replace(
 
 @cache
 def hip(wave: int) -> Dialect:
-    """The dialect for GPUs with wavefronts of so many lanes: 64, or 32 of RDNA."""
+    """The dialect for GPUs with wavefronts of this size: 64, or 32 on RDNA."""
     return replace(_HIP, lanes=lanes(wave))

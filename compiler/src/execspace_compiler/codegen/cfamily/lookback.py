@@ -1,10 +1,10 @@
-"""A scan in one pass, for devices whose groups go on whatever other groups wait for.
+"""The single-pass scan, for devices with forward progress of groups that have started.
 
-Each group takes the next tile of the range, publishes the total of it, and looks back for what all
-tiles before it join to, as in D. Merrill and M. Garland, "Single-pass Parallel Prefix Scan with
-Decoupled Look-back", NVIDIA technical report NVR-2016-002. Unlike there, what is joined with what
-does not depend on who comes when, so results repeat bit for bit: tiles are bundled, the tiles of a
-bundle are joined from its first one on, and the bundles likewise.
+Each group takes the next tile of the range, publishes its total, and looks back for the join of all
+earlier tiles, as in D. Merrill and M. Garland, "Single-pass Parallel Prefix Scan with Decoupled
+Look-back", NVIDIA technical report NVR-2016-002. Unlike there, the order of joins does not depend
+on timing, so results are bitwise reproducible: tiles are bundled, the tiles of a bundle are joined
+from its first one on, and bundles likewise.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from .states import States
 
 BUNDLE = 32  # tiles
 _MOST_ITEMS = 16  # units of a work-item in a tile
-_MOST_EXPRESSIONS = 1600  # longer texts take compilers too long
-_WORDS = 64  # bytes of the scratch memory before what groups tell; the next tile's number is first
-_SLOT = 16  # bytes of what a group tells: a flag and a number, or only the flag
+_MOST_EXPRESSIONS = 1600  # longer sources take compilers too long
+_HEADER = 64  # bytes of the scratch memory before the groups' slots; starts with the next tile
+_SLOT = 16  # bytes that a group publishes: a flag and a number, or only the flag
 
 
 def items_of(state_bytes: int, group: int, expressions: int, room: int) -> int:
-    """Units of a work-item in a tile: as many as `room` bytes of the group's memory suffice for.
+    """Units of a work-item in a tile: as many as fit in `room` bytes of the group's memory.
 
-    Fewer of a kernel with many expressions, which are in the text twice for each of them.
+    Fewer for a kernel with many expressions, which the source repeats twice for each unit.
     """
     items = _MOST_ITEMS
     while items > 1 and (
@@ -34,16 +34,16 @@ def items_of(state_bytes: int, group: int, expressions: int, room: int) -> int:
 
 
 def scratch_bytes(tiles: int, states: int) -> int:
-    """Bytes of scratch memory for up to that many tiles; they must be zero at first."""
+    """Bytes of scratch memory for up to that many tiles; they must be zero initially."""
     published = tiles + 2 * -(-tiles // BUNDLE)
-    return _WORDS + published * _SLOT * (1 + states)
+    return _HEADER + published * _SLOT * (1 + states)
 
 
 def scan_lines(c: States, passed: list[str], items: int) -> list[str]:
     """The body of the kernel. `_a._tiles` is the number of tiles that the scratch has room for.
 
-    Flags are of this launch if they carry its number, `_a._epoch`, so nothing is reset between
-    launches: 1 says that a total is there, 2 that the prefix is which ends with it.
+    Flags are valid if they carry the number of this launch, `_a._epoch`, so nothing is reset
+    between launches: 1 means that the total is available, 2 that the inclusive prefix is.
     """
     d, long, group, kind = c.dialect, c.long, c.group, c.type()
     int32, byte = d.types["int32"], d.types["uint8"]
@@ -53,7 +53,7 @@ def scan_lines(c: States, passed: list[str], items: int) -> list[str]:
         states = [*c.parts(state), *([own] if own else [])]
         return c.walk(function, states, passed, ("_u", "_u + 1"))
 
-    # A gap after each work-item's units keeps banks of memory apart.
+    # Padding after each work-item's units avoids bank conflicts.
     own, gap = f"_tile[_lid * {items + 1} + _k]", f"(_k * {group} + _lid) / {items}"
     striped = f"_tile[_k * {group} + _lid + {gap}]"
     each = f"for (int _k = 0; _k < {items}; ++_k)"
@@ -72,12 +72,12 @@ def scan_lines(c: States, passed: list[str], items: int) -> list[str]:
         f"const {long} _groups = {d.item.groups}, "
         f"_bundles = (_a._tiles + {BUNDLE - 1}) / {BUNDLE};",
         f"{d.memory.device}{byte} *const _rows = "
-        f"_scratch + {_WORDS} + (_a._tiles + 2 * _bundles) * {_SLOT};",
+        f"_scratch + {_HEADER} + (_a._tiles + 2 * _bundles) * {_SLOT};",
         *_number(c),
         f"const {long} _base = _group * {group * items};",
         f"const bool _whole = _base + {group * items} <= _a._units;",
-        # Neighbours read neighbours; then each joins its own units, which lie side by side. All
-        # reads of a whole tile are under way at once, for no test lies between them.
+        # Loads are coalesced; then each work-item joins its own consecutive units. All loads of a
+        # full tile are in flight together, since there are no tests between them.
         *c.identity("_none"),
         *_exact(c),
         "if (_whole) {",
@@ -132,7 +132,7 @@ def scan_lines(c: States, passed: list[str], items: int) -> list[str]:
 
 
 def _exact(c: States) -> list[str]:
-    """Statements after which `_none` joined to a contribution is that contribution to the bit."""
+    """Statements that make `_none` an exact neutral element for contributions."""
     start = exact_start(c.lowered) if c.given else None
     if start is None:
         return []
@@ -140,7 +140,7 @@ def _exact(c: States) -> list[str]:
 
 
 def _final(c: States, unrolled, each, unit, striped, walk) -> list[str]:  # type: ignore[no-untyped-def]
-    """Statements of the pass with prefixes; stores of neighbours are neighbours, too."""
+    """Statements of the pass with prefixes; stores are coalesced, too."""
     kind = c.type()
     if c.given:
         own = c.printer.cast("_own[_k]", c.reduction.states[0].type, c.reduction.contributions[0])
@@ -159,7 +159,7 @@ def _final(c: States, unrolled, each, unit, striped, walk) -> list[str]:  # type
 
 
 def _number(c: States) -> list[str]:
-    """Statements that give the group its tile: no group waits for one that has not begun."""
+    """Statements that assign a tile to the group: groups wait only for groups that have started."""
     d, long = c.dialect, c.long
     if d.scan.in_order:
         return [f"const {long} _group = {d.item.group_id};"]
@@ -175,15 +175,15 @@ def _number(c: States) -> list[str]:
 
 
 class Publication:
-    """How groups tell each other a state, with a flag: 1 for a total, 2 for a prefix.
+    """Publication of states between groups, with a flag: 1 for a total, 2 for a prefix.
 
-    A single number of up to 8 bytes goes with its flag as one word, where the device writes and
-    reads both at once. Other states lie beside the flag, which is written after and read before.
+    A single number of up to 8 bytes and its flag are written and read in one access, if the device
+    can. Other states are next to the flag, which is written after and read before them.
     """
 
     def __init__(self, c: States) -> None:
         self.c, self.d = c, c.dialect
-        self.word = self.d.types["uint64"]
+        self.uint64 = self.d.types["uint64"]
         states = c.reduction.states
         self.one = bool(self.d.scan.pair_load) and len(states) == 1 and states[0].type.itemsize <= 8
         self.one = self.one and states[0].type.kind != "c"
@@ -192,31 +192,31 @@ class Publication:
         self.order = "" if sync.store_release else sync.fence_acq_rel or sync.fence
 
     def place(self, n: str) -> str:
-        """Address of what a group tells."""
-        return f"_scratch + {_WORDS} + ({n}) * {_SLOT}"
+        """Address of a group's slot."""
+        return f"_scratch + {_HEADER} + ({n}) * {_SLOT}"
 
     def row(self, n: str) -> str:
-        """Address of a state beside its flag."""
+        """Address of a state that is next to its flag."""
         return f"_rows + ({n}) * {len(self.c.reduction.states) * _SLOT}"
 
     def publish(self, state: str, n: str, flag: int) -> list[str]:
         """Statements that publish a state."""
-        mark = f"({self.word})_a._epoch * 4 + {flag}"
+        mark = f"({self.uint64})_a._epoch * 4 + {flag}"
         if self.one:
             bits = self._bits(state)
             return [self.d.scan.pair_store.format(p=self.place(n), a=mark, b=bits)]
         return [*self.c.store_at(state, self.row(n)), *self.flag(n, mark)]
 
     def flag(self, n: str, mark: str) -> list[str]:
-        """Statements that set a flag after all that was stored before."""
-        place = f"(volatile {self.d.memory.device}{self.word} *)({self.place(n)})"
+        """Statements that set a flag with release ordering."""
+        place = f"(volatile {self.d.memory.device}{self.uint64} *)({self.place(n)})"
         if self.d.sync.store_release:
             return [self.d.sync.store_release.format(p=place, v=mark)]
         return [self.order, f"(*{place}) = {mark};"]
 
     def look(self, n: str, name: str, test: str) -> list[str]:
-        """Statements that set `name` to a flag: 0 if not of this launch, 1 if the test fails."""
-        kind = self.word
+        """Statements that set `name` to a flag: 0 for another launch's, 1 if the test fails."""
+        kind = self.uint64
         lines = [
             f"int {name} = 1;",
             f"{kind} {name}_bits = 0;",
@@ -235,7 +235,7 @@ class Publication:
         return [*lines, f"    {name} = _mark / 4 == ({kind})_a._epoch ? (int)(_mark % 4) : 0;", "}"]
 
     def taken(self, n: str, name: str, target: str) -> list[str]:
-        """Statements that store into `target` the state whose flag was seen."""
+        """Statements that load the state whose flag was read into `target`."""
         if self.one:
             return [f"{target} = {self._number(f'{name}_bits')};"]
         value = "_value"
@@ -244,8 +244,8 @@ class Publication:
 
     def _bits(self, state: str) -> str:
         if self.type.is_float:
-            return f"({self.word}){self.d.bits[f'from {self.type.name}'].format(state)}"
-        return f"({self.word}){state}"
+            return f"({self.uint64}){self.d.bits[f'from {self.type.name}'].format(state)}"
+        return f"({self.uint64}){state}"
 
     def _number(self, bits: str) -> str:
         t = self.type
@@ -256,10 +256,10 @@ class Publication:
 
 
 def _look_back(c: States) -> list[str]:
-    """Statements that set `_prefix` to what all tiles before this one join to.
+    """Statements that set `_prefix` to the join of all earlier tiles.
 
-    The first work-items of the group do it. Each looks at a tile before this one in its bundle,
-    and at a bundle before this one, as far back as to the first whose prefix is known.
+    The first work-items of the group run them. Each reads one earlier tile in the bundle, and one
+    earlier bundle, back to the first whose prefix is known.
     """
     d, long, kind = c.dialect, c.long, c.type()
     publication = Publication(c)
@@ -276,7 +276,7 @@ def _look_back(c: States) -> list[str]:
     def publish_prefix() -> list[str]:
         if publication.one:
             return publication.publish("_q", of_bundle, 2)
-        mark = f"({publication.word})_a._epoch * 4 + 2"
+        mark = f"({publication.uint64})_a._epoch * 4 + 2"
         return [*c.store_at("_q", publication.row(with_bundle)), *publication.flag(of_bundle, mark)]
 
     least = d.atomics["min", "int32"].format(p="&_nearest", v="_lid")
@@ -322,7 +322,7 @@ def _look_back(c: States) -> list[str]:
         "            }",
         "            if (_lid == 0) {",
         "                _inside = _seen[0];",
-        # The total of a bundle is told before the prefix is known that it is added to.
+        # Publish the total of a bundle before its prefix is known.
         f"                if (_own == {BUNDLE - 1}) {{",
         f"                    const {kind} _b = {c.merged('_inside', '_total')};",
         *indented(publication.publish("_b", of_bundle, 1), 5),

@@ -1,4 +1,4 @@
-"""OpenCL C 1.2 as a dialect of the C family, and what NVIDIA's compiler for it needs besides."""
+"""OpenCL C 1.2 as a dialect of the C family, and workarounds for NVIDIA's compiler."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from .dialect import (
     WorkItem,
     header,
 )  # fmt: skip
-from .ptx import REPAIRS
+from .ptx import WORKAROUNDS
 
-_WORDS = frozenset(
+_KEYWORDS = frozenset(
     """auto break case char const continue default do double else enum extern float for goto if
     inline int long register restrict return short signed sizeof static struct switch typedef union
     unsigned void volatile while bool true false main half constant global local private kernel
@@ -35,7 +35,7 @@ _WORDS = frozenset(
 ) | frozenset(MATH.values())
 
 # Work-item functions, atomics, conversions, vector types and variants of built-in functions by
-# how they begin; a name in capitals may be a macro.
+# their prefix; a name in capitals may be a macro.
 _FORM = re.compile(
     r"(get|atomic|atom|as|convert|native|half|read|write|async|wait|work|sub|cl|clk|cles|memory"
     r"|mem)_\w*|vload\w*|vstore\w*|image[0-9]d_\w*|[A-Z][A-Z0-9_]+"
@@ -71,7 +71,7 @@ OPENCL = Dialect(
         device="__global ",
         group="__local ",
         group_variable="__local {type} {name}{extents};",
-        group_word="ulong2",
+        widest_type="ulong2",
     ),
     item=WorkItem(
         local_id="(long)get_local_id(0)",
@@ -95,13 +95,13 @@ OPENCL = Dialect(
         no_contraction_here="#pragma OPENCL FP_CONTRACT OFF",
         loop_in_order=CLANG_LOOP_IN_ORDER,
     ),
-    reserved=Reserved(_WORDS, _FORM),
+    reserved=Reserved(_KEYWORDS, _FORM),
 )  # fmt: skip
 
-# OpenCL C 1.2 has no fence for a whole device, and NVIDIA's compiler makes one for the group of
-# mem_fence; its inline assembly reaches the instruction.
+# OpenCL C 1.2 has no device-wide fence, and NVIDIA's compiler emits one for the group for
+# mem_fence; inline assembly emits the right instruction.
 OPENCL_NVIDIA = replace(
     OPENCL,
     sync=replace(OPENCL.sync, fence='asm volatile("membar.gl;" : : : "memory");'),
-    repairs=REPAIRS,
+    workarounds=WORKAROUNDS,
 )

@@ -1,7 +1,7 @@
-"""Functions that generated C source needs beside its language: printed into it where it uses them.
+"""Support functions of generated C source: printed into it where it uses them.
 
 Each is a template over a type. Names begin with an underscore and end in the type's short name,
-as no name of a user does.
+unlike users' names.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ _CALLED = (
     "atan2", "sinh", "cosh", "tanh", "tan", "sin", "cos",
 )  # fmt: skip
 
-# Functions of complex numbers without products that are added; others have a strict variant.
+# Functions of complex numbers without sums of products; others have a strict variant.
 _NEVER_CONTRACTED = frozenset(
     ("make", "add", "sub", "neg", "conj", "eq", "ne", "abs", "isnan", "isinf", "isfinite", "log")
 )
@@ -236,17 +236,17 @@ def complex_type(type: str) -> str:
 
 
 class Prelude:
-    """Collects the functions that a text uses, each once, callees first."""
+    """Collects the functions that a source uses, each once, callees first."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
         self.structs: dict[str, str] = {}
         self.functions: dict[str, str] = {}
-        self.float16 = False  # whether the text has this type
-        self.strict = False  # whether what is printed now must not be contracted
+        self.float16 = False  # whether the source uses this type
+        self.strict = False  # whether the current function must not be contracted
 
     def type(self, t: str) -> str:
-        """Name of a type in the text; structs of complex numbers are defined where used."""
+        """Name of a type in the source; structs of complex numbers are defined if used."""
         if t in _PARTS:
             name = complex_type(t)
             part = self.dialect.types[_PARTS[t]]
@@ -257,9 +257,9 @@ class Prelude:
 
     def math(self, name: str, t: str) -> str:
         """Name of a mathematical function of a floating type."""
-        if t == "float32" and name in self.dialect.repairs.sign_bits:
+        if t == "float32" and name in self.dialect.workarounds.sign_bits:
             own, more = self.dialect.types[t], ", float y" if name == "copysign" else ""
-            statement = self.dialect.repairs.sign_bits[name]
+            statement = self.dialect.workarounds.sign_bits[name]
             text = f"{own} _{name}_bits({own} x{more}) {{ {statement} return x; }}"
             self.functions[f"_{name}_bits"] = f"{self.dialect.syntax.function} {text}"
             return f"_{name}_bits"
@@ -268,23 +268,23 @@ class Prelude:
         return found if t != "float32" or predicate else self.dialect.math.float32.format(found)
 
     def hidden(self, text: str, t: str) -> str:
-        """A value of which the compiler shall know nothing."""
+        """A value that is hidden from the optimiser."""
         name = f"_hidden_{SHORT[t]}"
         if name not in self.functions:
-            own, statement = self.type(t), self.dialect.repairs.hidden[t]
+            own, statement = self.type(t), self.dialect.workarounds.hidden[t]
             body = f"{own} {name}({own} x) {{ {statement} return x; }}"
             self.functions[name] = f"{self.dialect.syntax.function} {body}"
         return f"{name}({text})"
 
     def converted(self, text: str, t: str) -> str:
-        """An integer as one of another type: `text` is one operand."""
-        if t == "int16" and self.dialect.repairs.hidden:
+        """An integer converted to another type; `text` is parenthesised."""
+        if t == "int16" and self.dialect.workarounds.hidden:
             text = self._hidden_int32(text)
         return f"({self.type(t)}){text}"
 
     def compared(self, text: str, type: Scalar) -> str:
-        """A number whose order is asked for, beside another: `text` is one operand."""
-        if not type.is_integer or type.bits >= 32 or not self.dialect.repairs.hidden:
+        """An operand of a comparison; `text` is parenthesised."""
+        if not type.is_integer or type.bits >= 32 or not self.dialect.workarounds.hidden:
             return text
         return self._hidden_int32(text)
 
@@ -292,20 +292,20 @@ class Prelude:
         return self.hidden(f"({self.dialect.types['int32']}){text}", "int32")
 
     def negated(self, text: str, type: Scalar) -> str:
-        """The negative of an integer, which wraps: `text` is one operand."""
-        if type.bits <= 32 and self.dialect.repairs.negative:
+        """The negative of an integer, with wrap-around; `text` is parenthesised."""
+        if type.bits <= 32 and self.dialect.workarounds.negative:
             own = self.dialect.types["int32"]
-            body = f"{own} _negative({own} x) {{ {self.dialect.repairs.negative} return x; }}"
+            body = f"{own} _negative({own} x) {{ {self.dialect.workarounds.negative} return x; }}"
             self.functions["_negative"] = f"{self.dialect.syntax.function} {body}"
             return self.converted(f"_negative(({own}){text})", type.name)
         wide = self.dialect.types["uint64" if type.bits == 64 else "uint32"]
         text = f"(({wide})0 - ({wide}){text})"
-        if type.name not in self.dialect.repairs.hidden:
+        if type.name not in self.dialect.workarounds.hidden:
             return self.converted(text, type.name)
         return self.hidden(f"({self.type(type.name)}){text}", type.name)
 
     def use(self, name: str, type: Scalar) -> str:
-        """Name of a function of this file, which is then in the text."""
+        """Name of a function of this file, which is added to the source."""
         t = type.name
         strict = self.strict and type.kind == "c" and name not in _NEVER_CONTRACTED
         full = f"_{name}_{SHORT[t]}{'_strict' if strict else ''}"
@@ -348,5 +348,5 @@ class Prelude:
         return self.dialect.bits[part].format(pattern[part]) if part in pattern else ""
 
     def source(self) -> str:
-        """All that was used."""
+        """All definitions that were used."""
         return "\n".join([*self.structs.values(), *self.functions.values()])

@@ -1,6 +1,6 @@
-"""The printer that OpenCL, CUDA and HIP share: statements and functions of IR as C.
+"""The printer that OpenCL, CUDA, HIP and C share: statements and functions of IR as C.
 
-Lines know the place in the user's source that they come from.
+Lines carry the location in the user's source that they come from.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class CPrinter(ExpressionPrinter):
         return out
 
     def simple(self, s: ir.Stmt) -> list[str]:
-        """Lines of a statement that holds no others."""
+        """Lines of a statement without nested ones."""
         match s:
             case ir.Assign():
                 return [f"{self.identifier(s.name)} = {self.expr(s.value)};"]
@@ -117,7 +117,7 @@ class CPrinter(ExpressionPrinter):
         return f"{self.identifier(s.view.name)}[{self.offset(s.view, s.indices)}] = {value};"
 
     def fail(self, s: ir.Fail) -> list[str]:
-        """Note the first failed assertion of a launch: its number, then the indices."""
+        """Record the first failed assertion of a launch: its number, then the indices."""
         swap = self.dialect.atomics["compare_exchange", "int32"]
         first = swap.format(p=f"(volatile {self.dialect.memory.device}int *){STATUS}", e="0", v="1")
         lines = [f"if ({first} == 0) {{", f"    {STATUS}[1] = {self.expr(s.code)};"]
@@ -140,7 +140,7 @@ class CPrinter(ExpressionPrinter):
         return f"printf({c_string(text)}{values});"
 
     def loop(self, s: ir.For, depth: int) -> list[str]:
-        """Python's range loop: bounds are evaluated once, and the variable may be changed."""
+        """Python's range loop: bounds are evaluated once, and the body may assign the variable."""
         bounds = (s.start.type, s.stop.type, s.step.type)
         short = all(isinstance(t, Scalar) and t.name == "int32" for t in bounds)
         pad, long = "    " * depth, self.dialect.types["int32" if short else "int64"]
@@ -177,9 +177,9 @@ class CPrinter(ExpressionPrinter):
         ]
 
     def in_order(self, s: ir.For | ir.While, pad: str) -> list[str]:
-        """The line before a loop whose rounds no compiler may mix up."""
+        """The line before a loop whose iterations must not be reordered."""
         line = self.dialect.pragmas.loop_in_order
-        return [pad + line] if line and id(s) in self.carrying else []
+        return [pad + line] if line and id(s) in self.dependent else []
 
     # -- functions ------------------------------------------------------------------------------
 
@@ -222,7 +222,7 @@ class CPrinter(ExpressionPrinter):
         return lines
 
     def in_group(self, type: str, name: str, extents: str = "", aligned: bool = False) -> str:
-        """Declaration of a variable that a work-group has in common."""
+        """Declaration of a variable that a work-group shares."""
         memory = self.dialect.memory
         more = " __attribute__((aligned(16)))" if aligned and not memory.aligned else ""
         return memory.group_variable.format(type=type, name=name, extents=extents + more)
@@ -235,10 +235,10 @@ class CPrinter(ExpressionPrinter):
         place = f"{self.identifier(name)}[{max(array_length(t), 1)}]"
         if isinstance(t.element, Scalar):
             return f"{kind} {place}"
-        return f"{kind} {place} __attribute__((aligned(16)))"  # numbers of any type lie in it
+        return f"{kind} {place} __attribute__((aligned(16)))"  # it holds numbers of any type
 
     def source(self, entries: Callable[[CPrinter], list[str]]) -> list[str]:
-        """Lines of a file: what it needs, the functions, and the kernels that `entries` prints."""
+        """Lines of a file: head and prelude, the functions, and the kernels from `entries`."""
         body: list[str] = []
         for f in self.module.functions:
             body += [*self.function(f), ""]

@@ -1,7 +1,6 @@
-"""Spelling of names and strings in C source, which variables a function needs at all, and which
-loops are sums.
+"""Names and string literals in C source, used variables of functions, and loops that are sums.
 
-Free of any dialect: these rules are C's own.
+Independent of dialects: these are rules of C.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from ...ir.types import INT64, Scalar
 
 
 def ascii_name(name: str) -> str:
-    """A name in ASCII; names that differ stay different."""
+    """A name in ASCII; different names stay different."""
     if name.isascii():
         return name
     return "".join(c if c.isascii() and c != "_" else f"_{ord(c):x}_" for c in name)
@@ -49,15 +48,15 @@ _SIGNS = {"reduce_sum": "+", "reduce_prod": "*"}
 
 
 def joined_variable(s: ir.For, functions: Iterable[ir.Function]) -> tuple[str, str] | None:
-    """Sign and variable of a loop that does nothing but join float sums or products into it.
+    """Sign and variable of a loop that only joins float sums or products into it.
 
-    Such a join may be made in any order, so compilers may hold several values of it. None where
-    `functions`, those of the module, have variables that are not plain numbers: iterations that
-    run at once would need arrays of them.
+    Such joins may be reassociated, so compilers may use several accumulators. None if `functions`,
+    those of the module, have variables that are not scalars: concurrent iterations would need
+    arrays of them.
     """
     match s.body:
         case (ir.Assign(name, ir.Op(op, (_, value), Scalar() as type) as join),) if op in _SIGNS:
-            if _reads(value, name):  # the kernel of a scan sees what was joined before
+            if _reads(value, name):  # the kernel of a scan reads the prefix
                 return None
             plain = type.name in ("float32", "float64") and all(map(_has_plain_numbers, functions))
             if plain and isinstance(join.args[0], ir.Var) and join.args[0].name == name:

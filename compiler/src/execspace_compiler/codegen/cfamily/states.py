@@ -13,7 +13,7 @@ from .device_kernel import DeviceKernel
 from .printer import CPrinter
 
 SLOT = 16  # bytes of a number of a state or result in memory
-ROWS = 64  # bytes before the partial results: the count of groups that are done
+ROWS = 64  # bytes before the partial results: the count of groups that have finished
 
 
 class States:
@@ -63,7 +63,7 @@ class States:
         return self.printer.result_type(self.printer.functions["_merge"].result)
 
     def parts(self, state: str) -> list[str]:
-        """Numbers of a state that is held in a variable."""
+        """Numbers of a state in a variable."""
         if len(self.reduction.states) == 1:
             return [state]
         return [f"{state}.f{n}" for n in range(len(self.reduction.states))]
@@ -86,7 +86,7 @@ class States:
     def _number(self, n: int, row: str) -> str:
         """Number n of a state in memory."""
         kind = self.printer.stored(self.reduction.states[n].type)
-        # Other groups write it: no copy of it may be kept.
+        # Other groups write it, so it must not be cached in registers.
         return f"(*(volatile {self.dialect.memory.device}{kind} *)({row} + {n * SLOT}))"
 
     def store_at(self, state: str, row: str) -> list[str]:
@@ -112,18 +112,18 @@ class States:
         return lines
 
     def counted(self) -> str:
-        """Expression: how many groups counted themselves before this one does."""
+        """Expression: the number of groups that were counted before this one."""
         d = self.dialect
         place = f"(volatile {d.memory.device}{d.types['int32']} *)_scratch"
         return (d.sync.fetch_add or d.atomics["add", "int32"]).format(p=place, v="1")
 
     def reset_count(self) -> str:
-        """Statement that sets the count of groups to nothing."""
+        """Statement that resets the count of groups."""
         kind = self.dialect.types["int32"]
         return f"*(volatile {self.dialect.memory.device}{kind} *)_scratch = 0;"
 
     def store_result(self, state: str) -> list[str]:
-        """Statements that store the result of a state where the host or the user looks."""
+        """Statements that store the result of a state for the host, or in `out`."""
         function = self.printer.functions["_result"]
         kind = self.printer.result_type(function.result)
         args = ", ".join(self.parts(state))

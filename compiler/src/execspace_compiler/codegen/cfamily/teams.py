@@ -1,8 +1,8 @@
 """Barriers and collectives of a team in C.
 
-Where neighbouring work-items can exchange values, states are joined by a tree among these, and
-what several such warps have goes through memory of the group. Elsewhere all goes through it. The
-order of joins is that of the members, so results do not vary from run to run.
+On devices with shuffles, states are joined by a tree within a warp, and the results of several
+warps through memory of the group. Otherwise all states go through it. The order of joins is that of
+the members, so results are reproducible.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from ...teams.device import LANE, RANK, SLOT, Shape
 from ..python.base import part_of_view
 from .expressions import ExpressionPrinter
 
-_SLOT = 16  # bytes that a number of a state has in memory of the group
+_SLOT = 16  # bytes of a number of a state in memory of the group
 
 
 def team_lines(printer: ExpressionPrinter, s: ir.TeamStmt) -> list[str]:
-    """Statements of a statement of teams."""
+    """C statements of a team statement."""
     if isinstance(s, ir.Carve):
         return _carve(printer, s)
     team = printer.team
@@ -30,7 +30,7 @@ def team_lines(printer: ExpressionPrinter, s: ir.TeamStmt) -> list[str]:
             return [text.sync(text.lanes_mask())]
         case ir.FromFirstLane():
             first = f"{printer.dialect.lanes.own} & {~(team.lanes - 1)}"
-            return text.exchanged(s.values, text.lanes_mask(), first)
+            return text.shuffled(s.values, text.lanes_mask(), first)
         case ir.Broadcast():
             return text.broadcast(s)
         case ir.Combine():
@@ -73,17 +73,17 @@ def _carve(printer: ExpressionPrinter, s: ir.Carve) -> list[str]:
 
 
 class Teams:
-    """Collectives of teams that lie in groups of work-items as `shape` says."""
+    """Collectives of teams that are mapped to groups of work-items by `shape`."""
 
     def __init__(self, printer: ExpressionPrinter, shape: Shape) -> None:
         self.printer, self.shape, self.d = printer, shape, printer.dialect
         self.width = self.d.lanes.count
         self.in_lanes = shape.items <= self.width and self.width > 1
 
-    # -- who ----------------------------------------------------------------------------------
+    # -- ranks and masks ----------------------------------------------------------------------
 
     def number(self, level: str) -> str:
-        """Number of a work-item in its team; of a level "thread" that of the thread."""
+        """Number of a work-item in its team; for the level "thread", that of its thread."""
         if level == "thread":
             return f"(int){RANK.name}"
         return f"(int)({RANK.name} * {self.shape.lanes} + {LANE.name})"
@@ -96,14 +96,14 @@ class Teams:
         return f"0x{(1 << n) - 1:x}{'u' if self.width <= 32 else 'ull'}"
 
     def lanes_mask(self) -> str:
-        """The lanes of this thread."""
+        """Mask of this thread's lanes."""
         n = self.shape.lanes
         if n >= self.width:
             return self._bits(self.width)
         return f"({self._bits(n)} << ({self.d.lanes.own} & {~(n - 1)}))"
 
     def team_mask(self) -> str:
-        """The work-items of this team, which are neighbours."""
+        """Mask of this team's work-items, which are in one warp."""
         if not self.shape.stride or self.shape.stride >= self.width:
             return self._bits(self.shape.items)
         return (
@@ -111,21 +111,21 @@ class Teams:
         )
 
     def warp_mask(self) -> str:
-        """The work-items of the team among neighbours; the last of them may be fewer."""
+        """Mask of the team's work-items in this warp; the last warp may have fewer."""
         rest = self.shape.items % self.width
         if not rest:
             return self._bits(self.width)
         last = self.shape.items - rest
         return f"({self.item()} < {last} ? {self._bits(self.width)} : {self._bits(rest)})"
 
-    # -- waiting ------------------------------------------------------------------------------
+    # -- synchronisation ----------------------------------------------------------------------
 
     def sync(self, mask: str) -> str:
-        """Statement: neighbours wait for each other."""
+        """Statement: synchronise the lanes of a mask."""
         return self.d.lanes.sync.format(mask=mask)
 
     def barrier(self) -> str:
-        """Statement: the team waits."""
+        """Statement: a barrier of the team."""
         if self.in_lanes:
             return self.sync(self.team_mask())
         if self.shape.stride:
@@ -135,17 +135,17 @@ class Teams:
 
     # -- values -------------------------------------------------------------------------------
 
-    def exchanged(self, values: tuple[ir.Var, ...], mask: str, source: str) -> list[str]:
-        """Statements that set variables to what another lane holds."""
+    def shuffled(self, values: tuple[ir.Var, ...], mask: str, source: str) -> list[str]:
+        """Statements that set variables to their values in another lane."""
         names = [self.printer.identifier(v.name) for v in values]
         return [f"{n} = {self.value(mask, n, source)};" for n in names]
 
     def value(self, mask: str, value: str, source: str) -> str:
-        """What a variable is in another lane."""
+        """Expression: a variable's value in another lane."""
         return self.d.lanes.shuffle.format(mask=mask, value=value, source=source)
 
-    def room(self, nbytes: int) -> None:
-        """Note how many bytes of the group's memory a team needs for collectives."""
+    def reserve(self, nbytes: int) -> None:
+        """Record the bytes of the group's memory that a team needs for collectives."""
         self.printer.joins = max(self.printer.joins, -(-nbytes // _SLOT) * _SLOT)
 
     def row(self, kind: str, offset: str = "0") -> str:
@@ -158,14 +158,14 @@ class Teams:
             lanes = self.shape.lanes
             source = f"{self.d.lanes.own} + (int)(({rank} - {RANK.name}) * {lanes} - {LANE.name})"
             mask = self.team_mask()
-            return [self.sync(mask), *self.exchanged(s.values, mask, source), self.sync(mask)]
+            return [self.sync(mask), *self.shuffled(s.values, mask, source), self.sync(mask)]
         lines = [self.barrier()]
         for n, v in enumerate(s.values):
             assert isinstance(v.type, Scalar)
             kind, name = self.printer.type(v.type), self.printer.identifier(v.name)
             place = f"*({self.row(kind, str(n * _SLOT))})"
             lines.append(f"if ({RANK.name} == {rank} && {LANE.name} == 0) {place} = {name};")
-        self.room(len(s.values) * _SLOT)
+        self.reserve(len(s.values) * _SLOT)
         lines.append(self.barrier())
         for n, v in enumerate(s.values):
             assert isinstance(v.type, Scalar)
@@ -180,7 +180,7 @@ class Teams:
         return self.printer.result_type(self.printer.functions[merge].result)
 
     def size(self, states: tuple[ir.Var, ...]) -> int:
-        """Bytes of a state, at most."""
+        """Upper bound of the bytes of a state."""
         sizes = [max(v.type.itemsize, 4) for v in states if isinstance(v.type, Scalar)]
         return sizes[0] if len(sizes) == 1 else -(-sum(max(n, 8) for n in sizes) // 8) * 8
 
@@ -192,7 +192,7 @@ class Teams:
         return f"{self.printer.function_name(merge)}({args})"
 
     def packed(self, variables: tuple[ir.Var, ...], state: str, back: bool = False) -> list[str]:
-        """Statements between variables and a state."""
+        """Statements that pack variables into a state, or unpack it."""
         parts = self.parts(state, len(variables))
         names = [self.printer.identifier(v.name) for v in variables]
         pairs = zip(names, parts, strict=True) if back else zip(parts, names, strict=True)
@@ -220,7 +220,7 @@ class Teams:
     def tree(
         self, merge: str, count: int, unit: int, items: int, mask: str, item: str
     ) -> list[str]:
-        """Join among neighbours, distances doubling; the first has the result."""
+        """Join within a warp, distances doubling; the first lane gets the result."""
         lines = []
         w = unit
         while w < items:
@@ -232,15 +232,15 @@ class Teams:
         return lines
 
     def by_warps(self, s: ir.Combine, count: int, kind: str) -> list[str]:
-        """Join among neighbours, then what these have, through memory: one barrier.
+        """Join within warps, then the results of warps through memory: one barrier.
 
-        The rows alternate, so that nobody overwrites what others still read.
+        The rows alternate (double buffering), so that values are not overwritten while being read.
         """
         warps = -(-self.shape.items // self.width)
         every = [c for f in self.printer.module.functions for c in ir.walk_statements(f.body)]
         sizes = [self.size(c.states) for c in every if isinstance(c, ir.Combine)]
         half = -(-warps * max(sizes) // _SLOT) * _SLOT  # the same for states of all sizes
-        self.room(2 * half)
+        self.reserve(2 * half)
         unit = self.shape.lanes if s.level == "thread" else 1
         mask = self.warp_mask()
         rest = self.shape.items % self.width
@@ -258,7 +258,7 @@ class Teams:
             lines.append(f"{{ const {kind} _o = {other}; {test}_s = {joined}; }}")
             w *= 2
         row = self.row(kind, f"_flip * {half}")
-        # With a stride of its own a team begins at a multiple of the width.
+        # A team with its own stride begins at a multiple of the width.
         lines += [
             f"{self.d.memory.group}{kind} *_row = {row}; _flip ^= 1;",
             f"if ({item} == 0) _row[{self.item()} / {self.width}] = _s;",
@@ -270,9 +270,9 @@ class Teams:
         return lines
 
     def by_memory(self, s: ir.Combine, count: int, kind: str) -> list[str]:
-        """Join through memory of the group alone, where each thread has one lane."""
+        """Join through memory of the group only, if threads have one lane."""
         n = self.shape.items
-        self.room(n * self.size(s.states))
+        self.reserve(n * self.size(s.states))
         own, other = "_row[_q]", "_row[_q + _w]"
         return [
             f"const int _q = {self.item()};",
@@ -298,17 +298,17 @@ class Teams:
         lines += [f"{p} = {v};" for p, v in zip(self.parts("_i", count), identity, strict=True)]
         if s.level == "vector":
             n = self.shape.lanes
-            lines += self.by_neighbours(s, kind, 1, n, self.lanes_mask(), f"(int){LANE.name}")
+            lines += self.within_warp(s, kind, 1, n, self.lanes_mask(), f"(int){LANE.name}")
         elif self.in_lanes:
             unit = self.shape.lanes if s.level == "thread" else 1
             mask = self.team_mask()
             lines.append(self.sync(mask))
-            lines += self.by_neighbours(s, kind, unit, self.shape.items, mask, self.item())
+            lines += self.within_warp(s, kind, unit, self.shape.items, mask, self.item())
         else:
             lines += self.prefix_by_memory(s, kind)
         return [*lines, *self.packed(s.states, "_s", back=True), "}"]
 
-    def by_neighbours(
+    def within_warp(
         self, s: ir.Prefix, kind: str, unit: int, items: int, mask: str, item: str
     ) -> list[str]:
         count = len(s.states)
@@ -332,9 +332,9 @@ class Teams:
 
     def prefix_by_memory(self, s: ir.Prefix, kind: str) -> list[str]:
         n = self.shape.size if s.level == "thread" else self.shape.items
-        self.room(n * self.size(s.states))
+        self.reserve(n * self.size(s.states))
         joined = self.merged(s.merge, len(s.states), "_o", "_s")
-        # Lanes of a thread have the same state; what all of them store would be a race.
+        # Lanes of a thread have the same state; stores by all of them would be a race.
         one = f"if ({LANE.name} == 0) " if s.level == "thread" and self.shape.lanes > 1 else ""
         return [
             f"const int _q = {self.number(s.level)};",

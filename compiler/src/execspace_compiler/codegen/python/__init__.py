@@ -1,1 +1,1 @@
-"""Printers of Python: for Numba on hosts, and for the oracle."""
+"""Printers of Python source: for Numba on hosts, and for the oracle."""

@@ -1,9 +1,8 @@
-"""Atomic operations in Python syntax: what the printers for Numba and for the oracle write for
-them.
+"""Atomic operations in Python syntax, for Numba and for the oracle.
 
-Numba text calls what the machine has an instruction for, and is a loop of compare and exchange
-around the expression of the operation otherwise. Variables are named by their type, so that
-all steps of a function can share them.
+For Numba, they are calls of intrinsics if the machine has an instruction, otherwise
+compare-and-swap loops around the expression of the operation. Variables are named by their type, so
+that all atomic operations of a function share them.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _DIRECT = frozenset(("add", "sub", "bitand", "bitor", "bitxor"))
 
 
 def _variables(type: Scalar) -> tuple[ir.Var, ir.Var, ir.Var]:
-    """The element, the value and what is to be stored."""
+    """The element, the operand and the value to store."""
     old, value, new = (ir.Var(f"_{what}_{type.name}", type) for what in ("old", "value", "new"))
     return old, value, new
 
@@ -28,7 +27,7 @@ def _variables(type: Scalar) -> tuple[ir.Var, ir.Var, ir.Var]:
 def numba_lines(
     printer: PythonPrinter, s: ir.Atomic, pointer: str, offset: str, name: str | None
 ) -> list[str]:
-    """Statements for Numba of a step on the element at an offset from a pointer."""
+    """Statements for Numba of an atomic operation on the element at an offset from a pointer."""
     values = [printer.expr(v) for v in s.values]
     place = f"{pointer}, {offset}"
     result = "" if name is None else f"{name} = "
@@ -53,7 +52,7 @@ def numba_lines(
     lines = [f"_at = {offset}", f"{value} = {values[0]}"]
     if s.indivisible:
         return lines + _loop(printer, s, pointer, "_at", name)
-    part = Scalar("float64")  # the parts of a complex128, one after the other
+    part = Scalar("float64")  # the parts of a complex128 are updated separately
     for n, which in enumerate(("real", "imag")):
         lines += [
             f"_part = _r.number_at({pointer}, _at * 16 + {8 * n}, _r.float64)",
@@ -66,14 +65,14 @@ def numba_lines(
 def _loop(
     printer: PythonPrinter, s: ir.Atomic, pointer: str, offset: str, name: str | None
 ) -> list[str]:
-    """Compare and exchange until no other thread came between."""
+    """A compare-and-swap loop."""
     old, value, new = _variables(s.type)
     lines = [
         f'{old} = _r.atomic_load({pointer}, {offset}, "monotonic")',
         "while True:",
         f"    {new} = {printer.expr(ir.outcome(s.op, old, value, s.type))}",
     ]
-    if s.op in ("min", "max"):  # nothing changes, so the cache line can stay shared
+    if s.op in ("min", "max"):  # no write if the value does not change: the cache line stays shared
         lines += [f"    if {old} {'<' if s.op == 'min' else '>'} {value}:", "        break"]
     lines += [
         f"    _done, {old} = _r.try_exchange({pointer}, {offset}, {old}, {new})",
@@ -88,7 +87,7 @@ def _loop(
 def oracle_lines(
     printer: PythonPrinter, s: ir.Atomic, view: str, key: str, kind: str, name: str | None
 ) -> list[str]:
-    """Statements for CPython, which runs one index after the other."""
+    """Statements for CPython, which runs indices sequentially."""
     old, value, _ = _variables(s.type)
     values = [printer.expr(v) for v in s.values]
     lines, get, put = [f"_key = {key}"], f"{view}[_key]", f"{view}[_key] = {{}}"

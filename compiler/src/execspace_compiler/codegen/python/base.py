@@ -1,6 +1,6 @@
 """What the two Python-syntax printers share: statements, and the spelling of operators.
 
-Subclasses say how constants, conversions, loads, stores and functions are written.
+Subclasses print constants, conversions, loads, stores and functions.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _RESERVED = frozenset(("range", "abs", "np", "math", "numba"))
 
 
 def identifier(name: str) -> str:
-    """A variable's name, kept apart from names that generated source uses itself.
+    """A variable's name, which cannot clash with names that generated source uses itself.
 
-    Those begin with an underscore, which names of users do not (frontend/names.py).
+    Those begin with an underscore, unlike users' names (frontend/names.py).
     """
     return f"_{name}" if name in _RESERVED or keyword.iskeyword(name) else name
 
@@ -34,15 +34,15 @@ def part_of_view(name: str, part: str) -> str:
 
 
 def function_name(name: str) -> str:
-    """Name of a function in generated source; no variable can have it."""
+    """Name of a function in generated source, which cannot clash with variables."""
     return f"_f_{name}"
 
 
 def extents_used(functions: tuple[ir.Function, ...]) -> dict[str, frozenset[str]]:
-    """Per function the View parameters whose extents it needs, directly or in a call."""
+    """For each function, the View parameters whose extents it needs, directly or in a call."""
     known = {f.name: f for f in functions}
     used: dict[str, frozenset[str]] = {}
-    for f in functions:  # callees come first
+    for f in functions:  # callees first
         names = set()
         for e in ir.walk_expressions(f.body):
             if isinstance(e, ir.Extent):
@@ -56,7 +56,7 @@ def extents_used(functions: tuple[ir.Function, ...]) -> dict[str, frozenset[str]
 
 
 class Line(str):
-    """A line of generated source that knows which place in the source it comes from."""
+    """A line of generated source, with the location in the user's source that it comes from."""
 
     __slots__ = ("loc",)
     loc: Loc
@@ -83,7 +83,7 @@ class PythonPrinter(ABC):
 
     @abstractmethod
     def operation(self, e: ir.Op, args: list[str]) -> str:
-        """An operation, given the text of its operands."""
+        """An operation, from the source of its operands."""
 
     @abstractmethod
     def load(self, e: ir.Load) -> str:
@@ -99,7 +99,7 @@ class PythonPrinter(ABC):
 
     @abstractmethod
     def atomic(self, s: ir.Atomic) -> list[str]:
-        """Lines that change an element indivisibly."""
+        """Lines of an atomic operation."""
 
     @abstractmethod
     def clear(self, s: ir.Clear) -> str:
@@ -128,18 +128,18 @@ class PythonPrinter(ABC):
 
     @abstractmethod
     def loop_range(self, s: ir.For) -> str:
-        """What a for loop iterates over."""
+        """The iterable of a for loop."""
 
-    def round(self, s: ir.For | ir.While, depth: int) -> list[str]:
-        """Lines with which each round of a loop begins."""
+    def loop_prologue(self, s: ir.For | ir.While, depth: int) -> list[str]:
+        """Lines at the start of each iteration of a loop."""
         return []
 
     def independent_loop(self, s: ir.For) -> list[str]:
-        """A loop whose iterations may run at once."""
+        """A loop whose iterations may run concurrently."""
         raise NotImplementedError
 
     def failures(self, s: ir.Failures) -> str:
-        """A loop that tells what failed in it."""
+        """A loop that returns what failed in it."""
         raise NotImplementedError
 
     def extent(self, e: ir.Extent) -> str:
@@ -147,11 +147,11 @@ class PythonPrinter(ABC):
         return part_of_view(identifier(e.view.name), f"n{e.dimension}")
 
     def carve(self, s: ir.Carve) -> list[str]:
-        """Lines that make a View over memory."""
+        """Lines that create a View over memory."""
         raise NotImplementedError
 
     def pool(self, s: ir.Pool) -> tuple[str, str]:
-        """Lines that take memory, and give it back."""
+        """Lines that allocate memory, and that free it."""
         raise NotImplementedError
 
     def load_at(self, e: ir.LoadAt) -> str:
@@ -163,7 +163,7 @@ class PythonPrinter(ABC):
         raise NotImplementedError
 
     def expr(self, e: ir.Expr) -> str:
-        """Text of an expression; safe to stand anywhere."""
+        """Source of an expression, parenthesised if needed."""
         match e:
             case ir.Const():
                 return self.const(e)
@@ -222,7 +222,7 @@ class PythonPrinter(ABC):
                     out.append(
                         Line(f"{pad}for {identifier(s.name)} in {self.loop_range(s)}:", s.loc)
                     )
-                    out += [*self.round(s, depth + 1), *self.block(s.body, depth + 1)]
+                    out += [*self.loop_prologue(s, depth + 1), *self.block(s.body, depth + 1)]
                 case ir.Carve():
                     out += [Line(pad + line, s.loc) for line in self.carve(s)]
                 case ir.Pool():
@@ -230,7 +230,7 @@ class PythonPrinter(ABC):
                     out += [pad + take, *self.block(s.body, depth), pad + give_back]
                 case ir.While():
                     out.append(Line(f"{pad}while {self.expr(s.test)}:", s.loc))
-                    out += [*self.round(s, depth + 1), *self.block(s.body, depth + 1)]
+                    out += [*self.loop_prologue(s, depth + 1), *self.block(s.body, depth + 1)]
                 case ir.Break():
                     out.append(Line(f"{pad}break", s.loc))
                 case ir.Continue():

@@ -1,9 +1,9 @@
 """Printer for typed Numba Python: explicit types everywhere, raw pointers, no wrap-around.
 
-Numba widens int32 and mixes float32 with integers to float64, so each result that Numba would
-widen is cast. Views are a pointer, their strides and, where used, their extents; elements
-are reached by one linear int64 offset, with the dimension of stride one left unmultiplied:
-the only form that LLVM vectorises for contiguous Views and for subviews alike.
+Numba widens int32, and promotes float32 with integers to float64, so each result that Numba would
+widen is cast. Views are a pointer, their strides and, where used, their extents; elements are
+accessed by a linear int64 offset, without a multiplication for the dimension of stride one: the
+only form that LLVM vectorises for contiguous Views and for subviews alike.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .base import (
 
 _NATIVE = frozenset(("int64", "uint64", "float64", "float32", "complex128", "complex64", "bool"))
 
-# Operations that are functions of the runtime module, written there once for all types.
+# Operations that are functions of the runtime module, for all types.
 _RUNTIME = {
     "fmod": "frem", "truncdiv": "truncdiv", "truncmod": "truncmod",
     "min": "python_min", "max": "python_max", "minimum": "minimum", "maximum": "maximum",
@@ -62,7 +62,7 @@ class NumbaPrinter(PythonPrinter):
         self.scopes: dict[str, int] = {}
         marked = frozenset(self._scopes(self.body)) if module.disjoint else frozenset()
         self.deep = deep_loops(module.functions, self.body, marked)
-        # What is called to find failures has no loop of its own here.
+        # Loops that find failures are in the runtime.
         self.in_order = {
             s.call.function
             for f in module.functions
@@ -108,7 +108,7 @@ class NumbaPrinter(PythonPrinter):
                     )
             else:
                 parameters.append(name)
-        # The body and its helpers must be inlined into the loops or nothing vectorises.
+        # The body and its helpers must be inlined into the loops, or these are not vectorised.
         inline = "" if f.entry else "forceinline=True, "
         return [
             f"@_r.linked({inline}{self.options(f.strict)})",
@@ -130,7 +130,8 @@ class NumbaPrinter(PythonPrinter):
         return out
 
     def _scopes(self, f: ir.Function) -> dict[str, int]:
-        """Number of each View of the kernel. Helpers have none: a View may come in twice."""
+        """Alias scope of each View of the kernel; helpers have none, since Views may be passed
+        twice."""
         if f.entry or f is not self.body:
             return {}
         views = [
@@ -153,7 +154,7 @@ class NumbaPrinter(PythonPrinter):
         return out
 
     def _components(self, function: str, p: ir.Var, name: str) -> list[str]:
-        """Names that stand for a View: pointer, strides, extents."""
+        """Names of the components of a View: pointer, strides, extents."""
         assert isinstance(p.type, ViewTy)
         if p.type.shape is not None:
             return [name]
@@ -172,7 +173,7 @@ class NumbaPrinter(PythonPrinter):
     def _arguments(
         self, callee: str, parameters: tuple[ir.Var, ...], args: tuple[ir.Expr, ...]
     ) -> list[str]:
-        """Arguments of a call, each View taken apart."""
+        """Arguments of a call, with Views as their components."""
         out: list[str] = []
         for p, a in zip(parameters, args, strict=True):
             if isinstance(p.type, ViewTy):
@@ -209,16 +210,16 @@ class NumbaPrinter(PythonPrinter):
             return f"range({start}, {stop})"
         return f"range({start}, {stop}, {step})"
 
-    def round(self, s: ir.For | ir.While, depth: int) -> list[str]:
+    def loop_prologue(self, s: ir.For | ir.While, depth: int) -> list[str]:
         return ["    " * depth + "_r.in_order()"] if id(s) in self.deep else []
 
     def independent_loop(self, s: ir.For) -> list[str]:
-        # Not a Python loop: the runtime builds it with what LLVM should know of it.
+        # Not a Python loop: the runtime builds it with metadata for LLVM.
         (statement,) = s.body
         assert isinstance(statement, ir.Evaluate) and isinstance(statement.value, ir.Call)
         if id(s) in self.deep:
             head = f"for {identifier(s.name)} in {self.loop_range(s)}:"
-            return [head, *self.round(s, 1), *self.block(s.body, 1)]
+            return [head, *self.loop_prologue(s, 1), *self.block(s.body, 1)]
         return [f"_r.independent_loop({self._calls(statement.value, s)})"]
 
     def failures(self, s: ir.Failures) -> str:
@@ -229,7 +230,7 @@ class NumbaPrinter(PythonPrinter):
         return f"{names} = _r.first_failure({s.rows}, {s.count}, {calls})"
 
     def _calls(self, call: ir.Call, s: ir.For | ir.Failures) -> str:
-        """Arguments that say what a loop of the runtime calls."""
+        """Arguments for the callee of a loop in the runtime."""
         position = next(
             n for n, a in enumerate(call.args) if isinstance(a, ir.Var) and a.name == s.name
         )
@@ -241,7 +242,7 @@ class NumbaPrinter(PythonPrinter):
         return f"{function_name(call.function)}, {position}, {bounds}, ({passed.rstrip()})"
 
     def _scope(self, view: ir.Var) -> str:
-        """Arguments that tell LLVM that no other View of the launch overlaps this one."""
+        """Arguments for alias metadata: no other View of the launch overlaps this one."""
         if not self.module.disjoint or view.name not in self.scopes:
             return ""
         return f", {self.scopes[view.name]}, {len(self.scopes)}"
@@ -259,7 +260,7 @@ class NumbaPrinter(PythonPrinter):
         return " + ".join(terms) or "0"
 
     def _record_place(self, e: ir.Load | ir.Store | ir.Atomic) -> str:
-        """Arguments that say where a number within a record is: pointer, bytes from it, type."""
+        """Arguments for a number within a record: pointer, offset in bytes, type."""
         assert isinstance(e.view.type, ViewTy) and e.byte is not None
         kind = e.value.type if isinstance(e, ir.Store) else e.type
         assert isinstance(kind, Scalar)
@@ -330,7 +331,7 @@ class NumbaPrinter(PythonPrinter):
         return f"_r.store({pointer}, {self.expr(s.index)}, {self.expr(s.value)})"
 
     def _wide(self, name: str, args: list[str], t: Scalar) -> str:
-        """An integer operation that the runtime has for 64 bits only."""
+        """An integer operation that the runtime provides for 64 bits only."""
         wide = "uint64" if t.kind == "u" else "int64"
         sign = "u" if t.kind == "u" and name in ("floordiv", "mod", "pow") else ""
         prefix = "" if name in ("lshift", "rshift") else f"{sign}int_"
@@ -395,14 +396,14 @@ class NumbaPrinter(PythonPrinter):
         return text if t == BOOL else self._same(text, t)
 
     def _same(self, text: str, t: Scalar) -> str:
-        """Mathematical functions of float32 may come back as float64."""
+        """Cast, since mathematical functions of float32 may return float64."""
         return f"{type_name(t)}({text})" if t.name in ("float32", "complex64") else text
 
     def _cast(self, text: str, source: Scalar, t: Scalar) -> str:
         if source.strong == t.strong:
             return text
         if source.is_float and t.is_integer and t.name != "int64" and t.name != "uint64":
-            text = f"np.int64({text})"  # out of range it then wraps instead of being undefined
+            text = f"np.int64({text})"  # so that values out of range wrap
         return f"{type_name(t)}({text})"
 
 

@@ -1,8 +1,8 @@
 """Printer for the oracle: plain Python over NumPy scalars, one statement a line.
 
-The text runs under CPython, so pdb steps through it. Every value is a NumPy scalar of the
-type that the IR says, and Views are checked accessors. The kernel of a team is a generator: it
-yields wherever the threads of the team do something together.
+The source runs under CPython, so pdb can step through it. Every value is a NumPy scalar of its type
+in IR, and Views are bounds-checked accessors. A team kernel is a generator, which yields at
+collectives of the team.
 """
 
 from __future__ import annotations
@@ -133,16 +133,16 @@ class OraclePrinter(PythonPrinter):
         return f"np.{_NUMPY_NAMES.get(name, name)}({', '.join(args)})"
 
 
-_TEAM = "_team"  # parameter of a team's kernel: oracle_teams.Team
+_TEAM = "_team"  # parameter of a team kernel: oracle_teams.Team
 
 
 class TeamPrinter(OraclePrinter):
-    """Prints the module of a team's kernel.
+    """Prints the module of a team kernel.
 
     Attributes
     ----------
     sites : list of TeamStmt
-        Statements of the kernel that the text names by their number.
+        Statements of the kernel, to which the source refers by number.
     """
 
     def __init__(self, module: ir.Module, body: ir.Function) -> None:
@@ -161,7 +161,7 @@ class TeamPrinter(OraclePrinter):
     def atomic(self, s: ir.Atomic) -> list[str]:
         view = f"{identifier(s.view.name)}.atomic"
         key = f"({self._indices(s.indices)})"
-        if s.op == "store":  # it does not look at the element, which may never have been written
+        if s.op == "store":  # it does not read the element, which may be uninitialised
             value = f"{type_name(s.type)}({self.expr(s.values[0])})"
             if s.byte is not None:
                 return [f"{view}.set_field({key}, {self.expr(s.byte)}, {value})"]
@@ -179,9 +179,9 @@ class TeamPrinter(OraclePrinter):
         return out or super().block((), depth)
 
     def of_team(self, s: ir.TeamStmt, depth: int) -> list[str]:
-        """Lines of a statement of teams."""
+        """Lines of a team statement."""
         if isinstance(s, ir.Split | ir.Combine | ir.ScanRange) and s.level == "vector":
-            plain = alone(s, lambda body: body)  # a thread does what its lanes do
+            plain = alone(s, lambda body: body)  # a thread runs the iterations of its lanes
             assert plain is not None
             return self.block(tuple(plain), depth) if plain else []
         pad = "    " * depth
@@ -215,10 +215,10 @@ class TeamPrinter(OraclePrinter):
         raise AssertionError(f"no statement of kernels: {s}")
 
     def scan(self, s: ir.ScanRange, site: int, depth: int) -> list[str]:
-        """Lines of a scan by several threads, a tile of iterations after the other."""
+        """Lines of a scan by several threads, one tile of iterations after another."""
         name, states, own = identifier(s.name), _row(s.states), _row(s.own)
         bounds = f"{self.expr(s.start)}, {self.expr(s.stop)}"
-        first = zip(s.states, s.identity, strict=True)  # the probe does not know the prefix
+        first = zip(s.states, s.identity, strict=True)  # the prefix is not known in the probe
 
         def lines(more: int, *texts: str) -> list[str]:
             return [Line("    " * (depth + more) + text, s.loc) for text in texts]

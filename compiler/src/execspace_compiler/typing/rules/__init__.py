@@ -1,4 +1,4 @@
-"""Typing rules, a module for what belongs together; importing this registers all of them."""
+"""Typing rules, in a module for each subject; importing this package registers all of them."""
 
 from . import assignments as assignments
 from . import atomic_functions as atomic_functions

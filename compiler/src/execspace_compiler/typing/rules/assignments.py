@@ -1,4 +1,4 @@
-"""Rules of assignments: to variables, elements, records and tuples of such."""
+"""Rules of assignments: to variables, elements, records and tuples of these."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...ir.ops import ATOMICS, OPERATOR_SIGNS
 from ...ir.types import Record, ViewTy
 from ..context import STATEMENTS, Context
 from ..values import Place, TupleValue, Value, ViewRef, describe, is_atomic, is_view, scalar
-from .atomics import atomic_step, check_aligned, of_element
+from .atomics import check_aligned, emit_atomic, of_element
 from .attributes import member
 from .memory import load, store, writable
 from .operators import binary
@@ -26,8 +26,7 @@ def _assign(cx: Context, s: hir.Assign) -> None:
 
 
 def assign(cx: Context, target: hir.Expr, value: Value, loc: Loc, at: Loc) -> None:
-    """Assign a value, which stands `at` a place, to a variable, an element, or item by item
-    to a tuple."""
+    """Assign to a variable, an element, or item by item to a tuple; `at` locates the value."""
     match target:
         case hir.Local():
             bind(cx, target.name, value, target.loc)
@@ -53,7 +52,7 @@ def assign(cx: Context, target: hir.Expr, value: Value, loc: Loc, at: Loc) -> No
                     f"cannot unpack {describe(value)} into {count} targets",
                     "give one target for each item",
                 )
-            # All values are taken before the first target changes: a, b = b, a.
+            # All values are read before the first target changes: a, b = b, a.
             held = [cx.keep(item) for item in value.items]
             for part, item in zip(target.items, held, strict=True):
                 assign(cx, part, item, loc, at)
@@ -62,7 +61,7 @@ def assign(cx: Context, target: hir.Expr, value: Value, loc: Loc, at: Loc) -> No
 
 
 def _place_of(cx: Context, target: hir.Subscript | hir.Attribute) -> Place | ViewRef:
-    """What a target stands for."""
+    """The element or record that a target denotes."""
     found = indexed(cx, target) if isinstance(target, hir.Subscript) else member(cx, target)
     if isinstance(found, Place) or (isinstance(found, ViewRef) and found.field is not None):
         writable(found.view if isinstance(found, Place) else found.base, target.loc)
@@ -87,7 +86,7 @@ def _place_of(cx: Context, target: hir.Subscript | hir.Attribute) -> Place | Vie
 
 
 def _put(cx: Context, place: Place | ViewRef, value: Value, loc: Loc, at: Loc) -> None:
-    """Store a number into an element, or a record into a record."""
+    """Store a number in an element, or a record in a record."""
     if isinstance(place, Place):
         cx.out.append(store(cx, place, value, loc, at))
         return
@@ -127,7 +126,7 @@ def _update(cx: Context, s: hir.Update) -> None:
         _atomic_update(cx, s, place)
         return
     old = load(cx, place, s.target.loc)
-    emitted, right = cx.apart(s.value)
+    emitted, right = cx.detached(s.value)
     if emitted:  # Python reads the element first
         kept = tuple(cx.keep(i) for i in place.indices)
         place = Place(place.view, kept, cx.keep(byte), place.type)
@@ -145,15 +144,15 @@ def _atomic_update(cx: Context, s: hir.Update, place: Place) -> None:
             f"'{OPERATOR_SIGNS[s.op]}=' is not atomic, but {describe(place.view)} is",
             f"atomic are {', '.join(OPERATOR_SIGNS[o] + '=' for o in ATOMICS if o in _SIGNS)}",
         )
-    emitted, right = cx.apart(s.value)
+    emitted, right = cx.detached(s.value)
     if emitted:
         kept = tuple(cx.keep(i) for i in place.indices)
         place = Place(place.view, kept, cx.keep(place.byte), place.type)
         cx.out += emitted
     value = of_element(cx, s.op, place.type, right, s.loc, s.value.loc)
-    atomic_step(cx, s.op, place, (value,), s.loc)
+    emit_atomic(cx, s.op, place, (value,), s.loc)
 
 
 def _pure(e: ir.Expr) -> bool:
-    """Whether evaluating it twice gives the same even if a View changes in between."""
+    """Whether its value is the same if Views change between two evaluations."""
     return not isinstance(e, ir.Load | ir.Call) and all(_pure(a) for a in ir.operands(e))

@@ -10,53 +10,53 @@ import execspace
 from ...ir.diagnostics import counted, type_fault
 from ..context import CALLS, Call, Context
 from ..values import Obj, Place, TupleValue, Value, describe, is_view
-from .atomics import atomic_step, of_element
+from .atomics import emit_atomic, of_element
 from .memory import writable
 from .operators import constant
 from .views import part_of
 
 
 @dataclass(frozen=True, slots=True)
-class _Word:
-    """What an atomic function means: its operation, its values, and which value it returns."""
+class _AtomicFunction:
+    """Meaning of an atomic function: its operation, its values, and which value it returns."""
 
     op: str
     values: tuple[str, ...] = ("value",)
     fetch: str | None = None
 
 
-def _all_words() -> dict[Any, _Word]:
+def _atomic_functions() -> dict[Any, _AtomicFunction]:
     ops = {
         "add": "add", "sub": "sub", "mul": "mul", "div": "truediv", "min": "min", "max": "max",
         "mod": "mod", "and": "bitand", "or": "bitor", "xor": "bitxor", "nand": "nand",
         "lshift": "lshift", "rshift": "rshift",
     }  # fmt: skip
     forms = {"atomic_{}": None, "atomic_fetch_{}": "old", "atomic_{}_fetch": "new"}
-    found: dict[Any, _Word] = {}
+    found: dict[Any, _AtomicFunction] = {}
     for form, fetch in forms.items():
         for name, op in ops.items():
-            found[getattr(execspace, form.format(name))] = _Word(op, fetch=fetch)
+            found[getattr(execspace, form.format(name))] = _AtomicFunction(op, fetch=fetch)
         for name, op in (("inc", "add"), ("dec", "sub")):
-            found[getattr(execspace, form.format(name))] = _Word(op, (), fetch)
-    found[execspace.atomic_exchange] = _Word("exchange", fetch="old")
+            found[getattr(execspace, form.format(name))] = _AtomicFunction(op, (), fetch)
+    found[execspace.atomic_exchange] = _AtomicFunction("exchange", fetch="old")
     both = ("expected value", "desired value")
-    found[execspace.atomic_compare_exchange] = _Word("compare_exchange", both, "old")
-    found[execspace.atomic_load] = _Word("load", (), "old")
-    found[execspace.atomic_store] = _Word("store")
+    found[execspace.atomic_compare_exchange] = _AtomicFunction("compare_exchange", both, "old")
+    found[execspace.atomic_load] = _AtomicFunction("load", (), "old")
+    found[execspace.atomic_store] = _AtomicFunction("store")
     return found
 
 
-_WORDS = _all_words()
+_FUNCTIONS = _atomic_functions()
 
 
-@CALLS.of(*_WORDS)
+@CALLS.of(*_FUNCTIONS)
 def _atomic(cx: Context, call: Call) -> Value:
     args, loc = call.positional(), call.loc
-    word, name = _WORDS[call.target], f"es.{call.target.__name__}"
-    given = ["i", *(v.removesuffix(" value") for v in word.values)]
+    function, name = _FUNCTIONS[call.target], f"es.{call.target.__name__}"
+    given = ["i", *(v.removesuffix(" value") for v in function.values)]
     hint = f"write {name}(A, {', '.join(given)})"
-    if len(args) != 2 + len(word.values):
-        what = ["a View", "an index", *(f"a{'n' * (v[0] in 'e')} {v}" for v in word.values)]
+    if len(args) != 2 + len(function.values):
+        what = ["a View", "an index", *(f"a{'n' * (v[0] in 'e')} {v}" for v in function.values)]
         takes = f"{', '.join(what[:-1])} and {what[-1]}"
         got = counted(len(args), "argument")
         raise type_fault(loc, f"{name} takes {takes}, got {got}", hint)
@@ -70,12 +70,12 @@ def _atomic(cx: Context, call: Call) -> Value:
         if place.field is not None:
             hint = 'launch with A.with_traits("atomic") and change a field: A[i].x += value'
         raise type_fault(loc, f"{name} changes a number, not {describe(place)}", hint)
-    if word.op != "load":
+    if function.op != "load":
         writable(place.view, loc)
-    if word.op == "truediv" and place.type.is_integer:
-        word = _Word("floordiv", word.values, word.fetch)
-    if word.op in ("add", "sub") and not word.values:
+    if function.op == "truediv" and place.type.is_integer:
+        function = _AtomicFunction("floordiv", function.values, function.fetch)
+    if function.op in ("add", "sub") and not function.values:
         rest = [constant(1, loc)]
-    values = [of_element(cx, word.op, place.type, v, loc, loc) for v in rest]
-    found = atomic_step(cx, word.op, place, values, loc, word.fetch)
+    values = [of_element(cx, function.op, place.type, v, loc, loc) for v in rest]
+    found = emit_atomic(cx, function.op, place, values, loc, function.fetch)
     return Obj(None, "None") if found is None else found

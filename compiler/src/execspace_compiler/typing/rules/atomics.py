@@ -1,4 +1,4 @@
-"""Atomic operations on elements: which there are, and what they take."""
+"""Atomic operations on elements: which types have which, and their operands."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ALLOWED = {
 
 
 def of_element(cx: Context, op: str, type: Scalar, value: Value, loc: Loc, at: Loc) -> Any:
-    """The value of an atomic operation, which stands `at` a place, in the type of the element."""
+    """An atomic operation's operand, converted to the type of the element; `at` locates it."""
     _check_exists(op, type, loc)
     e = scalar(value, at)
     try:
@@ -39,7 +39,7 @@ def of_element(cx: Context, op: str, type: Scalar, value: Value, loc: Loc, at: L
     return cx.coerce(e, type)
 
 
-def atomic_step(
+def emit_atomic(
     cx: Context,
     op: str,
     place: Place,
@@ -47,8 +47,7 @@ def atomic_step(
     loc: Loc,
     fetch: str | None = None,
 ) -> ir.Expr | None:
-    """Emit an atomic operation on an element, given values of its type; its old or new value if
-    wanted."""
+    """Emit an atomic operation on an element; returns its old or new value if `fetch` says so."""
     type = place.type
     if op in ("floordiv", "mod") and type.is_integer and _is_zero(values[0]):
         raise type_fault(
@@ -57,16 +56,16 @@ def atomic_step(
             "divide by something else; 0.0 gives an infinity or a NaN",
         )
     name = None if fetch is None else cx.temporary(type)
-    step = ir.Atomic(
+    atomic = ir.Atomic(
         name, op, place.view, place.indices, type, tuple(values), fetch or "old", loc,
         place.byte,
     )  # fmt: skip
-    cx.out.append(step)
+    cx.out.append(atomic)
     return None if name is None else ir.Var(name, type, loc)
 
 
 def check_aligned(place: Place, loc: Loc, op: str = "") -> None:
-    """A fault for a number within a record that no atomic operation `op` can change."""
+    """A fault for a number within a record that is not aligned for atomic operations."""
     parts = place.type.name == "complex128" and op in ("add", "sub")  # as ir.Atomic.indivisible
     if place.byte is not None and not _aligned(place, not parts):
         raise type_fault(
@@ -77,7 +76,7 @@ def check_aligned(place: Place, loc: Loc, op: str = "") -> None:
 
 
 def _check_exists(op: str, type: Scalar, loc: Loc) -> None:
-    """A fault for an operation that elements of a type do not have."""
+    """A fault for an operation that is not defined for elements of a type."""
     allowed = _ALLOWED[op]
     if type.kind not in allowed:
         kinds = [_KINDS[k] for k in allowed if k != "u"]
@@ -94,7 +93,7 @@ def _is_zero(e: ir.Expr) -> bool:
 
 
 def _aligned(place: Place, whole: bool) -> bool:
-    """Whether a number within a record lies at a multiple of its size, or that of its parts."""
+    """Whether a number within a record is aligned to its size, or to that of its parts."""
     assert isinstance(place.view.type, ViewTy)
     size = place.type.itemsize // (1 if whole else 2)
     inside = place.byte is None or _is_multiple(place.byte, size)

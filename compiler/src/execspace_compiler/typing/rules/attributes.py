@@ -33,7 +33,7 @@ from .teams import team_attribute
 
 
 def _element_of_view(view: Any) -> Any:
-    """Type of the elements of a View or a part of one."""
+    """Element type of a View or a part of one."""
     type: Any = view.base.type if isinstance(view, ViewRef) else view.type
     return type.element
 
@@ -51,7 +51,7 @@ def attribute(cx: Context, base: Value, name: str, loc: Loc) -> Value:
             return Method(base, name)
     hint = "numbers have real, imag and conjugate()"
     if isinstance(base, Obj | FunctionValue):
-        # Of anything else an attribute may change, and no launch would notice.
+        # Attributes of other objects may change without launches noticing.
         if isinstance(base, Obj) and isinstance(base.value, np.dtype):
             value = getattr(base.value, name, None)
             if isinstance(value, bool | int | float | complex | str | np.generic):
@@ -99,7 +99,7 @@ def _attribute(cx: Context, e: hir.Attribute) -> Value:
 
 
 def member(cx: Context, e: hir.Attribute) -> Value | Place:
-    """`base.name`: a field of a record, or what `attribute` knows."""
+    """`base.name`: a field of a record, or an attribute."""
     base = outer(cx, e.base, field=True) if isinstance(e.base, hir.Outer) else cx.value(e.base)
     if isinstance(base, ViewRef) and base.field is not None:
         return field_of(base, e.name, e.loc)

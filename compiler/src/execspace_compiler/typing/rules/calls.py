@@ -1,4 +1,4 @@
-"""Rules of calls: whose rule a call needs, casts, named tuples, methods of Views and numbers."""
+"""Rules of calls: lookup of the callee's rule, casts, named tuples, methods."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def _call(cx: Context, e: hir.Call) -> Value:
 
 @CALLED.of(Obj)
 def _object(cx: Context, call: Call) -> Value:
-    """A call of a function or class: by its own rule, by what it is a class of, or by CALLEES."""
+    """A call of a function or class: by its own rule, by its kind of class, or by CALLEES."""
     target = call.target
     try:
         rule, callee = CALLS.get(target), CALLEES.get(target)
-    except TypeError:  # of what has no hash
+    except TypeError:  # unhashable
         rule, callee = None, None
     if rule is not None:
         return rule(cx, call)
@@ -56,7 +56,7 @@ def _object(cx: Context, call: Call) -> Value:
         return library_call(cx, callee, call.name, args, call.loc)
     if isinstance(target, type) and issubclass(target, np.generic):
         name = target.__name__.rstrip("_")
-        if name not in NAMES:  # np.longlong and its like have another name
+        if name not in NAMES:  # np.longlong and the like have another name
             name = next((t.dtype for k, t in SCALAR_TYPES.items() if k is target), "")
         if name:
             return _cast(cx, Scalar(name), call.name, args, call.loc)
@@ -72,7 +72,7 @@ def _is_named_tuple(target: Any) -> bool:
 def _named_tuple(
     target: Any, args: Sequence[Value], keywords: Mapping[str, Value], loc: Loc
 ) -> TupleValue:
-    """A NamedTuple: a tuple whose items have names. Its defaults are not known here."""
+    """A NamedTuple: a tuple whose items have names; defaults are not supported."""
     fields = fields_of(target)
     given = {**dict(zip(fields, args, strict=False)), **keywords}
     if len(args) + len(keywords) != len(fields) or set(given) != set(fields):

@@ -1,4 +1,4 @@
-"""Rules of what a kernel captures: constants, functions and compile-time objects."""
+"""Rules of captures: constants, functions and compile-time objects."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NUMBER = bool | int | float | complex | np.generic
 
 @EXPRESSIONS.of(hir.Outer)
 def outer(cx: Context, e: hir.Outer, field: bool = False) -> Value:
-    """A captured constant, function or compile-time object; `field`: to read one of it."""
+    """A captured constant, function or compile-time object; `field`: one of its fields is read."""
     value = e.value
     if value is Object:
         raise type_fault(
@@ -34,7 +34,7 @@ def outer(cx: Context, e: hir.Outer, field: bool = False) -> Value:
         )
     path = tuple(e.path.split("."))
     if cx.ruled_out and not e.names.is_watched(path):
-        raise Pending  # Python has left it out of the bytecode; its type is not to be known
+        raise Pending  # not in the bytecode, so not captured, and its type is unknown
     own = own_reading if field else own_operator
     return _captured(cx, value, e.path, e.names.full(path), e, own)
 

@@ -1,8 +1,7 @@
-"""Rules of choices: `a if t else b`, and, or, and chained comparisons.
+"""Rules of `a if t else b`, and, or, and chained comparisons.
 
-What is chosen has the common type of all that could be, also where a constant decides. What a
-constant rules out is typed for that alone, and no code is made of it; where it has a fault, as it
-may, it has no type to add.
+The result has the common type of all operands, even if a constant decides. Operands that a constant
+rules out are typed for that purpose only, without emitting code; one that has a fault is ignored.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ from ..values import FunctionValue, Obj, TupleValue, Value, describe, scalar
 from .comparisons import compare_or_compute
 from .operators import either, truth
 
-_TOGETHER = 16  # operands of and/or, or tests of an elif chain, that nest in each other
+_TOGETHER = 16  # operands of and/or that nest in each other
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _Operand:
     """An operand of and/or: statements that it needs first, and its value.
 
-    `decides`: False for a constant that leaves the decision to the operands after it.
+    `decides`: False for a constant that leaves the decision to later operands.
     """
 
     emitted: list[ir.Stmt]
@@ -40,10 +39,10 @@ class _Row:
 
 @EXPRESSIONS.of(hir.Chain)
 def _chain(cx: Context, e: hir.Chain) -> Value:
-    """`a < b < c`: the rest is evaluated only where the tests so far hold."""
+    """`a < b < c`: later operands are evaluated only if the tests so far hold."""
     left, right = cx.operands(e.args[:2])
     right = cx.keep(right)
-    rows: list[_Row] = []
+    operands: list[_Operand] = []
     emitted: list[ir.Stmt] = []
     for n, op in enumerate(e.ops):
         with cx.collecting(emitted):
@@ -54,21 +53,21 @@ def _chain(cx: Context, e: hir.Chain) -> Value:
             pair = hir.Operation(e.loc, op, e.args[n : n + 2])
             test: Any = compare_or_compute(cx, op, left, right, pair)
         if isinstance(test, ir.Const) and test.value and n + 1 < len(e.ops):
-            continue  # what it needs goes to the next one
-        rows.append(_Row(emitted, test))
+            continue  # its statements go to the next test
+        operands.append(_Operand(emitted, test))
         emitted = []
         if isinstance(test, ir.Const) and not test.value:
             break
-    return _all_or_any(cx, rows, "and", e.loc)  # type: ignore[no-any-return]
+    return _all_or_any(cx, operands, "and", e.loc)  # type: ignore[no-any-return]
 
 
 @EXPRESSIONS.of(hir.Logical)
 def _logical(cx: Context, e: hir.Logical, as_test: bool = False) -> Value:
-    """and/or: of bools a bool, otherwise the deciding operand, as in Python.
+    """and/or: for bools a bool, otherwise the deciding operand, as in Python.
 
-    `as_test`: only whether it is true counts, so that objects may stand beside numbers.
+    `as_test`: only its truth matters, so that operands may be objects as well as numbers.
     """
-    rows: list[_Row] = []
+    operands: list[_Operand] = []
     carried: list[ir.Stmt] = []
     ruled_out: list[Scalar] = []
     for n, operand in enumerate(e.args):
@@ -79,25 +78,25 @@ def _logical(cx: Context, e: hir.Logical, as_test: bool = False) -> Value:
         carried = []
         if known is not None and known == (e.op == "and"):
             if isinstance(value, ir.Const):
-                rows.append(_Row([], value, False))
+                operands.append(_Operand([], value, False))
             carried = emitted
             continue
         if last or known is not None:
             if not (isinstance(value, ir.Expr) and isinstance(value.type, Scalar)):
-                return _object(cx, rows, value, emitted, e)
-            rows.append(_Row(emitted, value))
+                return _object(cx, operands, value, emitted, e)
+            operands.append(_Operand(emitted, value))
             rest = e.args[n + 1 :]
-            ruled_out = [t for a in rest if (t := _type_apart(cx, a)) is not None]
+            ruled_out = [t for a in rest if (t := _ruled_out_type(cx, a)) is not None]
             break
-        rows.append(_Row(emitted, scalar(value, operand.loc)))
-    return _all_or_any(cx, rows, e.op, e.loc, ruled_out)  # type: ignore[no-any-return]
+        operands.append(_Operand(emitted, scalar(value, operand.loc)))
+    return _all_or_any(cx, operands, e.op, e.loc, ruled_out)  # type: ignore[no-any-return]
 
 
 def _object(
-    cx: Context, rows: list[_Row], value: Value, emitted: list[ir.Stmt], e: hir.Logical
+    cx: Context, operands: list[_Operand], value: Value, emitted: list[ir.Stmt], e: hir.Logical
 ) -> Value:
-    """The value of and/or that is not a number: only constants may have left it to decide."""
-    before = next((r.value for r in rows if r.decides), None)
+    """The value of and/or if it is not a number: operands before it must be constants."""
+    before = next((r.value for r in operands if r.decides), None)
     if before is not None:
         raise type_fault(
             e.loc,
@@ -109,7 +108,7 @@ def _object(
 
 
 def _known_truth(value: Value, loc: Loc) -> bool | None:
-    """Whether a constant is true; None for a number that is known at run time only."""
+    """Truth of a constant; None for a number that is known at run time only."""
     if isinstance(value, FunctionValue):
         return True
     if isinstance(value, Obj):
@@ -119,11 +118,11 @@ def _known_truth(value: Value, loc: Loc) -> bool | None:
 
 
 def _object_truth(value: Obj, loc: Loc) -> bool:
-    """As Python says, of what can be neither more nor less true at a later launch."""
+    """Truth of an object, if it cannot differ in later launches."""
     held = value.value
     kind = type(held)
     if held is None or isinstance(held, str | bytes | type | Enum | np.dtype):
-        with suppress(Exception):  # a metaclass may raise whatever it likes
+        with suppress(Exception):  # a metaclass may raise anything
             return bool(held)
     elif not hasattr(kind, "__bool__") and not hasattr(kind, "__len__"):
         return True
@@ -135,12 +134,12 @@ def _object_truth(value: Obj, loc: Loc) -> bool:
 
 
 def _all_or_any(
-    cx: Context, rows: list[_Row], op: str, loc: Loc, ruled_out: list[Scalar] | None = None
+    cx: Context, operands: list[_Operand], op: str, loc: Loc, ruled_out: list[Scalar] | None = None
 ) -> Any:
-    """The operand that decides, of the common type of all."""
-    if len(rows) <= _TOGETHER:
-        return _nested(cx, rows, op, loc, ruled_out or [])
-    parts = [rows[n : n + _TOGETHER] for n in range(0, len(rows), _TOGETHER)]
+    """The operand that decides, converted to the common type."""
+    if len(operands) <= _TOGETHER:
+        return _nested(cx, operands, op, loc, ruled_out or [])
+    parts = [operands[n : n + _TOGETHER] for n in range(0, len(operands), _TOGETHER)]
     held = []
     for n, part in enumerate(parts):
         own = ruled_out if n + 1 == len(parts) and ruled_out else []
@@ -163,8 +162,10 @@ def _all_or_any(
     return result
 
 
-def _nested(cx: Context, rows: list[_Row], op: str, loc: Loc, ruled_out: list[Scalar]) -> Any:
-    *before, last = rows
+def _nested(
+    cx: Context, operands: list[_Operand], op: str, loc: Loc, ruled_out: list[Scalar]
+) -> Any:
+    *before, last = operands
     emitted, rest = last.emitted, last.value
     for type in reversed(ruled_out):
         rest = _widened(cx, rest, type)
@@ -190,7 +191,7 @@ def _nested(cx: Context, rows: list[_Row], op: str, loc: Loc, ruled_out: list[Sc
 
 
 def _widened(cx: Context, e: Any, type: Scalar) -> Any:
-    """A number in the common type with one that is ruled out, if there is one."""
+    """A number converted to its common type with one that is ruled out, if there is one."""
     try:
         common = promote(e.type, type)
     except PromotionError:
@@ -199,9 +200,9 @@ def _widened(cx: Context, e: Any, type: Scalar) -> Any:
     return found if found.type == common else replace(found, type=common)
 
 
-def _type_apart(cx: Context, e: hir.Expr) -> Scalar | None:
-    """Type of a number that a constant rules out; None if it has none or a fault."""
-    value = cx.without_trace(e)
+def _ruled_out_type(cx: Context, e: hir.Expr) -> Scalar | None:
+    """Type of a number that a constant rules out; None if it is no number or has a fault."""
+    value = cx.dry_run(e)
     known = isinstance(value, ir.Expr) and isinstance(value.type, Scalar)
     return value.type if known else None  # type: ignore[union-attr,return-value]
 
@@ -232,21 +233,21 @@ def condition(cx: Context, e: hir.Expr) -> ir.Expr:
 
 @EXPRESSIONS.of(hir.Conditional)
 def _conditional(cx: Context, e: hir.Conditional) -> Value:
-    """`a if test else b`; of what a constant test rules out only the type counts."""
+    """`a if test else b`; of an operand that is ruled out, only the type matters."""
     test = condition(cx, e.test)
     outcome = cx.decide(e, test)
     if outcome is not None:
         chosen, other = (e.then, e.orelse) if outcome else (e.orelse, e.then)
         value = cx.value(chosen)
-        return _as_common(cx, value, cx.without_trace(other))
-    before, then = cx.apart(e.then)
-    otherwise, orelse = cx.apart(e.orelse)
+        return _as_common(cx, value, cx.dry_run(other))
+    before, then = cx.detached(e.then)
+    otherwise, orelse = cx.detached(e.orelse)
     places = (e.then.loc, e.orelse.loc)
     return _select(cx, test, before, then, otherwise, orelse, e.loc, places)
 
 
 def _as_common(cx: Context, value: Value, other: Value | None) -> Value:
-    """A value in the common type with one that is ruled out, item by item of tuples."""
+    """A value converted to its common type with one that is ruled out; tuples item by item."""
     if isinstance(value, TupleValue) and isinstance(other, TupleValue):
         if len(value.items) != len(other.items):
             return value

@@ -1,4 +1,4 @@
-"""Operators on two values: numbers, tuples, and compile-time objects as far as they can."""
+"""Operators on two values: numbers, tuples, and compile-time objects where supported."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .operators import binary, either, unary
 
 
 def _compares_itself(value: Any) -> bool:
-    """Whether it is an object that may be equal to a number, as a Fraction is."""
+    """Whether it is an object that may be equal to a number, such as a Fraction."""
     own: Any = type(value).__eq__
     plain = value is None or isinstance(value, str | bytes | type | np.dtype)
     return not plain and own is not object.__eq__
@@ -26,7 +26,7 @@ _MOST_ITEMS = 10_000
 
 
 def _refuse_long(count: int, loc: Loc) -> None:
-    """Code is written for each item of a tuple that a kernel makes."""
+    """Refuse long tuples, since code is emitted for each item."""
     if count > _MOST_ITEMS:
         raise type_fault(
             loc,
@@ -36,7 +36,7 @@ def _refuse_long(count: int, loc: Loc) -> None:
 
 
 def compare_or_compute(cx: Context, op: str, a: Value, b: Value, e: hir.Operation) -> Value:
-    """An operator on two values: numbers, and for == and its like tuples and constants."""
+    """An operator on two values: numbers; for comparisons also tuples and constants."""
     if op in ("is", "is_not"):
         if not (isinstance(a, Obj) and isinstance(b, Obj)):
             none = Obj(None, "None")
@@ -93,7 +93,7 @@ def _membership(cx: Context, op: str, a: Value, b: Value, e: Any) -> Value:
     a = cx.keep(a)
     result: Any = ir.Const(False, BOOL, e.loc)
     for n, item in enumerate(b.items):
-        result = cx.settled(result, n)
+        result = cx.limit_depth(result, n)
         result = either(result, compare_or_compute(cx, "eq", a, item, e), "or", e.loc)
     return result if op == "in" else unary(cx, "not", result, e.loc)
 
@@ -103,6 +103,6 @@ def _equal_tuples(cx: Context, op: str, a: TupleValue, b: TupleValue, e: Any) ->
         return ir.Const(op == "ne", BOOL, e.loc)
     result: Any = ir.Const(True, BOOL, e.loc)
     for n, (x, y) in enumerate(zip(a.items, b.items, strict=True)):
-        result = cx.settled(result, n)
+        result = cx.limit_depth(result, n)
         result = either(result, compare_or_compute(cx, "eq", x, y, e), "and", e.loc)
     return result if op == "eq" else unary(cx, "not", result, e.loc)

@@ -1,4 +1,4 @@
-"""Rules of if and elif, of loops over ranges and tuples, of while, and of what is in them."""
+"""Rules of if and elif, loops over ranges and tuples, while, break and continue."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _GROUP = 16  # tests of a chain of elif that nest in each other
 
 @STATEMENTS.of(hir.If)
 def _if(cx: Context, s: hir.If) -> None:
-    """An if; where the test is a constant only one side is compiled."""
+    """An if; if the test is a constant, only one side is compiled."""
     test = condition(cx, s.test)
     outcome = cx.decide(s, test)
     if outcome is not None:
@@ -32,8 +32,8 @@ def _if(cx: Context, s: hir.If) -> None:
 
 @STATEMENTS.of(hir.Cases)
 def _cases(cx: Context, s: hir.Cases) -> None:
-    """A long chain of elif: which arm is taken is found first, a group of tests at a time, and
-    then done, so that nothing nests deeply."""
+    """A long chain of elif: the number of the arm is computed first, a group of tests at a time;
+    a decision tree over it then selects the body, so that nesting stays shallow."""
     arms: list[tuple[list[ir.Stmt], ir.Expr, list[ir.Stmt]]] = []
     orelse: list[ir.Stmt] | None = None
     carried: list[ir.Stmt] = []
@@ -67,15 +67,15 @@ def _cases(cx: Context, s: hir.Cases) -> None:
             untaken = ir.Op("eq", (taken, last), BOOL, s.loc)
             inner = [ir.If(untaken, tuple(inner), loc=s.loc)]
         cx.out += inner
-    cx.out += _halved([*(body for _, _, body in arms), orelse], 0, taken, s.loc)
+    cx.out += _decision_tree([*(body for _, _, body in arms), orelse], 0, taken, s.loc)
 
 
 @STATEMENTS.of(hir.While)
 def _while(cx: Context, s: hir.While) -> None:
-    """A while loop; a test that needs statements moves into the loop."""
+    """A while loop; a test that needs statements is moved into the loop."""
     with cx.collecting() as emitted:
         test = condition(cx, s.test)
-    if cx.decide(s, test) is False:  # as an if, it leaves its body out
+    if cx.decide(s, test) is False:  # its body is not compiled, as that of an if
         cx.out += emitted
         return
     body = cx.body_of_loop(s.body)
@@ -87,10 +87,10 @@ def _while(cx: Context, s: hir.While) -> None:
 
 @STATEMENTS.of(hir.ForEach)
 def _for_each(cx: Context, s: hir.ForEach) -> None:
-    """A loop over a tuple: its body once for each item.
+    """A loop over a tuple, which is unrolled.
 
-    Where it has a break or continue, each body is a loop of one round, which they leave; a
-    break sets a flag that skips the bodies after it.
+    If it has a break or continue, each iteration is a loop with a trip count of one, which they
+    leave; a break also sets a flag that skips later iterations.
     """
     items = cx.keep(cx.value(s.items))
     if isinstance(items, NestedRange):
@@ -110,30 +110,30 @@ def _for_each(cx: Context, s: hir.ForEach) -> None:
         cx.out.append(ir.Assign(flag, ir.Const(False, BOOL, s.loc), s.loc))
     several = _of_several_kinds(cx, s.target, items.items)
     for n, item in enumerate(items.items):
-        cx.rounds.append(f"{s.loc.line}_{s.loc.column}_{n}")
+        cx.iterations.append(f"{s.loc.line}_{s.loc.column}_{n}")
         outer = cx.own
-        cx.own = {**outer, **{v: part_name(v, "_".join(cx.rounds)) for v in several}}
+        cx.own = {**outer, **{v: part_name(v, "_".join(cx.iterations)) for v in several}}
         try:
-            with cx.collecting() as once:
+            with cx.collecting() as body:
                 assign(cx, s.target, item, s.loc, s.items.loc)
-                once += cx.body_of_loop(s.body, flag)
+                body += cx.body_of_loop(s.body, flag)
         finally:
             cx.own = outer
-            cx.rounds.pop()
+            cx.iterations.pop()
         if hir.leaves(s.body):
             name = cx.temporary(INDEX)
             zero, one = ir.Const(0, INDEX, s.loc), ir.Const(1, INDEX, s.loc)
-            once = [ir.For(name, zero, one, one, tuple(once), loc=s.loc)]
+            body = [ir.For(name, zero, one, one, tuple(body), loc=s.loc)]
         if flag is not None:
             going = ir.Op("not", (ir.Var(flag, BOOL, s.loc),), BOOL, s.loc)
-            once = [ir.If(going, tuple(once), loc=s.loc)]
-        cx.out += once
+            body = [ir.If(going, tuple(body), loc=s.loc)]
+        cx.out += body
 
 
 def _of_several_kinds(cx: Context, target: hir.Expr, values: Sequence[Value]) -> list[str]:
     """Variables of a loop over a tuple whose values have no common type: functions, say.
 
-    Each round of the loop has such a variable of its own, which code outside cannot read.
+    Each iteration has its own such variable, which code outside the loop cannot read.
     """
     if isinstance(target, hir.Tuple):
         found = []
@@ -151,7 +151,7 @@ def _of_several_kinds(cx: Context, target: hir.Expr, values: Sequence[Value]) ->
         for type in types[1:]:
             types[0] = joined(types[0], type, target.name, target.loc)
     except Fault as fault:
-        cx.several[target.name] = fault.diagnostics[0].message
+        cx.unreadable[target.name] = fault.diagnostics[0].message
         return [target.name]
     return []
 
@@ -172,7 +172,7 @@ def _for(cx: Context, s: hir.For) -> None:
         hint = "give a step of 1 or more, or of -1 or less"
         raise type_fault(s.step.loc, "the step of range is zero", hint)
     if not isinstance(bounds[2], ir.Const):
-        # A step that turns out to be zero makes an empty loop: kernels cannot raise.
+        # A step of zero at run time gives an empty loop, since kernels cannot raise.
         start, stop, step = bounds
         moves = ir.Op("ne", (step, ir.Const(0, INDEX)), BOOL, s.step.loc)
         bounds[1] = ir.Select(moves, stop, start, INDEX, s.step.loc)
@@ -184,7 +184,7 @@ def _for(cx: Context, s: hir.For) -> None:
     if type.strong != INT64 or s.name in {
         t.name for inner in hir.walk(s.body) for t in hir.targets(inner)
     }:
-        # The counter is separate where the body changes the variable: range does not care.
+        # As in Python, assignments to the variable do not affect the loop's counter.
         name = f"_k{s.loc.line}_{s.loc.column}"
         cx.types[name] = INDEX
         body.append(ir.Assign(variable, cx.coerce(ir.Var(name, INDEX), type), s.loc))
@@ -192,14 +192,16 @@ def _for(cx: Context, s: hir.For) -> None:
     cx.out.append(ir.For(name, bounds[0], bounds[1], bounds[2], tuple(body), loc=s.loc))
 
 
-def _halved(bodies: Sequence[list[ir.Stmt]], first: int, number: ir.Var, loc: Loc) -> list[ir.Stmt]:
-    """One of several bodies by its number, which counts from `first`."""
+def _decision_tree(
+    bodies: Sequence[list[ir.Stmt]], first: int, number: ir.Var, loc: Loc
+) -> list[ir.Stmt]:
+    """Run the body with a given number, which counts from `first`, by binary search."""
     if len(bodies) == 1:
         return bodies[0]
     half = len(bodies) // 2
     below = ir.Op("lt", (number, ir.Const(first + half, INDEX, loc)), BOOL, loc)
-    yes = _halved(bodies[:half], first, number, loc)
-    no = _halved(bodies[half:], first + half, number, loc)
+    yes = _decision_tree(bodies[:half], first, number, loc)
+    no = _decision_tree(bodies[half:], first + half, number, loc)
     return [ir.If(below, tuple(yes), tuple(no), loc)]
 
 

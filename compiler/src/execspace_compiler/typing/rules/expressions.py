@@ -1,8 +1,8 @@
 """Rules of literals, tuples and operators.
 
-Python evaluates from left to right and each operand once. Values are trees without side
-effects where that is the same; where it is not (a helper that stores into a View, say),
-statements are emitted, and what was evaluated before them is kept in temporaries.
+Python evaluates from left to right and each operand once. Values are trees without side effects
+where that makes no difference; where it does (a helper that stores into a View, say), statements
+are emitted, and values computed before them are kept in temporaries.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _tuple(cx: Context, e: hir.Tuple) -> Value:
 
 @EXPRESSIONS.of(hir.Operation)
 def _operation(cx: Context, e: hir.Operation) -> Value:
-    """A unary or binary operator. Long sums, whose first operands nest, need no recursion."""
+    """A unary or binary operator; iterative for long sums, whose first operands nest."""
     chain = [e]
     while len(chain[-1].args) == 2 and isinstance(chain[-1].args[0], hir.Operation):
         chain.append(chain[-1].args[0])
@@ -46,9 +46,9 @@ def _operation(cx: Context, e: hir.Operation) -> Value:
     else:
         result = compare_or_compute(cx, last.op, values[0], values[1], last)
     for n, outer in enumerate(reversed(chain)):
-        emitted, right = cx.apart(outer.args[1])
+        emitted, right = cx.detached(outer.args[1])
         if emitted:
             result = cx.keep(result)
             cx.out += emitted
-        result = compare_or_compute(cx, outer.op, cx.settled(result, n), right, outer)
+        result = compare_or_compute(cx, outer.op, cx.limit_depth(result, n), right, outer)
     return result

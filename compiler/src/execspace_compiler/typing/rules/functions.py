@@ -1,4 +1,4 @@
-"""Rules of helpers and nested functions: what they capture, and how they are called."""
+"""Rules of helpers and nested functions: their captures and calls."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _nested(cx: Context, e: hir.Lambda) -> FunctionValue:
 
 
 def _environment_of(cx: Context, fn: FunctionValue, loc: Loc) -> dict[str, Value]:
-    """What a function captures, as it is now."""
+    """Current values of a function's captures."""
     definition = fn.definition
     known = dict(fn.env or ())
     if isinstance(definition, Nested):
@@ -45,7 +45,7 @@ def _environment_of(cx: Context, fn: FunctionValue, loc: Loc) -> dict[str, Value
 
 
 def _closed(cx: Context, value: Value, loc: Loc) -> Value:
-    """A value that can leave this function: nested functions take their variables along."""
+    """A value that may leave this function: nested functions become closures."""
     if isinstance(value, TupleValue):
         return TupleValue(tuple(_closed(cx, v, loc) for v in value.items), value.names)
     if isinstance(value, FunctionValue):
@@ -63,7 +63,7 @@ def _called(cx: Context, call: Call) -> Value:
 def _function_call(
     cx: Context, fn: FunctionValue, args: Sequence[Value], keywords: Mapping[str, Value], loc: Loc
 ) -> Value:
-    """Call of a helper or nested function; literals keep their weakness in it."""
+    """Call of a helper or nested function; literals stay weakly typed in it."""
     definition = fn.definition
     if isinstance(definition, Captured):
         if definition.scope.fn in CALLEES:
@@ -112,7 +112,7 @@ def _invoke(
         cx.out.append(ir.Unpack(tuple(names), call, loc))
     found: list[ir.Expr] = [ir.Var(n, t, loc) for n, t in zip(names, results, strict=True)]
     if signature.fails:
-        if not cx.fails:  # what was returned before lacks the number of the assertion
+        if not cx.fails:  # returns typed so far lack the number of the assertion
             cx.fails = cx.changed = True
         code = found.pop()
         failed = ir.Op("ne", (code, ir.Const(0, INT64, loc)), BOOL, loc)

@@ -1,4 +1,4 @@
-"""Rules of what leaves a function: return, and assert."""
+"""Rules of return and assert, which leave a function."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _return(cx: Context, s: hir.Return) -> None:
 
 @STATEMENTS.of(hir.Assert)
 def _assert(cx: Context, s: hir.Assert) -> None:
-    """assert: a failure is noted, and this call of the kernel ends."""
+    """assert: a failure is recorded, and this call of the kernel ends."""
     if not cx.fails:
         cx.fails = cx.changed = True
     test = condition(cx, s.test)
@@ -84,8 +84,8 @@ def _assert(cx: Context, s: hir.Assert) -> None:
 
 
 def leave(cx: Context, values: list[ir.Expr], loc: Loc, code: ir.Expr | None = None) -> None:
-    """Return numbers, and in a helper with asserts the number of the one that failed."""
-    if cx.fails and not cx.notes:
+    """Return numbers; in a helper with asserts, also the number of the one that failed."""
+    if cx.fails and not cx.records_failures:
         values = [*values, code or ir.Const(0, INT64, loc)]
     if not values:
         cx.out.append(ir.Return(None, loc))
@@ -108,7 +108,7 @@ def failure(cx: Context, code: ir.Expr, loc: Loc) -> list[ir.Stmt]:
 
 
 def _returned(value: Value, loc: Loc) -> Type:
-    """Type of what a helper returns: a number, or a tuple of such."""
+    """Type of a helper's result: a number, or a tuple of numbers."""
     if isinstance(value, TupleValue):
         return TupleTy(tuple(_returned(v, loc) for v in value.items), value.names)
     if is_view(value) or isinstance(value, FunctionValue | ViewRef):

@@ -1,4 +1,4 @@
-"""Rules of Python's, math's and NumPy's functions: the table CALLEES of ops.py at work."""
+"""Rules of Python's, math's and NumPy's functions, which the table CALLEES of ops.py lists."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _fold_min_max(cx: Context, op: str, path: str, args: Sequence[Value], loc: L
         raise no_order(numbers, loc)
     result = numbers[0]
     for k, n in enumerate(numbers[1:]):
-        result = same(cx, op, cx.settled(result, k), n, type, loc)
+        result = same(cx, op, cx.limit_depth(result, k), n, type, loc)
     return result  # type: ignore[no-any-return]
 
 
@@ -109,7 +109,7 @@ def _whole(cx: Context, callee: Callee, path: str, a: list[Any], loc: Loc) -> Va
 @LIBRARY.of("cfloat1")
 def _cfloat1(cx: Context, callee: Callee, path: str, a: list[Any], loc: Loc) -> Value:
     x = a[0]
-    if x.type.kind != "c":  # cmath computes in complex numbers whatever it is given
+    if x.type.kind != "c":  # cmath converts all arguments to complex
         x = cx.coerce(x, complex_of(as_float(x.type)))
     return _float1(cx, callee, path, [x], loc)
 
@@ -261,5 +261,5 @@ def _complex(cx: Context, callee: Callee, path: str, a: list[Any], loc: Loc) -> 
             )
         return re  # type: ignore[no-any-return]
     type = complex_of(as_float(promote(re.type, im.type)))
-    part = real_part(type)  # of two float16, the float32 that a complex64 has
+    part = real_part(type)  # float32 for two float16, since the result is complex64
     return ir.Op("complex", (cx.coerce(re, part), cx.coerce(im, part)), type, loc)

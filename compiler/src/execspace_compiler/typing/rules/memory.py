@@ -7,26 +7,26 @@ from ...ir.diagnostics import Loc, type_fault
 from ...ir.types import ViewTy
 from ..context import Context
 from ..values import Place, Value, describe, is_atomic, scalar, shown
-from .atomics import atomic_step, check_aligned
+from .atomics import check_aligned, emit_atomic
 
 
 def load(cx: Context, place: Place, loc: Loc) -> ir.Expr:
-    """The number at a place; of a View with the atomic trait by an atomic operation."""
+    """The number at a place; loaded atomically from a View with the atomic trait."""
     if is_atomic(place):
         check_aligned(place, loc)
-        found = atomic_step(cx, "load", place, (), loc, "old")
+        found = emit_atomic(cx, "load", place, (), loc, "old")
         assert found is not None
         return found
     return ir.Load(place.view, place.indices, place.type, loc, place.byte)
 
 
 def read(cx: Context, found: Value | Place, loc: Loc) -> Value:
-    """A place as the number that is there."""
+    """The number at a place; other values are returned unchanged."""
     return load(cx, found, loc) if isinstance(found, Place) else found
 
 
 def store(cx: Context, place: Place, value: Value, loc: Loc, at: Loc) -> ir.Stmt:
-    """Store a number, which stands `at` a place, converted to the type of the element."""
+    """Store a number, converted to the type of the element; `at` locates the number."""
     e = scalar(value, at)
     if e.type.kind == "c" and place.type.kind != "c":
         what = f"{describe(place.view)} of {place.type}"
@@ -45,7 +45,7 @@ def store(cx: Context, place: Place, value: Value, loc: Loc, at: Loc) -> ir.Stmt
 
 
 def writable(view: ir.Var, loc: Loc) -> None:
-    """A fault for a View that kernels may not store into."""
+    """A fault for a read-only View."""
     if isinstance(view.type, ViewTy) and view.type.readonly:
         raise type_fault(
             loc,

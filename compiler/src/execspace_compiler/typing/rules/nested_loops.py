@@ -1,4 +1,4 @@
-"""Loops over nested ranges, which the members of a team share out."""
+"""Loops over nested ranges, whose iterations are distributed over the members of a team."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def split_loop(cx: Context, s: hir.ForEach, items: NestedRange) -> None:
     for inner in hir.walk(s.body):
         if isinstance(inner, hir.Return):
             hint = "leave the kernel before or after the loop"
-            raise syntax_fault(inner.loc, f"return in a loop over {items.word}", hint)
+            raise syntax_fault(inner.loc, f"return in a loop over {items.name}", hint)
     if hir.breaks(s.body):
         hint = "skip what must not be done with if, or write a loop over range"
-        message = f"break in a loop over {items.word}, whose iterations run at once"
+        message = f"break in a loop over {items.name}, whose iterations run at once"
         raise syntax_fault(s.loc, message, hint)
     names = index_variables(cx, items)
     values: list[Value] = [ir.Var(n, INDEX, s.target.loc) for n in names]
@@ -28,5 +28,5 @@ def split_loop(cx: Context, s: hir.ForEach, items: NestedRange) -> None:
     with cx.collecting() as body:
         assign(cx, s.target, item, s.loc, s.items.loc)
         body += cx.body_of_loop(s.body)
-    cx.nested_ranges[id(s)] = items.word
+    cx.nested_ranges[id(s)] = items.name
     cx.out.append(ir.Split(items.level, names, items.starts, items.stops, tuple(body), s.loc))

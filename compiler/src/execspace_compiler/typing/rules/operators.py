@@ -1,4 +1,4 @@
-"""Rules of constants, conversions and operators: the rows of types.py and ops.py at work."""
+"""Rules of constants, conversions and operators, by the tables of types.py and ops.py."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ZERO = "divide by something else; 0.0 gives an infinity or a NaN"
 
 
 def no_order(numbers: Sequence[Any], loc: Loc) -> Fault:
-    """The fault for complex numbers where an order is needed."""
+    """The fault for complex numbers in an operation that needs an order."""
     types = " and ".join(str(n.type) for n in numbers)
     return type_fault(loc, f"complex numbers have no order, got {types}", "compare abs(z)")
 
@@ -46,7 +46,7 @@ def _too_wide(digits: str, loc: Loc) -> Fault:
 
 
 def _surely_wide(op: str, a: Any, b: Any) -> bool:
-    """Whether a result has so many digits that to compute them may take for ever."""
+    """Whether a result has so many digits that computing it may take forever."""
     if not (isinstance(a, int) and isinstance(b, int)):
         return False
     if op == "lshift":
@@ -59,7 +59,7 @@ def constant(value: Any, loc: Loc) -> Value:
     if value is None or isinstance(value, str):
         return Obj(value, repr(value))
     if not isinstance(value, np.generic):
-        value = plain_number(value)  # of an enumeration, say, whose repr is not a number
+        value = plain_number(value)  # members of an IntEnum, say, whose repr is not a number
     type = python_type(value)
     if type == PY_INT and not -(2**63) <= value < 2**64:
         raise _too_wide(f"{value} " if abs(value) < 10**40 else "", loc)
@@ -153,7 +153,7 @@ def _compare(cx: Context, op: str, a: Any, b: Any, loc: Loc) -> Value:
         if isinstance(const, ir.Const) and const.type == PY_INT and other.type.is_integer:
             limits = np.iinfo(other.type.name)
             if not limits.min <= const.value <= limits.max:
-                # The comparison is decided, as it is in Python, whatever the other is.
+                # The comparison is decided as in Python, whatever the other value is.
                 less = (const is b) == (const.value > limits.max)
                 outcome = {"lt": less, "le": less, "gt": not less, "ge": not less,
                            "eq": False, "ne": True}[op]  # fmt: skip
@@ -165,13 +165,13 @@ def _compare(cx: Context, op: str, a: Any, b: Any, loc: Loc) -> Value:
     type = promote(a.type, b.type)
     if type.is_integer and type != UINT64 and PY_INT in (a.type, b.type):
         if not isinstance(a, ir.Const) and not isinstance(b, ir.Const):
-            type = INT64  # exact, where the narrower type need not hold both
+            type = INT64  # exact, unlike the narrower type, which may not hold both
     return ir.Op(op, (cx.coerce(a, type), cx.coerce(b, type)), BOOL, loc)
 
 
 def always(outcome: bool, number: Any, loc: Loc) -> ir.Expr:
-    """A test whose outcome the type of a number decides. It is not a constant: which type an
-    argument has must not change what other types there are."""
+    """A test whose outcome is decided by the type of a number. It is not a constant, since the
+    type of an argument must not affect other types."""
     if number.type == BOOL:
         return ir.Op("eq" if outcome else "ne", (number, number), BOOL, loc)
     least = ir.Const(int(np.iinfo(number.type.name).min), number.type.strong, loc)
@@ -205,7 +205,7 @@ def _bitwise(cx: Context, op: str, a: Any, b: Any, loc: Loc) -> Value:
 def _power(cx: Context, a: Any, b: Any, loc: Loc) -> Value:
     type = arithmetic(a.type, b.type)
     if isinstance(b, ir.Const) and type.kind in "iufc":
-        # Small powers are products on every space: exact where pow() need not be.
+        # Small powers are products on every space: exact, while pow() may not be.
         if type.is_integer and b.value < 0:
             raise type_fault(
                 loc,

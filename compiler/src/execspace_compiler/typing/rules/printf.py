@@ -25,7 +25,7 @@ def _conversions(text: str, types: Sequence[Scalar], loc: Loc) -> list[tuple[str
     Raises
     ------
     Fault
-        If conversions and arguments do not fit each other.
+        If conversions and arguments do not match.
     """
     found: list[tuple[str, Scalar | None]] = []
     rest = list(types)

@@ -1,4 +1,4 @@
-"""What kernels cannot call, and what to write instead."""
+"""Functions that kernels cannot call, and what to write instead."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _INSTEAD: dict[Any, str] = {
 
 
 def _instead_of(target: Any) -> str:
-    """What to write instead of a call that kernels do not have."""
+    """What to write instead of an unsupported call."""
     try:
         hint = _INSTEAD.get(target)
     except TypeError:
@@ -75,14 +75,14 @@ def _by_origin(target: Any) -> str:
 
 
 def refused(call: Call) -> Fault:
-    """The fault for a call of what kernels do not have."""
+    """The fault for an unsupported call."""
     call.positional()
     message = f"'{call.name}' cannot be called in a kernel"
     return syntax_fault(call.loc, message, _instead_of(call.target))
 
 
 def own_code(path: str, kind: type, name: str, loc: Loc) -> Fault:
-    """The fault for a class of tuples or numbers that computes in a way of its own."""
+    """The fault for a class of tuples or numbers that overrides a method."""
     base = next((c for c in kind.__mro__ if c is tuple or c in SCALAR_TYPES), kind)
     what = (
         base.__name__ if base is tuple or base.__module__ == "numpy" else f"Python {base.__name__}"

@@ -35,7 +35,7 @@ def base_index(
         )
     index: Any = key
     if isinstance(index, ir.Const) and index.value < 0:
-        # Only a literal negative subscript counts from the end, as Python reads it.
+        # Only literal negative subscripts count from the end, as in Python.
         whole_extent = extent(direct, d, loc) if direct is not None else dim.extent
         index = add(whole_extent, ir.Const(int(index.value), INDEX, loc))
     index = cx.coerce(index, INDEX)

@@ -1,6 +1,6 @@
 """Rules of launches over nested ranges, and of reductions and scans over the members of a team.
 
-They are typed like those of a launch, with the function that they call in the place of the kernel.
+They are typed like those of a launch; the function that they call takes the place of the kernel.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def made_reducer(
 ) -> Reducer:
     """`es.Sum(dtype=es.float32)` within a kernel."""
     if kind is not Reducer and kind.kind == "custom" and not is_made_alone(kind):
-        # Launches look at what its join captures, and need an instance for that.
+        # Launches check the captures of its join, and need an instance for that.
         name = kind.__name__
         message = f"a kernel cannot make {name}(...), a reducer of your own that has parameters"
         hint = f"write own = {name}(...) outside of the kernel, and reducer=own in it"
@@ -58,7 +58,7 @@ def made_reducer(
     values = tuple(map(constant, args))
     key = (kind, repr(values), repr(given))
     try:
-        if key not in cx.module.reducers:  # one object, however often it is looked at
+        if key not in cx.module.reducers:  # the same object in each walk
             cx.module.reducers[key] = kind(*values, **given)
         return cx.module.reducers[key]
     except (TypeError, ExecspaceError) as error:
@@ -117,7 +117,7 @@ def _contributed(cx: Context, reduction: Reduction, value: Value, loc: Loc) -> l
     numbers = [e for _, e in parts(value, "")]
     pairs = zip(numbers, reduction.contributions, strict=True)
     numbers = [cx.coerce(e, t) for e, t in pairs]
-    if reduction.once:
+    if reduction.single_use:
         return reduction.join_number(numbers[0])
     own: list[ir.Stmt] = [
         ir.Assign(f"{reduction.names}_v{n}", e, loc) for n, e in enumerate(numbers)
@@ -159,7 +159,7 @@ def _nested_launch(
     unknown = [k for k in keywords if k != "reducer" or pattern == "parallel_for"]
     if unknown or not args:
         got = f"got {unknown[0]}=" if unknown else "got no function"
-        hint = f"write es.{pattern}({items.word}(team, n), function)"
+        hint = f"write es.{pattern}({items.name}(team, n), function)"
         raise syntax_fault(loc, f"es.{pattern} over a nested range {got}", hint)
     fn, rest = args[0], list(args[1:])
     if not isinstance(fn, FunctionValue | Obj):
@@ -197,19 +197,20 @@ def _scan(
 ) -> Value:
     if len(items.starts) != 1:
         hint = "scan over one index: the others are a loop in the function"
-        message = f"es.parallel_scan over {items.word}, which has several indices"
+        message = f"es.parallel_scan over {items.name}, which has several indices"
         raise syntax_fault(loc, message, hint)
     (name,) = index_variables(cx, items)
     index = ir.Var(name, INDEX, loc)
     reducers = _reducers_of(keywords.get("reducer"), loc)
     builder = _builder_of(cx, reducers, loc)
 
-    def scanned(prefix: Type, in_spite: bool) -> tuple[tuple[ir.Stmt, ...], Reduction]:
-        before, cx.module.in_spite = cx.module.in_spite, in_spite or cx.module.in_spite
+    def scanned(prefix: Type, despite_faults: bool) -> tuple[tuple[ir.Stmt, ...], Reduction]:
+        before = cx.module.despite_faults
+        cx.module.despite_faults = despite_faults or before
         try:
             return _scan_body(cx, builder, reducers, prefix, fn, index, rest, True, loc)
         finally:
-            cx.module.in_spite = before
+            cx.module.despite_faults = before
 
     body, reduction = with_settled_prefix(
         builder.guess(reducers, 1), scanned, lambda found: found[1].value, loc
@@ -242,7 +243,7 @@ def _scan_body(
     final: bool,
     loc: Loc,
 ) -> tuple[tuple[ir.Stmt, ...], Reduction]:
-    """An iteration of a scan: it sets the state that it contributes."""
+    """An iteration of a scan, which sets the state that it contributes."""
     held = [ir.Var(f"{builder.prefix}_prefix{n}", t) for n, t in enumerate(_scalars(prefix))]
     for v in held:
         cx.types[v.name] = v.type
@@ -284,7 +285,7 @@ def _over_members(cx: Context, call: Call) -> Value:
 
 
 def _structured(type: Type, numbers: Sequence[ir.Expr]) -> Value:
-    """Numbers as the value of a type."""
+    """A value of a type, from its numbers."""
     rest = iter(numbers)
 
     def value(t: Type) -> Value:

@@ -1,6 +1,6 @@
-"""Rules of what kernels of a TeamPolicy say: the team and its methods, nested ranges, single.
+"""Rules of kernels with a TeamPolicy: the team and its methods, nested ranges, single.
 
-What must not stand in what is checked by teams/checks.py, when helpers have been put in place.
+Nesting is checked by teams/checks.py, after helpers have been inlined.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..values import (
     Method,
     NestedRange,
     Obj,
-    Once,
+    Single,
     TeamValue,
     TupleValue,
     Value,
@@ -28,7 +28,7 @@ from ..values import (
 )
 from .local_arrays import local_type
 
-# Word of a range -> level, and whether it has several indices.
+# Nested range -> level, and whether it has several indices.
 _RANGES: dict[Any, tuple[str, bool]] = {
     execspace.TeamThreadRange: ("thread", False),
     execspace.ThreadVectorRange: ("vector", False),
@@ -45,12 +45,12 @@ _TAKES: dict[str, tuple[str, ...]] = {  # methods of a team
 
 
 def _scratch_view(loc: Loc) -> str:
-    """Variable of a View over scratch memory: one for each place in the source."""
+    """Variable of a View over scratch memory: one for each location in the source."""
     return f"_scratch_{loc.line}_{loc.column}"
 
 
 def team_attribute(team: TeamValue, name: str, loc: Loc) -> Value:
-    """`team.league_rank` and its like."""
+    """`team.league_rank` and the like."""
     if name in TEAM_PARTS:
         value: ir.Expr = getattr(team, name)
         return value
@@ -60,7 +60,7 @@ def team_attribute(team: TeamValue, name: str, loc: Loc) -> Value:
     raise type_fault(loc, f"a team has no attribute '{name}'", f"it has {known}")
 
 
-# -- words --------------------------------------------------------------------------------------
+# -- nested ranges, single ----------------------------------------------------------------------
 
 
 @CALLS.of(*_RANGES)
@@ -91,31 +91,31 @@ def _range(cx: Context, call: Call) -> NestedRange:
 
 
 @CALLS.of(execspace.PerTeam, execspace.PerThread)
-def _once(cx: Context, call: Call) -> Once:
-    args, loc, word = call.args, call.loc, call.target.__name__
+def _member(cx: Context, call: Call) -> Single:
+    args, loc, name = call.args, call.loc, call.target.__name__
     if len(args) != 1 or not isinstance(args[0], TeamValue) or call.keywords:
         got = ", ".join(map(describe, args)) or "nothing"
-        raise type_fault(loc, f"es.{word} takes a team, got {got}", f"write es.{word}(team)")
-    return Once(args[0], "team" if call.target is execspace.PerTeam else "thread")
+        raise type_fault(loc, f"es.{name} takes a team, got {got}", f"write es.{name}(team)")
+    return Single(args[0], "team" if call.target is execspace.PerTeam else "thread")
 
 
 @CALLS.of(execspace.single)
 def _single(cx: Context, call: Call) -> Value:
     args, loc = call.positional(), call.loc
-    if not 1 <= len(args) <= 2 or not isinstance(args[0], Once):
+    if not 1 <= len(args) <= 2 or not isinstance(args[0], Single):
         got = ", ".join(map(describe, args)) or "nothing"
         hint = "write if es.single(es.PerTeam(team)):"
         raise type_fault(loc, f"es.single takes es.PerTeam or es.PerThread, got {got}", hint)
-    once = args[0]
-    test: ir.Expr = ir.Const(True, BOOL, loc)  # what is not in a range over lanes runs once
-    if once.level == "team":
-        test = ir.Op("eq", (once.team.team_rank, ir.Const(0, INDEX, loc)), BOOL, loc)
+    member = args[0]
+    test: ir.Expr = ir.Const(True, BOOL, loc)  # code outside ranges over lanes runs once
+    if member.level == "team":
+        test = ir.Op("eq", (member.team.team_rank, ir.Const(0, INDEX, loc)), BOOL, loc)
     if len(args) == 1:
         return test
     with cx.collecting() as body:
         value = cx.call(args[1], [], {}, loc)
         held = _in_variables(cx, value, loc)
-    if once.level == "thread":
+    if member.level == "thread":
         cx.out += body
         return held
     variables = variables_of(held)
@@ -132,7 +132,7 @@ def index_variables(cx: Context, items: NestedRange) -> tuple[str, ...]:
 
 
 def _in_variables(cx: Context, value: Value, loc: Loc) -> Value:
-    """A number or tuple of them, in variables of strong types."""
+    """A number or tuple of numbers, in variables of strong types."""
     if isinstance(value, TupleValue):
         return TupleValue(tuple(_in_variables(cx, v, loc) for v in value.items), value.names)
     e = scalar(value, loc)
@@ -142,7 +142,7 @@ def _in_variables(cx: Context, value: Value, loc: Loc) -> Value:
 
 
 def variables_of(held: Value) -> tuple[ir.Var, ...]:
-    """The variables of what `_in_variables` gave."""
+    """The variables of a result of `_in_variables`."""
     return tuple(e for _, e in parts(held, "") if isinstance(e, ir.Var))
 
 

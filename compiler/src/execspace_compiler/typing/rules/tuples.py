@@ -63,7 +63,7 @@ def _tuple(cx: Context, call: Call) -> Value:
 def _sum(cx: Context, call: Call) -> Value:
     total: Value = constant(0, call.loc)
     for n, item in enumerate(_items(call)):
-        number = scalar(cx.settled(total, n), call.loc)
+        number = scalar(cx.limit_depth(total, n), call.loc)
         total = binary(cx, "add", number, scalar(item, call.loc), call.loc)
     return total
 
@@ -73,7 +73,7 @@ def _any_or_all(cx: Context, call: Call) -> Value:
     op, loc = "or" if call.target is any else "and", call.loc
     result: Value = constant(op == "and", loc)
     for n, item in enumerate(_items(call)):
-        result = cx.settled(result, n)
+        result = cx.limit_depth(result, n)
         result = either(result, truth(cx, scalar(item, loc), loc), op, loc)
     return result
 
@@ -81,7 +81,7 @@ def _any_or_all(cx: Context, call: Call) -> Value:
 def _zip_keywords(
     args: Sequence[Value], keywords: Mapping[str, Value], loc: Loc
 ) -> dict[str, Value]:
-    """What is left when `strict` has been looked at: the lengths of tuples are known."""
+    """Keywords of zip without `strict`, which is checked here: lengths of tuples are known."""
     strict = keywords.get("strict", ir.Const(False, BOOL, loc))
     if not isinstance(strict, ir.Const):
         what = f"zip takes a constant strict, got {describe(strict)}"

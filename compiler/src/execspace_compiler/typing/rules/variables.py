@@ -1,4 +1,4 @@
-"""Rules of local variables: what they hold, and how assignments widen their types."""
+"""Rules of local variables: their values, and how assignments widen their types."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ def variable(cx: Context, name: str, loc: Loc) -> Value:
     """Value of a local variable or parameter."""
     if name in cx.own:
         name = cx.own[name]
-    elif name in cx.several:
+    elif name in cx.unreadable:
         hint = f"use '{loc.name(name)}' within the loop over the tuple, another name elsewhere"
-        raise type_fault(loc, cx.several[name], hint)
+        raise type_fault(loc, cx.unreadable[name], hint)
     type = cx.types.get(name)
     if type is None:
         if cx.final:
             cx.unknown.setdefault(name, loc)
         raise Pending
-    if name in cx.torn:
+    if name in cx.conflicts:
         raise Pending
     return rebuild(type, name, loc)
 
@@ -72,12 +72,12 @@ def bind(cx: Context, name: str, value: Value, loc: Loc) -> None:
 
 
 def widen(cx: Context, name: str, type: Type, loc: Loc) -> None:
-    """Join a type into a variable's type."""
+    """Widen a variable's type to include another one."""
     old = cx.types.get(name)
     try:
         new = type if old is None else joined(old, type, name, loc)
     except Fault as fault:
-        cx.torn.setdefault(name, fault)
+        cx.conflicts.setdefault(name, fault)
         raise
     if new != old:
         cx.types[name] = new
@@ -92,7 +92,7 @@ def scalar_type(cx: Context, name: str) -> Scalar:
 
 
 def _check_alias(cx: Context, name: str, value: Value, loc: Loc) -> None:
-    """A second name for a local array would go wrong where the array is made anew."""
+    """Refuse aliases of a local array in a loop that creates the array anew."""
     base = value.base if isinstance(value, ViewRef) else value
     if isinstance(base, ir.Var) and isinstance(base.type, ViewTy) and base.type.shape is not None:
         if (name, base.name) not in _aliases(cx):
@@ -104,7 +104,7 @@ def _check_alias(cx: Context, name: str, value: Value, loc: Loc) -> None:
 
 
 def _aliases(cx: Context) -> set[tuple[str, str]]:
-    """Variables of local arrays that are bound where the array is made."""
+    """Variables of local arrays that are bound where the array is created."""
     found = set()
     for s in hir.walk(cx.function.body):
         if isinstance(s, hir.Assign) and isinstance(s.target, hir.Local):
@@ -115,7 +115,7 @@ def _aliases(cx: Context) -> set[tuple[str, str]]:
 
 
 def joined(a: Type, b: Type, name: str, loc: Loc) -> Type:
-    """Common type of what is assigned to a variable."""
+    """Common type of two values that are assigned to a variable."""
     if a == b:
         return a
     if isinstance(a, Scalar) and isinstance(b, Scalar):

@@ -37,7 +37,7 @@ from .slices import base_index, between, sliced
 
 
 def _holds_views(value: Any) -> bool:
-    """Whether it is a View, or a container of such, that a kernel cannot get at."""
+    """Whether it is a View, or a container of Views, that a kernel cannot access."""
     if isinstance(value, list | tuple):
         return any(map(_holds_views, value))
     if isinstance(value, dict):
@@ -51,7 +51,7 @@ def _subscript(cx: Context, e: hir.Subscript) -> Value:
 
 
 def indexed(cx: Context, e: hir.Subscript) -> Value | Place:
-    """What `base[...]` stands for: an element, a part of a View, or an item of a tuple."""
+    """`base[...]`: an element, a part of a View, or an item of a tuple."""
     slots: list[hir.Expr] = [e.base]
     for part in e.indices:
         slots += hir.children(part) if isinstance(part, hir.Slice) else (part,)
@@ -111,7 +111,7 @@ def _item(base: TupleValue, keys: list[Any], loc: Loc) -> Value:
 def part_of(
     cx: Context, base: Value, keys: list[Any], locs: list[Loc], loc: Loc
 ) -> ViewRef | Place:
-    """A View or subview with one key for each of its dimensions."""
+    """Index a View or subview with one key for each of its dimensions."""
     ref = whole(base) if isinstance(base, ir.Var) else base
     assert isinstance(ref, ViewRef) and isinstance(ref.base.type, ViewTy)
     spans = ref.spans
