@@ -9,6 +9,7 @@ from collections import Counter
 from functools import cache
 from graphlib import TopologicalSorter
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -172,6 +173,52 @@ def test_the_contract_can_be_read():
         for path in (PACKAGES["core"] / "contract").glob("*.py")
     )
     assert lines <= 2000
+
+
+# -- what is written in sources --------------------------------------------------------------------
+
+FILES = sorted(path for root in SOURCES for path in root.rglob("*.py"))
+
+
+def prose(path):
+    """Docstrings and comments of a file."""
+    text = path.read_text(encoding="utf-8")
+    kinds = ast.Module | ast.FunctionDef | ast.ClassDef
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, kinds):
+            yield ast.get_docstring(node) or ""
+    yield from re.findall(r"(?<!\S)# .*", text)
+
+
+@cache
+def defined():
+    """Module, or folder -> all names that stand in it, attributes included."""
+    found = {}
+    for path in FILES:
+        names = set(re.findall(r"\w+", re.sub(r"#.*", "", path.read_text(encoding="utf-8"))))
+        for home in (path.stem, *(folder.name for folder in path.parents)):
+            found.setdefault(home, set()).update(names | {path.stem})
+    return found
+
+
+def test_docstrings_and_comments_name_what_exists():
+    """Files as `name.py`, and names as `module.name`, where the module is one of ours."""
+    files = {p.name for p in ROOT.rglob("*.py")} | {"coverage.py", "script.py"}  # not of ours
+    stale, seen = [], 0
+    for path in FILES:
+        for text in prose(path):
+            for name in re.findall(r"(?<![\w/.<*])(\w+\.py)\b", text):
+                seen += 1
+                if name not in files:
+                    stale.append(f"{path.relative_to(ROOT)}: {name}")
+            for home, name in re.findall(r"`([a-z_]\w*)\.([A-Za-z_]\w*)`", text):
+                seen += 1
+                if name == "py" or name in defined().get(home, {name}):
+                    continue
+                if not find_spec(home) or not hasattr(import_module(home), name):
+                    stale.append(f"{path.relative_to(ROOT)}: {home}.{name}")
+    assert stale == []
+    assert seen > 60
 
 
 # -- the door ---------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import execspace as es
 from execspace_compiler import ir
-from execspace_compiler.launch.arguments import Ranges
+from execspace_compiler.launch.call_source import Ranges
 from execspace_compiler.passes.contiguous import contiguous_body
 
 

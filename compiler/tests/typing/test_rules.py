@@ -40,8 +40,8 @@ from execspace_compiler.typing.context import (
 )
 from execspace_compiler.typing.function import typer_of_module
 from execspace_compiler.typing.rules.assignments import assign
+from execspace_compiler.typing.rules.binary_operators import compare_or_compute
 from execspace_compiler.typing.rules.choices import condition
-from execspace_compiler.typing.rules.comparisons import compare_or_compute
 from execspace_compiler.typing.rules.library import LIBRARY, library_call
 from execspace_compiler.typing.rules.operators import binary, constant, truth, unary
 from execspace_compiler.typing.rules.slices import sliced

@@ -89,7 +89,7 @@ class TargetPlan(Plan):
     @property
     def cache(self) -> tuple[str, str]:
         """Key of the entry in the cache on disk, and whether it was found."""
-        return self.compiled.describe(self.sources.source.kernel)
+        return self.compiled.describe(self.sources.original.kernel)
 
     def mapping(self, bounds: tuple[int, ...]) -> list[str]:
         """How it goes through a range, and how much of it runs at once."""

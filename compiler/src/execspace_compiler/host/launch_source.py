@@ -107,7 +107,7 @@ def launch_module(
 ) -> str:
     """Source of the module for a launch; a pure function, so goldens need no Numba.
 
-    `pool` is the scratch memory of a team, see `mapping.chunk_function`. `masks`: masked stores are
+    `pool` is the scratch memory of a team, see `chunk_function`. `masks`: masked stores are
     as cheap as others.
     """
     policy, reduction = lowered.spec.policy, lowered.reduction

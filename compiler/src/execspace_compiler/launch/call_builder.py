@@ -14,7 +14,7 @@ from typing import Any
 
 from ..analysis.cost import cost
 from ..codegen.cfamily.entries import Field
-from .arguments import (
+from .call_source import (
     MOST_UNITS,
     head_lines,
     large_expression,

@@ -13,6 +13,7 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
@@ -129,7 +130,7 @@ class DeviceLaunch(ABC, Generic[P]):
         sources: Sources,
     ) -> None:
         self.space, self.traits, self.sources = space, traits, sources
-        self.name = sources.source.kernel.name
+        self.name = sources.original.kernel.name
         self.spec: LaunchSpec = sources.spec
         self.programs: dict[Variant, P] = {}
         self._codes: dict[Variant, DeviceCode] = {}
@@ -428,8 +429,7 @@ class _Usual(dict[bool, Any]):
         self.launch = launch
 
     def __missing__(self, contiguous: bool) -> Any:
-        usual = self.launch.sources.usual
-        variant = Variant(usual.narrow, usual.disjoint, usual.small, contiguous, usual.group)
+        variant = replace(self.launch.sources.usual, contiguous=contiguous)
         made = self[contiguous] = self.launch.program(variant)
         return made
 

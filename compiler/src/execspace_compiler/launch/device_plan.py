@@ -34,8 +34,8 @@ class DevicePlan(DescribedPlan):
     @classmethod
     def of(cls, kernel: Kernel, launch: DeviceLaunch[Any]) -> Self:
         """The plan of a launch."""
-        source = launch.sources.source
-        return cls(launch.space, kernel, source.spec, source, launch.caller(), launch)
+        lowered = launch.sources.original
+        return cls(launch.space, kernel, lowered.spec, lowered, launch.caller(), launch)
 
     @property
     def source(self) -> str:

@@ -89,7 +89,8 @@ class Sources:
     space : ExecutionSpace
         Its name and default tiles are used.
     traits : Traits
-    source : Lowered
+    original : Lowered
+        The kernel as the user wrote it.
     room : Room, optional
         Limits of groups, if they are below the device's limits.
 
@@ -112,13 +113,13 @@ class Sources:
     """
 
     def __init__(
-        self, space: ExecutionSpace, traits: Traits, source: Lowered, room: Room | None = None
+        self, space: ExecutionSpace, traits: Traits, original: Lowered, room: Room | None = None
     ) -> None:
-        self.space, self.traits, self.source = space, traits, source
-        self.spec, policy = source.spec, source.spec.policy
+        self.space, self.traits, self.original = space, traits, original
+        self.spec, policy = original.spec, original.spec.policy
         room = room or Room(traits.limits.threads)
         self.teams: Teams | None = None
-        lowered = source
+        lowered = original
         if policy.kind == "team":
             self.teams = self._teams(room)
             lowered = self.teams.lowered
@@ -173,8 +174,8 @@ class Sources:
     def _teams(self, room: Room) -> Teams:
         traits, space = self.traits, self.space.name
         if not traits.flat:
-            return WholeTeams(self.source, space)
-        return WorkItemTeams(self.source, traits.dialect, traits.team_limits(), space, room)
+            return WholeTeams(self.original, space)
+        return WorkItemTeams(self.original, traits.dialect, traits.team_limits(), space, room)
 
     def _assumes_disjoint(self) -> bool:
         if not self.traits.flat:
@@ -218,13 +219,13 @@ class Sources:
     def within(self, threads: int) -> Sources:
         """The sources for groups of at most `threads` threads."""
         single = isinstance(self.teams, WorkItemTeams) and self.teams.room.single
-        return Sources(self.space, self.traits, self.source, Room(threads, single))
+        return Sources(self.space, self.traits, self.original, Room(threads, single))
 
     @property
     def with_smaller_teams(self) -> Sources | None:
         """Sources whose teams have more scratch memory; None if the policy sets all sizes."""
         room = None if self.teams is None else self.teams.with_smaller_teams
-        return None if room is None else Sources(self.space, self.traits, self.source, room)
+        return None if room is None else Sources(self.space, self.traits, self.original, room)
 
     def other(self, narrow: bool, overlap: bool, large: bool, roomy: bool) -> Variant:
         """The variant for an unusual launch.
@@ -264,7 +265,7 @@ class Sources:
             needed = sources.code(sources.usual).entry.group_memory if teams.device else 0
             if needed > most:
                 raise LaunchError(
-                    f"Kernel '{self.source.kernel.name}': teams of {teams.size} threads join "
+                    f"Kernel '{self.original.kernel.name}': teams of {teams.size} threads join "
                     f"values in {needed} bytes of shared memory; a block on space "
                     f"'{self.space.name}' has at most {most}. Use fewer threads."
                 )
@@ -279,7 +280,7 @@ class Sources:
 
     def scratch_by_size(self) -> ScratchBySize:
         """The scratch memory of teams of any size."""
-        return ScratchBySize(self.source, self.space.name, self.traits.team_limits().scratch)
+        return ScratchBySize(self.original, self.space.name, self.traits.team_limits().scratch)
 
     def most_threads(self) -> int:
         """Threads of the largest team, for any kernel."""
@@ -289,24 +290,24 @@ class Sources:
 
     def with_team_size(self, size: int) -> Lowered:
         """The kernel for the same policy with a team size."""
-        return with_team_size(self.source, size)
+        return with_team_size(self.original, size)
 
     # -- descriptions -----------------------------------------------------------------------------
 
     @property
     def variables(self) -> dict[str, str]:
         """Types of all variables."""
-        return variables_of(self.source)
+        return variables_of(self.original)
 
     def mapping(self, bounds: tuple[int, ...]) -> list[str]:
         """Description of the mapping of a range."""
         if self.team is not None:
             return describe_device_teams(self.team)
         if self.teams is not None:
-            return describe_host_teams(self.source, self.teams.sizes(self.most))
+            return describe_host_teams(self.original, self.teams.sizes(self.most))
         if not self.traits.flat:
-            return describe_rows(self.source)
+            return describe_rows(self.original)
         return describe_threads(
-            self.source, bounds, group=self.group, blocks=self.kernel.blocks, shapes=self.shapes,
+            self.original, bounds, group=self.group, blocks=self.kernel.blocks, shapes=self.shapes,
             contiguous=self.kernel.contiguous, table=table_of(self.space),
         )  # fmt: skip

@@ -85,7 +85,7 @@ class Blocks:
 
         The blocks along each dimension, by how much the first one begins before the range along
         x, and if several dimensions are along z, the tile's extents in them, and factors and
-        shifts for divisions by both, see `mapping.scale`.
+        shifts for divisions by both, see `scale`.
         """
         found = [BlockParameter("blocks", d) for d in range(self.rank)]
         found += [BlockParameter("before", self.dims[0])]

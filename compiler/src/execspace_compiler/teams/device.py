@@ -254,7 +254,7 @@ def _with_constants(body: ir.Function, values: dict[str, Expr]) -> ir.Function:
 
 
 def team_work(team: DeviceTeam, name: str, final: bool | None) -> ir.Function:
-    """A loop over the teams `_f0`, `_f0 + _step` ... below `_f1`; see `mapping.work_function`.
+    """A loop over the teams `_f0`, `_f0 + _step` ... below `_f1`; see `work_function`.
 
     For a reduction, the state is a parameter and the result.
     """

@@ -100,7 +100,7 @@ class LaunchSpec:
     arguments : tuple of ArgType
         Explicit arguments first, then hidden ones (captured Views).
     captures : tuple of Capture
-        Functions of a user's own reducers are among them, see `reducer.reducer_captures`.
+        Functions of a user's own reducers are among them, see `reducers.base.reducer_captures`.
     reducer : Reducer, tuple of Reducer, or None
     out : tuple of ViewType
         Types of the Views that receive the result; they are then the last arguments.

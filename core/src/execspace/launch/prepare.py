@@ -54,7 +54,7 @@ class Call(NamedTuple):
         Where its captures are read.
     names : KernelNames
     key : tuple
-        Of its plan, in `names.plans`.
+        Of its plan, in `KernelNames.plans`.
     arguments : tuple of View or number
         All of them: explicit, captured Views, Views of ``out=``.
     captured : int

@@ -97,9 +97,10 @@ class ExpressionPrinter:
 
     def pointer(self, t: ViewTy, name: str) -> str:
         """Declaration of the pointer to a View's elements, or to those of a local array."""
-        element = "uchar" if isinstance(t.element, Record) else self.stored(t.element)
         if isinstance(t.element, Record):
             element = self.dialect.types["uint8"]
+        else:
+            element = self.stored(t.element)
         space = self.space(t)
         const = "const " if t.readonly else ""
         return f"{space}{const}{element} *{name}"

@@ -8,7 +8,7 @@ from . import captures as captures
 from . import choices as choices
 from . import control as control
 from . import expressions as expressions
-from . import functions as functions
+from . import helper_calls as helper_calls
 from . import leaving as leaving
 from . import local_arrays as local_arrays
 from . import printf as printf

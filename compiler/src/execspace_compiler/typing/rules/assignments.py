@@ -9,7 +9,7 @@ from ...ir.ops import ATOMICS, OPERATOR_SIGNS
 from ...ir.types import Record, ViewTy
 from ..context import STATEMENTS, Context
 from ..values import Place, TupleValue, Value, ViewRef, describe, is_atomic, is_view, scalar
-from .atomics import check_aligned, emit_atomic, of_element
+from .atomic_elements import check_aligned, emit_atomic, of_element
 from .attributes import member
 from .memory import load, store, writable
 from .operators import binary

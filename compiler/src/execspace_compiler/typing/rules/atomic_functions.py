@@ -10,7 +10,7 @@ import execspace
 from ...ir.diagnostics import counted, type_fault
 from ..context import CALLS, Call, Context
 from ..values import Obj, Place, TupleValue, Value, describe, is_view
-from .atomics import emit_atomic, of_element
+from .atomic_elements import emit_atomic, of_element
 from .memory import writable
 from .operators import constant
 from .views import part_of

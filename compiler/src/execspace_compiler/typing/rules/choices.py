@@ -19,7 +19,7 @@ from ...ir.diagnostics import Loc, type_fault
 from ...ir.types import BOOL, PromotionError, Scalar, promote
 from ..context import EXPRESSIONS, Context
 from ..values import FunctionValue, Obj, TupleValue, Value, describe, scalar
-from .comparisons import compare_or_compute
+from .binary_operators import compare_or_compute
 from .operators import either, truth
 
 _TOGETHER = 16  # operands of and/or that nest in each other

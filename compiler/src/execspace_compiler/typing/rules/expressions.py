@@ -11,8 +11,8 @@ from ...frontend import hir
 from ...ir.diagnostics import syntax_fault
 from ..context import EXPRESSIONS, Context
 from ..values import TupleValue, Value, scalar
+from .binary_operators import compare_or_compute
 from .choices import condition
-from .comparisons import compare_or_compute
 from .operators import constant, unary
 
 

@@ -7,7 +7,7 @@ from ...ir.diagnostics import Loc, type_fault
 from ...ir.types import ViewTy
 from ..context import Context
 from ..values import Place, Value, describe, is_atomic, scalar, shown
-from .atomics import check_aligned, emit_atomic
+from .atomic_elements import check_aligned, emit_atomic
 
 
 def load(cx: Context, place: Place, loc: Loc) -> ir.Expr:

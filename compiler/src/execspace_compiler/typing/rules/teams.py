@@ -50,7 +50,7 @@ def _scratch_view(loc: Loc) -> str:
 
 
 def team_attribute(team: TeamValue, name: str, loc: Loc) -> Value:
-    """`team.league_rank` and the like."""
+    """Attributes of the handle of a team, such as `league_rank`."""
     if name in TEAM_PARTS:
         value: ir.Expr = getattr(team, name)
         return value

@@ -30,7 +30,7 @@ from ..values import (
     shown,
     whole,
 )
-from .functions import layout_call
+from .helper_calls import layout_call
 from .memory import read
 from .records import within
 from .slices import base_index, between, sliced
