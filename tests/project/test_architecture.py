@@ -5,6 +5,7 @@ import ast
 import re
 import subprocess
 import sys
+import tokenize
 from collections import Counter
 from functools import cache
 from graphlib import TopologicalSorter
@@ -195,7 +196,9 @@ def defined():
     """Module, or folder -> all names that stand in it, attributes included."""
     found = {}
     for path in FILES:
-        names = set(re.findall(r"\w+", re.sub(r"#.*", "", path.read_text(encoding="utf-8"))))
+        with tokenize.open(path) as file:
+            tokens = tokenize.generate_tokens(file.readline)
+            names = {token.string for token in tokens if token.type == tokenize.NAME}
         for home in (path.stem, *(folder.name for folder in path.parents)):
             found.setdefault(home, set()).update(names | {path.stem})
     return found

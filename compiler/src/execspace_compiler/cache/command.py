@@ -1,6 +1,6 @@
 """``execspace cache``: show the folder of compiled kernels, or delete its contents.
 
-Registered with the command line through the entry-point group ``execspace.commands``. It touches
+Registered with the command line through the entry-point group `"execspace.commands"`. It touches
 only files that the cache has named, in folders that it has tagged as its own, whatever
 EXECSPACE_CACHE_DIR says.
 """

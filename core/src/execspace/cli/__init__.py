@@ -1,6 +1,6 @@
 """The command ``execspace``: finds the subcommand that is asked for, loads it and runs it.
 
-Other distributions add commands through the entry-point group ``execspace.commands``. Its value
+Other distributions add commands through the entry-point group `"execspace.commands"`. Its value
 names a module with ``HELP``, ``configure(parser)`` and ``run(arguments) -> int``. Only the
 command that is asked for is imported, so a broken one is in nobody's way.
 """
