@@ -198,7 +198,7 @@ class GpuLaunch(DeviceLaunch[Program]):
         space = self.space
         try:
             with space.current(), space.stream_object:
-                # What is dropped is used by later work of the same stream only.
+                # A freed block goes to later work of the same stream only, so it is freed at once.
                 block = space.device.block(nbytes)
                 if zeros:
                     runtime.memsetAsync(block.ptr, 0, zeros, space.stream)

@@ -157,7 +157,7 @@ class CallBuilder:
     def _enqueue(self) -> list[str]:
         overlap = "False"
         if self.sources.disjoint:
-            overlap = overlap_expression(self.lowered, self.sources.scans)
+            overlap = overlap_expression(self.lowered, self.sources.scans_in_one_pass)
         teams = self.sources.teams
         large = "False"
         if self.kernel.flat:

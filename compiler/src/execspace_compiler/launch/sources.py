@@ -184,7 +184,7 @@ class Sources:
         scan = self.spec.pattern == "scan"
         blocks = self.kernel.blocks
         several = scan or self.teams is not None or (blocks is not None and blocks.calls > 1)
-        found = bool(written_pairs(self.lowered, self.scans))
+        found = bool(written_pairs(self.lowered, self.scans_in_one_pass))
         return found and (several or reads_after_writing(self.lowered))
 
     def _threads(self) -> int:
@@ -207,7 +207,7 @@ class Sources:
         return max(least, 1 << max(0, fitting.bit_length() - 1))
 
     @property
-    def scans(self) -> bool:
+    def scans_in_one_pass(self) -> bool:
         """Whether a single-pass scan assumes that Views are disjoint, too."""
         return bool(self.traits.dialect.scan.barrier)
 

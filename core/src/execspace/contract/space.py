@@ -63,8 +63,8 @@ class Plan(ABC):
     launch: Launch
 
     def launch_as(self, label: str, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
-        """As `launch`, which it is called in place of where there is a label; should where faults
-        are reported late, to name the launch."""
+        """Launch under a label, which launches with `label=` do in place of `launch`; should where
+        faults are reported late, so that the report names the launch."""
         return self.launch(bounds, args)
 
     def ready(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> None:  # noqa: B027
