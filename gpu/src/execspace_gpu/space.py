@@ -171,7 +171,7 @@ class GpuExecutionSpace(Sorts, GpuKind):
     def tuning_candidates(self, plan: Any, bounds: tuple[int, ...]) -> list[CandidateGenerator]:
         from execspace_compiler.backend import device_candidates
 
-        return device_candidates(plan, bounds, self.limits.threads, self.team_limits())
+        return device_candidates(plan, bounds)
 
     def mark(self) -> Mark:
         if self.device.alone:

@@ -6,7 +6,6 @@ import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -176,15 +175,9 @@ class OpenCL(ExecutionSpace):
             raise driver_error("A fence", self.found, error) from error
 
     def tuning_candidates(self, plan: Any, bounds: tuple[int, ...]) -> Sequence[CandidateGenerator]:
-        if not self.flat:
-            from execspace.tuning import host_candidates
-
-            return host_candidates(self, plan, bounds)
         from execspace_compiler.backend import device_candidates
 
-        # Lanes that a thread does one after the other need no measurement.
-        limits = replace(self.team_limits(), vector_length_max=self.traits.dialect.lanes.count)
-        return device_candidates(plan, bounds, self.limits.threads, limits)
+        return device_candidates(plan, bounds)
 
     def mark(self) -> Mark:
         clock = self.clock
