@@ -20,6 +20,7 @@ PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 PACKAGES = {name: ROOT / name / "src" / package for name, package in (
     ("core", "execspace"), ("compiler", "execspace_compiler"),
 )}  # fmt: skip
+PLUGIN = ROOT / "plugins" / "opencl" / "src" / "execspace_opencl"
 MOST_FLOORS = 9
 
 
@@ -99,7 +100,7 @@ def test_links_lead_somewhere():
 @cache
 def imports(name):
     """Module of a package -> modules of it that it imports, anywhere and for any purpose."""
-    root = PACKAGES[name]
+    root = {**PACKAGES, "opencl": PLUGIN}[name]
     modules = {
         path.relative_to(root).with_suffix("").as_posix().removesuffix("/__init__"): path
         for path in root.rglob("*.py")
@@ -135,6 +136,7 @@ def test_the_graphs_are_read():
     assert "launch/prepare" in imports("core")["launch/parallel"]
     assert "kernels/exec_argument" in imports("core")["kernels/exec_source"]
     assert "contract/space" in imports("core")["cli/worker"]
+    assert "launch" in imports("opencl")["space"]
 
 
 @pytest.mark.parametrize("name", PACKAGES)
@@ -156,7 +158,7 @@ def test_folders_import_lower_floors_only(name):
     assert wrong == []
 
 
-@pytest.mark.parametrize("name", PACKAGES)
+@pytest.mark.parametrize("name", [*PACKAGES, "opencl"])
 def test_modules_have_no_cycles(name):
     assert list(TopologicalSorter(imports(name)).static_order())
 
