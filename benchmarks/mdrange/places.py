@@ -335,13 +335,15 @@ class OpenCLPlace(DevicePlace):
         import pyopencl
 
         self.cl: Any = pyopencl
-        self.device = str(space.device.name).strip()
+        self.device = str(space.device.handle.name).strip()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what compilers say to a text that they accept
-            self.program: Any = pyopencl.Program(space.context, device_text("opencl")).build()
+            self.program: Any = pyopencl.Program(
+                space.device.context, device_text("opencl")
+            ).build()
 
     def record(self) -> dict[str, Any]:
-        device = self.space.device
+        device = self.space.device.handle
         return {
             "name": self.device, "platform": str(device.platform.name).strip(),
             "driver": device.driver_version, "compute_units": device.max_compute_units,
@@ -349,7 +351,8 @@ class OpenCLPlace(DevicePlace):
         }  # fmt: skip
 
     def call(self, kernel: str, items: Sizes3, block: Sizes3, arguments: Sequence[Any]) -> Call:
-        cl, device, queue = self.cl, self.space.device, self.space.queue
+        space = self.space
+        cl, device, queue = self.cl, space.device.handle, space.queue.handle
         made = cl.Kernel(self.program, kernel)
         most = made.get_work_group_info(cl.kernel_work_group_info.WORK_GROUP_SIZE, device)
         sizes = zip(block, device.max_work_item_sizes, strict=False)
@@ -368,20 +371,20 @@ class OpenCLPlace(DevicePlace):
         return view.allocation.owner
 
     def _buffer(self, nbytes: int) -> Any:
-        return self.cl.Buffer(self.space.context, self.cl.mem_flags.READ_WRITE, nbytes)
+        return self.cl.Buffer(self.space.device.context, self.cl.mem_flags.READ_WRITE, nbytes)
 
     def table(self, table: Table) -> Any:
         buffer = self._buffer(table.nbytes)
-        self.cl.enqueue_copy(self.space.queue, buffer, table, is_blocking=True)
+        self.cl.enqueue_copy(self.space.queue.handle, buffer, table, is_blocking=True)
         return buffer
 
     def counter(self) -> tuple[Any, Callable[[], int]]:
         host = np.zeros(1, np.uint32)
         buffer = self._buffer(host.nbytes)
-        self.cl.enqueue_copy(self.space.queue, buffer, host, is_blocking=True)
+        self.cl.enqueue_copy(self.space.queue.handle, buffer, host, is_blocking=True)
 
         def read() -> int:
-            self.cl.enqueue_copy(self.space.queue, host, buffer, is_blocking=True)
+            self.cl.enqueue_copy(self.space.queue.handle, host, buffer, is_blocking=True)
             return int(host[0])
 
         return buffer, read
@@ -389,7 +392,7 @@ class OpenCLPlace(DevicePlace):
     def hand_sums(self, case: Case, x: es.View) -> dict[str, Contestant]:
         found = {}
         for per_unit in SUM_GROUPS_PER_UNIT:
-            groups = per_unit * int(self.space.device.max_compute_units)
+            groups = per_unit * self.space.units
             parts, out = self._buffer(8 * groups), self.view("sum by hand", ())
             es.deep_copy(out, np.nan)
             block = (SUM_BLOCK, 1, 1)

@@ -101,13 +101,13 @@ def run(space: Any, n: int, rounds: int, repetitions: int) -> dict[str, dict[str
     out = es.View((), label="out", space=space, memory="device")
     es.deep_copy(x, 1.0)
     es.deep_copy(y, 2.0)
-    kernel = cl.Program(space.context, HAND).build().triad
+    kernel = cl.Program(space.device.context, HAND).build().triad
     buffers = (v.allocation.owner for v in (x, y, z))
     kernel.set_args(np.float64(3.0), *buffers, np.uint32(n))
     items = (-(-n // BLOCK) * BLOCK,)
 
     def hand() -> None:
-        cl.enqueue_nd_range_kernel(space.queue, kernel, items, (BLOCK,))
+        cl.enqueue_nd_range_kernel(space.queue.handle, kernel, items, (BLOCK,))
 
     policy, small = es.RangePolicy(n, space=space), es.RangePolicy(10, space=space)
     host = np.zeros(n)
@@ -153,7 +153,7 @@ def hand_small(space: Any, kernel: Any) -> Callable[[], None]:
     """The least that pyopencl can do: enqueue a kernel whose arguments are set."""
 
     def call() -> None:
-        cl.enqueue_nd_range_kernel(space.queue, kernel, (BLOCK,), (BLOCK,))
+        cl.enqueue_nd_range_kernel(space.queue.handle, kernel, (BLOCK,), (BLOCK,))
 
     return call
 
@@ -168,7 +168,7 @@ def main() -> None:
     parser.add_argument("--json", metavar="FILE", type=Path, help="write all results to a file")
     options = parser.parse_args()
     space: Any = es.space(options.space)
-    device = space.device
+    device = space.device.handle
     print(
         f"{space.found}, {device.max_compute_units} compute units, driver {device.driver_version}"
     )

@@ -418,7 +418,7 @@ def _device(space: Any) -> dict[str, Any]:
 
         return device_record(cupy)
     if base == "opencl":
-        device = space.device
+        device = space.device.handle
         return {
             "name": device.name.strip(), "platform": device.platform.name.strip(),
             "driver": device.driver_version, "compute_units": device.max_compute_units,

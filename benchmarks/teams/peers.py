@@ -298,15 +298,15 @@ class OpenCLHand(Hand):
         self.cl, self.space = pyopencl, space
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what compilers say to a text that they accept
-            self.program: Any = pyopencl.Program(space.context, text("opencl")).build()
+            self.program: Any = pyopencl.Program(space.device.context, text("opencl")).build()
 
     def call(self, kernel: str, groups: int, block: int, *arguments: Any) -> Call:
         cl: Any = self.cl
         made = cl.Kernel(self.program, kernel)
         info = cl.kernel_work_group_info.WORK_GROUP_SIZE
         most = min(
-            made.get_work_group_info(info, self.space.device),
-            self.space.device.max_work_item_sizes[0],
+            made.get_work_group_info(info, self.space.device.handle),
+            self.space.device.handle.max_work_item_sizes[0],
         )
         if block > most:
             raise NoSuchBlock(f"{kernel} cannot have groups of {block}")
@@ -315,7 +315,7 @@ class OpenCLHand(Hand):
         )
 
         def enqueue(kept: Any = arguments) -> None:  # the driver's kernel does not keep them alive
-            cl.enqueue_nd_range_kernel(self.space.queue, made, (groups * block,), (block,))
+            cl.enqueue_nd_range_kernel(self.space.queue.handle, made, (groups * block,), (block,))
 
         return enqueue
 

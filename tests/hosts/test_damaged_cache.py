@@ -168,19 +168,19 @@ def test_libraries_of_a_c_compiler_heal(host_cache, damage, monkeypatch):
 def test_binaries_of_an_opencl_driver_heal(host_cache, damage, monkeypatch):
     if not _usable("opencl"):
         pytest.skip("no OpenCL driver")
-    from execspace_opencl import build as building
+    from execspace_opencl import program as building
 
     monkeypatch.setattr(building, "has_src_build_cache", lambda device: False)
     space = es.space("opencl")
     source = "__kernel void store(__global int *x) { x[get_global_id(0)] = 7; }"
 
     def build(text=source):
-        return building.build_program(space.context, space.device, text, [], None)
+        return building.build(space.device, text, [])
 
     build(), build(source.replace("7", "8"))
     damage_all(entries(host_cache / "opencl", ".bin"), damage)
     built = build()
-    assert not built.from_disk and built.program.store is not None
+    assert not built.from_disk and built.loaded.store is not None
     assert build().from_disk
 
 

@@ -13,6 +13,7 @@ import cupy
 from cupy_backends.cuda.api import driver, runtime
 
 from execspace import Kernel, LaunchSpec, ViewType
+from execspace.contract.memory import bytes_at
 from execspace_compiler.backend import (
     Call,
     CallBuilder,
@@ -28,7 +29,6 @@ from .devices import ERRORS, ERRORS_OR_MEMORY, NO_CONTEXT, on_device
 from .forks import remember_plan
 from .frame import BufferFrame
 from .interop import after, before
-from .memory import bytes_at
 from .program import Program
 
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from cupy_backends.cuda.api import runtime
 
 from execspace import Allocation, ExecutionSpace, MemorySpace, SpaceError, View
-from execspace.contract.memory import array_over, out_of_memory
+from execspace.contract.memory import array_over, bytes_at, out_of_memory
 
 from .device import is_out_of_memory
 from .device_space import DeviceSpace
@@ -205,18 +205,3 @@ class StagingMemory(PinnedMemory):
         except ERRORS_OR_MEMORY as error:
             raise self._failed(label, nbytes, error) from error
         return remembered(Allocation(int(block.ptr), nbytes, label, self, block))
-
-
-class _Bytes:
-    """Bytes at an address, as NumPy takes them."""
-
-    def __init__(self, address: int, nbytes: int, owner: Any) -> None:
-        self.owner = owner
-        self.__array_interface__ = {
-            "version": 3, "typestr": "|u1", "shape": (nbytes,), "data": (address, False),
-        }  # fmt: skip
-
-
-def bytes_at(address: int, nbytes: int, owner: Any) -> npt.NDArray[np.uint8]:
-    """Array over memory of the host, which keeps `owner` alive."""
-    return np.asarray(_Bytes(address, nbytes, owner))

@@ -86,7 +86,7 @@ class GpuExecutionSpace(Sorts, DeviceSpace):
             raise self.fault("A new instance", error) from error
 
     def tuning_candidates(self, plan: Any, bounds: tuple[int, ...]) -> list[CandidateGenerator]:
-        return device_candidates(plan, bounds, self.limits.threads, self.team_limits())
+        return device_candidates(plan, bounds)
 
     def mark(self) -> Mark:
         if self.device.alone:

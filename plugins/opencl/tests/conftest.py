@@ -51,11 +51,11 @@ def opencl(request):
 @pytest.fixture
 def flat_opencl(opencl, monkeypatch):
     """The same device with the mapping of GPUs; a space and a context of its own."""
-    from execspace_opencl.space import OpenCL
+    from execspace_opencl.space import space_of
 
     monkeypatch.setenv("EXECSPACE_OPENCL_MAPPING", "flat")
-    space = OpenCL(opencl.found.place)
-    assert space.flat
+    space = space_of(opencl.found.place)
+    assert space.device.flat
     return space
 
 

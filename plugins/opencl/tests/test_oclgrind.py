@@ -100,7 +100,7 @@ RACY = """
 BARRIERS = """
     import dataclasses
     from execspace_compiler.backend import OPENCL
-    from execspace_opencl import launch
+    from execspace_opencl import program
 
     def reduction(k):
         return es.parallel_reduce(every, lambda i, x: x[i] * k, x)
@@ -113,13 +113,13 @@ BARRIERS = """
 
         return es.parallel_scan(every, exclusive, x, y)
 
-    def without_one(space, text):
+    def without_one(device, text):
         lines = list(text.lines)
         places[:] = [n for n, line in enumerate(lines) if OPENCL.sync.barrier in line]
         lines[places[dropped]] = lines[places[dropped]].replace(OPENCL.sync.barrier, ";")
-        return build(space, dataclasses.replace(text, lines=tuple(lines)))
+        return build(device, dataclasses.replace(text, lines=tuple(lines)))
 
-    build, launch.build = launch.build, without_one
+    build, program._built = program._built, without_one
     for run in (reduction, scan):
         places, dropped = [0], 0
         while dropped < len(places):

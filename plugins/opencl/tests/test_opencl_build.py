@@ -19,19 +19,19 @@ cl = pytest.importorskip("pyopencl", reason="pyopencl is not installed")
 
 from pyopencl.characterize import has_src_build_cache  # noqa: E402
 
-from execspace_opencl import build  # noqa: E402
+from execspace_opencl import program as programs  # noqa: E402
 
 
 def test_what_the_driver_refuses_is_shown_with_the_users_line(opencl, monkeypatch):
-    dialect = opencl.traits.dialect
+    dialect = opencl.device.traits.dialect
     broken = dataclasses.replace(
         dialect,
         math=dataclasses.replace(
             dialect.math, functions={**dialect.math.functions, "sqrt": "no_such_number +"}
         ),
     )
-    traits = dataclasses.replace(opencl.traits, dialect=broken)
-    monkeypatch.setitem(vars(opencl), "traits", traits)
+    traits = dataclasses.replace(opencl.device.traits, dialect=broken)
+    monkeypatch.setitem(vars(opencl.device), "traits", traits)
 
     def root(i, x):
         y = x[i] + 1
@@ -97,8 +97,8 @@ def test_a_second_process_finds_what_the_first_one_built(opencl, python, tmp_pat
     program = PROGRAM.format(name="float64", space=opencl.name)
     python(program, **environment)
     files = stored(chosen)
-    pocl = "Portable Computing Language" in opencl.device.platform.name
-    if has_src_build_cache(opencl.device) and not pocl:
+    pocl = "Portable Computing Language" in opencl.device.handle.platform.name
+    if has_src_build_cache(opencl.device.handle) and not pocl:
         pytest.skip("this driver keeps what it builds in a folder of its own")
     assert files, "nothing was stored"
     python(program, **environment)
@@ -109,20 +109,18 @@ def test_a_second_process_finds_what_the_first_one_built(opencl, python, tmp_pat
 
 def test_binaries_are_kept_and_broken_ones_built_again(opencl, monkeypatch, tmp_path):
     """As drivers without a cache of their own need it."""
-    from execspace_opencl import build
-
     source = "__kernel void store(__global int *x) { x[get_global_id(0)] = 7; }"
-    monkeypatch.setattr(build, "has_src_build_cache", lambda device: False)
+    monkeypatch.setattr(programs, "has_src_build_cache", lambda device: False)
     monkeypatch.setenv("EXECSPACE_CACHE_DIR", str(tmp_path))
     built = []
-    real = build._build
-    monkeypatch.setattr(build, "_build", lambda p, options: built.append(p) or real(p, options))
+    real = programs._build
+    monkeypatch.setattr(programs, "_build", lambda p, options: built.append(p) or real(p, options))
 
     def run():
         built.clear()
-        program = build.program(opencl.context, opencl.device, source, [])
+        program = programs.build(opencl.device, source, []).loaded
         x = es.View(4, es.int32, space=opencl, memory="device")
-        program.store(opencl.queue, (4,), None, x.allocation.owner)
+        program.store(opencl.queue.handle, (4,), None, x.allocation.owner)
         result = np.zeros(4, np.int32)
         es.deep_copy(result, x)
         assert (result == 7).all()
@@ -160,7 +158,7 @@ def test_threads_that_build_at_once_show_no_warnings_and_keep_the_filters_of_the
     with warnings.catch_warnings(record=True) as shown:
         warnings.simplefilter("always")
         before = list(warnings.filters)
-        builds = [threading.Thread(target=build._build, args=(program, [])) for _ in range(2)]
+        builds = [threading.Thread(target=programs._build, args=(program, [])) for _ in range(2)]
         for thread in builds:
             thread.start()
         for thread in builds:

@@ -129,28 +129,28 @@ def test_spaces_of_one_name_are_one_object(opencl):
 
 
 def test_the_mapping_is_chosen_by_the_environment(opencl, monkeypatch):
-    from execspace_opencl.space import OpenCL
+    from execspace_opencl.space import space_of
 
     place = opencl.found.place
     for mapping, flat in (("flat", True), ("chunked", False)):
         monkeypatch.setenv("EXECSPACE_OPENCL_MAPPING", mapping)
-        space = OpenCL(place)
-        assert space.flat is flat
+        space = space_of(place)
+        assert space.device.flat is flat
         assert space.default_layout == ("left" if flat else "right")
     monkeypatch.setenv("EXECSPACE_OPENCL_MAPPING", "tiled")
-    with pytest.raises(es.SpaceError, match="'tiled' is not a mapping; expected flat or chunked"):
-        OpenCL(place)
+    with pytest.raises(es.SpaceError, match="OPENCL_MAPPING='tiled'; expected flat or chunked"):
+        space_of(place)
 
 
 def test_memory_of_the_host_is_out_of_reach_if_the_environment_says_so(opencl, monkeypatch):
-    from execspace_opencl.space import OpenCL
+    from execspace_opencl.space import space_of
 
     if not opencl.found.is_cpu:
         pytest.skip("on a GPU it always is")
     monkeypatch.setenv("EXECSPACE_OPENCL_MEMORY", "device")
-    space = OpenCL(opencl.found.place)
+    space = space_of(opencl.found.place)
     assert space.capabilities.asynchronous
-    assert not space.takes_addresses  # not even where the driver could
+    assert not space.device.takes_addresses  # not even where the driver could
     assert space.instance().memory_space is space.memory_space
     x = es.View(4, space=space, label="x")
     assert x.memory_space is space.memory
@@ -159,19 +159,19 @@ def test_memory_of_the_host_is_out_of_reach_if_the_environment_says_so(opencl, m
         with pytest.raises(es.SpaceAccessError, match=r"space 'host'.* space 'opencl"):
             es.parallel_for(policy, lambda i, y: None, there)
     monkeypatch.setenv("EXECSPACE_OPENCL_MEMORY", "host")
-    assert OpenCL(opencl.found.place).memory_space is es.HOST
+    assert space_of(opencl.found.place).memory_space is es.HOST
     monkeypatch.setenv("EXECSPACE_OPENCL_MEMORY", "texture")
     with pytest.raises(es.SpaceError, match="OPENCL_MEMORY='texture'; expected device or host"):
-        OpenCL(opencl.found.place)
+        space_of(opencl.found.place)
 
 
 def test_a_gpu_cannot_take_memory_of_the_host(opencl, monkeypatch):
-    from execspace_opencl import space as module
+    from execspace_opencl.space import space_of
 
     monkeypatch.setenv("EXECSPACE_OPENCL_MEMORY", "host")
     monkeypatch.setattr(type(opencl.found), "is_cpu", False)
     with pytest.raises(es.SpaceError, match="does not run kernels on memory of the host"):
-        module.OpenCL(opencl.found.place)
+        space_of(opencl.found.place)
 
 
 SPACES = """

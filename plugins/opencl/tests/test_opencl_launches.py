@@ -13,7 +13,8 @@ import execspace as es
 
 cl = pytest.importorskip("pyopencl", reason="pyopencl is not installed")
 
-from execspace_opencl import launch as launching  # noqa: E402
+from execspace_opencl import device as devices  # noqa: E402
+from execspace_opencl import program as programming  # noqa: E402
 from execspace_opencl.host_memory import lend  # noqa: E402
 
 
@@ -80,13 +81,13 @@ class Watched:
 def programs(monkeypatch):
     """The programs that launches of the test make."""
     made = []
-    real = launching.Program.__init__
+    real = programming.Program.__init__
 
     def init(self, *args, **options):
         real(self, *args, **options)
         made.append(self)
 
-    monkeypatch.setattr(launching.Program, "__init__", init)
+    monkeypatch.setattr(programming.Program, "__init__", init)
     return made
 
 
@@ -105,7 +106,7 @@ def test_a_second_launch_sets_what_changed_and_allocates_nothing(opencl, program
     monkeypatch.setattr(
         cl, "enqueue_nd_range_kernel", lambda q, k, *size: enqueue(q, getattr(k, "real", k), *size)
     )
-    monkeypatch.setattr(launching, "Buffer", made := Counted(launching.Buffer))
+    monkeypatch.setattr(devices, "Buffer", made := Counted(devices.Buffer))
     monkeypatch.setattr(cl, "Buffer", plain := Counted(cl.Buffer))
 
     def changes(*args):
@@ -170,14 +171,14 @@ def test_host_memory_is_used_in_place(opencl):
 def test_views_that_share_host_memory_share_a_buffer(opencl):
     block = np.arange(32.0)
     views = [es.view_of(a) for a in (block[4:12], block[20:8:-1], np.ones(3), block[24:30])]
-    lent = lend(opencl.context, views)
+    lent = lend(opencl.device, views)
     assert lent[0][0] is lent[1][0]
     assert len({id(b) for b, _ in lent}) == 3
     assert [first for _, first in lent] == [0, 16 * 8, 0, 0]
     assert lent[0][0].size == 17 * 8
     z = np.zeros(4, complex)
     views = [es.view_of(a) for a in (z, z.real, z.imag)]
-    assert [first for _, first in lend(opencl.context, views)] == [0, 0, 8]
+    assert [first for _, first in lend(opencl.device, views)] == [0, 0, 8]
 
 
 def test_overlapping_arguments(opencl):
@@ -196,7 +197,7 @@ def test_overlapping_arguments(opencl):
 def test_read_only_arrays_are_lent_as_such(opencl):
     x, y = np.arange(4.0), np.zeros(4)
     x.flags.writeable = False
-    (lent, _), _ = lend(opencl.context, [es.view_of(x), es.view_of(y)])
+    (lent, _), _ = lend(opencl.device, [es.view_of(x), es.view_of(y)])
     assert lent.flags & cl.mem_flags.READ_ONLY
     if opencl.found.is_cpu:
         es.parallel_for(on(opencl, 4), axpy, 1.0, x, y)
@@ -257,7 +258,7 @@ def test_host_memory_is_let_go(opencl):
 
 def test_launches_are_in_order_on_each_instance(opencl):
     first, second = opencl.instance(), opencl.instance()
-    assert first.queue.int_ptr != second.queue.int_ptr != opencl.queue.int_ptr
+    assert first.queue.handle.int_ptr != second.queue.handle.int_ptr != opencl.queue.handle.int_ptr
     assert first.memory is opencl.memory and first.name == opencl.name
     x = [buffer(opencl, 1000, 1.0) for _ in range(2)]
     y = [buffer(opencl, 1000) for _ in range(2)]
@@ -277,8 +278,8 @@ def test_fences_wait_for_instances(opencl):
     x, y = buffer(opencl, 8, 1.0), buffer(opencl, 8)
     es.parallel_for(on(queue, 8), axpy, 1.0, x, y)
     es.fence()
-    gate = cl.UserEvent(opencl.context)
-    cl.enqueue_barrier(queue.queue, wait_for=[gate])
+    gate = cl.UserEvent(opencl.device.context)
+    cl.enqueue_barrier(queue.queue.handle, wait_for=[gate])
     es.parallel_for(on(queue, 8), axpy, 1.0, x, y)  # returns: nothing has run yet
     done = threading.Event()
     waiter = threading.Thread(target=lambda: (opencl.fence(), done.set()))
@@ -382,7 +383,7 @@ def test_large_local_arrays(opencl):
 
 def test_the_mapping_of_gpus(flat_opencl, programs, monkeypatch):
     """All of the above in the other mapping; groups shrink to what a kernel can have."""
-    monkeypatch.setattr(launching, "_largest_group", lambda kernel, space: 96)
+    monkeypatch.setattr(programming, "usage_of", lambda kernel, device: {"threads": 96})
     x, y = buffer(flat_opencl, 3001, 1.0), buffer(flat_opencl, 3001)
     es.parallel_for(on(flat_opencl, 3001), axpy, 3.0, x, y)
     assert (fetch(y) == 3).all()

@@ -312,6 +312,19 @@ def test_copies_on_an_instance_wait_for_what_was_launched_there(device, opencl):
     assert back.sum() == 1000 and fetch(y).sum() == 500 + 2500
 
 
+def test_copies_on_an_instance_of_another_device_come_after_its_work(device, opencl):
+    """Of another context, whose queues know nothing of this memory."""
+    if not opencl.found.is_cpu:
+        pytest.skip("no View is within reach of both")
+    from execspace_opencl.space import space_of
+
+    other = space_of(opencl.found.place).instance()
+    there, host = device((10, 100), layout="left"), np.zeros((10, 100))
+    es.deep_copy(there, host + 1, instance=other)
+    es.deep_copy(host, there, instance=other)
+    assert (host == 1).all()
+
+
 def test_mirrors(device, opencl):
     there = device((4, 3), layout="left", label="A")
     mirror = es.create_mirror_view(there)

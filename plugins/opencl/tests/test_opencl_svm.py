@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gc
+import threading
 
 import numpy as np
 import pytest
 
 import execspace as es
+
+cl = pytest.importorskip("pyopencl", reason="pyopencl is not installed")
 
 
 def double(i, j, source, target):
@@ -56,6 +59,28 @@ def test_copies_to_and_from_every_other_memory(shared_space):
     es.deep_copy(b, buffer)
     es.deep_copy(host, b)
     np.testing.assert_array_equal(host, values)
+
+
+@pytest.mark.parametrize("way", ["by the calling thread", "through a buffer"])
+def test_copies_on_an_instance_come_after_its_kernels(shared_space, way):
+    """A queue that is held up by an event of the user: the host must not read before."""
+    queue = shared_space.instance()
+    a, found = shared(shared_space, (3, 4)), np.zeros((3, 4))
+    es.deep_copy(a, 1.0)
+    gate = cl.UserEvent(shared_space.device.context)
+    cl.enqueue_barrier(queue.queue.handle, wait_for=[gate])
+    es.parallel_for(es.MDRangePolicy((3, 4), space=queue), double, a, a)
+    opener = threading.Timer(0.2, gate.set_status, [cl.command_execution_status.COMPLETE])
+    opener.start()
+    if way == "through a buffer":
+        buffer = es.View((3, 4), "f4", space=shared_space, memory="device")
+        es.deep_copy(buffer, a, instance=queue)  # which converts
+        queue.fence()
+        es.deep_copy(found, buffer)
+    else:
+        es.deep_copy(found, a, instance=queue)
+    opener.join()
+    assert (found == 2).all()
 
 
 def test_kernels_of_host_spaces_reach_it(shared_space):

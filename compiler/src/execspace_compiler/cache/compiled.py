@@ -22,20 +22,22 @@ class Compiled(Generic[T]):
     ----------
     loaded : Any
         The loaded code.
-    path : Path
-        Its entry in the cache.
+    path : Path, optional
+        Its entry in the cache; None where a driver keeps what it has compiled itself.
     from_disk : bool
         The entry existed.
     """
 
     loaded: T
-    path: Path
+    path: Path | None
     from_disk: bool
 
     def describe(self, kernel: Kernel, in_process: bool = False) -> tuple[str, str]:
         """A plan's attribute `cache`. `in_process`: this process had loaded it before."""
         from .history import describe_entry
 
+        if self.path is None:
+            return "", "the driver keeps what it has built, and does not tell of it"
         hit = "in this process" if in_process else "on disk" if self.from_disk else ""
         return describe_entry(self.path.parent, self.path.stem, kernel, hit)
 

@@ -282,4 +282,23 @@ def array_over(view: Any, base: object) -> npt.NDArray[Any]:
     return array if view.dtype.fields is None else array.view(view.dtype)
 
 
+class _Bytes:
+    """Carries `__array_interface__` of bytes at an address, and keeps `base` alive."""
+
+    __slots__ = ("__array_interface__", "base")
+
+    def __init__(self, address: int, nbytes: int, base: object, readonly: bool) -> None:
+        self.base = base
+        self.__array_interface__ = {
+            "version": 3, "typestr": "|u1", "shape": (nbytes,), "data": (address, readonly),
+        }  # fmt: skip
+
+
+def bytes_at(
+    address: int, nbytes: int, base: object = None, *, readonly: bool = False
+) -> npt.NDArray[np.uint8]:
+    """Memory of the host as an array of bytes, which keeps `base` alive."""
+    return np.asarray(_Bytes(address, nbytes, base, readonly))
+
+
 HOST = HostSpace()

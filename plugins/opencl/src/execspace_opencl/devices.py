@@ -30,6 +30,21 @@ class Found:
         """Whether kernels run on the processor that the program runs on."""
         return bool(self.device.type & cl.device_type.CPU)
 
+    @property
+    def has_float64(self) -> bool:
+        """Whether it computes in float64."""
+        try:
+            return bool(self.device.double_fp_config)
+        except cl.Error:  # a driver from before OpenCL 1.2 that does not know the question
+            return False
+
+    def has_svm(self, kind: int) -> bool:
+        """Whether it has a kind of shared virtual memory, of `device_svm_capabilities`."""
+        try:
+            return bool(self.device.svm_capabilities & kind)
+        except (cl.Error, AttributeError):  # a device of OpenCL 1
+            return False
+
     def __str__(self) -> str:
         return f"{self.place} {self.device.name.strip()} ({self.device.platform.name.strip()})"
 
@@ -59,12 +74,39 @@ def all_devices() -> list[Found]:
     return found
 
 
-def has_float64(device: Any) -> bool:
-    """Whether a device computes in float64."""
-    try:
-        return bool(device.double_fp_config)
-    except cl.Error:  # a driver from before OpenCL 1.2 that does not know the question
-        return False
+def choose(name: str | None) -> Found:
+    """The device that a name means; without one a GPU, else whatever comes first.
+
+    Raises
+    ------
+    SpaceError, SpaceUnavailableError
+    """
+    devices = all_devices()
+    if not devices:
+        raise SpaceUnavailableError(f"Space 'opencl': {_NO_DEVICE}")
+    known = ", ".join(map(str, devices))
+    if not any(f.has_float64 for f in devices):
+        raise SpaceUnavailableError(f"Space 'opencl': no device has float64 (cl_khr_fp64): {known}")
+    if name is None:
+        gpus = [f for f in devices if f.device.type & cl.device_type.GPU]
+        return next(f for f in [*gpus, *devices] if f.has_float64)
+    place = name if "." in name else f"{name}.0"
+    found = next((f for f in devices if f.place == place), None)
+    if found is None:
+        raise SpaceError(f"Space 'opencl': there is no device '{name}'; there are {known}.")
+    if not found.has_float64:
+        raise SpaceUnavailableError(
+            f"Space 'opencl': device {found} has no float64 (cl_khr_fp64), which Python's own "
+            f"numbers need; choose another of {known}."
+        )
+    return found
+
+
+_NO_DEVICE = (
+    "no OpenCL device was found. Install a driver: on Debian and Ubuntu apt install "
+    "pocl-opencl-icd (CPU), or in a checkout pip install -e plugins/opencl[cpu]; GPUs bring their "
+    "own."
+)
 
 
 def driver_error(what: str, found: Found, error: Any) -> Exception:
@@ -84,40 +126,4 @@ _MEMORY_CODES = (
     cl.status_code.MEM_OBJECT_ALLOCATION_FAILURE,
     cl.status_code.OUT_OF_RESOURCES,
     cl.status_code.OUT_OF_HOST_MEMORY,
-)
-
-
-def choose(name: str | None) -> Found:
-    """The device that a name means; without one a GPU, else whatever comes first.
-
-    Raises
-    ------
-    SpaceError, SpaceUnavailableError
-    """
-    devices = all_devices()
-    if not devices:
-        raise SpaceUnavailableError(f"Space 'opencl': {NO_DEVICE}")
-    known = ", ".join(map(str, devices))
-    if name is not None:
-        wanted = name if "." in name else f"{name}.0"
-        for found in devices:
-            if found.place == wanted:
-                break
-        else:
-            raise SpaceError(f"Space 'opencl': there is no device '{name}'; there are {known}.")
-    else:
-        gpus = [f for f in devices if f.device.type & cl.device_type.GPU]
-        found = next((f for f in [*gpus, *devices] if has_float64(f.device)), devices[0])
-    if not has_float64(found.device):
-        raise SpaceUnavailableError(
-            f"Space 'opencl': device {found} has no float64 (cl_khr_fp64), which Python's own "
-            f"numbers need; choose another of {known}."
-        )
-    return found
-
-
-NO_DEVICE = (
-    "no OpenCL device was found. Install a driver: on Debian and Ubuntu apt install "
-    "pocl-opencl-icd (CPU), or in a checkout pip install -e plugins/opencl[cpu]; GPUs bring their "
-    "own."
 )

@@ -6,15 +6,18 @@ over its memory for the length of a launch.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import pyopencl as cl
 
 from execspace import View
+from execspace.contract.memory import bytes_at
 from execspace.views.deep_copy import extent_of_bytes
 
-from .memory import Buffer, bytes_at
+from .device import Buffer, Device
 
 WORD = 4  # atomic operations on bytes and shorts exchange the word that they are in
 
@@ -25,91 +28,61 @@ class _Address(cl.SVM):  # type: ignore[misc]
     __slots__ = ("__weakref__",)
 
 
-class _HostAddresses(dict[int, _Address]):
-    """Arguments for addresses of the host, made once each: what is there does not matter."""
-
-    most = 4096
-
-    def __missing__(self, address: int) -> _Address:
-        if len(self) >= self.most:
-            self.clear()
-        made = self[address] = _Address(bytes_at(address, 1, False))
-        return made
+@lru_cache(4096)
+def address(start: int) -> _Address:
+    """The argument for an address of the host, made once: what is there does not matter."""
+    return _Address(bytes_at(start, 1))
 
 
-addresses = _HostAddresses()
-
-
-def lend(context: Any, views: list[View]) -> list[tuple[Buffer, int]]:
+def lend(device: Device, views: Sequence[View]) -> list[tuple[Buffer, int]]:
     """Buffers over host memory, for a device that is the host's processor.
 
     For each View its buffer, and the byte of its first element in it. Views that share memory
     share a buffer: OpenCL leaves open what two buffers over one memory show of each other.
-    Views must not be empty. Nothing is copied where the driver takes host memory as it is.
+    Nothing is copied where the driver takes host memory as it is.
     """
     ends = [_ends(v) for v in views]
-    if len(views) == 1:
-        return [_over(context, *ends[0], views)]
-    found: list[Any] = [None] * len(views)
-    rest = sorted(range(len(views)), key=lambda n: ends[n][0])
-    while rest:
-        low, high = ends[rest[0]]
-        block = []
-        for n in rest:
-            if ends[n][0] >= high:
-                break
-            block.append(n)
-            high = max(high, ends[n][1])
-        rest = rest[len(block) :]
+    lent: list[tuple[Buffer, int]] = [(device.nothing, 0)] * len(views)
+    blocks: list[list[int]] = []
+    end = 0
+    for n in sorted((n for n, v in enumerate(views) if v.size), key=lambda n: ends[n]):
+        if not blocks or ends[n][0] >= end:
+            blocks.append([])
+        blocks[-1].append(n)
+        end = max(end, ends[n][1])
+    for block in blocks:
+        start = ends[block[0]][0]
         # Places count elements, so types whose elements do not line up need buffers of their own.
-        if any((views[n].data_ptr - low) % _unit(views[n]) for n in block):
-            for n in block:
-                found[n] = _over(context, *ends[n], [views[n]])
-            continue
-        buffer, _ = _over(context, low, high, [views[n] for n in block])
-        for n in block:
-            found[n] = buffer, views[n].data_ptr - low
-    return found
+        apart = any((views[n].data_ptr - start) % unit_of(views[n].dtype) for n in block)
+        for part in [[n] for n in block] if apart else [block]:
+            low, high = ends[part[0]][0], max(ends[n][1] for n in part)
+            buffer = _over(device, low, high, all(views[n].is_readonly for n in part))
+            for n in part:
+                lent[n] = buffer, views[n].data_ptr - low
+    return lent
 
 
-def _over(context: Any, low: int, high: int, views: list[View]) -> tuple[Buffer, int]:
-    readonly = all(v.is_readonly for v in views)
-    flags = cl.mem_flags.READ_ONLY if readonly else cl.mem_flags.READ_WRITE
-    block = bytes_at(low, high - low, readonly)
-    buffer = Buffer(context, flags | cl.mem_flags.USE_HOST_PTR, hostbuf=block)
-    return buffer, views[0].data_ptr - low
+def give_back(queue: Any, buffer: Buffer) -> None:
+    """Let the host see what kernels wrote into a buffer over its memory, once they are done."""
+    mapped, _ = cl.enqueue_map_buffer(
+        queue, buffer, cl.map_flags.READ, 0, (buffer.size,), np.uint8, is_blocking=False
+    )
+    mapped.base.release(queue)
 
 
-def _unit(view: View) -> int:
+def unit_of(dtype: np.dtype[Any]) -> int:
     """Bytes that places in a buffer count."""
-    return 1 if view.dtype.fields is not None else view.dtype.itemsize
+    return 1 if dtype.fields is not None else dtype.itemsize
+
+
+def _over(device: Device, low: int, high: int, readonly: bool) -> Buffer:
+    flags = cl.mem_flags.READ_ONLY if readonly else cl.mem_flags.READ_WRITE
+    block = bytes_at(low, high - low, readonly=readonly)
+    return Buffer(device.context, flags | cl.mem_flags.USE_HOST_PTR, hostbuf=block)
 
 
 def _ends(view: View) -> tuple[int, int]:
     low, high = extent_of_bytes(view)
-    if _unit(view) < WORD:
+    if unit_of(view.dtype) < WORD:
         low, high = low - low % WORD, high + -high % WORD
     return low, high
-
-
-class Lent:
-    """A View of the host whose elements kernels find in a buffer."""
-
-    __slots__ = ("allocation", "view")
-
-    def __init__(self, view: View, buffer: Buffer, first: int) -> None:
-        self.view = view
-        self.allocation = _LentBlock(view.data_ptr - first, view.allocation.nbytes, buffer)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.view, name)
-
-
-@dataclass(slots=True)
-class _LentBlock:
-    """Its allocation. Each View has one, so whether Views overlap is asked of their addresses."""
-
-    pointer: int
-    nbytes: int
-    owner: Buffer
-    managed: bool = False

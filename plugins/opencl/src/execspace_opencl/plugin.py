@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from importlib.util import find_spec
 
-from execspace import ExecutionSpace, Probe, SpaceEntry, hookimpl
+from execspace import ExecutionSpace, Probe, SpaceEntry, SpaceError, hookimpl
 from execspace.base import config
 
 config.declare(
@@ -34,19 +34,13 @@ def probe() -> Probe:
 
     try:
         prepare_loader()
-        from .devices import NO_DEVICE, all_devices, choose, has_float64
-        from .drivers.ending import FORKED, forked
+        from .devices import choose
+
+        return Probe(True, device=str(choose(None)))
     except ImportError as error:  # no loader, or one that does not fit
         return Probe(False, f"pyopencl cannot be imported ({error}); reinstall it")
-    if forked():
-        return Probe(False, FORKED)
-    devices = all_devices()
-    if not devices:
-        return Probe(False, NO_DEVICE)
-    if not any(has_float64(f.device) for f in devices):
-        names = ", ".join(map(str, devices))
-        return Probe(False, f"no device has float64 (cl_khr_fp64): {names}")
-    return Probe(True, device=str(choose(None)))
+    except SpaceError as error:
+        return Probe(False, str(error).removeprefix("Space 'opencl': "))
 
 
 def make_opencl(device: str | None) -> ExecutionSpace:
@@ -54,9 +48,9 @@ def make_opencl(device: str | None) -> ExecutionSpace:
     from .drivers.loader import prepare_loader
 
     prepare_loader()
-    from .space import OpenCL
+    from .space import space_of
 
-    return OpenCL(device)
+    return space_of(device)
 
 
 @hookimpl

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import pyopencl as cl
 
+TIMED = cl.command_queue_properties.PROFILING_ENABLE
 _FRESH = 0.5  # seconds; clocks drift apart
 _ATTEMPTS = 4
 _DONE = cl.command_execution_status.COMPLETE
@@ -40,15 +41,14 @@ class Clock:
     def __init__(self, context: Any, device: Any, shared: bool) -> None:
         self._lock = threading.Lock()
         self._device, self._shared = device, shared
-        timed = cl.command_queue_properties.PROFILING_ENABLE
-        self._queue = cl.CommandQueue(context, device, properties=timed)
+        self._queue = cl.CommandQueue(context, device, properties=TIMED)
         self._has_timer = True
         self._until = 0.0
         self._offset = 0.0
         self.compare()
 
     def mark(self, queue: Any) -> Mark:
-        """Put a marker into a queue that was made with PROFILING_ENABLE."""
+        """Put a marker into a queue that was made with TIMED."""
         if not self._shared:
             self.compare()
         return Mark(cl.enqueue_marker(queue), queue, self._offset)
@@ -75,22 +75,20 @@ class Clock:
     def _attempt(self) -> tuple[float, float]:
         """How long it took, and the difference."""
         before = time.perf_counter()
-        now = self._timer() if self._has_timer else None
-        if now is None:
-            event = cl.enqueue_marker(self._queue)
-            event.wait()
-            now = _seconds(event)
+        now = self._now()
         after = time.perf_counter()
         return after - before, 0.5 * (before + after) - now
 
-    def _timer(self) -> float | None:
-        """What the driver says of the device's clock, without a wait; few have that."""
-        try:
-            found, _ = self._device.device_and_host_timer()
-        except (cl.Error, AttributeError):
-            self._has_timer = False
-            return None
-        return 1e-9 * float(found)
+    def _now(self) -> float:
+        """The device's time: told by the driver without a wait, where it can do that; few can."""
+        if self._has_timer:
+            try:
+                return 1e-9 * float(self._device.device_and_host_timer()[0])
+            except (cl.Error, AttributeError):
+                self._has_timer = False
+        event = cl.enqueue_marker(self._queue)
+        event.wait()
+        return _seconds(event)
 
 
 def _seconds(event: Any) -> float:

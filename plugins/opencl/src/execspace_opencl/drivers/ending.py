@@ -23,11 +23,13 @@ from execspace.plugins import started
 _PLUGIN = __name__.partition(".")[0]
 # What touches the device, by module and class.
 _TOUCHING = {
-    ("launch", "OpenCLLaunch"): ("__init__", "load", "enqueue", "allocate", "read", "wait"),
-    ("space", "OpenCL"): ("__init__", "synchronize", "instance", "mark", "time_of", "in_turn"),
+    ("launch", "OpenCLLaunch"): (
+        "__init__", "load", "lend", "enqueue", "allocate", "read", "wait",
+    ),
+    ("space", "OpenCL"): ("__init__", "synchronize", "instance", "mark", "time_of"),
     ("memory", "BufferMemory"): ("allocate", "copy", "fill"),
-    ("svm", "SharedMemory"): ("allocate", "copy", "fill"),
-}
+    ("memory", "SharedMemory"): ("allocate", "copy", "fill"),
+}  # fmt: skip
 _PATIENCE = 10.0  # seconds that the end of the program waits for threads to leave the driver
 
 _spaces: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -86,10 +88,10 @@ def _after_fork() -> None:
     _forked = True
     atexit.unregister(_at_exit)
     # What the parent made belongs to it: destructors in the driver could wait for its threads.
-    for thing in (*_spaces, *(s.queue for s in _spaces), *_objects.values()):
+    for thing in (*_spaces, *_objects.values()):
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
     for space in _spaces:
-        space.queue = _Gone()  # for methods that the program has taken from the space before
+        space.queue.handle = _Gone()  # for methods that the program has taken from the space before
         started.leave_out(space)
     _replace(lambda method: _refuse)
 
@@ -129,7 +131,7 @@ def _at_exit() -> None:
         time.sleep(0.001)
     for space in _spaces:
         try:
-            space.queue.finish()
+            space.queue.handle.finish()
         except Exception:  # a device that is lost has nothing under way
             continue
 

@@ -1,0 +1,57 @@
+"""A queue of a device: commands in order, and their times while a tool wants them."""
+
+from __future__ import annotations
+
+import threading
+from functools import cached_property
+from typing import Any
+
+import pyopencl as cl
+
+from .timing import TIMED, Clock, Mark
+
+
+class Queue:
+    """An in-order queue, of which another one takes the place while a tool wants times.
+
+    Only events of a queue that keeps times have them, and each launch costs more there.
+
+    Attributes
+    ----------
+    handle : pyopencl.CommandQueue
+        Where work goes now.
+    turn : RLock
+        Held by a thread of the host for commands that belong together: meanwhile no other one
+        enqueues any, and `handle` stays.
+    """
+
+    def __init__(self, context: Any, device: Any) -> None:
+        self._of = context, device
+        self._plain = cl.CommandQueue(*self._of)
+        self.handle: Any = self._plain
+        self.turn = threading.RLock()
+
+    @cached_property
+    def _timed(self) -> Any:
+        return cl.CommandQueue(*self._of, properties=TIMED)
+
+    def finish(self, timed: bool) -> None:
+        """Wait for all work; blocks. `timed`: go on keeping times, if it does."""
+        self.handle.finish()
+        if not timed:
+            self._go_on_with(self._plain)
+
+    def mark(self, clock: Clock) -> Mark:
+        """Mark the end of all work so far, and keep times from now on."""
+        with self.turn:
+            self._go_on_with(self._timed)
+            return clock.mark(self.handle)
+
+    def _go_on_with(self, other: Any) -> None:
+        """Work goes to the other queue from now on, in order with all before."""
+        with self.turn:
+            if self.handle is not other:
+                before = cl.enqueue_marker(self.handle)
+                self.handle.flush()
+                cl.enqueue_barrier(other, wait_for=[before])
+                self.handle = other
