@@ -409,7 +409,8 @@ class DeviceLaunch(ABC, Generic[P]):
             result = self.reduce(program, units, frame)
         elif units:
             self.enqueue(program, 0, grid, frame)
-        if prints or not self.entry.status:
+        read = self.entry.status or (grid is None and not self.spec.out)  # which waits
+        if prints or not read:
             self.wait()
         if prints:
             self.flush_prints()
