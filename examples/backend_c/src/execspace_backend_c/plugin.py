@@ -32,7 +32,7 @@ def execspace_register_spaces() -> Iterable[SpaceEntry]:
         "c",
         factory=make_space,
         api_version=(0, 1),
-        priority=1,
+        priority=-10,  # used only where it is named
         probe=probe,
         summary="all cores of the host through OpenMP, compiled by a C compiler",
     )
