@@ -391,10 +391,11 @@ def _caller(
         passed.append("status")
     parts = "1" if launcher.name == "serial" else f"{launcher.parts} * sign"
     if launcher.fork is not None:
-        parts += ", addressof(table())"
+        names.append("table")
+        parts += ", table"
     lines = [
         "def call(bounds, args, entry=entry, overlapping=overlapping, refuse=refuse, "
-        "limits=limits, empty=empty, make=make, store=store, table=table, addressof=addressof):",
+        "limits=limits, empty=empty, make=make, store=store):",
         f"    {bounds}, = bounds",
     ]
     if names:
@@ -404,7 +405,6 @@ def _caller(
     scope: dict[str, Any] = {
         "entry": entry, "overlapping": overlapping, "refuse": partial(check_limits, kernel),
         "limits": module.LIMITS, "empty": None, "make": None, "store": None,
-        "table": launcher.fork and launcher.fork.table, "addressof": addressof,
     }  # fmt: skip
     shape = spec.array_shape
     if shape is not None:
