@@ -51,8 +51,10 @@ class Launcher:
     Attributes
     ----------
     name : str
-        "serial", "pool" (the threads of `host.pool`, which the space starts), "libgomp" (a direct
-        call of GOMP_parallel), "prange" (Numba's own layer) or "fork" (the space's own threads).
+        "serial", "pool" (the threads of `host.pool`), "libgomp" (a direct call of GOMP_parallel),
+        "prange" (Numba's own layer) or "fork" (the space's own threads). Before it first compiles,
+        a space calls `host.pool.start` for "pool", and for "libgomp"
+        ``llvmlite.binding.load_library_permanently("libgomp.so.1")``.
     parts : int
         Parts of a large range; reductions join in the order of parts.
     fork : Fork or None
