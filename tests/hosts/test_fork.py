@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import execspace as es
+from execspace.base import config
 from execspace_compiler.host.fork import Fork
 from execspace_compiler.host.jit import compile_plan
 from execspace_compiler.host.launch_source import Launcher
@@ -370,13 +371,42 @@ def test_a_plan_keeps_the_fork_that_it_calls(executor):
 
 
 @pytest.mark.parametrize(
-    "given",
-    [("threads",), ("serial", 0), ("fork", 2), ("serial", 1, Fork(print))],
-    ids=["unknown", "no parts", "no fork", "fork of none"],
+    ("given", "kind", "message"),
+    [
+        (("threads",), ValueError, "'threads'.*expected one of 'serial', 'pool'"),
+        (("serial", 0), ValueError, "parts=0; expected a whole number from 1 to 1024"),
+        (("pool", -3), ValueError, "parts=-3; expected a whole number from 1 to 1024"),
+        (("prange", 1025), ValueError, "parts=1025; .* about as many as there are threads"),
+        (("fork", 100_000, Fork(print)), ValueError, "parts=100000; expected"),
+        (("fork", 2.5, Fork(print)), TypeError, r"parts=2\.5; expected a whole number"),
+        (("pool", "4"), TypeError, "parts='4'; expected a whole number"),
+        (("serial", True), TypeError, "parts=True; expected a whole number"),
+        (("pool", None), TypeError, "parts=None; expected a whole number"),
+        (("fork", 2), ValueError, r"expected the Fork that .*Launcher\('fork', parts, Fork\(run\)"),
+        (("serial", 1, Fork(print)), ValueError, "only 'fork' takes a Fork; leave it out"),
+        (("fork", 4, print), TypeError, r"fork=<.*print>\): expected a Fork; wrap .* Fork\(run\)"),
+        (("pool", 4, print), TypeError, "expected a Fork"),
+    ],
 )
-def test_a_launcher_that_makes_no_sense_is_refused(given):
-    with pytest.raises(ValueError, match="Launcher"):
+def test_a_launcher_that_makes_no_sense_is_refused(given, kind, message):
+    with pytest.raises(kind, match=f"Launcher.*{message}"):
         Launcher(*given)
+
+
+def test_a_launcher_takes_integers_of_numpy():
+    assert repr(Launcher("pool", np.int64(4))) == repr(Launcher("pool", 4))
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_the_most_parts_that_a_launcher_takes(pattern):
+    work = []
+
+    def run(part, parts):
+        work.append(parts)
+        on_another_thread(lambda: [part(n) for n in range(parts)])
+
+    assert pattern(PoolSpace(run, config.MOST_THREADS))
+    assert work[0] >= config.MOST_THREADS
 
 
 def test_a_fork_takes_a_function():
