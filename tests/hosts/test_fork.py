@@ -1,5 +1,6 @@
 """Threads that a space brings itself: `execspace_compiler.host.fork.Fork`, as a plugin uses it."""
 
+import gc
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 import execspace as es
+from execspace.base import config
 from execspace_compiler.host.fork import Fork
 from execspace_compiler.host.jit import compile_plan
 from execspace_compiler.host.launch_source import Launcher
@@ -196,14 +198,215 @@ def test_threads_may_launch_at_the_same_time(pool):
     assert all(len(set(r)) == 1 for r in results)
 
 
+def on_another_thread(work):
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+
+
+class Stealing:
+    """A scheduler that does other work, if there is any, between the parts of a launch."""
+
+    def __init__(self):
+        self.work = None
+        self.after = 0
+
+    def __call__(self, part, parts):
+        for n in range(parts):
+            part(n)
+            if self.work is not None and n == self.after:
+                work, self.work = self.work, None
+                work()
+
+
+X = np.arange(N, dtype=np.int64)
+
+
+def looped(space):
+    y = np.zeros(N, np.int64)
+    es.parallel_for(es.RangePolicy(N, space=space), square, X, y)
+    return np.array_equal(y, X * X)
+
+
+def reduced(space):
+    return es.parallel_reduce(es.RangePolicy(N, space=space), element, X) == X.sum()
+
+
+def scanned(space):
+    y = np.zeros(N, np.int64)
+    total = es.parallel_scan(es.RangePolicy(N, space=space), running, X, y)
+    return total == X.sum() and np.array_equal(y, np.cumsum(X) - X)
+
+
+def overlapped(space):
+    x = X.copy()
+    es.parallel_for(es.RangePolicy(N, space=space), square, x, x)
+    return np.array_equal(x, X * X)
+
+
+PATTERNS = [looped, reduced, scanned, overlapped]
+
+
+@pytest.mark.parametrize("start", [lambda work: work(), on_another_thread], ids=["same", "other"])
+@pytest.mark.parametrize("forks", [1, 2])
+@pytest.mark.parametrize("inner", PATTERNS)
+@pytest.mark.parametrize("outer", PATTERNS)
+def test_run_may_launch(outer, inner, forks, start):
+    stealing, results = Stealing(), []
+    space = PoolSpace(stealing)
+    other = space if forks == 1 else PoolSpace(Stealing())
+    for stealing.after in (0, 3):  # the first and the last part
+        stealing.work = lambda: start(lambda: results.append(inner(other)))
+        results.append(outer(space))
+    assert results == [True] * 4
+
+
+def test_launches_in_launches_in_launches():
+    results = []
+    deeper = iter([reduced, looped, scanned, reduced])
+
+    def run(part, parts):
+        for n in range(parts):
+            part(n)
+            if n == 1 and (launched := next(deeper, None)):
+                results.append(launched(space))
+
+    space = PoolSpace(run)
+    assert scanned(space)
+    assert results == [True] * 4
+
+
+@es.kernel
+def checked(i, x):
+    assert x[i] < 3, "too large"
+
+
+def test_assertions_of_launches_in_launches_are_told_apart():
+    small, large = np.ones(N, np.int64), np.full(N, 4)
+    stealing = Stealing()
+    policy = es.RangePolicy(N, space=PoolSpace(stealing))
+    stealing.work = lambda: es.parallel_for(policy, checked, small)
+    with pytest.raises(es.KernelAssertionError, match="too large"):
+        es.parallel_for(policy, checked, large)
+    stealing.work = lambda: es.parallel_for(policy, checked, large)
+    with pytest.raises(es.KernelAssertionError, match="too large"):
+        es.parallel_for(policy, checked, small)
+
+
+class Broken(Exception):
+    """What a launch fails with here; as an empty sequence it is false."""
+
+    def __len__(self):
+        return 0
+
+
+def failing(part, parts):
+    part(0)
+    raise Broken
+
+
+@pytest.mark.parametrize("inner", PATTERNS)
+@pytest.mark.parametrize("outer", PATTERNS)
+def test_a_failure_within_run_that_it_catches_is_not_the_launchs(outer, inner):
+    stealing, caught = Stealing(), []
+
+    def work():
+        stealing.work = lambda: failing(lambda n: None, 4)
+        with pytest.raises(Broken):
+            inner(space)
+        caught.append(True)
+
+    stealing.work = work
+    space = PoolSpace(stealing)
+    assert outer(space)
+    assert caught == [True]
+    assert outer(space)
+
+
+@pytest.mark.parametrize("forks", [1, 2])
+def test_a_failure_within_run_that_it_passes_on_is_raised_once(forks):
+    stealing = Stealing()
+    space = PoolSpace(stealing)
+    other = space if forks == 1 else PoolSpace(failing)
+
+    def work():
+        stealing.work = lambda: failing(lambda n: None, 4)
+        reduced(other)
+
+    stealing.work = work
+    with pytest.raises(Broken):
+        scanned(space)
+    stealing.work = None
+    assert scanned(space)
+
+
+def test_a_launch_that_fails_after_one_within_it_keeps_its_own_failure():
+    stealing, results = Stealing(), []
+
+    def run(part, parts):
+        stealing(part, parts)
+        if len(results) == 1:
+            results.append("failed")
+            raise OSError("no thread can be started")
+
+    space, other = PoolSpace(run), PoolSpace(Stealing())
+    stealing.work = lambda: results.append(reduced(other))
+    with pytest.raises(OSError, match="no thread can be started"):
+        reduced(space)
+    assert results == [True, "failed"]
+
+
+def test_a_plan_keeps_the_fork_that_it_calls(executor):
+    class Forgetful(es.HostExecutionSpace):
+        name = "forgetful"
+
+        def compile(self, kernel, spec):
+            fork = Fork(lambda part, parts: list(executor.map(part, range(parts))))
+            return compile_plan(self, kernel, spec, Launcher("fork", 4, fork))
+
+    space = Forgetful()
+    assert reduced(space)
+    gc.collect()
+    assert reduced(space)
+
+
 @pytest.mark.parametrize(
-    "given",
-    [("threads",), ("serial", 0), ("fork", 2), ("serial", 1, Fork(print))],
-    ids=["unknown", "no parts", "no fork", "fork of none"],
+    ("given", "kind", "message"),
+    [
+        (("threads",), ValueError, "'threads'.*expected one of 'serial', 'pool'"),
+        (("serial", 0), ValueError, "parts=0; expected a whole number from 1 to 1024"),
+        (("pool", -3), ValueError, "parts=-3; expected a whole number from 1 to 1024"),
+        (("prange", 1025), ValueError, "parts=1025; .* about as many as there are threads"),
+        (("fork", 100_000, Fork(print)), ValueError, "parts=100000; expected"),
+        (("fork", 2.5, Fork(print)), TypeError, r"parts=2\.5; expected a whole number"),
+        (("pool", "4"), TypeError, "parts='4'; expected a whole number"),
+        (("serial", True), TypeError, "parts=True; expected a whole number"),
+        (("pool", None), TypeError, "parts=None; expected a whole number"),
+        (("fork", 2), ValueError, r"expected the Fork that .*Launcher\('fork', parts, Fork\(run\)"),
+        (("serial", 1, Fork(print)), ValueError, "only 'fork' takes a Fork; leave it out"),
+        (("fork", 4, print), TypeError, r"fork=<.*print>\): expected a Fork; wrap .* Fork\(run\)"),
+        (("pool", 4, print), TypeError, "expected a Fork"),
+    ],
 )
-def test_a_launcher_that_makes_no_sense_is_refused(given):
-    with pytest.raises(ValueError, match="Launcher"):
+def test_a_launcher_that_makes_no_sense_is_refused(given, kind, message):
+    with pytest.raises(kind, match=f"Launcher.*{message}"):
         Launcher(*given)
+
+
+def test_a_launcher_takes_integers_of_numpy():
+    assert repr(Launcher("pool", np.int64(4))) == repr(Launcher("pool", 4))
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_the_most_parts_that_a_launcher_takes(pattern):
+    work = []
+
+    def run(part, parts):
+        work.append(parts)
+        on_another_thread(lambda: [part(n) for n in range(parts)])
+
+    assert pattern(PoolSpace(run, config.MOST_THREADS))
+    assert work[0] >= config.MOST_THREADS
 
 
 def test_a_fork_takes_a_function():

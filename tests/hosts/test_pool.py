@@ -389,3 +389,55 @@ def test_a_stack_of_openmp_in_bytes(monkeypatch):
     for text, size in [("", None), ("512k", 1 << 19), ("1024", 1 << 20), (" 2M ", 2 << 20)]:
         monkeypatch.setenv("OMP_STACKSIZE", text)
         assert config.check_openmp_stack() == size
+
+
+# -- launchers whose threads nobody has started -------------------------------------------------
+
+UNSTARTED = """
+    import llvmlite.binding
+    import execspace as es
+    from execspace_compiler.backend import Launcher, compile_plan, start
+
+
+    class Bare(es.HostExecutionSpace):
+        name = "bare"
+
+        def compile(self, kernel, spec):
+            return compile_plan(self, kernel, spec, Launcher(LAUNCHER, 2))
+
+
+    @es.kernel
+    def number(i):
+        return i
+
+
+    policy = es.RangePolicy(200_000, space=Bare())
+    for n in range(2):
+        try:
+            print(es.parallel_reduce(policy, number))
+        except es.SpaceError as error:
+            print(error)
+    PROVIDE
+    print(es.parallel_reduce(policy, number))
+"""
+
+PROVIDERS = [
+    pytest.param("pool", "start(2)", marks=here),
+    pytest.param(
+        "libgomp",
+        'llvmlite.binding.load_library_permanently("libgomp.so.1")',
+        marks=pytest.mark.skipif(not threads._has_gomp(), reason="there is no libgomp"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("launcher", "call"), PROVIDERS)
+def test_a_launcher_says_what_starts_its_threads(python, launcher, call):
+    program = UNSTARTED.replace("LAUNCHER", repr(launcher)).replace("PROVIDE", call)
+    for _ in range(2):  # compiled, and from the cache
+        *refused, total = python(program).splitlines()
+        assert len(refused) == 2
+        for line in refused:
+            assert f"Space 'bare' compiles for Launcher('{launcher}', 2)" in line
+            assert f"{call} once, before its first compile_plan" in line
+        assert int(total) == 200_000 * 199_999 // 2

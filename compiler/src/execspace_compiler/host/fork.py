@@ -16,6 +16,11 @@ from execspace import LaunchError
 _PART = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
 _FORK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
 
+# Two int64 of a launch, for compiled code: the address of the C function
+# `void fork(void (*part)(void *, int64_t), void *data, int64_t parts, void *table)`, and the number
+# of its calls that failed.
+_TABLE = ctypes.c_int64 * 2
+
 
 class Fork:
     """Runs the parts of launches through a Python function, for ``Launcher("fork", ...)``.
@@ -26,7 +31,8 @@ class Fork:
         ``run(part, parts)`` calls ``part(n)`` once for each `n` in ``range(parts)``, in any order
         and on any threads, and returns when all of these calls have returned. ``part(n)`` blocks
         until the part has finished, without holding the GIL. One launch may call `run` several
-        times (a scan has two passes), and several threads may launch at the same time.
+        times (a scan has two passes), several threads may launch at the same time, and `run` may
+        launch kernels itself, also on its own space.
 
     Notes
     -----
@@ -40,31 +46,10 @@ class Fork:
             raise TypeError(f"Fork({run!r}): expected a function run(part, parts).")
         self.run = run
         self._callback = _FORK(self._called)
-        self._local = threading.local()
-
-    def table(self) -> Any:
-        """Two int64 of the calling thread, for compiled code: the address of the C function
-
-        ``void fork(void (*part)(void *, int64_t), void *data, int64_t parts, void *table)``, and
-        the number of its calls that failed.
-        """
-        found = getattr(self._local, "table", None)
-        if found is None:
-            address = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
-            found = self._local.table = (ctypes.c_int64 * 2)(address, 0)
-        return found
-
-    def failure(self, kernel: str) -> BaseException:
-        """The exception that the last launch of this thread must raise."""
-        self.table()[1] = 0
-        found, self._local.failure = getattr(self._local, "failure", None), None
-        if found is None:  # Python could not call `run`
-            found = LaunchError(f"Kernel '{kernel}': the launch was interrupted.")
-        assert isinstance(found, BaseException)
-        return found
+        self._failures: dict[int, BaseException] = {}  # by address of the launch's table
 
     def _called(self, function: int, data: int, parts: int, table: int) -> None:
-        state = (ctypes.c_int64 * 2).from_address(table)
+        state = _TABLE.from_address(table)
         if state[1] > 1:
             return  # an earlier pass of this launch failed
         team = _Pass(_PART(function), data, parts)
@@ -86,7 +71,7 @@ class Fork:
         if failure is None:
             state[1] = 0
         else:
-            self._local.failure = failure
+            self._failures[table] = failure
 
 
 class _Pass:
@@ -128,12 +113,27 @@ class _Pass:
 
 
 def checked_call(call: Callable[..., Any], kernel: str, fork: Fork) -> Callable[..., Any]:
-    """A launch that raises if its threads did not run all of it."""
+    """A launch that raises if its threads did not run all of it.
+
+    `call` takes as last argument the address of the launch's table. It is of the launch and not of
+    the thread, because `run` may launch, too: a scheduler does other work while it waits.
+    """
+    function = ctypes.cast(fork._callback, ctypes.c_void_p).value or 0
 
     def launch(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
-        result = call(bounds, args)
-        if fork.table()[1]:
-            raise fork.failure(kernel)
+        table = _TABLE(function, 0)
+        address = ctypes.addressof(table)
+        try:
+            result = call(bounds, (*args, address))
+        finally:
+            failure = fork._failures.pop(address, None)
+        if table[1]:
+            if failure is None:  # Python could not call `run`
+                failure = LaunchError(f"Kernel '{kernel}': the launch was interrupted.")
+            try:
+                raise failure
+            finally:
+                del failure  # whose traceback has this frame
         return result
 
     return launch

@@ -33,6 +33,7 @@ from execspace import (
     KernelTypeError,
     LaunchSpec,
     ScalarType,
+    SpaceError,
     ViewType,
     profiling,
 )
@@ -58,6 +59,7 @@ from .fork import checked_call
 from .frames import with_room
 from .launch_source import Launcher, launch_module
 from .output import flush_c_output
+from .pool import ENTRY
 from .wide import aligned_call, has_cheap_masks, refuse_wide
 
 
@@ -162,10 +164,13 @@ def compile_plan(
     ------
     KernelSyntaxError, KernelTypeError
         For faults in the kernel.
+    SpaceError
+        If the threads of `launcher` were not started.
     BackendCompileError
         If Numba refuses the generated source: a defect of execspace.
     """
     started = time.perf_counter()
+    _refuse_without_threads(space, launcher)
     folder = disk.folder("numba")
     key = partial(disk.key, *_versions(), package=type(space).__module__.partition(".")[0])
     # Checks of launches of teams follow from lowering.
@@ -277,6 +282,27 @@ def _recalled(record: Path | None) -> tuple[str, bool, str] | None:
         return None
     source = disk.read_text(record.with_name(f"{found[1]}.py"))
     return None if source is None else (found[1], found[2] == "True", source)
+
+
+# What machine code calls by name, and what provides it. LLVM links a name that it does not find as
+# address 0, so the first launch on several threads would end the process.
+_PROVIDERS = {
+    "pool": (ENTRY, "execspace_compiler.backend.start({parts})"),
+    "libgomp": (
+        "GOMP_parallel",
+        'llvmlite.binding.load_library_permanently("libgomp.so.1")',
+    ),
+}
+
+
+def _refuse_without_threads(space: ExecutionSpace, launcher: Launcher) -> None:
+    symbol, call = _PROVIDERS.get(launcher.name, (None, ""))
+    if symbol is not None and not llvmlite.binding.address_of_symbol(symbol):
+        raise SpaceError(
+            f"Space '{space.name}' compiles for Launcher({launcher.name!r}, {launcher.parts}), but "
+            f"this process has no {symbol}, which launches call; the space must call "
+            f"{call.format(parts=launcher.parts)} once, before its first compile_plan."
+        )
 
 
 def _refuse_float16(lowered: Lowered, space: ExecutionSpace) -> None:
@@ -391,10 +417,11 @@ def _caller(
         passed.append("status")
     parts = "1" if launcher.name == "serial" else f"{launcher.parts} * sign"
     if launcher.fork is not None:
-        parts += ", addressof(table())"
+        names.append("table")
+        parts += ", table"
     lines = [
         "def call(bounds, args, entry=entry, overlapping=overlapping, refuse=refuse, "
-        "limits=limits, empty=empty, make=make, store=store, table=table, addressof=addressof):",
+        "limits=limits, empty=empty, make=make, store=store):",
         f"    {bounds}, = bounds",
     ]
     if names:
@@ -404,7 +431,6 @@ def _caller(
     scope: dict[str, Any] = {
         "entry": entry, "overlapping": overlapping, "refuse": partial(check_limits, kernel),
         "limits": module.LIMITS, "empty": None, "make": None, "store": None,
-        "table": launcher.fork and launcher.fork.table, "addressof": addressof,
     }  # fmt: skip
     shape = spec.array_shape
     if shape is not None:

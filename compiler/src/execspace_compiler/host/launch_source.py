@@ -6,8 +6,10 @@ calling thread or on a pool of threads. A pure function of IR, so goldens need n
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+
+from execspace.base import config
 
 from .. import ir
 from ..analysis.cost import cost
@@ -30,10 +32,8 @@ from ..reductions.partials import (
 )
 from ..reductions.reduction import Reduction
 from ..typing.lowered import Lowered
+from .fork import Fork
 from .wide import aligned_views
-
-if TYPE_CHECKING:
-    from .fork import Fork
 
 # Below this much work, in additions, a range runs on the calling thread: waking threads costs about
 # a microsecond if they are spinning, and far more if they sleep.
@@ -51,12 +51,15 @@ class Launcher:
     Attributes
     ----------
     name : str
-        "serial", "pool" (the threads of `host.pool`, which the space starts), "libgomp" (a direct
-        call of GOMP_parallel), "prange" (Numba's own layer) or "fork" (the space's own threads).
+        "serial", "pool" (the threads of `host.pool`), "libgomp" (a direct call of GOMP_parallel),
+        "prange" (Numba's own layer) or "fork" (the space's own threads). Before it first compiles,
+        a space calls `host.pool.start` for "pool", and for "libgomp"
+        ``llvmlite.binding.load_library_permanently("libgomp.so.1")``.
     parts : int
-        Parts of a large range; reductions join in the order of parts.
+        Parts of a large range, 1 to 1024; reductions join in the order of parts, and their partial
+        results are on the stack.
     fork : Fork or None
-        For "fork": it runs the parts.
+        For "fork", and no other: it runs the parts.
     serial_work : int
         Ranges of less work, in additions, run on the calling thread.
     """
@@ -71,13 +74,36 @@ class Launcher:
             raise ValueError(
                 f"Launcher({self.name!r}): expected one of {', '.join(map(repr, LAUNCHERS))}."
             )
-        if self.parts < 1:
-            raise ValueError(f"Launcher: parts={self.parts}; expected a positive number.")
-        if (self.name == "fork") != (self.fork is not None):
-            raise ValueError(
-                f"Launcher({self.name!r}, fork={self.fork!r}): 'fork', and no other, takes the "
-                f"Fork that runs its parts."
+        object.__setattr__(self, "parts", self._checked_parts())
+        if self.fork is not None and not isinstance(self.fork, Fork):
+            raise TypeError(
+                f"Launcher({self.name!r}, fork={self.fork!r}): expected a Fork; wrap a function "
+                f"run(part, parts) as Fork(run)."
             )
+        if self.name == "fork" and self.fork is None:
+            raise ValueError(
+                "Launcher('fork'): expected the Fork that runs its parts; give "
+                "Launcher('fork', parts, Fork(run))."
+            )
+        if self.name != "fork" and self.fork is not None:
+            raise ValueError(
+                f"Launcher({self.name!r}, fork={self.fork!r}): only 'fork' takes a Fork; leave it "
+                f"out, or give Launcher('fork', parts, Fork(run))."
+            )
+
+    def _checked_parts(self) -> int:
+        # Not bools: they are ints, but True is no number of parts.
+        try:
+            parts = None if isinstance(self.parts, bool) else operator.index(self.parts)
+        except TypeError:
+            parts = None
+        expected = f"expected a whole number from 1 to {config.MOST_THREADS}"
+        advice = "give about as many as there are threads to run them"
+        if parts is None:
+            raise TypeError(f"Launcher: parts={self.parts!r}; {expected}; {advice}.")
+        if not 1 <= parts <= config.MOST_THREADS:
+            raise ValueError(f"Launcher: parts={parts}; {expected}; {advice}.")
+        return parts
 
 
 def _overlap_check(pairs: list[tuple[ir.Var, ir.Var]], written: frozenset[str]) -> list[str]:
