@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import execspace as es
+from execspace.events.launches import MADE
 
 
 @es.kernel
@@ -178,6 +179,32 @@ def test_what_a_plan_need_not_say_has_a_default(plain):
     explained = es.explain(es.RangePolicy(2, space=space), fill, x, 1.0)
     assert (explained.source, explained.mapping, explained.resource_usage) == ("", (), {})
     assert (explained.variables, explained.vectorisation, explained.cache_key) == ({}, (), "")
+
+
+def test_a_fence_waits_for_all_spaces_before_it_raises(plain, monkeypatch):
+    class Faulty(type(plain)):
+        def __init__(self, name, fault):
+            super().__init__(name)
+            self.fault = fault
+
+        def synchronize(self, label=""):
+            super().synchronize(label)
+            raise self.fault
+
+    lost, plugged = OSError("card lost"), KeyError("plug")
+    spaces = [Faulty("one", lost), Faulty("two", plugged), plain, Faulty("three", lost)]
+    for space in spaces:
+        monkeypatch.setitem(MADE, space.name, space)
+    for label in ("first", "second"):
+        with pytest.raises(OSError, match="card lost") as error:
+            es.fence(label)
+        assert error.value is lost
+        assert lost.__notes__ == ["Waiting for space 'two' failed, too: KeyError: 'plug'"]
+    assert [space.fences for space in spaces] == [["first", "second"]] * 4
+    spaces[1].fault = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        es.fence("third")
+    assert [len(space.fences) for space in spaces] == [3, 3, 2, 2]
 
 
 def test_what_is_no_plan_is_a_fault_of_the_plugin(plain):
