@@ -19,6 +19,9 @@ class Compiled(es.Plan):
     def __init__(self, space, spec):
         self.space, self.spec = space, spec
 
+    def launch(self, bounds, args):
+        raise AssertionError("explain launches nothing")
+
     def mapping(self, bounds):
         return [f"over {bounds}"]
 
@@ -51,6 +54,9 @@ class Silent(es.Plan):
 
     def __init__(self, space, spec):
         self.space, self.spec = space, spec
+
+    def launch(self, bounds, args):
+        raise AssertionError("explain launches nothing")
 
 
 def target(name):

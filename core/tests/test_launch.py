@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import execspace as es
+from execspace.events.launches import MADE
 
 
 @es.kernel
@@ -180,6 +181,32 @@ def test_what_a_plan_need_not_say_has_a_default(plain):
     assert (explained.variables, explained.vectorisation, explained.cache_key) == ({}, (), "")
 
 
+def test_a_fence_waits_for_all_spaces_before_it_raises(plain, monkeypatch):
+    class Faulty(type(plain)):
+        def __init__(self, name, fault):
+            super().__init__(name)
+            self.fault = fault
+
+        def synchronize(self, label=""):
+            super().synchronize(label)
+            raise self.fault
+
+    lost, plugged = OSError("card lost"), KeyError("plug")
+    spaces = [Faulty("one", lost), Faulty("two", plugged), plain, Faulty("three", lost)]
+    for space in spaces:
+        monkeypatch.setitem(MADE, space.name, space)
+    for label in ("first", "second"):
+        with pytest.raises(OSError, match="card lost") as error:
+            es.fence(label)
+        assert error.value is lost
+        assert lost.__notes__ == ["Waiting for space 'two' failed, too: KeyError: 'plug'"]
+    assert [space.fences for space in spaces] == [["first", "second"]] * 4
+    spaces[1].fault = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        es.fence("third")
+    assert [len(space.fences) for space in spaces] == [3, 3, 2, 2]
+
+
 def test_what_is_no_plan_is_a_fault_of_the_plugin(plain):
     class Space(type(plain)):
         def compile(self, kernel, spec):
@@ -191,3 +218,51 @@ def test_what_is_no_plan_is_a_fault_of_the_plugin(plain):
         "Space 'odd' compiled kernel 'fill' to an object of type 'function'; expected an es.Plan. "
         "This is a defect of its plugin."
     )
+
+
+def without(*musts, **values):
+    """A class of plans that lack some of what they must have."""
+
+    class Odd(es.Plan):
+        def __init__(self, space, spec):
+            given = {"space": space, "spec": spec, "launch": lambda bounds, args: None} | values
+            for name in given.keys() - set(musts):
+                setattr(self, name, given[name])
+
+    return Odd
+
+
+class Broken(es.Plan):
+    def __init__(self, space, spec):
+        self.space, self.spec = space, spec
+
+    @property
+    def launch(self):
+        return self.lunch
+
+
+@pytest.mark.parametrize(
+    ("plan", "reason"),
+    [
+        (without("space"), "'Odd' that has no 'space' ('Odd' object has no attribute 'space'); e"),
+        (without("spec"), "'Odd' that has no 'spec' ("),
+        (without("launch"), "'Odd' that has no 'launch' ("),
+        (without("space", "spec", "launch"), "'Odd' that has no 'space' ("),
+        (without(launch=5), "'Odd' whose launch is 5; expected a function of bounds and"),
+        (Broken, "'Broken' that has no 'launch' ('Broken' object has no attribute 'lunch'"),
+    ],
+)
+def test_a_plan_without_what_it_must_have_is_a_fault_of_the_plugin(plain, plan, reason):
+    class Space(type(plain)):
+        def compile(self, kernel, spec):
+            return plan(self, spec)
+
+    policy = es.RangePolicy(2, space=Space("odd"))
+    expected = f"Space 'odd' compiled kernel 'fill' to a plan of type {reason}"
+    for _ in range(2):  # it is not kept
+        with pytest.raises(es.PluginError) as error:
+            es.parallel_for(policy, fill, es.View(2), 1.0)
+        assert str(error.value).startswith(expected)
+        assert str(error.value).endswith("This is a defect of its plugin.")
+    with pytest.raises(es.PluginError):
+        es.explain(policy, fill, es.View(2), 1.0)

@@ -567,6 +567,7 @@ def test_doctor_contains_spaces_that_misbehave_when_they_are_used(execspace):
 def test_the_text_of_doctor_says_what_to_do(execspace):
     sources = {
         "broken": "raise RuntimeError('driver too old')",
+        "forgetful": ENTRY.format(hook=SPACES, record="").replace("yield", "pass"),
         "vendor": vendor(launch="os.kill(os.getpid(), 9)"),
         "absent": vendor("absent", probe="return es.Probe(False, 'no card; buy one')"),
     }
@@ -582,6 +583,10 @@ def test_the_text_of_doctor_says_what_to_do(execspace):
     assert (
         "plugin 'broken' (execspace-broken 1.0) failed to load: RuntimeError: driver too old. "
         "Upgrade or uninstall execspace-broken." in lines
+    )
+    assert (
+        "yield each of them, or return a list, which may be empty. Upgrade or uninstall "
+        "execspace-forgetful." in result.stdout
     )
     assert lines[-1] == "failed: vendor"
     assert result.stderr == ""

@@ -125,6 +125,17 @@ BROKEN = {
         "execspace_register_tools of plugin 'vendor' returned 'ToolEntry'; expected an iterable of "
         "execspace.ToolEntry records",
     ),
+    "forgets to return": (
+        "import execspace as es\n@es.hookimpl\n"
+        "def execspace_register_spaces(): [es.SpaceEntry('lost', print, es.API_VERSION)]",
+        "execspace_register_spaces of plugin 'vendor' returned None; expected an iterable of "
+        "execspace.SpaceEntry records: yield each of them, or return a list, which may be empty",
+    ),
+    "misuses a record in a generator": (
+        "import execspace as es\n@es.hookimpl\n"
+        "def execspace_register_spaces(): yield es.SpaceEntry('lost', speed=3)",
+        "TypeError: SpaceEntry.__init__() got an unexpected keyword argument 'speed'",
+    ),
     "takes a name that is taken": (
         entry("serial"),
         "plugin 'vendor' registers the name 'serial', which plugin 'serial' (execspace-serial "
@@ -183,6 +194,27 @@ def test_strict_raises_for_a_broken_plugin(fake_plugin, monkeypatch, case):
     with pytest.raises(es.PluginError, match=re.compile(expected, re.DOTALL)) as error:
         es.spaces()
     assert error.value.__cause__ is not None
+
+
+def test_a_type_error_of_a_generator_keeps_its_cause(fake_plugin, monkeypatch):
+    monkeypatch.setenv("EXECSPACE_STRICT", "1")
+    fake_plugin(
+        "vendor",
+        """
+        import execspace as es
+
+        @es.hookimpl
+        def execspace_register_spaces():
+            try:
+                yield es.SpaceEntry(**{"name": 1 / 0})
+            except ZeroDivisionError as error:
+                raise TypeError("no speed") from error
+        """,
+    )
+    with pytest.raises(es.PluginError, match=r"failed to load: TypeError: no speed$") as error:
+        es.spaces()
+    assert type(error.value.__cause__) is TypeError
+    assert type(error.value.__cause__.__cause__) is ZeroDivisionError
 
 
 def test_naming_the_space_of_a_broken_plugin_says_what_broke(fake_plugin):

@@ -189,6 +189,47 @@ def test_automatic_choice_passes_over_a_space_that_fails_to_start_and_says_so(
         es.space("best")
 
 
+@pytest.mark.parametrize(
+    ("given", "got"),
+    [
+        ("'bset'", "the name 'bset'"),
+        ("'serial'", "the name 'serial'"),
+        ("'bset:1'", "the name 'bset:1'"),
+        ("'best:'", "the name 'best:'"),
+        ("7", "the name 7"),
+        ("None", "no name"),
+    ],
+)
+def test_a_space_that_has_not_the_name_of_its_entry(fake_plugin, default, given, got):
+    fake_plugin("dummies", SPACES.format(start=f"return Dummy({given})"))
+    for name in ("best", "best:1"):
+        with pytest.raises(es.PluginError) as error:
+            es.space(name)
+        assert str(error.value) == (
+            f"Space '{name}' failed to start: its factory made a space with {got}; expected "
+            f"'best', or 'best:device' of another device. This is a defect of its plugin."
+        )
+    best = next(s for s in es.spaces() if s.name == "best")
+    assert not best.usable
+    assert best.reason == f"it failed to start: its factory made a space with {got}"
+    default("best,serial")
+    with pytest.raises(es.PluginError, match=got):
+        es.default_space()
+
+
+def test_automatic_choice_passes_over_a_space_of_a_wrong_name(fake_plugin):
+    fake_plugin("dummies", SPACES.format(start="return Dummy('bset')"))
+    with pytest.warns(es.PluginWarning, match="a space with the name 'bset'; .* is taken"):
+        assert es.default_space().name == "openmp"
+
+
+def test_a_space_may_have_a_device_in_its_name(fake_plugin):
+    start = "return Dummy({'0': 'best', '1': 'best:1', None: 'best:0.0'}[device])"
+    fake_plugin("dummies", SPACES.format(start=start))
+    names = [es.space(name).name for name in ("best", "best:0", "best:1")]
+    assert names == ["best:0.0", "best", "best:1"]
+
+
 def test_no_space_at_all(monkeypatch, fresh_selection):
     monkeypatch.setattr(metadata, "entry_points", lambda group: [])
     with pytest.raises(es.SpaceUnavailableError, match=r"\(no plugin is installed\)\. Install one"):

@@ -67,9 +67,10 @@ def run(arguments: argparse.Namespace) -> int:
                 checks.append(_check(plugin, name, found, arguments.timeout, needed))
                 say(_check_line(checks[-1]))
     for plugin in found.failed:
+        reason = one_line(plugin["error"]).rstrip(".")
         say(
             f"plugin '{plugin['name']}' ({plugin['distribution']} {plugin['version']}) failed to "
-            f"load: {one_line(plugin['error'])}. Upgrade or uninstall {plugin['distribution']}."
+            f"load: {reason}. Upgrade or uninstall {plugin['distribution']}."
         )
     bad = [row["name"] for row in spaces if row["status"] == "failed"]
     bad += [row["name"] for row in spaces if asked and row["status"] in ("not usable", "unknown")]

@@ -198,12 +198,33 @@ def compiled(call: Call) -> tuple[Plan, Kernel, LaunchSpec]:
         source=kernel.source,
     )  # fmt: skip
     plan = space.compile(source, spec)
+    _check_plan(plan, space, kernel)
+    return plan, source, spec
+
+
+def _check_plan(plan: Any, space: ExecutionSpace, kernel: Kernel) -> None:
+    """Raise PluginError for what is no plan, or lacks a must: launches look at nothing."""
     if not isinstance(plan, Plan):
         raise PluginError(
             f"Space '{space.name}' compiled kernel '{kernel.name}' to an object of type "
             f"{type(plan).__name__!r}; expected an es.Plan. This is a defect of its plugin."
         )
-    return plan, source, spec
+    kind = type(plan).__name__
+    for must in ("space", "spec", "launch"):
+        try:
+            value = getattr(plan, must)
+        except AttributeError as error:
+            raise PluginError(
+                f"Space '{space.name}' compiled kernel '{kernel.name}' to a plan of type {kind!r} "
+                f"that has no '{must}' ({error}); each plan sets or defines space, spec and "
+                f"launch. This is a defect of its plugin."
+            ) from error
+        if must == "launch" and not callable(value):
+            raise PluginError(
+                f"Space '{space.name}' compiled kernel '{kernel.name}' to a plan of type {kind!r} "
+                f"whose launch is {value!r}; expected a function of bounds and arguments. This is "
+                f"a defect of its plugin."
+            )
 
 
 def _without_frames(error: Exception) -> Exception:

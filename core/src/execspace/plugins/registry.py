@@ -291,13 +291,20 @@ def _warn_deprecated(info: PluginInfo, deprecations: list[warnings.WarningMessag
 
 def _records(plugin: str, hook: str, result: Any) -> list[Any]:
     expected = _HOOKS[hook]
+    if result is None:
+        raise PluginError(
+            f"{hook} of plugin '{plugin}' returned None; expected an iterable of "
+            f"execspace.{expected.__name__} records: yield each of them, or return a list, which "
+            f"may be empty."
+        )
     try:
-        records = list(result if result is not None else ())
+        iterator = iter(result)
     except TypeError:
         raise PluginError(
             f"{hook} of plugin '{plugin}' returned {type(result).__name__!r}; expected an iterable "
             f"of execspace.{expected.__name__} records."
         ) from None
+    records = list(iterator)  # a generator runs here: what it raises is its own
     for record in records:
         if not isinstance(record, expected):
             raise PluginError(

@@ -16,7 +16,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..base import config
-from ..base.errors import PluginWarning, SpaceError, SpaceUnavailableError, UnknownSpaceError
+from ..base.errors import (
+    PluginError,
+    PluginWarning,
+    SpaceError,
+    SpaceUnavailableError,
+    UnknownSpaceError,
+)
 from ..base.interrupts import held
 from ..contract.entries import Probe, SpaceEntry
 from ..contract.memory import HOST, MemorySpace
@@ -108,6 +114,8 @@ def space(name: str) -> ExecutionSpace:
         If no installed plugin provides it.
     SpaceUnavailableError
         If it cannot be used here; the message says why and what to do.
+    PluginError
+        If its plugin gave it another name.
     """
     if not isinstance(name, str):
         raise UnknownSpaceError(f"{name!r} is not the name of a space; expected a string.")
@@ -150,9 +158,29 @@ def _make(entry: SpaceEntry, name: str, device: str | None) -> ExecutionSpace:
             f"Space '{name}' failed to start: its factory returned {made!r}, expected an "
             f"execspace.ExecutionSpace."
         )
+    _check_name(made, entry, name)
     plugins.warn_unused(made, plugins.loaded().tiles.values())
     copyreg.pickle(type(made), _by_name)
     return made
+
+
+def _check_name(made: ExecutionSpace, entry: SpaceEntry, asked: str) -> None:
+    """Raise PluginError for a space that `asked` gave and that has not the name of its entry.
+
+    What follows a colon is the space's to say: "cuda:0" is "cuda".
+    """
+    given = getattr(made, "name", None)
+    if isinstance(given, str):
+        base, colon, device = given.partition(":")
+        if base == entry.name and bool(colon) == bool(device):
+            return
+    got = "no name" if given is None else f"the name {given!r}"
+    _failures[asked] = f"its factory made a space with {got}"
+    raise PluginError(
+        f"Space '{asked}' failed to start: its factory made a space with {got}; expected "
+        f"'{entry.name}', or '{entry.name}:device' of another device. This is a defect of its "
+        f"plugin."
+    )
 
 
 def _by_name(made: ExecutionSpace) -> Any:
@@ -235,7 +263,7 @@ def _by_priority() -> ExecutionSpace:
         if row.usable and row.priority >= 0:
             try:
                 return space(row.name)
-            except SpaceError as failure:
+            except (SpaceError, PluginError) as failure:
                 reasons.append(str(failure))
                 warnings.warn(
                     f"{failure} The next best space is taken.", PluginWarning, stacklevel=4

@@ -7,6 +7,7 @@ from weakref import WeakSet
 
 from ..contract.space import ExecutionSpace
 from ..events.launches import MADE
+from .probing import described
 
 __all__ = ["fence"]
 
@@ -37,9 +38,35 @@ def leave_out(space: ExecutionSpace) -> None:
 
 
 def fence(label: str = "") -> None:
-    """Wait until all work on all started spaces is done. Blocks."""
+    """Wait until all work on all started spaces is done. Blocks.
+
+    Raises
+    ------
+    Exception
+        The first that a space raised, once all were waited for; notes tell of those of others.
+    """
+    failures: list[tuple[ExecutionSpace, Exception]] = []
     for space in started():
-        space.fence(label)
+        try:
+            space.fence(label)
+        except Exception as failure:  # not the user's Ctrl-C, which ends the waiting
+            failures.append((space, failure))
+    if failures:
+        try:
+            raise _first(failures)
+        finally:
+            failures.clear()  # which their tracebacks would keep alive
+
+
+def _first(failures: list[tuple[ExecutionSpace, Exception]]) -> Exception:
+    """The first of some exceptions, with notes on the others."""
+    first = failures[0][1]
+    for space, failure in failures[1:]:
+        text = f"Waiting for space '{space.name}' failed, too: {described(failure)}"
+        # A device that is lost may raise the same exception each time.
+        if failure is not first and text not in getattr(first, "__notes__", ()):
+            first.add_note(text)
+    return first
 
 
 def forget() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import execspace as es
 from execspace_testing import staged
+from execspace_testing.sizes import needs_teams
 
 N, ODD = 3000, 2500  # more calls than compilers look at together, and the one that fails
 
@@ -184,6 +185,8 @@ def test_reductions_of_long_ranges(space):
 
 
 def test_nested_ranges_of_teams(space):
+    needs_teams(space)
+
     def kernel(team, x, y):
         for k in es.TeamThreadRange(team, 100):
             at = team.league_rank * 100 + k
