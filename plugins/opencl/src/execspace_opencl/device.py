@@ -78,6 +78,7 @@ class Device:
         self.default = Queue(self.context, self.handle)
         self._queues: weakref.WeakSet[Queue] = weakref.WeakSet()
         self._lock = threading.Lock()
+        self._clock: Clock | None = None
 
     def new_queue(self) -> Queue:
         """A further queue, for an instance."""
@@ -101,10 +102,13 @@ class Device:
         except cl.Error as error:
             raise driver_error("A fence", self.found, error) from error
 
-    @cached_property
+    @property
     def clock(self) -> Clock:
-        """Tells when queues passed marks."""
-        return Clock(self.context, self.handle, self.found.is_cpu)
+        """Tells when queues passed marks; one for all threads, whose marks are compared."""
+        with self._lock:
+            if self._clock is None:
+                self._clock = Clock(self.context, self.handle, self.found.is_cpu)
+            return self._clock
 
     def buffer(self, nbytes: int, flags: int = 0) -> Buffer:
         """Memory that kernels read and write."""
