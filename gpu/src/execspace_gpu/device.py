@@ -11,15 +11,10 @@ from typing import Any
 import cupy
 from cupy_backends.cuda.api import runtime
 
-from .devices import ERRORS_OR_MEMORY, Faults, on_device
+from .devices import ERRORS_OR_MEMORY, Faults, is_out_of_memory, on_device
 from .program import Program
 from .queue import Order, Queue
 from .timing import Clock
-
-
-def is_out_of_memory(error: Exception) -> bool:
-    """Whether CuPy or the platform says that there is not so much memory."""
-    return isinstance(error, MemoryError) or getattr(error, "status", 0) == 2
 
 
 class GpuDevice:

@@ -83,6 +83,11 @@ def on_device(number: int) -> Iterator[None]:
         runtime.setDevice(before)
 
 
+def is_out_of_memory(error: Any) -> bool:
+    """Whether CuPy or the platform says that there is not so much memory."""
+    return isinstance(error, MemoryError) or getattr(error, "status", 0) == _OUT_OF_MEMORY
+
+
 class Faults:
     """Turns errors of a platform into exceptions, and remembers the loss of a device's context.
 
@@ -129,7 +134,7 @@ class Faults:
                 f"stems from."
             )  # fmt: skip
             return ContextLostError(f"{self.lost}{more}")
-        if status == _OUT_OF_MEMORY or isinstance(error, MemoryError):
+        if is_out_of_memory(error):
             return MemoryError(
                 f"{what}: {device} has not enough memory ({error}). Drop Views that are no longer "
                 f"needed, or make the launch smaller."

@@ -164,19 +164,18 @@ def in_order(
 ) -> Iterator[None]:
     """What a block queues on the stream of a space comes after what made its Views.
 
-    The device is current within the block. `kept` is held with the Views until the stream is done;
-    None: nothing is held.
+    The device is current. `kept` is held with the Views until the stream is done; None: nothing is
+    held.
     """
-    with space.current():
-        if space.parent is not None:
-            space.queue.await_allocations()
-        streams = before(space, views)
-        try:
-            yield
-        finally:
-            if kept is not None:
-                space.queue.hold(views, kept)
-        after(space, streams)
+    if space.parent is not None:
+        space.queue.await_allocations()
+    streams = before(space, views)
+    try:
+        yield
+    finally:
+        if kept is not None:
+            space.queue.hold(views, kept)
+    after(space, streams)
 
 
 def _wait(waiting: Stream, working: Stream) -> None:

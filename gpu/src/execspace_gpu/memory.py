@@ -19,9 +19,8 @@ from cupy_backends.cuda.api import runtime
 from execspace import Allocation, ExecutionSpace, MemorySpace, SpaceError, View
 from execspace.contract.memory import array_over, bytes_at, out_of_memory
 
-from .device import is_out_of_memory
 from .device_space import DeviceSpace
-from .devices import ERRORS_OR_MEMORY
+from .devices import ERRORS_OR_MEMORY, is_out_of_memory
 from .forks import remembered
 from .interop import cupy_array
 from .transfers import copy_view, fill_view

@@ -72,7 +72,8 @@ def _queued(space: Any, *views: View) -> Iterator[None]:
     own: DeviceSpace = space
     kept: list[Any] | None = None if own.parent is None else []
     try:
-        with in_order(own, views, kept), own.stream_object:  # the foreign streams are read first
+        # Streams of other libraries are read while CuPy's current stream is the user's.
+        with own.current(), in_order(own, views, kept), own.stream_object:
             yield
     except ERRORS as error:
         raise own.fault("Sorting", error) from error
