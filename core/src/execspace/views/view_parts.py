@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..contract import layout as _layout
 from ..contract.argtypes import ViewType
 from ..contract.dtypes import name_of
-from ..contract.memory import Allocation
+from ..contract.memory import Allocation, MemorySpace
 from ..contract.space import ExecutionSpace
 
 
@@ -70,3 +70,26 @@ class ViewParts:
         self.type = ViewType(name_of(dtype), rank, key, unit, readonly, memory, fixed, traits)
         self._table = array("q", (pointer, *shape, *strides))
         self.descriptor = self._table.buffer_info()[0]
+
+    @classmethod
+    def _over(cls, *args: Any) -> Self:
+        """A View of parts that are known, as `_set` takes them; nothing is allocated."""
+        parts: Any = object.__new__(ViewParts)
+        parts._set(*args)
+        parts.__class__ = cls
+        return parts  # type: ignore[no-any-return]
+
+    @property
+    def label(self) -> str:
+        """Name given at allocation; subviews share it."""
+        return self.allocation.label
+
+    @property
+    def memory_space(self) -> MemorySpace:
+        """The memory space that holds the elements."""
+        return self.allocation.memory_space
+
+    @property
+    def traits(self) -> tuple[str, ...]:
+        """Memory traits that kernels use; see `with_traits`."""
+        return self.type.traits
