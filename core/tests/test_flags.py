@@ -25,6 +25,7 @@ CALLS = {
     "create_mirror_view": lambda **o: es.create_mirror_view(np.arange(3), **o),
     "function": lambda **o: es.function(**o)(lambda x: x),
     "kernel": lambda **o: es.kernel(**o)(lambda i: i),
+    "linspace": lambda **o: es.linspace(0, 1, **o),
     "realloc": lambda **o: es.realloc(es.View(3), 4, **o),
     "sort": lambda **o: es.sort(np.arange(3), **o),
     "sort_by_key": lambda **o: es.sort_by_key(np.arange(3), np.arange(3), **o),

@@ -49,12 +49,24 @@ def imports(distribution):
     """Top-level names of all modules that a distribution imports, anywhere in its code."""
     found = set()
     for path in sources(distribution):
-        for node in ast.walk(ast.parse(path.read_text())):
+        tree = ast.parse(path.read_text())
+        for node in ast.walk(tree):
             if isinstance(node, ast.Import):
                 found |= {alias.name.partition(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.level == 0:
-                found.add(node.module.partition(".")[0])
+                name = node.module.partition(".")[0]
+                if name != "typing_extensions" or not for_type_checkers(node, tree):
+                    found.add(name)
     return found
+
+
+def for_type_checkers(node, tree):
+    """Whether an import is for type checkers alone, which bring typing_extensions themselves."""
+    tests = (n for n in ast.walk(tree) if isinstance(n, ast.If))
+    return any(
+        isinstance(n.test, ast.Name) and n.test.id == "TYPE_CHECKING" and node in n.body
+        for n in tests
+    )
 
 
 def declared(distribution):

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from .reducers.base import *
     from .reducers.builtin import *
     from .tuning.tuner import *
+    from .views.creation import *
     from .views.deep_copy import *
     from .views.interop import *
     from .views.mirrors import *
@@ -132,6 +133,10 @@ _NAMES = {
         StdIsPartScalar StdIsPartitioned StdPartitionPoint Sum ValLocScalar
     """,
     "tuning.tuner": "Tuning tune",
+    "views.creation": """
+        arange array asarray empty empty_like full full_like linspace ones ones_like zeros
+        zeros_like
+    """,
     "views.deep_copy": "deep_copy",
     "views.interop": "subview view_of",
     "views.mirrors": "create_mirror create_mirror_view create_mirror_view_and_copy realloc resize",
@@ -180,3 +185,8 @@ ports.planned.provide(_of("launch.prepare", "planned"))
 ports.with_tuned.provide(_of("tuning.tuned", "wrapped"))
 ports.replaced_tiles.provide(_of("plugins.registry", "replaced_tiles"))
 ports.tool_entries.provide(_of("plugins.registry", "tool_entries"))
+ports.assign.provide(_of("views.elements", "assign"))
+ports.copied.provide(_of("views.elements", "copied"))
+ports.fill.provide(_of("views.elements", "fill"))
+ports.mirrored.provide(_of("views.mirrors", "create_mirror_view_and_copy"))
+ports.to_numpy.provide(_of("views.elements", "to_numpy"))

@@ -75,7 +75,7 @@ def deep_copy(
 def _fill(target: View, value: Any, instance: ExecutionSpace | None) -> None:
     number = value if isinstance(value, np.generic) else plain_number(value)
     kind = number.dtype if isinstance(number, np.generic) else type(number)
-    _check_kind(kind, target)
+    check_kind(kind, target)
     _check_instance(instance, target, target)
     try:
         if dispatch.TOOLS:
@@ -94,13 +94,17 @@ def _where(view: View) -> str:
     return f"{view.label}@{view.memory_space.name}"
 
 
-def _check_kind(kind: Any, target: View) -> None:
+def check_kind(kind: Any, target: View, what: str = "deep_copy: a value") -> None:
+    """Raise DTypeError if elements of a View cannot hold such values without losing their kind.
+
+    `kind` is a dtype, or the class of a Python number, which is as narrow as it needs to be.
+    """
     weak = {int: "i", float: "f", complex: "c", bool: "b"}.get(kind)
     order = "biufc"
     source = weak or np.dtype(kind).kind
     if source not in f"{order}V":  # a date, a text
         raise DTypeError(
-            f"deep_copy: a value of type {np.dtype(kind)} cannot be stored in View "
+            f"{what} of type {np.dtype(kind)} cannot be stored in View "
             f"'{target.label}' of dtype {name_of(target.dtype)}; expected a number."
         )
     goal = target.dtype.kind
@@ -110,7 +114,7 @@ def _check_kind(kind: Any, target: View) -> None:
         fits = order.index(source) <= order.index(goal) or (source in "iu" and goal in "iu")
     if not fits:
         raise DTypeError(
-            f"deep_copy: a value of type {name_of(np.dtype(kind))} cannot be stored in View "
+            f"{what} of type {name_of(np.dtype(kind))} cannot be stored in View "
             f"'{target.label}' of dtype {name_of(target.dtype)} without loss of kind."
         )
 
@@ -181,7 +185,7 @@ def _copy(target: View, source: View, instance: ExecutionSpace | None) -> None:
             f"deep_copy: destination View '{target.label}' has shape {target.shape}, source "
             f"View '{source.label}' has {source.shape}; expected the same."
         )
-    _check_kind(source.dtype, target)
+    check_kind(source.dtype, target)
     to, from_ = target.memory_space, source.memory_space
     if to.reaches(from_):
         mover = to

@@ -11,11 +11,12 @@ import operator
 import sys
 from collections.abc import Iterator, Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
+from ..base import ports
 from ..base.errors import SpaceAccessError, ViewError, ViewIndexError, ViewTypeError, shown
 from ..base.flags import flag
 from ..base.readonly import ReadOnly, assign
@@ -24,8 +25,8 @@ from ..contract.dtypes import as_dtype, name_of
 from ..contract.memory import HOST, Allocation, MemorySpace, array_over, track
 from ..contract.space import ExecutionSpace
 from ..plugins.selection import memory_for
-from .arrays import check_plain
 from .static import static
+from .typed import ScalarT, Typed
 from .view_keys import (
     ALL,
     TRAITS,
@@ -35,6 +36,7 @@ from .view_keys import (
 )
 from .view_parts import ViewParts
 from .view_protocols import GivesArrays
+from .view_refusals import NoArithmetic, check_comparable
 from .view_subscripts import Subscripts
 
 __all__ = [
@@ -42,8 +44,10 @@ __all__ = [
 ]
 
 
-class View(ReadOnly, GivesArrays, Subscripts):
+class View(ReadOnly, NoArithmetic, GivesArrays, Subscripts, Typed[ScalarT]):
     """N-dimensional array of one dtype, shared by reference, in a memory space.
+
+    In annotations ``View[np.float64]`` is a View of that element type.
 
     Parameters
     ----------
@@ -96,10 +100,36 @@ class View(ReadOnly, GivesArrays, Subscripts):
         "with_traits() other properties, and es.View makes a new one"
     )
 
+    if TYPE_CHECKING:
+        dtype: np.dtype[ScalarT]
+
+    @overload
+    def __init__(
+        self: View[np.float64], shape: int | static | Sequence[int | static], *, label: str = ...,
+        space: str | ExecutionSpace | None = ..., memory: str | MemorySpace | None = ...,
+        layout: str | Sequence[int] | _layout.Layout | None = ..., initialize: bool = ...,
+        padding: bool = ...,
+    ) -> None: ...  # fmt: skip
+    @overload
+    def __init__(
+        self, shape: int | static | Sequence[int | static],
+        dtype: type[ScalarT] | np.dtype[ScalarT], *, label: str = ...,
+        space: str | ExecutionSpace | None = ..., memory: str | MemorySpace | None = ...,
+        layout: str | Sequence[int] | _layout.Layout | None = ..., initialize: bool = ...,
+        padding: bool = ...,
+    ) -> None: ...  # fmt: skip
+    @overload
+    def __init__(
+        self: View[Any], shape: int | static | Sequence[int | static],
+        dtype: npt.DTypeLike = ..., *, label: str = ..., space: str | ExecutionSpace | None = ...,
+        memory: str | MemorySpace | None = ...,
+        layout: str | Sequence[int] | _layout.Layout | None = ..., initialize: bool = ...,
+        padding: bool = ...,
+    ) -> None: ...  # fmt: skip
     def __init__(
         self,
         shape: int | static | Sequence[int | static],
-        dtype: npt.DTypeLike = np.float64,
+        dtype: Any = np.float64,
         *,
         label: str = "",
         space: str | ExecutionSpace | None = None,
@@ -198,21 +228,6 @@ class View(ReadOnly, GivesArrays, Subscripts):
             )
         return self.strides[d]
 
-    def _dimension(self, d: Any) -> int:
-        """A dimension by its number; a negative one counts from the end."""
-        try:
-            number = operator.index(d)
-        except TypeError:
-            raise ViewTypeError(
-                f"View '{self.label}': {d!r} is not a dimension; expected an integer."
-            ) from None
-        rank = len(self.shape)
-        if number < -rank:
-            raise ViewIndexError(
-                f"View '{self.label}' has rank {rank}, and no dimension {shown(number)}."
-            )
-        return number + rank if number < 0 else number
-
     def __repr__(self) -> str:
         return (
             f"<View '{self.label}' {name_of(self.dtype)} {self.shape} "
@@ -224,7 +239,10 @@ class View(ReadOnly, GivesArrays, Subscripts):
                 id(self.memory_space))  # fmt: skip
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, View) and self._identity() == other._identity()
+        if isinstance(other, View):
+            return self._identity() == other._identity()
+        check_comparable(self, other)
+        return False
 
     def __hash__(self) -> int:
         return hash((self.data_ptr, self.shape, self.strides))
@@ -287,7 +305,8 @@ class View(ReadOnly, GivesArrays, Subscripts):
             if not memory.host_accessible:
                 raise SpaceAccessError(
                     f"View '{self.label}' is in memory space '{memory.name}', which the host "
-                    f"cannot read; copy it first: es.create_mirror_view_and_copy(es.HOST, A)."
+                    f"cannot read; copy it first: A.to_numpy(), or A.to(es.HOST) for a View that "
+                    f"is a copy only where it must be one."
                 )
             host = memory.host_array(self)
             assign(self, "_host", host)
@@ -311,21 +330,36 @@ class View(ReadOnly, GivesArrays, Subscripts):
         return array[at]
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        """Store into an element or a subview, from the host."""
+        """Store into an element, from the host; or into a part of the View, whatever its memory.
+
+        What goes into a part is a number, a View, an array or a list, which is broadcast as
+        NumPy does. See `deep_copy` for the kinds of elements. Memory that the host reaches is
+        written at once, after `fence` if launches use it. Else this is in order with launches on
+        the View's space; it blocks where what is stored is memory of the host.
+
+        Raises
+        ------
+        SpaceAccessError
+            For an element of memory that the host cannot write.
+        ViewError, ViewIndexError, ViewTypeError, DTypeError
+        """
         if self.is_readonly:
             raise ViewError(f"View '{self.label}' is read-only.")
         if has_new_axis(key):
             self[key][...] = value
             return
         parts = self._key(key)
-        at = tuple(self._host_key(p, d) for d, p in enumerate(parts))
+        if (not parts and key != ()) or any(isinstance(p, slice | All | tuple) for p in parts):
+            ports.assign(self, parts, value)
+            return
+        at = tuple(self._index(p, d) for d, p in enumerate(parts))
         if self.mapping is not None:
-            single = not any(isinstance(part, slice) for part in at)
-            at = (self._offset(at) if single else self.offsets()[at],)
+            at = (self._offset(at),)
         if isinstance(value, View):
-            value = np.asarray(value)
-        elif not isinstance(value, np.generic | int | float | complex):
-            check_plain(value, f"what is stored in View '{self.label}'")
+            raise ViewTypeError(
+                f"View '{self.label}': an element takes a number, not View '{value.label}'; store "
+                f"its value, {value.label if value.label.isidentifier() else 'B'}.item()."
+            )
         array = self._array()
         try:
             array[at] = value
@@ -336,17 +370,58 @@ class View(ReadOnly, GivesArrays, Subscripts):
                 f"{type(value).__name__} there: {error}."
             ) from None
 
-    def _host_key(self, part: Any, d: int) -> Any:
-        """An index of NumPy's for one of a View's."""
-        if part is ALL:
-            return slice(None)
-        if isinstance(part, tuple):
-            begin, count = self._pair(part, d)
-            return slice(begin, begin + count)
-        if isinstance(part, slice):
-            self._slice(part, d)  # which raises for what is none
-            return part
-        return self._index(part, d)
+    # -- elements in and out ------------------------------------------------------------
+
+    def to_numpy(self) -> npt.NDArray[ScalarT]:
+        """A new NumPy array with the elements, from any memory. Blocks.
+
+        The array is the caller's own, in row-major order: what is stored in it does not reach the
+        View. `numpy.asarray` shares memory instead, where the host reaches it.
+        """
+        array: npt.NDArray[ScalarT] = ports.to_numpy(self)
+        return array
+
+    def item(self) -> Any:
+        """The element of a View that has only one, as a Python number. Blocks.
+
+        Of a record a tuple. Raises ViewError if there are more elements, or none.
+        """
+        if self.size != 1:
+            raise ViewError(
+                f"View '{self.label}' has {self.size} elements, and item() is for one; take a "
+                f"part, or all of them with to_numpy()."
+            )
+        return self.to_numpy().item()
+
+    def to(self, where: str | ExecutionSpace | MemorySpace, /) -> View[ScalarT]:
+        """The View itself if it can be reached from there, else a copy that can. Blocks.
+
+        Parameters
+        ----------
+        where : str, ExecutionSpace or MemorySpace
+            A space, or `es.HOST`. `create_mirror_view_and_copy` is the same for arrays.
+        """
+        view: View[ScalarT] = ports.mirrored(where, self)
+        return view
+
+    def copy(self, *, label: str | None = None) -> View[ScalarT]:
+        """A new View of the same elements, in the same memory space and layout.
+
+        In order with launches on the View's space, as `deep_copy` with ``instance=`` is. Its
+        label is that of the View if none is given; it can be written, and has no traits.
+        """
+        view: View[ScalarT] = ports.copied(self, label)
+        return view
+
+    def fill(self, value: Any, /) -> None:
+        """Set every element to a number, in order with launches on the View's space.
+
+        Raises
+        ------
+        ViewError, DTypeError
+            If the View is read-only, or the number loses its kind or does not fit.
+        """
+        ports.fill(self, value)
 
     def _offset(self, indices: tuple[int, ...]) -> int:
         assert self.mapping is not None

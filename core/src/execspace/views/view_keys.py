@@ -63,20 +63,42 @@ def extents_of(
         parts = shape  # type: ignore[assignment]
     try:
         # Bytes hold integers, and sets have no order: neither is meant as a shape.
-        if not isinstance(parts, tuple | list | range | np.ndarray):
+        if not isinstance(parts, tuple | list | range):
             raise TypeError
         parts = tuple(parts)
         extents = tuple(operator.index(n) for n in parts)
     except TypeError:
-        raise ViewError(
-            f"View '{label}': shape {shape!r} is not valid; expected an integer or a sequence "
-            f"of integers."
-        ) from None
+        raise ViewError(_no_shape(shape, label)) from None
     if any(n < 0 for n in extents):
         raise ViewError(f"View '{label}': shape {extents} has a negative extent.")
     if len(extents) > MAX_RANK:
         raise ViewError(f"View '{label}': rank {len(extents)} exceeds {MAX_RANK}.")
     return extents, trimmed([n.extent if isinstance(n, static) else None for n in parts])
+
+
+def _no_shape(shape: Any, label: str) -> str:
+    """What is wrong with what was given as a shape."""
+    name = f"View '{label}'"
+    if hasattr(shape, "allocation"):
+        return (
+            f"{name}: expected a shape, got a View. A new View of its shape is made by "
+            f"es.zeros_like(A), and one with its elements by A.copy()."
+        )
+    if any(hasattr(type(shape), n) for n in ("__array_interface__", "__dlpack__", "__array__")):
+        kind = type(shape)
+        return (
+            f"{name}: expected a shape, an integer or a sequence of integers, got an array "
+            f"({kind.__module__}.{kind.__qualname__}). A View of its elements is made by "
+            f"es.array(a), which copies, or es.asarray(a), which does so only where it must."
+        )
+    text = repr(shape)
+    text = text if len(text) < 80 else f"{text[:76]} ..."
+    more = ""
+    if isinstance(shape, list | tuple) and shape:
+        more = " For a View of these elements write es.array(...)."
+    return (
+        f"{name}: shape {text} is not valid; expected an integer or a sequence of integers.{more}"
+    )
 
 
 def trimmed(fixed: Sequence[int | None]) -> tuple[int | None, ...]:

@@ -1,14 +1,15 @@
 """Subscripts of Views: from what users write to an element's indices or a part of the memory.
 
-Nothing here reads or writes an element.
+Also other shapes of the same memory. Nothing here reads or writes an element.
 """
 
 from __future__ import annotations
 
 import operator
+from math import prod
 from typing import Any, Self
 
-from ..base.errors import ViewError, ViewIndexError, shown
+from ..base.errors import ViewError, ViewIndexError, ViewTypeError, shown
 from ..contract import layout as _layout
 from .view_keys import ALL, MAX_RANK, All, numpy_has, part_text, trimmed
 from .view_parts import ViewParts
@@ -83,10 +84,13 @@ class Subscripts(ViewParts):
 
     def _index(self, part: Any, d: int) -> int:
         try:
+            if isinstance(part, bool):  # which operator.index takes for 0 and 1
+                raise TypeError
             i = operator.index(part)
         except TypeError:
+            what = repr(part) if not hasattr(part, "allocation") else "a View"
             raise ViewError(
-                f"View '{self.label}': cannot index dimension {d} with {part!r}; expected an "
+                f"View '{self.label}': cannot index dimension {d} with {what}; expected an "
                 f"integer, a slice or es.ALL (es.subview also takes a pair).{numpy_has(part)}"
             ) from None
         n = self.shape[d]
@@ -98,22 +102,21 @@ class Subscripts(ViewParts):
         return i + n if i < 0 else i
 
     def _key(self, key: Any) -> tuple[Any, ...]:
+        """One part for each dimension; dimensions that the subscript leaves out are whole."""
         parts = key if isinstance(key, tuple) else (key,)
         rank = len(self.shape)
         dots = [d for d, part in enumerate(parts) if part is Ellipsis]
-        if len(dots) == 1 and len(parts) - 1 <= rank:
-            fill = (ALL,) * (rank - len(parts) + 1)
-            parts = parts[: dots[0]] + fill + parts[dots[0] + 1 :]
-        if len(parts) != rank:
-            hint = ", ".join([*map(part_text, parts), *[":"] * (rank - len(parts))])
-            name = self.label if self.label.isidentifier() else "A"
-            more = f" For a subview write {name}[{hint}]." if len(parts) < rank else ""
+        if len(parts) - len(dots) > rank or len(dots) > 1:
+            more = " Write one ellipsis only." if len(dots) > 1 else ""
             raise ViewError(
                 f"View '{self.label}' has rank {rank}; expected {rank} "
-                f"{'index' if rank == 1 else 'indices'}, got "
-                f"{len(parts)}.{more}"
+                f"{'index' if rank == 1 else 'indices'}, got {len(parts)}.{more}"
             )
-        return parts
+        if len(parts) == rank and not dots:
+            return parts
+        at = dots[0] if dots else len(parts)
+        fill = (ALL,) * (rank - len(parts) + len(dots))
+        return parts[:at] + fill + parts[at + len(dots) :]
 
     def _with_new_axes(self, key: tuple[Any, ...]) -> Self:
         """The subview of a key, with a dimension of extent 1 for each None in it, as in NumPy."""
@@ -152,3 +155,167 @@ class Subscripts(ViewParts):
             part.allocation, part.data_ptr, part.dtype, extents, steps, kind, part.is_readonly,
             part.space, None, trimmed(fixed), part.traits,
         )  # fmt: skip
+
+    def _dimension(self, d: Any) -> int:
+        """A dimension by its number; a negative one counts from the end."""
+        try:
+            number = operator.index(d)
+        except TypeError:
+            raise ViewTypeError(
+                f"View '{self.label}': {d!r} is not a dimension; expected an integer."
+            ) from None
+        rank = len(self.shape)
+        if number < -rank:
+            raise ViewIndexError(
+                f"View '{self.label}' has rank {rank}, and no dimension {shown(number)}."
+            )
+        return number + rank if number < 0 else number
+
+    # -- other shapes of the same memory --------------------------------------------------
+
+    @property
+    def T(self) -> Self:
+        """The same elements with all dimensions in reverse: ``A.T[i, j]`` is ``A[j, i]``."""
+        return self.transpose()
+
+    def transpose(self, *axes: int) -> Self:
+        """The same elements with the dimensions in another order, as `numpy.transpose` has them.
+
+        Parameters
+        ----------
+        *axes : int
+            For each dimension of the result the one that it was; all of them in reverse if none
+            is given.
+
+        Raises
+        ------
+        ViewError
+            If `axes` are not all dimensions once each, or the layout is one of one's own.
+        """
+        rank = len(self.shape)
+        if len(axes) == 1 and isinstance(axes[0], tuple | list):
+            axes = tuple(axes[0])
+        order = tuple(map(self._dimension, axes)) if axes else tuple(reversed(range(rank)))
+        if sorted(order) != list(range(rank)):
+            raise ViewError(
+                f"View '{self.label}' has rank {rank}; transpose expected its dimensions in some "
+                f"order, got {axes}."
+            )
+        self._require_strides("transpose")
+        known = self.type.static or (None,) * rank
+        swapped = {"right": "left", "left": "right"}.get(self.layout, self.layout)
+        return self._reshaped(
+            tuple(self.shape[d] for d in order), tuple(self.strides[d] for d in order), swapped,
+            trimmed([known[d] for d in order]),
+        )  # fmt: skip
+
+    def reshape(self, *shape: Any) -> Self:
+        """The same elements in another shape, in the order in which the last index runs fastest.
+
+        Parameters
+        ----------
+        *shape : int
+            Extents, one by one or as a sequence; one of them may be -1, which is what the others
+            leave.
+
+        Returns
+        -------
+        View
+            Of the same memory; nothing is ever copied.
+
+        Raises
+        ------
+        ViewError
+            If the number of elements is another one, or if no strides lead through the memory in
+            that order, as for the transpose of a matrix, or for a matrix of layout "left".
+        """
+        given = shape[0] if len(shape) == 1 else shape
+        extents = self._extents_for(given)
+        self._require_strides("reshape")
+        steps = strides_for(self.shape, self.strides, extents)
+        if steps is None:
+            name = self.label if self.label.isidentifier() else "A"
+            raise ViewError(
+                f"View '{self.label}' of shape {self.shape} and layout '{self.layout}' cannot be "
+                f"seen in shape {extents}: its elements do not lie in the order of their indices. "
+                f"Make it with layout='right' (GPUs prefer 'left'), or copy it into such a View: "
+                f"es.array({name}, layout='right').reshape{extents}."
+            )
+        return self._reshaped(extents, steps, self.layout, ())
+
+    def _extents_for(self, shape: Any) -> tuple[int, ...]:
+        """Extents of as many elements as there are, with what stands for -1 filled in."""
+        try:
+            if isinstance(shape, tuple | list):
+                extents = [operator.index(n) for n in shape]
+            else:
+                extents = [operator.index(shape)]
+        except TypeError:
+            raise ViewError(
+                f"View '{self.label}': shape {shape!r} is not valid; expected integers, of which "
+                f"one may be -1."
+            ) from None
+        size = prod(self.shape)
+        if extents.count(-1) == 1:
+            others = -prod(extents)
+            if others and size % others == 0:
+                extents[extents.index(-1)] = size // others
+        if any(n < 0 for n in extents) or prod(extents) != size:
+            raise ViewError(
+                f"View '{self.label}' has {size} elements, shape {self.shape}, which shape "
+                f"({', '.join(map(shown, extents))}) does not hold."
+            )
+        if len(extents) > MAX_RANK:
+            raise ViewError(f"View '{self.label}': rank {len(extents)} exceeds {MAX_RANK}.")
+        return tuple(extents)
+
+    def _require_strides(self, what: str) -> None:
+        if self.mapping is not None:
+            raise ViewError(
+                f"View '{self.label}' has layout {self.layout!r}, of which there is no {what}; "
+                f"copy it into a View of layout 'right' or 'left' with es.deep_copy."
+            )
+
+    def _reshaped(
+        self,
+        extents: tuple[int, ...],
+        steps: tuple[int, ...],
+        prefer: str,
+        fixed: tuple[int | None, ...],
+    ) -> Self:
+        return self._over(
+            self.allocation, self.data_ptr, self.dtype, extents, steps,
+            _layout.classify(extents, steps, prefer=prefer), self.is_readonly, self.space, None,
+            fixed, self.traits,
+        )  # fmt: skip
+
+
+def strides_for(
+    shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]
+) -> tuple[int, ...] | None:
+    """Strides of the same elements in another shape, in row-major order; None if there are none.
+
+    Dimensions of both shapes are put together in runs of equal size; each run of the old ones must
+    be one row in memory.
+    """
+    if 0 in wanted:
+        return _layout.right_strides(wanted)
+    old = [(n, s) for n, s in zip(shape, strides, strict=True) if n != 1]
+    out = [1] * len(wanted)
+    i = j = 0
+    while i < len(old) and j < len(wanted):
+        ends = i + 1
+        have, need, last = old[i][0], wanted[j], j + 1
+        while have != need:
+            if have < need:
+                have, ends = have * old[ends][0], ends + 1
+            else:
+                need, last = need * wanted[last], last + 1
+        if any(old[k][1] != old[k + 1][0] * old[k + 1][1] for k in range(i, ends - 1)):
+            return None
+        step = old[ends - 1][1]
+        for d in reversed(range(j, last)):
+            out[d] = step
+            step *= wanted[d]
+        i, j = ends, last
+    return tuple(out)

@@ -1,0 +1,483 @@
+"""New Views with elements in them, by the names and with the arguments of NumPy's functions.
+
+Sequences and ranges are computed by NumPy, once, on the host, so that each space has the same bits;
+what fills a View with one number runs where the View is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from ..base.errors import ViewError, ViewTypeError
+from ..base.flags import flag
+from ..contract.argtypes import plain_number
+from ..contract.dtypes import as_dtype
+from ..contract.layout import Layout
+from ..contract.memory import HOST, MemorySpace
+from ..contract.space import ExecutionSpace
+from ..plugins.selection import default_space, memory_for, resolve
+from .arrays import check_plain
+from .deep_copy import check_kind, deep_copy
+from .interop import view_of
+from .mirrors import shape_of
+from .static import static
+from .typed import ScalarT
+from .view import View
+
+__all__ = [
+    "arange",
+    "array",
+    "asarray",
+    "empty",
+    "empty_like",
+    "full",
+    "full_like",
+    "linspace",
+    "ones",
+    "ones_like",
+    "zeros",
+    "zeros_like",
+]
+
+Shape = int | static | Sequence[int | static]
+Space = str | ExecutionSpace | None
+Memory = str | MemorySpace | None
+Layouts = str | Sequence[int] | Layout | None
+Typed = type[ScalarT] | np.dtype[ScalarT]
+
+
+@overload
+def array(
+    source: View[ScalarT] | npt.NDArray[ScalarT], dtype: None = None, *, space: Space = None,
+    memory: Memory = None, layout: Layouts = None, label: str | None = None,
+) -> View[ScalarT]: ...  # fmt: skip
+@overload
+def array(
+    source: Any, dtype: Typed[ScalarT], *, space: Space = None, memory: Memory = None,
+    layout: Layouts = None, label: str | None = None,
+) -> View[ScalarT]: ...  # fmt: skip
+@overload
+def array(
+    source: Any, dtype: npt.DTypeLike | None = None, *, space: Space = None,
+    memory: Memory = None, layout: Layouts = None, label: str | None = None,
+) -> View[Any]: ...  # fmt: skip
+def array(
+    source: Any,
+    dtype: Any = None,
+    *,
+    space: Space = None,
+    memory: Memory = None,
+    layout: Layouts = None,
+    label: str | None = None,
+) -> View[Any]:
+    """A new View with the elements of an array, a View or nested lists: always a copy. Blocks.
+
+    Parameters
+    ----------
+    source : View, array, sequence or number
+        Arrays are those that `view_of` takes; of sequences NumPy makes one.
+    dtype : dtype-like, optional
+        Element type; that of the source if not given. Kinds are kept: a float does not become an
+        integer.
+    space, memory, layout
+        Where the View is, and in which order, as for `View`; by default the default space's
+        choice, whatever the order of the source.
+    label : str, optional
+        That of a View if not given, else none.
+
+    Raises
+    ------
+    ViewTypeError, DTypeError, ViewError
+        If the source is none of these, means more than its elements (see `view_of`), or has
+        elements that no View of that type holds.
+
+    Examples
+    --------
+    >>> import execspace as es
+    >>> es.array([[1.0, 2.0], [3.0, 4.0]], label="m").to_numpy()
+    array([[1., 2.],
+           [3., 4.]])
+    """
+    elements = _elements(source, "array", None if dtype is None else as_dtype(dtype))
+    kind = elements.dtype if dtype is None else as_dtype(dtype)
+    named = source.label if isinstance(source, View) and label is None else label or ""
+    shape = shape_of(elements) if isinstance(source, View) else elements.shape
+    made = View(
+        shape, kind, space=space, memory=memory, layout=layout, label=named, initialize=False
+    )
+    check_kind(elements.dtype, made, "array: a value")
+    deep_copy(made, elements)
+    return made
+
+
+@overload
+def asarray(
+    source: View[ScalarT] | npt.NDArray[ScalarT], dtype: None = None, *, space: Space = None,
+    label: str | None = None,
+) -> View[ScalarT]: ...  # fmt: skip
+@overload
+def asarray(
+    source: Any, dtype: Typed[ScalarT], *, space: Space = None, label: str | None = None
+) -> View[ScalarT]: ...
+@overload
+def asarray(
+    source: Any, dtype: npt.DTypeLike | None = None, *, space: Space = None,
+    label: str | None = None,
+) -> View[Any]: ...  # fmt: skip
+def asarray(
+    source: Any, dtype: Any = None, *, space: Space = None, label: str | None = None
+) -> View[Any]:
+    """A View of an array that a space reaches: over its own memory where possible, else a copy.
+
+    Parameters
+    ----------
+    source, dtype, label
+        As for `array`.
+    space : str or ExecutionSpace, optional
+        Which space is to reach it; the default space if not given.
+
+    Notes
+    -----
+    Nothing is copied if the space reaches the memory and the dtype is the same: then what kernels
+    store is stored in the source. On another space it is not. `array` always copies,
+    and `InOut` brings results back. Blocks if it copies.
+    """
+    kind = None if dtype is None else as_dtype(dtype)
+    given = isinstance(source, list | tuple | range | int | float | complex | np.generic)
+    where = default_space() if space is None else resolve(space)
+    if not given:
+        view = view_of(source, label=label or "")
+        same = kind is None or kind == view.dtype
+        if same and view.memory_space.reachable_from(where):
+            return view
+    return array(source, kind, space=where, label=label)
+
+
+def _elements(source: Any, who: str, kind: np.dtype[Any] | None) -> View[Any]:
+    """Whatever has elements, as a View; sequences and numbers by way of NumPy."""
+    if not isinstance(source, list | tuple | range | int | float | complex | np.generic):
+        return view_of(source, label=f"source of {who}")
+    if isinstance(source, int | float | complex) and not isinstance(source, np.generic):
+        source = plain_number(source)
+    try:
+        records = kind if kind is not None and kind.fields is not None else None
+        found = np.asarray(source, records)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise ViewTypeError(f"{who}: NumPy makes no array of it: {error}.") from error
+    if not found.size and kind is not None:
+        found = found.astype(kind)  # of an empty list NumPy knows no kind
+    check_plain(found, who)
+    return view_of(found, label=f"source of {who}")
+
+
+@overload
+def zeros(
+    shape: Shape, dtype: Typed[ScalarT], *, space: Space = None, memory: Memory = None,
+    layout: Layouts = None, label: str = "",
+) -> View[ScalarT]: ...  # fmt: skip
+@overload
+def zeros(
+    shape: Shape, *, space: Space = None, memory: Memory = None, layout: Layouts = None,
+    label: str = "",
+) -> View[np.float64]: ...  # fmt: skip
+@overload
+def zeros(
+    shape: Shape, dtype: npt.DTypeLike, *, space: Space = None, memory: Memory = None,
+    layout: Layouts = None, label: str = "",
+) -> View[Any]: ...  # fmt: skip
+def zeros(
+    shape: Shape, dtype: Any = np.float64, *, space: Space = None, memory: Memory = None,
+    layout: Layouts = None, label: str = "",
+) -> View[Any]:  # fmt: skip
+    """A new View of zeros; parameters and errors are those of `View`."""
+    return View(shape, dtype, space=space, memory=memory, layout=layout, label=label)
+
+
+@overload
+def empty(
+    shape: Shape, dtype: Typed[ScalarT], *, space: Space = None, memory: Memory = None,
+    layout: Layouts = None, label: str = "",
+) -> View[ScalarT]: ...  # fmt: skip
+@overload
+def empty(
+    shape: Shape, *, space: Space = None, memory: Memory = None, layout: Layouts = None,
+    label: str = "",
+) -> View[np.float64]: ...  # fmt: skip
+@overload
+def empty(
+    shape: Shape, dtype: npt.DTypeLike, *, space: Space = None, memory: Memory = None,
+    layout: Layouts = None, label: str = "",
+) -> View[Any]: ...  # fmt: skip
+def empty(
+    shape: Shape, dtype: Any = np.float64, *, space: Space = None, memory: Memory = None,
+    layout: Layouts = None, label: str = "",
+) -> View[Any]:  # fmt: skip
+    """A new View whose elements are whatever was in memory, as ``View(initialize=False)``."""
+    return View(
+        shape, dtype, space=space, memory=memory, layout=layout, label=label, initialize=False
+    )
+
+
+@overload
+def ones(
+    shape: Shape, dtype: Typed[ScalarT], *, space: Space = None, memory: Memory = None,
+    layout: Layouts = None, label: str = "",
+) -> View[ScalarT]: ...  # fmt: skip
+@overload
+def ones(
+    shape: Shape, *, space: Space = None, memory: Memory = None, layout: Layouts = None,
+    label: str = "",
+) -> View[np.float64]: ...  # fmt: skip
+@overload
+def ones(
+    shape: Shape, dtype: npt.DTypeLike, *, space: Space = None, memory: Memory = None,
+    layout: Layouts = None, label: str = "",
+) -> View[Any]: ...  # fmt: skip
+def ones(
+    shape: Shape, dtype: Any = np.float64, *, space: Space = None, memory: Memory = None,
+    layout: Layouts = None, label: str = "",
+) -> View[Any]:  # fmt: skip
+    """A new View of ones; see `full`."""
+    one = np.ones((), as_dtype(dtype))[()]
+    return full(shape, one, dtype, space=space, memory=memory, layout=layout, label=label)
+
+
+@overload
+def full(
+    shape: Shape, value: Any, dtype: Typed[ScalarT], *, space: Space = None,
+    memory: Memory = None, layout: Layouts = None, label: str = "",
+) -> View[ScalarT]: ...  # fmt: skip
+@overload
+def full(
+    shape: Shape, value: Any, dtype: npt.DTypeLike | None = None, *, space: Space = None,
+    memory: Memory = None, layout: Layouts = None, label: str = "",
+) -> View[Any]: ...  # fmt: skip
+def full(
+    shape: Shape, value: Any, dtype: Any = None, *, space: Space = None, memory: Memory = None,
+    layout: Layouts = None, label: str = "",
+) -> View[Any]:  # fmt: skip
+    """A new View in which each element is a number.
+
+    Parameters
+    ----------
+    shape, space, memory, layout, label
+        As for `View`.
+    value : number
+    dtype : dtype-like, optional
+        Element type; that of NumPy for the number if not given: int64 for 1, float64 for 1.0.
+
+    Notes
+    -----
+    In order with launches on the space, as `View.fill` is.
+    """
+    if not isinstance(value, int | float | complex | np.generic):
+        raise ViewTypeError(
+            f"full: expected a number to fill with, got {type(value).__name__!r}; elements of an "
+            f"array are copied by es.array."
+        )
+    number = value if isinstance(value, np.generic) else plain_number(value)
+    kind = np.asarray(number).dtype if dtype is None else dtype
+    made = empty(shape, kind, space=space, memory=memory, layout=layout, label=label)
+    made.fill(value)
+    return made
+
+
+def arange(
+    start: Any,
+    stop: Any = None,
+    step: Any = 1,
+    dtype: npt.DTypeLike | None = None,
+    *,
+    space: Space = None,
+    memory: Memory = None,
+    label: str = "",
+) -> View[Any]:
+    """A new View of evenly spaced numbers from `start` to below `stop`, as `numpy.arange`.
+
+    Parameters
+    ----------
+    start, stop, step : number
+        One number alone is `stop`; then `start` is 0.
+    dtype, space, memory, label
+        As for `array`; by default int64 for integers and float64 for floats.
+
+    Notes
+    -----
+    https://numpy.org/doc/stable/reference/generated/numpy.arange.html. Blocks.
+    """
+    kind: Any = dtype
+    first, end = (0, start) if stop is None else (start, stop)
+    found = np.arange(first, end, step, dtype=kind)
+    return array(found, space=space, memory=memory, label=label)
+
+
+def linspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    dtype: npt.DTypeLike | None = None,
+    *,
+    space: Space = None,
+    memory: Memory = None,
+    label: str = "",
+) -> View[Any]:
+    """A new View of `num` evenly spaced numbers from `start` to `stop`, as `numpy.linspace`.
+
+    Parameters
+    ----------
+    start, stop : number
+    num : int, default 50
+    endpoint : bool, default True
+        Whether `stop` is the last of them.
+    dtype, space, memory, label
+        As for `array`; float64, or complex128, if not given.
+
+    Notes
+    -----
+    https://numpy.org/doc/stable/reference/generated/numpy.linspace.html. Blocks.
+    """
+    with_stop = flag(endpoint, "endpoint", "linspace", ViewError)
+    found = np.linspace(start, stop, num, with_stop, dtype=dtype)
+    return array(found, space=space, memory=memory, label=label)
+
+
+@overload
+def empty_like(
+    view: View[ScalarT] | npt.NDArray[ScalarT], dtype: None = None, *, space: Space = None,
+    memory: Memory = None, layout: Layouts = None, label: str | None = None,
+) -> View[ScalarT]: ...  # fmt: skip
+@overload
+def empty_like(
+    view: Any, dtype: Typed[ScalarT], *, space: Space = None, memory: Memory = None,
+    layout: Layouts = None, label: str | None = None,
+) -> View[ScalarT]: ...  # fmt: skip
+@overload
+def empty_like(
+    view: Any, dtype: npt.DTypeLike | None = None, *, space: Space = None, memory: Memory = None,
+    layout: Layouts = None, label: str | None = None,
+) -> View[Any]: ...  # fmt: skip
+def empty_like(
+    view: Any, dtype: Any = None, *, space: Space = None, memory: Memory = None,
+    layout: Layouts = None, label: str | None = None,
+) -> View[Any]:  # fmt: skip
+    """A new View of the shape of another one, whose elements are whatever was in memory.
+
+    Parameters
+    ----------
+    view : View or array
+    dtype, space, memory, layout, label : optional
+        As for `View`. By default those of the View; of an array its shape and dtype alone, with
+        the default space's memory and layout.
+    """
+    return _like(view, dtype, space, memory, layout, label, initialize=False)
+
+
+@overload
+def zeros_like(
+    view: View[ScalarT] | npt.NDArray[ScalarT], dtype: None = None, *, space: Space = None,
+    memory: Memory = None, layout: Layouts = None, label: str | None = None,
+) -> View[ScalarT]: ...  # fmt: skip
+@overload
+def zeros_like(
+    view: Any, dtype: Typed[ScalarT], *, space: Space = None, memory: Memory = None,
+    layout: Layouts = None, label: str | None = None,
+) -> View[ScalarT]: ...  # fmt: skip
+@overload
+def zeros_like(
+    view: Any, dtype: npt.DTypeLike | None = None, *, space: Space = None, memory: Memory = None,
+    layout: Layouts = None, label: str | None = None,
+) -> View[Any]: ...  # fmt: skip
+def zeros_like(
+    view: Any, dtype: Any = None, *, space: Space = None, memory: Memory = None,
+    layout: Layouts = None, label: str | None = None,
+) -> View[Any]:  # fmt: skip
+    """A new View of zeros of the shape of another one; see `empty_like`."""
+    return _like(view, dtype, space, memory, layout, label, initialize=True)
+
+
+@overload
+def ones_like(
+    view: View[ScalarT] | npt.NDArray[ScalarT], dtype: None = None, *, space: Space = None,
+    memory: Memory = None, layout: Layouts = None, label: str | None = None,
+) -> View[ScalarT]: ...  # fmt: skip
+@overload
+def ones_like(
+    view: Any, dtype: Typed[ScalarT], *, space: Space = None, memory: Memory = None,
+    layout: Layouts = None, label: str | None = None,
+) -> View[ScalarT]: ...  # fmt: skip
+@overload
+def ones_like(
+    view: Any, dtype: npt.DTypeLike | None = None, *, space: Space = None, memory: Memory = None,
+    layout: Layouts = None, label: str | None = None,
+) -> View[Any]: ...  # fmt: skip
+def ones_like(
+    view: Any, dtype: Any = None, *, space: Space = None, memory: Memory = None,
+    layout: Layouts = None, label: str | None = None,
+) -> View[Any]:  # fmt: skip
+    """A new View of ones of the shape of another one; see `empty_like`."""
+    made = _like(view, dtype, space, memory, layout, label, initialize=False)
+    made.fill(np.ones((), made.dtype)[()])
+    return made
+
+
+@overload
+def full_like(
+    view: View[ScalarT] | npt.NDArray[ScalarT], value: Any, dtype: None = None, *,
+    space: Space = None, memory: Memory = None, layout: Layouts = None, label: str | None = None,
+) -> View[ScalarT]: ...  # fmt: skip
+@overload
+def full_like(
+    view: Any, value: Any, dtype: Typed[ScalarT], *, space: Space = None, memory: Memory = None,
+    layout: Layouts = None, label: str | None = None,
+) -> View[ScalarT]: ...  # fmt: skip
+@overload
+def full_like(
+    view: Any, value: Any, dtype: npt.DTypeLike | None = None, *, space: Space = None,
+    memory: Memory = None, layout: Layouts = None, label: str | None = None,
+) -> View[Any]: ...  # fmt: skip
+def full_like(
+    view: Any, value: Any, dtype: Any = None, *, space: Space = None, memory: Memory = None,
+    layout: Layouts = None, label: str | None = None,
+) -> View[Any]:  # fmt: skip
+    """A new View of the shape of another one, in which each element is a number.
+
+    See `empty_like`; the dtype is that of the View, not that of the number.
+    """
+    made = _like(view, dtype, space, memory, layout, label, initialize=False)
+    made.fill(value)
+    return made
+
+
+def _like(
+    view: Any,
+    dtype: Any,
+    space: Space,
+    memory: Memory,
+    layout: Layouts,
+    label: str | None,
+    initialize: bool,
+) -> View[Any]:
+    given = view_of(view, label="")
+    kind = given.dtype if dtype is None else dtype
+    if label is None:
+        label = given.label if isinstance(view, View) else ""
+    shape: Any = given.shape
+    if isinstance(view, View):
+        shape = shape_of(view)
+        if space is None and memory is None:
+            owned = view.is_managed or view.memory_space is HOST
+            memory = view.memory_space if owned else None
+            space = view.space
+        if layout is None and view.layout != "stride":
+            layout = view.mapping if view.mapping is not None else view.layout
+        elif layout is None:
+            layout = memory_for(space, memory)[2]
+    return View(
+        shape, kind, space=space, memory=memory, layout=layout, label=label,
+        initialize=initialize,
+    )  # fmt: skip

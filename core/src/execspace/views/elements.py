@@ -1,0 +1,154 @@
+"""Elements of a whole View or a part of it at once: what methods of Views copy, and how.
+
+All of it goes through `deep_copy`, so that memory out of the host's reach takes the same
+calls and tools are told.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..base.errors import ViewError, ViewTypeError
+from ..contract import layout as _layout
+from ..contract.argtypes import plain_number
+from ..contract.dtypes import name_of
+from ..contract.memory import HOST
+from .arrays import check_plain, has_protocol
+from .deep_copy import check_kind, deep_copy
+from .interop import view_of
+from .mirrors import shape_of
+from .view import View
+from .view_keys import ALL
+
+
+def to_numpy(view: View) -> npt.NDArray[Any]:
+    """A new array with the elements; see `View.to_numpy`."""
+    array = np.empty(view.shape, view.dtype)
+    deep_copy(array, view)
+    return array
+
+
+def copied(view: View, label: str | None) -> View:
+    """A new View with the elements; see `View.copy`."""
+    owned = view.is_managed or view.memory_space is HOST
+    place: dict[str, Any] = {"memory": view.memory_space} if owned else {}
+    layout: Any = view.mapping if view.mapping is not None else view.layout
+    if layout == "stride":
+        layout = "right" if view.space is None else view.space.default_layout
+    made = View(
+        shape_of(view), view.dtype, label=view.label if label is None else label,
+        space=view.space, layout=layout, initialize=False, **place,
+    )  # fmt: skip
+    deep_copy(made, view, instance=view.space)
+    return made
+
+
+def fill(view: View, value: Any) -> None:
+    """Set every element to a number; see `View.fill`."""
+    if not isinstance(value, int | float | complex | np.generic):
+        raise ViewTypeError(
+            f"View '{view.label}': fill takes a number, got {type(value).__name__!r}; copy "
+            f"elements with {_name(view)}[...] = ..."
+        )
+    deep_copy(view, value, instance=view.space)
+
+
+def assign(view: View, parts: tuple[Any, ...], value: Any) -> None:
+    """Store into a part of a View; see `View.__setitem__`."""
+    what = f"View '{view.label}': a value"
+    if isinstance(value, int | float | complex | np.generic):
+        number = value if isinstance(value, np.generic) else plain_number(value)
+        check_kind(number.dtype if isinstance(number, np.generic) else type(number), view, what)
+        if view.memory_space.host_accessible:
+            _store(view, parts, number)
+        else:
+            deep_copy(view._subview(parts), value, instance=view.space)
+        return
+    source = value if isinstance(value, View) else _source(view, value)
+    check_kind(source.dtype, view, what)
+    if view.memory_space.host_accessible and source.memory_space.host_accessible:
+        array = source._array()
+        _store(view, parts, array if source.mapping is None else array[source.offsets()])
+        return
+    part = view._subview(parts)
+    deep_copy(part, _broadcast(source, part), instance=view.space)
+    if view.space is not None and source.memory_space.host_accessible:
+        view.space.fence("View[...] =")  # who stores may change the source at once
+
+
+def _source(view: View, value: Any) -> View:
+    """What is stored as a View: lists and such are made an array of."""
+    check_plain(value, f"what is stored in View '{view.label}'")
+    protocols = ("__dlpack__", "__array_interface__", "__cuda_array_interface__", "__array__")
+    if any(has_protocol(value, name) for name in protocols) or isinstance(value, memoryview):
+        return view_of(value, label=f"what is stored in View '{view.label}'")
+    try:
+        array = np.asarray(value, view.dtype if view.dtype.fields is not None else None)
+        if array.dtype.kind not in "biufcV":
+            raise ViewTypeError("its items are no numbers")
+    except (TypeError, ValueError, OverflowError) as error:
+        kind = ViewTypeError if isinstance(error, TypeError) else ViewError
+        raise kind(
+            f"View '{view.label}' of dtype {name_of(view.dtype)} cannot store "
+            f"{type(value).__name__} there: {error}."
+        ) from None
+    return view_of(array, label="a list")
+
+
+def _store(view: View, parts: tuple[Any, ...], value: Any) -> None:
+    """Store into memory that the host writes."""
+    at: Any = tuple(_host_key(view, part, d) for d, part in enumerate(parts))
+    if view.mapping is not None:
+        at = (view.offsets()[at],)
+    array = view._array()
+    try:
+        array[at or ...] = value
+    except (TypeError, ValueError, OverflowError) as error:
+        kind = ViewTypeError if isinstance(error, TypeError) else ViewError
+        raise kind(
+            f"View '{view.label}' of dtype {name_of(view.dtype)} cannot store "
+            f"{type(value).__name__} there: {error}."
+        ) from None
+
+
+def _host_key(view: View, part: Any, d: int) -> Any:
+    """An index of NumPy's for one of a View's."""
+    if part is ALL:
+        return slice(None)
+    if isinstance(part, tuple):
+        begin, count = view._pair(part, d)
+        return slice(begin, begin + count)
+    if isinstance(part, slice):
+        view._slice(part, d)  # which raises for what is none
+        return part
+    return view._index(part, d)
+
+
+def _broadcast(source: View, target: View) -> View:
+    """A View of the shape of the target, in which elements of the source are repeated."""
+    if source.shape == target.shape:
+        return source
+    missing = target.rank - source.rank
+    shape = (1,) * missing + source.shape
+    fits = missing >= 0 and all(n in (1, m) for n, m in zip(shape, target.shape, strict=True))
+    if not fits or source.mapping is not None:
+        raise ViewError(
+            f"View '{target.label}': View '{source.label}' of shape {source.shape} does not fit "
+            f"into the part of shape {target.shape}."
+        )
+    strides = (0,) * missing + source.strides
+    steps = tuple(
+        0 if n == 1 else s for n, s in zip(shape, strides, strict=True)
+    )  # fmt: skip
+    kind = _layout.classify(target.shape, steps)
+    return View._over(
+        source.allocation, source.data_ptr, source.dtype, target.shape, steps, kind, True,
+        source.space, None, (), (),
+    )  # fmt: skip
+
+
+def _name(view: View) -> str:
+    return view.label if view.label.isidentifier() else "A"
