@@ -103,13 +103,13 @@ def test_a_negative_count():
         es.parallel_reduce(-2, lambda i: i)
 
 
-@pytest.mark.parametrize("out", [3.0, np.zeros(()), "readonly", "vector"])
+@pytest.mark.parametrize("out", [3.0, [0.0], "text", "readonly", "vector"])
 def test_out_is_a_writable_view_of_rank_0(plain, out):
     if out == "readonly":
         out = es.view_of(np.broadcast_to(1.0, ()))
     elif out == "vector":
         out = es.View(1)
-    with pytest.raises(es.LaunchError, match="expected a writable View of rank 0"):
+    with pytest.raises(es.LaunchError, match="expected a writable View"):
         es.parallel_reduce(es.RangePolicy(1, space=plain), lambda i: i, out=out)
 
 
@@ -128,7 +128,7 @@ def test_memory_out_of_reach_is_named_before_anything_is_compiled(plain, device)
         es.parallel_for(es.RangePolicy(2, space=plain), fill, x, 1.0)
     assert str(error.value) == (
         "Kernel 'fill': argument 0, View 'x', is in memory space 'device', which space 'plain' "
-        "cannot reach. Copy it first: es.create_mirror_view_and_copy('plain', ...)."
+        "cannot reach. Copy it first: x.to('plain')."
     )
     assert plain.compiled == []
 

@@ -184,7 +184,7 @@ case(C128, reduce=True, reducer=es.Sum(dtype=es.float64), name="complex_sum_in_f
 case(F64, reduce=True, reducer="sum", name="unknown_reducer")(value_of)
 case(F64, reduce=True, reducer=sum, name="function_instead_of_a_reducer")(value_of)
 case(F64, reduce=True, reducer=es.Reducer, name="base_class_as_a_reducer")(value_of)
-case(F64, reduce=True, out=np.zeros(()), name="array_as_out")(value_of)
+case(F64, reduce=True, out=[0.0], name="list_as_out")(value_of)
 
 
 # -- spaces -------------------------------------------------------------------------------------

@@ -143,7 +143,7 @@ def test_generated_text_that_does_not_compile(monkeypatch):
 
 # About a launch rather than a place in a kernel: the traceback shows the launch.
 LAUNCHES = {
-    "array_as_out", "array_of_dates", "array_of_strings", "builtin_instead_of_a_kernel",
+    "list_as_out", "array_of_dates", "array_of_strings", "builtin_instead_of_a_kernel",
     "dict_argument", "function_instead_of_a_reducer", "integer_argument_beyond_64_bits",
     "integer_that_does_not_fit", "integer_that_does_not_fit_in_a_store", "list_argument",
     "long_double_argument", "negative_integer_for_unsigned", "negative_number_of_indices",

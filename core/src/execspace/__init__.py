@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from .launch.parallel import *
     from .launch.parallel_reduce import *
     from .launch.team_member import *
+    from .launch.transfers import *
     from .plugins.selection import *
     from .plugins.started import *
     from .policies.named_tiles import *
@@ -120,7 +121,8 @@ _NAMES = {
     "launch.parallel": "parallel_for",
     "launch.parallel_reduce": "parallel_reduce parallel_scan",
     "launch.team_member": "TeamMember",
-    "plugins.selection": "SpaceInfo default_space space spaces use_space",
+    "launch.transfers": "In InOut Out",
+    "plugins.selection": "SpaceInfo default_space space spaces use_memory use_space",
     "plugins.started": "fence",
     "policies.named_tiles": "default_tile",
     "policies.range": "MDRangePolicy RangePolicy",

@@ -14,7 +14,6 @@ import numpy as np
 
 from ..base.errors import DTypeError, SpaceAccessError, ViewError, ViewIndexError, ViewTypeError
 from ..contract.space import ExecutionSpace
-from ..launch.prepare import implied_space
 from ..plugins import selection, started
 from ..views.arrays import advice, check_plain
 from ..views.deep_copy import share_elements
@@ -113,7 +112,7 @@ def choose_space(
     SpaceAccessError
         If it cannot reach one of the Views.
     """
-    space = selection.resolve(spec) if spec is not None else implied_space(views)
+    space = selection.resolve(spec) if spec is not None else selection.implied_space(views)
     for view in views:
         if not view.memory_space.reachable_from(space):
             raise SpaceAccessError(

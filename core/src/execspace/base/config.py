@@ -35,6 +35,11 @@ VARIABLES = {
     v.name: v
     for v in (
         Variable("DEFAULT", None, "default space, or a comma list in order: `cuda:1,openmp`"),
+        Variable(
+            "MEMORY",
+            None,
+            "memory of new Views: device, shared (which the host reads), pinned, host",
+        ),
         Variable("PLUGINS", None, "comma list of plugins to load; empty loads none"),
         Variable(
             "STRICT",

@@ -17,6 +17,7 @@ from ..reducers.base import Reducer
 from ..views.arrays import advice, has_protocol
 from ..views.interop import view_of
 from ..views.view import View
+from .transfers import Transfer
 
 
 def as_arguments(
@@ -25,8 +26,8 @@ def as_arguments(
     """Sort out what is neither a View nor a number.
 
     The kernel has `leading` parameters before those of the arguments. Arrays are wrapped as
-    Views. Functions, strings, dtypes, None and whatever the kernel marks with es.static become
-    parameters that are bound beforehand.
+    Views; what es.In and its siblings hold is left to `in_reach`. Functions, strings, dtypes, None
+    and whatever the kernel marks with es.static become parameters that are bound beforehand.
     """
     names = [n for n in parameters(scope.fn) if n not in scope.bound][leading:]
     bound = dict(scope.bound)
@@ -35,7 +36,7 @@ def as_arguments(
         name = names[position] if position < len(names) else None
         if name in kernel.statics:
             bound[name] = _static_value(kernel, name, a)
-        elif type(a) is View or type(a) in SCALAR_TYPES:
+        elif type(a) is View or type(a) in SCALAR_TYPES or isinstance(a, Transfer):
             converted.append(a)
         elif isinstance(a, View):
             raise LaunchError(
@@ -123,15 +124,35 @@ def explain_overflow(kernel: Kernel, args: tuple[Any, ...], error: OverflowError
 
 
 def views_of_out(out: Any) -> tuple[View, ...]:
-    """The Views of ``out=``; LaunchError for what cannot receive a result."""
+    """The Views of ``out=``, arrays in place; LaunchError for what cannot receive a result."""
     views = out if isinstance(out, tuple) else (out,)
+    for v in views:
+        if not isinstance(v, View):
+            views = tuple(v if isinstance(v, View) else _view_of_out(v, out) for v in views)
+            break
     for v in views or (None,):
-        if not isinstance(v, View) or v.is_readonly:
-            raise LaunchError(
-                f"out={out!r}; expected a writable View of rank 0: es.View((), dtype), or a tuple "
-                f"of them, or for an array reduction a View of its shape."
-            )
+        if v is None or v.is_readonly:
+            raise _no_out(out)
     return views
+
+
+def _view_of_out(one: Any, out: Any) -> View:
+    if not (is_array(one) or has_protocol(one, "__array_interface__")):
+        raise _no_out(out)
+    return view_of(one, label="out=")
+
+
+def _no_out(out: Any) -> LaunchError:
+    given = out if isinstance(out, tuple) else (out,)
+    shown = ", ".join(
+        f"{'a read-only ' if v.is_readonly else ''}View '{v.label}'" if isinstance(v, View)
+        else f"{type(v).__name__}" if is_array(v) else repr(v) for v in given
+    )  # fmt: skip
+    return LaunchError(
+        f"out={f'({shown})' if isinstance(out, tuple) else shown}; expected a writable View or "
+        f"array of rank 0, as es.View((), dtype) or np.zeros(()), or a tuple of them, or for an "
+        f"array reduction one of its shape."
+    )
 
 
 def check_shapes(

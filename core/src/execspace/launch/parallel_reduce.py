@@ -35,7 +35,7 @@ def parallel_reduce(
     /,
     *args: Any,
     reducer: Reducer | type[Reducer] | str | tuple[Any, ...] = Sum,
-    out: View | tuple[View, ...] | None = None,
+    out: Any = None,
     label: str | None = None,
 ) -> Any:
     """Join the contributions that a kernel returns for every index of a policy.
@@ -51,11 +51,12 @@ def parallel_reduce(
         How contributions are joined. `Sum` and `Prod` join integers in 64 bits and floats
         in float64 unless told otherwise (``es.Sum(dtype=es.float32)``). With a tuple of
         reducers the kernel returns a tuple, with one contribution for each.
-    out : View or tuple of View, optional
+    out : View, array, or tuple of them, optional
         Receives the result in its own dtype; then nothing is returned and an asynchronous
         space does not block. A View of rank 0 takes a number, one of a structured dtype as
         many as it has fields, and a larger View an array; a tuple of Views takes a result of
-        several numbers in their order.
+        several numbers in their order. Where the space cannot reach the memory, as that of a
+        NumPy array from a device, the result is copied there and the launch blocks.
 
     Returns
     -------
@@ -91,7 +92,7 @@ def parallel_scan(
     /,
     *args: Any,
     reducer: Reducer | type[Reducer] | str | tuple[Any, ...] = Sum,
-    out: View | tuple[View, ...] | None = None,
+    out: Any = None,
     label: str | None = None,
 ) -> Any:
     """Give a kernel, at every index, what all indices before it contributed.
@@ -111,7 +112,7 @@ def parallel_scan(
         As for `parallel_for`.
     reducer : Reducer, class, name, or tuple of them, default Sum
         How contributions are joined; see `parallel_reduce`. Any associative join will do.
-    out : View or tuple of View, optional
+    out : View, array, or tuple of them, optional
         Receives the total; see `parallel_reduce`.
 
     Returns
@@ -169,6 +170,7 @@ def _launch(
         return launch(call, policy, label)
     join_key = _SUM_KEY if reducer is Sum else reducer_key(reducer)
     views = () if out is None else views_of_out(out)
+    given = args
     types: list[Any] = [
         pattern, policy_key, _current(), join_key, *[v.type for v in views], len(views)
     ]  # fmt: skip
@@ -195,14 +197,15 @@ def _launch(
     except TypeError:  # only the reducer is not known to be hashable
         as_reducer(reducer)
         raise
+    if plan is None and views:  # which may be out of the space's reach
+        call = sorted_out(pattern, policy_key, bounds, target, scope, given, reducer, views)
+        return launch(call, policy, label)
     if plan is None:
         join = as_reducer(reducer)
         if pattern == "scan":
             refuse_arrays(target.name, reducer, join)
         captured = len(hidden) if names.paths else 0
-        call = Call(
-            pattern, policy_key, bounds, target, scope, names, key, args, captured, join, views
-        )
+        call = Call(pattern, policy_key, bounds, target, scope, names, key, args, captured, join)
         plan = names.plans[key] = prepare(call)
     try:
         if dispatch.TOOLS:

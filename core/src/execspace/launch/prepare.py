@@ -6,8 +6,8 @@ View nor a number; `explain` and `tune` always do.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from ..base import config, ports
@@ -26,7 +26,7 @@ from ..events import dispatch
 from ..kernels.captures import Scope, without_views
 from ..kernels.kernel import Kernel, KernelNames, kernel_of
 from ..plugins import selection, started
-from ..plugins.selection import target_space
+from ..plugins.selection import implied_space, target_space
 from ..policies.team import check_teams
 from ..reducers.base import Reducer, as_reducer, reducer_captures, reducer_key
 from ..reducers.builtin import Sum
@@ -34,6 +34,7 @@ from ..views.view import View
 from .arguments import as_arguments, check_shapes, explain_overflow, refuse_arrays, views_of_out
 from .policy_argument import policy_of
 from .profiled import run_kernel
+from .transfers import Moved, Transfer, around, begin, in_reach
 
 PATTERNS = ("for", "reduce", "scan")
 _SUM: tuple[object, Any] = (reducer_key(Sum), as_reducer(Sum))
@@ -61,6 +62,8 @@ class Call(NamedTuple):
         How many of them are captured.
     reducer : Reducer, tuple of Reducer, or None
     out : tuple of View
+    moved : tuple of Moved
+        What is copied before the launch and after it.
     """
 
     pattern: str
@@ -74,6 +77,7 @@ class Call(NamedTuple):
     captured: int
     reducer: Reducer | tuple[Reducer, ...] | None = None
     out: tuple[View, ...] = ()
+    moved: tuple[Moved, ...] = ()
 
 
 def sorted_out(
@@ -86,10 +90,13 @@ def sorted_out(
     reducer: Any = None,
     out: Any = None,
 ) -> Call:
-    """Sort out the arguments of a launch. No reducer means `Sum`."""
+    """Sort out the arguments of a launch. No reducer means `Sum`.
+
+    Views that stand for arrays out of reach are allocated, and nothing is copied.
+    """
     views = () if out is None else views_of_out(out)
-    head: list[Any] = [policy_key, selection.CURRENT.get()]
     join: Any = None
+    join_key: object = None
     shape = None
     if pattern != "for":
         if reducer is None or reducer is Sum:
@@ -99,22 +106,29 @@ def sorted_out(
         if pattern == "scan":
             refuse_arrays(kernel.name, reducer, join)
         shape = None if isinstance(join, tuple) else join.array_shape
-        head = [pattern, *head, join_key, *[v.type for v in views], len(views)]
     leading = leading_parameters(pattern, policy_key[0], shape)
     bound, plain = as_arguments(kernel, scope, leading, args)
     if bound.bound:
         kernel, scope = kernel_of(bound)
     names = kernel.names_now(scope)
     hidden: tuple[View, ...] = ()
-    for a in plain:
-        head.append(a.type if type(a) is View else SCALAR_TYPES[type(a)])
+    tags: list[Any] = []
     if names.paths:
         names, tags, hidden = kernel.environment(scope, names)
-        head += tags
+    moved: tuple[Moved, ...] = ()
+    if views or any(isinstance(a, Transfer) for a in plain):
+        space, plain, views, moved = in_reach(kernel.name, policy_key[1], plain, hidden, views)
+        if moved:
+            policy_key = (policy_key[0], space)
+    head: list[Any] = [policy_key, selection.CURRENT.get()]
+    if pattern != "for":
+        head = [pattern, *head, join_key, *[v.type for v in views], len(views)]
+    for a in plain:
+        head.append(a.type if type(a) is View else SCALAR_TYPES[type(a)])
     arguments = (*plain, *hidden, *views)
     return Call(
-        pattern, policy_key, bounds, kernel, scope, names, tuple(head), arguments, len(hidden),
-        join, views,
+        pattern, policy_key, bounds, kernel, scope, names, (*head, *tags), arguments, len(hidden),
+        join, views, moved,
     )  # fmt: skip
 
 
@@ -123,6 +137,12 @@ def launch(call: Call, policy: Any, label: str | None) -> Any:
     plan = call.names.plans.get(call.key)
     if plan is None:
         plan = call.names.plans[call.key] = prepare(call)
+    if call.moved:
+        return around(call.moved, plan.space, partial(_run, call, plan, policy, label))
+    return _run(call, plan, policy, label)
+
+
+def _run(call: Call, plan: Plan, policy: Any, label: str | None) -> Any:
     try:
         if dispatch.TOOLS:
             pattern, name = f"parallel_{call.pattern}", call.kernel.name
@@ -235,20 +255,6 @@ def _without_frames(error: Exception) -> Exception:
     return error if config.get("TRACEBACK") == "full" else error.with_traceback(None)
 
 
-def implied_space(views: Sequence[View]) -> ExecutionSpace:
-    """Where work on Views runs that names no space: the default space if it reaches them all,
-    else the one space of theirs that does."""
-    default = selection.default_space()
-    if selection.CURRENT.get() is not None or _reaches_all(default, views):
-        return default
-    able = {v.space.name: v.space for v in views if v.space and _reaches_all(v.space, views)}
-    return next(iter(able.values())) if len(able) == 1 else default
-
-
-def _reaches_all(space: ExecutionSpace, views: Sequence[View]) -> bool:
-    return all(v.memory_space.reachable_from(space) for v in views)
-
-
 def _check_reach(
     space: ExecutionSpace, inputs: tuple[Any, ...], out: tuple[View, ...], kernel: Kernel
 ) -> None:
@@ -256,10 +262,18 @@ def _check_reach(
     named += [("the result View of out=,", v) for v in out]
     for what, view in named:
         if not view.memory_space.reachable_from(space):
+            name = view.label if view.label.isidentifier() else "A"
+            if view.is_managed:
+                advice = f"Copy it first: {name}.to('{space.name}')."
+            else:
+                advice = (
+                    f"Pass es.In(a), es.Out(a) or es.InOut(a) of an array that the kernel reads, "
+                    f"fills or changes, or make a View of its elements first: "
+                    f"es.array(a, space='{space.name}')."
+                )
             raise SpaceAccessError(
                 f"Kernel '{kernel.name}': {what} '{view.label}', is in memory space "
-                f"'{view.memory_space.name}', which space '{space.name}' cannot reach. Copy it "
-                f"first: es.create_mirror_view_and_copy('{space.name}', ...)."
+                f"'{view.memory_space.name}', which space '{space.name}' cannot reach. {advice}"
             )
 
 
@@ -286,10 +300,12 @@ def planned(
     out: Any = None,
     target: str | None = None,
     with_tuned: bool = True,
+    with_elements: bool = False,
 ) -> Planned:
     """Prepare the plan of a launch without launching it; parameters and errors of `explain`.
 
-    `with_tuned`: with what is tuned for it.
+    `with_tuned`: with what is tuned for it. `with_elements`: Views that stand for arrays have
+    their elements.
     """
     if not isinstance(pattern, str) or pattern not in PATTERNS:
         raise LaunchError(f"pattern={pattern!r}; expected 'for', 'reduce' or 'scan'.")
@@ -306,6 +322,8 @@ def planned(
         plan, source, spec = compiled(call)
     except _KERNEL_FAULTS as error:
         raise _without_frames(error) from error.__cause__
+    if with_elements:
+        begin(call.moved, plan.space)
     if with_tuned and target is None:
         plan = tuned(plan, source, spec, report=True)
     return Planned(call.kernel, plan, source, spec, call.bounds, call.arguments)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copyreg
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ from typing import Any
 
 from ..base import config
 from ..base.errors import (
+    ConfigError,
     PluginError,
     PluginWarning,
     SpaceError,
@@ -37,11 +38,16 @@ __all__ = [
     "default_space",
     "space",
     "spaces",
+    "use_memory",
     "use_space",
 ]
 
 # Read directly by the launch path: the space of the innermost `use_space`, or None.
 CURRENT: ContextVar[ExecutionSpace | None] = ContextVar("execspace_current", default=None)
+
+# The memory of the innermost `use_memory`, or None.
+_memory: ContextVar[str | None] = ContextVar("execspace_memory", default=None)
+KINDS = ("device", "shared", "pinned", "host")
 
 _lock = threading.RLock()
 _failures: dict[str, str] = {}  # why spaces did not start, for `es.spaces()`
@@ -291,6 +297,23 @@ def _by_priority() -> ExecutionSpace:
     )
 
 
+def implied_space(views: Iterable[Any]) -> ExecutionSpace:
+    """Where work on Views runs that names no space.
+
+    The default space if it reaches them all, else the one space of theirs that does.
+    """
+    views = list(views)
+    default = default_space()
+    if CURRENT.get() is not None or _reaches_all(default, views):
+        return default
+    able = {v.space.name: v.space for v in views if v.space and _reaches_all(v.space, views)}
+    return next(iter(able.values())) if len(able) == 1 else default
+
+
+def _reaches_all(space: ExecutionSpace, views: Iterable[Any]) -> bool:
+    return all(v.memory_space.reachable_from(space) for v in views)
+
+
 @contextmanager
 def use_space(spec: str | ExecutionSpace) -> Iterator[ExecutionSpace]:
     """Make a space the default within a `with` block, for this thread or task only.
@@ -308,6 +331,59 @@ def use_space(spec: str | ExecutionSpace) -> Iterator[ExecutionSpace]:
         yield chosen
     finally:
         CURRENT.reset(token)
+
+
+@contextmanager
+def use_memory(kind: str) -> Iterator[None]:
+    """Choose the memory of new Views within a `with` block, for this thread or task only.
+
+    Views whose `memory=` is given, and mirrors on the host, are where they would be anyway.
+
+    Parameters
+    ----------
+    kind : {"device", "shared", "pinned", "host"}
+        As `View` takes it: with "shared" the host reads and writes Views after a `fence`, whatever
+        the space. EXECSPACE_MEMORY says the same for a whole program.
+
+    Raises
+    ------
+    SpaceError
+        If there is no such kind. A View on a space that has no memory of that kind raises it, too.
+
+    Examples
+    --------
+    >>> import execspace as es
+    >>> with es.use_memory("shared"):
+    ...     x = es.View(3)
+    >>> x.memory_space.host_accessible
+    True
+    """
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise SpaceError(
+            f"use_memory: {kind!r} is not a kind of memory; expected one of "
+            f"{', '.join(map(repr, KINDS))}."
+        )
+    token = _memory.set(kind)
+    try:
+        yield
+    finally:
+        _memory.reset(token)
+
+
+def _chosen_memory() -> tuple[str | None, str]:
+    """The kind of memory that `use_memory` or EXECSPACE_MEMORY asks for, and which of them does."""
+    kind = _memory.get()
+    if kind is not None:
+        return kind, f"es.use_memory({kind!r})"
+    kind = config.get("MEMORY")
+    if not kind:
+        return None, ""
+    if kind not in KINDS:
+        raise ConfigError(
+            f"EXECSPACE_MEMORY={kind!r} is not a kind of memory; expected one of "
+            f"{', '.join(KINDS)}."
+        )
+    return kind, f"EXECSPACE_MEMORY={kind}"
 
 
 def memory_for(
@@ -328,6 +404,9 @@ def memory_for(
             f"memory={memory!r} is not a memory space; expected a name, a kind such as 'shared', "
             f"or a MemorySpace."
         )
+    asked = ""
+    if memory is None:
+        memory, asked = _chosen_memory()
     if spec is None and CURRENT.get() is None and _is_bare():
         if memory is None or memory == HOST.name or memory in HOST.kinds:
             return HOST, None, "right"  # core without any backend still has host memory
@@ -341,7 +420,8 @@ def memory_for(
         return HOST, None, "right"
     known = ", ".join(f"'{m.name}' ({', '.join(sorted(m.kinds))})" for m in chosen.memory_spaces)
     raise SpaceError(
-        f"Space '{chosen.name}' has no memory {memory!r}; expected a name or kind of {known}."
+        f"{asked}{': ' if asked else ''}Space '{chosen.name}' has no memory {memory!r}; expected a "
+        f"name or kind of {known}."
     )
 
 

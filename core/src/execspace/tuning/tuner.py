@@ -161,7 +161,9 @@ def tune(
         raise LaunchError(f"tune: seconds={seconds!r}; expected a number above 0.")
     keep = flag(keep, "keep", "tune", LaunchError)
     progress = None if progress is None else flag(progress, "progress", "tune", LaunchError)
-    found = planned(policy, kernel, args, pattern, reducer, out, with_tuned=False)
+    found = planned(
+        policy, kernel, args, pattern, reducer, out, with_tuned=False, with_elements=True
+    )
     plans = Plans(found.plan, found.kernel, found.spec)
     launch = Launch(plans, found.bounds, found.arguments)
     spec = found.spec.policy

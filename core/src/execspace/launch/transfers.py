@@ -1,0 +1,234 @@
+"""Arrays around a launch: what `In`, `Out`, `InOut` and ``out=`` copy where memory is out of reach.
+
+Where the space reaches an array nothing is copied, and kernels work on it in place. Else a View of
+the space stands for it: filled before the launch, copied back after it, by `deep_copy`, in order
+with the launch, so that tools are told of each copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base.errors import LaunchError, ViewTypeError
+from ..base.readonly import ReadOnly, assign
+from ..contract.memory import HOST
+from ..contract.space import ExecutionSpace
+from ..plugins.selection import implied_space
+from ..views.deep_copy import deep_copy, may_overlap, share_elements
+from ..views.interop import view_of
+from ..views.mirrors import shape_of
+from ..views.view import View
+
+__all__ = [
+    "In",
+    "InOut",
+    "Out",
+]
+
+
+class Transfer(ReadOnly):
+    """An array as an argument of a launch on any space; see `In`, `Out` and `InOut`."""
+
+    __slots__ = ("array",)
+    _fixed = frozenset(__slots__)
+    array: Any
+    reads = writes = False
+
+    def __init__(self, array: Any) -> None:
+        if isinstance(array, Transfer):
+            raise ViewTypeError(
+                f"es.{type(self).__name__}({array!r}): expected an array or a View, got another "
+                f"es.{type(array).__name__}. Use es.InOut for what a kernel reads and writes."
+            )
+        assign(self, "array", array)
+
+    def __repr__(self) -> str:
+        kind = type(self.array)
+        shape = getattr(self.array, "shape", None)
+        what = kind.__name__ if shape is None else f"{kind.__name__} {tuple(shape)}"
+        return f"es.{type(self).__name__}(<{what}>)"
+
+
+class In(Transfer):
+    """An array that a kernel reads: ``es.parallel_for(n, kernel, es.In(a), x)``.
+
+    Parameters
+    ----------
+    array : numpy.ndarray, View, or another array that `view_of` takes
+        Kernels see a read-only View of it, and one that stores into it is refused.
+
+    Notes
+    -----
+    Where the space reaches the array it is used in place. Else the launch copies it to memory of
+    the space first, and returns when that is done, while the kernel may be under way: what is
+    stored into the array afterwards does not reach the kernel. Tools are told of the copy. As
+    `pycuda.driver.In`: https://documen.tician.de/pycuda/driver.html#pycuda.driver.In
+    """
+
+    __slots__ = ()
+    reads = True
+
+
+class Out(Transfer):
+    """An array that a kernel fills: ``es.parallel_for(n, kernel, x, es.Out(a))``.
+
+    Parameters
+    ----------
+    array : numpy.ndarray, View, or another writable array that `view_of` takes
+        What it had before is lost: elements that the kernel does not store are zero afterwards, on
+        every space.
+
+    Notes
+    -----
+    Where the space reaches the array it is zeroed and used in place. Else the launch **blocks**: a
+    View of zeros on the space stands for the array, which is copied back after the kernel. Tools
+    are told of the copies. `InOut` keeps elements that the kernel does not store. As
+    `pycuda.driver.Out`: https://documen.tician.de/pycuda/driver.html#pycuda.driver.Out
+    """
+
+    __slots__ = ()
+    writes = True
+
+
+class InOut(Transfer):
+    """An array that a kernel reads and changes: ``es.parallel_for(n, kernel, es.InOut(a))``.
+
+    Parameters
+    ----------
+    array : numpy.ndarray, View, or another writable array that `view_of` takes
+
+    Notes
+    -----
+    Where the space reaches the array it is used in place. Else the launch **blocks**: it copies the
+    array to memory of the space before the kernel, and back after it. Tools are told of the
+    copies. As `pycuda.driver.InOut`: https://documen.tician.de/pycuda/driver.html#pycuda.driver.InOut
+    """
+
+    __slots__ = ()
+    reads = writes = True
+
+
+class Moved(NamedTuple):
+    """An array of a launch, and the View that kernels get for it: its own where it is in reach."""
+
+    given: View
+    view: View
+    copies_in: bool
+    copies_out: bool
+    clears: bool
+    is_written: bool
+
+
+def in_reach(
+    kernel: str,
+    named: ExecutionSpace | None,
+    arguments: Sequence[Any],
+    captured: Sequence[View],
+    out: Sequence[View],
+) -> tuple[ExecutionSpace, list[Any], tuple[View, ...], tuple[Moved, ...]]:
+    """Make Views that a space reaches of all `Transfer`s among arguments, and of ``out=``.
+
+    Returns the space of the launch, the arguments, the Views of ``out=``, and what is to be copied.
+    Nothing is copied yet.
+
+    Raises
+    ------
+    LaunchError
+        If an array that is written is read-only, or shares elements with another one: in place the
+        kernel would see what it writes, and in copies not.
+    """
+    space = named
+    if space is None:
+        views = [a for a in arguments if isinstance(a, View)]
+        space = implied_space([*views, *captured])
+    moved: list[Moved] = []
+    ready: list[Any] = []
+    for position, a in enumerate(arguments):
+        if not isinstance(a, Transfer):
+            ready.append(a)
+            continue
+        name = f"argument {position} of {kernel}"
+        given = view_of(a.array, label=name)
+        if a.writes and given.is_readonly:
+            raise LaunchError(
+                f"Kernel '{kernel}': argument {position} is es.{type(a).__name__} of a read-only "
+                f"array; pass es.In of it, or a writable one."
+            )
+        moved.append(_moved(space, given, a.reads, a.writes))
+        view = moved[-1].view
+        ready.append(view if a.writes else view.readonly())
+    _check_apart(kernel, moved)
+    results: list[View] = []
+    for view in out:
+        if not view.memory_space.reachable_from(space):
+            moved.append(_moved(space, view, reads=False, writes=True))
+            view = moved[-1].view
+        results.append(view)
+    return space, ready, tuple(results), tuple(moved)
+
+
+def _moved(space: ExecutionSpace, given: View, reads: bool, writes: bool) -> Moved:
+    clears = writes and not reads
+    if given.memory_space.reachable_from(space):
+        return Moved(given, given, False, False, clears, writes)
+    layout: Any = given.mapping if given.mapping is not None else given.layout
+    view = View(
+        shape_of(given), given.dtype, label=given.label, space=space, memory=space.memory_space,
+        layout=space.default_layout if layout == "stride" else layout, initialize=False,
+    )  # fmt: skip
+    return Moved(given, view, reads, writes, clears, writes)
+
+
+def _check_apart(kernel: str, moved: Sequence[Moved]) -> None:
+    """Raise LaunchError for arrays that share elements one of which the kernel stores into."""
+    for n, a in enumerate(moved):
+        for b in moved[:n]:
+            if not (a.is_written or b.is_written):
+                continue
+            if may_overlap(a.given, b.given) and share_elements(a.given, b.given):
+                raise LaunchError(
+                    f"Kernel '{kernel}': two of its arrays, '{b.given.label}' and "
+                    f"'{a.given.label}', share elements, and es.Out or es.InOut is one of them. "
+                    f"On a device each would have a copy of its own. Pass the array once, as "
+                    f"es.InOut, or a copy of it."
+                )
+
+
+def begin(moved: Sequence[Moved], space: ExecutionSpace) -> None:
+    """Fill what stands for arrays; returns when arrays that are read have been."""
+    waits = False
+    for m in moved:
+        if m.copies_in:
+            deep_copy(m.view, m.given, instance=_instance(m, space))
+            waits = True
+        elif m.clears:
+            deep_copy(m.view, np.zeros((), m.view.dtype)[()], instance=space)
+    if waits:
+        space.fence("es.In")
+
+
+def finish(moved: Sequence[Moved], space: ExecutionSpace) -> None:
+    """Copy results back to arrays; blocks if there are any."""
+    waits = False
+    for m in moved:
+        if m.copies_out:
+            deep_copy(m.given, m.view, instance=_instance(m, space))
+            waits = True
+    if waits:
+        space.fence("es.Out")
+
+
+def _instance(m: Moved, space: ExecutionSpace) -> ExecutionSpace | None:
+    """In order with the launch, unless another device has the array, whose work must be done."""
+    return space if m.given.memory_space is HOST else None
+
+
+def around(moved: Sequence[Moved], space: ExecutionSpace, run: Callable[[], Any]) -> Any:
+    """Run a launch between its copies."""
+    begin(moved, space)
+    result = run()
+    finish(moved, space)
+    return result
