@@ -37,7 +37,7 @@ def test_shared_memory_is_read_and_written_by_both(space):
     if not any("shared" in memory.kinds for memory in space.memory_spaces):
         pytest.skip(f"space '{space.name}' has no shared memory")
     with es.use_memory("shared"):
-        A = es.ones(100, label="A")
+        A = es.ones(100, space=space, label="A")
     assert A.memory_space.host_accessible
     es.fence()
     A[0] = 5

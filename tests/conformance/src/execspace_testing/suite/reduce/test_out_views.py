@@ -123,11 +123,11 @@ def test_views_that_do_not_fit_are_refused(space):
             staged.parallel_reduce(4, value, X, out=whole)
         with pytest.raises(es.LaunchError, match="takes float64, but the result is float64, int64"):
             staged.parallel_reduce(4, located, X, reducer=es.MinLoc, out=number)
-        with pytest.raises(es.LaunchError, match="rank 1; expected a writable View of rank 0"):
+        with pytest.raises(es.LaunchError, match="rank 1; expected a writable View"):
             staged.parallel_reduce(4, value, X, out=es.View(1))
         x = staged.place(space, X)
         for wrong in ((), [number], np.zeros(()), (number, 1.0)):
-            with pytest.raises(es.LaunchError, match="expected a writable View of rank 0"):
+            with pytest.raises(es.LaunchError, match="expected a writable View"):
                 es.parallel_reduce(4, value, x, out=wrong)
 
 
