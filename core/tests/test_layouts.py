@@ -477,7 +477,7 @@ def test_equality_compares_no_elements():
     assert A != B
     for other in (np.asarray(A), 3, [0, 0, 0]):
         with pytest.raises(es.ViewTypeError, match=r"'==' compares no elements; .*to_numpy\(\)"):
-            A == other  # noqa: B015
+            other == A  # noqa: B015
     assert A != None  # noqa: E711
     assert A != "A"
 

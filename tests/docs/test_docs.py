@@ -69,7 +69,6 @@ def test_the_devices_refuse_what_a_gpu_refuses(device):
         lambda: es.parallel_for(3, lambda i, x: None, es.View(3, memory=es.HOST)),
         lambda: es.parallel_for(es.TeamPolicy(3), lambda team, x: None, array),
         lambda: es.parallel_for(es.MDRangePolicy((3, 3)), lambda i, j, x, y: None, view, array),
-        lambda: es.parallel_reduce(3, lambda i: i, out=es.View((), memory=es.HOST)),
         lambda: es.parallel_scan(3, lambda i, prefix, final, x: x[i], array),
     ):
         with pytest.raises(es.SpaceAccessError, match=f"space '{device.name}'"):

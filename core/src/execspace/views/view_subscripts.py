@@ -138,6 +138,7 @@ class Subscripts(ViewParts):
                 whole += (next(rest) for _ in range(len(parts) - max(len(named) - 1, 0)))
             else:
                 whole.append(None if given is None else next(rest))
+        whole += rest  # dimensions that the subscript leaves out
         d = 0
         for given in whole:
             if given is None:
