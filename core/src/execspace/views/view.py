@@ -105,7 +105,7 @@ class View(ReadOnly, NoArithmetic, GivesArrays, Subscripts, Typed[ScalarT]):
 
     @overload
     def __init__(
-        self: View[np.float64], shape: int | static | Sequence[int | static], *, label: str = ...,
+        self, shape: int | static | Sequence[int | static], *, label: str = ...,
         space: str | ExecutionSpace | None = ..., memory: str | MemorySpace | None = ...,
         layout: str | Sequence[int] | _layout.Layout | None = ..., initialize: bool = ...,
         padding: bool = ...,
