@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import execspace as es
+from execspace.plugins import selection
 
 BINARY = [
     "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor",
@@ -152,8 +153,10 @@ def test_the_memory_of_new_views_can_be_chosen(monkeypatch, device):
     with pytest.raises(es.SpaceError, match="'texture' is not a kind of memory; expected one of"):
         es.use_memory("texture").__enter__()
     monkeypatch.setenv("EXECSPACE_MEMORY", "shared")
+    selection.forget()  # it is read once
     with pytest.raises(es.SpaceError, match=r"^EXECSPACE_MEMORY=shared: Space 'device' has no"):
         es.View(2, space=device)
     monkeypatch.setenv("EXECSPACE_MEMORY", "fast")
+    selection.forget()
     with pytest.raises(es.ConfigError, match="expected one of device, shared, pinned, host"):
         es.View(2)

@@ -173,13 +173,9 @@ def __dir__() -> list[str]:
     return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
 
 
-def _of(module: str, name: str) -> Callable[..., Any]:
-    """A function that is loaded when it is first called."""
-
-    def call(*args: Any, **options: Any) -> Any:
-        return getattr(import_module(f".{module}", __name__), name)(*args, **options)
-
-    return call
+def _of(module: str, name: str) -> Callable[[], Callable[..., Any]]:
+    """What loads a function."""
+    return lambda: getattr(import_module(f".{module}", __name__), name)
 
 
 ports.explain.provide(_of("explaining", "explain"))

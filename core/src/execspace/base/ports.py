@@ -11,20 +11,23 @@ from typing import Any
 
 
 class Port:
-    """A function that an upper floor provides."""
+    """A function that an upper floor provides, and that is loaded when it is first called."""
 
-    __slots__ = ("_function", "name")
+    __slots__ = ("_function", "_load", "name")
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self._load: Callable[[], Callable[..., Any]] | None = None
         self._function: Callable[..., Any] | None = None
 
-    def provide(self, function: Callable[..., Any]) -> None:
-        """Call this function from now on."""
-        self._function = function
+    def provide(self, load: Callable[[], Callable[..., Any]]) -> None:
+        """Call what `load` gives from now on."""
+        self._load, self._function = load, None
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        assert self._function is not None, f"nothing provides {self.name}"
+        if self._function is None:
+            assert self._load is not None, f"nothing provides {self.name}"
+            self._function = self._load()
         return self._function(*args, **options)
 
 

@@ -22,21 +22,23 @@ from .transfers import Transfer
 
 def as_arguments(
     kernel: Kernel, scope: Scope, leading: int, args: tuple[Any, ...]
-) -> tuple[Scope, list[Any]]:
+) -> tuple[Scope, list[Any], bool]:
     """Sort out what is neither a View nor a number.
 
     The kernel has `leading` parameters before those of the arguments. Arrays are wrapped as
-    Views; what es.In and its siblings hold is left to `in_reach`. Functions, strings, dtypes, None
-    and whatever the kernel marks with es.static become parameters that are bound beforehand.
+    Views; `es.In` and its siblings stay, and the last of what is returned says that there are
+    such. Functions, strings, dtypes, None and whatever the kernel marks with es.static become
+    parameters that are bound beforehand.
     """
     names = [n for n in parameters(scope.fn) if n not in scope.bound][leading:]
     bound = dict(scope.bound)
     converted = []
+    moves = False
     for position, a in enumerate(args):
         name = names[position] if position < len(names) else None
         if name in kernel.statics:
             bound[name] = _static_value(kernel, name, a)
-        elif type(a) is View or type(a) in SCALAR_TYPES or isinstance(a, Transfer):
+        elif type(a) is View or type(a) in SCALAR_TYPES:
             converted.append(a)
         elif isinstance(a, View):
             raise LaunchError(
@@ -51,6 +53,9 @@ def as_arguments(
                     f"numbers. Pass {type(plain_number(a)).__name__}(...) of it."
                 )
             converted.append(plain_number(a))
+        elif isinstance(a, Transfer):
+            converted.append(a)
+            moves = True
         elif name is not None and _is_constant(a):
             bound[name] = a
         else:
@@ -82,7 +87,7 @@ def as_arguments(
                     f"one argument for each parameter after the indices."
                 )
             bound[name] = known[name]
-    return Scope(scope.fn, bound, scope.kernel), converted
+    return Scope(scope.fn, bound, scope.kernel), converted, moves
 
 
 def _is_constant(value: Any) -> bool:
@@ -126,12 +131,13 @@ def explain_overflow(kernel: Kernel, args: tuple[Any, ...], error: OverflowError
 def views_of_out(out: Any) -> tuple[View, ...]:
     """The Views of ``out=``, arrays in place; LaunchError for what cannot receive a result."""
     views = out if isinstance(out, tuple) else (out,)
+    if not views:
+        raise _no_out(out)
     for v in views:
         if not isinstance(v, View):
-            views = tuple(v if isinstance(v, View) else _view_of_out(v, out) for v in views)
-            break
-    for v in views or (None,):
-        if v is None or v.is_readonly:
+            wrapped = (w if isinstance(w, View) else _view_of_out(w, out) for w in views)
+            return views_of_out(tuple(wrapped))
+        if v.is_readonly:
             raise _no_out(out)
     return views
 

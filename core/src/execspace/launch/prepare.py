@@ -34,7 +34,7 @@ from ..views.view import View
 from .arguments import as_arguments, check_shapes, explain_overflow, refuse_arrays, views_of_out
 from .policy_argument import policy_of
 from .profiled import run_kernel
-from .transfers import Moved, Transfer, around, begin, in_reach
+from .transfers import Moved, around, begin, in_reach
 
 PATTERNS = ("for", "reduce", "scan")
 _SUM: tuple[object, Any] = (reducer_key(Sum), as_reducer(Sum))
@@ -107,7 +107,7 @@ def sorted_out(
             refuse_arrays(kernel.name, reducer, join)
         shape = None if isinstance(join, tuple) else join.array_shape
     leading = leading_parameters(pattern, policy_key[0], shape)
-    bound, plain = as_arguments(kernel, scope, leading, args)
+    bound, plain, moves = as_arguments(kernel, scope, leading, args)
     if bound.bound:
         kernel, scope = kernel_of(bound)
     names = kernel.names_now(scope)
@@ -116,7 +116,7 @@ def sorted_out(
     if names.paths:
         names, tags, hidden = kernel.environment(scope, names)
     moved: tuple[Moved, ...] = ()
-    if views or any(isinstance(a, Transfer) for a in plain):
+    if views or moves:
         space, plain, views, moved = in_reach(kernel.name, policy_key[1], plain, hidden, views)
         if moved:
             policy_key = (policy_key[0], space)

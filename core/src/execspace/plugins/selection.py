@@ -48,6 +48,7 @@ CURRENT: ContextVar[ExecutionSpace | None] = ContextVar("execspace_current", def
 # The memory of the innermost `use_memory`, or None.
 _memory: ContextVar[str | None] = ContextVar("execspace_memory", default=None)
 KINDS = ("device", "shared", "pinned", "host")
+_memory_of_process: tuple[str | None, str] | None = None  # as EXECSPACE_MEMORY has it
 
 _lock = threading.RLock()
 _failures: dict[str, str] = {}  # why spaces did not start, for `es.spaces()`
@@ -375,15 +376,16 @@ def _chosen_memory() -> tuple[str | None, str]:
     kind = _memory.get()
     if kind is not None:
         return kind, f"es.use_memory({kind!r})"
-    kind = config.get("MEMORY")
-    if not kind:
-        return None, ""
-    if kind not in KINDS:
-        raise ConfigError(
-            f"EXECSPACE_MEMORY={kind!r} is not a kind of memory; expected one of "
-            f"{', '.join(KINDS)}."
-        )
-    return kind, f"EXECSPACE_MEMORY={kind}"
+    global _memory_of_process
+    if _memory_of_process is None:
+        kind = config.get("MEMORY") or ""
+        if kind and kind not in KINDS:
+            raise ConfigError(
+                f"EXECSPACE_MEMORY={kind!r} is not a kind of memory; expected one of "
+                f"{', '.join(KINDS)}."
+            )
+        _memory_of_process = (kind or None, f"EXECSPACE_MEMORY={kind}" if kind else "")
+    return _memory_of_process
 
 
 def memory_for(
@@ -436,8 +438,9 @@ def _is_bare() -> bool:
 
 def forget() -> None:
     """Drop every choice made, so that environment and plugins are read again."""
-    global _default
+    global _default, _memory_of_process
     with _lock:
+        _memory_of_process = None
         started.forget()
         _failures.clear()
         _default = None

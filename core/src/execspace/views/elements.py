@@ -59,6 +59,15 @@ def fill(view: View, value: Any) -> None:
 def assign(view: View, parts: tuple[Any, ...], value: Any) -> None:
     """Store into a part of a View; see `View.__setitem__`."""
     what = f"View '{view.label}': a value"
+    kind = type(value)
+    if kind is float or kind is int:
+        if view.dtype.kind not in ("fc" if kind is float else "iufc"):
+            check_kind(kind, view, what)
+        if view.memory_space.host_accessible:
+            _store(view, parts, value)
+        else:
+            deep_copy(view._subview(parts), value, instance=view.space)
+        return
     if isinstance(value, int | float | complex | np.generic):
         number = value if isinstance(value, np.generic) else plain_number(value)
         check_kind(number.dtype if isinstance(number, np.generic) else type(number), view, what)

@@ -84,7 +84,7 @@ class Subscripts(ViewParts):
 
     def _index(self, part: Any, d: int) -> int:
         try:
-            if isinstance(part, bool):  # which operator.index takes for 0 and 1
+            if part is True or part is False:  # which operator.index takes for 0 and 1
                 raise TypeError
             i = operator.index(part)
         except TypeError:
@@ -106,14 +106,14 @@ class Subscripts(ViewParts):
         parts = key if isinstance(key, tuple) else (key,)
         rank = len(self.shape)
         dots = [d for d, part in enumerate(parts) if part is Ellipsis]
+        if not dots and len(parts) == rank:
+            return parts
         if len(parts) - len(dots) > rank or len(dots) > 1:
             more = " Write one ellipsis only." if len(dots) > 1 else ""
             raise ViewError(
                 f"View '{self.label}' has rank {rank}; expected {rank} "
                 f"{'index' if rank == 1 else 'indices'}, got {len(parts)}.{more}"
             )
-        if len(parts) == rank and not dots:
-            return parts
         at = dots[0] if dots else len(parts)
         fill = (ALL,) * (rank - len(parts) + len(dots))
         return parts[:at] + fill + parts[at + len(dots) :]
