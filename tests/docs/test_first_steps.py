@@ -191,8 +191,15 @@ def test_new_axes_of_more_dimensions_can_be_stored_through_and_launched_over():
     a = np.zeros((3, 4))
     A = es.View((3, 4), label="A", space="serial")
     every = slice(None)
-    for key in [(every, None, every), (..., 0, None), (..., None, 1), (None, 1, None, 2), (None, 1),
-                (0, None), None]:
+    for key in [
+        (every, None, every),
+        (..., 0, None),
+        (..., None, 1),
+        (None, 1, None, 2),
+        (None, 1),
+        (0, None),
+        None,
+    ]:
         assert A[key].shape == a[key].shape
         A[key] = 2.0
         a[key] = 2.0
