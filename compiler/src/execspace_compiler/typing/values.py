@@ -455,7 +455,8 @@ def constant_shape(values: Sequence[Value], loc: Loc) -> tuple[int, ...]:
             raise type_fault(
                 loc,
                 f"es.local needs a shape of constant integers, got {describe(v)}",
-                "write the number, capture it, or mark the parameter with es.static",
+                "write the number, or a static extent such as A.extent(1), in the call itself, for "
+                "a variable is no constant; or capture it, or mark the parameter with es.static",
             )
         if v.value < 0:  # type: ignore[union-attr]
             raise type_fault(
