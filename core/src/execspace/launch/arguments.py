@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..base.brief import brief
 from ..base.errors import DTypeError, LaunchError, shown
 from ..base.subclasses import own_operator
 from ..contract.argtypes import SCALAR_TYPES, plain_number
@@ -128,8 +129,8 @@ def views_of_out(out: Any) -> tuple[View, ...]:
     for v in views or (None,):
         if not isinstance(v, View) or v.is_readonly:
             raise LaunchError(
-                f"out={out!r}; expected a writable View of rank 0: es.View((), dtype), or a tuple "
-                f"of them, or for an array reduction a View of its shape."
+                f"out={brief(out)}; expected a writable View of rank 0: es.View((), dtype), or a "
+                f"tuple of them, or for an array reduction a View of its shape."
             )
     return views
 
@@ -164,6 +165,6 @@ def refuse_arrays(kernel: str, reducer: Any, found: Reducer | tuple[Reducer, ...
     """Raise LaunchError for an array reduction as a scan; `reducer` is as the user gave it."""
     if isinstance(found, Reducer) and found.shape is not None:
         raise LaunchError(
-            f"Kernel '{kernel}': an array reduction, reducer={reducer!r}, cannot be scanned; "
+            f"Kernel '{kernel}': an array reduction, reducer={brief(reducer)}, cannot be scanned; "
             f"return a tuple and give a reducer for each item."
         )

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..base import config, ports
+from ..base.brief import brief
 from ..base.errors import (
     KernelSyntaxError,
     KernelTypeError,
@@ -292,11 +293,13 @@ def planned(
     `with_tuned`: with what is tuned for it.
     """
     if not isinstance(pattern, str) or pattern not in PATTERNS:
-        raise LaunchError(f"pattern={pattern!r}; expected 'for', 'reduce' or 'scan'.")
+        raise LaunchError(f"pattern={brief(pattern)}; expected 'for', 'reduce' or 'scan'.")
     if pattern == "for" and reducer is not None:
         pattern = "reduce"
     if out is not None and pattern == "for":
-        raise LaunchError(f"out={out!r} is for reductions and scans; give a reducer or a pattern.")
+        raise LaunchError(
+            f"out={brief(out)} is for reductions and scans; give a reducer or a pattern."
+        )
     own, scope = kernel_of(kernel)
     policy_key, bounds = policy_of(policy, pattern)
     if target is not None:

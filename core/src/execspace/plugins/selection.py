@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..base import config
+from ..base.brief import brief
 from ..base.errors import (
     PluginError,
     PluginWarning,
@@ -92,7 +93,7 @@ def target_space(name: str) -> ExecutionSpace:
         If there is no compiler for it.
     """
     if not isinstance(name, str):
-        raise UnknownSpaceError(f"target={name!r}; expected a string such as 'gfx942'.")
+        raise UnknownSpaceError(f"target={brief(name)}; expected a string such as 'gfx942'.")
     for registry in (plugins.loaded, plugins.registry):  # the latter loads the others
         entries = registry().spaces.values()
         for entry in entries:
@@ -100,8 +101,8 @@ def target_space(name: str) -> ExecutionSpace:
             if found is not None:
                 return found
     raise UnknownSpaceError(
-        f"target={name!r}: none of the spaces {', '.join(sorted(e.name for e in entries))} knows "
-        f"such a device. Without target= a kernel is compiled for the space of its policy."
+        f"target={brief(name)}: none of the spaces {', '.join(sorted(e.name for e in entries))} "
+        f"knows such a device. Without target= a kernel is compiled for the space of its policy."
     )
 
 
@@ -118,7 +119,7 @@ def space(name: str) -> ExecutionSpace:
         If its plugin gave it another name.
     """
     if not isinstance(name, str):
-        raise UnknownSpaceError(f"{name!r} is not the name of a space; expected a string.")
+        raise UnknownSpaceError(f"{brief(name)} is not the name of a space; expected a string.")
     made: ExecutionSpace | None = MADE.get(name)
     if made is not None:
         return made
@@ -218,7 +219,8 @@ def resolve(spec: str | ExecutionSpace) -> ExecutionSpace:
     if isinstance(spec, str):
         return space(spec)
     raise UnknownSpaceError(
-        f"space={spec!r} is not a space; expected a name such as 'openmp' or an ExecutionSpace."
+        f"space={brief(spec)} is not a space; expected a name such as 'openmp' or an "
+        f"ExecutionSpace."
     )
 
 
@@ -325,8 +327,8 @@ def memory_for(
         return memory, owner, "right" if owner is None else owner.default_layout
     if memory is not None and not isinstance(memory, str):
         raise SpaceError(
-            f"memory={memory!r} is not a memory space; expected a name, a kind such as 'shared', "
-            f"or a MemorySpace."
+            f"memory={brief(memory)} is not a memory space; expected a name, a kind such as "
+            f"'shared', or a MemorySpace."
         )
     if spec is None and CURRENT.get() is None and _is_bare():
         if memory is None or memory == HOST.name or memory in HOST.kinds:
@@ -341,7 +343,7 @@ def memory_for(
         return HOST, None, "right"
     known = ", ".join(f"'{m.name}' ({', '.join(sorted(m.kinds))})" for m in chosen.memory_spaces)
     raise SpaceError(
-        f"Space '{chosen.name}' has no memory {memory!r}; expected a name or kind of {known}."
+        f"Space '{chosen.name}' has no memory {brief(memory)}; expected a name or kind of {known}."
     )
 
 

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from ..base import config, ports
+from ..base.brief import brief
 from ..base.errors import ToolError
 from ..events import dispatch, timing
 from . import tools
@@ -35,7 +36,7 @@ def make_tool(choice: Any) -> tuple[str, Any]:
             hasattr(choice, a) for a in ("report", "finish", "on_any", *tools.EVENTS)
         ):
             raise ToolError(
-                f"{choice!r} is not a profiling tool; expected the name of one, such as "
+                f"{brief(choice)} is not a profiling tool; expected the name of one, such as "
                 f"'kernel-timer', or an object with methods of execspace.profiling.ToolSpecs."
             )
         return type(choice).__name__, choice
@@ -124,7 +125,7 @@ class Profile:
 
     def __getitem__(self, name: str) -> Any:
         if name not in self.tools:
-            raise ToolError(f"No tool {name!r} is here; there are: {', '.join(self.tools)}.")
+            raise ToolError(f"No tool {brief(name)} is here; there are: {', '.join(self.tools)}.")
         return self.tools[name]
 
     def start(self) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import profiling
+from ..base.brief import brief
 from ..base.errors import LaunchError, PolicyError
 from ..base.flags import flag
 from ..contract.records import Choice
@@ -158,7 +159,7 @@ def tune(
     True
     """
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
-        raise LaunchError(f"tune: seconds={seconds!r}; expected a number above 0.")
+        raise LaunchError(f"tune: seconds={brief(seconds)}; expected a number above 0.")
     keep = flag(keep, "keep", "tune", LaunchError)
     progress = None if progress is None else flag(progress, "progress", "tune", LaunchError)
     found = planned(policy, kernel, args, pattern, reducer, out, with_tuned=False)

@@ -239,10 +239,14 @@ class View(ReadOnly, GivesArrays, ViewParts):
         return number + rank if number < 0 else number
 
     def __repr__(self) -> str:
-        return (
-            f"<View '{self.label}' {name_of(self.dtype)} {self.shape} "
-            f"layout={self.layout} memory={self.memory_space.name}>"
-        )
+        from . import showing  # not before something is shown
+
+        return showing.text_of(self)
+
+    def _repr_html_(self) -> str:
+        from . import showing
+
+        return showing.html_of(self)
 
     def _identity(self) -> tuple[Any, ...]:
         return (self.data_ptr, self.shape, self.strides, self.layout, self.mapping, self.dtype,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.brief import brief
 from ..base.errors import ViewError
 from .static import static
 
@@ -69,7 +70,7 @@ def extents_of(
         extents = tuple(operator.index(n) for n in parts)
     except TypeError:
         raise ViewError(
-            f"View '{label}': shape {shape!r} is not valid; expected an integer or a sequence "
+            f"View '{label}': shape {brief(shape)} is not valid; expected an integer or a sequence "
             f"of integers."
         ) from None
     if any(n < 0 for n in extents):
