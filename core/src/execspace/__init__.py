@@ -45,11 +45,13 @@ if TYPE_CHECKING:
     from .launch.parallel_reduce import *
     from .launch.team_member import *
     from .plugins.selection import *
+    from .plugins.space_list import *
     from .plugins.started import *
     from .policies.named_tiles import *
     from .policies.range import *
     from .policies.team import *
     from .profiling.runs import *
+    from .profiling.timer import *
     from .reducers.base import *
     from .reducers.builtin import *
     from .tuning.tuner import *
@@ -119,12 +121,14 @@ _NAMES = {
     "launch.parallel": "parallel_for",
     "launch.parallel_reduce": "parallel_reduce parallel_scan",
     "launch.team_member": "TeamMember",
-    "plugins.selection": "SpaceInfo default_space space spaces use_space",
+    "plugins.selection": "default_space space spaces use_space",
+    "plugins.space_list": "SpaceInfo",
     "plugins.started": "fence",
     "policies.named_tiles": "default_tile",
     "policies.range": "MDRangePolicy RangePolicy",
     "policies.team": "TeamPolicy",
     "profiling.runs": "profile",
+    "profiling.timer": "Timer",
     "reducers.base": "Reducer",
     "reducers.builtin": """
         BAnd BOr FirstLoc LAnd LOr LastLoc Max MaxFirstLoc MaxLoc Min MinFirstLoc MinLoc
@@ -180,3 +184,4 @@ ports.planned.provide(_of("launch.prepare", "planned"))
 ports.with_tuned.provide(_of("tuning.tuned", "wrapped"))
 ports.replaced_tiles.provide(_of("plugins.registry", "replaced_tiles"))
 ports.tool_entries.provide(_of("plugins.registry", "tool_entries"))
+ports.fence.provide(_of("plugins.started", "fence"))

@@ -33,3 +33,4 @@ planned = Port("planned")  # for methods of team policies
 with_tuned = Port("with_tuned")  # a plan with what is tuned for it
 replaced_tiles = Port("replaced_tiles")  # the table of a plugin for a space, or None
 tool_entries = Port("tool_entries")  # profiling tools by name: all, or enough to have one
+fence = Port("fence")  # wait for all started spaces

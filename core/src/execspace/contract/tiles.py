@@ -107,6 +107,29 @@ class TileTable:
         """Calls of one thread, the fastest dimension first."""
         return self.items_per_thread.get(access, {}).get(rank, (1,) * rank)
 
+    def _repr_html_(self) -> str:
+        from ..base import html
+
+        ranks = sorted({rank for table in self.tiles.values() for rank in table})
+        rows = [[access, *(self._cell(access, rank) for rank in ranks)] for access in self.tiles]
+        heads = ["", *(f"rank {rank}" for rank in ranks)]
+        note = "; ".join(
+            t for t in (
+                self.space and f"of space '{self.space}'", self.summary,
+                "the fastest dimension first",
+            ) if t
+        )  # fmt: skip
+        title = f"Tiles '{self.name}'"
+        if not ranks:
+            return html.page(html.headline(title, self.summary))
+        return html.page(html.table(heads, rows, title=title, note=note, row_names=True))
+
+    def _cell(self, access: str, rank: int) -> str:
+        """A tile as text, and the calls of a thread where they are more than one."""
+        tile = " x ".join(map(str, self.find(access, rank) or ()))
+        calls = self.find_per_thread(access, rank)
+        return tile if prod(calls) == 1 else f"{tile}, {' x '.join(map(str, calls))} a thread"
+
 
 def are_integers(values: Sequence[object], least: int) -> bool:
     """Whether all are integers of at least that."""

@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
 
 from ..base import config
@@ -32,9 +31,9 @@ from ..events.launches import MADE
 from . import registry as plugins
 from . import started
 from .probing import described, is_late, is_of_program
+from .space_list import SpaceInfo, SpaceList
 
 __all__ = [
-    "SpaceInfo",
     "default_space",
     "space",
     "spaces",
@@ -49,23 +48,13 @@ _failures: dict[str, str] = {}  # why spaces did not start, for `es.spaces()`
 _default: ExecutionSpace | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SpaceInfo:
-    """One row of `es.spaces()`: a space, where it comes from, and whether it can be used."""
-
-    name: str
-    usable: bool
-    reason: str
-    priority: int
-    summary: str
-
-
-def spaces() -> list[SpaceInfo]:
+def spaces() -> SpaceList:
     """All announced spaces, best first, with the reason for each that is not usable.
 
-    Also lists plugins that failed to load. Probes each space; starts none.
+    Also lists plugins that failed to load. Probes each space; starts none. The list is shown as a
+    table.
     """
-    return list(_rows())
+    return SpaceList(_rows())
 
 
 def _rows() -> Iterator[SpaceInfo]:

@@ -170,6 +170,18 @@ class Profile:
     def __str__(self) -> str:
         return self.report()
 
+    def _repr_html_(self) -> str:
+        from ..base import html
+
+        parts = []
+        for name, tool in self.tools.items():
+            made = _ask(name, tool, "_repr_html_")
+            if made is None and (told := _ask(name, tool, "report")):
+                made = html.preformatted(told.rstrip())
+            if made:
+                parts.append(made)
+        return html.page(*parts)
+
 
 def _ask(name: str, tool: Any, what: str) -> Any:
     """A tool's `finish` or `report`, which it need not have."""

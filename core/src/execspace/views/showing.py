@@ -6,11 +6,13 @@ edges are read, those that NumPy prints.
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ..base import html
 from ..base.brief import is_brief
 from ..contract.dtypes import name_of
 
@@ -72,3 +74,102 @@ def edges_of(view: View, edge: int) -> Rows:
         places[k] = view._offset(tuple(int(g[k]) for g in grid))
     rows: Rows = view._array()[places]
     return rows
+
+
+# -- notebooks ------------------------------------------------------------------------------------
+
+_MOST = 12  # rows and columns that a table has of a dimension without leaving any out
+_EDGE = 5  # else so many at each end
+_DOTS = "…"
+
+
+def html_of(view: View) -> str:
+    """What notebooks show of a View: what it is, and its values as a table where it can."""
+    note = (
+        f"{name_of(view.dtype)} {view.shape}, layout {view.layout}, memory "
+        f"{view.memory_space.name}, {view.nbytes:,} bytes"
+    )
+    title = f"View '{view.label}'"
+    if not view.memory_space.host_accessible:
+        name = view.label if view.label.isidentifier() else "A"
+        return html.page(
+            html.headline(title, note),
+            html.paragraph(
+                f"The host cannot read this memory; {name}.to_numpy() copies the values.", "faint"
+            ),
+        )
+    try:
+        return html.page(_values_html(view, title, note))
+    except Exception as error:
+        why = f"The values cannot be shown: {type(error).__name__}: {error}"
+        return html.page(html.headline(title, note), html.paragraph(why, "faint"))
+
+
+def _values_html(view: View, title: str, note: str) -> str:
+    if view.rank > 2 or not view.size:
+        head = html.headline(title, note)
+        return head + (html.preformatted(_values(view)) if view.size else "")
+    edge = _EDGE if max(view.shape, default=0) > _MOST else _MOST
+    values = edges_of(view, edge)
+    names = [_names(n, edge) for n in view.shape]
+    if view.rank == 1 and view.dtype.names is not None:
+        heads = list(view.dtype.names)
+        cells = [list(row) for row in zip(*(_cells(values[f]) for f in heads), strict=True)]
+        cells = [
+            [_DOTS] * len(heads) if name == _DOTS else row
+            for name, row in zip(names[0], cells, strict=True)
+        ]
+        lines = names[0]
+    else:
+        heads = names[-1] if names else []
+        lines = names[0] if view.rank == 2 else []
+        grid = values.reshape(len(lines) or 1, len(heads) or 1)
+        left_out = np.zeros(grid.shape, np.bool_)
+        if _DOTS in lines:
+            left_out[edge] = True
+        if _DOTS in heads:
+            left_out[:, edge] = True
+        seen = iter(_cells(grid[~left_out]))
+        cells = [[_DOTS if out else next(seen) for out in row] for row in left_out]
+    if lines:
+        heads = ["", *heads]
+        cells = [[name, *row] for name, row in zip(lines, cells, strict=True)]
+    right = range(len(cells[0]))
+    return html.table(heads, cells, title=title, note=note, right=right, row_names=bool(lines))
+
+
+def _names(extent: int, edge: int) -> list[str]:
+    """Indices of a dimension as headers; dots stand for those that are left out."""
+    at = [str(n) for n in read_indices(extent, edge)]
+    if extent > 2 * edge:
+        at[edge] = _DOTS
+    return at
+
+
+def _cells(values: Rows) -> list[html.Cell]:
+    """Values as NumPy prints them, each with a tint by its size among them."""
+    if values.dtype.kind not in "biufc" or values.ndim > 1:
+        return [html.tinted(" ".join(np.array2string(v).split()), None) for v in values]
+    printed = np.array2string(
+        values, separator=_SEPARATOR, threshold=sys.maxsize, max_line_width=sys.maxsize
+    )
+    texts = [t.strip() for t in printed.strip("[]").split(_SEPARATOR)]
+    return [html.tinted(*pair) for pair in zip(texts, _shares(values), strict=True)]
+
+
+_SEPARATOR = "\x1f"
+
+
+def _shares(values: Rows) -> list[float | None]:
+    """Where each number lies between the least, 0, and the greatest, 1."""
+    if values.dtype.kind not in "iuf":
+        return [None] * len(values)
+    numbers = values.astype(np.float64)
+    finite = np.isfinite(numbers)
+    least = np.min(numbers, where=finite, initial=np.inf)
+    most = np.max(numbers, where=finite, initial=-np.inf)
+    if not least < most:
+        return [None] * len(values)
+    half = numbers / 2  # their difference may be more than any float
+    shares = (half - least / 2) / (most / 2 - least / 2)
+    return [float(s) if ok else None for s, ok in zip(shares, finite, strict=True)]
