@@ -7,6 +7,9 @@ catch, so `except ValueError` keeps working.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 __all__ = [
     "BackendCompileError",
     "ConfigError",
@@ -34,7 +37,25 @@ __all__ = [
 
 
 class ExecspaceError(Exception):
-    """Base of all errors raised by execspace and its backends."""
+    """Base of all errors raised by execspace and its backends.
+
+    IPython and notebooks show them without execspace's own frames; EXECSPACE_TRACEBACK=full shows
+    all. `rich.print` highlights the source in their messages.
+    """
+
+    @property
+    def _render_traceback_(self) -> Callable[[], list[str]]:
+        """What IPython calls for lines to print; where there is none it renders as usual."""
+        from .tracebacks import is_short, rendered
+
+        if not is_short():
+            raise AttributeError("_render_traceback_")
+        return lambda: rendered(self)
+
+    def __rich__(self) -> Any:
+        from .tracebacks import message
+
+        return message(self)
 
 
 class DTypeError(ExecspaceError, TypeError):
