@@ -48,7 +48,7 @@ _failures: dict[str, str] = {}  # why spaces did not start, for `es.spaces()`
 _default: ExecutionSpace | None = None
 
 
-def spaces() -> SpaceList:
+def spaces() -> list[SpaceInfo]:
     """All announced spaces, best first, with the reason for each that is not usable.
 
     Also lists plugins that failed to load. Probes each space; starts none. The list is shown as a
