@@ -235,6 +235,11 @@ ONE_LINE = {
     "pattern": lambda x: es.explain(3, kernel, x, pattern=x),
     "target": lambda x: es.explain(3, kernel, x, target=x),
     "table": lambda x: es.TileTable("x", x),
+    "dimension": lambda x: x.extent(x),
+    "trait": lambda x: x.with_traits(x),
+    "index": lambda x: es.View((2, 3))[x, 0],
+    "pair": lambda x: es.subview(x, (x, 2)),
+    "too few": lambda x: es.View((2, 3, 4))[x, 0],
     "accuracy": lambda x: es.Sum(accuracy=x),
 }
 

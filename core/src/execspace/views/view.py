@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..base.brief import brief
 from ..base.errors import SpaceAccessError, ViewError, ViewIndexError, ViewTypeError, shown
 from ..base.flags import flag
 from ..base.readonly import ReadOnly, assign
@@ -229,7 +230,7 @@ class View(ReadOnly, GivesArrays, ViewParts):
             number = operator.index(d)
         except TypeError:
             raise ViewTypeError(
-                f"View '{self.label}': {d!r} is not a dimension; expected an integer."
+                f"View '{self.label}': {brief(d)} is not a dimension; expected an integer."
             ) from None
         rank = len(self.shape)
         if number < -rank:
@@ -303,7 +304,7 @@ class View(ReadOnly, GivesArrays, ViewParts):
         unknown = [t for t in traits if not isinstance(t, str) or t not in TRAITS]
         if unknown:
             raise ViewError(
-                f"View '{self.label}': memory trait {unknown[0]!r} does not exist; "
+                f"View '{self.label}': memory trait {brief(unknown[0])} does not exist; "
                 f"expected {', '.join(map(repr, TRAITS))}."
             )
         return self._with(traits=tuple(t for t in TRAITS if t in {*traits, *self.traits}))
@@ -362,7 +363,7 @@ class View(ReadOnly, GivesArrays, ViewParts):
             begin, end = (operator.index(p) for p in part)
         except (TypeError, ValueError):
             raise ViewError(
-                f"View '{self.label}': {part!r} is not a range of dimension {d}; "
+                f"View '{self.label}': {brief(part)} is not a range of dimension {d}; "
                 f"expected a pair of integers (begin, end)."
             ) from None
         if not 0 <= begin <= end <= self.shape[d]:
@@ -377,7 +378,7 @@ class View(ReadOnly, GivesArrays, ViewParts):
             i = operator.index(part)
         except TypeError:
             raise ViewError(
-                f"View '{self.label}': cannot index dimension {d} with {part!r}; expected an "
+                f"View '{self.label}': cannot index dimension {d} with {brief(part)}; expected an "
                 f"integer, a slice or es.ALL (es.subview also takes a pair).{numpy_has(part)}"
             ) from None
         n = self.shape[d]

@@ -50,7 +50,9 @@ def part_text(part: Any) -> str:
     if isinstance(part, slice):
         ends = ["" if e is None else str(e) for e in (part.start, part.stop, part.step)]
         return ":".join(ends if part.step is not None else ends[:2])
-    return ":" if part is ALL else "..." if part is Ellipsis else str(part)
+    if isinstance(part, int | np.integer):
+        return str(part)
+    return ":" if part is ALL else "..." if part is Ellipsis else brief(part)
 
 
 def extents_of(
