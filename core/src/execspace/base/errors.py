@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from . import ports
+
 __all__ = [
     "BackendCompileError",
     "ConfigError",
@@ -46,16 +48,12 @@ class ExecspaceError(Exception):
     @property
     def _render_traceback_(self) -> Callable[[], list[str]]:
         """What IPython calls for lines to print; where there is none it renders as usual."""
-        from .tracebacks import is_short, rendered
-
-        if not is_short():
+        if not ports.has_short_tracebacks():
             raise AttributeError("_render_traceback_")
-        return lambda: rendered(self)
+        return lambda: ports.short_traceback(self)
 
     def __rich__(self) -> Any:
-        from .tracebacks import message
-
-        return message(self)
+        return ports.rich_message(self)
 
 
 class DTypeError(ExecspaceError, TypeError):

@@ -33,4 +33,7 @@ planned = Port("planned")  # for methods of team policies
 with_tuned = Port("with_tuned")  # a plan with what is tuned for it
 replaced_tiles = Port("replaced_tiles")  # the table of a plugin for a space, or None
 tool_entries = Port("tool_entries")  # profiling tools by name: all, or enough to have one
+has_short_tracebacks = Port("has_short_tracebacks")  # for errors in IPython
+short_traceback = Port("short_traceback")  # the same: its lines
+rich_message = Port("rich_message")  # an error as rich shows it
 fence = Port("fence")  # wait for all started spaces

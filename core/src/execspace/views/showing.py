@@ -7,7 +7,7 @@ edges are read, those that NumPy prints.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +16,7 @@ from ..base import html
 from ..base.brief import is_brief
 from ..contract.dtypes import name_of
 
-if TYPE_CHECKING:
-    from .view import View
-
+View = Any  # which imports this module
 Rows = npt.NDArray[Any]
 
 
