@@ -147,11 +147,29 @@ def test_choices_that_a_space_refuses_are_passed_over(clocked):
     assert "refused by the space" in str(found)
 
 
+def test_notebooks_show_all_candidates_as_a_table(clocked):
+    def cost(tile):
+        if tile == (4, 20):
+            raise es.PolicyError("too <large>")
+        return 0.5 if tile == (16, 20) else 1.0
+
+    clocked.cost = cost
+    shown = es.tune(square(clocked), add_one, es.View((20, 20)), keep=False)._repr_html_()
+    assert "Kernel &#x27;add_one&#x27; on clocked on a clock, shapes 32x32: tile=(16, 20)" in shown
+    assert '<td>tile=(4, 20)</td><td class="wrap">too &lt;large&gt;</td>' in shown
+    candidates = shown.partition("Candidates")[2].partition("</table>")[0]
+    assert candidates.count("<tr>") == 1 + candidates.count("rgba") >= 3
+    first = '<td class="right">500</td><td class="right" style="background:rgba(66,133,244,0.46)">'
+    assert f"<tbody><tr>{first}1.00</td><td>tile=(16, 20)</td>" in candidates
+    assert "The time limit" not in shown
+
+
 def test_a_time_limit_ends_the_search(clocked):
     found = es.tune(square(clocked), add_one, es.View((20, 20)), seconds=1e-9)
     assert not found.complete
     assert found.choice == DEFAULT
     assert str(found).endswith("the time limit ended the search: seconds=...")
+    assert "The time limit ended the search: seconds=..." in found._repr_html_()
 
 
 def test_reductions_are_tuned_too(clocked):

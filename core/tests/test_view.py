@@ -173,11 +173,6 @@ def test_the_label_is_shared_by_subviews():
     assert es.View(1).label == ""
 
 
-def test_repr():
-    A = es.View((2, 3), es.float32, label="A", layout="left")
-    assert repr(A) == "<View 'A' float32 (2, 3) layout=left memory=host>"
-
-
 def test_len_is_the_first_extent():
     assert len(es.View((5, 2))) == 5
     with pytest.raises(TypeError, match="View 's' has rank 0 and so no length"):

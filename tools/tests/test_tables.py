@@ -1,7 +1,10 @@
 """Tables of reports: as wide as the terminal, with numbers that are never cut."""
 
+import html
+
 import pytest
 
+import execspace as es
 from execspace_tools import tables
 
 ROWS = [["advance_" * 12 + "end", "12", "1.23 ms"], ["[bold]b", "3", "4.50 s"]]
@@ -82,3 +85,36 @@ def test_times_have_three_digits(value, text):
 )
 def test_sizes(value, text):
     assert tables.nbytes(value) == text
+
+
+# -- notebooks ------------------------------------------------------------------------------------
+
+
+def test_a_table_has_the_same_cells_in_a_notebook(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    made = drawn(total=["all", "15", "5.73 ms"]).html()
+    assert f"<td>{ROWS[0][0]}</td>" in made  # which is wide enough for the whole label
+    assert '<td class="right">1.23 ms</td>' in made
+    assert '<tr class="total"><td>all</td><td class="right">15</td>' in made
+
+
+TOOLS = ("kernel-timer", "space-time-stack", "memory-high-water", "memory-events", "roofline")
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_reports_of_tools_are_tables_in_notebooks(tool):
+    with es.profile(f"{tool}:peaks=0" if tool == "roofline" else tool) as found:
+        x = es.View(100, label="x<1>", memory=es.HOST)
+        es.parallel_for(es.RangePolicy(100, space="oracle"), scale, x, label="scale<1>")
+    shown = found._repr_html_()
+    text = found[tool].report()
+    assert shown.count("<table") == text.count("\n─") - text.count("\nall ")
+    assert "x&lt;1&gt;" in shown or "scale&lt;1&gt;" in shown
+    assert "<1>" not in shown
+    for line in text.splitlines():
+        if line and "  " not in line and "─" not in line:  # sentences and titles
+            assert html.escape(line.split()[0]) in shown
+
+
+def scale(i, x):
+    x[i] *= 2.0

@@ -46,11 +46,13 @@ if TYPE_CHECKING:
     from .launch.team_member import *
     from .launch.transfers import *
     from .plugins.selection import *
+    from .plugins.space_list import *
     from .plugins.started import *
     from .policies.named_tiles import *
     from .policies.range import *
     from .policies.team import *
     from .profiling.runs import *
+    from .profiling.timer import *
     from .reducers.base import *
     from .reducers.builtin import *
     from .tuning.tuner import *
@@ -122,12 +124,14 @@ _NAMES = {
     "launch.parallel_reduce": "parallel_reduce parallel_scan",
     "launch.team_member": "TeamMember",
     "launch.transfers": "In InOut Out",
-    "plugins.selection": "SpaceInfo default_space space spaces use_memory use_space",
+    "plugins.selection": "default_space space spaces use_memory use_space",
+    "plugins.space_list": "SpaceInfo",
     "plugins.started": "fence",
     "policies.named_tiles": "default_tile",
     "policies.range": "MDRangePolicy RangePolicy",
     "policies.team": "TeamPolicy",
     "profiling.runs": "profile",
+    "profiling.timer": "Timer",
     "reducers.base": "Reducer",
     "reducers.builtin": """
         BAnd BOr FirstLoc LAnd LOr LastLoc Max MaxFirstLoc MaxLoc Min MinFirstLoc MinLoc
@@ -188,3 +192,7 @@ ports.copied.provide(_of("views.elements", "copied"))
 ports.fill.provide(_of("views.elements", "fill"))
 ports.mirrored.provide(_of("views.mirrors", "create_mirror_view_and_copy"))
 ports.to_numpy.provide(_of("views.elements", "to_numpy"))
+ports.fence.provide(_of("plugins.started", "fence"))
+ports.has_short_tracebacks.provide(_of("base.tracebacks", "is_short"))
+ports.short_traceback.provide(_of("base.tracebacks", "rendered"))
+ports.rich_message.provide(_of("base.tracebacks", "message"))

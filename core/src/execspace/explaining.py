@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -84,6 +84,42 @@ class Explanation:
         if self.source:
             lines += ["source:", "", self.source.rstrip()]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from .base import html
+
+        def lines(title: str, found: Iterable[str]) -> str:
+            return html.table((), [[line] for line in found], title=title, wrap=(0,))
+
+        head = f"Kernel '{self.kernel}', parallel_{self.pattern} on space '{self.space}'"
+        parts = [html.paragraph(head, "head")]
+        if self.arguments:
+            types = [[str(n), t] for n, t in enumerate(self.arguments)]
+            parts.append(html.table(("", "type"), types, title="Arguments", row_names=True))
+        if self.variables:
+            types = [list(pair) for pair in self.variables.items()]
+            parts.append(html.table(("", "type"), types, title="Variables", row_names=True))
+        if self.mapping:
+            parts.append(lines("Mapping", self.mapping))
+        if self.resource_usage:
+            whats = list(dict.fromkeys(w for used in self.resource_usage.values() for w in used))
+            rows = [
+                [name, *(str(used.get(what, "")) for what in whats)]
+                for name, used in self.resource_usage.items()
+            ]
+            parts.append(
+                html.table(
+                    ("", *whats), rows, title="Resource usage",
+                    right=range(1, len(whats) + 1), row_names=True,
+                )
+            )  # fmt: skip
+        if self.vectorisation:
+            parts.append(lines("Vectorisation", self.vectorisation))
+        if self.cache_key or self.cache:
+            parts.append(lines("Cache", [line for line in (self.cache_key, self.cache) if line]))
+        if self.source:
+            parts.append(html.folded("Source", self.source.rstrip()))
+        return html.page(*parts)
 
 
 def explain(

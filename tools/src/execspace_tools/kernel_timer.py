@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from execspace import ToolError
-from execspace.profiling import Tool
 
 from .busy_time import BusyTime
 from .output import check_path, write_records
-from .tables import percent, seconds, table
+from .tables import Report, Table, percent, seconds, table
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +83,7 @@ SORTS: dict[str, Callable[[KernelRecord], Any]] = {
 }
 
 
-class KernelTimer(Tool):
+class KernelTimer(Report):
     """A table of kernels, a row for each space, pattern and label.
 
     Parameters
@@ -203,7 +202,7 @@ class KernelTimer(Tool):
         if self._path:
             write_records(self._path, self.records(), KernelRecord)
 
-    def report(self) -> str:
+    def parts(self) -> list[str]:
         records = self.records()
         apart = {"deep_copy": "Copies", "fence": "Fences, in which the host waits"}
         kernels = [r for r in records if r.pattern not in apart]
@@ -233,9 +232,9 @@ class KernelTimer(Tool):
                 lines += ["", title, "", self._table(part)]
         if self._path and self._end is not None:
             lines += ["", f"written to {self._path}"]
-        return "\n".join(lines) + "\n"
+        return lines
 
-    def _table(self, records: list[KernelRecord]) -> str:
+    def _table(self, records: list[KernelRecord]) -> Table:
         """Rows of one kind; columns that say the same in all rows are left out."""
         shown = records[: self._limit] if self._limit > 0 else records
         head = "copy" if records[0].pattern == "deep_copy" else "label"

@@ -9,10 +9,8 @@ import threading
 import time
 from dataclasses import astuple, dataclass, fields
 
-from execspace.profiling import Tool
-
 from .output import Lines, as_csv, check_path
-from .tables import nbytes, table
+from .tables import Report, Table, nbytes, table
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,7 @@ class MemoryEvent:
     label: str
 
 
-class MemoryEvents(Tool):
+class MemoryEvents(Report):
     """A log of memory.
 
     Parameters
@@ -124,7 +122,7 @@ class MemoryEvents(Tool):
         if self._file is not None:
             self._file.close()
 
-    def report(self) -> str:
+    def parts(self) -> list[str]:
         head = [f.name for f in fields(MemoryEvent)]
         lines = ["Memory events", ""]
         if self._file is not None:
@@ -144,7 +142,7 @@ class MemoryEvents(Tool):
             lines += ["", _table(head, shown)]
             if len(shown) < len(live):
                 lines.append(f"and {len(live) - len(shown)} more")
-        return "\n".join(lines) + "\n"
+        return lines
 
 
 def _cells(line: MemoryEvent) -> list[str]:
@@ -152,7 +150,7 @@ def _cells(line: MemoryEvent) -> list[str]:
     return [seconds, line.event, line.space, str(line.id), size, live, line.label or "(no label)"]
 
 
-def _table(head: list[str], lines: list[MemoryEvent] | tuple[MemoryEvent, ...]) -> str:
+def _table(head: list[str], lines: list[MemoryEvent] | tuple[MemoryEvent, ...]) -> Table:
     return table(head, [_cells(line) for line in lines], ("label",), ("event", "space"))
 
 

@@ -11,11 +11,10 @@ import threading
 from dataclasses import asdict, dataclass
 
 from execspace import live_allocations
-from execspace.profiling import Tool
 
 from .output import check_path, write_atomically
 from .peaks import Peak
-from .tables import nbytes, percent, table
+from .tables import Report, Table, nbytes, percent, table
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ class HighWaterRecord:
     at_peak: tuple[Holding, ...]
 
 
-class MemoryHighWater(Tool):
+class MemoryHighWater(Report):
     """The most memory that Views had at a time, by memory space.
 
     Parameters
@@ -101,7 +100,7 @@ class MemoryHighWater(Tool):
             }
             write_atomically(self._path, json.dumps(document, indent=1) + "\n")
 
-    def report(self) -> str:
+    def parts(self) -> list[str]:
         records = self.records()
         lines = ["Memory of Views at its high-water mark", ""]
         if records:
@@ -117,9 +116,9 @@ class MemoryHighWater(Tool):
         resident = resident_peak()
         told = "not known on this platform" if resident is None else nbytes(resident)
         lines += ["", f"largest resident set of the process, with all that it loaded: {told}"]
-        return "\n".join(lines) + "\n"
+        return lines
 
-    def _held(self, record: HighWaterRecord) -> str:
+    def _held(self, record: HighWaterRecord) -> Table:
         shown = record.at_peak[: self._limit] if self._limit > 0 else record.at_peak
         hidden = record.at_peak[len(shown) :]
         if hidden:

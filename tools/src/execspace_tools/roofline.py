@@ -17,13 +17,12 @@ from collections.abc import Callable
 from dataclasses import asdict
 
 from execspace import PluginWarning, ToolError, Work
-from execspace.profiling import Tool
 
 from .output import check_path, write_atomically, write_records
 from .roofline_peaks import BUSY, Peaks, peaks_of
 from .roofline_plot import draw
 from .roofline_record import RooflineRecord
-from .tables import nbytes, seconds, table
+from .tables import Report, nbytes, seconds, table
 
 
 class _Sum:
@@ -50,7 +49,7 @@ class _Sum:
 Key = tuple[str, str]  # of a row: space and label
 
 
-class Roofline(Tool):
+class Roofline(Report):
     """Kernels against the roofs of their device.
 
     Parameters
@@ -177,11 +176,11 @@ class Roofline(Tool):
         if self._plot:
             draw(self._plot, records, [p for p in self._peaks.values() if p is not None])
 
-    def report(self) -> str:
+    def parts(self) -> list[str]:
         records = self.records()
         lines = ["Roofline", ""]
         if not records:
-            return "\n".join([*lines, "no kernel was launched"]) + "\n"
+            return [*lines, "no kernel was launched"]
         spaces = len({r.space for r in records}) > 1
         columns: list[tuple[str, Callable[[RooflineRecord], str]]] = [
             ("kernel", lambda r: r.label),
@@ -208,7 +207,7 @@ class Roofline(Tool):
         lines += _remarks(records)
         if self._ended:
             lines += [f"written to {path}" for path in (self._path, self._plot) if path]
-        return "\n".join(lines) + "\n"
+        return lines
 
 
 def _say(text: str) -> None:

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from execspace import ToolError, live_allocations
-from execspace.profiling import Tool, current_regions
+from execspace.profiling import current_regions
 
 from .busy_time import BusyTime
 from .call_tree import Node, turned
 from .output import check_path, write_atomically
 from .peaks import Peak
-from .tables import nbytes, percent, seconds, table
+from .tables import Report, Table, nbytes, percent, seconds, table
 
 BEFORE = ("(before the tool began)",)
 
@@ -34,7 +34,7 @@ class _Open:
     start: float
 
 
-class SpaceTimeStack(Tool):
+class SpaceTimeStack(Report):
     """Trees of time, and memory at its high-water mark with the stack of each allocation.
 
     Parameters
@@ -189,7 +189,7 @@ class SpaceTimeStack(Tool):
             }
             write_atomically(self._path, json.dumps(document, indent=1) + "\n")
 
-    def report(self) -> str:
+    def parts(self) -> list[str]:
         with self._lock:
             if self._end is None:
                 self.root.host = time.perf_counter() - self._start
@@ -203,18 +203,18 @@ class SpaceTimeStack(Tool):
             ]
             if untimed:
                 lines.append(f"{untimed} launches without a time; the trees do not have theirs")
-            lines += ["", "Top-down: what ran within what", "", self._tree(self.root)]
+            lines += ["", "Top-down: what ran within what", "", *self._tree(self.root)]
             lines += ["", "Bottom-up: own time, and what asked for it", ""]
-            lines.append(self._tree(turned(self.root)))
+            lines += self._tree(turned(self.root))
             for space, peak in sorted(self._peaks.copy().items(), key=lambda p: -p[1].peak):
                 if peak.peak:
                     title = f"Memory: {nbytes(peak.peak)} at the high-water mark of {space}"
                     lines += ["", title, "", _memory(peak)]
         if self._path and self._end is not None:
             lines += ["", f"written to {self._path}"]
-        return "\n".join(lines) + "\n"
+        return lines
 
-    def _tree(self, root: Node) -> str:
+    def _tree(self, root: Node) -> list[str]:
         least = self._threshold / 100 * root.host
         rows = [["program", "", "", seconds(root.host), "100.0 %", "", ""]]
         if root.host == 0:
@@ -237,13 +237,13 @@ class SpaceTimeStack(Tool):
                 ]
             )
         headers = ["", "kind", "space", "total", "of all", "of above", "calls"]
-        text = table(headers, rows, ("",), ("kind", "space"))
+        lines: list[str] = [table(headers, rows, ("",), ("kind", "space"))]
         if hidden:
-            text += (
-                f"\n{hidden} below {self._threshold:g} % of the runtime not shown; threshold=0 "
+            lines.append(
+                f"{hidden} below {self._threshold:g} % of the runtime not shown; threshold=0 "
                 f"shows all"
             )
-        return text
+        return lines
 
 
 def _visible(root: Node, least: float) -> Iterator[tuple[Node, int, Node, bool]]:
@@ -260,7 +260,7 @@ def _visible(root: Node, least: float) -> Iterator[tuple[Node, int, Node, bool]]
             yield node, len(above), above[0], id(node) in enough
 
 
-def _memory(peak: Peak) -> str:
+def _memory(peak: Peak) -> Table:
     rows = [
         [
             label or "(no label)",

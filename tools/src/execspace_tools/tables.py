@@ -10,7 +10,11 @@ import importlib.util
 import io
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from execspace.base import html
+from execspace.profiling import Tool
 
 NARROWEST = 12  # columns that a label keeps, however narrow the terminal is
 
@@ -80,13 +84,44 @@ def percent(part: float, whole: float) -> str:
     return f"{100 * part / whole:.1f} %" if whole else "-"
 
 
+class Table(str):
+    """A table as text; `html()` is the same one for notebooks."""
+
+    __slots__ = ("html",)
+    html: Callable[[], str]
+
+    def __new__(cls, text: str, made: Callable[[], str]) -> Table:
+        """Text of several lines, and what makes the HTML."""
+        found = super().__new__(cls, text)
+        found.html = made
+        return found
+
+
+class Report(Tool):
+    """Base of tools whose report is made of lines and tables, also in notebooks."""
+
+    def parts(self) -> list[str]:
+        """Lines and tables of the report, the title first; empty ones are between its parts."""
+        raise NotImplementedError
+
+    def report(self) -> str:
+        return "\n".join(self.parts()) + "\n"
+
+    def _repr_html_(self) -> str:
+        title, *rest = self.parts()
+        shown = [html.paragraph(title, "head")]
+        for part in filter(None, rest):
+            shown.append(part.html() if isinstance(part, Table) else html.paragraph(part))
+        return html.page(*shown)
+
+
 def table(
     headers: Sequence[str],
     rows: Sequence[Sequence[str]],
     labels: Sequence[str],
     words: Sequence[str] = (),
     total: Sequence[str] | None = None,
-) -> str:
+) -> Table:
     """Rows below their headers, as text of several lines.
 
     Columns with a header in `labels` are shortened where the terminal is too narrow, in their
@@ -105,9 +140,14 @@ def table(
     dots = "…" if _unicode() else ".."
     cells = [[shorten(x, w, dots) for x, w in zip(row, widths, strict=True)] for row in whole]
     left = {0, *free, *(c for c, head in enumerate(headers) if head in words)}
-    if importlib.util.find_spec("rich") is not None:
-        return _rich(cells, left, total is not None)
-    return _plain(cells, widths, left, total is not None)
+    draws = importlib.util.find_spec("rich") is not None
+    text = (
+        _rich(cells, left, total is not None)
+        if draws
+        else _plain(cells, widths, left, total is not None)
+    )
+    right = [c for c in range(len(headers)) if c not in left]
+    return Table(text, partial(html.table, headers, rows, right=right, total=total))
 
 
 # The parts of a box as rich wants them: lines below the headers and above the total only.

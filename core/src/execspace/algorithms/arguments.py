@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.brief import brief
 from ..base.errors import DTypeError, SpaceAccessError, ViewError, ViewIndexError, ViewTypeError
 from ..contract.space import ExecutionSpace
 from ..plugins import selection, started
@@ -77,7 +78,9 @@ def part(view: View, begin: int | None, end: int | None, what: str) -> View:
         first = 0 if begin is None else operator.index(begin)
         last = n if end is None else operator.index(end)
     except TypeError:
-        raise ViewError(f"{what}: begin={begin!r}, end={end!r}; expected integers.") from None
+        raise ViewError(
+            f"{what}: begin={brief(begin)}, end={brief(end)}; expected integers."
+        ) from None
     if not 0 <= first <= last <= n:
         raise ViewIndexError(
             f"{what}: begin={first}, end={last} is not a range of View '{view.label}' of extent "

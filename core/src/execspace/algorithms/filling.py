@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.brief import brief
 from ..base.errors import DTypeError, ViewError
 from ..contract.space import ExecutionSpace
 from ..launch.parallel import parallel_for
@@ -105,8 +106,8 @@ def fill_random(
         how, numbers = _normal(target, mean, std)
     else:
         raise ViewError(
-            f"fill_random: distribution {distribution!r} does not exist; expected 'uniform' or "
-            f"'normal'."
+            f"fill_random: distribution {brief(distribution)} does not exist; expected 'uniform' "
+            f"or 'normal'."
         )
     policy, flat = _policy(target, space)
     # The type of each argument is fixed, so that another seed or bound is not compiled anew.
@@ -223,8 +224,8 @@ def _checked(view: View, name: str, value: Any, low: int, high: int) -> int:
         number = operator.index(value)
     except TypeError:
         raise ViewError(
-            f"fill_random: {name} {value!r} for View '{view.label}' is not an integer; expected "
-            f"{low} <= {name} < {high}."
+            f"fill_random: {name} {brief(value)} for View '{view.label}' is not an integer; "
+            f"expected {low} <= {name} < {high}."
         ) from None
     if not low <= number < high:
         raise ViewError(
@@ -239,8 +240,8 @@ def _only(view: View, distribution: str, **others: Any) -> None:
         if value is not None:
             wanted = "low and high" if distribution == "uniform" else "mean and std"
             raise ViewError(
-                f"fill_random: {name}={value!r} for View '{view.label}', but the {distribution} "
-                f"distribution has no {name}; it takes {wanted}."
+                f"fill_random: {name}={brief(value)} for View '{view.label}', but the "
+                f"{distribution} distribution has no {name}; it takes {wanted}."
             )
 
 
@@ -262,7 +263,7 @@ def _integers(view: View, low: Any, high: Any) -> tuple[str, tuple[Any, ...]]:
             bounds.append(operator.index(value))
         except TypeError:
             raise ViewError(
-                f"fill_random: {name}={value!r} for View '{view.label}' of {view.dtype.name}; "
+                f"fill_random: {name}={brief(value)} for View '{view.label}' of {view.dtype.name}; "
                 f"expected an integer."
             ) from None
     first, end = bounds
@@ -286,8 +287,8 @@ def _uniform(view: View, low: Any, high: Any) -> tuple[str, tuple[Any, ...]]:
     a, b = real.type(first), real.type(end)
     if not a < b:
         raise ViewError(
-            f"fill_random: low={first!r} and high={end!r} for View '{view.label}' are the same "
-            f"number in its type {real.name}; expected them further apart."
+            f"fill_random: low={brief(first)} and high={brief(end)} for View '{view.label}' are "
+            f"the same number in its type {real.name}; expected them further apart."
         )
     last = np.nextafter(a.dtype.type(b), a.dtype.type(a))
     compute = np.float64 if real.itemsize == 8 else np.float32
@@ -295,8 +296,9 @@ def _uniform(view: View, low: Any, high: Any) -> tuple[str, tuple[Any, ...]]:
         width = compute(b) - compute(a)
     if not np.isfinite(width):
         raise ViewError(
-            f"fill_random: high - low of low={first!r}, high={end!r} for View '{view.label}' "
-            f"exceeds the largest {compute.__name__}; expected bounds that are closer."
+            f"fill_random: high - low of low={brief(first)}, high={brief(end)} for View "
+            f"'{view.label}' exceeds the largest {compute.__name__}; expected bounds that are "
+            f"closer."
         )
     how = "uniform64" if compute is np.float64 else "uniform32"
     return how, (compute(a), width, compute(last))
@@ -313,7 +315,7 @@ def _normal(view: View, mean: Any, std: Any) -> tuple[str, tuple[Any, ...]]:
     s = _number(view, "std", 1.0 if std is None else std)
     if s < 0:
         raise ViewError(
-            f"fill_random: std={s!r} for View '{view.label}'; expected a number that is not "
+            f"fill_random: std={brief(s)} for View '{view.label}'; expected a number that is not "
             f"negative."
         )
     return "normal", (np.float64(m), np.float64(s), np.float64(0))
@@ -333,8 +335,8 @@ def _number(view: View, name: str, value: Any) -> float:
         stored = _real_type(view).type(number)
     if isinstance(value, str) or not np.isfinite(stored):
         raise ViewError(
-            f"fill_random: {name}={value!r} for View '{view.label}' of {view.dtype.name}; expected "
-            f"a finite real number of that type."
+            f"fill_random: {name}={brief(value)} for View '{view.label}' of {view.dtype.name}; "
+            f"expected a finite real number of that type."
         )
     return number
 
@@ -342,5 +344,6 @@ def _number(view: View, name: str, value: Any) -> float:
 def _check_order(view: View, low: Any, high: Any) -> None:
     if not low < high:
         raise ViewError(
-            f"fill_random: low={low!r}, high={high!r} for View '{view.label}'; expected low < high."
+            f"fill_random: low={brief(low)}, high={brief(high)} for View '{view.label}'; expected "
+            f"low < high."
         )

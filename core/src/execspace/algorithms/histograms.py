@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..base.brief import brief
 from ..base.errors import DTypeError, ViewError, shown
 from ..contract.space import ExecutionSpace
 from ..kernels.atomics import atomic_add
@@ -182,7 +183,7 @@ def _weights(weights: Any, data: View) -> View:
 def _number_of_bins(bins: Any) -> int | None:
     """The number of bins, or None if `bins` are edges."""
     if isinstance(bins, str):
-        raise ViewError(f"histogram: bins={bins!r}; expected a number of bins, or edges.")
+        raise ViewError(f"histogram: bins={brief(bins)}; expected a number of bins, or edges.")
     try:
         n = operator.index(bins)
     except TypeError:
@@ -199,8 +200,8 @@ def _given_edges(bins: Any) -> npt.NDArray[Any]:
         edges = np.empty((), object)
     if edges.ndim != 1 or edges.size < 2 or edges.dtype.kind not in "iuf":
         raise ViewError(
-            f"histogram: bins={bins!r}; expected a number of bins, or two or more edges that are "
-            f"integers or floats."
+            f"histogram: bins={brief(bins)}; expected a number of bins, or two or more edges that "
+            f"are integers or floats."
         )
     if not np.all(edges[:-1] <= edges[1:]):
         raise ViewError("histogram: bins has edges that descend or are NaN; sort them first.")
@@ -262,10 +263,10 @@ def _outer(data: View, dtype: np.dtype[Any], range: Any, space: ExecutionSpace) 
             in_order = bool(low <= high) or low != low or high != high
         except (TypeError, ValueError):
             raise ViewError(
-                f"histogram: range={range!r}; expected a pair of numbers (lower, upper)."
+                f"histogram: range={brief(range)}; expected a pair of numbers (lower, upper)."
             ) from None
         if not in_order:
-            raise ViewError(f"histogram: range={range!r}; expected the lower end first.")
+            raise ViewError(f"histogram: range={brief(range)}; expected the lower end first.")
         whose = "range="
     try:
         finite = np.isfinite(float(low)) and np.isfinite(float(high))

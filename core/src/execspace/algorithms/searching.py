@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.brief import brief
 from ..base.errors import ViewError
 from ..contract.space import ExecutionSpace
 from ..kernels.language import function
@@ -142,7 +143,7 @@ def searchsorted(
     with uint64. https://numpy.org/doc/stable/reference/generated/numpy.searchsorted.html
     """
     if side not in ("left", "right"):
-        raise ViewError(f"searchsorted: side={side!r}; expected 'left' or 'right'.")
+        raise ViewError(f"searchsorted: side={brief(side)}; expected 'left' or 'right'.")
     table = argument(sorted_view, "searchsorted", "sorted_view")
     wanted = argument(values, "searchsorted", "values")
     given = () if out is None else (argument(out, "searchsorted", "out", writable=True),)

@@ -46,7 +46,11 @@ VARIABLES = {
             "0",
             "1: a plugin that fails to load, or is named and not there, raises instead of warning",
         ),
-        Variable("TRACEBACK", "short", "full: errors in kernels show what the compiler did, too"),
+        Variable(
+            "TRACEBACK",
+            "short",
+            "full: errors show frames of execspace, too: of the compiler, and in notebooks all",
+        ),
         Variable("TOOLS", "", "comma list of profiling tools to attach at the first launch"),
         Variable(
             "PROBE_TIMEOUT", "10", "seconds that a space has to say whether it can be used here"

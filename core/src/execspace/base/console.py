@@ -83,11 +83,18 @@ def _rich(heads: list[str], cells: list[list[str]]) -> None:
 
 
 def _plain(heads: list[str], cells: list[list[str]]) -> None:
+    for line in aligned(heads, cells):
+        write(line)
+
+
+def aligned(heads: Sequence[str], cells: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table in plain text; cells are on one line each."""
     lines = [heads, *([one_line(cell) for cell in row] for row in cells)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        padded = (f"{cell:{width}}" for cell, width in zip(line, widths, strict=True))
-        write("  ".join(padded).rstrip())
+    return [
+        "  ".join(f"{cell:{n}}" for cell, n in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    ]
 
 
 def one_line(text: str) -> str:

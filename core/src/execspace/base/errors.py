@@ -7,6 +7,11 @@ catch, so `except ValueError` keeps working.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+from . import ports
+
 __all__ = [
     "BackendCompileError",
     "ConfigError",
@@ -34,7 +39,21 @@ __all__ = [
 
 
 class ExecspaceError(Exception):
-    """Base of all errors raised by execspace and its backends."""
+    """Base of all errors raised by execspace and its backends.
+
+    IPython and notebooks show them without execspace's own frames; EXECSPACE_TRACEBACK=full shows
+    all. `rich.print` highlights the source in their messages.
+    """
+
+    @property
+    def _render_traceback_(self) -> Callable[[], list[str]]:
+        """What IPython calls for lines to print; where there is none it renders as usual."""
+        if not ports.has_short_tracebacks():
+            raise AttributeError("_render_traceback_")
+        return lambda: ports.short_traceback(self)
+
+    def __rich__(self) -> Any:
+        return ports.rich_message(self)
 
 
 class DTypeError(ExecspaceError, TypeError):

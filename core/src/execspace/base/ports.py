@@ -41,3 +41,7 @@ copied = Port("copied")
 fill = Port("fill")
 mirrored = Port("mirrored")
 to_numpy = Port("to_numpy")
+has_short_tracebacks = Port("has_short_tracebacks")  # for errors in IPython
+short_traceback = Port("short_traceback")  # the same: its lines
+rich_message = Port("rich_message")  # an error as rich shows it
+fence = Port("fence")  # wait for all started spaces

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..base.brief import brief
 from ..base.errors import ViewError
 from ..base.readonly import ReadOnly
 from ..contract.space import ExecutionSpace
@@ -119,7 +120,7 @@ class DualView(ReadOnly):
     def _side(self, side: str) -> str:
         if not isinstance(side, str) or side not in ("host", "device"):
             raise ViewError(
-                f"DualView '{self.label}': side {side!r} does not exist; expected 'host' or "
+                f"DualView '{self.label}': side {brief(side)} does not exist; expected 'host' or "
                 f"'device'."
             )
         return side

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.brief import brief
 from ..base.errors import ViewError, ViewTypeError
 from ..base.readonly import ReadOnly
 from ..contract.layout import classify, left_strides, right_strides
@@ -103,13 +104,13 @@ class ScatterView(ReadOnly):
             )
         if not isinstance(op, str) or op not in _OPS:
             raise ViewError(
-                f"ScatterView of '{view.label}': op {op!r} does not exist; expected 'sum', 'prod', "
-                f"'min' or 'max'."
+                f"ScatterView of '{view.label}': op {brief(op)} does not exist; expected 'sum', "
+                f"'prod', 'min' or 'max'."
             )
         _flat(view, "ScatterView")
         if op in ("min", "max") and np.dtype(view.dtype).kind == "c":
             raise ViewError(
-                f"ScatterView of '{view.label}': op {op!r} is not defined for {view.dtype}; "
+                f"ScatterView of '{view.label}': op {brief(op)} is not defined for {view.dtype}; "
                 f"expected integers or floats, because complex numbers have no order."
             )
         self.op = op
@@ -122,7 +123,7 @@ class ScatterView(ReadOnly):
             what = "does not exist" if not known else "loses contributions"
             usable = [s for s in _STRATEGIES if not (several and s == "plain")]
             raise ViewError(
-                f"ScatterView of '{view.label}': strategy {strategy!r} {what} on space "
+                f"ScatterView of '{view.label}': strategy {brief(strategy)} {what} on space "
                 f"'{self._space.name}'; expected {' or '.join(map(repr, usable))}."
             )
         self.strategy = strategy

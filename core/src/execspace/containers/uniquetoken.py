@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.brief import brief
 from ..base.errors import PolicyError
 from ..base.readonly import ReadOnly
 from ..contract.dtypes import int32
@@ -76,8 +77,8 @@ class UniqueToken(ReadOnly):
         number = chosen.concurrency if size is None else size
         if isinstance(number, bool) or not isinstance(number, int) or number < 1:
             raise PolicyError(
-                f"UniqueToken: size is {number!r}, expected an integer greater than zero, or None "
-                f"for as many ids as work items of space '{chosen.name}' run at once."
+                f"UniqueToken: size is {brief(number)}, expected an integer greater than zero, or "
+                f"None for as many ids as work items of space '{chosen.name}' run at once."
             )
         self.size = number
         self.space = chosen

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..base.brief import brief
 from ..base.errors import DTypeError
 
 __all__ = [
@@ -101,12 +102,12 @@ def as_dtype(spec: npt.DTypeLike) -> np.dtype[Any]:
         dtype = np.dtype(spec)
     except (TypeError, ValueError, SyntaxError):  # NumPy parses strings
         raise DTypeError(
-            f"dtype {spec!r} does not exist; expected one of {', '.join(NAMES)}, "
+            f"dtype {brief(spec)} does not exist; expected one of {', '.join(NAMES)}, "
             f"for example es.float64."
         ) from None
     if spec is None or dtype.subdtype is not None or not _storable(dtype):
         raise DTypeError(
-            f"dtype {spec!r} cannot be an element of a View; expected one of {', '.join(NAMES)}, "
-            f"or a structured dtype of them."
+            f"dtype {brief(spec)} cannot be an element of a View; expected one of "
+            f"{', '.join(NAMES)}, or a structured dtype of them."
         )
     return dtype.newbyteorder("=") if not dtype.isnative else dtype

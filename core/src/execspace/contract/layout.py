@@ -10,6 +10,7 @@ from functools import lru_cache
 from math import gcd, prod
 from typing import Any
 
+from ..base.brief import brief
 from ..base.errors import ViewError
 
 __all__ = [
@@ -143,7 +144,7 @@ def layout_key(layout: Layout) -> str:
         known = _registered.get(layout)
     except TypeError:
         raise ViewError(
-            f"Layout {layout!r} cannot be hashed; make it a frozen dataclass."
+            f"Layout {brief(layout)} cannot be hashed; make it a frozen dataclass."
         ) from None
     if known is None:
         with _lock:
@@ -191,7 +192,7 @@ def arrange(
         return strides, classify(extents, strides), span(extents, strides)
     if layout not in (LEFT, RIGHT):
         raise ViewError(
-            f"View '{label}': layout {layout!r} does not exist; expected 'left', 'right', a "
+            f"View '{label}': layout {brief(layout)} does not exist; expected 'left', 'right', a "
             f"sequence of strides or an es.Layout."
         )
     strides = (left_strides if layout == "left" else right_strides)(extents)
@@ -208,7 +209,7 @@ def _given_strides(extents: tuple[int, ...], strides: Any, label: str) -> tuple[
         given = ()
     if len(given) != len(extents) or any(s < 0 for s in given):
         raise ViewError(
-            f"View '{label}': strides {strides!r} do not fit shape {extents}; expected "
+            f"View '{label}': strides {brief(strides)} do not fit shape {extents}; expected "
             f"{len(extents)} integers that are not negative."
         )
     shape = [(s, n) for s, n in zip(given, extents, strict=True) if n > 1 and 0 not in extents]
@@ -227,9 +228,11 @@ def _mapped_span(layout: Layout, extents: tuple[int, ...], label: str) -> int:
     try:
         span = operator.index(layout.span(*extents))
     except TypeError as error:
-        raise ViewError(f"View '{label}': {layout!r} has no span for {extents}: {error}") from error
+        raise ViewError(
+            f"View '{label}': {brief(layout)} has no span for {extents}: {error}"
+        ) from error
     if span < prod(extents):
         raise ViewError(
-            f"View '{label}': {layout!r} spans {span} elements, too few for shape {extents}."
+            f"View '{label}': {brief(layout)} spans {span} elements, too few for shape {extents}."
         )
     return span

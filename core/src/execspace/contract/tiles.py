@@ -12,6 +12,7 @@ from math import prod
 from typing import Protocol
 
 from ..base import ports
+from ..base.brief import brief
 from ..base.errors import PolicyError
 
 __all__ = [
@@ -71,8 +72,8 @@ class TileTable:
                     )
                 if self.find(access, rank) is None:
                     raise PolicyError(
-                        f"TileTable '{self.name}': items_per_thread has an entry for {access!r} of "
-                        f"rank {rank}, and tiles has none; give both."
+                        f"TileTable '{self.name}': items_per_thread has an entry for "
+                        f"{brief(access)} of rank {rank}, and tiles has none; give both."
                     )
 
     def _check(self, what: str, table: Tiles, least: int) -> None:
@@ -80,21 +81,22 @@ class TileTable:
             isinstance(ranks, Mapping) for ranks in table.values()
         ):
             raise PolicyError(
-                f"TileTable '{self.name}': {what} {table!r}; expected a mapping of patterns to "
-                f"mappings of ranks to extents."
+                f"TileTable '{self.name}': {what} {brief(table)}; expected a mapping of patterns "
+                f"to mappings of ranks to extents."
             )
         for access, ranks in table.items():
             if access not in ACCESS:
                 raise PolicyError(
-                    f"TileTable '{self.name}': access pattern {access!r}; expected one of {ACCESS}."
+                    f"TileTable '{self.name}': access pattern {brief(access)}; expected one of "
+                    f"{ACCESS}."
                 )
             for rank, extents in ranks.items():
                 fitting = rank in range(1, MOST_DIMENSIONS + 1) and isinstance(extents, tuple)
                 if not fitting or len(extents) != rank or not are_integers(extents, least):
                     raise PolicyError(
-                        f"TileTable '{self.name}': {what} {extents!r} of rank {rank!r}; expected "
-                        f"a tuple of as many integers of at least {least}, and a rank of 1 to "
-                        f"{MOST_DIMENSIONS}."
+                        f"TileTable '{self.name}': {what} {brief(extents)} of rank {brief(rank)}; "
+                        f"expected a tuple of as many integers of at least {least}, and a rank of "
+                        f"1 to {MOST_DIMENSIONS}."
                     )
 
     def find(self, access: str, rank: int) -> tuple[int, ...] | None:
@@ -104,6 +106,29 @@ class TileTable:
     def find_per_thread(self, access: str, rank: int) -> tuple[int, ...]:
         """Calls of one thread, the fastest dimension first."""
         return self.items_per_thread.get(access, {}).get(rank, (1,) * rank)
+
+    def _repr_html_(self) -> str:
+        from ..base import html
+
+        ranks = sorted({rank for table in self.tiles.values() for rank in table})
+        rows = [[access, *(self._cell(access, rank) for rank in ranks)] for access in self.tiles]
+        heads = ["", *(f"rank {rank}" for rank in ranks)]
+        note = "; ".join(
+            t for t in (
+                self.space and f"of space '{self.space}'", self.summary,
+                "the fastest dimension first",
+            ) if t
+        )  # fmt: skip
+        title = f"Tiles '{self.name}'"
+        if not ranks:
+            return html.page(html.headline(title, self.summary))
+        return html.page(html.table(heads, rows, title=title, note=note, row_names=True))
+
+    def _cell(self, access: str, rank: int) -> str:
+        """A tile as text, and the calls of a thread where they are more than one."""
+        tile = " x ".join(map(str, self.find(access, rank) or ()))
+        calls = self.find_per_thread(access, rank)
+        return tile if prod(calls) == 1 else f"{tile}, {' x '.join(map(str, calls))} a thread"
 
 
 def are_integers(values: Sequence[object], least: int) -> bool:

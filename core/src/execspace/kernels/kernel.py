@@ -11,6 +11,7 @@ from types import CodeType, FunctionType, MethodType
 from typing import Any, overload
 
 from ..base import ports
+from ..base.brief import brief
 from ..base.errors import LaunchError
 from ..base.flags import flag
 from ..base.readonly import ReadOnly
@@ -280,8 +281,8 @@ def kernel_from(
 
 def _no_kernel(fn: Any) -> LaunchError:
     return LaunchError(
-        f"{fn!r} is not a kernel; expected a Python function, a lambda, or a function decorated "
-        f"with @es.kernel."
+        f"{brief(fn)} is not a kernel; expected a Python function, a lambda, or a function "
+        f"decorated with @es.kernel."
     )
 
 

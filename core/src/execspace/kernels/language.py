@@ -15,6 +15,7 @@ from typing import Any, TypeVar, overload
 import numpy as np
 import numpy.typing as npt
 
+from ..base.brief import brief
 from ..base.errors import LaunchError, ViewError
 from ..base.flags import flag
 from ..contract.dtypes import as_dtype
@@ -67,7 +68,7 @@ def function(fn: Any = None, /, *, fma: bool = True) -> Any:
 
 def _marked(fn: F, *, fma: bool) -> F:
     if not isinstance(fn, FunctionType):
-        raise LaunchError(f"{fn!r} is not a helper; expected a Python function or a lambda.")
+        raise LaunchError(f"{brief(fn)} is not a helper; expected a Python function or a lambda.")
     fn.__dict__[FMA] = flag(fma, "fma", f"es.function of '{fn.__name__}'", LaunchError)
     fn.__dict__[TEXT] = SourceText((fn,))  # travels with it
     return fn
@@ -91,7 +92,7 @@ def local(shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> An
         return np.zeros(shape, kind)
     except (TypeError, ValueError, OverflowError) as error:
         raise ViewError(
-            f"es.local({shape!r}): expected a small number of elements, or a tuple of extents "
+            f"es.local({brief(shape)}): expected a small number of elements, or a tuple of extents "
             f"({error})."
         ) from None
 
@@ -119,10 +120,10 @@ def printf(format: str, *args: Any) -> None:
         text = format % args
     except (TypeError, ValueError) as error:
         raise LaunchError(
-            f"es.printf({format!r}) with {len(args)} value{'s' * (len(args) != 1)}: {error}. Write "
-            f'one number for each conversion, es.printf("%d: %f\\n", i, x[i]).'
+            f"es.printf({brief(format)}) with {len(args)} value{'s' * (len(args) != 1)}: {error}. "
+            f'Write one number for each conversion, es.printf("%d: %f\\n", i, x[i]).'
         ) from None
     if not isinstance(text, str):
-        raise LaunchError(f"es.printf({format!r}): the format is not a string.")
+        raise LaunchError(f"es.printf({brief(format)}): the format is not a string.")
     if sys.stdout is not None:  # where it is closed, print() prints nowhere, too
         sys.stdout.write(text)

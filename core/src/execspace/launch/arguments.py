@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..base.brief import brief
 from ..base.errors import DTypeError, LaunchError, shown
 from ..base.subclasses import own_operator
 from ..contract.argtypes import SCALAR_TYPES, plain_number
@@ -191,6 +192,6 @@ def refuse_arrays(kernel: str, reducer: Any, found: Reducer | tuple[Reducer, ...
     """Raise LaunchError for an array reduction as a scan; `reducer` is as the user gave it."""
     if isinstance(found, Reducer) and found.shape is not None:
         raise LaunchError(
-            f"Kernel '{kernel}': an array reduction, reducer={reducer!r}, cannot be scanned; "
+            f"Kernel '{kernel}': an array reduction, reducer={brief(reducer)}, cannot be scanned; "
             f"return a tuple and give a reducer for each item."
         )

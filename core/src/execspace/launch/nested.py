@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from ..base.brief import brief
 from ..base.errors import LaunchError, PolicyError
 from ..policies.checks import as_integer
 from ..policies.range import MAX_RANK
@@ -89,7 +90,7 @@ def _checked_team(word: str, team: Any) -> TeamMember:
     if isinstance(team, TeamMember):
         return team
     raise PolicyError(
-        f"{word}: expected the handle of a team, got {team!r}; kernels that are launched with "
+        f"{word}: expected the handle of a team, got {brief(team)}; kernels that are launched with "
         f"es.TeamPolicy have it as their first parameter."
     )
 
@@ -287,6 +288,6 @@ def single(which: PerTeam | PerThread) -> bool:
     """
     if not isinstance(which, PerTeam | PerThread):
         raise LaunchError(
-            f"single: got {which!r}; expected es.PerTeam(team) or es.PerThread(team)."
+            f"single: got {brief(which)}; expected es.PerTeam(team) or es.PerThread(team)."
         )
     return True

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.brief import brief
 from ..base.errors import PolicyError, shown
 from ..contract.launch_spec import policy_spec
 from ..kernels.captures import is_array, scope_of
@@ -38,7 +39,7 @@ def policy_of(policy: Any, pattern: str) -> tuple[Any, tuple[int, ...]]:
 
 
 def _short_repr(value: Any) -> str:
-    text = repr(value)
+    text = brief(value)
     return text if len(text) <= 80 else f"an object of type {type(value).__name__!r}"
 
 

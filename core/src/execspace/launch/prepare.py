@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ..base import config, ports
+from ..base.brief import brief
 from ..base.errors import (
     KernelSyntaxError,
     KernelTypeError,
@@ -308,11 +309,13 @@ def planned(
     their elements.
     """
     if not isinstance(pattern, str) or pattern not in PATTERNS:
-        raise LaunchError(f"pattern={pattern!r}; expected 'for', 'reduce' or 'scan'.")
+        raise LaunchError(f"pattern={brief(pattern)}; expected 'for', 'reduce' or 'scan'.")
     if pattern == "for" and reducer is not None:
         pattern = "reduce"
     if out is not None and pattern == "for":
-        raise LaunchError(f"out={out!r} is for reductions and scans; give a reducer or a pattern.")
+        raise LaunchError(
+            f"out={brief(out)} is for reductions and scans; give a reducer or a pattern."
+        )
     own, scope = kernel_of(kernel)
     policy_key, bounds = policy_of(policy, pattern)
     if target is not None:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..base.brief import brief
 from ..base.errors import LaunchError
 from ..contract.dtypes import as_dtype
 from ..policies.range import MAX_RANK
@@ -167,7 +168,7 @@ def _integer(value: Any, what: str) -> int:
     try:
         return operator.index(value)
     except TypeError:
-        raise LaunchError(f"{what} must be an integer, got {value!r}.") from None
+        raise LaunchError(f"{what} must be an integer, got {brief(value)}.") from None
 
 
 def _scratch(what: str, shape: Any, dtype: npt.DTypeLike, level: Any) -> Any:
@@ -175,10 +176,10 @@ def _scratch(what: str, shape: Any, dtype: npt.DTypeLike, level: Any) -> Any:
     sizes = tuple(_integer(n, f"{what}: an extent") for n in extents)
     if not 1 <= len(sizes) <= MAX_RANK or min(sizes) < 0:
         raise LaunchError(
-            f"{what}: shape {shape!r}; expected 1 to {MAX_RANK} extents of at least 0."
+            f"{what}: shape {brief(shape)}; expected 1 to {MAX_RANK} extents of at least 0."
         )
     if level not in (0, 1):
-        raise LaunchError(f"{what}: level={level!r}; expected 0 or 1.")
+        raise LaunchError(f"{what}: level={brief(level)}; expected 0 or 1.")
     made = np.zeros(sizes, as_dtype(dtype))
     if made.dtype.kind in "fc":
         made.fill(np.nan)

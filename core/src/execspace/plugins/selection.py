@@ -12,10 +12,10 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
 
 from ..base import config
+from ..base.brief import brief
 from ..base.errors import (
     ConfigError,
     PluginError,
@@ -32,9 +32,9 @@ from ..events.launches import MADE
 from . import registry as plugins
 from . import started
 from .probing import described, is_late, is_of_program
+from .space_list import SpaceInfo, SpaceList
 
 __all__ = [
-    "SpaceInfo",
     "default_space",
     "space",
     "spaces",
@@ -55,23 +55,13 @@ _failures: dict[str, str] = {}  # why spaces did not start, for `es.spaces()`
 _default: ExecutionSpace | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SpaceInfo:
-    """One row of `es.spaces()`: a space, where it comes from, and whether it can be used."""
-
-    name: str
-    usable: bool
-    reason: str
-    priority: int
-    summary: str
-
-
 def spaces() -> list[SpaceInfo]:
     """All announced spaces, best first, with the reason for each that is not usable.
 
-    Also lists plugins that failed to load. Probes each space; starts none.
+    Also lists plugins that failed to load. Probes each space; starts none. The list is shown as a
+    table.
     """
-    return list(_rows())
+    return SpaceList(_rows())
 
 
 def _rows() -> Iterator[SpaceInfo]:
@@ -99,7 +89,7 @@ def target_space(name: str) -> ExecutionSpace:
         If there is no compiler for it.
     """
     if not isinstance(name, str):
-        raise UnknownSpaceError(f"target={name!r}; expected a string such as 'gfx942'.")
+        raise UnknownSpaceError(f"target={brief(name)}; expected a string such as 'gfx942'.")
     for registry in (plugins.loaded, plugins.registry):  # the latter loads the others
         entries = registry().spaces.values()
         for entry in entries:
@@ -107,8 +97,8 @@ def target_space(name: str) -> ExecutionSpace:
             if found is not None:
                 return found
     raise UnknownSpaceError(
-        f"target={name!r}: none of the spaces {', '.join(sorted(e.name for e in entries))} knows "
-        f"such a device. Without target= a kernel is compiled for the space of its policy."
+        f"target={brief(name)}: none of the spaces {', '.join(sorted(e.name for e in entries))} "
+        f"knows such a device. Without target= a kernel is compiled for the space of its policy."
     )
 
 
@@ -125,7 +115,7 @@ def space(name: str) -> ExecutionSpace:
         If its plugin gave it another name.
     """
     if not isinstance(name, str):
-        raise UnknownSpaceError(f"{name!r} is not the name of a space; expected a string.")
+        raise UnknownSpaceError(f"{brief(name)} is not the name of a space; expected a string.")
     made: ExecutionSpace | None = MADE.get(name)
     if made is not None:
         return made
@@ -225,7 +215,8 @@ def resolve(spec: str | ExecutionSpace) -> ExecutionSpace:
     if isinstance(spec, str):
         return space(spec)
     raise UnknownSpaceError(
-        f"space={spec!r} is not a space; expected a name such as 'openmp' or an ExecutionSpace."
+        f"space={brief(spec)} is not a space; expected a name such as 'openmp' or an "
+        f"ExecutionSpace."
     )
 
 
@@ -403,8 +394,8 @@ def memory_for(
         return memory, owner, "right" if owner is None else owner.default_layout
     if memory is not None and not isinstance(memory, str):
         raise SpaceError(
-            f"memory={memory!r} is not a memory space; expected a name, a kind such as 'shared', "
-            f"or a MemorySpace."
+            f"memory={brief(memory)} is not a memory space; expected a name, a kind such as "
+            f"'shared', or a MemorySpace."
         )
     asked = ""
     if memory is None:
@@ -422,8 +413,8 @@ def memory_for(
         return HOST, None, "right"
     known = ", ".join(f"'{m.name}' ({', '.join(sorted(m.kinds))})" for m in chosen.memory_spaces)
     raise SpaceError(
-        f"{asked}{': ' if asked else ''}Space '{chosen.name}' has no memory {memory!r}; expected a "
-        f"name or kind of {known}."
+        f"{asked}{': ' if asked else ''}Space '{chosen.name}' has no memory {brief(memory)}; "
+        f"expected a name or kind of {known}."
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from math import prod
 from typing import Any
 
+from ..base.brief import brief
 from ..base.errors import PolicyError, shown
 from ..contract.space import ExecutionSpace
 
@@ -18,7 +19,7 @@ def as_integer(value: Any, what: str) -> int:
     try:
         number = operator.index(value)
     except TypeError:
-        raise PolicyError(f"{what} must be an integer, got {value!r}.") from None
+        raise PolicyError(f"{what} must be an integer, got {brief(value)}.") from None
     if not LEAST <= number <= MOST:
         raise PolicyError(
             f"{what} is {shown(number)}; expected an integer of 64 bits, at most {MOST}."
@@ -42,8 +43,8 @@ def as_integers(values: Any, what: str) -> tuple[int, ...]:
         parts = list(values)
     except TypeError:
         raise PolicyError(
-            f"MDRangePolicy: {values!r} is not a sequence; expected {what}, an integer, for each "
-            f"dimension, for example MDRangePolicy((n, m))."
+            f"MDRangePolicy: {brief(values)} is not a sequence; expected {what}, an integer, for "
+            f"each dimension, for example MDRangePolicy((n, m))."
         ) from None
     return tuple(as_integer(v, f"MDRangePolicy: {what}") for v in parts)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from ..base.brief import brief
 from ..base.errors import PolicyError
 from ..contract.space import ExecutionSpace
 from ..contract.tiles import ACCESS, KOKKOS, MOST_DIMENSIONS, TileTable, are_integers, by_dimension
@@ -32,7 +33,7 @@ def table_named(name: str) -> TileTable:
     found = next((t for t in KOKKOS if t.name == name), None) or find_tiles(name)
     if found is None:
         known = ", ".join(sorted(tile_tables()))
-        raise PolicyError(f"No table of tiles is named {name!r}; there are: {known}.")
+        raise PolicyError(f"No table of tiles is named {brief(name)}; there are: {known}.")
     return found
 
 
@@ -52,8 +53,8 @@ def named_tile(
     table, rank = table_named(name), len(extents)
     if iterate not in ("left", "right"):
         raise PolicyError(
-            f"MDRangePolicy: tile={name!r} gives the fastest dimension another extent than the "
-            f"others; say which it is: iterate='left' or iterate='right'."
+            f"MDRangePolicy: tile={brief(name)} gives the fastest dimension another extent than "
+            f"the others; say which it is: iterate='left' or iterate='right'."
         )
     found = table.find("stencil", rank)
     if found is None:
@@ -120,15 +121,15 @@ def default_tile(
     True
     """
     if not isinstance(rank, int) or not 1 <= rank <= MOST_DIMENSIONS:
-        raise PolicyError(f"default_tile: rank {rank!r}; expected 1 to {MOST_DIMENSIONS}.")
+        raise PolicyError(f"default_tile: rank {brief(rank)}; expected 1 to {MOST_DIMENSIONS}.")
     if iterate not in ("left", "right"):
-        raise PolicyError(f"default_tile: iterate={iterate!r}; expected 'left' or 'right'.")
+        raise PolicyError(f"default_tile: iterate={brief(iterate)}; expected 'left' or 'right'.")
     if access not in ACCESS:
-        raise PolicyError(f"default_tile: access={access!r}; expected one of {ACCESS}.")
+        raise PolicyError(f"default_tile: access={brief(access)}; expected one of {ACCESS}.")
     whole = (1 << 30,) * rank if extents is None else extents
     if not isinstance(whole, Sequence) or len(whole) != rank or not are_integers(whole, 0):
         raise PolicyError(
-            f"default_tile: extents {extents!r}; expected {rank} integers of at least 0."
+            f"default_tile: extents {brief(extents)}; expected {rank} integers of at least 0."
         )
     if table is not None:
         found = table_named(table).find(access, rank)

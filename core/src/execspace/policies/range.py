@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Any, Self
 
+from ..base.brief import brief
 from ..base.errors import PolicyError
 from ..base.readonly import ReadOnly
 from ..contract.launch_spec import PolicySpec, policy_spec
@@ -227,7 +228,9 @@ class MDRangePolicy(ReadOnly, _MDRangeParts):
         if prod(counts) > MOST:
             checked_count("MDRangePolicy", counts)
         if not isinstance(iterate, str) or iterate not in ITERATE:
-            raise PolicyError(f"MDRangePolicy: iterate={iterate!r}; expected one of {ITERATE}.")
+            raise PolicyError(
+                f"MDRangePolicy: iterate={brief(iterate)}; expected one of {ITERATE}."
+            )
         extents: tuple[int, ...] | None = None
         if isinstance(tile, str):
             extents, calls = named_tile(tile, iterate, counts)
@@ -306,8 +309,8 @@ def _per_thread(value: Any, rank: int) -> tuple[int, ...]:
         calls, fitting = (as_integer(value, "MDRangePolicy: items_per_thread"),), True
     if not fitting or min(calls) < 1 or prod(calls) > MOST_PER_THREAD:
         raise PolicyError(
-            f"MDRangePolicy: items_per_thread={value!r}; expected a number, or one for each of "
-            f"{rank} dimensions, of at least 1 and at most {MOST_PER_THREAD} together."
+            f"MDRangePolicy: items_per_thread={brief(value)}; expected a number, or one for each "
+            f"of {rank} dimensions, of at least 1 and at most {MOST_PER_THREAD} together."
         )
     return calls
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..base import ports
+from ..base.brief import brief
 from ..base.errors import PolicyError
 from ..base.readonly import ReadOnly, assign
 from ..contract.launch_spec import LaunchSpec, PolicySpec, policy_spec
@@ -203,7 +204,7 @@ class TeamPolicy(ReadOnly):
             If the space has no teams, or there is no such level.
         """
         if not isinstance(level, int) or level not in (0, 1):
-            raise PolicyError(f"scratch_size_max: level={level!r}; expected 0 or 1.")
+            raise PolicyError(f"scratch_size_max: level={brief(level)}; expected 0 or 1.")
         return self._limits().scratch[level]
 
     def _limits(self) -> TeamLimits:
@@ -226,7 +227,7 @@ def _size(what: str, value: Any) -> int:
     if isinstance(value, str):
         if value == "auto":
             return 0
-        raise PolicyError(f"TeamPolicy: {what}={value!r}; expected an integer or 'auto'.")
+        raise PolicyError(f"TeamPolicy: {what}={brief(value)}; expected an integer or 'auto'.")
     size = as_integer(value, f"TeamPolicy: {what}")
     if size < 1:
         raise PolicyError(f"TeamPolicy: {what}={size}; expected at least 1, or 'auto'.")

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ..base.brief import brief
 from ..base.errors import ToolError
 from ..events import dispatch
 
@@ -27,7 +28,7 @@ def push_region(name: str) -> None:
     https://kokkos.org/kokkos-core-wiki/API/core/profiling/profiling.html
     """
     if not isinstance(name, str):
-        raise ToolError(f"push_region({name!r}); expected the name of the region, a string.")
+        raise ToolError(f"push_region({brief(name)}); expected the name of the region, a string.")
     _regions.names.append(name)
     if dispatch.TOOLS:
         dispatch.emit("on_region_push", name)

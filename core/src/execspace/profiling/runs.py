@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from ..base import config, ports
+from ..base.brief import brief
 from ..base.errors import ToolError
 from ..events import dispatch, timing
 from . import tools
@@ -35,7 +36,7 @@ def make_tool(choice: Any) -> tuple[str, Any]:
             hasattr(choice, a) for a in ("report", "finish", "on_any", *tools.EVENTS)
         ):
             raise ToolError(
-                f"{choice!r} is not a profiling tool; expected the name of one, such as "
+                f"{brief(choice)} is not a profiling tool; expected the name of one, such as "
                 f"'kernel-timer', or an object with methods of execspace.profiling.ToolSpecs."
             )
         return type(choice).__name__, choice
@@ -124,7 +125,7 @@ class Profile:
 
     def __getitem__(self, name: str) -> Any:
         if name not in self.tools:
-            raise ToolError(f"No tool {name!r} is here; there are: {', '.join(self.tools)}.")
+            raise ToolError(f"No tool {brief(name)} is here; there are: {', '.join(self.tools)}.")
         return self.tools[name]
 
     def start(self) -> None:
@@ -168,6 +169,18 @@ class Profile:
 
     def __str__(self) -> str:
         return self.report()
+
+    def _repr_html_(self) -> str:
+        from ..base import html
+
+        parts = []
+        for name, tool in self.tools.items():
+            made = _ask(name, tool, "_repr_html_")
+            if made is None and (told := _ask(name, tool, "report")):
+                made = html.preformatted(told.rstrip())
+            if made:
+                parts.append(made)
+        return html.page(*parts)
 
 
 def _ask(name: str, tool: Any, what: str) -> Any:

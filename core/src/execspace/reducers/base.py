@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from ..base.brief import brief
 from ..base.errors import LaunchError, ViewTypeError
 from ..base.subclasses import fields_of
 from ..contract.launch_spec import Capture
@@ -193,12 +194,13 @@ def as_reducer(spec: Any) -> Reducer | tuple[Reducer, ...]:
         for r in found:
             if isinstance(r, tuple):
                 raise LaunchError(
-                    f"reducer={spec!r}: expected a tuple of reducers, which cannot hold tuples."
+                    f"reducer={brief(spec)}: expected a tuple of reducers, which cannot hold "
+                    f"tuples."
                 )
             if r.shape is not None:
                 raise LaunchError(
-                    f"reducer={spec!r}: an array reduction, {r.name}(shape=...), stands alone, "
-                    f"because its kernel returns nothing; pass it as reducer= itself."
+                    f"reducer={brief(spec)}: an array reduction, {r.name}(shape=...), stands "
+                    f"alone, because its kernel returns nothing; pass it as reducer= itself."
                 )
         return cast("tuple[Reducer, ...]", found)
     if isinstance(spec, Reducer):
@@ -214,12 +216,13 @@ def as_reducer(spec: Any) -> Reducer | tuple[Reducer, ...]:
         meant = _built_in_named(spec) or _close(spec, registry().reducers)
         hint = f" Did you mean reducer={meant}?" if meant else ""
         raise LaunchError(
-            f"No plugin registers a reducer named {spec!r}; registered: {names}.{hint}"
+            f"No plugin registers a reducer named {brief(spec)}; registered: {names}.{hint}"
         )
     name = getattr(spec, "__name__", "")
     meant = _built_in_named(name) if callable(spec) and isinstance(name, str) else ""
     raise LaunchError(
-        f"reducer={spec!r} is not a reducer; expected es.Sum, es.Prod, es.Min, es.Max or another "
+        f"reducer={brief(spec)} is not a reducer; expected es.Sum, es.Prod, es.Min, es.Max or "
+        f"another "
         f"reducer of execspace, a class of your own that derives from es.Reducer, an instance "
         f"of one, or a tuple of reducers.{f' Did you mean reducer={meant}?' if meant else ''}"
     )
@@ -292,7 +295,7 @@ def checked_shape(name: str, shape: Any) -> tuple[int, ...]:
     valid = all(isinstance(n, int | np.integer) and n > 0 for n in extents)
     if not valid or not extents or math.prod(map(int, extents)) > _LARGEST_ARRAY:
         raise LaunchError(
-            f"{name}(shape={shape!r}): expected positive integers, at most {_LARGEST_ARRAY} "
+            f"{name}(shape={brief(shape)}): expected positive integers, at most {_LARGEST_ARRAY} "
             f"elements in all. Larger sums are made with es.atomic_add or es.ScatterView."
         )
     return tuple(map(int, extents))
@@ -322,7 +325,7 @@ def _checked(reducer: Reducer) -> Reducer:
             if isinstance(reducer.identity, tuple | np.ndarray | np.void):
                 raise LaunchError(
                     f"Reducer '{reducer.name}' has a shape, so its identity is that of one "
-                    f"element; expected a number, got {reducer.identity!r}."
+                    f"element; expected a number, got {brief(reducer.identity)}."
                 )
         reducer.scope("join")
         if reducer.has("final"):

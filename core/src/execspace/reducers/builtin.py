@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..base.brief import brief
 from ..base.errors import DTypeError, LaunchError
 from ..contract.dtypes import as_dtype
 from .base import Reducer, checked_shape
@@ -158,7 +159,9 @@ class Sum(_Accumulates):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.accuracy, str) or self.accuracy not in ("normal", "high"):
-            raise LaunchError(f"es.Sum(accuracy={self.accuracy!r}): expected 'normal' or 'high'.")
+            raise LaunchError(
+                f"es.Sum(accuracy={brief(self.accuracy)}): expected 'normal' or 'high'."
+            )
         if self.accuracy == "high" and self.shape is not None:
             raise LaunchError("es.Sum: an array reduction cannot have accuracy='high'.")
 

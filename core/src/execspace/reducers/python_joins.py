@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.brief import brief
 from ..base.errors import DTypeError, LaunchError
 from ..contract.argtypes import SCALAR_TYPES, ScalarType, plain_number
 from ..contract.dtypes import as_dtype
@@ -39,7 +40,7 @@ class Total(ABC):
 
     def refused(self, wanted: str, got: Any) -> LaunchError:
         """The error for a contribution that does not fit."""
-        return LaunchError(f"{self.who}: {self.reducer.name} joins {wanted}; got {got!r}.")
+        return LaunchError(f"{self.who}: {self.reducer.name} joins {wanted}; got {brief(got)}.")
 
 
 def total_of(who: str, reducer: Any) -> Total:
@@ -301,7 +302,9 @@ class _Custom(Total):
                 return made if plain else as_dtype(self.reducer.dtype).type(made)
         except (TypeError, ValueError):
             pass
-        raise self.refused(f"what has the structure of its identity, {like!r}", value) from None
+        raise self.refused(
+            f"what has the structure of its identity, {brief(like)}", value
+        ) from None
 
 
 class _Several(Total):
@@ -315,7 +318,7 @@ class _Several(Total):
         if not isinstance(contribution, tuple) or len(contribution) != len(self.parts):
             raise LaunchError(
                 f"{self.who}: expected a tuple of {len(self.parts)} contributions, one for each "
-                f"reducer; got {contribution!r}."
+                f"reducer; got {brief(contribution)}."
             )
         return zip(self.parts, contribution, strict=True)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.brief import brief
 from ..contract.launch_spec import LaunchSpec, PolicySpec
 from ..contract.space import ExecutionSpace
 from ..kernels.captures import scope_of
@@ -45,7 +46,7 @@ def _reducers(reducer: Any) -> str:
     kind = type(reducer)
     functions = (getattr(kind, name, None) for name in ("join", "final"))
     codes = [code_text(f.__code__) for f in functions if isinstance(f, FunctionType)]
-    return f"{kind.__module__} {_ADDRESS.sub('', repr(reducer))} {codes}"
+    return f"{kind.__module__} {_ADDRESS.sub('', brief(reducer))} {codes}"
 
 
 def _constant(value: Any, tag: object) -> str:

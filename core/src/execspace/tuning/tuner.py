@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import profiling
+from ..base.brief import brief
 from ..base.errors import LaunchError, PolicyError
 from ..base.flags import flag
 from ..contract.records import Choice
@@ -88,6 +89,45 @@ class Tuning:
         lines += [] if self.complete else ["  the time limit ended the search: seconds=..."]
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        from ..base import html
+
+        what = "the default stays" if self.choice == DEFAULT else str(self.choice)
+        note = (
+            f"{1e3 * self.seconds:.4g} ms; default {1e3 * self.default_seconds:.4g} ms "
+            f"({self.speedup:.2f} times as fast)"
+        )
+        usable = sorted((c for c in self.candidates if not c.refused), key=lambda c: c.seconds)
+        fastest = usable[0].seconds if usable else 0.0
+        rows: list[list[html.Cell]] = [
+            [
+                f"{1e3 * c.seconds:.4g}",
+                html.tinted(f"{c.seconds / fastest:.2f}", fastest / c.seconds),
+                str(c.choice),
+            ]
+            for c in usable
+        ]
+        refused = [[str(c.choice), c.refused] for c in self.candidates if c.refused]
+        parts = [
+            html.paragraph(
+                f"Kernel '{self.kernel}' on {self.device}, shapes {self.shapes}: {what}", "head"
+            ),
+            html.paragraph(note),
+        ]
+        if not self.complete:
+            parts.append(html.paragraph("The time limit ended the search: seconds=...", "faint"))
+        parts.append(
+            html.table(
+                ["ms", "to the fastest", "choice"], rows, title="Candidates",
+                note="their fastest launches", right=(0, 1),
+            )
+        )  # fmt: skip
+        if refused:
+            parts.append(
+                html.table(["choice", "why"], refused, title="Refused by the space", wrap=(1,))
+            )
+        return html.page(*parts)
+
 
 def tune(
     policy: Any,
@@ -158,7 +198,7 @@ def tune(
     True
     """
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
-        raise LaunchError(f"tune: seconds={seconds!r}; expected a number above 0.")
+        raise LaunchError(f"tune: seconds={brief(seconds)}; expected a number above 0.")
     keep = flag(keep, "keep", "tune", LaunchError)
     progress = None if progress is None else flag(progress, "progress", "tune", LaunchError)
     found = planned(

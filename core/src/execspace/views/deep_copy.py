@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..base.brief import brief
 from ..base.errors import DTypeError, SpaceAccessError, SpaceError, ViewError
 from ..contract.argtypes import plain_number
 from ..contract.dtypes import name_of
@@ -59,7 +60,9 @@ def deep_copy(
     if target.is_readonly:
         raise ViewError(f"deep_copy: destination View '{target.label}' is read-only.")
     if instance is not None and not isinstance(instance, ExecutionSpace):
-        raise SpaceError(f"deep_copy: instance={instance!r}; expected a space, es.space(name).")
+        raise SpaceError(
+            f"deep_copy: instance={brief(instance)}; expected a space, es.space(name)."
+        )
     if instance is None:
         fence("deep_copy: before")
     if isinstance(src, int | float | complex | np.generic):
@@ -85,7 +88,7 @@ def _fill(target: View, value: Any, instance: ExecutionSpace | None) -> None:
             target.memory_space.fill(target, number, instance)
     except OverflowError as error:
         raise ViewError(
-            f"deep_copy: {value!r} does not fit into View '{target.label}' of dtype "
+            f"deep_copy: {brief(value)} does not fit into View '{target.label}' of dtype "
             f"{target.dtype.name}."
         ) from error
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 
+from ..base.brief import brief
 from ..base.errors import ViewTypeError
 
 __all__ = [
@@ -32,7 +33,9 @@ class static:
         try:
             self.extent = operator.index(extent)
         except TypeError as error:
-            raise ViewTypeError(f"es.static({extent!r}): {error}; expected an extent.") from None
+            raise ViewTypeError(
+                f"es.static({brief(extent)}): {error}; expected an extent."
+            ) from None
 
     def __index__(self) -> int:
         return self.extent

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..base import ports
+from ..base.brief import brief
 from ..base.errors import SpaceAccessError, ViewError, ViewIndexError, ViewTypeError, shown
 from ..base.flags import flag
 from ..base.readonly import ReadOnly, assign
@@ -229,10 +230,14 @@ class View(ReadOnly, NoArithmetic, GivesArrays, Subscripts, Typed[ScalarT]):
         return self.strides[d]
 
     def __repr__(self) -> str:
-        return (
-            f"<View '{self.label}' {name_of(self.dtype)} {self.shape} "
-            f"layout={self.layout} memory={self.memory_space.name}>"
-        )
+        from . import showing  # not before something is shown
+
+        return showing.text_of(self)
+
+    def _repr_html_(self) -> str:
+        from . import showing
+
+        return showing.html_of(self)
 
     def _identity(self) -> tuple[Any, ...]:
         return (self.data_ptr, self.shape, self.strides, self.layout, self.mapping, self.dtype,
@@ -292,7 +297,7 @@ class View(ReadOnly, NoArithmetic, GivesArrays, Subscripts, Typed[ScalarT]):
         unknown = [t for t in traits if not isinstance(t, str) or t not in TRAITS]
         if unknown:
             raise ViewError(
-                f"View '{self.label}': memory trait {unknown[0]!r} does not exist; "
+                f"View '{self.label}': memory trait {brief(unknown[0])} does not exist; "
                 f"expected {', '.join(map(repr, TRAITS))}."
             )
         return self._with(traits=tuple(t for t in TRAITS if t in {*traits, *self.traits}))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.brief import brief
 from ..base.errors import ViewError
 from .static import static
 
@@ -49,7 +50,9 @@ def part_text(part: Any) -> str:
     if isinstance(part, slice):
         ends = ["" if e is None else str(e) for e in (part.start, part.stop, part.step)]
         return ":".join(ends if part.step is not None else ends[:2])
-    return ":" if part is ALL else "..." if part is Ellipsis else str(part)
+    if isinstance(part, int | np.integer):
+        return str(part)
+    return ":" if part is ALL else "..." if part is Ellipsis else brief(part)
 
 
 def extents_of(
@@ -91,7 +94,7 @@ def _no_shape(shape: Any, label: str) -> str:
             f"({kind.__module__}.{kind.__qualname__}). A View of its elements is made by "
             f"es.array(a), which copies, or es.asarray(a), which does so only where it must."
         )
-    text = repr(shape)
+    text = brief(shape)
     text = text if len(text) < 80 else f"{text[:76]} ..."
     more = ""
     if isinstance(shape, list | tuple) and shape:

@@ -9,6 +9,7 @@ import operator
 from math import prod
 from typing import Any, Self
 
+from ..base.brief import brief
 from ..base.errors import ViewError, ViewIndexError, ViewTypeError, shown
 from ..contract import layout as _layout
 from .view_keys import ALL, MAX_RANK, All, numpy_has, part_text, trimmed
@@ -72,7 +73,7 @@ class Subscripts(ViewParts):
             begin, end = (operator.index(p) for p in part)
         except (TypeError, ValueError):
             raise ViewError(
-                f"View '{self.label}': {part!r} is not a range of dimension {d}; "
+                f"View '{self.label}': {brief(part)} is not a range of dimension {d}; "
                 f"expected a pair of integers (begin, end)."
             ) from None
         if not 0 <= begin <= end <= self.shape[d]:
@@ -88,9 +89,8 @@ class Subscripts(ViewParts):
                 raise TypeError
             i = operator.index(part)
         except TypeError:
-            what = repr(part) if not hasattr(part, "allocation") else "a View"
             raise ViewError(
-                f"View '{self.label}': cannot index dimension {d} with {what}; expected an "
+                f"View '{self.label}': cannot index dimension {d} with {brief(part)}; expected an "
                 f"integer, a slice or es.ALL (es.subview also takes a pair).{numpy_has(part)}"
             ) from None
         n = self.shape[d]
@@ -163,7 +163,7 @@ class Subscripts(ViewParts):
             number = operator.index(d)
         except TypeError:
             raise ViewTypeError(
-                f"View '{self.label}': {d!r} is not a dimension; expected an integer."
+                f"View '{self.label}': {brief(d)} is not a dimension; expected an integer."
             ) from None
         rank = len(self.shape)
         if number < -rank:

@@ -105,8 +105,21 @@ def test_memory_that_is_not_initialized_can_be_filled(space):
 def test_labels_are_told(space):
     view = es.View((2, 3), es.float32, label="temperature", space=space)
     name, layout = space.memory_space.name, space.default_layout
-    assert repr(view) == f"<View 'temperature' float32 (2, 3) layout={layout} memory={name}>"
+    head = f"<View 'temperature' float32 (2, 3) layout={layout} memory={name}>"
+    assert repr(view).splitlines()[0] == head
     assert (name, 24, "temperature") in es.live_allocations()
+
+
+def test_a_view_shows_its_values_where_the_host_reads_them(space):
+    view = es.View((2, 3), es.float32, label="A", space=space)
+    es.deep_copy(view, 2.5)
+    shown = repr(view).splitlines()[1:]
+    if space.memory_space.host_accessible:
+        assert shown == ["[[2.5 2.5 2.5]", " [2.5 2.5 2.5]]"]
+        assert view._repr_html_().count(">2.5<") == 6
+    else:
+        assert shown == []
+        assert "A.to_numpy()" in view._repr_html_()
 
 
 def test_memory_is_freed_with_the_last_view_of_it(space):
