@@ -113,6 +113,12 @@ def test_out_is_a_writable_view_of_rank_0(plain, out):
         es.parallel_reduce(es.RangePolicy(1, space=plain), lambda i: i, out=out)
 
 
+def test_out_is_no_copy_of_an_element(plain):
+    A = es.View(3)
+    with pytest.raises(es.LaunchError, match=r"the element as a View is es\.subview\(A, i\)"):
+        es.parallel_reduce(es.RangePolicy(1, space=plain), lambda i: i, out=A[1])
+
+
 @pytest.mark.parametrize("reducer", [sum, None, [es.Sum], int])
 def test_what_is_no_reducer(plain, reducer):
     with pytest.raises(es.LaunchError, match=r"is not a reducer; expected es.Sum"):

@@ -89,6 +89,12 @@ def test_read_only_sources_make_read_only_views():
     assert es.view_of(np.broadcast_to(np.float64(1), (3, 3))).strides == (0, 0)
 
 
+def test_numbers_of_numpy_are_copies_in_which_nothing_is_stored():
+    assert es.view_of(np.float64(1)).is_readonly
+    with pytest.raises(es.ViewError, match="is read-only"):
+        es.deep_copy(np.float64(1), 2.0)
+
+
 def test_complex_needs_only_the_alignment_that_numpy_asks_for():
     block = np.zeros(64, np.uint8)
     start = (-block.ctypes.data) % 16 + 8

@@ -144,7 +144,8 @@ def views_of_out(out: Any) -> tuple[View, ...]:
 
 
 def _view_of_out(one: Any, out: Any) -> View:
-    if not (is_array(one) or has_protocol(one, "__array_interface__")):
+    of_memory = is_array(one) or has_protocol(one, "__array_interface__")
+    if isinstance(one, np.generic) or not of_memory:
         raise _no_out(out)
     return view_of(one, label="out=")
 
@@ -155,10 +156,12 @@ def _no_out(out: Any) -> LaunchError:
         f"{'a read-only ' if v.is_readonly else ''}View '{v.label}'" if isinstance(v, View)
         else f"{type(v).__name__}" if is_array(v) else repr(v) for v in given
     )  # fmt: skip
+    number = any(isinstance(v, np.generic) for v in given)
+    more = " A[i] is a copy of an element; the element as a View is es.subview(A, i)."
     return LaunchError(
         f"out={f'({shown})' if isinstance(out, tuple) else shown}; expected a writable View or "
         f"array of rank 0, as es.View((), dtype) or np.zeros(()), or a tuple of them, or for an "
-        f"array reduction one of its shape."
+        f"array reduction one of its shape.{more if number else ''}"
     )
 
 

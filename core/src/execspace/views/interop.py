@@ -128,7 +128,10 @@ def _on_host(source: Any, label: str) -> np.ndarray[Any, Any]:
         if hasattr(source, protocol):
             if source.__array_interface__.get("mask") is not None:
                 raise ViewTypeError("it has a mask, which a View would lose")
-            return np.asarray(source)
+            array = np.asarray(source)
+            if isinstance(source, np.generic):
+                array.setflags(write=False)  # a copy: what is stored there would be lost
+            return array
         protocol = "__dlpack__"
         if hasattr(source, protocol):
             return np.from_dlpack(source)
