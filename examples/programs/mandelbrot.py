@@ -13,13 +13,11 @@ set is that of T. Foerstemann, Numerical estimation of the area of the Mandelbro
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import execspace as es
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 AREA = 1.5065919
 SMALL = {"size": 15, "limit": 30}  # for slow spaces
@@ -38,7 +36,7 @@ def escape(i, j, x, y, limit, steps):
     steps[i, j] = n
 
 
-def by_numpy(x: Array, y: Array, limit: int) -> Array:
+def by_numpy(x: NDArray[np.float64], y: NDArray[np.float64], limit: int) -> NDArray[np.int64]:
     """The same by NumPy, which takes all points that have not escaped through a step at a time."""
     steps = np.full((y.size, x.size), limit)
     a, b = np.tile(x, y.size), np.repeat(y, x.size)
