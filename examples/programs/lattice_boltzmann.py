@@ -58,7 +58,7 @@ def step(i, j, f, f_new, force):
     here = es.local(9)
     for q, (cx, cy, _, opposite) in enumerate(D2Q9):
         if 0 <= j - cy < height:
-            here[q] = f[q, (i - cx + length) % length, j - cy]
+            here[q] = f[q, (i - cx) % length, j - cy]
         else:
             here[q] = f[opposite, i, j]  # what went to a plate comes back
 

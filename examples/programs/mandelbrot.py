@@ -13,6 +13,7 @@ set is that of T. Foerstemann, Numerical estimation of the area of the Mandelbro
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,15 +37,16 @@ def escape(i, j, x, y, limit, steps):
     steps[i, j] = n
 
 
-def by_numpy(x: NDArray[np.float64], y: NDArray[np.float64], limit: int) -> NDArray[np.int64]:
+def by_numpy(x: NDArray[Any], y: NDArray[Any], limit: int) -> NDArray[np.int64]:
     """The same by NumPy, which takes all points that have not escaped through a step at a time."""
     steps = np.full((y.size, x.size), limit)
-    a, b = np.tile(x, y.size), np.repeat(y, x.size)
-    re, im, at = a, b, np.arange(a.size)
+    a, b, at = np.tile(x, y.size), np.repeat(y, x.size), np.arange(steps.size)
+    re, im = a, b
     for n in range(limit):
         inside = re * re + im * im <= 4
         steps.flat[at[~inside]] = n
-        re, im, a, b, at = (array[inside] for array in (re, im, a, b, at))
+        at = at[inside]
+        re, im, a, b = (array[inside] for array in (re, im, a, b))
         re, im = re * re - im * im + a, 2 * re * im + b
     return steps
 
