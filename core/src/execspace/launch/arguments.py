@@ -152,16 +152,13 @@ def _view_of_out(one: Any, out: Any) -> View:
 
 def _no_out(out: Any) -> LaunchError:
     given = out if isinstance(out, tuple) else (out,)
-    shown = ", ".join(
-        f"{'a read-only ' if v.is_readonly else ''}View '{v.label}'" if isinstance(v, View)
-        else f"{type(v).__name__}" if is_array(v) else repr(v) for v in given
-    )  # fmt: skip
+    fixed = any(isinstance(v, View) and v.is_readonly for v in given)
     number = any(isinstance(v, np.generic) for v in given)
     more = " A[i] is a copy of an element; the element as a View is es.subview(A, i)."
     return LaunchError(
-        f"out={f'({shown})' if isinstance(out, tuple) else shown}; expected a writable View or "
-        f"array of rank 0, as es.View((), dtype) or np.zeros(()), or a tuple of them, or for an "
-        f"array reduction one of its shape.{more if number else ''}"
+        f"out={brief(out)}{' (read-only)' if fixed else ''}; expected a writable View or array of "
+        f"rank 0, as es.View((), dtype) or np.zeros(()), or a tuple of them, or for an array "
+        f"reduction one of its shape.{more if number else ''}"
     )
 
 

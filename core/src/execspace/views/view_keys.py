@@ -84,7 +84,7 @@ def _no_shape(shape: Any, label: str) -> str:
     name = f"View '{label}'"
     if hasattr(shape, "allocation"):
         return (
-            f"{name}: expected a shape, got a View. A new View of its shape is made by "
+            f"{name}: expected a shape, got {brief(shape)}. A new View of its shape is made by "
             f"es.zeros_like(A), and one with its elements by A.copy()."
         )
     if any(hasattr(type(shape), n) for n in ("__array_interface__", "__dlpack__", "__array__")):
