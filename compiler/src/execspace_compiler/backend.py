@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .host.jit import compile_plan, forbid_teams
     from .host.launch_source import Launcher
     from .host.pool import SPIN_NS, start
+    from .host.wide import host_capabilities
     from .launch.call_builder import CallBuilder
     from .launch.device_code import DeviceCode
     from .launch.device_launch import Call, DeviceLaunch, Frame, Grid
@@ -61,6 +62,7 @@ _MODULES = {
     "forbid_teams": "host.jit",
     "gpu_tiles": "mapping.default_tiles",
     "hip": "codegen.cfamily.hip",
+    "host_capabilities": "host.wide",
     "interpret": "oracle",
     "lower_kernel": "passes.pipeline",
     "start": "host.pool",
@@ -93,6 +95,7 @@ __all__ = [
     "forbid_teams",
     "gpu_tiles",
     "hip",
+    "host_capabilities",
     "interpret",
     "lower_kernel",
     "start",
