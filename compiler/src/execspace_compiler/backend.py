@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from .launch.device_launch import Call, DeviceLaunch, Frame, Grid
     from .launch.device_plan import DevicePlan
     from .launch.sources import Sources, Traits
+    from .mapping.block_geometry import Limits
     from .mapping.default_tiles import gpu_tiles
-    from .mapping.thread_blocks import Limits
     from .mapping.tuning_candidates import device_candidates
     from .oracle import interpret
     from .passes.pipeline import lower_kernel
@@ -49,7 +49,7 @@ _MODULES = {
     "Grid": "launch.device_launch",
     "HOST_TEAMS": "teams.host_teams",
     "Launcher": "host.launch_source",
-    "Limits": "mapping.thread_blocks",
+    "Limits": "mapping.block_geometry",
     "Lowered": "typing.lowered",
     "OPENCL": "codegen.cfamily.opencl",
     "OPENCL_NVIDIA": "codegen.cfamily.opencl",
