@@ -148,6 +148,35 @@ def test_one_instruction_where_the_machine_has_one(step, dtype, expected):
     assert set(found) == expected
 
 
+@pytest.mark.parametrize("name", ["serial", "openmp"])
+def test_whole_complex_numbers_change_where_the_space_says_so(name):
+    space, z = es.space(name), es.View(2, complex, memory=es.HOST)
+    assert space.capabilities.atomic_bytes == (16 if has_wide_exchange() else 8)
+    launch = lambda: es.parallel_for(  # noqa: E731
+        es.RangePolicy(2, space=space), lambda i, z: es.atomic_store(z, i, 1j), z
+    )
+    if space.capabilities.atomic_bytes == 16:
+        launch()
+        assert np.asarray(z).tolist() == [1j, 1j]
+    else:
+        with pytest.raises(es.KernelTypeError, match="no atomic operation on a whole complex128"):
+            launch()
+
+
+ASKED_LATE = """
+import sys
+import execspace as es
+
+space = es.space("serial")
+assert "numba" not in sys.modules and "execspace_compiler" not in sys.modules
+print(space.capabilities is space.capabilities, "numba" in sys.modules)
+"""
+
+
+def test_what_the_processor_can_do_is_found_out_when_it_is_asked_for(python):
+    assert python(ASKED_LATE) == "True True\n"
+
+
 REFUSED = """
 import numpy as np
 import pytest
@@ -155,6 +184,7 @@ import execspace as es
 
 z = np.ones(4, complex)
 for name in ("serial", "openmp"):
+    assert es.space(name).capabilities.atomic_bytes == 8
     es.parallel_for(es.RangePolicy(2, space=name), lambda i, z: es.atomic_add(z, i, 1j), z)
     with pytest.raises(es.KernelTypeError, match="no atomic operation on a whole complex128"):
         es.parallel_for(es.RangePolicy(2, space=name), lambda i, z: es.atomic_mul(z, i, 1j), z)

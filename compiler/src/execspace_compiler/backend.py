@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from .host.jit import compile_plan, forbid_teams
     from .host.launch_source import Launcher
     from .host.pool import SPIN_NS, start
+    from .host.wide import host_capabilities
     from .launch.call_builder import CallBuilder
     from .launch.device_code import DeviceCode
     from .launch.device_launch import Call, DeviceLaunch, Frame, Grid
     from .launch.device_plan import DevicePlan
     from .launch.sources import Sources, Traits
+    from .mapping.block_geometry import Limits
     from .mapping.default_tiles import gpu_tiles
-    from .mapping.thread_blocks import Limits
     from .mapping.tuning_candidates import device_candidates
     from .oracle import interpret
     from .passes.pipeline import lower_kernel
@@ -48,7 +49,7 @@ _MODULES = {
     "Grid": "launch.device_launch",
     "HOST_TEAMS": "teams.host_teams",
     "Launcher": "host.launch_source",
-    "Limits": "mapping.thread_blocks",
+    "Limits": "mapping.block_geometry",
     "Lowered": "typing.lowered",
     "OPENCL": "codegen.cfamily.opencl",
     "OPENCL_NVIDIA": "codegen.cfamily.opencl",
@@ -61,6 +62,7 @@ _MODULES = {
     "forbid_teams": "host.jit",
     "gpu_tiles": "mapping.default_tiles",
     "hip": "codegen.cfamily.hip",
+    "host_capabilities": "host.wide",
     "interpret": "oracle",
     "lower_kernel": "passes.pipeline",
     "start": "host.pool",
@@ -93,6 +95,7 @@ __all__ = [
     "forbid_teams",
     "gpu_tiles",
     "hip",
+    "host_capabilities",
     "interpret",
     "lower_kernel",
     "start",

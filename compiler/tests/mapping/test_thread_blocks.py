@@ -15,21 +15,14 @@ from cfamily_cases import text
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from execspace import PolicyError
 from execspace.contract.tiles import TileTable, fitted
 from execspace_compiler import ir
-from execspace_compiler.mapping.thread_blocks import (
-    ALIGNED,
-    Geometry,
-    Limits,
-    block_function,
-    blocks_of,
-    coordinate_names,
-    tile_chooser,
-)
+from execspace_compiler.mapping.block_geometry import ALIGNED, Geometry, Limits, tile_chooser
+from execspace_compiler.mapping.thread_blocks import block_function, blocks_of, coordinate_names
 
 ANY = Limits(1024, (1024, 1024, 64), (2**31 - 1, 65535, 65535))
 FEW = Limits(1024, (1024, 1024, 64), (2, 2, 3))  # so that threads must go on with a stride
+SMALL = Limits(7, (4, 3, 2), (2**31 - 1, 65535, 65535))  # most tiles are done in parts
 TABLE = TileTable("none", {})
 
 
@@ -127,8 +120,7 @@ def calls_of(
     lowered, blocks = mapped(rank, tile is not None, items_per_thread, order or "auto")
     general = (first, 2, 2, 1, 1, 1)[:rank]
     choose = lambda found: fitted(general, found)  # noqa: E731
-    limits = replace(limits, block=(1024, 1024, 1024))
-    shapes = Geometry(blocks, choose, limits, 256, "kernel")
+    shapes = Geometry(blocks, choose, limits, 256)
     upper = tuple(a + n for a, n in zip(lower, extents, strict=True))
     form, gx, gy, gz, bx, by, bz, *numbers = shapes[
         (*extents, *(tile or (lower[blocks.dims[0]] & (ALIGNED - 1),)))
@@ -163,13 +155,14 @@ def launches(draw):
     number = st.integers(0, most)
     extents = tuple(draw(number) for _ in range(rank))
     lower = tuple(draw(st.integers(-5, 5)) for _ in range(rank))
-    tile = tuple(draw(st.integers(1, 3)) for _ in range(rank)) if draw(st.booleans()) else None
+    length = st.one_of(st.integers(1, 3), st.just(10**9))
+    tile = tuple(draw(length) for _ in range(rank)) if draw(st.booleans()) else None
     items_per_thread = draw(st.sampled_from([(2,), (1,) * rank, (2, 3, 1, 1, 2, 1)[:rank]]))
     return rank, lower, extents, tile, items_per_thread, draw(st.sampled_from(["left", "right"]))
 
 
 @settings(deadline=None, max_examples=60)
-@given(launches(), st.sampled_from([ANY, FEW]), st.booleans())
+@given(launches(), st.sampled_from([ANY, FEW, SMALL, replace(SMALL, grid=FEW.grid)]), st.booleans())
 def test_each_call_is_made_once(launch, limits, small):
     rank, lower, extents, tile, items_per_thread, order = launch
     found = calls_of(
@@ -188,7 +181,7 @@ def test_blocks_begin_where_lines_of_the_cache_do(lower, items_per_thread):
 
 def test_blocks_do_not_begin_earlier_where_that_takes_one_more():
     _, blocks = mapped(2, False, (1, 1), "auto")
-    shapes = Geometry(blocks, lambda extents: (2, 96), ANY, 256, "kernel")
+    shapes = Geometry(blocks, lambda extents: (2, 96), ANY, 256)
     assert shapes[10, 94, 1][1:4] == (1, 5, 1)
     assert shapes[10, 94, 1][-1] == 1
     assert shapes[10, 96, 1][1:4] == (1, 5, 1)
@@ -210,7 +203,7 @@ def geometry(rank=2, limits=ANY, tile=True, items_per_thread=(), usual=256):
         mdrange=True,
     )  # fmt: skip
     blocks = blocks_of(made.lowered, TABLE)
-    return Geometry(blocks, lambda extents: (4, 64), limits, usual, "kernel")
+    return Geometry(blocks, lambda extents: (4, 64), limits, usual)
 
 
 def test_a_grid_has_a_block_for_each_tile():
@@ -237,11 +230,59 @@ def test_many_threads_need_a_text_with_higher_bounds():
     assert geometry()[64, 64, 16, 32][0] == 2
 
 
-def test_a_tile_beyond_the_launch_bound_is_an_error():
-    with pytest.raises(PolicyError, match=r"tile \(64, 32\) has 2048 elements.*at most 1024"):
-        geometry()[100, 100, 64, 32]
-    with pytest.raises(PolicyError, match=r"tile \(128, 2, 2\) has 128 elements along dimension 0"):
-        geometry(rank=3)[200, 10, 10, 128, 2, 2]
+# Policies refuse a tile beyond their own launch_bounds: core/tests/test_policy.py.
+@pytest.mark.parametrize(
+    ("extents", "tile", "calls", "block", "parts"),
+    [
+        ((100, 1000), (16, 64), (), (16, 64), 1),  # 1024 threads
+        ((100, 1000), (64, 64), (), (16, 64), 4),  # the fastest dimension stays what it is
+        ((100, 1000), (65, 64), (), (9, 64), 8),
+        ((100, 2000), (4, 1100), (), (1, 576), 8),  # until nothing else is left; whole lines
+        ((100, 1000), (64, 64), (4, 1), (13, 64), 2),  # only 25 threads have calls
+        ((10, 20), (1000, 1000), (), (10, 20), 1),
+        ((10, 20), (1000, 1000), (2, 3), (5, 7), 1),
+        ((0, 20), (1000, 1000), (), (1, 20), 1),
+        ((10**6, 10**6), (10**9, 10**9), (), (1, 992), 1009 * 10**6),
+        ((200, 10, 10), (128, 2, 2), (), (64, 2, 2), 2),  # 64 along z
+        ((200, 200, 200), (32, 32, 32), (), (4, 8, 32), 32),
+        ((99, 99, 99, 99), (8, 8, 8, 8), (), (4, 4, 8, 8), 4),  # two dimensions along z: 64
+        ((99, 99, 99, 99), (3, 40, 3, 2), (), (3, 20, 3, 2), 2),
+        ((5000,), (3000,), (), (768,), 4),
+        ((5000,), (3000,), (4,), (640,), 2),
+    ],
+)
+def test_what_no_block_can_hold_of_a_tile_others_do(extents, tile, calls, block, parts):
+    shapes = geometry(len(tile), items_per_thread=calls)
+    key = (*extents, *tile)
+    assert (shapes.tile(key), shapes.block(key), shapes.parts(key)) == (tile, block, parts)
+    form, *rest = shapes[key]
+    dims = shapes.blocks.dims
+    assert rest[3:6] == [prod(block[d] for d in part) for part in (dims[:1], dims[1:2], dims[2:])]
+    assert bool(form & 2) == (prod(block) > 256)
+
+
+def test_what_a_tile_exceeds_is_told():
+    shapes = geometry(3)
+    assert shapes.exceeded((64, 4, 4)) == {}
+    assert shapes.exceeded((65, 4, 4)) == {"all": 1024, "z": 64}
+    assert shapes.exceeded((128, 1, 1)) == {"z": 64}
+    assert shapes.exceeded((1, 1, 1025)) == {"all": 1024, "x": 1024}
+
+
+@given(st.data())
+def test_a_block_never_exceeds_what_a_device_has(data):
+    rank = data.draw(st.integers(1, 6))
+    number = st.one_of(st.integers(1, 70), st.integers(1, 10**6))
+    threads, x, y, z = (data.draw(st.integers(1, 1024)) for _ in range(4))
+    limits = replace(ANY, threads=threads, block=(x, y, z))
+    calls = data.draw(st.sampled_from([(), (1, 2, 1, 3, 1, 2)[:rank]]))
+    shapes = geometry(rank, limits, items_per_thread=calls)
+    key = tuple(data.draw(number) for _ in range(2 * rank))
+    block = shapes.block(key)
+    assert shapes.exceeded(block) == {}
+    assert all(1 <= n <= t for n, t in zip(block, key[rank:], strict=True))
+    if not shapes.exceeded(key[rank:]):
+        assert block == key[rank:]
 
 
 # -- tiles that a device takes --------------------------------------------------------------------

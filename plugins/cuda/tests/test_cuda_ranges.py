@@ -159,16 +159,24 @@ def test_a_tile_is_the_shape_of_a_block(cuda):
     np.testing.assert_array_equal(fetched(out)[1:-1, 1:-1], sums_of_neighbours(B))
 
 
-def test_a_tile_beyond_what_a_block_can_be(cuda):
-    A, B = (es.View((99, 99, 99), space=cuda, layout="right") for _ in range(2))
-    wide = es.MDRangePolicy((1, 1, 1), (98, 98, 98), tile=(1, 64, 32), space=cuda)
-    with pytest.raises(es.PolicyError, match=r"tile \(1, 64, 32\) has 2048 elements.*most 1024"):
-        es.parallel_for(wide, seven_points, A, B)
-    deep = es.MDRangePolicy((1, 1, 1), (98, 98, 98), tile=(128, 1, 1), space=cuda)
-    with pytest.raises(
-        es.PolicyError, match=r"along dimension 0; .* at most 64 threads along its z"
-    ):
-        es.parallel_for(deep, seven_points, A, B)
+@pytest.mark.parametrize(
+    ("tile", "most", "parts", "block"),
+    [
+        ((1, 64, 32), "1024 threads", 2, "32 x 32 x 1"),
+        ((128, 1, 1), "64 threads along z", 2, "1 x 1 x 49"),  # of 97 that have work
+    ],
+)
+def test_a_tile_beyond_what_a_block_can_be_is_done_in_parts(cuda, tile, most, parts, block):
+    B = np.random.default_rng(5).integers(-9, 9, (99, 99, 99)).astype(float)
+    view, out = on_device(cuda, B, "right"), es.View(B.shape, space=cuda, layout="right")
+    policy = es.MDRangePolicy((1, 1, 1), (98, 98, 98), tile=tile, space=cuda)
+    assert es.explain(policy, seven_points, out, view).mapping[1] == (
+        f"tile {tile} has {np.prod(tile)} elements, one for each thread of a block, and a block "
+        f"here has at most {most} (limit of the device): it is done in {parts} parts, by blocks of "
+        f"{block} threads"
+    )
+    es.parallel_for(policy, seven_points, out, view)
+    np.testing.assert_array_equal(fetched(out)[1:-1, 1:-1, 1:-1], sums_of_neighbours(B))
 
 
 def test_launch_bounds_let_the_compiler_use_more_registers(cuda):

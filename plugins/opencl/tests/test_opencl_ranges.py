@@ -6,9 +6,16 @@ tests run with work-groups and numbered calls.
 
 from __future__ import annotations
 
+from math import prod
+
 import pytest
 
 import execspace as es
+from execspace.launch.prepare import planned
+from execspace.tuning import Choice
+from execspace_opencl.launch import OpenCLLaunch
+from execspace_testing import staged
+from execspace_testing.suite.mdrange import test_large_tiles as large
 from execspace_testing.suite.mdrange import test_mappings as kit
 
 CASES = {
@@ -25,6 +32,10 @@ CASES = {
     "transposes": (kit.test_transposes, ("left", "right")),
     "whole Views, right": (kit.test_whole_views_and_parts_of_them, "right"),
     "whole Views, left": (kit.test_whole_views_and_parts_of_them, "left"),
+    "large tiles, rank 1": (large.test_each_index_is_visited_once_whatever_the_tile, 1),
+    "large tiles, rank 3": (large.test_each_index_is_visited_once_whatever_the_tile, 3),
+    "large tiles, rank 4": (large.test_also_with_several_calls_of_a_thread, 4),
+    "sums over large tiles": (large.test_sums_over_large_tiles, large.total1, (500,), (10**12,)),
     "launch bounds": (kit.test_launch_bounds_of_a_range_and_of_a_reduction,),
 }
 
@@ -50,8 +61,80 @@ def test_stencils_run_in_work_groups(flat_opencl):
     assert flat[0].startswith("flat: one call a thread")
 
 
-def test_a_tile_beyond_what_a_group_can_be(flat_opencl):
-    A, B = (es.View((100, 100), space=flat_opencl, layout="right") for _ in range(2))
-    policy = es.MDRangePolicy((1, 1), (99, 99), tile=(512, 512), space=flat_opencl)
-    with pytest.raises(es.PolicyError, match=r"tile \(512, 512\) has 262144 elements"):
-        es.parallel_for(policy, kit.five_points, A, B)
+def test_a_tile_beyond_what_a_group_can_be_is_done_in_parts(flat_opencl):
+    """The device of this processor has groups of 4096, GPUs of 256 to 1024."""
+    A, B = (es.View((600, 600), space=flat_opencl, layout="right") for _ in range(2))
+    most = flat_opencl.device.traits.limits.threads
+    policy = es.MDRangePolicy((1, 1), (599, 599), tile=(512, 512), space=flat_opencl)
+    told = es.explain(policy, kit.five_points, A, B).mapping
+    assert told[1].startswith(
+        f"tile (512, 512) has 262144 elements, one for each thread of a block, and a block here "
+        f"has at most {most} threads (limit of the device): it is done in {2**18 // most} parts, "
+        f"by blocks of "
+    )
+    kit.stencil(flat_opencl, kit.five_points, (600, 600), "right", tile=(512, 512))
+
+
+@es.kernel
+def ones(i, j, A):
+    A[i, j] = 1
+
+
+@es.kernel
+def cleared(i, j, A):
+    A[i, j] = 0
+
+
+@es.kernel
+def doubled(i, j, A):
+    A[i, j] = 2 * A[i, j] + 1
+
+
+def limited(monkeypatch, sizes):
+    """Pretend that programs need so many registers that their groups can have few work-items: the
+    first program that is loaded, the second, and so on."""
+    load, left = OpenCLLaunch.load, list(sizes)
+
+    def loaded(self, code):
+        program = load(self, code)
+        program.most_threads = left.pop(0) if len(left) > 1 else left[0]
+        return program
+
+    monkeypatch.setattr(OpenCLLaunch, "load", loaded)
+
+
+def test_a_kernel_of_many_registers_does_a_tile_in_more_parts(flat_opencl, monkeypatch):
+    limited(monkeypatch, [128])
+    A = es.View((100, 100), space=flat_opencl, layout="right")
+    policy = es.MDRangePolicy((100, 100), tile=(16, 32), space=flat_opencl)
+    told = es.explain(policy, ones, A).mapping
+    most = flat_opencl.device.traits.limits.threads
+    assert told[1] == (
+        f"tile (16, 32) has 512 elements, one for each thread of a block, and a block here has at "
+        f"most 128 threads (this kernel needs many registers; the device has up to {most}): it is "
+        f"done in 4 parts, by blocks of 32 x 4 x 1 threads"
+    )
+    es.parallel_for(policy, ones, A)
+    assert (staged.fetch(A) == 1).all()
+
+
+def test_tuning_tries_no_tile_that_would_be_done_in_parts(flat_opencl, monkeypatch):
+    limited(monkeypatch, [128])
+    A = es.View((1000, 1000), space=flat_opencl, layout="right")
+    policy = es.MDRangePolicy((1000, 1000), space=flat_opencl)
+    plan = planned(policy, cleared, (A,), "for", None).plan
+    tiles, *_ = flat_opencl.tuning_candidates(plan, policy.bounds)
+    sizes = {prod(choice.tile) for choice in tiles(Choice())}
+    assert sizes == {64, 128}
+
+
+def test_a_launch_whose_program_needs_more_registers_than_the_usual_one(flat_opencl, monkeypatch):
+    """With more blocks than a grid has, places have 64 bits: another program."""
+    limited(monkeypatch, [256, 64])
+    A = es.View((70_001, 8), space=flat_opencl)
+    policy = es.MDRangePolicy((70_001, 8), tile=(1, 128), iterate="right", space=flat_opencl)
+    es.parallel_for(policy, doubled, A)
+    es.parallel_for(policy, doubled, A)
+    assert (staged.fetch(A) == 3).all()
+    (plan,) = doubled.plans.values()
+    assert list(plan.device_launch._within) == [64]

@@ -13,7 +13,7 @@ from typing import Any
 import llvmlite.binding
 import numba
 
-from execspace import ExecutionSpace, KernelTypeError, LaunchError
+from execspace import Capabilities, ExecutionSpace, KernelTypeError, LaunchError
 
 from .. import ir
 from ..ir.diagnostics import Diagnostic
@@ -33,6 +33,14 @@ def has_wide_exchange() -> bool:
     if numba.config.CPU_NAME == "generic":
         return False
     return bool(llvmlite.binding.get_host_cpu_features().get("cx16", False))
+
+
+def host_capabilities() -> Capabilities:
+    """What kernels that Numba compiles for this host can do; `refuse_wide` refuses the rest.
+
+    Loads Numba, whose configuration has a say in it, so spaces ask when somebody asks them.
+    """
+    return Capabilities(atomic_bytes=16 if has_wide_exchange() else 8)
 
 
 def has_cheap_masks() -> bool:

@@ -23,6 +23,7 @@ from .call_source import (
     range_lines,
     ranges_of,
     shape_lines,
+    tile_lines,
     units_expression,
     value_expressions,
 )
@@ -117,8 +118,13 @@ class CallBuilder:
             *["        frame.views = None"] * self.keeps_views,
             "        frames.append(frame)",
             *(f"        {line}" for line in self.after()),
+            "    except too_large as error:",
+            "        most = error.most",
+            *["        frame.views = None"] * self.keeps_views,
+            "        frames.append(frame)",
             "    except errors as error: raise launch.fault(error) from error",
-            "    return result",
+            "    else: return result",
+            "    return launch.within(most)(bounds, args)",
         ]
         return "\n".join(["def call(bounds, args):", *lines])
 
@@ -135,7 +141,9 @@ class CallBuilder:
         """Lines that compute the number of units, or grid and block, and the memory of teams."""
         if self.kernel.blocks is not None:
             return shape_lines(self.kernel.blocks)
-        lines = [f"    units = {units_expression(self.spec, self.code.order, self.kernel.flat)}"]
+        flat = self.kernel.flat
+        lines = tile_lines(self.spec) if flat else []
+        lines.append(f"    units = {units_expression(self.spec, self.code.order, flat)}")
         if any(f.what == "items" for f in self.entry.fields):
             lines.append("    items = launch.items(units)")
         if self.spec.policy.kind == "team":

@@ -22,8 +22,9 @@ from ..analysis.overlap import pairs_to_check
 from ..codegen.cfamily.entries import Field
 from ..codegen.python.base import extents_used
 from ..ir.types import Scalar
+from ..mapping.block_geometry import ALIGNED
 from ..mapping.loops import scale
-from ..mapping.thread_blocks import ALIGNED, Blocks
+from ..mapping.thread_blocks import Blocks
 from ..passes.contiguous import ContiguousBody
 from ..passes.narrowing import LIMIT, is_profitable
 from ..passes.pipeline import check_limits
@@ -52,7 +53,7 @@ def head_lines(lowered: Lowered) -> list[str]:
 
 
 def shape_lines(blocks: Blocks) -> list[str]:
-    """Lines that look up grid and block of the range: see `thread_blocks.Geometry`."""
+    """Lines that look up grid and block of the range: see `block_geometry.Geometry`."""
     rank = blocks.rank
     key = [f"b{rank + d} - b{d}" for d in range(rank)]
     if blocks.tiled:
@@ -61,6 +62,16 @@ def shape_lines(blocks: Blocks) -> list[str]:
         key.append(f"b{blocks.dims[0]} & {ALIGNED - 1}")
     numbers = "".join(f", m{n}" for n in range(len(blocks.parameters)))
     return [f"    form, gx, gy, gz, bx, by, bz{numbers} = shapes[{', '.join(key)},]"]
+
+
+def tile_lines(spec: LaunchSpec) -> list[str]:
+    """Lines that cut a tile to the range, for numbered calls: those beyond it are numbered, too."""
+    rank = spec.policy.rank
+    if not spec.policy.tiled:
+        return []
+    return [
+        f"    b{2 * rank + d} = min(b{2 * rank + d}, b{rank + d} - b{d} or 1)" for d in range(rank)
+    ]
 
 
 def units_expression(spec: LaunchSpec, order: Sequence[int], flat: bool) -> str:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from execspace import TeamSizes
 from execspace.contract.tiles import TileTable
 
 from .. import ir
 from ..analysis.access import access_of, unit_stride_votes
+from ..mapping.block_geometry import Geometry, Limits
 from ..mapping.loops import flattened, index_order
-from ..mapping.thread_blocks import Blocks, Geometry
+from ..mapping.thread_blocks import Blocks
 from ..passes.contiguous import ContiguousBody
 from ..teams.device import DeviceTeam
 from ..typing.lowered import Lowered
@@ -28,6 +31,7 @@ def describe_threads(
     shapes: Geometry | None,
     contiguous: ContiguousBody | None,
     table: TileTable,
+    limits: Limits,
 ) -> list[str]:
     """For a device with a thread for each call, or for a few.
 
@@ -44,11 +48,8 @@ def describe_threads(
         The body for Views that are contiguous in the order of calls.
     table : TileTable
         The space's table.
-
-    Raises
-    ------
-    PolicyError
-        If the device has no blocks of the policy's tile.
+    limits : Limits
+        Those of the device, whatever the kernel.
     """
     policy, order = lowered.spec.policy, index_order(lowered.body, lowered.spec)
     access = access_of(lowered.body, order)
@@ -83,6 +84,7 @@ def describe_threads(
     lines = [
         f"blocks of {bx} x {by} x {bz} threads ({axes}), tile {shapes.tile(key)} {whose}; grid of "
         f"{gx} x {gy} x {gz} blocks",
+        *_in_parts(shapes, key, limits),
         f"calls of a thread: {blocks.calls}, by dimension {blocks.items_per_thread} ({seen})",
         *(fastest if rank > 1 else []),
         _SHAPES,
@@ -94,6 +96,30 @@ def describe_threads(
     if form & 1:
         lines.append("places of 64 bits, with the stride of the grid: the range exceeds its limits")
     return lines
+
+
+def _in_parts(shapes: Geometry, key: tuple[int, ...], limits: Limits) -> list[str]:
+    """A line on a tile that no block can hold."""
+    tile = shapes.tile(key)
+    exceeded = shapes.exceeded(tile)
+    if not exceeded:
+        return []
+    told = []
+    for where, most in exceeded.items():
+        if where != "all" and most >= shapes.limits.threads:
+            continue
+        why = "limit of the device"
+        if where == "all" and most < limits.threads:  # no tile exceeds launch_bounds
+            why = f"this kernel needs many registers; the device has up to {limits.threads}"
+        told.append(f"{most} threads{'' if where == 'all' else f' along {where}'} ({why})")
+    _, _, _, _, bx, by, bz, *_ = shapes[key]
+    count = shapes.parts(key)
+    parts = f"in {count} parts, by blocks" if count > 1 else "as far as the range goes, by a block"
+    return [
+        f"tile {tile} has {prod(tile)} elements, one for each thread of a block, and a block here "
+        f"has at most {' and '.join(told)}: it is done {parts} of "
+        f"{bx} x {by} x {bz} threads"
+    ]
 
 
 def _why_fastest(lowered: Lowered, order: tuple[int, ...]) -> str:

@@ -59,6 +59,14 @@ class Program(Protocol):
 P = TypeVar("P", bound=Program)
 
 
+class _TooLarge(Exception):
+    """A group of a launch is larger than its program allows; nothing is enqueued yet."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"at most {most} work-items")
+        self.most = most
+
+
 class Frame:
     """State of a launch until its kernels are enqueued; then another launch reuses it.
 
@@ -135,6 +143,7 @@ class DeviceLaunch(ABC, Generic[P]):
         self.programs: dict[Variant, P] = {}
         self._codes: dict[Variant, DeviceCode] = {}
         self._loaded: dict[str, P] = {}
+        self._within: dict[int, Call] = {}
         self.usual = self.program(self.sources.usual)
         while self.usual.most_threads < self.sources.group:  # it needs many registers
             self.sources = self.sources.within(self.usual.most_threads)
@@ -195,8 +204,15 @@ class DeviceLaunch(ABC, Generic[P]):
         """Enqueue a kernel of a program, by its number in `Entry.kernels`; must. Need not block.
 
         Its arguments are those of the frame: record, Views, and `extra`, in which only the last
-        kernel takes the result.
+        kernel takes the result. Where the compiler does not take the size of groups, it calls
+        `check_group` first: an unusual variant may need more registers than the usual one.
         """
+
+    @staticmethod
+    def check_group(program: Program, grid: Grid) -> None:
+        """Give up a launch of groups that the program cannot have, and begin with smaller ones."""
+        if grid[3] * grid[4] * grid[5] > program.most_threads:
+            raise _TooLarge(program.most_threads)
 
     @abstractmethod
     def allocate(self, nbytes: int, zeros: int) -> Any:
@@ -274,7 +290,7 @@ class DeviceLaunch(ABC, Generic[P]):
         scope: dict[str, Any] = {
             **builder.scope(), "launch": self, "usual": self.usual, "programs": _Usual(self),
             "frames": [], "make_frame": self.make_frame, "scratch": self.check,
-            "errors": self.errors,
+            "errors": self.errors, "too_large": _TooLarge,
         }  # fmt: skip
         exec(builder.source(), scope)
         found: Call = scope["call"]
@@ -284,6 +300,14 @@ class DeviceLaunch(ABC, Generic[P]):
             found = self.check.with_fallback(
                 found, lambda: self.with_sources(with_smaller_teams).caller()
             )
+        return found
+
+    def within(self, threads: int) -> Call:
+        """The launch in groups of at most so many work-items; compiled once."""
+        found = self._within.get(threads)
+        if found is None:
+            made = self.with_sources(self.sources.within(threads))
+            found = self._within[threads] = made.caller()
         return found
 
     def with_sources(self, sources: Sources) -> Self:

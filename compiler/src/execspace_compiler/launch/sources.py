@@ -13,13 +13,8 @@ from execspace.contract.tiles import table_of
 from ..analysis.overlap import reads_after_writing, written_pairs
 from ..codegen.cfamily.device_kernel import DeviceKernel
 from ..codegen.cfamily.dialect import Dialect
-from ..mapping.thread_blocks import (
-    DEFAULT_THREADS,
-    Geometry,
-    Limits,
-    blocks_of,
-    tile_chooser,
-)
+from ..mapping.block_geometry import DEFAULT_THREADS, Geometry, Limits, tile_chooser
+from ..mapping.thread_blocks import blocks_of
 from ..mapping.variant import Variant
 from ..passes.contiguous import contiguous_body
 from ..passes.pipeline import lower_kernel, refuse_16_byte_atomics, refuse_float16
@@ -140,7 +135,7 @@ class Sources:
             usual = replace(traits.limits, threads=min(DEFAULT_THREADS, self.most))
             largest = replace(traits.limits, threads=self.most)
             chooser = tile_chooser(blocks, space, usual)
-            self.shapes = Geometry(blocks, chooser, largest, self.group, lowered.kernel.name)
+            self.shapes = Geometry(blocks, chooser, largest, self.group)
         self.usual = Variant(
             traits.flat, self.disjoint, traits.flat, self.kernel.contiguous is not None, self.group
         )
@@ -310,4 +305,5 @@ class Sources:
         return describe_threads(
             self.original, bounds, group=self.group, blocks=self.kernel.blocks, shapes=self.shapes,
             contiguous=self.kernel.contiguous, table=table_of(self.space),
+            limits=self.traits.limits,
         )  # fmt: skip

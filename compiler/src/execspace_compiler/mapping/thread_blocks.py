@@ -1,32 +1,27 @@
-"""Thread blocks for ranges of several dimensions: the walk of a thread, and the geometry.
+"""Thread blocks for ranges of several dimensions: which launches have them, and a thread's walk.
 
 The fastest dimension is mapped to x of blocks and grid, the next one to y, and all others together
-to z. Block sizes are chosen at the launch, so that one source serves all extents and tiles. The
-number of calls per thread is a compile-time constant, so that calls can share loads.
+to z. Block sizes are chosen at the launch (`block_geometry`), so that one source serves all extents
+and tiles. The number of calls per thread is a compile-time constant, so that calls can share loads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from execspace import ExecutionSpace, PolicyError
-from execspace.contract.tiles import TileTable, fitted
+from execspace.contract.tiles import TileTable
 
 from .. import ir
 from ..analysis.access import Access, access_of
 from ..ir import Assign, Expr, For, If, Stmt, Var, integer, op, var
 from ..ir.types import BOOL, INDEX, INT64, UINT32, Scalar, ViewTy
 from ..typing.lowered import Lowered
-from .loops import Calls, Chunk, bounds_of, index_order, scale
+from .loops import Calls, Chunk, bounds_of, index_order
 
-DEFAULT_THREADS = 256  # at most, in a block
 _COORDINATES = ("_g", "_t", "_d")  # blockIdx, threadIdx and blockDim
-ALIGNED = 32  # elements
-_FEW = 8  # blocks along x
 _LARGE = 400  # expressions of a body
-_MOST = 1 << 31  # extents and numbers of blocks below this fit in 32 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,169 +331,3 @@ class _Walk:
             place = self.added(firsts[d], steps[d][n])
             out.append(self.chunk.set(f"_i{d}", self.chunk.index(d, place, self.kind)))
         return [*out, *self.chunk.call()]
-
-
-# -- geometry -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Launch limits of a device.
-
-    Attributes
-    ----------
-    threads : int
-        Most threads in a block.
-    block, grid : tuple of int
-        Largest extents of a block in threads, and of the grid in blocks, along x, y and z.
-    """
-
-    threads: int
-    block: tuple[int, int, int]
-    grid: tuple[int, int, int]
-
-
-Launch = tuple[int, ...]
-
-
-class Geometry(dict[tuple[int, ...], Launch]):
-    """A cache of grid and block for each range.
-
-    Keys are its extents, and its tile, if it has one, else the lower bound along x modulo
-    `ALIGNED`.
-
-    Each value is a tuple of numbers: the source that it needs (bit 0: a wide one, bit 1: one for
-    more threads than `usual`), the grid along x, y and z in blocks, none of which is 0 except for
-    an empty range, the block along x, y and z in threads, and `Blocks.parameters`.
-    """
-
-    most = 4096
-
-    def __init__(
-        self,
-        blocks: Blocks,
-        tile_of: Callable[[tuple[int, ...]], tuple[int, ...]],
-        limits: Limits,
-        usual: int,
-        kernel: str,
-    ) -> None:
-        super().__init__()
-        self.blocks, self.tile_of, self.limits = blocks, tile_of, limits
-        self.usual, self.kernel = usual, kernel
-
-    def __missing__(self, key: tuple[int, ...]) -> Launch:
-        if len(self) >= self.most:
-            self.clear()
-        blocks = self.blocks
-        rank = blocks.rank
-        extents = key[:rank]
-        along_x = blocks.dims[0]
-        tile = self.tile(key)
-        # Without a tile of the policy, blocks are aligned to rows of an array, or cache lines.
-        before = 0 if blocks.tiled else key[rank]
-        if tile[along_x] % ALIGNED or not extents[along_x]:
-            before = 0
-        threads = self._threads(tile)
-        counts = self._counts(extents, tile, before)
-        few = self._counts(extents, tile, 0)[along_x]
-        if few < min(_FEW, counts[along_x]):  # another block would cost more than alignment gains
-            before, counts = 0, self._counts(extents, tile, 0)
-        grid = self._along_axes(counts)
-        wide = any(g > most for g, most in zip(grid, self.limits.grid, strict=True))
-        wide = wide or any(n >= _MOST for n in (*extents, *grid))
-        if wide and before:
-            before, counts = 0, self._counts(extents, tile, 0)
-        form = wide | (prod(tile) > self.usual) << 1
-        taken = [min(g, most) for g, most in zip(grid, self.limits.grid, strict=True)]
-        if 0 in counts:
-            taken = [0, 0, 0]
-        numbers = []
-        for n in blocks.parameters:
-            value = before
-            if n.what != "before":
-                value = (counts if n.what == "blocks" else tile)[n.dimension]
-            if n.part:
-                value = scale(value if 0 < value < _MOST else 1)[n.part == "shift"]
-            numbers.append(value)
-        made = self[key] = (form, *taken, *threads, *numbers)
-        return made
-
-    def key_of(self, bounds: Sequence[int]) -> tuple[int, ...]:
-        """The key of a range, from bounds as a plan's `launch` gets them."""
-        rank = self.blocks.rank
-        extents = (b - a for a, b in zip(bounds[:rank], bounds[rank : 2 * rank], strict=True))
-        if self.blocks.tiled:
-            return (*extents, *bounds[2 * rank :])
-        return (*extents, bounds[self.blocks.dims[0]] & (ALIGNED - 1))
-
-    def tile(self, key: tuple[int, ...]) -> tuple[int, ...]:
-        """The tile of a range: the policy's, or the space's choice."""
-        rank = self.blocks.rank
-        return key[rank:] if self.blocks.tiled else self.tile_of(key[:rank])
-
-    def _along_axes(self, values: Sequence[int]) -> list[int]:
-        """Products over the dimensions along x, y and z."""
-        dims = self.blocks.dims
-        return [prod(values[d] for d in part) for part in (dims[:1], dims[1:2], dims[2:])]
-
-    def _counts(self, extents: Sequence[int], tile: Sequence[int], before: int) -> list[int]:
-        """Blocks along each dimension."""
-        whole = list(extents)
-        whole[self.blocks.dims[0]] += before
-        calls = self.blocks.items_per_thread
-        return [-(-n // (t * p)) for n, t, p in zip(whole, tile, calls, strict=True)]
-
-    def _threads(self, tile: tuple[int, ...]) -> list[int]:
-        """Threads of a block along x, y and z."""
-        dims, most = self.blocks.dims, self.limits
-        out = self._along_axes(tile)
-        if prod(out) > most.threads:
-            raise PolicyError(
-                f"Kernel '{self.kernel}': tile {tile} has {prod(out)} elements, one for each "
-                f"thread of a block; this device launches this kernel with at most {most.threads}. "
-                f"Give a smaller tile, or more calls to each thread with items_per_thread=."
-            )
-        for axis, extent, limit in zip("xyz", out, most.block, strict=True):
-            if extent > limit:
-                along = dims[2:] if axis == "z" else dims["xy".index(axis) :][:1]
-                which = " and ".join(map(str, along))
-                raise PolicyError(
-                    f"Kernel '{self.kernel}': tile {tile} has {extent} elements along dimension "
-                    f"{which}; a block of this device has at most {limit} threads along its {axis}."
-                )
-        return out
-
-
-def tile_chooser(
-    blocks: Blocks, space: ExecutionSpace, limits: Limits
-) -> Callable[[tuple[int, ...]], tuple[int, ...]]:
-    """A function from extents to the tile by dimension, for a policy without one."""
-    rank, dims = blocks.rank, blocks.dims
-    pattern = blocks.access.pattern
-
-    def choose(extents: tuple[int, ...]) -> tuple[int, ...]:
-        ordered = [-(-extents[d] // blocks.items_per_thread[d]) for d in dims]
-        # The first of `dims` is the fastest, whatever the order of the policy.
-        found = space.default_tile(rank, "left", ordered, pattern)
-        if found is None:
-            general = (64, 4, *(1,) * (rank - 2)) if rank > 1 else (128,)
-            found = fitted(general, ordered)
-        tile = list(found)
-        for axis, part in enumerate((slice(1), slice(1, 2), slice(2, rank))):
-            while prod(tile[part]) > limits.block[axis]:
-                _halve(tile, part)
-        while prod(tile) > limits.threads:  # launch bounds, or a kernel of many registers
-            # The fastest dimension last, so that accesses stay coalesced.
-            _halve(tile, slice(1, rank) if prod(tile[1:]) > 1 else slice(1))
-        out = [1] * rank
-        for d, extent in zip(dims, tile, strict=True):
-            out[d] = extent
-        return tuple(out)
-
-    return choose
-
-
-def _halve(tile: list[int], part: slice) -> None:
-    """Halve the largest extent of some dimensions."""
-    widest = max(range(*part.indices(len(tile))), key=lambda n: (tile[n], n))
-    tile[widest] = -(-tile[widest] // 2)

@@ -39,4 +39,7 @@ def device_candidates(plan: Any, bounds: tuple[int, ...]) -> list[CandidateGener
     fastest = index_order(lowered.body, spec)[-1]
     order = "right" if fastest == spec.policy.rank - 1 else "left"
     extents = extents_of(spec.policy, bounds)
-    return block_candidates(spec.pattern, spec.policy, extents, order, traits.limits.threads)
+    # Larger tiles would be done in parts, as if smaller ones were given.
+    launch = plan.device_launch
+    most = min(launch.sources.most, launch.usual.most_threads)
+    return block_candidates(spec.pattern, spec.policy, extents, order, most)

@@ -111,6 +111,7 @@ def examine(report: Report, name: str) -> None:
     report("step", step="start")
     begun = time.perf_counter()
     space = space_named(name)
+    real = float64 if space.capabilities.float64 else float32  # part of the start: may load more
     taken = time.perf_counter() - begun
     memory = space.memory_space.name
     threads = str(space.threading_runtime()) if isinstance(space, ReportsThreads) else None
@@ -118,7 +119,6 @@ def examine(report: Report, name: str) -> None:
     report("started", seconds=taken, memory=memory, concurrency=concurrency, threads=threads)
     n = 1000 if space.concurrency == 1 else 100_000
     policy = RangePolicy(n, space=space)
-    real = float64 if space.capabilities.float64 else float32
     x, y = (View(n, real, label=label, space=space) for label in "xy")
     counts = View(n, int64, label="counts", space=space)
     begin = View(n, int64, label="begin", space=space)

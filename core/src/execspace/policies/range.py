@@ -157,10 +157,12 @@ class MDRangePolicy(ReadOnly, _MDRangeParts):
         One entry for each of 1 to 6 dimensions. `MDRangePolicy(upper)` starts at zero.
     tile : sequence of int or str, optional
         Extents of the blocks in which a space goes through the range. On a device that is the
-        shape of a block of threads: a thread for each element of the tile. On a host, the part of
-        the range that one thread does at a time. By default a space chooses by what the kernel
-        does, see `execspace.default_tile`. A name is that of a table of tiles, such as "kokkos"
-        or "kokkos-2026"; it needs `iterate` to be "left" or "right".
+        shape of a block of threads, with a thread for each element of the tile; a tile of more
+        threads than the device has in a block, in all or along an axis, is done in parts by blocks
+        that it has. On a host, the part of the range that one thread does at a time. By default a
+        space chooses by what the kernel does, see `execspace.default_tile`. A name is that of a
+        table of tiles, such as "kokkos" or "kokkos-2026"; it needs `iterate` to be "left" or
+        "right".
     iterate : {"auto", "left", "right"}
         Which index runs fastest: the first (left) or the last (right). "auto" follows the
         layout of the Views that the kernel touches.
@@ -181,8 +183,7 @@ class MDRangePolicy(ReadOnly, _MDRangeParts):
     PolicyError
         If ranks differ or lie outside 1 to 6, an upper bound is below its lower one, an extent
         of `tile` or `items_per_thread` is not positive, a thread would have more than 16 calls, a
-        tile exceeds `launch_bounds`, or an option is not known. At the launch: if the tile has more
-        elements than the device can have threads in a block, in all or along one of its axes.
+        tile exceeds `launch_bounds`, or an option is not known.
 
     Notes
     -----

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyopencl as cl
 
-from execspace import HOST, Kernel, LaunchSpec, PolicyError, View, ViewType
+from execspace import HOST, Kernel, LaunchSpec, View, ViewType
 from execspace.contract.dtypes import dtype_of
 from execspace_compiler.backend import (
     CallBuilder,
@@ -102,14 +102,8 @@ class OpenCLLaunch(DeviceLaunch[Program]):
         return Program(self.space.device, code)
 
     def enqueue(self, program: Program, number: int, grid: Grid, frame: Frame) -> None:
+        self.check_group(program, grid)
         gx, gy, gz, bx, by, bz = grid
-        group = bx * by * bz
-        if group > program.most_threads:
-            raise PolicyError(
-                f"Kernel '{self.name}': a block of {group} threads; for this range and these Views "
-                f"this device launches it with at most {program.most_threads}. Give a smaller "
-                f"tile, or launch_bounds."
-            )
         arguments = frame.views
         if frame.extra:
             arguments = [*arguments, *frame.extra.values()]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from functools import cached_property
 
 from execspace import (
+    Capabilities,
     ExecutionSpace,
     HostExecutionSpace,
     Kernel,
@@ -43,6 +45,12 @@ class OpenMP(HostExecutionSpace):
         if runtime == "libgomp":
             llvmlite.binding.load_library_permanently(GOMP)
         _watch_forks()
+
+    @cached_property  # the answer loads Numba
+    def capabilities(self) -> Capabilities:  # type: ignore[override]  # it can be set, too
+        from execspace_compiler.backend import host_capabilities
+
+        return host_capabilities()
 
     @property
     def concurrency(self) -> int:

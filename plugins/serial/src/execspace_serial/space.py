@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from execspace import (
     HOST,
     Capabilities,
@@ -25,6 +27,12 @@ class Serial(HostExecutionSpace):
     """Runs kernels on the calling thread, in order; a launch returns when it is done."""
 
     name = "serial"
+
+    @cached_property  # the answer loads Numba
+    def capabilities(self) -> Capabilities:  # type: ignore[override]  # it can be set, too
+        from execspace_compiler.backend import host_capabilities
+
+        return host_capabilities()
 
     def compile(self, kernel: Kernel, spec: LaunchSpec) -> Plan:
         from execspace_compiler.backend import Launcher, compile_plan
