@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import ViewTypeError
+from ..base.errors import ViewError, ViewTypeError
+from ..contract.dtypes import name_of
 
 # A memmap is memory, and records of a recarray are records without it. Of each only the class
 # itself: what a subclass adds is not known.
@@ -32,6 +33,21 @@ def check_plain(source: Any, what: str = "") -> None:
             f"{what}{': ' if what else ''}an array of type {_name(kind)} {lost}, which a View "
             f"would lose. {advice(source)}"
         )
+
+
+def check_range(numbers: np.ndarray[Any, Any], kind: np.dtype[Any], what: str) -> None:
+    """Raise ViewError if integers of a list do not fit a type; those of arrays wrap, as in NumPy.
+
+    `what` names it: "array".
+    """
+    if numbers.dtype.kind not in "iu" or kind.kind not in "iu" or not numbers.size:
+        return
+    least, greatest = np.iinfo(kind).min, np.iinfo(kind).max
+    for number in (numbers.min(), numbers.max()):
+        if not least <= number <= greatest:
+            raise ViewError(
+                f"{what}: {number} does not fit {name_of(kind)}, which holds {least} to {greatest}."
+            )
 
 
 def _lost(source: Any) -> str | None:

@@ -20,7 +20,7 @@ from ..contract.layout import Layout
 from ..contract.memory import HOST, MemorySpace
 from ..contract.space import ExecutionSpace
 from ..plugins.selection import default_space, memory_for, resolve
-from .arrays import check_plain
+from .arrays import check_plain, check_range
 from .deep_copy import check_kind, deep_copy
 from .interop import view_of
 from .mirrors import shape_of
@@ -93,7 +93,7 @@ def array(
     ------
     ViewTypeError, DTypeError, ViewError
         If the source is none of these, means more than its elements (see `view_of`), or has
-        elements that no View of that type holds.
+        elements that no View of that type holds, such as 300 in a list for int8.
 
     Examples
     --------
@@ -171,6 +171,8 @@ def _elements(source: Any, who: str, kind: np.dtype[Any] | None) -> View[Any]:
     if not found.size and kind is not None:
         found = found.astype(kind)  # of an empty list NumPy knows no kind
     check_plain(found, who)
+    if kind is not None:
+        check_range(found, kind, who)
     return view_of(found, label=f"source of {who}")
 
 

@@ -16,7 +16,7 @@ from ..contract import layout as _layout
 from ..contract.argtypes import plain_number
 from ..contract.dtypes import name_of
 from ..contract.memory import HOST
-from .arrays import check_plain, has_protocol
+from .arrays import check_plain, check_range, has_protocol
 from .deep_copy import check_kind, deep_copy
 from .interop import view_of
 from .mirrors import shape_of
@@ -104,6 +104,7 @@ def _source(view: View, value: Any) -> View:
             f"View '{view.label}' of dtype {name_of(view.dtype)} cannot store "
             f"{type(value).__name__} there: {error}."
         ) from None
+    check_range(array, view.dtype, f"View '{view.label}'")
     return view_of(array, label="a list")
 
 
