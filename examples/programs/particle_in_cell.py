@@ -32,7 +32,7 @@ def neighbours(x, cells):
 def place(p, x, cells):
     """Spread electrons evenly, and displace them by a sine wave."""
     even = (p + 0.5) * cells / len(x)
-    x[p] = (even + DISPLACEMENT * math.sin(math.tau * even / cells)) % cells
+    x[p] = (even + DISPLACEMENT * math.sin(math.tau * even / cells + 1)) % cells  # no symmetry
 
 
 @es.kernel
