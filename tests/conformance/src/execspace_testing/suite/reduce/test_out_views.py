@@ -126,7 +126,7 @@ def test_views_that_do_not_fit_are_refused(space):
         with pytest.raises(es.LaunchError, match="rank 1; expected a writable View"):
             staged.parallel_reduce(4, value, X, out=es.View(1))
         x = staged.place(space, X)
-        for wrong in ((), [number], np.zeros(()), (number, 1.0)):
+        for wrong in ((), [number], np.float64(0), (number, 1.0)):
             with pytest.raises(es.LaunchError, match="expected a writable View"):
                 es.parallel_reduce(4, value, x, out=wrong)
 
