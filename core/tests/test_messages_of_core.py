@@ -107,8 +107,8 @@ MESSAGES = {
     "deep_copy of kinds": (
         lambda: es.deep_copy(view(2, dtype=es.int64), 1.5),
         TypeError,
-        "deep_copy: a value of type float64 cannot be stored in View 'A' of dtype int64 without "
-        "loss of kind.",
+        "deep_copy: a value of type float cannot be stored in View 'A' of dtype int64 without loss "
+        "of kind; convert it first: astype('int64').",
     ),
     "range backwards": (
         lambda: es.RangePolicy(3, 1),

@@ -116,9 +116,11 @@ def check_kind(kind: Any, target: View, what: str = "deep_copy: a value") -> Non
     else:
         fits = order.index(source) <= order.index(goal) or (source in "iu" and goal in "iu")
     if not fits:
+        given = kind.__name__ if weak else name_of(np.dtype(kind))
+        remedy = "" if "V" in (source, goal) else f"; convert it first: astype('{target.dtype}')"
         raise DTypeError(
-            f"{what} of type {name_of(np.dtype(kind))} cannot be stored in View "
-            f"'{target.label}' of dtype {name_of(target.dtype)} without loss of kind."
+            f"{what} of type {given} cannot be stored in View '{target.label}' of dtype "
+            f"{name_of(target.dtype)} without loss of kind{remedy}."
         )
 
 

@@ -50,5 +50,5 @@ def writable(view: ir.Var, loc: Loc) -> None:
         raise type_fault(
             loc,
             f"View '{shown(view)}' is read-only",
-            "store into another View, or launch with a writable array",
+            "store into another View, or launch with a writable array (es.InOut, not es.In)",
         )
