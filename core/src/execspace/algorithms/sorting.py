@@ -7,13 +7,14 @@ every number, as in `numpy.sort`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
 
 from ..base.errors import ViewError
 from ..base.flags import flag
+from ..contract import pending
 from ..contract.space import ExecutionSpace, SupportsSort
 from ..events import dispatch
 from ..events.launches import kernel_events
@@ -81,7 +82,7 @@ def sort(
     if target.size < 2:
         return
     if isinstance(where, SupportsSort) and target.mapping is None:
-        with _library_call("sort", where):
+        with _library_call("sort", where, target):
             where.sort(target, descending)
     else:
         merge_sort(target, descending, where)
@@ -192,7 +193,7 @@ def sort_by_key(
     _order(source, descending, order, where)
     for view in moved:
         if isinstance(where, SupportsSort) and view.mapping is None:
-            with _library_call("permute", where):
+            with _library_call("permute", where, view, order):
                 where.permute(view, order)
         else:
             gather_rows(view, order, where)
@@ -200,17 +201,20 @@ def sort_by_key(
 
 def _order(keys: View, descending: bool, out: View, space: ExecutionSpace) -> None:
     if isinstance(space, SupportsSort) and keys.mapping is None and out.mapping is None:
-        with _library_call("argsort", space):
+        with _library_call("argsort", space, out, keys):
             space.argsort(keys, descending, out)
     else:
         merge_argsort(keys, descending, out, space)
 
 
 @contextmanager
-def _library_call(name: str, space: ExecutionSpace) -> Iterator[None]:
-    """Tell profiling tools of work that a library does in place of kernels."""
-    if dispatch.TOOLS:
-        with kernel_events("library", name, space):
-            yield
-    else:
+def _library_call(name: str, space: ExecutionSpace, written: View, *read: View) -> Iterator[None]:
+    """Around work that a library does in place of kernels: tools and checks are told of it."""
+    with ExitStack() as told:
+        if pending.watches(space):
+            views = [(written, True), *[(v, False) for v in read]]
+            touched = [pending.Touched(f"View '{v.label}'", v, changes) for v, changes in views]
+            told.enter_context(pending.work(name, space, touched))
+        if dispatch.TOOLS:
+            told.enter_context(kernel_events("library", name, space))
         yield

@@ -282,6 +282,18 @@ def array_over(view: Any, base: object) -> npt.NDArray[Any]:
     return array if view.dtype.fields is None else array.view(view.dtype)
 
 
+def may_share(a: ArrayInterface, b: ArrayInterface) -> bool:
+    """Whether what two describe has elements in common; true where it is unclear.
+
+    Nothing is read: the memory may be out of the host's reach.
+    """
+    most: Any = 100_000  # the exact answer may take exponential time for odd strides
+    try:
+        return bool(np.shares_memory(np.asarray(a), np.asarray(b), max_work=most))
+    except np.exceptions.TooHardError:
+        return True
+
+
 class _Bytes:
     """Carries `__array_interface__` of bytes at an address, and keeps `base` alive."""
 

@@ -19,6 +19,7 @@ from ..base.errors import (
     PolicyError,
     SpaceAccessError,
 )
+from ..contract import pending
 from ..contract.argtypes import SCALAR_TYPES
 from ..contract.launch_spec import LaunchSpec, leading_parameters
 from ..contract.space import ExecutionSpace, Plan
@@ -34,6 +35,7 @@ from ..views.view import View
 from .arguments import as_arguments, check_shapes, explain_overflow, refuse_arrays, views_of_out
 from .policy_argument import policy_of
 from .profiled import run_kernel
+from .watched import WatchedPlan
 
 PATTERNS = ("for", "reduce", "scan")
 _SUM: tuple[object, Any] = (reducer_key(Sum), as_reducer(Sum))
@@ -135,11 +137,12 @@ def launch(call: Call, policy: Any, label: str | None) -> Any:
 
 
 def prepare(call: Call) -> Plan:
-    """The plan of a launch: that of `compiled`, with what is tuned for it."""
+    """The plan of a launch: that of `compiled`, with what is tuned for it, and maybe watched."""
     try:
-        return tuned(*compiled(call))
+        plan = tuned(*compiled(call))
     except _KERNEL_FAULTS as error:
         raise _without_frames(error) from error.__cause__
+    return WatchedPlan(plan, call.kernel.name) if pending.watches(plan.space) else plan
 
 
 def tuned(plan: Plan, kernel: Kernel, spec: LaunchSpec, report: bool = False) -> Plan:

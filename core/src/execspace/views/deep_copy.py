@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..base.errors import DTypeError, SpaceAccessError, SpaceError, ViewError
+from ..contract import pending
 from ..contract.argtypes import plain_number
 from ..contract.dtypes import name_of
-from ..contract.memory import ArrayInterface
+from ..contract.memory import ArrayInterface, may_share
 from ..contract.space import ExecutionSpace
 from ..events import dispatch
 from ..events.launches import copy_events
@@ -63,13 +65,30 @@ def deep_copy(
     if instance is None:
         fence("deep_copy: before")
     if isinstance(src, int | float | complex | np.generic):
-        _fill(target, src, instance)
+        with _pending(instance, target):
+            _fill(target, src, instance)
     else:
         source = view_of(src, label="source of deep_copy")
         if target != source:
-            _copy(target, source, instance)
+            with _pending(instance, target, source):
+                _copy(target, source, instance)
     if instance is None:
         fence("deep_copy: after")
+
+
+_NOTHING = nullcontext()
+
+
+def _pending(
+    instance: ExecutionSpace | None, target: View, source: View | None = None
+) -> AbstractContextManager[None]:
+    """Around a copy that nobody waits for; see `contract.pending`."""
+    if instance is None or not pending.watches(instance):
+        return _NOTHING
+    touched = [pending.Touched(f"destination View '{target.label}'", target, True)]
+    if source is not None:
+        touched.append(pending.Touched(f"source View '{source.label}'", source, False))
+    return pending.work("deep_copy", instance, touched)
 
 
 def _fill(target: View, value: Any, instance: ExecutionSpace | None) -> None:
@@ -166,13 +185,7 @@ def host_elements(view: View) -> npt.NDArray[Any]:
 
 def share_elements(a: View, b: View) -> bool:
     """Whether two Views of one memory space have elements in common; true where it is unclear."""
-    # The arrays only describe the memory, which may be out of reach; nothing is read.
-    x, y = (np.asarray(ArrayInterface(view, None)) for view in (a, b))
-    most: Any = 100_000  # the exact answer may take exponential time for odd strides
-    try:
-        return bool(np.shares_memory(x, y, max_work=most))
-    except np.exceptions.TooHardError:
-        return True
+    return may_share(ArrayInterface(a, None), ArrayInterface(b, None))
 
 
 def _copy(target: View, source: View, instance: ExecutionSpace | None) -> None:

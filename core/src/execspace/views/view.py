@@ -16,10 +16,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..base import config
 from ..base.errors import SpaceAccessError, ViewError, ViewIndexError, ViewTypeError, shown
 from ..base.flags import flag
 from ..base.readonly import ReadOnly, assign
 from ..contract import layout as _layout
+from ..contract import pending
 from ..contract.dtypes import as_dtype, name_of
 from ..contract.memory import HOST, Allocation, MemorySpace, array_over, track
 from ..contract.space import ExecutionSpace
@@ -442,7 +444,7 @@ class View(ReadOnly, GivesArrays, ViewParts):
 
     # -- host access --------------------------------------------------------------------
 
-    def _array(self) -> npt.NDArray[Any]:
+    def _array(self, stores: bool = False) -> npt.NDArray[Any]:
         if self._host is None:
             memory = self.memory_space
             if not memory.host_accessible:
@@ -451,7 +453,10 @@ class View(ReadOnly, GivesArrays, ViewParts):
                     f"cannot read; copy it first: es.create_mirror_view_and_copy(es.HOST, A)."
                 )
             host = memory.host_array(self)
-            assign(self, "_host", host)
+            if config.is_portable():  # not kept, so that the next access is checked, too
+                pending.check_host_access(self, stores=stores)
+            else:
+                assign(self, "_host", host)
             return host
         return self._host
 
@@ -487,7 +492,7 @@ class View(ReadOnly, GivesArrays, ViewParts):
             value = np.asarray(value)
         elif not isinstance(value, np.generic | int | float | complex):
             check_plain(value, f"what is stored in View '{self.label}'")
-        array = self._array()
+        array = self._array(stores=True)
         try:
             array[at] = value
         except (TypeError, ValueError, OverflowError) as error:
