@@ -213,8 +213,8 @@ def _library_call(name: str, space: ExecutionSpace, written: View, *read: View) 
     with ExitStack() as told:
         if pending.watches(space):
             views = [(written, True), *[(v, False) for v in read]]
-            touched = [pending.Touched(f"View '{v.label}'", v, changes) for v, changes in views]
-            told.enter_context(pending.work(name, space, touched))
+            touched = [pending.Touched(f"View '{v.label}',", v, changes) for v, changes in views]
+            told.enter_context(pending.work(f"kernel '{name}'", space, touched))
         if dispatch.TOOLS:
             told.enter_context(kernel_events("library", name, space))
         yield
