@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from ..base import pending
 from ..base.errors import ViewError
 from ..base.flags import flag
-from ..contract import pending
 from ..contract.space import ExecutionSpace, SupportsSort
 from ..events import dispatch
-from ..events.launches import kernel_events
+from ..events.launches import kernel_events, queue_of
 from ..views.view import View
 from .arguments import argument, check_apart, choose_space, part, result
 from .merge_sort import gather_rows, merge_argsort, merge_sort, scratch
@@ -214,7 +214,7 @@ def _library_call(name: str, space: ExecutionSpace, written: View, *read: View) 
         if pending.watches(space):
             views = [(written, True), *[(v, False) for v in read]]
             touched = [pending.Touched(f"View '{v.label}',", v, changes) for v, changes in views]
-            told.enter_context(pending.work(f"kernel '{name}'", space, touched))
+            told.enter_context(pending.work(f"kernel '{name}'", queue_of(space), touched))
         if dispatch.TOOLS:
             told.enter_context(kernel_events("library", name, space))
         yield

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..base.array_interface import ArrayInterface
 from ..base.readonly import ReadOnly, assign
 from ..events import dispatch
 from .forward import ExecutionSpace
@@ -255,43 +256,10 @@ class HostSpace(MemorySpace):
         return (1, 0)
 
 
-class ArrayInterface:
-    """Carries `__array_interface__` of a host View and keeps `base` alive with the array.
-
-    Of a View with a mapping of its own it is the row of all elements of its span.
-    """
-
-    __slots__ = ("__array_interface__", "base")
-
-    def __init__(self, view: Any, base: object) -> None:
-        self.base = base
-        itemsize = view.dtype.itemsize
-        mapped = view.mapping is not None
-        self.__array_interface__ = {
-            "version": 3,
-            "typestr": view.dtype.str,  # of a record only its size
-            "shape": (view.span,) if mapped else view.shape,
-            "strides": None if mapped else tuple(s * itemsize for s in view.strides),
-            "data": (view.data_ptr, view.is_readonly),
-        }
-
-
 def array_over(view: Any, base: object) -> npt.NDArray[Any]:
     """NumPy array over a View's memory, which keeps `base` alive."""
     array = np.asarray(ArrayInterface(view, base))
     return array if view.dtype.fields is None else array.view(view.dtype)
-
-
-def may_share(a: ArrayInterface, b: ArrayInterface) -> bool:
-    """Whether what two describe has elements in common; true where it is unclear.
-
-    Nothing is read: the memory may be out of the host's reach.
-    """
-    most: Any = 100_000  # the exact answer may take exponential time for odd strides
-    try:
-        return bool(np.shares_memory(np.asarray(a), np.asarray(b), max_work=most))
-    except np.exceptions.TooHardError:
-        return True
 
 
 class _Bytes:

@@ -10,13 +10,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, final, runtime_checkable
 
-from ..base import config
+from ..base import config, pending
 from ..base.errors import PluginError
 from ..events import dispatch
-from ..events.launches import fence_events
+from ..events.launches import fence_events, queue_of
 from ..events.timing import TimesWork
 from ..events.work import Work
-from . import pending
 from .forward import Kernel, View
 from .launch_spec import LaunchSpec
 from .memory import MemorySpace
@@ -192,7 +191,7 @@ class ExecutionSpace(ABC):
             with fence_events(self, label):
                 self.synchronize(label)
         if config.is_portable():
-            pending.fenced(self)
+            pending.fenced(queue_of(self))
 
     @property
     def concurrency(self) -> int:

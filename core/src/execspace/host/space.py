@@ -15,6 +15,7 @@ import numpy.typing as npt
 from ..base import config
 from ..contract.memory import HOST, MemorySpace
 from ..contract.space import ExecutionSpace
+from ..events.launches import queue_number
 from ..views.view import View
 from .memory import ApartMemory, SharedMemory
 
@@ -64,7 +65,8 @@ class UnsortedHostExecutionSpace(ExecutionSpace):
         """
         if not self._is_apart:
             return self
-        shared = self._memories  # made by now
+        queue_number(self)  # it comes before its instances
+        shared = self._memories
         other: Self = object.__new__(type(self))
         other.__dict__.update(self.__dict__, _memories=shared)
         return other

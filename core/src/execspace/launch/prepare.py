@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ..base import config, ports
+from ..base import config, pending, ports
 from ..base.errors import (
     KernelSyntaxError,
     KernelTypeError,
@@ -19,7 +19,6 @@ from ..base.errors import (
     PolicyError,
     SpaceAccessError,
 )
-from ..contract import pending
 from ..contract.argtypes import SCALAR_TYPES
 from ..contract.launch_spec import LaunchSpec, leading_parameters
 from ..contract.space import ExecutionSpace, Plan

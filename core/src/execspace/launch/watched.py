@@ -8,11 +8,12 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from ..contract import pending
-from ..contract.plan_around import PlanAround
+from ..base import pending
 from ..contract.records import Effects
 from ..contract.space import Plan
+from ..events.launches import queue_of
 from ..views.view import View
+from .plan_around import PlanAround
 
 
 class WatchedPlan(PlanAround):
@@ -36,7 +37,7 @@ class WatchedPlan(PlanAround):
 
     def _pending(self, name: str, args: tuple[Any, ...]) -> Any:
         touched = [t for n, a in enumerate(args) if type(a) is View and (t := self._touch(n, a))]
-        return pending.work(f"kernel '{name}'", self.space, touched, waits=self._waits)
+        return pending.work(f"kernel '{name}'", queue_of(self.space), touched, waits=self._waits)
 
     def _touch(self, n: int, view: View) -> pending.Touched | None:
         """What a launch does with an argument; None if nothing."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import threading
 from weakref import WeakSet
 
-from ..base import config
-from ..contract import pending
+from ..base import config, pending
 from ..contract.space import ExecutionSpace
 from ..events.launches import MADE
 from .probing import described

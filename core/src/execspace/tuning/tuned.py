@@ -9,10 +9,10 @@ from typing import Any
 from ..base import config
 from ..base.errors import ExecspaceError, LaunchError, PolicyError
 from ..contract.launch_spec import LaunchSpec
-from ..contract.plan_around import PlanAround
 from ..contract.records import Choice
 from ..contract.space import Plan
 from ..kernels.kernel import Kernel
+from ..launch.plan_around import PlanAround
 from ..views.view import View
 from . import store
 from .choices import DEFAULT, candidate_generators, extents_of, is_open

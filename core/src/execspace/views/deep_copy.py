@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..base import pending
+from ..base.array_interface import ArrayInterface, may_share
 from ..base.errors import DTypeError, SpaceAccessError, SpaceError, ViewError
-from ..contract import pending
 from ..contract.argtypes import plain_number
 from ..contract.dtypes import name_of
-from ..contract.memory import ArrayInterface, may_share
 from ..contract.space import ExecutionSpace
 from ..events import dispatch
-from ..events.launches import copy_events
+from ..events.launches import copy_events, queue_of
 from ..plugins.started import fence, note
 from .interop import view_of
 from .view import View
@@ -82,13 +82,13 @@ _NOTHING = nullcontext()
 def _pending(
     instance: ExecutionSpace | None, target: View, source: View | None = None
 ) -> AbstractContextManager[None]:
-    """Around a copy that nobody waits for; see `contract.pending`."""
+    """Around a copy that nobody waits for; see `base.pending`."""
     if instance is None or not pending.watches(instance):
         return _NOTHING
     touched = [pending.Touched(f"destination View '{target.label}'", target, True)]
     if source is not None:
         touched.append(pending.Touched(f"source View '{source.label}'", source, False))
-    return pending.work("deep_copy", instance, touched)
+    return pending.work("deep_copy", queue_of(instance), touched)
 
 
 def _fill(target: View, value: Any, instance: ExecutionSpace | None) -> None:

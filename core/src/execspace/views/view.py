@@ -16,12 +16,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..base import config
+from ..base import config, pending
 from ..base.errors import SpaceAccessError, ViewError, ViewIndexError, ViewTypeError, shown
 from ..base.flags import flag
 from ..base.readonly import ReadOnly, assign
 from ..contract import layout as _layout
-from ..contract import pending
 from ..contract.dtypes import as_dtype, name_of
 from ..contract.memory import HOST, Allocation, MemorySpace, array_over, track
 from ..contract.space import ExecutionSpace

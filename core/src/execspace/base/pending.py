@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from ..base import config
-from ..base.errors import SpaceAccessError
-from ..events.launches import queue_number
-from .forward import ExecutionSpace, View
-from .memory import HOST, Allocation, ArrayInterface, may_share
+from . import config
+from .array_interface import ArrayInterface, may_share
+from .errors import SpaceAccessError
 
-_Queue = tuple[str, int]  # a space, and which of its instances: 0 is the space itself
+Allocation = Any  # which are made with this package
+ExecutionSpace = Any
+View = Any
+Queue = tuple[str, int]  # a space, and which of its instances: 0 is the space itself
 
 
 class Touched(NamedTuple):
@@ -32,7 +33,7 @@ class Touched(NamedTuple):
 
 
 class _Mark(NamedTuple):
-    queue: _Queue
+    queue: Queue
     what: str
     place: ArrayInterface
     written: bool
@@ -50,22 +51,23 @@ def watches(space: ExecutionSpace) -> bool:
 
     A space that kept memory of the host is done when a launch returns, unless it says otherwise.
     """
-    return config.is_portable() and (
-        space.capabilities.asynchronous or not HOST.reachable_from(space)
-    )
+    if not config.is_portable():
+        return False
+    takes_host = any("host" in memory.kinds for memory in space.memory_spaces)
+    return bool(space.capabilities.asynchronous) or not takes_host
 
 
 @contextmanager
 def work(
-    who: str, space: ExecutionSpace, touched: Sequence[Touched], *, waits: bool = False
+    who: str, queue: Queue, touched: Sequence[Touched], *, waits: bool = False
 ) -> Iterator[None]:
-    """What runs within is given to a space, and pending from then on.
+    """What runs within is given to a queue, and pending from then on.
 
     Parameters
     ----------
     who : str
         In messages: "kernel 'scale'".
-    space : ExecutionSpace
+    queue : (str, int)
     touched : sequence of Touched
     waits : bool, default False
         The host waits for it, so that nothing of this queue is pending when it is done.
@@ -75,7 +77,6 @@ def work(
     SpaceAccessError
         If another queue may still be at work on one of the Views, and either of them writes it.
     """
-    queue = space.name, queue_number(space)
     with _lock:
         for t in touched:
             _refuse_unordered(who, queue, t)
@@ -100,24 +101,22 @@ def check_host_access(view: View, *, stores: bool) -> None:
     Memory of the host may be read while a copy reads it. Shared memory may not: devices that move
     its pages do not let the host look meanwhile.
     """
-    may_read = not stores and view.memory_space is HOST
-    for mark in _marks_on(view):
-        if mark.written or not may_read:
-            does = "written" if mark.written else "read"
-            raise SpaceAccessError(
-                f"View '{view.label}' is {does} by {mark.what} on {_called(mark.queue)}, for which "
-                f"nothing has waited: a device may still be at it. Call es.fence() before the host "
-                f"uses the View (EXECSPACE_CHECK=portable)."
-            )
+    may_read = not stores and "host" in view.memory_space.kinds
+    for mark in _marks_on(view, lambda mark: mark.written or not may_read):
+        does = "written" if mark.written else "read"
+        raise SpaceAccessError(
+            f"View '{view.label}' is {does} by {mark.what} on {_called(mark.queue)}, for which "
+            f"nothing has waited: a device may still be at it. Call es.fence() before the host "
+            f"uses the View (EXECSPACE_CHECK=portable)."
+        )
 
 
-def fenced(space: ExecutionSpace) -> None:
-    """Nothing of a space is pending any more; of one that is no instance, nothing of its
-    instances."""
-    name, number = space.name, queue_number(space)
+def fenced(queue: Queue) -> None:
+    """Nothing of a queue is pending any more; nor of its instances, if it is the space itself."""
+    name, number = queue
     with _lock:
         if number:
-            _drop(lambda mark: mark.queue == (name, number))
+            _drop(lambda mark: mark.queue == queue)
         else:
             _drop(lambda mark: mark.queue[0] == name)
 
@@ -128,19 +127,22 @@ def fenced_all() -> None:
         _marks.clear()
 
 
-def _marks_on(view: View) -> list[_Mark]:
-    """The marks of what has elements in common with a View."""
+def _marks_on(view: View, matters: Callable[[_Mark], bool]) -> Iterator[_Mark]:
+    """Those marks that matter of what has elements in common with a View."""
     with _lock:
-        marks = list((_marks.get(view.allocation) or {}).values())
+        marks = [mark for mark in _marks.get(view.allocation, {}).values() if matters(mark)]
     place = ArrayInterface(view, None) if marks else None
-    return [mark for mark in marks if place is not None and may_share(mark.place, place)]
+    return (mark for mark in marks if place is not None and may_share(mark.place, place))
 
 
-def _refuse_unordered(who: str, queue: _Queue, t: Touched) -> None:
+def _refuse_unordered(who: str, queue: Queue, t: Touched) -> None:
     atomic = "atomic" in t.view.traits
-    for mark in _marks_on(t.view):
-        if mark.queue == queue or not (mark.written or t.written) or (mark.atomic and atomic):
-            continue
+
+    def collides(mark: _Mark) -> bool:
+        both_atomic = atomic and mark.atomic
+        return mark.queue != queue and (mark.written or t.written) and not both_atomic
+
+    for mark in _marks_on(t.view, collides):
         does = "written" if mark.written else "read"
         first = f"K{who[1:]}" if who.startswith("kernel '") else who
         raise SpaceAccessError(
@@ -159,6 +161,6 @@ def _drop(done: Callable[[_Mark], bool]) -> None:
             del _marks[allocation]
 
 
-def _called(queue: _Queue) -> str:
+def _called(queue: Queue) -> str:
     name, number = queue
     return f"instance {number} of space '{name}'" if number else f"space '{name}'"

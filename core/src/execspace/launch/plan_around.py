@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..contract.records import Effects, TeamSizes
+from ..contract.space import Plan
 from ..events.work import Work
-from .records import Effects, TeamSizes
-from .space import Plan
 
 
 class PlanAround(Plan):
