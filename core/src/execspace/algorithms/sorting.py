@@ -7,7 +7,7 @@ every number, as in `numpy.sort`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -207,14 +207,24 @@ def _order(keys: View, descending: bool, out: View, space: ExecutionSpace) -> No
         merge_argsort(keys, descending, out, space)
 
 
-@contextmanager
-def _library_call(name: str, space: ExecutionSpace, written: View, *read: View) -> Iterator[None]:
+_NOTHING = nullcontext()
+
+
+def _library_call(
+    name: str, space: ExecutionSpace, written: View, *read: View
+) -> AbstractContextManager[None]:
     """Around work that a library does in place of kernels: tools and checks are told of it."""
-    with ExitStack() as told:
-        if pending.watches(space):
-            views = [(written, True), *[(v, False) for v in read]]
-            touched = [pending.Touched(f"View '{v.label}',", v, changes) for v, changes in views]
-            told.enter_context(pending.work(f"kernel '{name}'", queue_of(space), touched))
-        if dispatch.TOOLS:
-            told.enter_context(kernel_events("library", name, space))
+    told = kernel_events("library", name, space) if dispatch.TOOLS else _NOTHING
+    if not pending.watches(space):
+        return told
+    views = [(written, True), *[(view, False) for view in read]]
+    touched = [pending.Touched(f"View '{v.label}',", v, changes) for v, changes in views]
+    return _both(pending.work(f"kernel '{name}'", queue_of(space), touched), told)
+
+
+@contextmanager
+def _both(
+    outer: AbstractContextManager[None], inner: AbstractContextManager[None]
+) -> Iterator[None]:
+    with outer, inner:
         yield

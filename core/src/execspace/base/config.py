@@ -210,7 +210,7 @@ def forget_checks() -> None:
 
 def is_portable(space: str | None = None) -> bool:
     """Whether a space of the host stands for a device; without a name, whether any of them does."""
-    found = checks()
+    found = checks() if _kept_checks is None else _kept_checks
     if not found:
         return False
     if space is None:
