@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -64,31 +63,31 @@ def deep_copy(
         raise SpaceError(f"deep_copy: instance={instance!r}; expected a space, es.space(name).")
     if instance is None:
         fence("deep_copy: before")
-    if isinstance(src, int | float | complex | np.generic):
-        with _pending(instance, target):
-            _fill(target, src, instance)
-    else:
-        source = view_of(src, label="source of deep_copy")
-        if target != source:
-            with _pending(instance, target, source):
-                _copy(target, source, instance)
+    number = isinstance(src, int | float | complex | np.generic)
+    source = src if number else view_of(src, label="source of deep_copy")
+    if number or target != source:
+        if instance is None or not pending.watches(instance):
+            _move(target, source, instance)
+        else:
+            with pending.work("deep_copy", queue_of(instance), _touched(target, source)):
+                _move(target, source, instance)
     if instance is None:
         fence("deep_copy: after")
 
 
-_NOTHING = nullcontext()
+def _move(target: View, source: Any, instance: ExecutionSpace | None) -> None:
+    """Copy from a View, or fill with a number."""
+    if isinstance(source, View):
+        _copy(target, source, instance)
+    else:
+        _fill(target, source, instance)
 
 
-def _pending(
-    instance: ExecutionSpace | None, target: View, source: View | None = None
-) -> AbstractContextManager[None]:
-    """Around a copy that nobody waits for; see `base.pending`."""
-    if instance is None or not pending.watches(instance):
-        return _NOTHING
+def _touched(target: View, source: Any) -> list[pending.Touched]:
     touched = [pending.Touched(f"destination View '{target.label}'", target, True)]
-    if source is not None:
+    if isinstance(source, View):
         touched.append(pending.Touched(f"source View '{source.label}'", source, False))
-    return pending.work("deep_copy", queue_of(instance), touched)
+    return touched
 
 
 def _fill(target: View, value: Any, instance: ExecutionSpace | None) -> None:
