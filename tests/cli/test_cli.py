@@ -257,6 +257,19 @@ def test_info_as_text_tells_of_spelling_errors(execspace):
     assert any(re.match("warning: .* EXECSPACE_DEFUALT is not read", line) for line in lines)
 
 
+def test_info_and_doctor_tell_of_checks(execspace):
+    result = execspace("info", EXECSPACE_CHECK="portable")
+    row = next(line for line in result.stdout.splitlines() if line.startswith("EXECSPACE_CHECK"))
+    assert row.split() == ["EXECSPACE_CHECK", "portable", "environment"]
+    result = execspace("doctor", "serial", EXECSPACE_CHECK="portable")
+    assert result.returncode == 0
+    assert "serial: ok" in result.stdout
+    for command in ("info", "doctor"):
+        result = execspace(command, EXECSPACE_CHECK="portabel")
+        assert result.returncode == 1
+        assert "EXECSPACE_CHECK='portabel': there is no check 'portabel'" in result.stderr
+
+
 def test_a_setting_that_is_wrong_is_a_message(execspace):
     result = execspace("info", EXECSPACE_PROBE_TIMEOUT="soon")
     assert result.returncode == 1

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import execspace as es
+from execspace.base import config
 
 pytest.importorskip("pyopencl", reason="pyopencl is not installed")
 
@@ -140,6 +141,26 @@ def test_the_mapping_is_chosen_by_the_environment(opencl, monkeypatch):
     monkeypatch.setenv("EXECSPACE_OPENCL_MAPPING", "tiled")
     with pytest.raises(es.SpaceError, match="OPENCL_MAPPING='tiled'; expected flat or chunked"):
         space_of(place)
+
+
+def test_the_check_for_portable_programs_makes_a_processor_a_device(opencl, monkeypatch):
+    """Memory of the host is out of reach, and the layout is that of GPUs."""
+    from execspace_opencl.space import space_of
+
+    if not opencl.found.is_cpu:
+        pytest.skip("a GPU is one")
+    monkeypatch.setenv("EXECSPACE_CHECK", "portable")
+    config.forget_checks()
+    try:
+        space = space_of(opencl.found.place)
+        assert space.memory_space is space.memory
+        assert es.HOST not in space.memory_spaces
+        assert (space.default_layout, space.device.flat) == ("left", opencl.device.flat)
+        monkeypatch.setenv("EXECSPACE_OPENCL_MEMORY", "host")
+        with pytest.raises(es.SpaceError, match="CHECK=portable forbids; unset one of them"):
+            space_of(opencl.found.place)
+    finally:
+        config.forget_checks()
 
 
 def test_memory_of_the_host_is_out_of_reach_if_the_environment_says_so(opencl, monkeypatch):

@@ -7,16 +7,17 @@ every number, as in `numpy.sort`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
 
+from ..base import pending
 from ..base.errors import ViewError
 from ..base.flags import flag
 from ..contract.space import ExecutionSpace, SupportsSort
 from ..events import dispatch
-from ..events.launches import kernel_events
+from ..events.launches import kernel_events, queue_of
 from ..views.view import View
 from .arguments import argument, check_apart, choose_space, part, result
 from .merge_sort import gather_rows, merge_argsort, merge_sort, scratch
@@ -81,7 +82,7 @@ def sort(
     if target.size < 2:
         return
     if isinstance(where, SupportsSort) and target.mapping is None:
-        with _library_call("sort", where):
+        with _library_call("sort", where, target):
             where.sort(target, descending)
     else:
         merge_sort(target, descending, where)
@@ -192,7 +193,7 @@ def sort_by_key(
     _order(source, descending, order, where)
     for view in moved:
         if isinstance(where, SupportsSort) and view.mapping is None:
-            with _library_call("permute", where):
+            with _library_call("permute", where, view, order):
                 where.permute(view, order)
         else:
             gather_rows(view, order, where)
@@ -200,17 +201,30 @@ def sort_by_key(
 
 def _order(keys: View, descending: bool, out: View, space: ExecutionSpace) -> None:
     if isinstance(space, SupportsSort) and keys.mapping is None and out.mapping is None:
-        with _library_call("argsort", space):
+        with _library_call("argsort", space, out, keys):
             space.argsort(keys, descending, out)
     else:
         merge_argsort(keys, descending, out, space)
 
 
+_NOTHING = nullcontext()
+
+
+def _library_call(
+    name: str, space: ExecutionSpace, written: View, *read: View
+) -> AbstractContextManager[None]:
+    """Around work that a library does in place of kernels: tools and checks are told of it."""
+    told = kernel_events("library", name, space) if dispatch.TOOLS else _NOTHING
+    if not pending.watches(space):
+        return told
+    views = [(written, True), *[(view, False) for view in read]]
+    touched = [pending.Touched(f"View '{v.label}',", v, changes) for v, changes in views]
+    return _both(pending.work(f"kernel '{name}'", queue_of(space), touched), told)
+
+
 @contextmanager
-def _library_call(name: str, space: ExecutionSpace) -> Iterator[None]:
-    """Tell profiling tools of work that a library does in place of kernels."""
-    if dispatch.TOOLS:
-        with kernel_events("library", name, space):
-            yield
-    else:
+def _both(
+    outer: AbstractContextManager[None], inner: AbstractContextManager[None]
+) -> Iterator[None]:
+    with outer, inner:
         yield

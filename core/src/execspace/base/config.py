@@ -47,6 +47,13 @@ VARIABLES = {
             "1: a plugin that fails to load, or is named and not there, raises instead of warning",
         ),
         Variable(
+            "CHECK",
+            "",
+            "comma list of checks, read when the first space starts. portable: spaces of the host "
+            "refuse what a device would, such as NumPy arrays, access of the host to their Views, "
+            "and the lack of a fence; portable:openmp: this space of the host alone",
+        ),
+        Variable(
             "TRACEBACK",
             "short",
             "full: errors show frames of execspace, too: of the compiler, and in notebooks all",
@@ -171,6 +178,53 @@ def get_list(name: str) -> list[str] | None:
     """Values of a comma list, None if the variable is unset."""
     value = get(name)
     return None if value is None else [part.strip() for part in value.split(",") if part.strip()]
+
+
+CHECKS = ("portable",)
+_kept_checks: frozenset[str] | None = None
+
+
+def checks() -> frozenset[str]:
+    """Checks that EXECSPACE_CHECK asks for: "portable", or "portable:openmp" for one space.
+
+    Raises
+    ------
+    ConfigError
+        If it names one that does not exist.
+    """
+    if _kept_checks is not None:
+        return _kept_checks
+    wanted = get_list("CHECK") or []
+    for item in wanted:
+        name, colon, space = item.partition(":")
+        if name not in CHECKS or bool(colon) != bool(space):
+            raise ConfigError(
+                f"EXECSPACE_CHECK={get('CHECK')!r}: there is no check {item!r}; expected a comma "
+                f"list of: {', '.join(CHECKS)}, each maybe with a space, as in portable:openmp."
+            )
+    return frozenset(wanted)
+
+
+def keep_checks() -> None:
+    """Settle what `checks` gives: spaces, Views and launches of a process must agree on it."""
+    global _kept_checks
+    _kept_checks = checks()
+
+
+def forget_checks() -> None:
+    """Read EXECSPACE_CHECK again."""
+    global _kept_checks
+    _kept_checks = None
+
+
+def is_portable(space: str | None = None) -> bool:
+    """Whether a space of the host stands for a device; without a name, whether any of them does."""
+    found = checks() if _kept_checks is None else _kept_checks
+    if not found:
+        return False
+    if space is None:
+        return any(item.startswith("portable") for item in found)
+    return "portable" in found or f"portable:{space.partition(':')[0]}" in found
 
 
 def warn_unknown(later: tuple[str, ...] = (), known: Collection[str] = ()) -> set[str]:

@@ -81,7 +81,10 @@ def look(timeout: float) -> Survey:
     ------
     SurveyError
         If the process fails and no plugin is to blame.
+    ConfigError
+        If EXECSPACE_CHECK names a check that does not exist: no space would start.
     """
+    config.checks()
     points = {point.name: point for point in metadata.entry_points(group=hookspecs.GROUP)}
     # Failures are to be reported, not raised; tools are attached by programs, not here.
     settings = {"EXECSPACE_STRICT": "0", "EXECSPACE_TOOLS": ""}

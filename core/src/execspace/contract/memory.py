@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..base.array_interface import ArrayInterface
 from ..base.readonly import ReadOnly, assign
 from ..events import dispatch
 from .forward import ExecutionSpace
@@ -253,27 +254,6 @@ class HostSpace(MemorySpace):
 
     def dlpack_device(self, view: Any) -> tuple[int, int]:
         return (1, 0)
-
-
-class ArrayInterface:
-    """Carries `__array_interface__` of a host View and keeps `base` alive with the array.
-
-    Of a View with a mapping of its own it is the row of all elements of its span.
-    """
-
-    __slots__ = ("__array_interface__", "base")
-
-    def __init__(self, view: Any, base: object) -> None:
-        self.base = base
-        itemsize = view.dtype.itemsize
-        mapped = view.mapping is not None
-        self.__array_interface__ = {
-            "version": 3,
-            "typestr": view.dtype.str,  # of a record only its size
-            "shape": (view.span,) if mapped else view.shape,
-            "strides": None if mapped else tuple(s * itemsize for s in view.strides),
-            "data": (view.data_ptr, view.is_readonly),
-        }
 
 
 def array_over(view: Any, base: object) -> npt.NDArray[Any]:

@@ -10,9 +10,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, final, runtime_checkable
 
+from ..base import config, pending
 from ..base.errors import PluginError
 from ..events import dispatch
-from ..events.launches import fence_events
+from ..events.launches import fence_events, queue_of
 from ..events.timing import TimesWork
 from ..events.work import Work
 from .forward import Kernel, View
@@ -186,9 +187,11 @@ class ExecutionSpace(ABC):
         """Wait until all work launched on this space is done, and tell tools of it. Blocks."""
         if not dispatch.TOOLS:
             self.synchronize(label)
-            return
-        with fence_events(self, label):
-            self.synchronize(label)
+        else:
+            with fence_events(self, label):
+                self.synchronize(label)
+        if config.is_portable():
+            pending.fenced(queue_of(self))
 
     @property
     def concurrency(self) -> int:

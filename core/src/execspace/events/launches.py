@@ -47,6 +47,11 @@ def queue_number(space: ExecutionSpace) -> int:
     return found
 
 
+def queue_of(space: ExecutionSpace) -> tuple[str, int]:
+    """The name of a space, and which of its instances it is; see `queue_number`."""
+    return space.name, queue_number(space)
+
+
 @contextmanager
 def kernel_events(pattern: str, name: str, space: ExecutionSpace) -> Iterator[None]:
     """Wrap work that is not a plan's, such as that of a library, in its begin and end events."""

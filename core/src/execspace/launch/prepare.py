@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from ..base import config, ports
+from ..base import config, pending, ports
 from ..base.brief import brief
 from ..base.errors import (
     KernelSyntaxError,
@@ -36,6 +36,7 @@ from .arguments import as_arguments, check_shapes, explain_overflow, refuse_arra
 from .policy_argument import policy_of
 from .profiled import run_kernel
 from .transfers import Moved, around, begin, in_reach
+from .watched import WatchedPlan
 
 PATTERNS = ("for", "reduce", "scan")
 _SUM: tuple[object, Any] = (reducer_key(Sum), as_reducer(Sum))
@@ -156,11 +157,12 @@ def _run(call: Call, plan: Plan, policy: Any, label: str | None) -> Any:
 
 
 def prepare(call: Call) -> Plan:
-    """The plan of a launch: that of `compiled`, with what is tuned for it."""
+    """The plan of a launch: that of `compiled`, with what is tuned for it, and maybe watched."""
     try:
-        return tuned(*compiled(call))
+        plan = tuned(*compiled(call))
     except _KERNEL_FAULTS as error:
         raise _without_frames(error) from error.__cause__
+    return WatchedPlan(plan, call.kernel.name) if pending.watches(plan.space) else plan
 
 
 def tuned(plan: Plan, kernel: Kernel, spec: LaunchSpec, report: bool = False) -> Plan:

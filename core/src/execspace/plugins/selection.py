@@ -128,10 +128,23 @@ def space(name: str) -> ExecutionSpace:
         raise SpaceUnavailableError(f"Space '{name}' is not usable: {answer.reason}")
     with _lock:
         if name not in MADE:
+            _settle_checks()
             with held():  # what a factory imports or starts is not begun again
                 MADE[name] = _make(entry, name, device or None)
         found: ExecutionSpace = MADE[name]
         return found
+
+
+def _settle_checks() -> None:
+    """Read EXECSPACE_CHECK for good; ConfigError if it names a space that is not installed."""
+    for item in config.checks():
+        name = item.partition(":")[2]
+        if name and plugins.find_space(name) is None:
+            raise ConfigError(
+                f"EXECSPACE_CHECK={item}: space '{name}' is not installed; `execspace info` lists "
+                f"the spaces."
+            )
+    config.keep_checks()
 
 
 def _make(entry: SpaceEntry, name: str, device: str | None) -> ExecutionSpace:
@@ -433,6 +446,7 @@ def forget() -> None:
     with _lock:
         _memory_of_process = None
         started.forget()
+        config.forget_checks()
         _failures.clear()
         _default = None
         plugins.forget()

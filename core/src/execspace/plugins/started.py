@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from weakref import WeakSet
 
+from ..base import config, pending
 from ..contract.space import ExecutionSpace
 from ..events.launches import MADE
 from .probing import described
@@ -51,6 +52,8 @@ def fence(label: str = "") -> None:
             space.fence(label)
         except Exception as failure:  # not the user's Ctrl-C, which ends the waiting
             failures.append((space, failure))
+    if config.is_portable():
+        pending.fenced_all()  # also what spaces did that are gone, or whose work failed
     if failures:
         try:
             raise _first(failures)

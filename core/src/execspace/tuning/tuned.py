@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..base import config
 from ..base.errors import ExecspaceError, LaunchError, PolicyError
 from ..contract.launch_spec import LaunchSpec
-from ..contract.records import Choice, Effects, TeamSizes
+from ..contract.records import Choice
 from ..contract.space import Plan
-from ..events.work import Work
 from ..kernels.kernel import Kernel
+from ..launch.plan_around import PlanAround
 from ..views.view import View
 from . import store
 from .choices import DEFAULT, candidate_generators, extents_of, is_open
@@ -40,12 +39,11 @@ def wrapped(plan: Plan, kernel: Kernel, spec: LaunchSpec, report: bool) -> Plan:
     return plan
 
 
-class TunedPlan(Plan):
+class TunedPlan(PlanAround):
     """Launches with what is tuned for the class of shapes; else as the plan that it is around."""
 
     def __init__(self, plan: Plan, kernel: Kernel, spec: LaunchSpec, searching: bool) -> None:
-        self.inner = plan
-        self.space = plan.space
+        super().__init__(plan)
         self.kernel, self.spec, self.searching = kernel, spec, searching
         self._by_shape: dict[Any, _Made] = {}
         self._plans = Plans(plan, kernel, spec)
@@ -91,63 +89,6 @@ class TunedPlan(Plan):
             f"{record.choice}, {gain:.2f} times as fast as the default"
         )  # fmt: skip
         return plan, bounds + more, f"tuned for {shapes} on {record.date}: {told}"
-
-    # What does not depend on the shape is the inner plan's.
-
-    @property
-    def effects(self) -> Effects | None:
-        """As `Plan.effects`."""
-        return self.inner.effects
-
-    @property
-    def order(self) -> tuple[int, ...]:
-        """As `Plan.order`."""
-        return self.inner.order
-
-    def work(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Work | None:
-        """As `Plan.work`."""
-        return self.inner.work(bounds, args)
-
-    def team_sizes(self) -> TeamSizes:
-        """As `Plan.team_sizes`."""
-        return self.inner.team_sizes()
-
-    def team_size_max(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> int:
-        """As `Plan.team_size_max`."""
-        return self.inner.team_size_max(bounds, args)
-
-    def team_size_recommended(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> int:
-        """As `Plan.team_size_recommended`."""
-        return self.inner.team_size_recommended(bounds, args)
-
-    @property
-    def source(self) -> str:
-        """As `Plan.source`."""
-        return self.inner.source
-
-    def mapping(self, bounds: tuple[int, ...]) -> Sequence[str]:
-        """As `Plan.mapping`."""
-        return self.inner.mapping(bounds)
-
-    @property
-    def variables(self) -> Mapping[str, str]:
-        """As `Plan.variables`."""
-        return self.inner.variables
-
-    @property
-    def resource_usage(self) -> Mapping[str, Mapping[str, int]]:
-        """As `Plan.resource_usage`."""
-        return self.inner.resource_usage
-
-    @property
-    def vectorisation(self) -> Sequence[str]:
-        """As `Plan.vectorisation`."""
-        return self.inner.vectorisation
-
-    @property
-    def cache(self) -> tuple[str, str]:
-        """As `Plan.cache`."""
-        return self.inner.cache
 
     def _key(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
         if self.spec.policy.kind == "team":  # whose Views say how much there is to do

@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..base import pending
+from ..base.array_interface import ArrayInterface, may_share
 from ..base.brief import brief
 from ..base.errors import DTypeError, SpaceAccessError, SpaceError, ViewError
 from ..contract.argtypes import plain_number
 from ..contract.dtypes import name_of
-from ..contract.memory import ArrayInterface
 from ..contract.space import ExecutionSpace
 from ..events import dispatch
-from ..events.launches import copy_events
+from ..events.launches import copy_events, queue_of
 from ..plugins.started import fence, note
 from .interop import view_of
 from .view import View
@@ -65,14 +66,31 @@ def deep_copy(
         )
     if instance is None:
         fence("deep_copy: before")
-    if isinstance(src, int | float | complex | np.generic):
-        _fill(target, src, instance)
-    else:
-        source = view_of(src, label="source of deep_copy")
-        if target != source:
-            _copy(target, source, instance)
+    number = isinstance(src, int | float | complex | np.generic)
+    source = src if number else view_of(src, label="source of deep_copy")
+    if number or target != source:
+        if instance is None or not pending.watches(instance):
+            _move(target, source, instance)
+        else:
+            with pending.work("deep_copy", queue_of(instance), _touched(target, source)):
+                _move(target, source, instance)
     if instance is None:
         fence("deep_copy: after")
+
+
+def _move(target: View, source: Any, instance: ExecutionSpace | None) -> None:
+    """Copy from a View, or fill with a number."""
+    if isinstance(source, View):
+        _copy(target, source, instance)
+    else:
+        _fill(target, source, instance)
+
+
+def _touched(target: View, source: Any) -> list[pending.Touched]:
+    touched = [pending.Touched(f"destination View '{target.label}'", target, True)]
+    if isinstance(source, View):
+        touched.append(pending.Touched(f"source View '{source.label}'", source, False))
+    return touched
 
 
 def _fill(target: View, value: Any, instance: ExecutionSpace | None) -> None:
@@ -175,13 +193,7 @@ def host_elements(view: View) -> npt.NDArray[Any]:
 
 def share_elements(a: View, b: View) -> bool:
     """Whether two Views of one memory space have elements in common; true where it is unclear."""
-    # The arrays only describe the memory, which may be out of reach; nothing is read.
-    x, y = (np.asarray(ArrayInterface(view, None)) for view in (a, b))
-    most: Any = 100_000  # the exact answer may take exponential time for odd strides
-    try:
-        return bool(np.shares_memory(x, y, max_work=most))
-    except np.exceptions.TooHardError:
-        return True
+    return may_share(ArrayInterface(a, None), ArrayInterface(b, None))
 
 
 def _copy(target: View, source: View, instance: ExecutionSpace | None) -> None:

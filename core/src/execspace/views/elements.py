@@ -113,7 +113,7 @@ def _store(view: View, parts: tuple[Any, ...], value: Any) -> None:
     at: Any = tuple(_host_key(view, part, d) for d, part in enumerate(parts))
     if view.mapping is not None:
         at = (view.offsets()[at],)
-    array = view._array()
+    array = view._array(stores=True)
     try:
         array[at or ...] = value
     except (TypeError, ValueError, OverflowError) as error:

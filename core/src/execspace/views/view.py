@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from ..base import ports
+from ..base import config, pending, ports
 from ..base.brief import brief
 from ..base.errors import SpaceAccessError, ViewError, ViewIndexError, ViewTypeError, shown
 from ..base.flags import flag
@@ -304,7 +304,7 @@ class View(ReadOnly, NoArithmetic, GivesArrays, Subscripts, Typed[ScalarT]):
 
     # -- host access --------------------------------------------------------------------
 
-    def _array(self) -> npt.NDArray[Any]:
+    def _array(self, stores: bool = False) -> npt.NDArray[Any]:
         if self._host is None:
             memory = self.memory_space
             if not memory.host_accessible:
@@ -314,7 +314,10 @@ class View(ReadOnly, NoArithmetic, GivesArrays, Subscripts, Typed[ScalarT]):
                     f"is a copy only where it must be one."
                 )
             host = memory.host_array(self)
-            assign(self, "_host", host)
+            if config.is_portable():  # not kept, so that the next access is checked, too
+                pending.check_host_access(self, stores=stores)
+            else:
+                assign(self, "_host", host)
             return host
         return self._host
 
@@ -365,7 +368,7 @@ class View(ReadOnly, NoArithmetic, GivesArrays, Subscripts, Typed[ScalarT]):
                 f"View '{self.label}': an element takes a number, not View '{value.label}'; store "
                 f"its value, {value.label if value.label.isidentifier() else 'B'}.item()."
             )
-        array = self._array()
+        array = self._array(stores=True)
         try:
             array[at] = value
         except (TypeError, ValueError, OverflowError) as error:

@@ -68,6 +68,13 @@ class Device:
                 f"EXECSPACE_OPENCL_MEMORY=host: device {found} does not run kernels on memory of "
                 f"the host; expected device."
             )
+        if config.is_portable("opencl"):
+            if memory == "host":
+                raise SpaceError(
+                    "EXECSPACE_OPENCL_MEMORY=host: kernels take memory of the host, which "
+                    "EXECSPACE_CHECK=portable forbids; unset one of them."
+                )
+            memory = "device"
         self.flat = not found.is_cpu if mapping is None else mapping == "flat"
         self.takes_host = found.is_cpu and memory != "device"
         system = cl.device_svm_capabilities.FINE_GRAIN_SYSTEM

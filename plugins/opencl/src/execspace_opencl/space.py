@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyopencl as cl
 
 from execspace import HOST, Capabilities, Kernel, LaunchSpec, MemorySpace, Plan, TeamLimits
+from execspace.base import config
 from execspace.contract.tiles import NO_TILES, fitted_tile, table_of
 from execspace_compiler.backend import gpu_tiles
 
@@ -47,7 +48,7 @@ class OpenCL(DeviceSpace):
         self.device, self.queue = device, queue
         self.name, self.found, self.units = device.name, device.found, device.units
         self.memory, *_ = self._memories = memories
-        self.default_layout = "left" if device.flat else "right"
+        self.default_layout = "left" if device.flat or config.is_portable("opencl") else "right"
         self.tiles = gpu_tiles("opencl") if device.flat else NO_TILES
         self.capabilities = Capabilities(
             asynchronous=not device.takes_host,

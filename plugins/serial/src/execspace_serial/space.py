@@ -5,17 +5,16 @@ from __future__ import annotations
 from functools import cached_property
 
 from execspace import (
-    HOST,
     Capabilities,
     ExecutionSpace,
     HostExecutionSpace,
     Kernel,
     LaunchSpec,
-    MemorySpace,
     Plan,
     SpaceError,
     TeamLimits,
 )
+from execspace.host.space import UnsortedHostExecutionSpace
 
 
 def _no_device(name: str, device: str | None) -> None:
@@ -45,7 +44,7 @@ class Serial(HostExecutionSpace):
         return HOST_TEAMS
 
 
-class Oracle(ExecutionSpace):
+class Oracle(UnsortedHostExecutionSpace):
     """Runs kernels as plain Python with NumPy scalars: the meaning of every operation.
 
     Checks bounds, and in teams that no barrier is missing; can be stepped through with pdb, and is
@@ -54,10 +53,6 @@ class Oracle(ExecutionSpace):
 
     name = "oracle"
     capabilities = Capabilities(float16=True)
-
-    @property
-    def memory_space(self) -> MemorySpace:
-        return HOST
 
     def compile(self, kernel: Kernel, spec: LaunchSpec) -> Plan:
         from execspace_compiler.backend import interpret
@@ -68,9 +63,6 @@ class Oracle(ExecutionSpace):
         from execspace_compiler.backend import HOST_TEAMS
 
         return HOST_TEAMS
-
-    def synchronize(self, label: str = "") -> None:
-        """Nothing is ever under way."""
 
 
 def make_serial(device: str | None) -> ExecutionSpace:

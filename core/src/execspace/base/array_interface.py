@@ -1,0 +1,40 @@
+"""Where the elements of a View lie, as NumPy is told of it, and whether two of them share any."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+class ArrayInterface:
+    """Carries `__array_interface__` of a host View and keeps `base` alive with the array.
+
+    Of a View with a mapping of its own it is the row of all elements of its span.
+    """
+
+    __slots__ = ("__array_interface__", "base")
+
+    def __init__(self, view: Any, base: object) -> None:
+        self.base = base
+        itemsize = view.dtype.itemsize
+        mapped = view.mapping is not None
+        self.__array_interface__ = {
+            "version": 3,
+            "typestr": view.dtype.str,  # of a record only its size
+            "shape": (view.span,) if mapped else view.shape,
+            "strides": None if mapped else tuple(s * itemsize for s in view.strides),
+            "data": (view.data_ptr, view.is_readonly),
+        }
+
+
+def may_share(a: ArrayInterface, b: ArrayInterface) -> bool:
+    """Whether what two describe has elements in common; true where it is unclear.
+
+    Nothing is read: the memory may be out of the host's reach.
+    """
+    most: Any = 100_000  # the exact answer may take exponential time for odd strides
+    try:
+        return bool(np.shares_memory(np.asarray(a), np.asarray(b), max_work=most))
+    except np.exceptions.TooHardError:
+        return True

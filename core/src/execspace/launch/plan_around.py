@@ -1,0 +1,87 @@
+"""Plans that stand around another one: what they do not define is that plan's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..contract.records import Effects, TeamSizes
+from ..contract.space import Plan
+from ..events.work import Work
+
+
+class PlanAround(Plan):
+    """All but the launch is the inner plan's; derive from it and define `launch` and `launch_as`.
+
+    Attributes
+    ----------
+    inner : Plan
+    """
+
+    def __init__(self, inner: Plan) -> None:
+        self.inner, self.space, self.spec = inner, inner.space, inner.spec
+
+    def ready(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> None:
+        """As `Plan.ready`."""
+        self.inner.ready(bounds, args)
+
+    def chosen(
+        self, bounds: tuple[int, ...], args: tuple[Any, ...]
+    ) -> tuple[Plan, tuple[int, ...], str]:
+        """As `Plan.chosen`."""
+        return self.inner.chosen(bounds, args)
+
+    @property
+    def effects(self) -> Effects | None:
+        """As `Plan.effects`."""
+        return self.inner.effects
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """As `Plan.order`."""
+        return self.inner.order
+
+    def work(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Work | None:
+        """As `Plan.work`."""
+        return self.inner.work(bounds, args)
+
+    def team_sizes(self) -> TeamSizes:
+        """As `Plan.team_sizes`."""
+        return self.inner.team_sizes()
+
+    def team_size_max(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> int:
+        """As `Plan.team_size_max`."""
+        return self.inner.team_size_max(bounds, args)
+
+    def team_size_recommended(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> int:
+        """As `Plan.team_size_recommended`."""
+        return self.inner.team_size_recommended(bounds, args)
+
+    @property
+    def source(self) -> str:
+        """As `Plan.source`."""
+        return self.inner.source
+
+    def mapping(self, bounds: tuple[int, ...]) -> Sequence[str]:
+        """As `Plan.mapping`."""
+        return self.inner.mapping(bounds)
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """As `Plan.variables`."""
+        return self.inner.variables
+
+    @property
+    def resource_usage(self) -> Mapping[str, Mapping[str, int]]:
+        """As `Plan.resource_usage`."""
+        return self.inner.resource_usage
+
+    @property
+    def vectorisation(self) -> Sequence[str]:
+        """As `Plan.vectorisation`."""
+        return self.inner.vectorisation
+
+    @property
+    def cache(self) -> tuple[str, str]:
+        """As `Plan.cache`."""
+        return self.inner.cache
