@@ -575,3 +575,10 @@ def test_required_memory_is_the_span():
     for options in ({}, {"padding": True}, {"layout": (10, 1)}, {"layout": Tiled(4)}):
         A = es.View((5, 6), es.float32, **options)
         assert A.allocation.nbytes == A.span * 4
+
+
+def test_a_vector_is_its_own_transpose():
+    for layout in ("right", "left", (2,)):
+        v = es.View(4, layout=layout)
+        assert v == v.T
+        assert v.T.type == v.type

@@ -129,6 +129,17 @@ def test_a_space_that_cannot_reach_a_view_is_refused(fake):
         es.argsort(x)
     with pytest.raises(es.SpaceAccessError, match="View 'value 0 of sort_by_key' is in"):
         es.sort_by_key(x, np.zeros(3), space="fake")
+    with pytest.raises(
+        es.SpaceAccessError, match=r"fill_random: View 'x' .* es.array\(\.\.\., space="
+    ):
+        es.fill_random(x, 1, space="serial")
+
+
+def test_arrays_around_launches_are_for_launches(fake):
+    a = np.zeros(3)
+    for call in (es.sort, es.argsort, es.histogram, lambda given: es.fill_random(given, 1)):
+        with pytest.raises(es.ViewTypeError, match=r" is es.InOut\(.*\), which launches take"):
+            call(es.InOut(a))
 
 
 def test_on_a_device_it_does_not_block(fake, recorder):

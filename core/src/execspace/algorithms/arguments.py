@@ -15,6 +15,7 @@ import numpy as np
 from ..base.brief import brief
 from ..base.errors import DTypeError, SpaceAccessError, ViewError, ViewIndexError, ViewTypeError
 from ..contract.space import ExecutionSpace
+from ..launch.transfers import Transfer
 from ..plugins import selection, started
 from ..views.arrays import advice, check_plain
 from ..views.deep_copy import share_elements
@@ -35,6 +36,7 @@ def argument(
         If it has another rank, no real numbers, or is read-only and must not be.
     """
     label = f"{role} of {what}"
+    refuse_transfer(source, what, role)
     check_plain(source, label)
     try:
         view = view_of(source, label=label)
@@ -67,6 +69,16 @@ def argument(
             f"es.deep_copy, and pass that."
         )
     return view
+
+
+def refuse_transfer(source: Any, what: str, role: str) -> None:
+    """Raise ViewTypeError for `es.In` and its siblings."""
+    if isinstance(source, Transfer):
+        raise ViewTypeError(
+            f"{what}: {role} is {source!r}, which launches take; expected a View or an array that "
+            f"the space reaches. Make a View of its elements, es.array(a), and take results out "
+            f"of it by to_numpy()."
+        )
 
 
 def part(view: View, begin: int | None, end: int | None, what: str) -> View:
@@ -120,8 +132,8 @@ def choose_space(
         if not view.memory_space.reachable_from(space):
             raise SpaceAccessError(
                 f"{what}: View '{view.label}' is in memory space '{view.memory_space.name}', "
-                f"which space '{space.name}' cannot reach. Copy it first: "
-                f"es.create_mirror_view_and_copy('{space.name}', ...)."
+                f"which space '{space.name}' cannot reach. Make a View of its elements there, "
+                f"es.array(..., space='{space.name}'), and take results out of it by to_numpy()."
             )
     started.note(space)
     return space

@@ -21,6 +21,7 @@ from ..policies.range import MDRangePolicy, Policy, RangePolicy
 from ..views.interop import view_of
 from ..views.view import View
 from . import random as _random
+from .arguments import choose_space, refuse_transfer
 
 __all__ = [
     "fill_random",
@@ -93,8 +94,10 @@ def fill_random(
     >>> min(found), max(found)
     (np.int32(1), np.int32(6))
     """
+    refuse_transfer(view, "fill_random", "view")
     target = view_of(view, label="destination of fill_random")
     _check_target(target)
+    choose_space(space, (target,), "fill_random")
     seed = _checked(target, "seed", seed, 0, 2**64)
     draw = _checked(target, "draw", draw, 0, _MOST_DRAWS)
     start = _checked(target, "start", start, 0, _MOST_INDICES - target.size + 1)

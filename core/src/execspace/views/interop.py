@@ -129,7 +129,7 @@ def _on_host(source: Any, label: str) -> np.ndarray[Any, Any]:
             if source.__array_interface__.get("mask") is not None:
                 raise ViewTypeError("it has a mask, which a View would lose")
             array = np.asarray(source)
-            if isinstance(source, np.generic):
+            if isinstance(source, np.generic) and not isinstance(source, np.void):
                 array.setflags(write=False)  # a copy: what is stored there would be lost
             return array
         protocol = "__dlpack__"

@@ -204,7 +204,9 @@ class Subscripts(ViewParts):
             )
         self._require_strides("transpose")
         known = self.type.static or (None,) * rank
-        swapped = {"right": "left", "left": "right"}.get(self.layout, self.layout)
+        swapped = self.layout
+        if rank > 1:
+            swapped = {"right": "left", "left": "right"}.get(self.layout, self.layout)
         return self._reshaped(
             tuple(self.shape[d] for d in order), tuple(self.strides[d] for d in order), swapped,
             trimmed([known[d] for d in order]),
