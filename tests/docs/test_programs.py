@@ -47,12 +47,16 @@ def test_none_names_a_space_or_a_memory(name):
 
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize(
-    "space", ["oracle", "openmp", pytest.param("serial", marks=pytest.mark.exhaustive)]
+    "where",
+    [
+        "oracle",
+        *(pytest.param(name, marks=pytest.mark.exhaustive) for name in ("serial", "openmp")),
+    ],
 )
-def test_a_program_is_right(name, space):
+def test_a_program_is_right(name, where):
     program = load(name)
-    with es.use_space(space):
-        found = program.run(**(program.SMALL if space == "oracle" else {}))
+    with es.use_space(where):
+        found = program.run(**(program.SMALL if where == "oracle" else {}))
     assert found
     assert all(isinstance(value, float | int) for value in found.values()), found
 
@@ -84,17 +88,17 @@ def run_all(**environment):
 
 
 @pytest.mark.parametrize(
-    "space",
+    "where",
     [
         "oracle",
         *(pytest.param(name, marks=pytest.mark.exhaustive) for name in ("serial", "openmp")),
     ],
 )
-def test_all_are_clean_under_the_check_of_what_is_portable(space):
-    run_all(EXECSPACE_DEFAULT=space, EXECSPACE_CHECK="portable")
+def test_all_are_clean_under_the_check_of_what_is_portable(where):
+    run_all(EXECSPACE_DEFAULT=where, EXECSPACE_CHECK="portable")
 
 
-@pytest.mark.parametrize("memory", ["device", pytest.param("", marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("memory", ["device", pytest.param("host", marks=pytest.mark.exhaustive)])
 def test_all_run_on_opencl(memory):
     row = next((s for s in es.spaces() if s.name == "opencl"), None)
     if row is None or not row.usable:

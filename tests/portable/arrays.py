@@ -1,14 +1,14 @@
 """Pairs: kernels and algorithms are given NumPy arrays, which a device does not reach."""
 
 import numpy as np
-from twins import N, Pair, before, counted, double, element, seen, unreachable
+from twins import N, Pair, before, counted, double, element, seen, unreachable, unreachable_by
 
 import execspace as es
 
 
 def there(array):
     """The elements of an array where the default space reaches them."""
-    return es.create_mirror_view_and_copy(es.default_space(), array)
+    return es.asarray(array)
 
 
 class PassesAnArray(Pair):
@@ -45,18 +45,20 @@ class WrapsAnArray(Pair):
 
 class PassesAMirror(Pair):
     answer = (0.0, 2.0, 4.0, 6.0)
-    raises = unreachable("Kernel 'double': argument 0, View", "x")
+    raises = unreachable(
+        "Kernel 'double': argument 0, View", "x", advice="Copy it first: x.to('{space}')."
+    )
 
     def portable(self):
         x = counted()
-        h = es.create_mirror_view_and_copy(es.HOST, x)
+        h = x.to(es.HOST)
         es.parallel_for(N, double, x)
         es.deep_copy(h, x)
         return np.asarray(h).tolist()
 
     def unportable(self):
         x = counted()
-        h = es.create_mirror_view_and_copy(es.HOST, x)
+        h = x.to(es.HOST)
         es.parallel_for(N, double, h)
         return np.asarray(h).tolist()
 
@@ -171,7 +173,7 @@ class GivesAnArrayToTeams(Pair):
 
 class SortsAnArray(Pair):
     answer = (1.0, 2.0, 3.0)
-    raises = unreachable("sort: View", "view of sort", comma="")
+    raises = unreachable_by("sort", "view of sort")
 
     def portable(self):
         a = np.array([3.0, 1.0, 2.0])
@@ -188,7 +190,7 @@ class SortsAnArray(Pair):
 
 class FillsAnArrayWithRandomNumbers(Pair):
     answer = True
-    raises = unreachable("Kernel '_fill_1': argument 0, View", "destination of fill_random")
+    raises = unreachable_by("fill_random", "destination of fill_random")
 
     def portable(self):
         x = es.View(N, label="x")
@@ -203,7 +205,7 @@ class FillsAnArrayWithRandomNumbers(Pair):
 
 class SearchesInAnArray(Pair):
     answer = (0, 2)
-    raises = unreachable("searchsorted: View", "sorted_view of searchsorted", comma="")
+    raises = unreachable_by("searchsorted", "sorted_view of searchsorted")
 
     def portable(self):
         return seen(es.searchsorted(counted(), there(np.array([0.0, 1.5]))))
@@ -214,7 +216,7 @@ class SearchesInAnArray(Pair):
 
 class CountsAnArray(Pair):
     answer = (2, 2)
-    raises = unreachable("histogram: View", "view of histogram", comma="")
+    raises = unreachable_by("histogram", "view of histogram")
 
     def portable(self):
         counts, _ = es.histogram(counted(), 2, range=(0.0, 4.0))

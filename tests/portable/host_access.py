@@ -13,7 +13,7 @@ class ReadsAnElement(Pair):
     def portable(self):
         x = counted()
         es.parallel_for(N, double, x)
-        return float(es.create_mirror_view_and_copy(es.HOST, x)[1])
+        return float(x.to(es.HOST)[1])
 
     def unportable(self):
         x = counted()
@@ -27,7 +27,7 @@ class StoresAnElement(Pair):
 
     def portable(self):
         x = counted()
-        h = es.create_mirror_view_and_copy(es.HOST, x)
+        h = x.to(es.HOST)
         h[0] = 5.0
         es.deep_copy(x, h)
         es.parallel_for(N, double, x)
@@ -61,7 +61,7 @@ class MakesAnArrayOfAView(Pair):
 
     def portable(self):
         x = counted()
-        return float(np.asarray(es.create_mirror_view_and_copy(es.HOST, x)).max())
+        return float(np.asarray(x.to(es.HOST)).max())
 
     def unportable(self):
         x = counted()
@@ -74,7 +74,7 @@ class SumsWithNumPy(Pair):
 
     def portable(self):
         x = counted()
-        return float(np.sum(es.create_mirror_view_and_copy(es.HOST, x)))
+        return float(np.sum(x.to(es.HOST)))
 
     def unportable(self):
         x = counted()
@@ -87,7 +87,7 @@ class Iterates(Pair):
 
     def portable(self):
         x = counted()
-        return [float(e) for e in es.create_mirror_view_and_copy(es.HOST, x)]
+        return [float(e) for e in x.to(es.HOST)]
 
     def unportable(self):
         x = counted()
@@ -101,7 +101,7 @@ class ReadsAnElementOfARow(Pair):
     def portable(self):
         A = es.View((2, N), label="A")
         es.deep_copy(A, 5.0)
-        return [float(row[1]) for row in es.create_mirror_view_and_copy(es.HOST, A)]
+        return [float(row[1]) for row in A.to(es.HOST)]
 
     def unportable(self):
         A = es.View((2, N), label="A")
@@ -115,7 +115,7 @@ class HandsOutWithDLPack(Pair):
 
     def portable(self):
         x = counted()
-        return float(np.from_dlpack(es.create_mirror_view_and_copy(es.HOST, x)).sum())
+        return float(np.from_dlpack(x.to(es.HOST)).sum())
 
     def unportable(self):
         x = counted()
@@ -129,7 +129,7 @@ class ReadsAField(Pair):
     def portable(self):
         p = es.View(2, [("x", "f8"), ("n", "i4")], label="p")
         es.deep_copy(p, np.array([(1.5, 2), (2.5, 3)], p.dtype))
-        return float(es.create_mirror_view_and_copy(es.HOST, p)[0].x)
+        return float(p.to(es.HOST)[0].x)
 
     def unportable(self):
         p = es.View(2, [("x", "f8"), ("n", "i4")], label="p")
@@ -144,7 +144,7 @@ class ReadsAResultOfRankZero(Pair):
     def portable(self):
         x, total = counted(), es.View((), label="total")
         es.parallel_reduce(N, lambda i, x: x[i], x, out=total)
-        return float(es.create_mirror_view_and_copy(es.HOST, total)[()])
+        return float(total.to(es.HOST)[()])
 
     def unportable(self):
         x, total = counted(), es.View((), label="total")
@@ -172,7 +172,7 @@ class ReadsWhatAScatterViewContributed(Pair):
         scatter = es.ScatterView(forces)
         es.parallel_for(N, add_one, scatter.access())
         scatter.contribute(forces)
-        return [float(f) for f in es.create_mirror_view_and_copy(es.HOST, forces)]
+        return [float(f) for f in forces.to(es.HOST)]
 
     def unportable(self):
         forces = es.View(N, label="forces")

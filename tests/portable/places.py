@@ -3,22 +3,25 @@
 import io
 
 import numpy as np
-from twins import N, Pair, counted, double, seen
+from twins import ALGORITHM, N, Pair, counted, double, seen
 
 import execspace as es
 
-ELSEWHERE = "memory space '{oracle}', which space '{space}' cannot reach. Copy it first: "
-ELSEWHERE += "es.create_mirror_view_and_copy('{space}', ...)."
+ELSEWHERE = "memory space '{oracle}', which space '{space}' cannot reach. "
 
 
 class LaunchesOnAViewOfAnotherSpace(Pair):
     answer = (0.0, 2.0, 4.0, 6.0)
-    raises = es.SpaceAccessError, f"Kernel 'double': argument 0, View 'x', is in {ELSEWHERE}"
+    raises = (
+        es.SpaceAccessError,
+        f"Kernel 'double': argument 0, View 'x', is in {ELSEWHERE}"
+        "Copy it first: x.to('{space}').",
+    )
 
     def portable(self):
         x = counted(space="oracle")
-        h = es.create_mirror_view_and_copy(es.HOST, x)
-        y = es.create_mirror_view_and_copy(es.default_space(), h)
+        h = x.to(es.HOST)
+        y = h.to(es.default_space())
         es.parallel_for(es.RangePolicy(N, space=es.default_space()), double, y)
         return seen(y)
 
@@ -30,12 +33,12 @@ class LaunchesOnAViewOfAnotherSpace(Pair):
 
 class SortsAViewOfAnotherSpace(Pair):
     answer = (3.0, 2.0, 1.0, 0.0)
-    raises = es.SpaceAccessError, f"sort: View 'x' is in {ELSEWHERE}"
+    raises = es.SpaceAccessError, f"sort: View 'x' is in {ELSEWHERE}{ALGORITHM}"
 
     def portable(self):
         x = counted(space="oracle")
-        h = es.create_mirror_view_and_copy(es.HOST, x)
-        y = es.create_mirror_view_and_copy(es.default_space(), h)
+        h = x.to(es.HOST)
+        y = h.to(es.default_space())
         es.sort(y, descending=True)
         return seen(y)
 
@@ -68,7 +71,7 @@ def grid(**layout):
     """0 to 5 in two rows, as they come to the host."""
     A = es.View((3, 2), label="A", **layout)
     es.deep_copy(A, np.arange(6.0).reshape(3, 2))
-    return np.asarray(es.create_mirror_view_and_copy(es.HOST, A))
+    return np.asarray(A.to(es.HOST))
 
 
 class TakesPairsForComplexNumbers(Pair):

@@ -17,7 +17,7 @@ def double(i, x):
 def doubled(x):
     es.deep_copy(x, 1.0)
     es.parallel_for(x.shape[0], double, x)
-    return np.asarray(es.create_mirror_view_and_copy(es.HOST, x)).tolist()
+    return np.asarray(x.to(es.HOST)).tolist()
 
 def is_refused(access):
     try:
@@ -130,7 +130,7 @@ if {asked}:
     es.tune(policy, smooth, a, b, keep=False, seconds=2.0)
 es.parallel_for(policy, smooth, a, b)
 assert is_refused(lambda: b[0, 0])
-assert (np.asarray(es.create_mirror_view_and_copy(es.HOST, b)) == 2.0).all()
+assert (np.asarray(b.to(es.HOST)) == 2.0).all()
 assert [type(plan).__name__ for plan in smooth.plans.values()] == ["WatchedPlan"]
 """,
         EXECSPACE_DEFAULT="openmp",

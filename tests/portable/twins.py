@@ -16,11 +16,18 @@ N = 4
 # What a device says; {space} and {memory} are those of the default space.
 UNREADABLE = (
     "View '{view}' is in memory space '{memory}', which the host cannot read; copy it first: "
-    "es.create_mirror_view_and_copy(es.HOST, A)."
+    "A.to_numpy(), or A.to(es.HOST) for a View that is a copy only where it must be one."
 )
 UNREACHABLE = (
-    "{what} '{view}'{comma} is in memory space 'host', which space '{space}' cannot reach. Copy it "
-    "first: es.create_mirror_view_and_copy('{space}', ...)."
+    "{what} '{view}'{comma} is in memory space 'host', which space '{space}' cannot reach. "
+)
+ARRAY = (
+    "Pass es.In(a), es.Out(a) or es.InOut(a) of an array that the kernel reads, fills or changes, "
+    "or make a View of its elements first: es.array(a, space='{space}')."
+)
+ALGORITHM = (
+    "Make a View of its elements there, es.array(..., space='{space}'), and take results out of it "
+    "by to_numpy()."
 )
 # What only the check says: a device goes on with whatever is there.
 UNFENCED = (
@@ -75,8 +82,14 @@ def unreadable(view: str = "x") -> tuple[type[Exception], str]:
     return refused(UNREADABLE, view=view)
 
 
-def unreachable(what: str, view: str, comma: str = ",") -> tuple[type[Exception], str]:
-    return refused(UNREACHABLE, what=what, view=view, comma=comma)
+def unreachable(
+    what: str, view: str, comma: str = ",", advice: str = ARRAY
+) -> tuple[type[Exception], str]:
+    return refused(UNREACHABLE + advice, what=what, view=view, comma=comma)
+
+
+def unreachable_by(algorithm: str, view: str) -> tuple[type[Exception], str]:
+    return unreachable(f"{algorithm}: View", view, "", ALGORITHM)
 
 
 def unfenced(what: str, view: str = "x", does: str = "written") -> tuple[type[Exception], str]:
@@ -116,4 +129,4 @@ def counted(label="x", **where):
 
 def seen(view):
     """The elements of a View, wherever it is, as a list."""
-    return np.asarray(es.create_mirror_view_and_copy(es.HOST, view)).tolist()
+    return np.asarray(view.to(es.HOST)).tolist()
