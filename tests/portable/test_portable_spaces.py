@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
+ROOT = Path(__file__).parents[2]
 # Kernels of these programs, and the check that the answer is right.
 KERNELS = """
 import os
@@ -166,3 +173,19 @@ assert es.live_allocations() == []
         EXECSPACE_DEFAULT="openmp",
         EXECSPACE_CHECK="portable",
     )
+
+
+def test_programs_of_the_documentation_pass(tmp_path):
+    """What is said to run anywhere is not refused; spaces that a page names are as they are."""
+    told = tmp_path / "told.json"
+    done = subprocess.run(
+        [
+            sys.executable, ROOT / "tests" / "support" / "docs_on_device.py", "--space", "openmp",
+            "--json", told, "README.md", "docs/portable.md", "docs/views.md", "docs/algorithms.md",
+            "examples/hillslope.py",
+        ],
+        env={**os.environ, "EXECSPACE_CHECK": "portable:openmp"}, capture_output=True, text=True,
+        timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(json.loads(told.read_text(encoding="utf-8"))["blocks"]) > 30

@@ -36,7 +36,7 @@ class UnsortedHostExecutionSpace(ExecutionSpace):
 
     @cached_property
     def default_layout(self) -> str:  # type: ignore[override]  # which instances may assign
-        """ "right", or under EXECSPACE_CHECK=portable "left"."""
+        """Of Views that name none: "right", or under EXECSPACE_CHECK=portable "left"."""
         return "left" if self._is_apart else "right"
 
     @property

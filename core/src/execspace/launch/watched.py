@@ -19,15 +19,15 @@ from .plan_around import PlanAround
 class WatchedPlan(PlanAround):
     """Launches as the plan that it is around, if nothing else may be at work on what it touches."""
 
-    def __init__(self, inner: Plan, kernel: str) -> None:
+    def __init__(self, inner: Plan, name: str) -> None:
         super().__init__(inner)
-        self.kernel = kernel
+        self._name = name
         spec = inner.spec
         self._waits = spec.pattern != "for" and not spec.out
 
     def launch(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
         """As `Plan.launch`."""
-        with self._pending(self.kernel, args):
+        with self._pending(self._name, args):
             return self.inner.launch(bounds, args)
 
     def launch_as(self, label: str, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
