@@ -1,7 +1,18 @@
 """Pairs: kernels and algorithms are given NumPy arrays, which a device does not reach."""
 
 import numpy as np
-from twins import N, Pair, before, counted, double, element, seen, unreachable, unreachable_by
+from twins import (
+    N,
+    Pair,
+    before,
+    captured,
+    counted,
+    double,
+    element,
+    seen,
+    unreachable,
+    unreachable_by,
+)
 
 import execspace as es
 
@@ -65,7 +76,7 @@ class PassesAMirror(Pair):
 
 class CapturesAnArrayInAClosure(Pair):
     answer = 4.0
-    raises = unreachable("Kernel 'taken': argument 0, View", "a")
+    raises = captured("taken", "a")
 
     def portable(self):
         return self.total(there(np.ones(N)))
@@ -85,7 +96,7 @@ TABLE = np.array([1.0, 2.0, 3.0, 4.0])
 
 class UsesAGlobalArray(Pair):
     answer = 10.0
-    raises = unreachable("Kernel 'from_table': argument 0, View", "TABLE")
+    raises = captured("from_table", "TABLE")
 
     def portable(self):
         table = there(TABLE)
@@ -104,7 +115,7 @@ class UsesAGlobalArray(Pair):
 
 class KeepsAnArrayInAnObject(Pair):
     answer = 4.0
-    raises = unreachable("Kernel 'mass': argument 0, View", "masses")
+    raises = captured("mass", "masses")
 
     def portable(self):
         return es.parallel_reduce(N, Particles(there(np.ones(N))).mass)

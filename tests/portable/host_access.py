@@ -1,7 +1,7 @@
 """Pairs: the host touches elements of Views that it did not mirror, or forgets to copy a mirror."""
 
 import numpy as np
-from twins import N, Pair, counted, double, seen, unreadable
+from twins import N, Pair, counted, double, seen, unreadable, unwritable
 
 import execspace as es
 
@@ -23,7 +23,7 @@ class ReadsAnElement(Pair):
 
 class StoresAnElement(Pair):
     answer = (10.0, 2.0, 4.0, 6.0)
-    raises = unreadable()
+    raises = unwritable()
 
     def portable(self):
         x = counted()
@@ -42,7 +42,7 @@ class StoresAnElement(Pair):
 
 class StoresAnElementOfASlice(Pair):
     answer = (0.0, 1.0, 7.0, 3.0)
-    raises = unreadable()
+    raises = unwritable()
 
     def portable(self):
         x = counted()

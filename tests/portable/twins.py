@@ -16,14 +16,23 @@ N = 4
 # What a device says; {space} and {memory} are those of the default space.
 UNREADABLE = (
     "View '{view}' is in memory space '{memory}', which the host cannot read; copy it first: "
-    "A.to_numpy(), or A.to(es.HOST) for a View that is a copy only where it must be one."
+    "{view}.to_numpy(), or {view}.to(es.HOST) for a View that is a copy only where it must be one."
+)
+UNWRITABLE = (
+    "View '{view}' is in memory space '{memory}', which the host cannot write element by element; "
+    "store into a part, {view}[i:i+1] = value, or make a View of an array that is ready: "
+    "es.array(a)."
 )
 UNREACHABLE = (
     "{what} '{view}'{comma} is in memory space 'host', which space '{space}' cannot reach. "
 )
 ARRAY = (
     "Pass es.In(a), es.Out(a) or es.InOut(a) of an array that the kernel reads, fills or changes, "
-    "or make a View of its elements first: es.array(a, space='{space}')."
+    "or make a View of its elements first: es.array(a)."
+)
+CAPTURED = (
+    "Make a View of its elements outside of the kernel, {view} = es.array({view}), and let the "
+    "kernel capture that."
 )
 ALGORITHM = (
     "Make a View of its elements there, es.array(..., space='{space}'), and take results out of it "
@@ -82,10 +91,18 @@ def unreadable(view: str = "x") -> tuple[type[Exception], str]:
     return refused(UNREADABLE, view=view)
 
 
+def unwritable(view: str = "x") -> tuple[type[Exception], str]:
+    return refused(UNWRITABLE, view=view)
+
+
 def unreachable(
     what: str, view: str, comma: str = ",", advice: str = ARRAY
 ) -> tuple[type[Exception], str]:
     return refused(UNREACHABLE + advice, what=what, view=view, comma=comma)
+
+
+def captured(kernel: str, view: str) -> tuple[type[Exception], str]:
+    return unreachable(f"Kernel '{kernel}': the captured View", view, advice=CAPTURED)
 
 
 def unreachable_by(algorithm: str, view: str) -> tuple[type[Exception], str]:

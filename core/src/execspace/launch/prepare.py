@@ -19,6 +19,7 @@ from ..base.errors import (
     PluginError,
     PolicyError,
     SpaceAccessError,
+    SpaceError,
 )
 from ..contract.argtypes import SCALAR_TYPES
 from ..contract.launch_spec import LaunchSpec, leading_parameters
@@ -199,7 +200,7 @@ def compiled(call: Call) -> tuple[Plan, Kernel, LaunchSpec]:
     if space is None:
         space = implied_space([a for a in call.arguments if isinstance(a, View)])
     inputs = call.arguments[: len(call.arguments) - len(out)]
-    _check_reach(space, inputs, out, kernel)
+    _check_reach(space, inputs, out, call)
     started.note(space)
     explicit = len(inputs) - call.captured
     captures = kernel.capture_list(scope, explicit)
@@ -259,25 +260,41 @@ def _without_frames(error: Exception) -> Exception:
 
 
 def _check_reach(
-    space: ExecutionSpace, inputs: tuple[Any, ...], out: tuple[View, ...], kernel: Kernel
+    space: ExecutionSpace, inputs: tuple[Any, ...], out: tuple[View, ...], call: Call
 ) -> None:
-    named = [(f"argument {n}, View", a) for n, a in enumerate(inputs) if isinstance(a, View)]
+    explicit = len(inputs) - call.captured
+    named = [
+        (f"argument {n}, View" if n < explicit else "the captured View", a)
+        for n, a in enumerate(inputs) if isinstance(a, View)
+    ]  # fmt: skip
     named += [("the result View of out=,", v) for v in out]
     for what, view in named:
         if not view.memory_space.reachable_from(space):
             name = view.label if view.label.isidentifier() else "A"
+            there = "" if _is_default(space) else f", space='{space.name}'"
             if view.is_managed:
                 advice = f"Copy it first: {name}.to('{space.name}')."
-            else:
+            elif what.startswith("argument"):
                 advice = (
                     f"Pass es.In(a), es.Out(a) or es.InOut(a) of an array that the kernel reads, "
-                    f"fills or changes, or make a View of its elements first: "
-                    f"es.array(a, space='{space.name}')."
+                    f"fills or changes, or make a View of its elements first: es.array(a{there})."
+                )
+            else:
+                advice = (
+                    f"Make a View of its elements outside of the kernel, {name} = "
+                    f"es.array({name}{there}), and let the kernel capture that."
                 )
             raise SpaceAccessError(
-                f"Kernel '{kernel.name}': {what} '{view.label}', is in memory space "
+                f"Kernel '{call.kernel.name}': {what} '{view.label}', is in memory space "
                 f"'{view.memory_space.name}', which space '{space.name}' cannot reach. {advice}"
             )
+
+
+def _is_default(space: ExecutionSpace) -> bool:
+    try:
+        return space is selection.default_space()
+    except SpaceError:  # there is none
+        return False
 
 
 class Planned(NamedTuple):

@@ -17,7 +17,7 @@ from ..base.readonly import ReadOnly, assign
 from ..contract.memory import HOST
 from ..contract.space import ExecutionSpace
 from ..plugins.selection import implied_space
-from ..views.deep_copy import deep_copy, may_overlap, share_elements
+from ..views.deep_copy import copy_by_any_way, deep_copy, may_overlap, share_elements
 from ..views.interop import view_of
 from ..views.mirrors import shape_of
 from ..views.view import View
@@ -27,6 +27,9 @@ __all__ = [
     "InOut",
     "Out",
 ]
+
+
+_OUT = "out="
 
 
 class Transfer(ReadOnly):
@@ -120,6 +123,7 @@ class Moved(NamedTuple):
     copies_out: bool
     clears: bool
     is_written: bool
+    name: str
 
 
 def in_reach(
@@ -157,44 +161,79 @@ def in_reach(
                 f"Kernel '{kernel}': argument {position} is es.{type(a).__name__} of a read-only "
                 f"array; pass es.In of it, or a writable one."
             )
-        moved.append(_moved(space, given, a.reads, a.writes))
+        if a.writes and _overlaps_itself(given):
+            raise LaunchError(
+                f"Kernel '{kernel}': argument {position} is es.{type(a).__name__} of an array in "
+                f"which elements share memory (shape {given.shape}, strides {given.strides}): what "
+                f"one stores, another would lose. Pass a copy of it."
+            )
+        moved.append(_moved(space, given, a.reads, a.writes, f"argument {position}"))
         view = moved[-1].view
         ready.append(view if a.writes else view.readonly())
-    _check_apart(kernel, moved)
+    results_too = [Moved(v, v, False, False, False, True, _OUT) for v in out]
+    _check_apart(kernel, [*moved, *results_too], [a for a in arguments if isinstance(a, View)])
+    _check_apart(kernel, moved, captured)
     results: list[View] = []
     for view in out:
         if not view.memory_space.reachable_from(space):
-            moved.append(_moved(space, view, reads=False, writes=True))
+            moved.append(_moved(space, view, reads=False, writes=True, name=_OUT))
             view = moved[-1].view
         results.append(view)
     return space, ready, tuple(results), tuple(moved)
 
 
-def _moved(space: ExecutionSpace, given: View, reads: bool, writes: bool) -> Moved:
+def _moved(space: ExecutionSpace, given: View, reads: bool, writes: bool, name: str) -> Moved:
     clears = writes and not reads
     if given.memory_space.reachable_from(space):
-        return Moved(given, given, False, False, clears, writes)
+        return Moved(given, given, False, False, clears, writes, name)
     layout: Any = given.mapping if given.mapping is not None else given.layout
     view = View(
         shape_of(given), given.dtype, label=given.label, space=space, memory=space.memory_space,
         layout=space.default_layout if layout == "stride" else layout, initialize=False,
     )  # fmt: skip
-    return Moved(given, view, reads, writes, clears, writes)
+    return Moved(given, view, reads, writes, clears, writes, name)
 
 
-def _check_apart(kernel: str, moved: Sequence[Moved]) -> None:
-    """Raise LaunchError for arrays that share elements one of which the kernel stores into."""
+def _check_apart(kernel: str, moved: Sequence[Moved], views: Sequence[View]) -> None:
+    """Raise LaunchError for arrays that share elements one of which the launch stores into.
+
+    `views` are those that the launch takes as they are.
+    """
     for n, a in enumerate(moved):
         for b in moved[:n]:
-            if not (a.is_written or b.is_written):
-                continue
-            if may_overlap(a.given, b.given) and share_elements(a.given, b.given):
-                raise LaunchError(
-                    f"Kernel '{kernel}': two of its arrays, '{b.given.label}' and "
-                    f"'{a.given.label}', share elements, and es.Out or es.InOut is one of them. "
-                    f"On a device each would have a copy of its own. Pass the array once, as "
-                    f"es.InOut, or a copy of it."
-                )
+            if (a.is_written or b.is_written) and _share(a.given, b.given):
+                raise _shared(kernel, b.name, a.name)
+        for view in views:
+            # A result is stored when all else is done, so it may go where the launch has read.
+            if a.is_written and a.name != _OUT and _share(a.given, view):
+                raise _shared(kernel, a.name, f"View '{view.label}'")
+
+
+def _share(a: View, b: View) -> bool:
+    if a.memory_space is not b.memory_space or a.mapping is not None or b.mapping is not None:
+        return a.allocation is b.allocation
+    return may_overlap(a, b) and share_elements(a, b)
+
+
+def _shared(kernel: str, one: str, other: str) -> LaunchError:
+    return LaunchError(
+        f"Kernel '{kernel}': {one} and {other} share elements, and the launch stores into one of "
+        f"them. On a device es.In, es.Out, es.InOut and results have memory of their own. Pass the "
+        f"array once, as es.InOut, or a copy of it."
+    )
+
+
+def _overlaps_itself(view: View) -> bool:
+    """Whether two elements of a View are one, as in arrays with strides of somebody else's."""
+    if view.mapping is not None or view.size < 2:
+        return False
+    reach = 0  # how far the dimensions of smaller strides go
+    pairs = sorted((abs(s), n) for s, n in zip(view.strides, view.shape, strict=True) if n > 1)
+    for stride, extent in pairs:
+        if stride <= reach:
+            return True
+        reach += stride * (extent - 1)
+    return False
 
 
 def begin(moved: Sequence[Moved], space: ExecutionSpace) -> None:
@@ -202,7 +241,7 @@ def begin(moved: Sequence[Moved], space: ExecutionSpace) -> None:
     waits = False
     for m in moved:
         if m.copies_in:
-            deep_copy(m.view, m.given, instance=_instance(m, space))
+            copy_by_any_way(m.view, m.given, instance=_instance(m, space))
             waits = True
         elif m.clears:
             deep_copy(m.view, np.zeros((), m.view.dtype)[()], instance=space)
@@ -215,7 +254,7 @@ def finish(moved: Sequence[Moved], space: ExecutionSpace) -> None:
     waits = False
     for m in moved:
         if m.copies_out:
-            deep_copy(m.given, m.view, instance=_instance(m, space))
+            copy_by_any_way(m.given, m.view, instance=_instance(m, space))
             waits = True
     if waits:
         space.fence("es.Out")

@@ -12,6 +12,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
+from ..base.brief import brief
 from ..base.errors import ViewError, ViewTypeError
 from ..base.flags import flag
 from ..contract.argtypes import plain_number
@@ -21,7 +22,7 @@ from ..contract.memory import HOST, MemorySpace
 from ..contract.space import ExecutionSpace
 from ..plugins.selection import default_space, memory_for, resolve
 from .arrays import check_plain, check_range
-from .deep_copy import check_kind, deep_copy
+from .deep_copy import check_kind, copy_by_any_way
 from .interop import view_of
 from .mirrors import shape_of
 from .static import static
@@ -110,7 +111,7 @@ def array(
         shape, kind, space=space, memory=memory, layout=layout, label=named, initialize=False
     )
     check_kind(elements.dtype, made, "array: a value")
-    deep_copy(made, elements)
+    copy_by_any_way(made, elements)
     return made
 
 
@@ -160,6 +161,11 @@ def asarray(
 def _elements(source: Any, who: str, kind: np.dtype[Any] | None) -> View[Any]:
     """Whatever has elements, as a View; sequences and numbers by way of NumPy."""
     if not isinstance(source, list | tuple | range | int | float | complex | np.generic):
+        check_plain(source, who)
+        if isinstance(source, np.ndarray):  # what is copied may lie in any way
+            native = source.dtype.newbyteorder("=")
+            if source.dtype != native or not source.flags.aligned:
+                source = source.astype(native)
         return view_of(source, label=f"source of {who}")
     if isinstance(source, int | float | complex) and not isinstance(source, np.generic):
         source = plain_number(source)
@@ -274,7 +280,8 @@ def full(
 
     Notes
     -----
-    In order with launches on the space, as `View.fill` is.
+    In order with launches on the space, as `View.fill` is; in memory that the host reaches it is
+    done when this returns.
     """
     if not isinstance(value, int | float | complex | np.generic):
         raise ViewTypeError(
@@ -284,8 +291,16 @@ def full(
     number = value if isinstance(value, np.generic) else plain_number(value)
     kind = np.asarray(number).dtype if dtype is None else dtype
     made = empty(shape, kind, space=space, memory=memory, layout=layout, label=label)
-    made.fill(value)
+    _filled(made, value)
     return made
+
+
+def _filled(made: View[Any], value: Any) -> None:
+    """Fill a new View, which the host may read at once if it reaches the memory."""
+    made.fill(value)
+    memory = made.memory_space
+    if memory is not HOST and memory.host_accessible and made.space is not None:
+        made.space.fence("es.full")
 
 
 def arange(
@@ -311,9 +326,15 @@ def arange(
     -----
     https://numpy.org/doc/stable/reference/generated/numpy.arange.html. Blocks.
     """
-    kind: Any = dtype
+    kind: Any = None if dtype is None else as_dtype(dtype)
     first, end = (0, start) if stop is None else (start, stop)
-    found = np.arange(first, end, step, dtype=kind)
+    try:
+        found = np.arange(first, end, step, dtype=kind)
+    except (ValueError, TypeError, ZeroDivisionError, OverflowError) as error:
+        raise ViewError(
+            f"arange: no numbers from {brief(first)} to {brief(end)} in steps of {brief(step)}: "
+            f"{error}."
+        ) from error
     return array(found, space=space, memory=memory, label=label)
 
 
@@ -344,7 +365,13 @@ def linspace(
     https://numpy.org/doc/stable/reference/generated/numpy.linspace.html. Blocks.
     """
     with_stop = flag(endpoint, "endpoint", "linspace", ViewError)
-    found = np.linspace(start, stop, num, with_stop, dtype=dtype)
+    kind: Any = None if dtype is None else as_dtype(dtype)
+    try:
+        found = np.linspace(start, stop, num, with_stop, dtype=kind)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise ViewError(
+            f"linspace: no {brief(num)} numbers from {brief(start)} to {brief(stop)}: {error}."
+        ) from error
     return array(found, space=space, memory=memory, label=label)
 
 
@@ -423,7 +450,7 @@ def ones_like(
 ) -> View[Any]:  # fmt: skip
     """A new View of ones of the shape of another one; see `empty_like`."""
     made = _like(view, dtype, space, memory, layout, label, initialize=False)
-    made.fill(np.ones((), made.dtype)[()])
+    _filled(made, np.ones((), made.dtype)[()])
     return made
 
 
@@ -451,7 +478,7 @@ def full_like(
     See `empty_like`; the dtype is that of the View, not that of the number.
     """
     made = _like(view, dtype, space, memory, layout, label, initialize=False)
-    made.fill(value)
+    _filled(made, value)
     return made
 
 

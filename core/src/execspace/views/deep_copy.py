@@ -13,6 +13,7 @@ from ..base.brief import brief
 from ..base.errors import DTypeError, SpaceAccessError, SpaceError, ViewError
 from ..contract.argtypes import plain_number
 from ..contract.dtypes import name_of
+from ..contract.memory import HOST
 from ..contract.space import ExecutionSpace
 from ..events import dispatch
 from ..events.launches import copy_events, queue_of
@@ -109,6 +110,22 @@ def _fill(target: View, value: Any, instance: ExecutionSpace | None) -> None:
             f"deep_copy: {brief(value)} does not fit into View '{target.label}' of dtype "
             f"{target.dtype.name}."
         ) from error
+
+
+def copy_by_any_way(target: View, source: View, *, instance: ExecutionSpace | None = None) -> None:
+    """As `deep_copy`; through a buffer of the host where no way leads from memory to memory.
+
+    Then it blocks, and tools are told of both copies and of the buffer.
+    """
+    to, from_ = target.memory_space, source.memory_space
+    if to.reaches(from_) or from_.reaches(to):
+        deep_copy(target, source, instance=instance)
+        return
+    if dispatch.TOOLS:
+        dispatch.emit("on_staging", HOST.name, source.nbytes)
+    staged = view_of(np.empty(source.shape, source.dtype), label=f"{source.label} on its way")
+    deep_copy(staged, source)
+    deep_copy(target, staged)
 
 
 def _where(view: View) -> str:

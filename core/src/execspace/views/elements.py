@@ -17,7 +17,7 @@ from ..contract.argtypes import plain_number
 from ..contract.dtypes import name_of
 from ..contract.memory import HOST
 from .arrays import check_plain, check_range, has_protocol
-from .deep_copy import check_kind, deep_copy
+from .deep_copy import check_kind, copy_by_any_way, deep_copy, share_elements
 from .interop import view_of
 from .mirrors import shape_of
 from .view import View
@@ -60,10 +60,13 @@ def assign(view: View, parts: tuple[Any, ...], value: Any) -> None:
     """Store into a part of a View; see `View.__setitem__`."""
     what = f"View '{view.label}': a value"
     kind = type(value)
+    at_once = view.memory_space.host_accessible
+    if at_once and view.memory_space is not HOST and view.space is not None:
+        view.space.fence("View[...] =")  # launches come first, as in memory out of reach
     if kind is float or kind is int:
         if view.dtype.kind not in ("fc" if kind is float else "iufc"):
             check_kind(kind, view, what)
-        if view.memory_space.host_accessible:
+        if at_once:
             _store(view, parts, value)
         else:
             deep_copy(view._subview(parts), value, instance=view.space)
@@ -71,19 +74,21 @@ def assign(view: View, parts: tuple[Any, ...], value: Any) -> None:
     if isinstance(value, int | float | complex | np.generic):
         number = value if isinstance(value, np.generic) else plain_number(value)
         check_kind(number.dtype if isinstance(number, np.generic) else type(number), view, what)
-        if view.memory_space.host_accessible:
+        if at_once:
             _store(view, parts, number)
         else:
             deep_copy(view._subview(parts), value, instance=view.space)
         return
     source = value if isinstance(value, View) else _source(view, value)
     check_kind(source.dtype, view, what)
-    if view.memory_space.host_accessible and source.memory_space.host_accessible:
+    if at_once and source.memory_space.host_accessible:
         array = source._array()
         _store(view, parts, array if source.mapping is None else array[source.offsets()])
         return
     part = view._subview(parts)
-    deep_copy(part, _broadcast(source, part), instance=view.space)
+    if source.allocation is part.allocation and part != source and share_elements(part, source):
+        source = copied(source, None)  # as if all of it were read before any is stored
+    copy_by_any_way(part, _broadcast(source, part), instance=view.space)
     if view.space is not None and source.memory_space.host_accessible:
         view.space.fence("View[...] =")  # who stores may change the source at once
 
@@ -113,7 +118,9 @@ def _store(view: View, parts: tuple[Any, ...], value: Any) -> None:
     at: Any = tuple(_host_key(view, part, d) for d, part in enumerate(parts))
     if view.mapping is not None:
         at = (view.offsets()[at],)
-    array = view._array(stores=True)
+    part = view if view.mapping is not None else view._subview(parts)
+    part._array(stores=True)  # which raises where the host must not write now
+    array = view.memory_space.host_array(view)
     try:
         array[at or ...] = value
     except (TypeError, ValueError, OverflowError) as error:
@@ -141,12 +148,20 @@ def _broadcast(source: View, target: View) -> View:
     """A View of the shape of the target, in which elements of the source are repeated."""
     if source.shape == target.shape:
         return source
+    if source.mapping is not None:
+        raise ViewError(
+            f"View '{target.label}': View '{source.label}' has layout '{source.layout}', which is "
+            f"not repeated along a dimension; copy it into one of layout 'right' first: "
+            f"es.array({_name(source)}, layout='right')."
+        )
+    while source.rank > target.rank and source.shape[0] == 1:
+        source = source._subview((0, *(ALL,) * (source.rank - 1)))
     missing = target.rank - source.rank
     shape = (1,) * missing + source.shape
     fits = missing >= 0 and all(n in (1, m) for n, m in zip(shape, target.shape, strict=True))
-    if not fits or source.mapping is not None:
+    if not fits:
         raise ViewError(
-            f"View '{target.label}': View '{source.label}' of shape {source.shape} does not fit "
+            f"View '{target.label}': what is stored has shape {source.shape}, which does not fit "
             f"into the part of shape {target.shape}."
         )
     strides = (0,) * missing + source.strides

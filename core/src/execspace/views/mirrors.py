@@ -15,7 +15,7 @@ from ..contract.memory import HOST, MemorySpace
 from ..contract.space import ExecutionSpace
 from ..plugins.selection import resolve
 from ..plugins.started import fence
-from .deep_copy import deep_copy
+from .deep_copy import copy_by_any_way, deep_copy
 from .interop import view_of
 from .static import static
 from .view import View
@@ -139,7 +139,7 @@ def create_mirror_view_and_copy(where: Where, view: View | Any, /) -> View:
     if mirror is given:  # maybe read-only
         fence("create_mirror_view_and_copy")
     else:
-        deep_copy(mirror, given)
+        copy_by_any_way(mirror, given)
     return mirror
 
 

@@ -304,18 +304,23 @@ class View(ReadOnly, NoArithmetic, GivesArrays, Subscripts, Typed[ScalarT]):
 
     # -- host access --------------------------------------------------------------------
 
-    def _array(self, stores: bool = False) -> npt.NDArray[Any]:
+    def _array(self, stores: bool = False, at: tuple[int, ...] | None = None) -> npt.NDArray[Any]:
+        """The elements for the host, which is to touch all of them or the one `at` these indices.
+
+        `stores`: it writes.
+        """
         if self._host is None:
             memory = self.memory_space
             if not memory.host_accessible:
                 raise SpaceAccessError(
                     f"View '{self.label}' is in memory space '{memory.name}', which the host "
-                    f"cannot read; copy it first: A.to_numpy(), or A.to(es.HOST) for a View that "
-                    f"is a copy only where it must be one."
+                    f"cannot {_cannot(self, stores)}"
                 )
             host = memory.host_array(self)
             if config.is_portable():  # not kept, so that the next access is checked, too
-                pending.check_host_access(self, stores=stores)
+                one = at is not None and self.mapping is None
+                touched = self._subview(tuple((i, i + 1) for i in at or ())) if one else self
+                pending.check_host_access(touched, stores=stores)
             else:
                 assign(self, "_host", host)
             return host
@@ -330,7 +335,7 @@ class View(ReadOnly, NoArithmetic, GivesArrays, Subscripts, Typed[ScalarT]):
             if isinstance(part, slice | All | tuple):
                 return self._subview(parts)
         at = tuple(self._index(p, d) for d, p in enumerate(parts))
-        array = self._array()
+        array = self._array(at=at)
         if self.mapping is not None:
             at = (self._offset(at),)
         if self.dtype.fields is not None:  # a record whose fields are attributes: p[i].x
@@ -341,9 +346,10 @@ class View(ReadOnly, NoArithmetic, GivesArrays, Subscripts, Typed[ScalarT]):
         """Store into an element, from the host; or into a part of the View, whatever its memory.
 
         What goes into a part is a number, a View, an array or a list, which is broadcast as
-        NumPy does. See `deep_copy` for the kinds of elements. Memory that the host reaches is
-        written at once, after `fence` if launches use it. Else this is in order with launches on
-        the View's space; it blocks where what is stored is memory of the host.
+        NumPy does. See `deep_copy` for the kinds of elements. In memory that the host does not
+        reach this is in order with launches on the View's space, and it blocks where what is
+        stored is memory of the host. In memory that it shares with the space, that is waited for
+        first. Memory of the host is written at once.
 
         Raises
         ------
@@ -357,18 +363,20 @@ class View(ReadOnly, NoArithmetic, GivesArrays, Subscripts, Typed[ScalarT]):
             self[key][...] = value
             return
         parts = self._key(key)
-        if (not parts and key != ()) or any(isinstance(p, slice | All | tuple) for p in parts):
+        named = key if isinstance(key, tuple) else (key,)
+        dots = any(part is Ellipsis for part in named)  # A[i, ...] is a part of one element
+        if dots or any(isinstance(p, slice | All | tuple) for p in parts):
             ports.assign(self, parts, value)
             return
         at = tuple(self._index(p, d) for d, p in enumerate(parts))
-        if self.mapping is not None:
-            at = (self._offset(at),)
         if isinstance(value, View):
             raise ViewTypeError(
                 f"View '{self.label}': an element takes a number, not View '{value.label}'; store "
                 f"its value, {value.label if value.label.isidentifier() else 'B'}.item()."
             )
-        array = self._array(stores=True)
+        array = self._array(stores=True, at=at)
+        if self.mapping is not None:
+            at = (self._offset(at),)
         try:
             array[at] = value
         except (TypeError, ValueError, OverflowError) as error:
@@ -480,6 +488,21 @@ class View(ReadOnly, NoArithmetic, GivesArrays, Subscripts, Typed[ScalarT]):
                 raise ValueError(f"View '{self.label}': a change of dtype needs a copy.")
             return shared.astype(dtype)
         return shared.copy() if copy else shared
+
+
+def _cannot(view: View, stores: bool) -> str:
+    """What the host cannot do with memory out of its reach, and what to write instead."""
+    name = view.label if view.label.isidentifier() else "A"
+    if not stores:
+        return (
+            f"read; copy it first: {name}.to_numpy(), or {name}.to(es.HOST) for a View that is a "
+            f"copy only where it must be one."
+        )
+    part = ", ".join(["i:i+1", *"jklmnop"][: view.rank]) or "..."
+    return (
+        f"write element by element; store into a part, {name}[{part}] = value, or make a View of "
+        f"an array that is ready: es.array(a)."
+    )
 
 
 _unshared: int | None = None
