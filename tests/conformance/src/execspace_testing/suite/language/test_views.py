@@ -145,8 +145,7 @@ def test_exercise_04_the_memory_must_match_the_space(space):
         staged.parallel_for(es.RangePolicy(M, space=space), ones, x)
     assert str(error.value) == (
         f"Kernel 'ones': argument 0, View 'x', is in memory space 'elsewhere', which space "
-        f"'{space.name}' cannot reach. Copy it first: "
-        f"es.create_mirror_view_and_copy('{space.name}', ...)."
+        f"'{space.name}' cannot reach. Copy it first: x.to('{space.name}')."
     )
 
 
