@@ -108,7 +108,8 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--size", type=int, default=128, help="spins along each side, even")
     parser.add_argument("--temperature", type=float, default=2.0, help="at most 2.1")
+    parser.add_argument("--warmup", type=int, default=100, help="sweeps before those")
     parser.add_argument("--sweeps", type=int, default=300, help="sweeps that are measured")
     options = parser.parse_args()
-    for name, value in run(options.size, options.temperature, sweeps=options.sweeps).items():
+    for name, value in run(**vars(options)).items():
         print(f"{name:<36} {value:9.5f}")

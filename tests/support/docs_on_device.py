@@ -11,6 +11,7 @@ pretend device of fake_device.py. The exit status says whether all blocks passed
 from __future__ import annotations
 
 import argparse
+import ast
 import json
 import os
 import subprocess
@@ -32,6 +33,21 @@ SMALL = {  # examples, and arguments with which they take seconds
     "examples/teams/yax.py": ("--rows", "100"),
     "examples/teams/column.py": ("--elements", "3"),
     "examples/teams/bitonic.py": ("--arrays", "5"),
+}
+
+
+def small_arguments(program: Path) -> tuple[str, ...]:
+    """What `SMALL` of one of examples/programs is on its command line."""
+    for node in ast.parse(program.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "SMALL":
+            found = ast.literal_eval(node.value)
+            return tuple(word for k, v in found.items() for word in (f"--{k}", str(v)))
+    raise ValueError(f"{program} has no SMALL")
+
+
+SMALL |= {
+    str(path.relative_to(ROOT)): small_arguments(path)
+    for path in sorted((ROOT / "examples" / "programs").glob("*.py"))
 }
 
 
