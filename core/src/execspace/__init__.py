@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from .views.creation import *
     from .views.deep_copy import *
     from .views.interop import *
+    from .views.like import *
     from .views.mirrors import *
     from .views.static import *
     from .views.view import *
@@ -140,11 +141,11 @@ _NAMES = {
     """,
     "tuning.tuner": "Tuning tune",
     "views.creation": """
-        arange array asarray empty empty_like full full_like linspace ones ones_like zeros
-        zeros_like
+        arange array asarray empty full linspace ones zeros
     """,
     "views.deep_copy": "deep_copy",
     "views.interop": "subview view_of",
+    "views.like": "empty_like full_like ones_like zeros_like",
     "views.mirrors": "create_mirror create_mirror_view create_mirror_view_and_copy realloc resize",
     "views.static": "static",
     "views.view": "View",

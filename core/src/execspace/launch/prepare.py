@@ -33,6 +33,7 @@ from ..policies.team import check_teams
 from ..reducers.base import Reducer, as_reducer, reducer_captures, reducer_key
 from ..reducers.builtin import Sum
 from ..views.view import View
+from ..views.view_keys import example_name
 from .arguments import as_arguments, check_shapes, explain_overflow, refuse_arrays, views_of_out
 from .policy_argument import policy_of
 from .profiled import run_kernel
@@ -270,7 +271,7 @@ def _check_reach(
     named += [("the result View of out=,", v) for v in out]
     for what, view in named:
         if not view.memory_space.reachable_from(space):
-            name = view.label if view.label.isidentifier() else "A"
+            name = example_name(view)
             there = "" if _is_default(space) else f", space='{space.name}'"
             if view.is_managed:
                 advice = f"Copy it first: {name}.to('{space.name}')."

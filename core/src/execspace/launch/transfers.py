@@ -19,7 +19,7 @@ from ..contract.space import ExecutionSpace
 from ..plugins.selection import implied_space
 from ..views.deep_copy import copy_by_any_way, deep_copy, may_overlap, share_elements
 from ..views.interop import view_of
-from ..views.mirrors import shape_of
+from ..views.like import empty_like
 from ..views.view import View
 
 __all__ = [
@@ -119,11 +119,14 @@ class Moved(NamedTuple):
 
     given: View
     view: View
-    copies_in: bool
-    copies_out: bool
-    clears: bool
-    is_written: bool
+    reads: bool
+    writes: bool
     name: str
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether elements are copied, for the space does not reach the array."""
+        return self.view is not self.given
 
 
 def in_reach(
@@ -170,7 +173,7 @@ def in_reach(
         moved.append(_moved(space, given, a.reads, a.writes, f"argument {position}"))
         view = moved[-1].view
         ready.append(view if a.writes else view.readonly())
-    results_too = [Moved(v, v, False, False, False, True, _OUT) for v in out]
+    results_too = [Moved(v, v, False, True, _OUT) for v in out]
     _check_apart(kernel, [*moved, *results_too], [a for a in arguments if isinstance(a, View)])
     _check_apart(kernel, moved, captured)
     results: list[View] = []
@@ -183,15 +186,10 @@ def in_reach(
 
 
 def _moved(space: ExecutionSpace, given: View, reads: bool, writes: bool, name: str) -> Moved:
-    clears = writes and not reads
-    if given.memory_space.reachable_from(space):
-        return Moved(given, given, False, False, clears, writes, name)
-    layout: Any = given.mapping if given.mapping is not None else given.layout
-    view = View(
-        shape_of(given), given.dtype, label=given.label, space=space, memory=space.memory_space,
-        layout=space.default_layout if layout == "stride" else layout, initialize=False,
-    )  # fmt: skip
-    return Moved(given, view, reads, writes, clears, writes, name)
+    view = given
+    if not given.memory_space.reachable_from(space):
+        view = empty_like(given, space=space, memory=space.memory_space)
+    return Moved(given, view, reads, writes, name)
 
 
 def _check_apart(kernel: str, moved: Sequence[Moved], views: Sequence[View]) -> None:
@@ -201,11 +199,11 @@ def _check_apart(kernel: str, moved: Sequence[Moved], views: Sequence[View]) -> 
     """
     for n, a in enumerate(moved):
         for b in moved[:n]:
-            if (a.is_written or b.is_written) and _share(a.given, b.given):
+            if (a.writes or b.writes) and _share(a.given, b.given):
                 raise _shared(kernel, b.name, a.name)
         for view in views:
             # A result is stored when all else is done, so it may go where the launch has read.
-            if a.is_written and a.name != _OUT and _share(a.given, view):
+            if a.writes and a.name != _OUT and _share(a.given, view):
                 raise _shared(kernel, a.name, f"View '{view.label}'")
 
 
@@ -240,10 +238,10 @@ def begin(moved: Sequence[Moved], space: ExecutionSpace) -> None:
     """Fill what stands for arrays; returns when arrays that are read have been."""
     waits = False
     for m in moved:
-        if m.copies_in:
+        if m.reads and m.is_apart:
             copy_by_any_way(m.view, m.given, instance=_instance(m, space))
             waits = True
-        elif m.clears:
+        elif m.writes and not m.reads and m.name != _OUT:  # a result is stored as a whole
             deep_copy(m.view, np.zeros((), m.view.dtype)[()], instance=space)
     if waits:
         space.fence("es.In")
@@ -253,7 +251,7 @@ def finish(moved: Sequence[Moved], space: ExecutionSpace) -> None:
     """Copy results back to arrays; blocks if there are any."""
     waits = False
     for m in moved:
-        if m.copies_out:
+        if m.writes and m.is_apart:
             copy_by_any_way(m.given, m.view, instance=_instance(m, space))
             waits = True
     if waits:

@@ -20,7 +20,7 @@ from ..contract.dtypes import as_dtype
 from ..contract.layout import Layout
 from ..contract.memory import HOST, MemorySpace
 from ..contract.space import ExecutionSpace
-from ..plugins.selection import default_space, memory_for, resolve
+from ..plugins.selection import default_space, resolve
 from .arrays import check_plain, check_range
 from .deep_copy import check_kind, copy_by_any_way
 from .interop import view_of
@@ -34,20 +34,18 @@ __all__ = [
     "array",
     "asarray",
     "empty",
-    "empty_like",
     "full",
-    "full_like",
     "linspace",
     "ones",
-    "ones_like",
     "zeros",
-    "zeros_like",
 ]
 
 Shape = int | static | Sequence[int | static]
 Space = str | ExecutionSpace | None
 Memory = str | MemorySpace | None
 Layouts = str | Sequence[int] | Layout | None
+# Sources that have no memory of their own, of which NumPy makes an array first.
+_MADE_BY_NUMPY = (list, tuple, range, int, float, complex, np.generic)
 Typed = type[ScalarT] | np.dtype[ScalarT]
 
 
@@ -148,9 +146,8 @@ def asarray(
     and `InOut` brings results back. Blocks if it copies.
     """
     kind = None if dtype is None else as_dtype(dtype)
-    given = isinstance(source, list | tuple | range | int | float | complex | np.generic)
     where = default_space() if space is None else resolve(space)
-    if not given:
+    if not isinstance(source, _MADE_BY_NUMPY):
         view = view_of(source, label=label or "")
         same = kind is None or kind == view.dtype
         if same and view.memory_space.reachable_from(where):
@@ -160,7 +157,7 @@ def asarray(
 
 def _elements(source: Any, who: str, kind: np.dtype[Any] | None) -> View[Any]:
     """Whatever has elements, as a View; sequences and numbers by way of NumPy."""
-    if not isinstance(source, list | tuple | range | int | float | complex | np.generic):
+    if not isinstance(source, _MADE_BY_NUMPY):
         check_plain(source, who)
         if isinstance(source, np.ndarray):  # what is copied may lie in any way
             native = source.dtype.newbyteorder("=")
@@ -291,11 +288,11 @@ def full(
     number = value if isinstance(value, np.generic) else plain_number(value)
     kind = np.asarray(number).dtype if dtype is None else dtype
     made = empty(shape, kind, space=space, memory=memory, layout=layout, label=label)
-    _filled(made, value)
+    filled(made, value)
     return made
 
 
-def _filled(made: View[Any], value: Any) -> None:
+def filled(made: View[Any], value: Any) -> None:
     """Fill a new View, which the host may read at once if it reaches the memory."""
     made.fill(value)
     memory = made.memory_space
@@ -373,140 +370,3 @@ def linspace(
             f"linspace: no {brief(num)} numbers from {brief(start)} to {brief(stop)}: {error}."
         ) from error
     return array(found, space=space, memory=memory, label=label)
-
-
-@overload
-def empty_like(
-    view: View[ScalarT] | npt.NDArray[ScalarT], dtype: None = None, *, space: Space = None,
-    memory: Memory = None, layout: Layouts = None, label: str | None = None,
-) -> View[ScalarT]: ...  # fmt: skip
-@overload
-def empty_like(
-    view: Any, dtype: Typed[ScalarT], *, space: Space = None, memory: Memory = None,
-    layout: Layouts = None, label: str | None = None,
-) -> View[ScalarT]: ...  # fmt: skip
-@overload
-def empty_like(
-    view: Any, dtype: npt.DTypeLike | None = None, *, space: Space = None, memory: Memory = None,
-    layout: Layouts = None, label: str | None = None,
-) -> View[Any]: ...  # fmt: skip
-def empty_like(
-    view: Any, dtype: Any = None, *, space: Space = None, memory: Memory = None,
-    layout: Layouts = None, label: str | None = None,
-) -> View[Any]:  # fmt: skip
-    """A new View of the shape of another one, whose elements are whatever was in memory.
-
-    Parameters
-    ----------
-    view : View or array
-    dtype, space, memory, layout, label : optional
-        As for `View`. By default those of the View; of an array its shape and dtype alone, with
-        the default space's memory and layout.
-    """
-    return _like(view, dtype, space, memory, layout, label, initialize=False)
-
-
-@overload
-def zeros_like(
-    view: View[ScalarT] | npt.NDArray[ScalarT], dtype: None = None, *, space: Space = None,
-    memory: Memory = None, layout: Layouts = None, label: str | None = None,
-) -> View[ScalarT]: ...  # fmt: skip
-@overload
-def zeros_like(
-    view: Any, dtype: Typed[ScalarT], *, space: Space = None, memory: Memory = None,
-    layout: Layouts = None, label: str | None = None,
-) -> View[ScalarT]: ...  # fmt: skip
-@overload
-def zeros_like(
-    view: Any, dtype: npt.DTypeLike | None = None, *, space: Space = None, memory: Memory = None,
-    layout: Layouts = None, label: str | None = None,
-) -> View[Any]: ...  # fmt: skip
-def zeros_like(
-    view: Any, dtype: Any = None, *, space: Space = None, memory: Memory = None,
-    layout: Layouts = None, label: str | None = None,
-) -> View[Any]:  # fmt: skip
-    """A new View of zeros of the shape of another one; see `empty_like`."""
-    return _like(view, dtype, space, memory, layout, label, initialize=True)
-
-
-@overload
-def ones_like(
-    view: View[ScalarT] | npt.NDArray[ScalarT], dtype: None = None, *, space: Space = None,
-    memory: Memory = None, layout: Layouts = None, label: str | None = None,
-) -> View[ScalarT]: ...  # fmt: skip
-@overload
-def ones_like(
-    view: Any, dtype: Typed[ScalarT], *, space: Space = None, memory: Memory = None,
-    layout: Layouts = None, label: str | None = None,
-) -> View[ScalarT]: ...  # fmt: skip
-@overload
-def ones_like(
-    view: Any, dtype: npt.DTypeLike | None = None, *, space: Space = None, memory: Memory = None,
-    layout: Layouts = None, label: str | None = None,
-) -> View[Any]: ...  # fmt: skip
-def ones_like(
-    view: Any, dtype: Any = None, *, space: Space = None, memory: Memory = None,
-    layout: Layouts = None, label: str | None = None,
-) -> View[Any]:  # fmt: skip
-    """A new View of ones of the shape of another one; see `empty_like`."""
-    made = _like(view, dtype, space, memory, layout, label, initialize=False)
-    _filled(made, np.ones((), made.dtype)[()])
-    return made
-
-
-@overload
-def full_like(
-    view: View[ScalarT] | npt.NDArray[ScalarT], value: Any, dtype: None = None, *,
-    space: Space = None, memory: Memory = None, layout: Layouts = None, label: str | None = None,
-) -> View[ScalarT]: ...  # fmt: skip
-@overload
-def full_like(
-    view: Any, value: Any, dtype: Typed[ScalarT], *, space: Space = None, memory: Memory = None,
-    layout: Layouts = None, label: str | None = None,
-) -> View[ScalarT]: ...  # fmt: skip
-@overload
-def full_like(
-    view: Any, value: Any, dtype: npt.DTypeLike | None = None, *, space: Space = None,
-    memory: Memory = None, layout: Layouts = None, label: str | None = None,
-) -> View[Any]: ...  # fmt: skip
-def full_like(
-    view: Any, value: Any, dtype: Any = None, *, space: Space = None, memory: Memory = None,
-    layout: Layouts = None, label: str | None = None,
-) -> View[Any]:  # fmt: skip
-    """A new View of the shape of another one, in which each element is a number.
-
-    See `empty_like`; the dtype is that of the View, not that of the number.
-    """
-    made = _like(view, dtype, space, memory, layout, label, initialize=False)
-    _filled(made, value)
-    return made
-
-
-def _like(
-    view: Any,
-    dtype: Any,
-    space: Space,
-    memory: Memory,
-    layout: Layouts,
-    label: str | None,
-    initialize: bool,
-) -> View[Any]:
-    given = view_of(view, label="")
-    kind = given.dtype if dtype is None else dtype
-    if label is None:
-        label = given.label if isinstance(view, View) else ""
-    shape: Any = given.shape
-    if isinstance(view, View):
-        shape = shape_of(view)
-        if space is None and memory is None:
-            owned = view.is_managed or view.memory_space is HOST
-            memory = view.memory_space if owned else None
-            space = view.space
-        if layout is None and view.layout != "stride":
-            layout = view.mapping if view.mapping is not None else view.layout
-        elif layout is None:
-            layout = memory_for(space, memory)[2]
-    return View(
-        shape, kind, space=space, memory=memory, layout=layout, label=label,
-        initialize=initialize,
-    )  # fmt: skip

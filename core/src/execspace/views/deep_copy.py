@@ -95,8 +95,7 @@ def _touched(target: View, source: Any) -> list[pending.Touched]:
 
 
 def _fill(target: View, value: Any, instance: ExecutionSpace | None) -> None:
-    number = value if isinstance(value, np.generic) else plain_number(value)
-    kind = number.dtype if isinstance(number, np.generic) else type(number)
+    number, kind = as_number(value)
     check_kind(kind, target)
     _check_instance(instance, target, target)
     try:
@@ -130,6 +129,14 @@ def copy_by_any_way(target: View, source: View, *, instance: ExecutionSpace | No
 
 def _where(view: View) -> str:
     return f"{view.label}@{view.memory_space.name}"
+
+
+def as_number(value: Any) -> tuple[Any, Any]:
+    """A number as it is stored, and what `check_kind` takes for its kind."""
+    if isinstance(value, np.generic):
+        return value, value.dtype
+    number = plain_number(value)
+    return number, type(number)
 
 
 def check_kind(kind: Any, target: View, what: str = "deep_copy: a value") -> None:

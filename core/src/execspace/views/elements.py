@@ -13,15 +13,17 @@ import numpy.typing as npt
 
 from ..base.errors import ViewError, ViewTypeError
 from ..contract import layout as _layout
-from ..contract.argtypes import plain_number
-from ..contract.dtypes import name_of
 from ..contract.memory import HOST
 from .arrays import check_plain, check_range, has_protocol
-from .deep_copy import check_kind, copy_by_any_way, deep_copy, share_elements
+from .deep_copy import as_number, check_kind, copy_by_any_way, deep_copy, share_elements
 from .interop import view_of
-from .mirrors import shape_of
+from .like import empty_like
 from .view import View
-from .view_keys import ALL
+from .view_keys import ALL, example_name
+from .view_refusals import cannot_store
+
+# Kinds of elements that surely hold a number of a class, told in less time than by `check_kind`.
+_TAKEN = {float: "fc", int: "iufc"}
 
 
 def to_numpy(view: View) -> npt.NDArray[Any]:
@@ -33,15 +35,7 @@ def to_numpy(view: View) -> npt.NDArray[Any]:
 
 def copied(view: View, label: str | None) -> View:
     """A new View with the elements; see `View.copy`."""
-    owned = view.is_managed or view.memory_space is HOST
-    place: dict[str, Any] = {"memory": view.memory_space} if owned else {}
-    layout: Any = view.mapping if view.mapping is not None else view.layout
-    if layout == "stride":
-        layout = "right" if view.space is None else view.space.default_layout
-    made = View(
-        shape_of(view), view.dtype, label=view.label if label is None else label,
-        space=view.space, layout=layout, initialize=False, **place,
-    )  # fmt: skip
+    made = empty_like(view, label=label)
     deep_copy(made, view, instance=view.space)
     return made
 
@@ -51,7 +45,7 @@ def fill(view: View, value: Any) -> None:
     if not isinstance(value, int | float | complex | np.generic):
         raise ViewTypeError(
             f"View '{view.label}': fill takes a number, got {type(value).__name__!r}; copy "
-            f"elements with {_name(view)}[...] = ..."
+            f"elements with {example_name(view)}[...] = ..."
         )
     deep_copy(view, value, instance=view.space)
 
@@ -59,21 +53,14 @@ def fill(view: View, value: Any) -> None:
 def assign(view: View, parts: tuple[Any, ...], value: Any) -> None:
     """Store into a part of a View; see `View.__setitem__`."""
     what = f"View '{view.label}': a value"
-    kind = type(value)
     at_once = view.memory_space.host_accessible
     if at_once and view.memory_space is not HOST and view.space is not None:
         view.space.fence("View[...] =")  # launches come first, as in memory out of reach
-    if kind is float or kind is int:
-        if view.dtype.kind not in ("fc" if kind is float else "iufc"):
-            check_kind(kind, view, what)
-        if at_once:
-            _store(view, parts, value)
-        else:
-            deep_copy(view._subview(parts), value, instance=view.space)
-        return
     if isinstance(value, int | float | complex | np.generic):
-        number = value if isinstance(value, np.generic) else plain_number(value)
-        check_kind(number.dtype if isinstance(number, np.generic) else type(number), view, what)
+        number = value
+        if view.dtype.kind not in _TAKEN.get(type(value), ""):
+            number, kind = as_number(value)
+            check_kind(kind, view, what)
         if at_once:
             _store(view, parts, number)
         else:
@@ -104,11 +91,7 @@ def _source(view: View, value: Any) -> View:
         if array.dtype.kind not in "biufcV":
             raise ViewTypeError("its items are no numbers")
     except (TypeError, ValueError, OverflowError) as error:
-        kind = ViewTypeError if isinstance(error, TypeError) else ViewError
-        raise kind(
-            f"View '{view.label}' of dtype {name_of(view.dtype)} cannot store "
-            f"{type(value).__name__} there: {error}."
-        ) from None
+        raise cannot_store(view, value, error) from None
     check_range(array, view.dtype, f"View '{view.label}'")
     return view_of(array, label="a list")
 
@@ -124,11 +107,7 @@ def _store(view: View, parts: tuple[Any, ...], value: Any) -> None:
     try:
         array[at or ...] = value
     except (TypeError, ValueError, OverflowError) as error:
-        kind = ViewTypeError if isinstance(error, TypeError) else ViewError
-        raise kind(
-            f"View '{view.label}' of dtype {name_of(view.dtype)} cannot store "
-            f"{type(value).__name__} there: {error}."
-        ) from None
+        raise cannot_store(view, value, error) from None
 
 
 def _host_key(view: View, part: Any, d: int) -> Any:
@@ -152,7 +131,7 @@ def _broadcast(source: View, target: View) -> View:
         raise ViewError(
             f"View '{target.label}': View '{source.label}' has layout '{source.layout}', which is "
             f"not repeated along a dimension; copy it into one of layout 'right' first: "
-            f"es.array({_name(source)}, layout='right')."
+            f"es.array({example_name(source)}, layout='right')."
         )
     while source.rank > target.rank and source.shape[0] == 1:
         source = source._subview((0, *(ALL,) * (source.rank - 1)))
@@ -173,7 +152,3 @@ def _broadcast(source: View, target: View) -> View:
         source.allocation, source.data_ptr, source.dtype, target.shape, steps, kind, True,
         source.space, None, (), (),
     )  # fmt: skip
-
-
-def _name(view: View) -> str:
-    return view.label if view.label.isidentifier() else "A"

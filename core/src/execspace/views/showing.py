@@ -15,6 +15,7 @@ import numpy.typing as npt
 from ..base import html
 from ..base.brief import is_brief
 from ..contract.dtypes import name_of
+from .view_keys import example_name
 
 View = Any  # which imports this module
 Rows = npt.NDArray[Any]
@@ -89,7 +90,7 @@ def html_of(view: View) -> str:
     )
     title = f"View '{view.label}'"
     if not view.memory_space.host_accessible:
-        name = view.label if view.label.isidentifier() else "A"
+        name = example_name(view)
         return html.page(
             html.headline(title, note),
             html.paragraph(

@@ -18,26 +18,20 @@ import numpy.typing as npt
 
 from ..base import config, pending, ports
 from ..base.brief import brief
-from ..base.errors import SpaceAccessError, ViewError, ViewIndexError, ViewTypeError, shown
+from ..base.errors import ViewError, ViewIndexError, ViewTypeError, shown
 from ..base.flags import flag
 from ..base.readonly import ReadOnly, assign
 from ..contract import layout as _layout
-from ..contract.dtypes import as_dtype, name_of
+from ..contract.dtypes import as_dtype
 from ..contract.memory import HOST, Allocation, MemorySpace, array_over, track
 from ..contract.space import ExecutionSpace
 from ..plugins.selection import memory_for
 from .static import static
 from .typed import ScalarT, Typed
-from .view_keys import (
-    ALL,
-    TRAITS,
-    All,
-    extents_of,
-    has_new_axis,
-)
+from .view_keys import ALL, TRAITS, All, example_name, extents_of, has_new_axis
 from .view_parts import ViewParts
 from .view_protocols import GivesArrays
-from .view_refusals import NoArithmetic, check_comparable
+from .view_refusals import NoArithmetic, cannot_store, check_comparable, out_of_reach
 from .view_subscripts import Subscripts
 
 __all__ = [
@@ -312,10 +306,7 @@ class View(ReadOnly, NoArithmetic, GivesArrays, Subscripts, Typed[ScalarT]):
         if self._host is None:
             memory = self.memory_space
             if not memory.host_accessible:
-                raise SpaceAccessError(
-                    f"View '{self.label}' is in memory space '{memory.name}', which the host "
-                    f"cannot {_cannot(self, stores)}"
-                )
+                raise out_of_reach(self, stores)
             host = memory.host_array(self)
             if config.is_portable():  # not kept, so that the next access is checked, too
                 one = at is not None and self.mapping is None
@@ -372,7 +363,7 @@ class View(ReadOnly, NoArithmetic, GivesArrays, Subscripts, Typed[ScalarT]):
         if isinstance(value, View):
             raise ViewTypeError(
                 f"View '{self.label}': an element takes a number, not View '{value.label}'; store "
-                f"its value, {value.label if value.label.isidentifier() else 'B'}.item()."
+                f"its value, {example_name(value, 'B')}.item()."
             )
         array = self._array(stores=True, at=at)
         if self.mapping is not None:
@@ -380,11 +371,7 @@ class View(ReadOnly, NoArithmetic, GivesArrays, Subscripts, Typed[ScalarT]):
         try:
             array[at] = value
         except (TypeError, ValueError, OverflowError) as error:
-            kind = ViewTypeError if isinstance(error, TypeError) else ViewError
-            raise kind(
-                f"View '{self.label}' of dtype {name_of(self.dtype)} cannot store "
-                f"{type(value).__name__} there: {error}."
-            ) from None
+            raise cannot_store(self, value, error) from None
 
     # -- elements in and out ------------------------------------------------------------
 
@@ -488,21 +475,6 @@ class View(ReadOnly, NoArithmetic, GivesArrays, Subscripts, Typed[ScalarT]):
                 raise ValueError(f"View '{self.label}': a change of dtype needs a copy.")
             return shared.astype(dtype)
         return shared.copy() if copy else shared
-
-
-def _cannot(view: View, stores: bool) -> str:
-    """What the host cannot do with memory out of its reach, and what to write instead."""
-    name = view.label if view.label.isidentifier() else "A"
-    if not stores:
-        return (
-            f"read; copy it first: {name}.to_numpy(), or {name}.to(es.HOST) for a View that is a "
-            f"copy only where it must be one."
-        )
-    part = ", ".join(["i:i+1", *"jklmnop"][: view.rank]) or "..."
-    return (
-        f"write element by element; store into a part, {name}[{part}] = value, or make a View of "
-        f"an array that is ready: es.array(a)."
-    )
 
 
 _unshared: int | None = None

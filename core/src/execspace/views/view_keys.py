@@ -33,6 +33,12 @@ class All:
 ALL = All()
 
 
+def example_name(view: Any, other: str = "A") -> str:
+    """What a message calls a View in code to write: its label if that is a name, else `other`."""
+    label: str = view.label
+    return label if label.isidentifier() else other
+
+
 def has_new_axis(key: Any) -> bool:
     """Whether a subscript asks for a new axis."""
     return key is None or (isinstance(key, tuple) and any(part is None for part in key))

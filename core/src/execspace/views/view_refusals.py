@@ -11,7 +11,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..base.errors import ViewTypeError
+from ..base.errors import SpaceAccessError, ViewError, ViewTypeError
+from ..contract.dtypes import name_of
+from .view_keys import example_name
 
 _BINARY = {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%",
@@ -31,7 +33,7 @@ def _refusal(view: Any, operator: str, instead: str) -> ViewTypeError:
 
 
 def _policy(view: Any) -> str:
-    name = _name(view)
+    name = example_name(view)
     if len(view.shape) == 1:
         return f"{name}.size"
     return f"es.MDRangePolicy({name}.shape)" if view.shape else "1"
@@ -41,17 +43,12 @@ def _indices(view: Any) -> str:
     return ", ".join("ijklmnop"[: max(len(view.shape), 1)])
 
 
-def _name(view: Any) -> str:
-    label: str = view.label
-    return label if label.isidentifier() else "A"
-
-
 def _binary(name: str, operator: str) -> Callable[[Any, Any], Any]:
     def refuse(self: Any, other: Any) -> NoReturn:
-        raise _refusal(self, operator, f"{_name(self)}.to_numpy() {operator} ...")
+        raise _refusal(self, operator, f"{example_name(self)}.to_numpy() {operator} ...")
 
     def refuse_reflected(self: Any, other: Any) -> NoReturn:
-        raise _refusal(self, operator, f"... {operator} {_name(self)}.to_numpy()")
+        raise _refusal(self, operator, f"... {operator} {example_name(self)}.to_numpy()")
 
     return refuse_reflected if name.startswith("r") and name[1:] in _BINARY else refuse
 
@@ -60,7 +57,7 @@ def _in_place(operator: str) -> Callable[[Any, Any], Any]:
     def refuse(self: Any, other: Any) -> NoReturn:
         raise _refusal(
             self, f"{operator}=",
-            f"{_name(self)}[...] = {_name(self)}.to_numpy() {operator} ...",
+            f"{example_name(self)}[...] = {example_name(self)}.to_numpy() {operator} ...",
         )  # fmt: skip
 
     return refuse
@@ -68,7 +65,7 @@ def _in_place(operator: str) -> Callable[[Any, Any], Any]:
 
 def _unary(operator: str) -> Callable[[Any], Any]:
     def refuse(self: Any) -> NoReturn:
-        name = f"{_name(self)}.to_numpy()"
+        name = f"{example_name(self)}.to_numpy()"
         raise _refusal(self, operator, f"abs({name})" if operator == "abs" else operator + name)
 
     return refuse
@@ -94,10 +91,10 @@ class NoArithmetic:
 
     def __bool__(self) -> bool:
         view: Any = self
+        name = example_name(view)
         raise ViewTypeError(
-            f"View '{view.label}': a View is neither true nor false. Ask for {_name(view)}.size, "
-            f"for {_name(view)} is not None, or for the value of one element with "
-            f"{_name(view)}.item()."
+            f"View '{view.label}': a View is neither true nor false. Ask for {name}.size, for "
+            f"{name} is not None, or for the value of one element with {name}.item()."
         )
 
     def __float__(self) -> float:
@@ -113,14 +110,14 @@ class NoArithmetic:
 def _no_number(view: Any, kind: str) -> ViewTypeError:
     return ViewTypeError(
         f"View '{view.label}': {kind}() of a View would copy in secret where it is on a device. "
-        f"Write {kind}({_name(view)}.item()), which copies the one element."
+        f"Write {kind}({example_name(view)}.item()), which copies the one element."
     )
 
 
 def check_comparable(view: Any, other: Any) -> None:
     """Raise ViewTypeError for ``view == other`` that asks for a comparison of elements."""
     if isinstance(other, int | float | complex | np.generic | np.ndarray | list | tuple):
-        name = _name(view)
+        name = example_name(view)
         raise ViewTypeError(
             f"View '{view.label}': '==' compares no elements; two Views are equal if they are the "
             f"same part of the same memory. Compare values with NumPy on a copy: "
@@ -128,3 +125,32 @@ def check_comparable(view: Any, other: Any) -> None:
             f"kernel: es.parallel_reduce({_policy(view)}, lambda {_indices(view)}: "
             f"{name}[{_indices(view)}] == ..., reducer=es.LAnd)."
         )
+
+
+def out_of_reach(view: Any, stores: bool) -> SpaceAccessError:
+    """The error for elements that the host cannot read, or with `stores` write, and what to do."""
+    name = example_name(view)
+    if stores:
+        part = ", ".join(["i:i+1", *"jklmnop"][: view.rank]) or "..."
+        cannot = (
+            f"write element by element; store into a part, {name}[{part}] = value, or make a View "
+            f"of an array that is ready: es.array(a)."
+        )
+    else:
+        cannot = (
+            f"read; copy it first: {name}.to_numpy(), or {name}.to(es.HOST) for a View that is a "
+            f"copy only where it must be one."
+        )
+    return SpaceAccessError(
+        f"View '{view.label}' is in memory space '{view.memory_space.name}', which the host cannot "
+        f"{cannot}"
+    )
+
+
+def cannot_store(view: Any, value: Any, error: Exception) -> ViewError:
+    """The error for a value that NumPy does not store into elements of a View."""
+    kind = ViewTypeError if isinstance(error, TypeError) else ViewError
+    return kind(
+        f"View '{view.label}' of dtype {name_of(view.dtype)} cannot store "
+        f"{type(value).__name__} there: {error}."
+    )

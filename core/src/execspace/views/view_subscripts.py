@@ -12,7 +12,7 @@ from typing import Any, Self
 from ..base.brief import brief
 from ..base.errors import ViewError, ViewIndexError, ViewTypeError, shown
 from ..contract import layout as _layout
-from .view_keys import ALL, MAX_RANK, All, numpy_has, part_text, trimmed
+from .view_keys import ALL, MAX_RANK, All, example_name, numpy_has, part_text, trimmed
 from .view_parts import ViewParts
 
 
@@ -237,7 +237,7 @@ class Subscripts(ViewParts):
         self._require_strides("reshape")
         steps = strides_for(self.shape, self.strides, extents)
         if steps is None:
-            name = self.label if self.label.isidentifier() else "A"
+            name = example_name(self)
             raise ViewError(
                 f"View '{self.label}' of shape {self.shape} and layout '{self.layout}' cannot be "
                 f"seen in shape {extents}: its elements do not lie in the order of their indices. "
