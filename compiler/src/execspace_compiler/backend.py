@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .codegen.cfamily.opencl import OPENCL, OPENCL_NVIDIA
     from .host.fork import Fork
     from .host.jit import compile_plan, forbid_teams
-    from .host.launch_source import Launcher
+    from .host.launcher import Launcher
     from .host.pool import SPIN_NS, start
     from .host.wide import host_capabilities
     from .launch.call_builder import CallBuilder
@@ -48,7 +48,7 @@ _MODULES = {
     "Frame": "launch.device_launch",
     "Grid": "launch.device_launch",
     "HOST_TEAMS": "teams.host_teams",
-    "Launcher": "host.launch_source",
+    "Launcher": "host.launcher",
     "Limits": "mapping.block_geometry",
     "Lowered": "typing.lowered",
     "OPENCL": "codegen.cfamily.opencl",

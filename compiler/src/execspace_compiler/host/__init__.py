@@ -1,10 +1,4 @@
-"""Kernels on the host through Numba: runtime functions, compiling, caching, launching.
+"""Kernels on the host through LLVM: compiling, caching, launching, threads.
 
-For plugins whose memory is the host's. Needs Numba: install ``execspace-compiler[numba]``.
+For plugins whose memory is the host's. Needs llvmlite: install ``execspace-compiler[host]``.
 """
-
-from execspace.base.interrupts import held
-
-with held():  # an interrupted import or first start leaves Numba unusable
-    from . import runtime as _runtime  # noqa: F401 - all that generated source calls
-    from . import starting as _starting  # noqa: F401

@@ -1,12 +1,13 @@
-"""Compile a lowered kernel with Numba, and build the plan that launches it.
+"""Compile a lowered kernel through LLVM, and build the plan that launches it.
 
-Body, helpers, chunk and launcher are in one generated file named by a hash of all that they depend
-on. An entry next to it holds the machine code, so a later process runs the file and loads the code
-without compiling.
+A launch is one module: the kernel, helpers, loops, and an entry that Python calls as a built-in
+function. Its machine code is in the cache with the facts that launches need, so a later process
+loads both and compiles nothing.
 """
 
 from __future__ import annotations
 
+import ctypes
 import platform
 import re
 import sys
@@ -17,12 +18,8 @@ from ctypes import addressof, c_int64
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-import llvmlite
-import llvmlite.binding
-import numba
 import numpy as np
 
 import execspace
@@ -32,9 +29,7 @@ from execspace import (
     Kernel,
     KernelTypeError,
     LaunchSpec,
-    ScalarType,
     SpaceError,
-    ViewType,
     profiling,
 )
 
@@ -43,7 +38,7 @@ from ..analysis.overlap import written_pairs
 from ..cache import disk
 from ..cache.fingerprint import fingerprint
 from ..ir import Assertion
-from ..ir.diagnostics import Diagnostic, Loc
+from ..ir.diagnostics import Diagnostic
 from ..ir.types import ViewTy
 from ..launch.describe import describe_host_teams, describe_rows
 from ..launch.failures import failure
@@ -55,11 +50,14 @@ from ..teams.host_teams import HostTeam, host_team
 from ..teams.scratch import Sizes
 from ..teams.sizes import HostTeamSizes, team_limits
 from ..typing.lowered import Lowered
+from . import machine
 from .fork import checked_call
-from .frames import with_room
-from .launch_source import Launcher, launch_module
+from .entry import METHOD
+from .launch_source import Facts, decoded, launch_facts, launch_module
+from .launcher import Launcher
 from .output import flush_c_output
 from .pool import ENTRY
+from .python_api import OBJECTS, TABLE
 from .wide import aligned_call, has_cheap_masks, refuse_wide
 
 
@@ -71,8 +69,11 @@ class HostPlan(HostTeamSizes, DescribedPlan):
     ----------
     launch : callable
         ``launch(bounds, args)``; see `execspace.Plan`.
+    launcher : Launcher
+    disjoint : bool
+        It is for Views that do not overlap.
     path : Path
-        File of the generated source.
+        Its entry in the cache.
     from_disk : bool
         Machine code came from the cache.
     loaded : bool
@@ -83,23 +84,23 @@ class HostPlan(HostTeamSizes, DescribedPlan):
     kernel: Kernel
     spec: LaunchSpec
     launch: Callable[[tuple[int, ...], tuple[Any, ...]], Any]
+    launcher: Launcher
+    disjoint: bool
     path: Path
     from_disk: bool
     loaded: bool
 
     @property
     def source(self) -> str:
-        """The generated source."""
-        return str(sys.modules[self.path.stem].SOURCE)
+        """The generated LLVM IR."""
+        return _Text(self.lowered, self.spec).written(self.launcher, self.disjoint)
 
     @property
     def vectorisation(self) -> tuple[str, ...]:
         """Descriptions of LLVM's vectorisation of the loops."""
-        from .vectorising import describe_vectors, optimised  # not needed for launches
+        from .vectorising import describe_vectors  # not needed for launches
 
-        launch = sys.modules[self.path.stem].launch
-        ir_text = optimised(next(iter(launch.overloads.values())).library)
-        return describe_vectors(ir_text) if ir_text else ()
+        return describe_vectors(str(machine.optimised(self.source)))
 
     @property
     def cache(self) -> tuple[str, str]:
@@ -126,7 +127,27 @@ class HostPlan(HostTeamSizes, DescribedPlan):
         return index_order(self.lowered.body, self.spec)
 
 
+class _Text:
+    """The LLVM IR of a launch."""
+
+    def __init__(self, lowered: Lowered, spec: LaunchSpec) -> None:
+        self.team: HostTeam | None = None
+        if spec.policy.kind == "team":
+            policy = spec.policy
+            self.team = host_team(lowered, policy.team_size or 1, policy.vector_length or 1)
+            lowered = self.team.lowered
+        self.lowered = lowered
+        self.order = index_order(lowered.body, spec)
+
+    def written(self, launcher: Launcher, disjoint: bool) -> str:
+        """The module."""
+        pool = None if self.team is None else self.team.pool
+        masks = has_cheap_masks()
+        return launch_module(self.lowered, self.order, launcher, disjoint, pool, masks)
+
+
 _lock = threading.Lock()
+_loaded: set[str] = set()  # names of entries that this process has loaded
 
 
 @dataclass
@@ -139,7 +160,7 @@ class _Overlapping:
     launcher: Launcher
     plan: HostPlan | None = None
 
-    def launch(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> None:
+    def __call__(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> None:
         if self.plan is None:
             self.plan = compile_plan(
                 self.space, self.kernel, self.spec, self.launcher, may_overlap=True
@@ -147,7 +168,16 @@ class _Overlapping:
         self.plan.launch(bounds, args[: len(self.spec.arguments)])
 
 
-@with_room
+@dataclass(frozen=True)
+class _Entry:
+    """An entry of the cache."""
+
+    path: Path
+    facts: Facts
+    code: bytes
+    from_disk: bool = True
+
+
 def compile_plan(
     space: ExecutionSpace,
     kernel: Kernel,
@@ -167,97 +197,80 @@ def compile_plan(
     SpaceError
         If the threads of `launcher` were not started.
     BackendCompileError
-        If Numba refuses the generated source: a defect of execspace.
+        If LLVM refuses the generated module: a defect of execspace.
     """
     started = time.perf_counter()
     _refuse_without_threads(space, launcher)
-    folder = disk.folder("numba")
+    folder = disk.folder("host")
     key = partial(disk.key, *_versions(), package=type(space).__module__.partition(".")[0])
     # Checks of launches of teams follow from lowering.
     print_ = None if spec.policy.kind == "team" else fingerprint(kernel, spec)
     record = None
     team: HostTeam | None = None
-    masks = has_cheap_masks()
     if print_ is not None:
-        record = folder / f"{key(print_, f'{launcher} {may_overlap} {masks}')}.launch"
+        record = folder / f"{key(print_, f'{launcher} {may_overlap}')}.launch"
     with _lock:
-        found = _recalled(record)
-        if found is None:
-            lowered = lower_kernel(kernel, spec)
-            if spec.policy.kind == "team":
-                policy = spec.policy
-                team = host_team(lowered, policy.team_size or 1, policy.vector_length or 1)
-                lowered = team.lowered
-            _refuse_float16(lowered, space)
-            refuse_wide(lowered, space)
-            if lowered.reduction is not None:
-                check_out(kernel.name, spec, lowered.reduction.result)
-            order = index_order(lowered.body, spec)
-            disjoint = not may_overlap and bool(written_pairs(lowered))
-            pool = None if team is None else team.pool
-            source = launch_module(lowered, order, launcher, disjoint, pool, masks)
-            name = f"execspace_{key(source)}"
-            path = folder / f"{name}.py"
-            if disk.read(path) is None:
-                disk.keep(path, source)
+        entry = _recalled(record)
+        if entry is None:
+            text = _Text(lower_kernel(kernel, spec), spec)
+            team = text.team
+            _refuse_float16(text.lowered, space)
+            refuse_wide(text.lowered, space)
+            if text.lowered.reduction is not None:
+                check_out(kernel.name, spec, text.lowered.reduction.result)
+            disjoint = not may_overlap and bool(written_pairs(text.lowered))
+            facts = launch_facts(text.lowered, disjoint)
+            module = text.written(launcher, disjoint)
+            path = folder / f"{key(module, facts.encoded().decode())}.code"
+            entry = _read(path) or _compiled(kernel, module, facts, path)
             if record is not None:
-                disk.keep(record, f"{name} {disjoint}")
+                disk.keep(record, path.stem)
             disk.limit_size(folder)
-        else:
-            name, disjoint, source = found
-            path = folder / f"{name}.py"
-        loaded = name in sys.modules
-        module = _module(name, path, source, kernel)
-    launch = module.launch
-    entry = next(iter(launch.overloads.values())).entry_point
-    from_disk = bool(launch.stats.cache_hits)
-    if not loaded and not from_disk:
+        loaded = entry.path.stem in _loaded
+        _loaded.add(entry.path.stem)
+    if not entry.from_disk:
         from ..cache.history import record_miss
 
-        record_miss(folder, name, kernel, spec, _tools(space, launcher, may_overlap))
-    overlapping = _Overlapping(space, kernel, spec, launcher) if disjoint else None
-    call = _caller(kernel.name, spec, entry, launcher, overlapping, module)
+        tools = _tools(space, launcher, may_overlap)
+        record_miss(folder, entry.path.stem, kernel, spec, tools)
+    facts = entry.facts
+    overlapping = _Overlapping(space, kernel, spec, launcher) if facts.disjoint else None
+    call = _callable(kernel.name, spec, facts, entry.code, overlapping)
     if launcher.fork is not None:
         call = checked_call(call, kernel.name, launcher.fork)
-    if module.ALIGNED:
-        call = aligned_call(call, kernel.name, module.ALIGNED)
-    if module.PRINTS or module.ASSERTIONS:
-        call = _reporting(call, kernel.name, module, spec.policy.rank)
+    elif launcher.name == "prange":
+        call = _on_numba(call)
+    if facts.aligned:
+        call = aligned_call(call, kernel.name, facts.aligned)
+    if facts.prints or facts.assertions:
+        call = _reporting(call, kernel.name, facts, spec.policy.rank)
     if team is not None and team.layout:
         call = _with_scratch(call, team.sizes(space.name, team_limits(space).scratch))
     if profiling.TOOLS:
         seconds = time.perf_counter() - started
-        profiling.emit("on_compile", kernel.name, space.name, seconds, from_disk)
-    return HostPlan(space, kernel, spec, call, path, from_disk, loaded)
-
-
-# Settings of Numba that affect generated code, but not the names of its own files.
-_SETTINGS = (
-    "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "USING_SVML",
-    "CPU_NAME", "CPU_FEATURES",
-)  # fmt: skip
+        profiling.emit("on_compile", kernel.name, space.name, seconds, entry.from_disk)
+    return HostPlan(
+        space, kernel, spec, call, launcher, facts.disjoint, entry.path, entry.from_disk, loaded
+    )
 
 
 def _versions() -> tuple[str, ...]:
-    """Dependences of source and machine code besides the launch and execspace's own code."""
-    settings = [f"{name}={getattr(numba.config, name, None)}" for name in _SETTINGS]
-    return (
-        execspace.__version__, numba.__version__, llvmlite.__version__, np.__version__,
-        platform.python_version(), platform.machine(), " ".join(settings),
-    )  # fmt: skip
+    """Dependences of machine code besides the launch and execspace's own code."""
+    return (execspace.__version__, np.__version__, platform.python_version(), *machine.versions())
 
 
 def _tools(space: ExecutionSpace, launcher: Launcher, may_overlap: bool) -> dict[str, str]:
     """Dependences of machine code besides the kernel and its launch, for people."""
+    llvm, processor, name, _ = machine.versions()
     return {
         "space": space.name,
         "threads": f"{launcher.name} in {launcher.parts} parts",
         "Views": "may overlap" if may_overlap else "do not overlap",
-        "Numba": numba.__version__,
+        "llvmlite": llvm,
         "NumPy": np.__version__,
         "Python": platform.python_version(),
         "execspace": disk.compiler_version(),
-        "processor": f"{platform.machine()} {llvmlite.binding.get_host_cpu_name()}",
+        "processor": f"{processor} {name}",
     }
 
 
@@ -271,21 +284,40 @@ def _with_scratch(call: Callable[..., Any], sizes: Sizes) -> Callable[..., Any]:
     return launch
 
 
-_RECORD = re.compile(r"(execspace_[0-9a-f]{40}) (True|False)")
+# -- the cache --------------------------------------------------------------------------------
+
+_RECORD = re.compile(r"[0-9a-f]{40}")
 
 
-def _recalled(record: Path | None) -> tuple[str, bool, str] | None:
-    """What an earlier process recorded of a launch: its generated module, whether Views must be
-    disjoint, and the module's source. None if there is no record, or the module is gone."""
-    found = None if record is None else _RECORD.fullmatch(disk.read_text(record) or "")
-    if record is None or found is None:
+def _recalled(record: Path | None) -> _Entry | None:
+    """The entry that an earlier process recorded for a launch, if it is still there."""
+    name = None if record is None else disk.read_text(record)
+    if record is None or name is None or not _RECORD.fullmatch(name):
         return None
-    source = disk.read_text(record.with_name(f"{found[1]}.py"))
-    return None if source is None else (found[1], found[2] == "True", source)
+    return _read(record.with_name(f"{name}.code"))
 
 
-# What machine code calls by name, and what provides it. LLVM links a name that it does not find as
-# address 0, so the first launch on several threads would end the process.
+def _read(path: Path) -> _Entry | None:
+    content = disk.read(path)
+    if content is None:
+        return None
+    line, _, code = content.partition(b"\n")
+    return _Entry(path, decoded(line), code)
+
+
+def _compiled(kernel: Kernel, module: str, facts: Facts, path: Path) -> _Entry:
+    try:
+        code = machine.object_code(module)
+    except RuntimeError as error:
+        raise BackendCompileError(
+            f"in kernel '{kernel.name}'\nLLVM could not compile the generated module: {error}\n"
+            f"This is a defect of execspace; please report it with the kernel."
+        ) from error
+    disk.keep(path, facts.encoded() + code)
+    return _Entry(path, facts, code, from_disk=False)
+
+
+# What machine code calls by name, and what provides it.
 _PROVIDERS = {
     "pool": (ENTRY, "execspace_compiler.backend.start({parts})"),
     "libgomp": (
@@ -297,7 +329,7 @@ _PROVIDERS = {
 
 def _refuse_without_threads(space: ExecutionSpace, launcher: Launcher) -> None:
     symbol, call = _PROVIDERS.get(launcher.name, (None, ""))
-    if symbol is not None and not llvmlite.binding.address_of_symbol(symbol):
+    if symbol is not None and not machine.address_of(symbol):
         raise SpaceError(
             f"Space '{space.name}' compiles for Launcher({launcher.name!r}, {launcher.parts}), but "
             f"this process has no {symbol}, which launches call; the space must call "
@@ -316,45 +348,102 @@ def _refuse_float16(lowered: Lowered, space: ExecutionSpace) -> None:
                 raise KernelTypeError(f"in kernel '{lowered.kernel.name}'\n\n{found}")
 
 
-def _module(name: str, path: Path, source: str, kernel: Kernel) -> ModuleType:
-    known = sys.modules.get(name)
-    if known is not None:
-        return known
-    module = ModuleType(name)
-    module.__dict__.update(__file__=str(path), SOURCE=source)
-    try:
-        sys.modules[name] = module  # Numba finds functions again by the name of their module
-        exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)
-    except BaseException as error:  # Ctrl-C, too: a partial module must not stay
-        sys.modules.pop(name, None)
-        if not isinstance(error, Exception) or isinstance(error, MemoryError):
-            raise
-        raise BackendCompileError(
-            f"in kernel '{kernel.name}'\nNumba could not compile the generated source {path}: "
-            f"{type(error).__name__}: {error}\nThis is a defect of execspace; please report it "
-            f"with that file."
-        ) from error
-    return module
-
-
 # -- the hot path -----------------------------------------------------------------------------
 
-# Globals of all generated callers. In a forked child `sign` is -1: the pool of threads did not
-# survive the fork, and waiting for it would hang.
-_caller_globals: dict[str, Any] = {"sign": 1}
+# In a forked child it is -1: the pool of threads did not survive the fork, and waiting for it would
+# hang.
+_process = c_int64(1)
 
 
 def forbid_teams() -> None:
     """Run all ranges of this process on the calling thread from now on."""
-    _caller_globals["sign"] = -1
+    _process.value = -1
+
+
+class _Code:
+    """Machine code of a launch with the objects that it uses: the `self` of its entry."""
+
+    def __init__(self, code: bytes, objects: dict[str, Any], imports: dict[str, int]) -> None:
+        self.objects = objects
+        self.library = machine.Library(code, (METHOD, TABLE), imports)
+        table = (ctypes.c_void_p * len(OBJECTS)).from_address(self.library.address(TABLE))
+        for n, name in enumerate(OBJECTS):
+            if name == "process":
+                table[n] = addressof(_process)
+            elif objects.get(name) is not None or name == "none":
+                table[n] = id(objects.get(name))
+
+
+def _callable(
+    kernel: str, spec: LaunchSpec, facts: Facts, code: bytes, overlapping: _Overlapping | None
+) -> Callable[..., Any]:
+    """The entry of a launch as a function of bounds and arguments."""
+    finish = None
+    count, shape = len(spec.arguments), spec.array_shape
+    if spec.out:
+        stored, views = result_shape(spec), slice(count, count + len(spec.out))
+
+        def finish(numbers: Any, args: tuple[Any, ...]) -> None:
+            store_result(kernel, args[views], numbers, stored)
+
+    elif spec.reducer is not None and shape is None:
+        make = result_maker(spec, facts.result)
+        if make is not None:
+
+            def finish(numbers: Any, args: tuple[Any, ...]) -> Any:
+                return make(numbers)
+
+    objects = {
+        "descriptor": "descriptor",
+        "item": "item",
+        "refuse": partial(check_limits, kernel, facts.limits),
+        "overlapping": overlapping,
+        "finish": None if shape is not None else finish,
+        "misused": partial(_misused, kernel),
+    }
+    imports = {ENTRY: found} if (found := machine.address_of(ENTRY)) else {}
+    owner = _Code(code, objects, imports)
+    call: Callable[..., Any] = machine.built_in(owner.library.address(METHOD), owner)
+    if shape is None:
+        return call
+    empty = partial(np.empty, shape, facts.result)
+
+    def launch(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
+        array = empty()
+        call(bounds, (*args, array.ctypes.data))
+        return array if finish is None else finish(array, args)
+
+    return launch
+
+
+_numba_table = (c_int64 * 2)()
+
+
+def _on_numba(call: Callable[..., Any]) -> Callable[..., Any]:
+    """A launch on Numba's threads."""
+    from .numba_threads import ADDRESS  # loads Numba
+
+    _numba_table[0] = ADDRESS
+    table = addressof(_numba_table)
+
+    def launch(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
+        return call(bounds, (*args, table))
+
+    return launch
+
+
+def _misused(kernel: str) -> None:
+    raise TypeError(
+        f"Kernel '{kernel}': a plan's launch takes two tuples, the bounds and all arguments."
+    )
 
 
 def _reporting(
-    call: Callable[..., Any], kernel: str, module: ModuleType, rank: int
+    call: Callable[..., Any], kernel: str, facts: Facts, rank: int
 ) -> Callable[..., Any]:
     """A launch whose kernel prints or asserts: output is flushed, and failures are raised."""
-    assertions = [Assertion(Loc(*row[:5]), row[5]) for row in module.ASSERTIONS]
-    if not module.PRINTS:
+    assertions = list(facts.assertions)
+    if not facts.prints:
         return _asserting(call, kernel, assertions, rank)
     table = c_int64 * (1 + rank)
 
@@ -395,68 +484,3 @@ def _asserting(
         return result
 
     return launch
-
-
-def _caller(
-    kernel: str,
-    spec: LaunchSpec,
-    entry: Any,
-    launcher: Launcher,
-    overlapping: _Overlapping | None,
-    module: ModuleType,
-) -> Callable[..., Any]:
-    """A function that unpacks bounds and arguments and calls the machine code."""
-    n_bounds = spec.policy.rank * (3 if spec.policy.tiled else 2)
-    bounds = ", ".join(f"b{n}" for n in range(n_bounds))
-    types: tuple[ViewType | ScalarType, ...] = spec.arguments
-    names = [f"a{n}" for n in range(len(types))]
-    passed = [_passed(name, t) for name, t in zip(names, types, strict=True)]
-    names += [f"out{n}" for n in range(len(spec.out))]
-    if module.ASSERTIONS:
-        names.append("status")
-        passed.append("status")
-    parts = "1" if launcher.name == "serial" else f"{launcher.parts} * sign"
-    if launcher.fork is not None:
-        names.append("table")
-        parts += ", table"
-    lines = [
-        "def call(bounds, args, entry=entry, overlapping=overlapping, refuse=refuse, "
-        "limits=limits, empty=empty, make=make, store=store):",
-        f"    {bounds}, = bounds",
-    ]
-    if names:
-        lines.append(f"    {', '.join(names)}, = args")
-    for n, _, low, high in module.LIMITS:
-        lines.append(f"    if not {low} <= a{n} <= {high}: refuse(limits, args)")
-    scope: dict[str, Any] = {
-        "entry": entry, "overlapping": overlapping, "refuse": partial(check_limits, kernel),
-        "limits": module.LIMITS, "empty": None, "make": None, "store": None,
-    }  # fmt: skip
-    shape = spec.array_shape
-    if shape is not None:
-        scope["empty"] = partial(np.empty, shape, module.RESULT)
-        lines.append("    array = empty()")
-        passed.append("array.ctypes.data")
-    call = f"entry({', '.join([parts, bounds, *passed])})"
-    if shape is not None:
-        lines.append(f"    {call}")
-        call = "array"
-    if overlapping is not None:
-        lines += [f"    if not {call}:", "        overlapping.launch(bounds, args)"]
-    elif spec.out:
-        scope["store"] = partial(store_result, kernel)
-        views = "".join(f"out{n}, " for n in range(len(spec.out)))
-        lines.append(f"    store(({views}), {call}, {result_shape(spec)})")
-    else:
-        scope["make"] = None if spec.reducer is None else result_maker(spec, module.RESULT)
-        make = scope["make"] is not None and shape is None
-        lines.append(f"    return make({call})" if make else f"    return {call}")
-    exec("\n".join(lines), _caller_globals, scope)
-    found: Callable[..., Any] = scope["call"]
-    return found
-
-
-def _passed(name: str, t: ViewType | ScalarType) -> str:
-    if isinstance(t, ViewType):
-        return f"{name}.descriptor"
-    return name if t.weak or t.dtype in ("bool", "float64") else f"{name}.item()"

@@ -10,35 +10,29 @@ import platform
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import llvmlite.binding
-import numba
-
 from execspace import Capabilities, ExecutionSpace, KernelTypeError, LaunchError
 
 from .. import ir
 from ..ir.diagnostics import Diagnostic
 from ..ir.types import ViewTy
 from ..typing.lowered import Lowered
+from . import machine
 
 Requirement = tuple[int, str, int]
 
 
 def has_wide_exchange() -> bool:
     """Whether code for this host has a 16-byte compare-and-swap."""
-    if platform.machine().lower() not in ("x86_64", "amd64"):
-        return platform.machine().lower() in ("aarch64", "arm64")
-    chosen = numba.config.CPU_FEATURES
-    if chosen is not None:
-        return "+cx16" in chosen.split(",")
-    if numba.config.CPU_NAME == "generic":
-        return False
-    return bool(llvmlite.binding.get_host_cpu_features().get("cx16", False))
+    kind = platform.machine().lower()
+    if kind in ("x86_64", "amd64"):
+        return machine.processor().has("cx16")
+    return kind in ("aarch64", "arm64")
 
 
 def host_capabilities() -> Capabilities:
-    """What kernels that Numba compiles for this host can do; `refuse_wide` refuses the rest.
+    """What kernels that are compiled for this host can do; `refuse_wide` refuses the rest.
 
-    Loads Numba, whose configuration has a say in it, so spaces ask when somebody asks them.
+    Loads llvmlite, which knows the processor, so spaces ask when somebody asks them.
     """
     return Capabilities(atomic_bytes=16 if has_wide_exchange() else 8)
 
@@ -48,14 +42,7 @@ def has_cheap_masks() -> bool:
 
     AVX-512 has them. On some processors, those of AVX2 cost more than the rest of a loop.
     """
-    wanted = ("avx512f", "avx512bw", "avx512dq", "avx512vl")
-    chosen = numba.config.CPU_FEATURES
-    if chosen is not None:
-        return all(f"+{name}" in chosen.split(",") for name in wanted)
-    if numba.config.CPU_NAME not in (None, "host", llvmlite.binding.get_host_cpu_name()):
-        return False
-    features = llvmlite.binding.get_host_cpu_features()
-    return all(features.get(name, False) for name in wanted)
+    return machine.processor().has("avx512f", "avx512bw", "avx512dq", "avx512vl")
 
 
 def refuse_wide(lowered: Lowered, space: ExecutionSpace) -> None:

@@ -74,6 +74,12 @@ VARIABLES = {
         Variable("CACHE_DIR", None, "folder of compiled kernels; default: the user's cache folder"),
         Variable("CACHE_SIZE", "1024", "size limit of that folder in MiB; oldest kernels go first"),
         Variable(
+            "CPU",
+            None,
+            "processor that host spaces compile for, by LLVM's name, with features behind it if "
+            "need be: haswell, generic,+cx16; default: this one",
+        ),
+        Variable(
             "OPENMP_RUNTIME", None, "pool, libgomp or prange: what runs the threads of openmp"
         ),
     )

@@ -12,9 +12,9 @@ from .threads import find_runtime
 
 
 def probe() -> Probe:
-    """Kernels are compiled by Numba and run on an OpenMP runtime."""
-    if find_spec("numba") is None:
-        return Probe(False, "Numba is not installed; pip install numba")
+    """Kernels are compiled by LLVM and run on an OpenMP runtime."""
+    if find_spec("llvmlite") is None:
+        return Probe(False, "llvmlite is not installed; pip install llvmlite")
     try:
         runtime = find_runtime()
     except ConfigError as error:
@@ -25,6 +25,8 @@ def probe() -> Probe:
             "no OpenMP runtime was found (libgomp.so.1); on Debian and Ubuntu: "
             "apt install libgomp1, on Fedora: dnf install libgomp",
         )
+    if runtime == "prange" and find_spec("numba") is None:
+        return Probe(False, "Numba, whose threads run kernels here, is not installed; pip install numba")
     return Probe(True, device="host")
 
 
@@ -37,5 +39,5 @@ def execspace_register_spaces() -> Iterable[SpaceEntry]:
         api_version=(0, 1),
         priority=10,
         probe=probe,
-        summary="all cores of the host through OpenMP, compiled by Numba",
+        summary="all cores of the host, compiled by LLVM",
     )

@@ -32,8 +32,6 @@ class OpenMP(HostExecutionSpace):
     name = "openmp"
 
     def __init__(self) -> None:
-        import llvmlite.binding
-
         runtime = find_runtime()
         if runtime is None:
             raise SpaceUnavailableError(f"Space 'openmp': {GOMP} was not found.")
@@ -41,12 +39,14 @@ class OpenMP(HostExecutionSpace):
         self.threads = config.thread_count()
         self._has_pool = False
         config.check_openmp_stack()
-        self.layer = pin_numba_layer(self.threads)
+        self.layer = pin_numba_layer(self.threads) if runtime == "prange" else None
         if runtime == "libgomp":
+            import llvmlite.binding
+
             llvmlite.binding.load_library_permanently(GOMP)
         _watch_forks()
 
-    @cached_property  # the answer loads Numba
+    @cached_property  # the answer loads llvmlite
     def capabilities(self) -> Capabilities:  # type: ignore[override]  # it can be set, too
         from execspace_compiler.backend import host_capabilities
 
@@ -57,8 +57,8 @@ class OpenMP(HostExecutionSpace):
         return self.threads
 
     def threading_runtime(self) -> str:
-        """What runs kernels ("pool", "libgomp" or "prange"), and Numba's verified layer."""
-        return f"{self.runtime}, Numba layer {self.layer}"
+        """What runs kernels: "pool", "libgomp" or "prange", and then Numba's verified layer."""
+        return self.runtime if self.layer is None else f"{self.runtime}, Numba layer {self.layer}"
 
     def compile(self, kernel: Kernel, spec: LaunchSpec) -> Plan:
         from execspace_compiler.backend import Launcher, compile_plan

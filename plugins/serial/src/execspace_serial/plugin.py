@@ -11,9 +11,9 @@ from .space import make_oracle, make_serial
 
 
 def probe() -> Probe:
-    """Serial kernels are compiled by Numba."""
-    if find_spec("numba") is None:
-        return Probe(False, "Numba is not installed; pip install numba")
+    """Serial kernels are compiled by LLVM."""
+    if find_spec("llvmlite") is None:
+        return Probe(False, "llvmlite is not installed; pip install llvmlite")
     return Probe(True, device="host")
 
 
@@ -26,7 +26,7 @@ def execspace_register_spaces() -> Iterable[SpaceEntry]:
         api_version=(0, 1),
         priority=0,
         probe=probe,
-        summary="one host thread, compiled by Numba",
+        summary="one host thread, compiled by LLVM",
     )
     yield SpaceEntry(
         "oracle",

@@ -27,7 +27,7 @@ class Serial(HostExecutionSpace):
 
     name = "serial"
 
-    @cached_property  # the answer loads Numba
+    @cached_property  # the answer loads llvmlite
     def capabilities(self) -> Capabilities:  # type: ignore[override]  # it can be set, too
         from execspace_compiler.backend import host_capabilities
 

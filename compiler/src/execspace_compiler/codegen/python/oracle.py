@@ -7,13 +7,14 @@ collectives of the team.
 
 from __future__ import annotations
 
+import math
+
 from ... import ir
 from ...ir import STATUS
 from ...ir.types import Record, Scalar, ViewTy
 from ...teams.single_thread import alone
 from .atomics import oracle_lines
 from .base import INFIX, Line, PythonPrinter, function_name, identifier
-from .numba import _float_text, type_name
 
 _NUMPY_NAMES = {
     "asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh",
@@ -31,6 +32,11 @@ _RUNTIME = {
 
 
 HEAD = "import numpy as np\n\nfrom execspace_compiler.oracle import runtime as _r"
+
+
+def type_name(t: Scalar) -> str:
+    """Name of the NumPy class that casts to a type."""
+    return "np.bool_" if t.name == "bool" else f"np.{t.name}"
 
 
 class OraclePrinter(PythonPrinter):
@@ -241,3 +247,11 @@ class TeamPrinter(OraclePrinter):
 def _row(variables: tuple[ir.Var, ...]) -> str:
     """A tuple of variables, also as the target of an assignment."""
     return f"({''.join(f'{identifier(v.name)}, ' for v in variables).rstrip()})"
+
+
+def _float_text(value: float) -> str:
+    if math.isnan(value):
+        return "np.nan"
+    if math.isinf(value):
+        return "np.inf" if value > 0 else "(-np.inf)"
+    return repr(value)

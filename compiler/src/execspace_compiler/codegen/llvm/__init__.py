@@ -1,0 +1,1 @@
+"""Printer of LLVM IR for hosts."""

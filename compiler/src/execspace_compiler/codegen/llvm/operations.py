@@ -1,0 +1,284 @@
+"""Operations of typed IR as instructions: arithmetic, comparisons, conversions, functions.
+
+Integers wrap, except those of index arithmetic, which may be assumed not to. What LLVM leaves
+undefined (division by zero, shifts beyond the width) is computed as `ir.ops` says.
+"""
+
+from __future__ import annotations
+
+from ... import ir
+from ...ir.types import BOOL, INDEX_WEAK, Scalar
+from . import complex_numbers
+from .emitter import Emitter
+from .functions import call_library
+from .spelling import Value, constant, part_of, type_of
+
+_INTEGER = {"bitand": "and", "bitor": "or", "bitxor": "xor"}
+_FLOAT = {"add": "fadd", "sub": "fsub", "mul": "fmul", "truediv": "fdiv", "fmod": "frem"}
+_CODES = {"lt": "lt", "le": "le", "gt": "gt", "ge": "ge", "eq": "eq", "ne": "ne"}
+
+# LLVM has these as intrinsics, with instructions or exact expansions for all hosts.
+_INTRINSICS = {
+    "sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "rint",
+    "copysign": "copysign", "fabs": "fabs",
+}  # fmt: skip
+
+# The order of joins is unspecified, so they may be reassociated and thus vectorised; it is fixed
+# when the kernel is compiled, so results are reproducible. The sign of a zero does not matter for
+# minima, but it does for sums.
+_JOIN = "reassoc contract "
+_ORDER = "reassoc nsz "
+
+
+def operation(e: Emitter, x: ir.Op, args: list[Value]) -> Value:
+    """Write an operation on operands that have been written."""
+    operand = x.args[0].type
+    assert isinstance(operand, Scalar)
+    name, t = x.op, x.type
+    if name in ("bounded", "opaque"):
+        return args[0] if name == "bounded" else _opaque(e, _real(args[0]), t)
+    if name == "cast":
+        return cast(e, args[0], operand, t)
+    if name == "complex":
+        a, b = (_real(v) for v in args)
+        return _real(cast(e, a, operand, part_of(t))), _real(cast(e, b, operand, part_of(t)))
+    if operand.kind == "c":
+        return complex_numbers.operation(e, name, args, operand)
+    return _of_reals(e, name, [_real(v) for v in args], operand, t)
+
+
+def _real(v: Value) -> str:
+    assert isinstance(v, str)
+    return v
+
+
+def _opaque(e: Emitter, v: str, t: Scalar) -> str:
+    """The value, hidden from LLVM's optimiser."""
+    kind = type_of(t)
+    return e.op(f'call {kind} asm "", "=r,0"({kind} {v})')
+
+
+def _of_reals(e: Emitter, name: str, args: list[str], s: Scalar, t: Scalar) -> str:
+    kind = type_of(s)
+    if name in _CODES:
+        return compare(e, name, args[0], args[1], s)
+    if name in ("and", "bitand", "or", "bitor") and s == BOOL:
+        return e.op(f"{'and' if name in ('and', 'bitand') else 'or'} i1 {args[0]}, {args[1]}")
+    if name == "not":
+        return e.op(f"xor i1 {args[0]}, true")
+    if name in _CHOICES:
+        return _choose(e, name, args, s)
+    if name in ("reduce_sum", "reduce_prod", "reduce_min", "reduce_max"):
+        return _join(e, name, args, s)
+    if name in ("isnan", "isinf", "isfinite"):
+        return _kind_of_number(e, name, args[0], s)
+    if name in ("real", "conj"):
+        return args[0]
+    if name == "imag":
+        return constant(0, t)
+    if s.is_float:
+        if name in _FLOAT:
+            return e.op(f"{_FLOAT[name]} {e.flags}{kind} {args[0]}, {args[1]}")
+        if name == "neg":
+            return e.op(f"fneg {e.flags}{kind} {args[0]}")
+        if name == "abs":
+            return intrinsic(e, "fabs", args, s)
+        if name in _INTRINSICS:
+            return intrinsic(e, _INTRINSICS[name], args, s)
+        if name in ("floordiv", "mod"):
+            function = e.module.library(f"{name}.f{s.bits}")
+            return e.op(f"call {kind} {function}({kind} {args[0]}, {kind} {args[1]})")
+        return call_library(e, name, args, s)
+    return _of_integers(e, name, args, s)
+
+
+def intrinsic(e: Emitter, name: str, args: list[str], t: Scalar, flags: str | None = None) -> str:
+    """Call an intrinsic that is overloaded for the type of its arguments."""
+    kind = type_of(t)
+    suffix = f"f{t.bits}" if t.is_float else kind
+    function = e.module.declare(f"llvm.{name}.{suffix}", kind, ", ".join([kind] * len(args)))
+    given = ", ".join(f"{kind} {a}" for a in args)
+    chosen = (e.flags if flags is None else flags) if t.is_float else ""
+    return e.op(f"call {chosen}{kind} {function}({given})")
+
+
+# -- comparisons and choices ------------------------------------------------------------------
+
+
+def compare(e: Emitter, name: str, a: str, b: str, t: Scalar) -> str:
+    """A comparison; false (ne: true) with a NaN."""
+    kind = type_of(t)
+    if t.is_float:
+        code = "une" if name == "ne" else f"o{name}"
+        return e.op(f"fcmp {e.flags}{code} {kind} {a}, {b}")
+    sign = "" if name in ("eq", "ne") else "s" if t.kind == "i" else "u"
+    return e.op(f"icmp {sign}{name} {kind} {a}, {b}")
+
+
+def choose(e: Emitter, test: str, a: str, b: str, t: Scalar) -> str:
+    """`a if test else b`, both of which are computed."""
+    kind = type_of(t)
+    flags = e.flags if t.is_float and e.flags.startswith("fast") else ""
+    return e.op(f"select {flags}i1 {test}, {kind} {a}, {kind} {b}")
+
+
+# Operation -> comparison of the operands, whether the second is chosen if it holds; and which
+# operand counts as chosen, too, if it (or the other) is a NaN.
+_CHOICES: dict[str, tuple[str, str, str]] = {
+    "min": ("lt", "ba", ""), "max": ("gt", "ba", ""),
+    "minimum": ("lt", "ab", "a"), "maximum": ("gt", "ab", "a"),
+    "fmin": ("le", "ab", "b"), "fmax": ("ge", "ab", "b"),
+}  # fmt: skip
+_CHOICES |= {
+    f"{what}_{name}": (name, "vk", what)
+    for what in ("keep", "replace")
+    for name in ("lt", "le", "gt", "ge")
+}
+
+
+def _choose(e: Emitter, name: str, args: list[str], t: Scalar) -> str:
+    comparison, order, nan = _CHOICES[name]
+    if order == "vk":  # v, k, c
+        v, k, c = args
+        test = compare(e, comparison, v, k, t)
+        return choose(e, test, *((v, c) if nan == "keep" else (c, v)), t)
+    a, b = args
+    if order == "ba":  # Python's: b if b < a else a
+        return choose(e, compare(e, comparison, b, a, t), b, a, t)
+    test = compare(e, comparison, a, b, t)
+    if nan and t.is_float:
+        unordered = a if nan == "a" else b
+        kind = type_of(t)
+        isnan = e.op(f"fcmp {e.flags}uno {kind} {unordered}, {unordered}")
+        test = e.op(f"or i1 {test}, {isnan}")
+    return choose(e, test, a, b, t)
+
+
+def _join(e: Emitter, name: str, args: list[str], t: Scalar) -> str:
+    """The join of a reduction."""
+    kind, what = type_of(t), name.removeprefix("reduce_")
+    if what in ("sum", "prod"):
+        sign = "add" if what == "sum" else "mul"
+        if not t.is_float:
+            return e.op(f"{sign} {kind} {args[0]}, {args[1]}")
+        flags = e.flags if e.flags.startswith("fast") else _JOIN
+        return e.op(f"f{sign} {flags}{kind} {args[0]}, {args[1]}")
+    if t.is_float:  # NaN propagates; LLVM vectorises this intrinsic, unlike a comparison
+        return intrinsic(e, "minimum" if what == "min" else "maximum", args, t, _ORDER)
+    test = compare(e, "lt" if what == "min" else "gt", args[1], args[0], t)
+    return choose(e, test, args[1], args[0], t)
+
+
+def _kind_of_number(e: Emitter, name: str, v: str, t: Scalar) -> str:
+    if not t.is_float:
+        return "true" if name == "isfinite" else "false"
+    kind = type_of(t)
+    if name == "isnan":
+        return e.op(f"fcmp uno {kind} {v}, {v}")
+    size = intrinsic(e, "fabs", [v], t, "")
+    code = "oeq" if name == "isinf" else "one"
+    return e.op(f"fcmp {code} {kind} {size}, {constant(float('inf'), t)}")
+
+
+# -- integers ---------------------------------------------------------------------------------
+
+
+def _of_integers(e: Emitter, name: str, args: list[str], t: Scalar) -> str:
+    kind = type_of(t)
+    if name in ("add", "sub", "mul"):
+        nsw = "nsw " if t.weak == INDEX_WEAK else ""
+        return e.op(f"{name} {nsw}{kind} {args[0]}, {args[1]}")
+    if name in _INTEGER:
+        return e.op(f"{_INTEGER[name]} {kind} {args[0]}, {args[1]}")
+    unsigned = t.kind == "u" or t == BOOL
+    if name in ("truncdiv", "truncmod"):
+        sign = "u" if unsigned else "s"
+        return e.op(f"{sign}{'div' if name == 'truncdiv' else 'rem'} {kind} {args[0]}, {args[1]}")
+    if name == "neg":
+        nsw = "nsw " if t.weak == INDEX_WEAK else ""
+        return e.op(f"sub {nsw}{kind} 0, {args[0]}")
+    if name == "invert":
+        return e.op(f"xor {kind} {args[0]}, -1")
+    if name == "abs":
+        if unsigned:
+            return args[0]
+        function = e.module.declare(f"llvm.abs.{kind}", kind, f"{kind}, i1 immarg")
+        return e.op(f"call {kind} {function}({kind} {args[0]}, i1 false)")
+    if name in ("lshift", "rshift"):
+        return _shift(e, name, args, t)
+    if name in ("floordiv", "mod"):
+        wide = max(t.bits, 32)
+        a, b = (_resized(e, v, t, wide) for v in args)
+        function = e.module.library(f"{'u' if unsigned else ''}{name}.i{wide}")
+        return _narrowed(e, e.op(f"call i{wide} {function}(i{wide} {a}, i{wide} {b})"), wide, t)
+    if name == "pow":
+        a, b = (_resized(e, v, t, 64) for v in args)
+        function = e.module.library(f"pow.{'u' if unsigned else 'i'}64")
+        return _narrowed(e, e.op(f"call i64 {function}(i64 {a}, i64 {b})"), 64, t)
+    raise AssertionError(f"operation {name} has no spelling in LLVM IR for {t}")
+
+
+def _shift(e: Emitter, name: str, args: list[str], t: Scalar) -> str:
+    kind, (a, b) = type_of(t), args
+    within = e.op(f"icmp ult {kind} {b}, {t.bits}")
+    if name == "rshift" and t.kind == "i":
+        places = e.op(f"select i1 {within}, {kind} {b}, {kind} {t.bits - 1}")
+        return e.op(f"ashr {kind} {a}, {places}")
+    places = e.op(f"select i1 {within}, {kind} {b}, {kind} 0")
+    shifted = e.op(f"{'shl' if name == 'lshift' else 'lshr'} {kind} {a}, {places}")
+    return e.op(f"select i1 {within}, {kind} {shifted}, {kind} 0")
+
+
+def _resized(e: Emitter, v: str, t: Scalar, bits: int) -> str:
+    if t.bits == bits and t != BOOL:
+        return v
+    extend = "sext" if t.kind == "i" else "zext"
+    return e.op(f"{extend} {type_of(t)} {v} to i{bits}")
+
+
+def _narrowed(e: Emitter, v: str, bits: int, t: Scalar) -> str:
+    return v if t.bits == bits else e.op(f"trunc i{bits} {v} to {type_of(t)}")
+
+
+# -- conversions ------------------------------------------------------------------------------
+
+
+def cast(e: Emitter, value: Value, source: Scalar, t: Scalar) -> Value:
+    """A conversion, as by NumPy's astype."""
+    if source.strong == t.strong:
+        return value
+    if source.kind == "c":
+        assert isinstance(value, tuple)
+        real = part_of(source)
+        if t == BOOL:
+            tests = [compare(e, "ne", v, constant(0, real), real) for v in value]
+            return e.op(f"or i1 {tests[0]}, {tests[1]}")
+        if t.kind == "c":
+            return _convert(e, value[0], real, part_of(t)), _convert(e, value[1], real, part_of(t))
+        return _convert(e, value[0], real, t)
+    assert isinstance(value, str)
+    if t.kind == "c":
+        return _convert(e, value, source, part_of(t)), constant(0, part_of(t))
+    return _convert(e, value, source, t)
+
+
+def _convert(e: Emitter, v: str, source: Scalar, t: Scalar) -> str:
+    if source.strong == t.strong:
+        return v
+    a, b = type_of(source), type_of(t)
+    if t == BOOL:
+        return compare(e, "ne", v, constant(0, source), source)
+    if source.is_float and t.is_float:
+        return e.op(f"{'fpext' if t.bits > source.bits else 'fptrunc'} {a} {v} to {b}")
+    if source.is_float:
+        if t.bits < 64:  # values out of range wrap
+            return e.op(f"trunc i64 {e.op(f'fptosi {a} {v} to i64')} to {b}")
+        return e.op(f"fpto{'ui' if t.kind == 'u' else 'si'} {a} {v} to {b}")
+    signed = source.kind == "i"
+    if t.is_float:
+        return e.op(f"{'si' if signed else 'ui'}tofp {a} {v} to {b}")
+    if source != BOOL and source.bits >= t.bits:
+        return v if source.bits == t.bits else e.op(f"trunc {a} {v} to {b}")
+    return e.op(f"{'sext' if signed else 'zext'} {a} {v} to {b}")
+
+

@@ -1,0 +1,114 @@
+"""Types, constants and names in LLVM IR.
+
+A number is an SSA value, and a complex number two: its real and its imaginary part. In memory a
+bool is a byte, and a complex number its two parts in sequence.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+
+from ...ir.types import Record, Scalar, TupleTy, flat_scalars
+
+FLOATS = {"float16": "half", "float32": "float", "float64": "double"}
+_PARTS = {"complex64": Scalar("float32"), "complex128": Scalar("float64")}
+
+_PLAIN = re.compile(r"[-a-zA-Z$._0-9]+")
+
+Value = str | tuple[str, str]
+"""A number: an SSA value or a constant; of a complex number two."""
+
+
+def part_of(t: Scalar) -> Scalar:
+    """Type of the parts of a complex type."""
+    return _PARTS[t.name]
+
+
+def parts(t: Scalar) -> tuple[Scalar, ...]:
+    """Types of the SSA values of a number."""
+    return (_PARTS[t.name],) * 2 if t.kind == "c" else (t,)
+
+
+def type_of(t: Scalar) -> str:
+    """Type of an SSA value of a real number."""
+    if t.name == "bool":
+        return "i1"
+    return FLOATS.get(t.name) or f"i{t.bits}"
+
+
+def stored(t: Scalar) -> str:
+    """Type of a real number in memory."""
+    return "i8" if t.name == "bool" else type_of(t)
+
+
+def element(t: Scalar | Record) -> str:
+    """Type of an element in memory, for addresses; a record is bytes."""
+    if isinstance(t, Record):
+        return "i8"
+    if t.kind == "c":
+        part = type_of(part_of(t))
+        return f"{{ {part}, {part} }}"
+    return stored(t)
+
+
+def result_type(result: Scalar | TupleTy | None) -> str:
+    """Type that a function returns."""
+    kinds = [type_of(p) for s in flat_scalars(result) for p in parts(s)]
+    if not kinds:
+        return "void"
+    return kinds[0] if len(kinds) == 1 else f"{{ {', '.join(kinds)} }}"
+
+
+def constant(value: object, t: Scalar) -> str:
+    """A real number of a type."""
+    if t.name == "bool":
+        return "true" if value else "false"
+    if t.kind in "iu":
+        number = int(value) % (1 << t.bits)  # type: ignore[call-overload]
+        return str(number - (1 << t.bits) if number >> (t.bits - 1) else number)
+    return float_constant(float(value), t.name)  # type: ignore[arg-type]
+
+
+def float_constant(value: float, name: str) -> str:
+    """A float in hexadecimal digits; those of narrower types are written as doubles."""
+    if name == "float16":
+        return f"0xH{struct.unpack('<H', struct.pack('<e', value))[0]:04X}"
+    if name == "float32":
+        try:
+            value = struct.unpack("<f", struct.pack("<f", value))[0]
+        except OverflowError:
+            value = float("inf") if value > 0 else float("-inf")
+    bits = struct.unpack("<Q", struct.pack("<d", value))[0]
+    if value != value:
+        bits = 0x7FF8000000000000
+    return f"0x{bits:016X}"
+
+
+def local(name: str) -> str:
+    """A variable or parameter of the user's, which cannot clash with generated names."""
+    return _quoted("%", f"v.{name}")
+
+
+def symbol(name: str) -> str:
+    """A function of the module."""
+    return _quoted("@", f"f.{name}")
+
+
+def _quoted(sign: str, name: str) -> str:
+    if _PLAIN.fullmatch(name):
+        return sign + name
+    return f'{sign}"{"".join(_escaped(c) for c in name)}"'
+
+
+def _escaped(c: str) -> str:
+    if c.isascii() and c.isprintable() and c not in '"\\':
+        return c
+    return "".join(f"\\{byte:02X}" for byte in c.encode())
+
+
+def c_string(text: str) -> tuple[str, str]:
+    """Type and value of the bytes of a string with a zero behind it."""
+    data = text.encode() + b"\0"
+    body = "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in data)
+    return f"[{len(data)} x i8]", f'c"{body}"'

@@ -1,0 +1,470 @@
+"""The entry of a launch in LLVM IR: from Python's arguments to the parts of a range, and back.
+
+It is a C function that Python calls as a built-in one, with the bounds and the arguments of a plan's
+`launch`. It reads them through CPython's API, releases the GIL, spreads the parts of the range over
+threads and makes Python's objects of the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from .. import ir
+from ..analysis.cost import cost
+from ..analysis.overlap import pairs_to_check
+from ..codegen.llvm.emitter import Emitter
+from ..codegen.llvm.expressions import Expressions
+from ..codegen.llvm.printer import LlvmPrinter
+from ..codegen.llvm.spelling import parts, symbol, type_of
+from ..ir.types import Pointer, Scalar, ViewTy
+from ..mapping.loops import items_count, units_count
+from ..reductions.partials import PART_STRIDE, entries
+from ..reductions.reduction import Reduction
+from ..typing.lowered import Lowered
+from .launcher import Launcher
+from .pool import ENTRY
+from .python_api import Argument, PythonApi
+
+NAME = "execspace_entry"
+METHOD = "execspace_method"
+"""The PyMethodDef of the entry."""
+
+_METH_FASTCALL = 0x80
+
+_STACK = 1 << 18  # bytes of partial results on the stack; larger ones are on the heap
+
+
+class Entry:
+    """Writes the entry and the functions that run parts."""
+
+    def __init__(
+        self, printer: LlvmPrinter, lowered: Lowered, order: tuple[int, ...], launcher: Launcher
+    ) -> None:
+        self.printer = printer
+        self.text = printer.text
+        self.lowered = lowered
+        self.order = order
+        self.launcher = launcher
+        self.reduction = lowered.reduction
+        self.scan = lowered.spec.pattern == "scan"
+        states = () if self.reduction is None else self.reduction.states
+        chunk = printer.functions["_chunk"]
+        self.rest = chunk.parameters[3 + len(states) if states else 2 :]
+        self.rows = ["ptr"] * len(states)
+
+    def lines(self) -> list[str]:
+        """Lines of all functions."""
+        self._declare_method()
+        fields = [k for p in self.rest for k in _kinds(p)]
+        out: list[str] = []
+        if self.scan:
+            for number in (1, 2):
+                out += self._part_runner(f"part{number}", fields, number)
+        else:
+            out += self._part_runner("part1", fields, 0)
+        if self.launcher.name == "libgomp":
+            for number in (1, 2) if self.scan else (1,):
+                out += self._team_member(f"part{number}", fields)
+        return [*out, *self._entry()]
+
+    def _declare_method(self) -> None:
+        name = self.text.string("launch")
+        kind = "{ ptr, ptr, i32, ptr }"
+        self.text.globals[METHOD] = (
+            f"@{METHOD} = global {kind} {{ ptr {name}, ptr @{NAME}, i32 {_METH_FASTCALL}, ptr null }}"
+        )
+
+    # -- parts ----------------------------------------------------------------------------------
+
+    @property
+    def _head(self) -> list[str]:
+        """Of a record: the number of parts; of a scan that of units, else the share of each part
+        and how many parts have one unit more."""
+        return ["i64"] * (2 if self.scan else 3)
+
+    def _record(self, fields: list[str]) -> str:
+        """What all parts of a launch read: see `_head`; rows, arguments."""
+        return f"{{ {', '.join([*self._head, *self.rows, *fields])} }}"
+
+    def _part_runner(self, name: str, fields: list[str], number: int) -> list[str]:
+        """A function that runs a part; of a scan in its first or second pass."""
+        e = Emitter(self.text)
+        head = len(self._head)
+        kinds = [*self._head, *self.rows, *fields]
+        record = self._record(fields)
+        held = []
+        for n, kind in enumerate(kinds):
+            at = e.op(f"getelementptr inbounds {record}, ptr %record, i32 0, i32 {n}")
+            held.append(e.op(f"load {kind}, ptr {at}"))
+        given = [f"{k} {v}" for k, v in zip(kinds[head:], held[head:], strict=True)]
+
+        def call(chunk: str, first: str, last: str) -> None:
+            part = ["i64 %part"] if self.rows else []
+            args = ", ".join([f"i64 {first}", f"i64 {last}", *part, *given])
+            e.do(f"call void {symbol(chunk)}({args})")
+
+        if not number:
+            _, share, larger = held[:head]
+            more = e.op(f"icmp slt i64 %part, {larger}")
+            before = e.op(f"select i1 {more}, i64 %part, i64 {larger}")
+            first = e.op(f"add i64 {e.op(f'mul i64 %part, {share}')}, {before}")
+            one = e.op(f"zext i1 {more} to i64")
+            last = e.op(f"add i64 {e.op(f'add i64 {first}, {share}')}, {one}")
+            call("_chunk", first, last)
+        else:
+            self._pass(e, number, held[0], held[1], call)
+        e.ret("void")
+        inline = " noinline"
+        line = f"define internal void @{name}(ptr %record, i64 %part) nounwind{inline} {{"
+        return [line, "entry:", *e.entry, *e.body, "}", ""]
+
+    def _pass(self, e: Emitter, number: int, count: str, total: str, call: Callable[..., None]) -> None:
+        """A pass of a scan, which is split into one more part than there are threads.
+
+        The first part is scanned in the first pass already, while the others compute their totals;
+        the last one needs no total. So threads do not wait for each other, and walk less than
+        twice.
+        """
+        end = e.op(f"sub i64 {count}, 1")
+        shares = e.op(f"add i64 {e.op(f'mul i64 {end}, {_SHARE}')}, 1")
+
+        def border(part: str) -> str:
+            share = e.op(f"add i64 {e.op(f'mul i64 {part}, {_SHARE}')}, 1")
+            return e.op(f"sdiv i64 {e.op(f'mul i64 {share}, {total}')}, {shares}")
+
+        last = border("%part")
+        before = border(e.op("sub i64 %part, 1"))
+        is_first = e.op("icmp eq i64 %part, 0")
+        begin = e.op(f"select i1 {is_first}, i64 0, i64 {before}")
+        first, other, after = (e.label(w) for w in ("first", "other", "end"))
+        e.branch(is_first, first, other)
+        e.start(first)
+        if number == 1:
+            call("_chunk", begin, last)
+        e.jump(after)
+        e.start(other)
+        if number == 1:
+            totals = e.label("totals")
+            e.branch(e.op(f"icmp slt i64 %part, {end}"), totals, after)
+            e.start(totals)
+            call("_totals", begin, last)
+        else:
+            call("_chunk", begin, last)
+        e.jump(after)
+        e.start(after)
+
+    def _team_member(self, part: str, fields: list[str]) -> list[str]:
+        """What a thread of libgomp runs: every so-manieth part."""
+        e = Emitter(self.text)
+        number = self.text.declare("omp_get_thread_num", "i32", "")
+        size = self.text.declare("omp_get_num_threads", "i32", "")
+        member = e.op(f"sext i32 {e.op(f'call i32 {number}()')} to i64")
+        # The runtime may start fewer threads than requested; all parts are run anyway.
+        members = e.op(f"sext i32 {e.op(f'call i32 {size}()')} to i64")
+        count = e.op("load i64, ptr %record")
+        self._each_part(e, part, "%record", member, count, members)
+        e.ret("void")
+        head = f"define internal void @team_{part}(ptr %record) nounwind {{"
+        return [head, "entry:", *e.body, "}", ""]
+
+    def _each_part(
+        self, e: Emitter, part: str, record: str, first: str, count: str, step: str
+    ) -> None:
+        """A loop over parts on this thread."""
+        head, inside, after = (e.label(w) for w in ("parts", "run", "ran"))
+        n, following, before = e.name("n"), e.name("next"), e.block
+        e.jump(head)
+        e.start(head)
+        e.body.append(f"  {n} = phi i64 [ {first}, %{before} ], [ {following}, %{inside} ]")
+        e.branch(e.op(f"icmp slt i64 {n}, {count}"), inside, after)
+        e.start(inside)
+        e.do(f"call void @{part}(ptr {record}, i64 {n})")
+        e.body.append(f"  {following} = add i64 {n}, {step}")
+        e.jump(head)
+        e.start(after)
+
+    def _spread(self, e: Emitter, part: str, record: str, count: str, threads: str) -> None:
+        """Run a function for every part of a launch."""
+        if self.launcher.name == "serial":
+            self._each_part(e, part, record, "0", count, "1")
+            return
+        alone, team, after = (e.label(w) for w in ("alone", "team", "joined"))
+        single = e.op(f"icmp eq i64 {count}, 1")
+        # A negative number of threads means that this process must not use any.
+        forbidden = e.op(f"icmp slt i64 {threads}, 0")
+        e.branch(e.op(f"or i1 {single}, {forbidden}"), alone, team)
+        e.start(alone)
+        self._each_part(e, part, record, "0", count, "1")
+        e.jump(after)
+        e.start(team)
+        if self.launcher.name == "pool":
+            run = self.text.declare(ENTRY, "void", "ptr, ptr, i64")
+            e.do(f"call void {run}(ptr @{part}, ptr {record}, i64 {count})")
+        elif self.launcher.name == "libgomp":
+            run = self.text.declare("GOMP_parallel", "void", "ptr, ptr, i32, i32")
+            some = e.op(f"trunc i64 {threads} to i32")
+            e.do(f"call void {run}(ptr @team_{part}, ptr {record}, i32 {some}, i32 0)")
+        else:  # the C function in the table of a `fork.Fork`
+            pending = e.op("getelementptr i64, ptr %table, i64 1")
+            failed = e.op(f"load i64, ptr {pending}")
+            e.do(f"store i64 {e.op(f'add i64 {failed}, 1')}, ptr {pending}")
+            run = e.op("load ptr, ptr %table")
+            e.do(f"call void {run}(ptr @{part}, ptr {record}, i64 {count}, ptr %table)")
+        e.jump(after)
+        e.start(after)
+
+    # -- the entry ------------------------------------------------------------------------------
+
+    def _entry(self) -> list[str]:
+        e = Expressions(self.text, self.printer.functions, self.printer.extents)
+        python = PythonApi(e)
+        spec = self.lowered.spec
+        taken = len(spec.arguments) + len(spec.out)
+        extra = [p for p in self.rest if isinstance(p.type, Pointer)]  # the status of assertions
+        expected = taken + len(extra)
+        expected += self.launcher.name in ("fork", "prange")
+        array = self.reduction is not None and self.reduction.array is not None
+        expected += array
+        bounds, args = python.arguments("%given", "%count", expected)
+        n_bounds = spec.policy.rank * (3 if spec.policy.tiled else 2)
+        arguments = []
+        for n, p in enumerate(self.rest[:n_bounds]):
+            value = python.integer(python.item(bounds, n))
+            e.values[p.name] = value
+            arguments.append(Argument(("i64",), (value,)))
+        limits = {n: (low, high) for n, _, low, high in self.lowered.limits}
+        for n, p in enumerate(self.rest[n_bounds : len(self.rest) - len(extra)]):
+            arguments.append(python.argument(args, n, p, spec.arguments[n], limits.get(n)))
+        for n, _ in enumerate(extra):
+            arguments.append(Argument(("ptr",), (python.address(args, taken + n),)))
+        if self.launcher.name in ("fork", "prange"):
+            table = python.address(args, taken + len(extra))
+            e.body.append(f"  %table = getelementptr i8, ptr {table}, i64 0")
+        out = python.address(args, expected - 1) if array else ""
+        python.raise_if_failed()
+        state = python.release()
+        found = self._launch(e, python, arguments, out)
+        python.acquire(state)
+        self._return(e, python, bounds, args, found)
+        head = f"define ptr @{NAME}(ptr %self, ptr %given, i64 %count) nounwind noinline optnone {{"
+        return [head, "entry:", *e.entry, *e.body, "}", ""]
+
+    def _launch(
+        self, e: Expressions, python: PythonApi, arguments: list[Argument], out: str
+    ) -> list[str]:
+        """Run the launch without the GIL; the numbers of its result, or whether it ran."""
+        spec, reduction = self.lowered.spec, self.reduction
+        disjoint = self.printer.module.disjoint
+        before = ""
+        if disjoint:
+            overlap = self._overlap(e, arguments)
+            apart, over = e.label("apart"), e.label("over")
+            before = e.block
+            e.branch(overlap, over, apart)
+            e.start(apart)
+        total = e.number(units_count(spec.policy, self.order))
+        parts_, threads, small = self._parts(e, python)
+        kinds = [k for a in arguments for k in a.kinds]
+        values = [v for a in arguments for v in a.values]
+        count = e.op(f"add i64 {parts_}, 1") if self.scan else parts_
+        rows, held = self._rows(e, count)
+        record = e.slot(self._record(kinds), align=64)
+
+        head = [total] if self.scan else self._shares(e, total, small)
+
+        def keep(number: str) -> None:
+            layout = self._record(kinds)
+            types = [*self._head, *self.rows, *kinds]
+            for n, (kind, v) in enumerate(zip(types, [number, *head, *rows, *values], strict=True)):
+                at = e.op(f"getelementptr inbounds {layout}, ptr {record}, i32 0, i32 {n}")
+                e.do(f"store {kind} {v}, ptr {at}")
+
+        found: list[str] = []
+        if self.scan:
+            found = self._scan(e, keep, record, parts_, threads, rows, total, kinds, values)
+        else:
+            keep(parts_)
+            self._spread(e, "part1", record, parts_, threads)
+            if reduction is not None:
+                found = self._finish(e, parts_, rows, out)
+        if held:
+            e.do(f"call void {self.text.library('release')}(ptr {held})")
+        if disjoint:
+            end = e.block
+            e.jump(over)
+            e.start(over)
+            return [e.phi("i1", ("false", before), ("true", end))]
+        return found
+
+    def _parts(self, e: Expressions, python: PythonApi) -> tuple[str, str, str]:
+        """Number of parts; that of threads, which is negative where there must be none; and whether
+        the range is so small that it is one part."""
+        if self.launcher.name == "serial":
+            return "1", "1", "true"
+        sign = e.op(f"load i64, ptr {python.object('process')}")
+        threads = e.op(f"mul i64 {sign}, {self.launcher.parts}")
+        work = cost(self.lowered.body, self.lowered.functions)
+        if work is None:
+            return str(self.launcher.parts), threads, "false"
+        few = self.launcher.serial_work // max(work, 1)
+        items = e.number(items_count(self.lowered.spec.policy))
+        small = e.op(f"icmp slt i64 {items}, {few}")
+        parts_ = e.op(f"select i1 {small}, i64 1, i64 {self.launcher.parts}")
+        return parts_, threads, small
+
+    def _shares(self, e: Expressions, total: str, small: str) -> list[str]:
+        """Units of each part, and how many parts have one more."""
+        if small == "true":
+            return [total, "0"]
+        share = e.op(f"sdiv i64 {total}, {self.launcher.parts}")
+        larger = e.op(f"srem i64 {total}, {self.launcher.parts}")
+        return [
+            e.op(f"select i1 {small}, i64 {total}, i64 {share}"),
+            e.op(f"select i1 {small}, i64 0, i64 {larger}"),
+        ]
+
+    def _rows(self, e: Expressions, count: str) -> tuple[list[str], str]:
+        """Rows of partial results; and what must be released, if they are on the heap."""
+        reduction = self.reduction
+        if reduction is None:
+            return [], ""
+        size = _row_bytes(reduction)
+        nbytes = e.op(f"mul i64 {count}, {size * len(self.rows)}")
+        large = reduction.array is not None and self.launcher.parts * size > _STACK
+        if large:
+            space = e.op(f"call ptr {self.text.library('allocate')}(i64 {nbytes})")
+        else:
+            space = e.op(f"alloca i8, i64 {nbytes}, align 64")
+        rows = [space]
+        for n in range(1, len(self.rows)):
+            at = e.op(f"mul i64 {count}, {size * n}")
+            rows.append(e.op(f"getelementptr i8, ptr {space}, i64 {at}"))
+        return rows, space if large else ""
+
+    def _finish(self, e: Expressions, number: str, rows: list[str], out: str) -> list[str]:
+        """Join the partial results; returns the numbers of the result."""
+        f = self.printer.functions["_finish"]
+        given = ", ".join([f"i64 {number}", *(f"ptr {r}" for r in rows), *([f"ptr {out}"] * bool(out))])
+        if f.result is None:
+            e.do(f"call void {symbol(f.name)}({given})")
+            return []
+        kinds = e.result_kinds(f.name)
+        kind = kinds[0] if len(kinds) == 1 else f"{{ {', '.join(kinds)} }}"
+        found = e.op(f"call {kind} {symbol(f.name)}({given})")
+        return [found] if len(kinds) == 1 else e.fields(found, kinds)
+
+    def _scan(
+        self, e: Expressions, keep: Callable[[str], None], record: str, parts_: str, threads: str,
+        rows: list[str], total: str, kinds: list[str], values: list[str],
+    ) -> list[str]:  # fmt: skip
+        """Scan in one pass on one thread, in two passes on several."""
+        pointers = ", ".join(f"ptr {r}" for r in rows)
+        e.do(f"call void {symbol('_seed')}(i64 0, {pointers})")
+        given = [*(f"ptr {r}" for r in rows), *(f"{k} {v}" for k, v in zip(kinds, values, strict=True))]
+        chunk = f"call void {symbol('_chunk')}(i64 0, i64 {total}, i64 0, {', '.join(given)})"
+        if self.launcher.name == "serial":
+            e.do(chunk)
+            return self._finish(e, "0", rows, "")
+        one, several, after = (e.label(w) for w in ("one", "several", "scanned"))
+        e.branch(e.op(f"icmp eq i64 {parts_}, 1"), one, several)
+        e.start(one)
+        e.do(chunk)
+        end_one = e.block
+        e.jump(after)
+        e.start(several)
+        count = e.op(f"add i64 {parts_}, 1")
+        keep(count)
+        self._spread(e, "part1", record, count, threads)
+        e.do(f"call void {symbol('_prefixes')}(i64 {parts_}, {pointers})")
+        self._spread(e, "part2", record, count, threads)
+        end_several = e.block
+        e.jump(after)
+        e.start(after)
+        last = e.phi("i64", ("0", end_one), (parts_, end_several))
+        return self._finish(e, last, rows, "")
+
+    def _overlap(self, e: Expressions, arguments: list[Argument]) -> str:
+        """Whether a View that is written overlaps another one; without branches."""
+        written = ir.written_views(self.lowered.body)
+        pairs = pairs_to_check(self.lowered)
+        either = dict.fromkeys(v for pair in pairs for v in pair)
+        views = sorted(either, key=lambda view: view.name not in written)
+        place = {p.name: a.values[0] for p, a in zip(self.rest, arguments, strict=True)}
+        spans = []
+        for p in views:
+            assert isinstance(p.type, ViewTy)
+            spans.append(_footprint(e, place[p.name], p.type.rank, p.type.element.itemsize))
+        found = "false"
+        for n, (low, high) in enumerate(spans[: sum(p.name in written for p in views)]):
+            for other_low, other_high in spans[n + 1 :]:
+                begins = e.op(f"icmp slt i64 {low}, {other_high}")
+                ends = e.op(f"icmp slt i64 {other_low}, {high}")
+                found = e.op(f"or i1 {found}, {e.op(f'and i1 {begins}, {ends}')}")
+        return found
+
+    # -- results --------------------------------------------------------------------------------
+
+    def _return(
+        self, e: Expressions, python: PythonApi, bounds: str, args: str, found: list[str]
+    ) -> None:
+        """Return what Python gets."""
+        spec = self.lowered.spec
+        if self.printer.module.disjoint:
+            done, again = e.label("done"), e.label("again")
+            e.branch(found[0], done, again)
+            e.start(again)
+            e.ret(f"ptr {python.call('overlapping', bounds, args)}")
+            e.start(done)
+            e.ret(f"ptr {python.none()}")
+            return
+        if not found:
+            e.ret(f"ptr {python.none()}")
+            return
+        value = python.made(self.printer.functions["_finish"].result, found)
+        if spec.reducer is None and not spec.out:
+            e.ret(f"ptr {value}")
+            return
+        finish = python.object("finish")
+        asis, make = e.label("asis"), e.label("make")
+        e.branch(e.op(f"icmp eq ptr {finish}, null"), asis, make)
+        e.start(asis)
+        e.ret(f"ptr {value}")
+        e.start(make)
+        result = python.call("finish", value, args)
+        python.drop(value)
+        e.ret(f"ptr {result}")
+
+
+# A total takes a fraction of the time of the scan of as many elements: the first part, which
+# is scanned while the others find their totals, gets this fraction of another part's share.
+_SHARE = 4
+
+
+def _row_bytes(reduction: Reduction) -> int:
+    """Bytes of one part's entry in a row of partial results."""
+    if reduction.array is None:
+        return PART_STRIDE * 16
+    return -(-entries(reduction) * reduction.states[0].type.itemsize // 64) * 64
+
+
+def _kinds(p: ir.Var) -> list[str]:
+    """Types of a parameter of a chunk function."""
+    return [type_of(t) for t in parts(p.type)] if isinstance(p.type, Scalar) else ["ptr"]
+
+
+def _footprint(e: Emitter, descriptor: str, rank: int, size: int) -> tuple[str, str]:
+    """First byte of a View and the one past its last."""
+
+    def word(slot: int) -> str:
+        at = e.op(f"getelementptr inbounds i64, ptr {descriptor}, i64 {slot}")
+        return e.op(f"load i64, ptr {at}")
+
+    low = high = word(0)
+    for d in range(rank):
+        last = e.op(f"add i64 {word(1 + d)}, -1")
+        bytes_ = e.op(f"mul i64 {word(1 + rank + d)}, {size}")
+        reach = e.op(f"mul i64 {last}, {bytes_}")
+        negative = e.op(f"icmp slt i64 {reach}, 0")
+        down = e.op(f"select i1 {negative}, i64 {reach}, i64 0")
+        up = e.op(f"select i1 {negative}, i64 0, i64 {reach}")
+        low, high = e.op(f"add i64 {low}, {down}"), e.op(f"add i64 {high}, {up}")
+    return low, e.op(f"add i64 {high}, {size}")
