@@ -110,7 +110,7 @@ class FakeDevice(es.ExecutionSpace):
         return FakePlan(self, inner, spec.pattern != "for" and not spec.out)
 
     def team_limits(self):
-        from execspace_compiler.teams.host_teams import HOST_TEAMS
+        from execspace_compiler.teams.host_limits import HOST_TEAMS
 
         return HOST_TEAMS
 

@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from .codegen.cfamily.dialect import Dialect
     from .codegen.cfamily.hip import hip
     from .codegen.cfamily.opencl import OPENCL, OPENCL_NVIDIA
+    from .host.calls import forbid_teams
     from .host.fork import Fork
-    from .host.jit import compile_plan, forbid_teams
+    from .host.jit import compile_plan
     from .host.launcher import Launcher
+    from .host.machine import host_capabilities
     from .host.pool import SPIN_NS, start
-    from .host.wide import host_capabilities
     from .launch.call_builder import CallBuilder
     from .launch.device_code import DeviceCode
     from .launch.device_launch import Call, DeviceLaunch, Frame, Grid
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
     from .mapping.block_geometry import Limits
     from .mapping.default_tiles import gpu_tiles
     from .mapping.tuning_candidates import device_candidates
-    from .oracle import interpret
+    from .oracle.interpret import interpret
     from .passes.pipeline import lower_kernel
-    from .teams.host_teams import HOST_TEAMS
+    from .teams.host_limits import HOST_TEAMS
     from .typing.lowered import Lowered
 
 # Module of each name, as above.
@@ -47,7 +48,7 @@ _MODULES = {
     "Fork": "host.fork",
     "Frame": "launch.device_launch",
     "Grid": "launch.device_launch",
-    "HOST_TEAMS": "teams.host_teams",
+    "HOST_TEAMS": "teams.host_limits",
     "Launcher": "host.launcher",
     "Limits": "mapping.block_geometry",
     "Lowered": "typing.lowered",
@@ -59,11 +60,11 @@ _MODULES = {
     "cache": "",
     "compile_plan": "host.jit",
     "device_candidates": "mapping.tuning_candidates",
-    "forbid_teams": "host.jit",
+    "forbid_teams": "host.calls",
     "gpu_tiles": "mapping.default_tiles",
     "hip": "codegen.cfamily.hip",
-    "host_capabilities": "host.wide",
-    "interpret": "oracle",
+    "host_capabilities": "host.machine",
+    "interpret": "oracle.interpret",
     "lower_kernel": "passes.pipeline",
     "start": "host.pool",
 }

@@ -1,150 +1,37 @@
-"""Compile a lowered kernel through LLVM, and build the plan that launches it.
+"""Plans of host spaces, from the cache or compiled.
 
 A launch is one module: the kernel, helpers, loops, and an entry that Python calls as a built-in
 function. Its machine code is in the cache with the facts that launches need, so a later process
-loads both and compiles nothing.
+loads both, and little of the compiler.
 """
 
 from __future__ import annotations
 
-import ctypes
 import platform
 import re
-import sys
 import threading
 import time
-from collections.abc import Callable
-from ctypes import addressof, c_int64
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import execspace
-from execspace import (
-    BackendCompileError,
-    ExecutionSpace,
-    Kernel,
-    KernelTypeError,
-    LaunchSpec,
-    SpaceError,
-    profiling,
-)
+from execspace import ExecutionSpace, Kernel, LaunchSpec, SpaceError, profiling
 
-from .. import ir
-from ..analysis.overlap import written_pairs
 from ..cache import disk
 from ..cache.fingerprint import fingerprint
-from ..ir import Assertion
-from ..ir.diagnostics import Diagnostic
-from ..ir.types import ViewTy
-from ..launch.describe import describe_host_teams, describe_rows
-from ..launch.failures import failure
-from ..launch.plan import DescribedPlan
-from ..mapping.loops import index_order
-from ..passes.pipeline import check_limits, lower_kernel
-from ..reductions.results import check_out, result_maker, result_shape, store_result
-from ..teams.host_teams import HostTeam, host_team
-from ..teams.scratch import Sizes
-from ..teams.sizes import HostTeamSizes, team_limits
-from ..typing.lowered import Lowered
+from ..teams.host_limits import team_limits
+from ..teams.scratch_sizes import Sizes
 from . import machine
+from .calls import aligned_call, entry_of, on_numba, reporting, with_scratch
+from .facts import Facts, decoded
 from .fork import checked_call
-from .entry import METHOD
-from .launch_source import Facts, decoded, launch_facts, launch_module
 from .launcher import Launcher
-from .output import flush_c_output
+from .plan import HostPlan
 from .pool import ENTRY
-from .python_api import OBJECTS, TABLE
-from .wide import aligned_call, has_cheap_masks, refuse_wide
-
-
-@dataclass
-class HostPlan(HostTeamSizes, DescribedPlan):
-    """A compiled launch.
-
-    Attributes
-    ----------
-    launch : callable
-        ``launch(bounds, args)``; see `execspace.Plan`.
-    launcher : Launcher
-    disjoint : bool
-        It is for Views that do not overlap.
-    path : Path
-        Its entry in the cache.
-    from_disk : bool
-        Machine code came from the cache.
-    loaded : bool
-        It was loaded in this process before.
-    """
-
-    space: ExecutionSpace
-    kernel: Kernel
-    spec: LaunchSpec
-    launch: Callable[[tuple[int, ...], tuple[Any, ...]], Any]
-    launcher: Launcher
-    disjoint: bool
-    path: Path
-    from_disk: bool
-    loaded: bool
-
-    @property
-    def source(self) -> str:
-        """The generated LLVM IR."""
-        return _Text(self.lowered, self.spec).written(self.launcher, self.disjoint)
-
-    @property
-    def vectorisation(self) -> tuple[str, ...]:
-        """Descriptions of LLVM's vectorisation of the loops."""
-        from .vectorising import describe_vectors  # not needed for launches
-
-        return describe_vectors(str(machine.optimised(self.source)))
-
-    @property
-    def cache(self) -> tuple[str, str]:
-        """Key of the entry in the cache on disk, and whether it was found."""
-        from ..cache.history import describe_entry  # needed by launches only if they compile
-
-        hit = "in this process" if self.loaded else "on disk" if self.from_disk else ""
-        return describe_entry(self.path.parent, self.path.stem, self.kernel, hit)
-
-    def mapping(self, bounds: tuple[int, ...]) -> list[str]:
-        """The mapping of a range."""
-        if self.spec.policy.kind == "team":
-            return describe_host_teams(self.lowered, self.team_sizes())
-        return describe_rows(self.lowered)
-
-    @cached_property
-    def lowered(self) -> Lowered:  # type: ignore[override]  # computed on first use
-        """The kernel in typed IR; lowered again if the plan came from the cache."""
-        return lower_kernel(self.kernel, self.spec)
-
-    @property
-    def order(self) -> tuple[int, ...]:
-        """Dimensions from the slowest to the fastest."""
-        return index_order(self.lowered.body, self.spec)
-
-
-class _Text:
-    """The LLVM IR of a launch."""
-
-    def __init__(self, lowered: Lowered, spec: LaunchSpec) -> None:
-        self.team: HostTeam | None = None
-        if spec.policy.kind == "team":
-            policy = spec.policy
-            self.team = host_team(lowered, policy.team_size or 1, policy.vector_length or 1)
-            lowered = self.team.lowered
-        self.lowered = lowered
-        self.order = index_order(lowered.body, spec)
-
-    def written(self, launcher: Launcher, disjoint: bool) -> str:
-        """The module."""
-        pool = None if self.team is None else self.team.pool
-        masks = has_cheap_masks()
-        return launch_module(self.lowered, self.order, launcher, disjoint, pool, masks)
-
 
 _lock = threading.Lock()
 _loaded: set[str] = set()  # names of entries that this process has loaded
@@ -203,26 +90,22 @@ def compile_plan(
     _refuse_without_threads(space, launcher)
     folder = disk.folder("host")
     key = partial(disk.key, *_versions(), package=type(space).__module__.partition(".")[0])
-    # Checks of launches of teams follow from lowering.
-    print_ = None if spec.policy.kind == "team" else fingerprint(kernel, spec)
+    print_ = fingerprint(kernel, spec)
     record = None
-    team: HostTeam | None = None
     if print_ is not None:
-        record = folder / f"{key(print_, f'{launcher} {may_overlap}')}.launch"
+        limits = team_limits(space) if spec.policy.kind == "team" else ""
+        record = folder / f"{key(print_, f'{launcher} {may_overlap} {limits}')}.launch"
     with _lock:
         entry = _recalled(record)
         if entry is None:
-            text = _Text(lower_kernel(kernel, spec), spec)
-            team = text.team
-            _refuse_float16(text.lowered, space)
-            refuse_wide(text.lowered, space)
-            if text.lowered.reduction is not None:
-                check_out(kernel.name, spec, text.lowered.reduction.result)
-            disjoint = not may_overlap and bool(written_pairs(text.lowered))
-            facts = launch_facts(text.lowered, disjoint)
-            module = text.written(launcher, disjoint)
-            path = folder / f"{key(module, facts.encoded().decode())}.code"
-            entry = _read(path) or _compiled(kernel, module, facts, path)
+            from .building import built, object_code  # much of the compiler
+
+            facts, text = built(space, kernel, spec, launcher, may_overlap)
+            path = folder / f"{key(text, facts.encoded().decode())}.code"
+            entry = _read(path)
+            if entry is None:
+                entry = _Entry(path, facts, object_code(kernel, text), from_disk=False)
+                disk.keep(path, facts.encoded() + entry.code)
             if record is not None:
                 disk.keep(record, path.stem)
             disk.limit_size(folder)
@@ -235,17 +118,20 @@ def compile_plan(
         record_miss(folder, entry.path.stem, kernel, spec, tools)
     facts = entry.facts
     overlapping = _Overlapping(space, kernel, spec, launcher) if facts.disjoint else None
-    call = _callable(kernel.name, spec, facts, entry.code, overlapping)
+    call = entry_of(kernel.name, spec, facts, entry.code, overlapping)
     if launcher.fork is not None:
         call = checked_call(call, kernel.name, launcher.fork)
     elif launcher.name == "prange":
-        call = _on_numba(call)
+        call = on_numba(call)
     if facts.aligned:
         call = aligned_call(call, kernel.name, facts.aligned)
     if facts.prints or facts.assertions:
-        call = _reporting(call, kernel.name, facts, spec.policy.rank)
-    if team is not None and team.layout:
-        call = _with_scratch(call, team.sizes(space.name, team_limits(space).scratch))
+        call = reporting(call, kernel.name, facts, spec.policy.rank)
+    if facts.scratch is not None:
+        text, kept = facts.scratch
+        call = with_scratch(
+            call, Sizes(kernel.name, text, kept, team_limits(space).scratch, space.name)
+        )
     if profiling.TOOLS:
         seconds = time.perf_counter() - started
         profiling.emit("on_compile", kernel.name, space.name, seconds, entry.from_disk)
@@ -274,16 +160,6 @@ def _tools(space: ExecutionSpace, launcher: Launcher, may_overlap: bool) -> dict
     }
 
 
-def _with_scratch(call: Callable[..., Any], sizes: Sizes) -> Callable[..., Any]:
-    """A launch that raises LaunchError if scratch memory exceeds the limits."""
-
-    def launch(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
-        sizes(bounds[1], args)
-        return call(bounds, args)
-
-    return launch
-
-
 # -- the cache --------------------------------------------------------------------------------
 
 _RECORD = re.compile(r"[0-9a-f]{40}")
@@ -305,18 +181,6 @@ def _read(path: Path) -> _Entry | None:
     return _Entry(path, decoded(line), code)
 
 
-def _compiled(kernel: Kernel, module: str, facts: Facts, path: Path) -> _Entry:
-    try:
-        code = machine.object_code(module)
-    except RuntimeError as error:
-        raise BackendCompileError(
-            f"in kernel '{kernel.name}'\nLLVM could not compile the generated module: {error}\n"
-            f"This is a defect of execspace; please report it with the kernel."
-        ) from error
-    disk.keep(path, facts.encoded() + code)
-    return _Entry(path, facts, code, from_disk=False)
-
-
 # What machine code calls by name, and what provides it.
 _PROVIDERS = {
     "pool": (ENTRY, "execspace_compiler.backend.start({parts})"),
@@ -335,152 +199,3 @@ def _refuse_without_threads(space: ExecutionSpace, launcher: Launcher) -> None:
             f"this process has no {symbol}, which launches call; the space must call "
             f"{call.format(parts=launcher.parts)} once, before its first compile_plan."
         )
-
-
-def _refuse_float16(lowered: Lowered, space: ExecutionSpace) -> None:
-    for function in lowered.functions:
-        for e in [*function.parameters, *ir.walk_expressions(function.body)]:
-            type = e.type.element if isinstance(e.type, ViewTy) else e.type
-            if "float16" in str(type):
-                loc = e.loc if e.loc.line else function.loc
-                message = f"space '{space.name}' cannot compute with float16"
-                found = Diagnostic(loc, message, "use float32")
-                raise KernelTypeError(f"in kernel '{lowered.kernel.name}'\n\n{found}")
-
-
-# -- the hot path -----------------------------------------------------------------------------
-
-# In a forked child it is -1: the pool of threads did not survive the fork, and waiting for it would
-# hang.
-_process = c_int64(1)
-
-
-def forbid_teams() -> None:
-    """Run all ranges of this process on the calling thread from now on."""
-    _process.value = -1
-
-
-class _Code:
-    """Machine code of a launch with the objects that it uses: the `self` of its entry."""
-
-    def __init__(self, code: bytes, objects: dict[str, Any], imports: dict[str, int]) -> None:
-        self.objects = objects
-        self.library = machine.Library(code, (METHOD, TABLE), imports)
-        table = (ctypes.c_void_p * len(OBJECTS)).from_address(self.library.address(TABLE))
-        for n, name in enumerate(OBJECTS):
-            if name == "process":
-                table[n] = addressof(_process)
-            elif objects.get(name) is not None or name == "none":
-                table[n] = id(objects.get(name))
-
-
-def _callable(
-    kernel: str, spec: LaunchSpec, facts: Facts, code: bytes, overlapping: _Overlapping | None
-) -> Callable[..., Any]:
-    """The entry of a launch as a function of bounds and arguments."""
-    finish = None
-    count, shape = len(spec.arguments), spec.array_shape
-    if spec.out:
-        stored, views = result_shape(spec), slice(count, count + len(spec.out))
-
-        def finish(numbers: Any, args: tuple[Any, ...]) -> None:
-            store_result(kernel, args[views], numbers, stored)
-
-    elif spec.reducer is not None and shape is None:
-        make = result_maker(spec, facts.result)
-        if make is not None:
-
-            def finish(numbers: Any, args: tuple[Any, ...]) -> Any:
-                return make(numbers)
-
-    objects = {
-        "descriptor": "descriptor",
-        "item": "item",
-        "refuse": partial(check_limits, kernel, facts.limits),
-        "overlapping": overlapping,
-        "finish": None if shape is not None else finish,
-        "misused": partial(_misused, kernel),
-    }
-    imports = {ENTRY: found} if (found := machine.address_of(ENTRY)) else {}
-    owner = _Code(code, objects, imports)
-    call: Callable[..., Any] = machine.built_in(owner.library.address(METHOD), owner)
-    if shape is None:
-        return call
-    empty = partial(np.empty, shape, facts.result)
-
-    def launch(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
-        array = empty()
-        call(bounds, (*args, array.ctypes.data))
-        return array if finish is None else finish(array, args)
-
-    return launch
-
-
-_numba_table = (c_int64 * 2)()
-
-
-def _on_numba(call: Callable[..., Any]) -> Callable[..., Any]:
-    """A launch on Numba's threads."""
-    from .numba_threads import ADDRESS  # loads Numba
-
-    _numba_table[0] = ADDRESS
-    table = addressof(_numba_table)
-
-    def launch(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
-        return call(bounds, (*args, table))
-
-    return launch
-
-
-def _misused(kernel: str) -> None:
-    raise TypeError(
-        f"Kernel '{kernel}': a plan's launch takes two tuples, the bounds and all arguments."
-    )
-
-
-def _reporting(
-    call: Callable[..., Any], kernel: str, facts: Facts, rank: int
-) -> Callable[..., Any]:
-    """A launch whose kernel prints or asserts: output is flushed, and failures are raised."""
-    assertions = list(facts.assertions)
-    if not facts.prints:
-        return _asserting(call, kernel, assertions, rank)
-    table = c_int64 * (1 + rank)
-
-    def launch(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
-        if sys.stdout is not None:
-            sys.stdout.flush()  # so that output of Python and of C is in order
-        status = table() if assertions else None
-        try:
-            return call(bounds, args if status is None else (*args, addressof(status)))
-        finally:
-            flush_c_output()
-            if status is not None and status[0]:
-                code, *indices = status
-                raise failure(kernel, assertions, code, indices)
-
-    return launch
-
-
-def _asserting(
-    call: Callable[..., Any], kernel: str, assertions: list[Assertion], rank: int
-) -> Callable[..., Any]:
-    """A launch that raises failures; launches reuse the memory of the status."""
-    table = c_int64 * (1 + rank)
-    idle: list[tuple[Any, int]] = []
-
-    def launch(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
-        try:
-            status, address = slot = idle.pop()
-        except IndexError:  # the first launch, or others are under way
-            status = table()
-            address = addressof(status)
-            slot = status, address
-        result = call(bounds, (*args, address))
-        if status[0]:
-            code, *indices = status
-            raise failure(kernel, assertions, code, indices)
-        idle.append(slot)
-        return result
-
-    return launch

@@ -5,14 +5,10 @@ A pure function of typed IR, so goldens need no LLVM.
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 from .. import ir
 from ..codegen.llvm.printer import LlvmPrinter
-from ..ir import Assertion
-from ..ir.diagnostics import Loc
 from ..mapping.loops import Calls, chunk_function
 from ..passes.inner_loops import with_tested_loops
 from ..passes.masking import masked_of
@@ -22,67 +18,6 @@ from ..reductions.partials import finish_function, last_function, prefix_functio
 from ..typing.lowered import Lowered
 from .entry import Entry
 from .launcher import Launcher
-from .wide import Requirement, aligned_views
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What launches need besides the machine code; kept with it in the cache.
-
-    Attributes
-    ----------
-    prints : bool
-        The kernel prints.
-    assertions : tuple of Assertion
-        A later process reports them without lowering.
-    limits : tuple
-        See `Lowered.limits`.
-    aligned : tuple
-        See `wide.aligned_views`.
-    result : str, tuple or None
-        Names of the result's dtypes, nested as the result is.
-    disjoint : bool
-        It was compiled for Views that do not overlap.
-    """
-
-    prints: bool
-    assertions: tuple[Assertion, ...]
-    limits: tuple[tuple[int, str, int, int], ...]
-    aligned: tuple[Requirement, ...]
-    result: Any
-    disjoint: bool
-
-    def encoded(self) -> bytes:
-        """As a line of JSON."""
-        rows = [
-            [a.loc.file, a.loc.line, a.loc.column, a.loc.end_line, a.loc.end_column, a.message]
-            for a in self.assertions
-        ]
-        held = [self.prints, rows, self.limits, self.aligned, self.result, self.disjoint]
-        return json.dumps(held).encode() + b"\n"
-
-
-def decoded(line: bytes) -> Facts:
-    """Facts from `Facts.encoded`."""
-    prints, rows, limits, aligned, result, disjoint = json.loads(line)
-    assertions = tuple(Assertion(Loc(*row[:5]), row[5]) for row in rows)
-    return Facts(
-        prints, assertions, tuple(map(tuple, limits)), tuple(map(tuple, aligned)),
-        _nested(result), disjoint,
-    )  # fmt: skip
-
-
-def _nested(result: Any) -> Any:
-    return tuple(map(_nested, result)) if isinstance(result, list) else result
-
-
-def launch_facts(lowered: Lowered, disjoint: bool) -> Facts:
-    """The facts of a launch."""
-    reduction = lowered.reduction
-    return Facts(
-        lowered.prints, lowered.assertions, lowered.limits, tuple(aligned_views(lowered)),
-        None if reduction is None else reduction.result, disjoint,
-    )  # fmt: skip
 
 
 def launch_module(

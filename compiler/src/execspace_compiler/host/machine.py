@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from execspace import Capabilities
 from execspace.base import config
 
 if TYPE_CHECKING:
@@ -65,14 +66,44 @@ def target_machine() -> TargetMachine:
     llvm.initialize_native_asmprinter()
     cpu = processor()
     target = llvm.Target.from_triple(llvm.get_process_triple())
+    # JITLink puts all of a library into one piece of memory, so that addresses are near.
+    model = "small" if _has_jitlink() else "jitdefault"
     return target.create_target_machine(
-        cpu=cpu.name, features=cpu.features, opt=3, reloc="pic", codemodel="jitdefault", jit=True
+        cpu=cpu.name, features=cpu.features, opt=3, reloc="pic", codemodel=model, jit=True
     )
+
+
+def _has_jitlink() -> bool:
+    return os.name == "posix" and platform.machine().lower() in ("x86_64", "aarch64", "arm64")
 
 
 def address_of(symbol: str) -> int:
     """Address of a symbol that this process or LLVM has, or 0."""
     return int(_llvm().address_of_symbol(symbol) or 0)
+
+
+def has_wide_exchange() -> bool:
+    """Whether code for this host has a 16-byte compare-and-swap."""
+    kind = platform.machine().lower()
+    if kind in ("x86_64", "amd64"):
+        return processor().has("cx16")
+    return kind in ("aarch64", "arm64")
+
+
+def host_capabilities() -> Capabilities:
+    """What kernels that are compiled for this host can do; `wide.refuse_wide` refuses the rest.
+
+    Loads llvmlite, which knows the processor, so spaces ask when somebody asks them.
+    """
+    return Capabilities(atomic_bytes=16 if has_wide_exchange() else 8)
+
+
+def has_cheap_masks() -> bool:
+    """Whether code for this host has masked stores that are as cheap as others.
+
+    AVX-512 has them. On some processors, those of AVX2 cost more than the rest of a loop.
+    """
+    return processor().has("avx512f", "avx512bw", "avx512dq", "avx512vl")
 
 
 def versions() -> tuple[str, ...]:
@@ -107,7 +138,7 @@ def object_code(text: str) -> bytes:
 
 @cache
 def _linker() -> Any:
-    return _llvm().create_lljit_compiler(target_machine())
+    return _llvm().create_lljit_compiler(target_machine(), use_jit_link=_has_jitlink())
 
 
 _numbers = itertools.count()

@@ -11,12 +11,7 @@ from ..codegen.llvm.emitter import Emitter
 from ..codegen.llvm.operations import cast
 from ..codegen.llvm.spelling import parts, type_of
 from ..ir.types import FLOAT64, INT64, Scalar, TupleTy, flat_scalars
-
-# Python's objects that an entry uses; whoever loads it puts their addresses in this table.
-OBJECTS = ("process", "none", "descriptor", "item", "refuse", "overlapping", "finish", "misused")
-"""The int64 of `process` is 1, or -1 in processes that must not use threads."""
-
-TABLE = "execspace_objects"
+from .objects import OBJECTS, TABLE
 
 
 @dataclass(frozen=True)
@@ -47,7 +42,9 @@ class PythonApi:
     def object(self, name: str) -> str:
         """An object of the table."""
         n = OBJECTS.index(name)
-        at = self.e.op(f"getelementptr inbounds [{len(OBJECTS)} x ptr], ptr @{TABLE}, i32 0, i32 {n}")
+        at = self.e.op(
+            f"getelementptr inbounds [{len(OBJECTS)} x ptr], ptr @{TABLE}, i32 0, i32 {n}"
+        )
         return self.e.op(f"load ptr, ptr {at}")
 
     def none(self) -> str:
@@ -80,7 +77,7 @@ class PythonApi:
     # -- arguments ------------------------------------------------------------------------------
 
     def arguments(self, given: str, count: str, expected: int) -> tuple[str, str]:
-        """The two tuples of a launch, its bounds and its arguments, if there are as many of those."""
+        """The two tuples of a launch, bounds and arguments, if there are as many of those."""
         e = self.e
         on = self._stop_if(e.op(f"icmp ne i64 {count}, 2"), "few")
         e.ret(f"ptr {self.call('misused')}")
@@ -160,9 +157,7 @@ class PythonApi:
         """A Python int; the launch is refused if it does not fit."""
         e = self.e
         slot = e.slot("i32")
-        value = self._call(
-            "PyLong_AsLongLongAndOverflow", "i64", f"ptr {given}", f"ptr {slot}"
-        )
+        value = self._call("PyLong_AsLongLongAndOverflow", "i64", f"ptr {given}", f"ptr {slot}")
         beyond = e.op(f"icmp ne i32 {e.op(f'load i32, ptr {slot}')}, 0")
         less = e.op(f"icmp slt i64 {value}, {max(low, -(2**63))}")
         more = e.op(f"icmp sgt i64 {value}, {min(high, 2**63 - 1)}")

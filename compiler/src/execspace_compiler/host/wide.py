@@ -6,43 +6,14 @@ not a multiple of 16. NumPy guarantees only 8, so Views are checked at each laun
 
 from __future__ import annotations
 
-import platform
-from collections.abc import Callable, Sequence
-from typing import Any
-
-from execspace import Capabilities, ExecutionSpace, KernelTypeError, LaunchError
+from execspace import ExecutionSpace, KernelTypeError
 
 from .. import ir
 from ..ir.diagnostics import Diagnostic
 from ..ir.types import ViewTy
 from ..typing.lowered import Lowered
-from . import machine
-
-Requirement = tuple[int, str, int]
-
-
-def has_wide_exchange() -> bool:
-    """Whether code for this host has a 16-byte compare-and-swap."""
-    kind = platform.machine().lower()
-    if kind in ("x86_64", "amd64"):
-        return machine.processor().has("cx16")
-    return kind in ("aarch64", "arm64")
-
-
-def host_capabilities() -> Capabilities:
-    """What kernels that are compiled for this host can do; `refuse_wide` refuses the rest.
-
-    Loads llvmlite, which knows the processor, so spaces ask when somebody asks them.
-    """
-    return Capabilities(atomic_bytes=16 if has_wide_exchange() else 8)
-
-
-def has_cheap_masks() -> bool:
-    """Whether code for this host has masked stores that are as cheap as others.
-
-    AVX-512 has them. On some processors, those of AVX2 cost more than the rest of a loop.
-    """
-    return machine.processor().has("avx512f", "avx512bw", "avx512dq", "avx512vl")
+from .facts import Requirement
+from .machine import has_wide_exchange
 
 
 def refuse_wide(lowered: Lowered, space: ExecutionSpace) -> None:
@@ -90,21 +61,3 @@ def aligned_views(lowered: Lowered) -> tuple[Requirement, ...]:
             names[c.argument] = c.name
     rows = enumerate(zip(names, sizes, strict=True))
     return tuple((n, name, size) for n, (name, size) in rows if size > 1)
-
-
-def aligned_call(
-    call: Callable[..., Any], kernel: str, required: Sequence[Requirement]
-) -> Callable[..., Any]:
-    """A launch that raises LaunchError for a View without the alignment of `aligned_views`."""
-
-    def launch(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
-        for n, name, size in required:
-            if args[n].data_ptr % size:
-                raise LaunchError(
-                    f"Kernel '{kernel}': View '{name}' starts at an address that is not a multiple "
-                    f"of {size}, expected one for atomic operations on elements of {size} bytes. "
-                    f"Copy it into a View of your own, whose memory is aligned, with es.deep_copy."
-                )
-        return call(bounds, args)
-
-    return launch

@@ -28,7 +28,7 @@ from ..codegen.cfamily.states import ROWS, SLOT
 from ..ir import written_views
 from ..mapping.variant import Variant
 from ..reductions.results import result_maker
-from ..teams.scratch import Sizes
+from ..teams.scratch_sizes import Sizes
 from ..typing.lowered import Lowered
 from .call_builder import CallBuilder
 from .device_code import DeviceCode

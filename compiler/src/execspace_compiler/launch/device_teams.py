@@ -17,8 +17,9 @@ from ..codegen.cfamily.dialect import Dialect
 from ..ir import Var
 from ..ir.diagnostics import Fault, Reporter
 from ..teams.device import DeviceTeam, default_sizes, device_team, shape_of
-from ..teams.host_teams import HOST_TEAMS, HostTeam, host_team
-from ..teams.scratch import Sizes
+from ..teams.host_limits import HOST_TEAMS
+from ..teams.host_teams import HostTeam, host_team
+from ..teams.scratch_sizes import Sizes
 from ..teams.single_thread import POOL
 from ..typing.lowered import Lowered
 
@@ -176,9 +177,9 @@ class WholeTeams:
 
     def scratch(self, group_memory: int) -> ScratchSizes | None:
         """The check of a launch's scratch memory; None if it has none."""
-        sizes = self.host.sizes(self.space)
-        if not sizes.layout:
+        if not self.host.layout:
             return None
+        sizes = self.host.sizes(self.space)
         return lambda league, args: (sum(sizes(league, args)), 0)
 
 

@@ -20,9 +20,9 @@ from ..passes.contiguous import contiguous_body
 from ..passes.pipeline import lower_kernel, refuse_16_byte_atomics, refuse_float16
 from ..reductions.results import check_out
 from ..teams.device import DeviceTeam
-from ..teams.host_teams import HOST_TEAMS
-from ..teams.scratch import Sizes
-from ..teams.sizes import ScratchBySize, most_threads, with_team_size
+from ..teams.host_limits import HOST_TEAMS, most_threads
+from ..teams.scratch_sizes import Sizes
+from ..teams.sizes import ScratchBySize, with_team_size
 from ..typing.lowered import Lowered
 from .describe import describe_device_teams, describe_host_teams, describe_rows, describe_threads
 from .device_code import DeviceCode, device_code

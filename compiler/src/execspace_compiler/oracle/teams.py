@@ -30,7 +30,7 @@ from ..codegen.python.base import function_name
 from ..codegen.python.oracle import TeamPrinter
 from ..ir.diagnostics import Loc
 from ..ir.types import Record, Scalar, ViewTy
-from ..teams.sizes import HostTeamSizes
+from ..teams.host_limits import HostTeamSizes
 from ..typing.lowered import Lowered
 from .plan import Call, OraclePlan, loaded, names_of, number, python_number, row
 from .races import AccessTracker, TrackedView

@@ -20,7 +20,8 @@ from ..typing.lowered import Lowered
 from ..typing.module import changed_arguments, reports
 from ..typing.values import TEAM_PARTS
 from .failures import without_failed_members
-from .scratch import Layout, Sizes, scratch_layout
+from .scratch import Layout, scratch_layout, scratch_sizes
+from .scratch_sizes import Sizes
 from .single_thread import joined
 
 _BYTE = Scalar("uint8")
@@ -136,7 +137,8 @@ class DeviceTeam:
     def sizes(self, space: str, limits: tuple[int, int]) -> Sizes:
         """The check of a launch's scratch memory."""
         parameters = self.lowered.body.parameters[self.lowered.leading :]
-        return Sizes(self.lowered.kernel.name, self.layout, parameters, self.league, limits, space)
+        name = self.lowered.kernel.name
+        return scratch_sizes(name, self.layout, parameters, self.league, limits, space)
 
     def groups(self, league: int, most: int) -> int:
         """Groups of a launch, at most `most` if `grid_stride`."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from execspace import TeamLimits
-
 from .. import ir
 from ..ir import Const, Expr, Stmt, Var, integer, op, var
 from ..ir.rewriting import renamed, rewritten
@@ -17,12 +15,11 @@ from ..ir.types import INDEX, INT64, Type, ViewTy
 from ..typing.lowered import Lowered
 from ..typing.values import TEAM_PARTS
 from .failures import reported_at_the_end, without_failed_members
+from .host_limits import HOST_TEAMS
 from .interleaving import Members
-from .scratch import Layout, Sizes, scratch_layout
+from .scratch import Layout, scratch_layout, scratch_sizes
+from .scratch_sizes import Sizes
 from .single_thread import POOL, SingleThread
-
-# Scratch memory of level 0 should fit in the caches of a core.
-HOST_TEAMS = TeamLimits(1024, 1024, 1 << 20, (1 << 20, 1 << 26))
 
 
 @dataclass(frozen=True)
@@ -48,7 +45,7 @@ class HostTeam:
         lowered = self.lowered
         parameters = lowered.body.parameters[lowered.leading :]
         name = lowered.kernel.name
-        return Sizes(name, self.layout, parameters, self.league, limits, space)
+        return scratch_sizes(name, self.layout, parameters, self.league, limits, space)
 
     @property
     def pool(self) -> tuple[Var, Expr] | None:

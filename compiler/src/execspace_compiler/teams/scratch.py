@@ -6,20 +6,16 @@ team size. So the host can refuse launches that need too much, and users need no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
-
-from execspace import LaunchError
 
 from .. import ir
 from ..ir import Const, Expr, Var, integer, op
 from ..ir.diagnostics import Fault, Loc, type_fault
 from ..ir.types import Scalar, ViewTy
 from ..typing.values import TEAM_PARTS
+from .scratch_sizes import Sizes
 
-Launch = Callable[[tuple[int, ...], tuple[Any, ...]], Any]  # of bounds and arguments
 ALIGNMENT = 16  # bytes: the widest number
 
 
@@ -194,14 +190,6 @@ class _Known:
         )
 
 
-def _floor_division(a: int, b: int) -> int:
-    return a // b if b else 0
-
-
-def _remainder(a: int, b: int) -> int:
-    return a % b if b else 0
-
-
 _PYTHON = {
     "add": "({} + {})", "sub": "({} - {})", "mul": "({} * {})", "neg": "(-{})", "abs": "abs({})",
     "floordiv": "quotient({}, {})", "truncdiv": "quotient({}, {})",  # sizes are not negative
@@ -226,11 +214,17 @@ def _python(e: Expr, names: Mapping[str, str]) -> str:
     raise AssertionError(f"no size: {e}")
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """Computes and checks the scratch memory of a launch.
+def scratch_sizes(
+    kernel: str,
+    layout: Layout,
+    parameters: tuple[Var, ...],
+    league: str,
+    limits: tuple[int, int],
+    space: str,
+) -> Sizes:
+    """The check of a launch's scratch memory.
 
-    Attributes
+    Parameters
     ----------
     kernel : str
     layout : Layout
@@ -243,84 +237,20 @@ class Sizes:
     space : str
         Name of the space, for messages.
     """
-
-    kernel: str
-    layout: Layout
-    parameters: tuple[Var, ...]
-    league: str
-    limits: tuple[int, int]
-    space: str
-
-    @cached_property
-    def found(self) -> Callable[[int, tuple[Any, ...]], tuple[int, int]]:
-        """A function from league size and arguments of a launch to a team's bytes at each level.
-
-        It is generated Python, since every launch calls it; it raises LaunchError for a negative
-        extent.
-        """
-        names = {}
-        for n, p in enumerate(self.parameters):
-            names[p.name] = f"args[{n}]"
-            if isinstance(p.type, Scalar):  # NumPy scalars would wrap around
-                names[p.name] = f"{'float' if p.type.is_float else 'int'}(args[{n}])"
-        names[self.league] = "league"
-        lines = ["def found(league, args):"]
-        for place in self.layout.allocations.values():
-            if not all(isinstance(e, Const) and e.value >= 0 for e in place.shape):
-                shape = "".join(f"int({_python(e, names)}), " for e in place.shape)
-                lines += [
-                    f"    shape = ({shape})",
-                    f"    if min(shape) < 0: refuse({place.statement.loc.line}, shape)",
-                ]
-        first, second = (f"int({_python(e, names)})" for e in self.layout.nbytes)
-        lines.append(f"    return {first}, {second}")
-        scope: dict[str, Any] = {
-            "refuse": self._negative, "quotient": _floor_division, "remainder": _remainder,
-        }  # fmt: skip
-        exec("\n".join(lines), scope)
-        found: Callable[[int, tuple[Any, ...]], tuple[int, int]] = scope["found"]
-        return found
-
-    def with_fallback(self, call: Launch, other: Callable[[], Launch]) -> Launch:
-        """A launch by `call`, or, if level 0 does not suffice, by the result of `other`.
-
-        Sizes are known only at the launch; `other` is called once.
-        """
-        others: list[Launch] = []
-
-        def launch(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
-            if self.found(bounds[1], args)[0] <= self.limits[0]:
-                return call(bounds, args)
-            if not others:
-                others.append(other())
-            return others[0](bounds, args)
-
-        return launch
-
-    def _negative(self, line: int, shape: tuple[int, ...]) -> None:
-        raise LaunchError(
-            f"Kernel '{self.kernel}': the scratch of line {line} would have the shape {shape}; "
-            f"expected extents of 0 or more."
-        )
-
-    def __call__(self, league: int, args: tuple[Any, ...]) -> tuple[int, int]:
-        """Bytes of a team at each level, including variables of its members.
-
-        Raises
-        ------
-        LaunchError
-            If they exceed the limits, and for a negative extent.
-        """
-        found = self.found(league, args)
-        for level, (wanted, most) in enumerate(zip(found, self.limits, strict=True)):
-            if wanted > most:
-                other = (
-                    "Use level=1 for what is large, or fewer threads."
-                    if level == 0
-                    else "Make it smaller, or use a View."
-                )
-                raise LaunchError(
-                    f"Kernel '{self.kernel}': a team needs {wanted} bytes of scratch at level "
-                    f"{level}; space '{self.space}' has at most {most} bytes for a team. {other}"
-                )
-        return found[0], found[1] + self.layout.kept
+    names = {}
+    for n, p in enumerate(parameters):
+        names[p.name] = f"args[{n}]"
+        if isinstance(p.type, Scalar):  # NumPy scalars would wrap around
+            names[p.name] = f"{'float' if p.type.is_float else 'int'}(args[{n}])"
+    names[league] = "league"
+    lines = ["def found(league, args):"]
+    for place in layout.allocations.values():
+        if not all(isinstance(e, Const) and e.value >= 0 for e in place.shape):
+            shape = "".join(f"int({_python(e, names)}), " for e in place.shape)
+            lines += [
+                f"    shape = ({shape})",
+                f"    if min(shape) < 0: refuse({place.statement.loc.line}, shape)",
+            ]
+    first, second = (f"int({_python(e, names)})" for e in layout.nbytes)
+    lines.append(f"    return {first}, {second}")
+    return Sizes(kernel, "\n".join(lines), layout.kept, limits, space)

@@ -8,24 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
-from execspace import (
-    ExecutionSpace,
-    LaunchError,
-    LaunchSpec,
-    Plan,
-    PolicyError,
-    SupportsTeams,
-    TeamLimits,
-    TeamSizes,
-)
+from execspace import LaunchError, PolicyError
 
 from ..typing.lowered import Lowered
 from ..typing.values import TEAM_PARTS
-from .host_teams import HOST_TEAMS
-from .scratch import Sizes, scratch_layout
+from .scratch import scratch_layout, scratch_sizes
 
 Arguments = tuple[Any, ...]
 
@@ -34,12 +23,6 @@ def with_team_size(lowered: Lowered, size: int) -> Lowered:
     """A kernel for the same policy with a team size."""
     policy = replace(lowered.spec.policy, team_size=size)
     return replace(lowered, spec=replace(lowered.spec, policy=policy))
-
-
-def most_threads(spec: LaunchSpec, lanes: int, threads_max: int, team_size_max: int) -> int:
-    """Threads of the largest team with so many lanes, for any kernel."""
-    lanes_of_team = min(threads_max, spec.policy.launch_bounds or threads_max)
-    return max(1, min(team_size_max, lanes_of_team // lanes))
 
 
 class ScratchBySize:
@@ -60,7 +43,7 @@ class ScratchBySize:
         parameters = (size, *body.parameters[lowered.leading :])
         layout = scratch_layout(body, (league, *parameters), size)
         self.name = lowered.kernel.name
-        self.sizes = Sizes(self.name, layout, parameters, league.name, limits, space)
+        self.sizes = scratch_sizes(self.name, layout, parameters, league.name, limits, space)
 
     def check(self, size: int, league: int, args: Arguments) -> None:
         """Raise LaunchError if teams of this size have too little memory."""
@@ -112,38 +95,3 @@ def _works(attempt: Callable[[int], None], size: int) -> bool:
     except (LaunchError, PolicyError):
         return False
     return True
-
-
-class HostTeamSizes(Plan):
-    """A plan of a space whose threads run whole teams; its kernel is `lowered`."""
-
-    lowered: Lowered
-
-    _usual_size = 1
-
-    def team_sizes(self) -> TeamSizes:
-        """Sizes for a TeamPolicy, chosen if the policy does not set them."""
-        policy, limits = self.spec.policy, team_limits(self.space)
-        lanes = policy.vector_length or 1
-        most = most_threads(self.spec, lanes, limits.threads_max, limits.team_size_max)
-        size = policy.team_size or min(self._usual_size, most)
-        return TeamSizes(size, lanes, policy.chunk_size or 1, most)
-
-    def team_size_max(self, bounds: tuple[int, ...], args: Arguments) -> int:
-        """Threads of the largest team for which a launch with these arguments works."""
-        return self._scratch.largest(self.team_sizes().team_size_max, bounds[1], args)
-
-    def team_size_recommended(self, bounds: tuple[int, ...], args: Arguments) -> int:
-        """Threads of a team in such a launch."""
-        size = self.team_sizes().team_size
-        self._scratch.check(size, bounds[1], args)
-        return size
-
-    @cached_property
-    def _scratch(self) -> ScratchBySize:
-        return ScratchBySize(self.lowered, self.space.name, team_limits(self.space).scratch)
-
-
-def team_limits(space: ExecutionSpace) -> TeamLimits:
-    """Team limits of a space that declares them; otherwise those of hosts."""
-    return space.team_limits() if isinstance(space, SupportsTeams) else HOST_TEAMS

@@ -38,10 +38,11 @@ def atomic(e: Emitter, write: Write, s: ir.Atomic, address: str) -> Value | None
         return _from_bits(e, old, s.type)
     if s.op in _DIRECT and s.type.kind in "biu":
         word = _to_bits(e, values[0], s.type)
-        old = _from_bits(e, _rmw(e, _RMW[s.op], address, bits, word, "monotonic"), s.type)
+        before = _rmw(e, _RMW[s.op], address, bits, word, "monotonic")
+        found = _from_bits(e, before, s.type)
         if s.name is None or s.fetch == "old":
-            return old
-        return _outcome(e, s, old, values[0])
+            return found
+        return _outcome(e, s, found, values[0])
     if s.indivisible:
         return _loop(e, s, address, values[0])
     # The parts of a complex128 are updated separately.

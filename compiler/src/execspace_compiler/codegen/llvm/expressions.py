@@ -67,7 +67,7 @@ class Expressions(Emitter):
                 assert isinstance(x.view.type, ViewTy)
                 view = self.views[x.view.name]
                 address, align = place(self, self.expr, view, x)
-                return load(self, address, x.type, align + view.scope if not align else align)
+                return load(self, address, x.type, align or view.scope)
             case ir.LoadAt():
                 return load(self, self.entry_of(x.pointer, x.index), x.type)
             case ir.Extent():
@@ -144,6 +144,17 @@ class Expressions(Emitter):
         self.jump(after)
         self.start(after)
         return self.phi("i1", ("false" if x.op == "and" else "true", before), (b, end))
+
+    def test(self, x: ir.Expr, then: str, orelse: str) -> None:
+        """End the block with a choice; each operand of `and` and `or` with one of its own, which
+        processors predict."""
+        if isinstance(x, ir.Op) and x.op in ("and", "or"):
+            more = self.label("more")
+            self.test(x.args[0], *((more, orelse) if x.op == "and" else (then, more)))
+            self.start(more)
+            self.test(x.args[1], then, orelse)
+        else:
+            self.branch(self.number(x), then, orelse)
 
     def select(self, x: ir.Select) -> Value:
         """A choice; only the chosen side is evaluated."""

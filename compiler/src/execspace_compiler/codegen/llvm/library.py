@@ -11,56 +11,77 @@ from .spelling import FLOATS, float_constant
 Needed = tuple[tuple[str, str], ...]
 """Names and declarations of the functions that a function calls."""
 
+# Divisions by 0 and -1 are set apart by a branch, which is predicted: processors divide slowly, and
+# do not wait for a choice of the divisor then.
 _FLOORDIV = """
 define internal iN @floordiv.iN(iN %a, iN %b) alwaysinline {
+entry:
+  %next = add iN %b, 1
+  %usual = icmp ugt iN %next, 1
+  br i1 %usual, label %divide, label %special
+special:
+  %negated = sub iN 0, %a
   %zero = icmp eq iN %b, 0
-  %minus = icmp eq iN %b, -1
-  %either = or i1 %zero, %minus
-  %d = select i1 %either, iN 1, iN %b
-  %q = sdiv iN %a, %d
-  %p = mul iN %q, %d
+  %other = select i1 %zero, iN 0, iN %negated
+  br label %end
+divide:
+  %q = sdiv iN %a, %b
+  %p = mul iN %q, %b
   %inexact = icmp ne iN %p, %a
-  %x = xor iN %a, %d
+  %x = xor iN %a, %b
   %signs = icmp slt iN %x, 0
   %less = and i1 %inexact, %signs
-  %one = zext i1 %less to iN
-  %floor = sub iN %q, %one
-  %negated = sub iN 0, %a
-  %usual = select i1 %minus, iN %negated, iN %floor
-  %r = select i1 %zero, iN 0, iN %usual
+  %one = sext i1 %less to iN
+  %floor = add iN %q, %one
+  br label %end
+end:
+  %r = phi iN [ %other, %special ], [ %floor, %divide ]
   ret iN %r
 }"""
 
 _MOD = """
 define internal iN @mod.iN(iN %a, iN %b) alwaysinline {
-  %zero = icmp eq iN %b, 0
-  %minus = icmp eq iN %b, -1
-  %either = or i1 %zero, %minus
-  %d = select i1 %either, iN 1, iN %b
-  %m = srem iN %a, %d
+entry:
+  %next = add iN %b, 1
+  %usual = icmp ugt iN %next, 1
+  br i1 %usual, label %divide, label %end
+divide:
+  %m = srem iN %a, %b
   %inexact = icmp ne iN %m, 0
-  %x = xor iN %m, %d
+  %x = xor iN %m, %b
   %signs = icmp slt iN %x, 0
   %more = and i1 %inexact, %signs
-  %add = select i1 %more, iN %d, iN 0
-  %r = add iN %m, %add
+  %add = select i1 %more, iN %b, iN 0
+  %whole = add iN %m, %add
+  br label %end
+end:
+  %r = phi iN [ 0, %entry ], [ %whole, %divide ]
   ret iN %r
 }"""
 
 _UNSIGNED_FLOORDIV = """
 define internal iN @ufloordiv.iN(iN %a, iN %b) alwaysinline {
+entry:
   %zero = icmp eq iN %b, 0
-  %d = select i1 %zero, iN 1, iN %b
-  %q = udiv iN %a, %d
-  %r = select i1 %zero, iN 0, iN %q
+  br i1 %zero, label %end, label %divide
+divide:
+  %q = udiv iN %a, %b
+  br label %end
+end:
+  %r = phi iN [ 0, %entry ], [ %q, %divide ]
   ret iN %r
 }"""
 
 _UNSIGNED_MOD = """
 define internal iN @umod.iN(iN %a, iN %b) alwaysinline {
+entry:
   %zero = icmp eq iN %b, 0
-  %d = select i1 %zero, iN 1, iN %b
-  %r = urem iN %a, %d
+  br i1 %zero, label %end, label %divide
+divide:
+  %m = urem iN %a, %b
+  br label %end
+end:
+  %r = phi iN [ 0, %entry ], [ %m, %divide ]
   ret iN %r
 }"""
 
@@ -269,7 +290,9 @@ def _table() -> dict[str, tuple[str, Needed]]:
             needs = [_intrinsic(i, kind, 1 + (i == "copysign")) for i in intrinsics]
             if "HYPOT" in made:
                 made = made.replace("HYPOT", hypot)
-                needs.append((hypot, f"declare {FLOATS[kind]} @{hypot}({FLOATS[kind]}, {FLOATS[kind]})"))
+                needs.append(
+                    (hypot, f"declare {FLOATS[kind]} @{hypot}({FLOATS[kind]}, {FLOATS[kind]})")
+                )
             found[f"{name}.f{kind[-2:]}"] = made, tuple(needs)
     found["allocate"] = _ALLOCATE.strip(), (("malloc", "declare ptr @malloc(i64)"),)
     found["release"] = _RELEASE.strip(), (("free", "declare void @free(ptr)"),)

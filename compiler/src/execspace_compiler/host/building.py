@@ -1,0 +1,105 @@
+"""From a kernel to machine code and the facts that launches need: what the cache saves."""
+
+from __future__ import annotations
+
+from execspace import BackendCompileError, ExecutionSpace, Kernel, KernelTypeError, LaunchSpec
+
+from .. import ir
+from ..analysis.overlap import written_pairs
+from ..ir.diagnostics import Diagnostic
+from ..ir.types import ViewTy
+from ..mapping.loops import index_order
+from ..passes.pipeline import lower_kernel
+from ..reductions.results import check_out
+from ..teams.host_limits import team_limits
+from ..teams.host_teams import HostTeam, host_team
+from ..typing.lowered import Lowered
+from . import machine
+from .facts import Facts
+from .launch_source import launch_module
+from .launcher import Launcher
+from .wide import aligned_views, refuse_wide
+
+
+class HostKernel:
+    """A kernel as hosts run it: a range, also where it is for teams."""
+
+    def __init__(self, lowered: Lowered, spec: LaunchSpec) -> None:
+        self.team: HostTeam | None = None
+        if spec.policy.kind == "team":
+            policy = spec.policy
+            self.team = host_team(lowered, policy.team_size or 1, policy.vector_length or 1)
+            lowered = self.team.lowered
+        self.lowered = lowered
+        self.order = index_order(lowered.body, spec)
+
+    def text(self, launcher: Launcher, disjoint: bool) -> str:
+        """LLVM IR of a launch; `disjoint`: Views do not overlap."""
+        pool = None if self.team is None else self.team.pool
+        masks = machine.has_cheap_masks()
+        return launch_module(self.lowered, self.order, launcher, disjoint, pool, masks)
+
+    def facts(self, space: ExecutionSpace, disjoint: bool) -> Facts:
+        """What launches on a space need besides machine code."""
+        lowered, scratch = self.lowered, None
+        if self.team is not None and self.team.layout:
+            sizes = self.team.sizes(space.name, team_limits(space).scratch)
+            scratch = (sizes.text, sizes.kept)
+        rows = tuple(
+            (a.loc.file, a.loc.line, a.loc.column, a.loc.end_line, a.loc.end_column, a.message)
+            for a in lowered.assertions
+        )
+        result = None if lowered.reduction is None else lowered.reduction.result
+        return Facts(
+            lowered.prints, rows, lowered.limits, aligned_views(lowered), result, disjoint, scratch
+        )
+
+
+def built(
+    space: ExecutionSpace, kernel: Kernel, spec: LaunchSpec, launcher: Launcher, may_overlap: bool
+) -> tuple[Facts, str]:
+    """The facts of a launch, and its LLVM IR.
+
+    Raises
+    ------
+    KernelSyntaxError, KernelTypeError
+        For faults in the kernel, and for what the space cannot do.
+    LaunchError
+        If Views of `out=` cannot take the result.
+    """
+    found = HostKernel(lower_kernel(kernel, spec), spec)
+    lowered = found.lowered
+    _refuse_float16(lowered, space)
+    refuse_wide(lowered, space)
+    if lowered.reduction is not None:
+        check_out(kernel.name, spec, lowered.reduction.result)
+    disjoint = not may_overlap and bool(written_pairs(lowered))
+    return found.facts(space, disjoint), found.text(launcher, disjoint)
+
+
+def object_code(kernel: Kernel, text: str) -> bytes:
+    """Machine code of a module, as an object file.
+
+    Raises
+    ------
+    BackendCompileError
+        If LLVM refuses the module: a defect of execspace.
+    """
+    try:
+        return machine.object_code(text)
+    except RuntimeError as error:
+        raise BackendCompileError(
+            f"in kernel '{kernel.name}'\nLLVM could not compile the generated module: {error}\n"
+            f"This is a defect of execspace; please report it with the kernel."
+        ) from error
+
+
+def _refuse_float16(lowered: Lowered, space: ExecutionSpace) -> None:
+    for function in lowered.functions:
+        for e in [*function.parameters, *ir.walk_expressions(function.body)]:
+            type = e.type.element if isinstance(e.type, ViewTy) else e.type
+            if "float16" in str(type):
+                loc = e.loc if e.loc.line else function.loc
+                message = f"space '{space.name}' cannot compute with float16"
+                found = Diagnostic(loc, message, "use float32")
+                raise KernelTypeError(f"in kernel '{lowered.kernel.name}'\n\n{found}")

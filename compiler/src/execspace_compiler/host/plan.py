@@ -1,0 +1,96 @@
+"""The plan of a host space: what it launches, and what it says of it when it is asked.
+
+Launches need neither the kernel in IR nor the compiler, so these are loaded when somebody asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from execspace import ExecutionSpace, Kernel, LaunchSpec
+
+from ..launch.plan import DescribedPlan
+from ..teams.host_limits import HostTeamSizes
+from .launcher import Launcher
+
+if TYPE_CHECKING:
+    from ..typing.lowered import Lowered
+
+
+@dataclass
+class HostPlan(HostTeamSizes, DescribedPlan):
+    """A compiled launch.
+
+    Attributes
+    ----------
+    launch : callable
+        ``launch(bounds, args)``; see `execspace.Plan`.
+    launcher : Launcher
+    disjoint : bool
+        It is for Views that do not overlap.
+    path : Path
+        Its entry in the cache.
+    from_disk : bool
+        Machine code came from the cache.
+    loaded : bool
+        It was loaded in this process before.
+    """
+
+    space: ExecutionSpace
+    kernel: Kernel
+    spec: LaunchSpec
+    launch: Callable[[tuple[int, ...], tuple[Any, ...]], Any]
+    launcher: Launcher
+    disjoint: bool
+    path: Path
+    from_disk: bool
+    loaded: bool
+
+    @property
+    def source(self) -> str:
+        """The generated LLVM IR."""
+        from .building import HostKernel
+
+        return HostKernel(self.lowered, self.spec).text(self.launcher, self.disjoint)
+
+    @property
+    def vectorisation(self) -> tuple[str, ...]:
+        """Descriptions of LLVM's vectorisation of the loops."""
+        from .machine import optimised
+        from .vectorising import describe_vectors
+
+        return describe_vectors(str(optimised(self.source)))
+
+    @property
+    def cache(self) -> tuple[str, str]:
+        """Key of the entry in the cache on disk, and whether it was found."""
+        from ..cache.history import describe_entry
+
+        hit = "in this process" if self.loaded else "on disk" if self.from_disk else ""
+        return describe_entry(self.path.parent, self.path.stem, self.kernel, hit)
+
+    def mapping(self, bounds: tuple[int, ...]) -> list[str]:
+        """The mapping of a range."""
+        from ..launch.describe import describe_host_teams, describe_rows
+
+        if self.spec.policy.kind == "team":
+            return describe_host_teams(self.lowered, self.team_sizes())
+        return describe_rows(self.lowered)
+
+    @cached_property
+    def lowered(self) -> Lowered:  # type: ignore[override]  # computed on first use
+        """The kernel in typed IR; lowered again if the plan came from the cache."""
+        from ..passes.pipeline import lower_kernel
+
+        return lower_kernel(self.kernel, self.spec)
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Dimensions from the slowest to the fastest."""
+        from ..mapping.loops import index_order
+
+        return index_order(self.lowered.body, self.spec)

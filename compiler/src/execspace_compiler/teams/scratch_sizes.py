@@ -1,0 +1,105 @@
+"""The check of a launch's scratch memory: the bytes that its teams need, and those that there are.
+
+Sizes are known at the launch only, so they are a function in Python, which scratch.py writes. Plans
+from the cache need this module alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from execspace import LaunchError
+
+Launch = Callable[[tuple[int, ...], tuple[Any, ...]], Any]  # of bounds and arguments
+
+
+def _floor_division(a: int, b: int) -> int:
+    return a // b if b else 0
+
+
+def _remainder(a: int, b: int) -> int:
+    return a % b if b else 0
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Computes and checks the scratch memory of a launch.
+
+    Attributes
+    ----------
+    kernel : str
+    text : str
+        A function `found` of the league size and the arguments of a launch.
+    kept : int
+        Bytes of variables of members, which limits do not include.
+    limits : tuple of int
+        Most bytes of a team at each level.
+    space : str
+        Name of the space, for messages.
+    """
+
+    kernel: str
+    text: str
+    kept: int
+    limits: tuple[int, int]
+    space: str
+
+    @cached_property
+    def found(self) -> Callable[[int, tuple[Any, ...]], tuple[int, int]]:
+        """A function from league size and arguments of a launch to a team's bytes at each level.
+
+        It raises LaunchError for a negative extent.
+        """
+        scope: dict[str, Any] = {
+            "refuse": self._negative, "quotient": _floor_division, "remainder": _remainder,
+        }  # fmt: skip
+        exec(self.text, scope)
+        found: Callable[[int, tuple[Any, ...]], tuple[int, int]] = scope["found"]
+        return found
+
+    def with_fallback(self, call: Launch, other: Callable[[], Launch]) -> Launch:
+        """A launch by `call`, or, if level 0 does not suffice, by the result of `other`.
+
+        Sizes are known only at the launch; `other` is called once.
+        """
+        others: list[Launch] = []
+
+        def launch(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
+            if self.found(bounds[1], args)[0] <= self.limits[0]:
+                return call(bounds, args)
+            if not others:
+                others.append(other())
+            return others[0](bounds, args)
+
+        return launch
+
+    def _negative(self, line: int, shape: tuple[int, ...]) -> None:
+        raise LaunchError(
+            f"Kernel '{self.kernel}': the scratch of line {line} would have the shape {shape}; "
+            f"expected extents of 0 or more."
+        )
+
+    def __call__(self, league: int, args: tuple[Any, ...]) -> tuple[int, int]:
+        """Bytes of a team at each level, including variables of its members.
+
+        Raises
+        ------
+        LaunchError
+            If they exceed the limits, and for a negative extent.
+        """
+        found = self.found(league, args)
+        for level, (wanted, most) in enumerate(zip(found, self.limits, strict=True)):
+            if wanted > most:
+                other = (
+                    "Use level=1 for what is large, or fewer threads."
+                    if level == 0
+                    else "Make it smaller, or use a View."
+                )
+                raise LaunchError(
+                    f"Kernel '{self.kernel}': a team needs {wanted} bytes of scratch at level "
+                    f"{level}; space '{self.space}' has at most {most} bytes for a team. {other}"
+                )
+        return found[0], found[1] + self.kept
