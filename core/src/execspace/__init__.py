@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .explaining import *
     from .host.space import *
     from .kernels.atomics import *
+    from .kernels.host_functions import *
     from .kernels.kernel import *
     from .kernels.language import *
     from .launch.nested import *
@@ -115,6 +116,7 @@ _NAMES = {
         atomic_nand_fetch atomic_or atomic_or_fetch atomic_rshift atomic_rshift_fetch
         atomic_store atomic_sub atomic_sub_fetch atomic_xor atomic_xor_fetch
     """,
+    "kernels.host_functions": "host_function",
     "kernels.kernel": "Kernel kernel",
     "kernels.language": "function local printf",
     "launch.nested": """

@@ -49,7 +49,8 @@ def _expression_cost(e: Expr, functions: dict[str, ir.Function]) -> int | None:
     if isinstance(e, ir.Op) and e.op not in ("add", "sub", "mul", "neg", "cast"):
         total = _HEAVY if e.op in _SLOW else 2
     if isinstance(e, ir.Call):
-        inner = _cost(functions[e.function].body, functions)
+        called = functions[e.function]
+        inner = None if called.external is not None else _cost(called.body, functions)
         if inner is None:
             return None
         total += inner

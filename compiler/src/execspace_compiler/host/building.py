@@ -6,6 +6,7 @@ from execspace import BackendCompileError, ExecutionSpace, Kernel, KernelTypeErr
 
 from .. import ir
 from ..analysis.overlap import written_pairs
+from ..codegen.llvm.printer import outside_symbol
 from ..ir.diagnostics import Diagnostic
 from ..ir.types import ViewTy
 from ..mapping.loops import index_order
@@ -16,6 +17,7 @@ from ..teams.host_teams import HostTeam, host_team
 from ..typing.lowered import Lowered
 from . import machine
 from .facts import Facts
+from .host_functions import address, resolve
 from .launch_source import launch_module
 from .launcher import Launcher
 from .wide import aligned_views, refuse_wide
@@ -55,10 +57,14 @@ class HostKernel:
         )
 
 
+Outside = dict[str, tuple[int, object]]
+"""Symbol -> address of code outside the module, and what keeps it alive."""
+
+
 def built(
     space: ExecutionSpace, kernel: Kernel, spec: LaunchSpec, launcher: Launcher, may_overlap: bool
-) -> tuple[Facts, str]:
-    """The facts of a launch, and its LLVM IR.
+) -> tuple[Facts, str, Outside]:
+    """The facts of a launch, its LLVM IR, and what that calls outside.
 
     Raises
     ------
@@ -67,14 +73,17 @@ def built(
     LaunchError
         If Views of `out=` cannot take the result.
     """
-    found = HostKernel(lower_kernel(kernel, spec), spec)
+    found = HostKernel(lower_kernel(kernel, spec, resolve), spec)
     lowered = found.lowered
     _refuse_float16(lowered, space)
     refuse_wide(lowered, space)
     if lowered.reduction is not None:
         check_out(kernel.name, spec, lowered.reduction.result)
     disjoint = not may_overlap and bool(written_pairs(lowered))
-    return found.facts(space, disjoint), found.text(launcher, disjoint)
+    outside = {
+        outside_symbol(f): address(f.external) for f in lowered.functions if f.external is not None
+    }
+    return found.facts(space, disjoint), found.text(launcher, disjoint), outside
 
 
 def object_code(kernel: Kernel, text: str) -> bytes:

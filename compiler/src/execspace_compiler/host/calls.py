@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from ctypes import addressof, c_int64
 from functools import partial
 from typing import Any
@@ -49,9 +49,17 @@ class _Code:
 
 
 def entry_of(
-    kernel: str, spec: LaunchSpec, facts: Facts, code: bytes, overlapping: Callable[..., Any] | None
+    kernel: str,
+    spec: LaunchSpec,
+    facts: Facts,
+    code: bytes,
+    overlapping: Callable[..., Any] | None,
+    outside: Mapping[str, tuple[int, object]],
 ) -> Callable[..., Any]:
-    """The entry of a launch as a function of bounds and arguments."""
+    """The entry of a launch as a function of bounds and arguments.
+
+    `outside`: address of each symbol of the code that is not found by its name, and its owner.
+    """
     finish = None
     count, shape = len(spec.arguments), spec.array_shape
     if spec.out:
@@ -74,8 +82,11 @@ def entry_of(
         "overlapping": overlapping,
         "finish": None if shape is not None else finish,
         "misused": partial(_misused, kernel),
+        "owners": [owner for _, owner in outside.values()],
     }
-    imports = {ENTRY: found} if (found := machine.address_of(ENTRY)) else {}
+    imports = {symbol: found for symbol, (found, _) in outside.items()}
+    if found := machine.address_of(ENTRY):
+        imports[ENTRY] = found
     owner = _Code(code, objects, imports)
     call: Callable[..., Any] = machine.built_in(owner.library.address(METHOD), owner)
     if shape is None:

@@ -95,12 +95,13 @@ def compile_plan(
     if print_ is not None:
         limits = team_limits(space) if spec.policy.kind == "team" else ""
         record = folder / f"{key(print_, f'{launcher} {may_overlap} {limits}')}.launch"
+    outside: dict[str, tuple[int, object]] = {}  # kernels with such calls have no record
     with _lock:
         entry = _recalled(record)
         if entry is None:
             from .building import built, object_code  # much of the compiler
 
-            facts, text = built(space, kernel, spec, launcher, may_overlap)
+            facts, text, outside = built(space, kernel, spec, launcher, may_overlap)
             path = folder / f"{key(text, facts.encoded().decode())}.code"
             entry = _read(path)
             if entry is None:
@@ -118,7 +119,7 @@ def compile_plan(
         record_miss(folder, entry.path.stem, kernel, spec, tools)
     facts = entry.facts
     overlapping = _Overlapping(space, kernel, spec, launcher) if facts.disjoint else None
-    call = entry_of(kernel.name, spec, facts, entry.code, overlapping)
+    call = entry_of(kernel.name, spec, facts, entry.code, overlapping, outside)
     if launcher.fork is not None:
         call = checked_call(call, kernel.name, launcher.fork)
     elif launcher.name == "prange":

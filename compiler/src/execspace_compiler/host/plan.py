@@ -85,8 +85,9 @@ class HostPlan(HostTeamSizes, DescribedPlan):
     def lowered(self) -> Lowered:  # type: ignore[override]  # computed on first use
         """The kernel in typed IR; lowered again if the plan came from the cache."""
         from ..passes.pipeline import lower_kernel
+        from .host_functions import resolve
 
-        return lower_kernel(self.kernel, self.spec)
+        return lower_kernel(self.kernel, self.spec, resolve)
 
     @property
     def order(self) -> tuple[int, ...]:

@@ -4,7 +4,15 @@ Front ends build it, passes transform it and printers print it: `ir.Assign`, `ir
 """
 
 from .expressions import Call, Const, Expr, Extent, Load, LoadAt, Op, Select, Var, integer, op, var
-from .functions import STATUS, STATUS_PARAMETER, Assertion, Declared, Function, Module
+from .functions import (
+    STATUS,
+    STATUS_PARAMETER,
+    Assertion,
+    Declared,
+    External,
+    Function,
+    Module,
+)
 from .statements import (
     COLLECTIVES,
     Assign,

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from .diagnostics import NOWHERE, Loc
 from .expressions import Var
 from .statements import Stmt
 from .types import INT64, Pointer, Scalar, TupleTy, Type, ViewTy
+
+if TYPE_CHECKING:
+    from execspace.kernels.host_functions import HostFunction
 
 STATUS = "_status"  # parameter of a kernel with asserts: where a failure is recorded
 STATUS_PARAMETER = Var(STATUS, Pointer(INT64))
@@ -41,6 +45,23 @@ class Declared:
 
 
 @dataclass(frozen=True, slots=True)
+class External:
+    """Code of the host that a function stands for.
+
+    Attributes
+    ----------
+    code : HostFunction
+    parameters : tuple of str
+        Dtypes of its parameters, as a caller of C sees them.
+    result : str or None
+    """
+
+    code: HostFunction
+    parameters: tuple[str, ...]
+    result: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Function:
     """A function of typed IR.
 
@@ -56,6 +77,8 @@ class Function:
         Called from a launcher: Views arrive as addresses of their descriptors.
     strict : bool
         Its arithmetic is neither contracted nor reassociated, whatever the module allows.
+    external : External or None
+        Code outside the module that it stands for, in place of a body.
     declared : Declared or None
         Names in the source and their types, for `explain`; None for generated functions.
     """
@@ -68,6 +91,7 @@ class Function:
     entry: bool = False
     loc: Loc = field(default=NOWHERE, compare=False)
     strict: bool = False
+    external: External | None = None
     declared: Declared | None = field(default=None, compare=False, repr=False)
 
 

@@ -6,6 +6,7 @@ from execspace import ExecutionSpace, Kernel, LaunchSpec
 
 from .. import ir
 from ..codegen.python.oracle import OraclePrinter
+from ..host.host_functions import resolve
 from ..passes.pipeline import lower_kernel
 from ..reductions.results import check_out
 from .plan import OraclePlan, loaded
@@ -18,7 +19,7 @@ def interpret(space: ExecutionSpace, kernel: Kernel, spec: LaunchSpec) -> Oracle
     Its code carries the file and the lines of the user's source, so pdb steps through the kernel as
     written, and coverage.py counts its lines.
     """
-    lowered = lower_kernel(kernel, spec)
+    lowered = lower_kernel(kernel, spec, resolve)
     reduction = lowered.reduction
     made: list[ir.Function] = []
     if reduction is not None:

@@ -7,6 +7,7 @@ index order. Multiply-add is not contracted. Launches of teams are run by teams.
 from __future__ import annotations
 
 import ast
+import ctypes
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -185,6 +186,9 @@ def loaded(
     scope: dict[str, Any] = {"__name__": f"<oracle {lowered.kernel.name}>"}
     exec(HEAD, scope)
     for function in (*lowered.functions, *made):
+        if function.external is not None:
+            scope[function_name(function.name)] = _outside(function.external)
+            continue
         lines = printer.function(function)
         tree = ast.parse("\n".join(lines))
         _relocate(tree, lines, function.loc)
@@ -192,6 +196,20 @@ def loaded(
     functions = {f.name.removeprefix("_"): scope[function_name(f.name)] for f in made}
     functions["body"] = scope[function_name(lowered.body.name)]
     return functions, scope
+
+
+def _outside(external: ir.External) -> Callable[..., Any]:
+    """A function of the host, as it is called from Python."""
+    code = external.code.function
+    plain = isinstance(code, ctypes._CFuncPtr)  # it takes no scalars of NumPy's
+    called = getattr(code, "ctypes", code)  # calling Numba's CFunc would run its Python function
+
+    def call(*args: Any) -> Any:
+        given = [a.item() for a in args] if plain or called is not code else args
+        result = called(*given)
+        return None if external.result is None else np.dtype(external.result).type(result)
+
+    return call
 
 
 def _relocate(tree: ast.Module, lines: list[str], start: Loc) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -47,7 +48,7 @@ from ..teams.inlining import without_team_helpers
 from ..teams.scratch import scratch_layout
 from ..typing.function import TypedFunction, type_function, typer_of_module
 from ..typing.lowered import Lowered
-from ..typing.module import ModuleTyper
+from ..typing.module import ModuleTyper, Resolver
 from ..typing.scan_prefix import with_settled_prefix
 from ..typing.values import TEAM_PARTS, TeamTy
 
@@ -63,8 +64,15 @@ def argument_type(type: ViewType | ScalarType) -> Type:
     )
 
 
-def lower_kernel(kernel: Kernel, spec: LaunchSpec) -> Lowered:
+def lower_kernel(kernel: Kernel, spec: LaunchSpec, resolver: Resolver | None = None) -> Lowered:
     """Compile a kernel to typed IR.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    spec : LaunchSpec
+    resolver : callable, optional
+        Of a space that can call host functions; see `typing.module.Resolver`.
 
     Raises
     ------
@@ -86,7 +94,8 @@ def lower_kernel(kernel: Kernel, spec: LaunchSpec) -> Lowered:
     parameters = (*function.parameters, *hidden.values())
     types = [argument_type(a) for a in spec.arguments]
     typed = _typed_reduction if spec.reducer is not None else _typed
-    module, found, reduction = typed(spec, function, parameters, types, reporter, captures)
+    new = partial(typer_of_module, resolver)
+    module, found, reduction = typed(spec, function, parameters, types, reporter, captures, new)
     body = found.function
     handles = len(TEAM_PARTS) if spec.policy.kind == "team" else spec.policy.rank
     leading = handles
@@ -147,9 +156,10 @@ def _typed(
     types: list[Type],
     reporter: Reporter,
     captures: dict[str, Capture],
+    new: Callable[[], ModuleTyper],
 ) -> _Typed:
     """Type the kernel of a parallel_for."""
-    module = typer_of_module()
+    module = new()
     rank = spec.policy.rank
     pairs = tuple(zip(parameters, _handles(spec) + types, strict=True))
     typed = type_function(module, function, pairs, reporter, returns=False, rank=rank)
@@ -164,6 +174,7 @@ def _typed_reduction(
     types: list[Type],
     reporter: Reporter,
     captures: dict[str, Capture],
+    new: Callable[[], ModuleTyper],
 ) -> _Typed:
     """Type the kernel of a reduction or scan, and its reducers.
 
@@ -174,7 +185,7 @@ def _typed_reduction(
     reducer, rank, array = spec.reducer, spec.policy.rank, spec.array_shape is not None
 
     def attempt(prefix: Type | None, despite_faults: bool = False) -> _Typed:
-        module, found = typer_of_module(), reporter.attempt()
+        module, found = new(), reporter.attempt()
         module.despite_faults = despite_faults
         builder = ReductionBuilder(module, captures, function.loc)
         leading = _handles(spec)
@@ -203,7 +214,7 @@ def _typed_reduction(
 
     if spec.pattern != "scan":
         return attempt(None)
-    guess = ReductionBuilder(typer_of_module(), captures, function.loc).guess(reducer, rank)
+    guess = ReductionBuilder(new(), captures, function.loc).guess(reducer, rank)
     try:
         return with_settled_prefix(guess, attempt, _joined, function.loc)
     except Fault as fault:

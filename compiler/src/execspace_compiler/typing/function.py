@@ -17,7 +17,7 @@ from ..ir.diagnostics import Reporter, syntax_fault
 from ..ir.types import INT64, Scalar, Signature, TupleTy, Type, ViewTy, flat_scalars
 from .context import Context
 from .definite_assignment import check_assigned
-from .module import ModuleTyper, has_effects
+from .module import ModuleTyper, Resolver, has_effects
 from .rules.variables import bind  # importing its package registers all rules
 from .values import TeamTy, TeamValue, Value, part_name, parts, rebuild
 
@@ -46,7 +46,7 @@ class TypedFunction:
     limits: dict[str, tuple[int, int]]
 
 
-def typer_of_module() -> ModuleTyper:
+def typer_of_module(resolver: Resolver | None = None) -> ModuleTyper:
     """A ModuleTyper that types helpers with `type_function`."""
 
     def type_helper(
@@ -54,14 +54,15 @@ def typer_of_module() -> ModuleTyper:
     ) -> tuple[ir.Function, Signature]:
         typed = type_function(module, function, types, reporter, returns=None)
         built, result = typed.function, typed.result
-        effects = has_effects(built, frozenset(effectful))
+        outside = {f.name for f in module.functions if f.external is not None}
+        effects = has_effects(built, frozenset(effectful | outside))
         if effects:
             effectful.add(built.name)
         assert result is None or isinstance(result, Scalar | TupleTy)
         return built, Signature(built.name, result, effects, typed.fails)
 
     effectful: set[str] = set()
-    module = ModuleTyper(type_helper)
+    module = ModuleTyper(type_helper, resolver)
     return module
 
 

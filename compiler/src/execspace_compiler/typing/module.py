@@ -7,6 +7,7 @@ from typing import Any
 
 from execspace import Capture, Layout, Reducer
 from execspace.kernels.captures import Scope, captured_paths, captures_of, scope_of
+from execspace.kernels.host_functions import HostFunction
 from execspace.reducers.base import reducer_captures
 
 from .. import ir
@@ -15,7 +16,7 @@ from ..frontend.names import Names
 from ..ir import Assertion
 from ..ir.diagnostics import Fault, Loc, Reporter, syntax_fault
 from ..ir.text import function_text
-from ..ir.types import Signature, Type
+from ..ir.types import Scalar, Signature, Type
 from ..reductions.reduction import Reduction
 from .definitions import Captured, Definition, Nested
 
@@ -32,14 +33,23 @@ Typer = Callable[
     [hir.Function, tuple[tuple[str, Type], ...], Reporter], tuple[ir.Function, Signature]
 ]
 
+Resolver = Callable[[HostFunction, tuple[str, ...]], tuple[tuple[str, ...], str | None]]
+"""From a host function and the dtypes of arguments to those of its parameters and its result.
+
+TypeError if it cannot be called so, with the reason."""
+
 _LAUNCHERS = ("_chunk", "_units", "_items", "_finish", "_totals", "_work", "_merge", "_result")
 
 
 class ModuleTyper:
-    """Collects the functions of one launch; helpers are added as calls reach them."""
+    """Collects the functions of one launch; helpers are added as calls reach them.
 
-    def __init__(self, type_function: Typer) -> None:
+    `resolver`: finds out how the space calls host functions; None if it cannot.
+    """
+
+    def __init__(self, type_function: Typer, resolver: Resolver | None = None) -> None:
         self.type_function = type_function
+        self.resolver = resolver
         self.functions: list[ir.Function] = []
         self.perhaps_unused: set[str] = set()  # called from code that a constant rules out
         self.assertions: list[Assertion] = []
@@ -64,6 +74,20 @@ class ModuleTyper:
             name = f"{wanted}_{n}"
         self._names.add(name)
         return name
+
+    def external(self, target: HostFunction, name: str, types: tuple[str, ...]) -> ir.Function:
+        """The function that stands for a host function; TypeError if there is none."""
+        assert self.resolver is not None
+        parameters, result = self.resolver(target, types)
+        found = ir.External(target, parameters, result)
+        for f in self.functions:
+            if f.external == found:
+                return f
+        taken = tuple(ir.Var(f"x{n}", Scalar(t)) for n, t in enumerate(parameters))
+        kind = None if result is None else Scalar(result)
+        made = ir.Function(self.name(name), taken, kind, {}, (), external=found)
+        self.functions.append(made)
+        return made
 
     def assertion(self, loc: Loc, message: str) -> int:
         """Number of an assertion, counted from 1."""
@@ -204,6 +228,8 @@ class ModuleTyper:
 
 def has_effects(function: ir.Function, effectful: frozenset[str]) -> bool:
     """Whether calls of a function have side effects."""
+    if function.external is not None:
+        return True
     parameters = {p.name for p in function.parameters}
     for s in ir.walk_statements(function.body):
         if isinstance(s, ir.Print | ir.Fail | ir.TeamStmt):

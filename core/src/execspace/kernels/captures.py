@@ -25,6 +25,7 @@ from ..views.interop import view_of
 from ..views.view import View
 from .code_names import loaded_names
 from .fixed_names import Unchanged, unchanged
+from .host_functions import HostFunction
 from .marks import is_marked, is_strict
 
 # Modules whose attributes hardly ever change: `math.pi` needs no second look at each launch but
@@ -79,6 +80,8 @@ def scope_of(value: Any) -> Scope | None:
         return Scope(inner.fn, {names[0]: value.__self__, **inner.bound}, inner.kernel)
     if isinstance(value, partial):
         return _scope_of_partial(value)
+    if isinstance(value, HostFunction):
+        return None
     own = _attribute(value, "scope")
     if type(own) is Scope:  # a Kernel
         return own

@@ -21,6 +21,7 @@ from .spelling import (
     local,
     parts,
     result_type,
+    stored,
     symbol,
     type_of,
 )
@@ -81,6 +82,8 @@ class FunctionPrinter(Expressions):
         f = self.f
         parameters = self.parameters()
         self.variables()
+        if f.external is not None:
+            self.outside(f.external)
         self.block_of(f.body)
         if self.block:
             if f.result is None:
@@ -153,6 +156,26 @@ class FunctionPrinter(Expressions):
                 for part in dict.fromkeys([*memory.parts_of(t, True), *extents]):
                     view.slots[part] = self.slot(memory.part_type(part))
                 self.views[name] = view
+
+    def outside(self, external: ir.External) -> None:
+        """Call the code that the function stands for, which is linked by the function's name."""
+        kinds, given = [], []
+        for p, t in zip(self.f.parameters, map(Scalar, external.parameters), strict=True):
+            value = self.number(p)
+            if t.name == "bool":
+                value = self.op(f"zext i1 {value} to i8")
+            kinds.append(f"{stored(t)}{_extended(t)}")
+            given.append(f"{kinds[-1]} {value}")
+        result = None if external.result is None else Scalar(external.result)
+        kind = "void" if result is None else f"{_extended(result)} {stored(result)}".strip()
+        symbol = self.module.declare(outside_symbol(self.f), kind, ", ".join(kinds))
+        if result is None:
+            self.do(f"call void {symbol}({', '.join(given)})")
+            return
+        found = self.op(f"call {kind} {symbol}({', '.join(given)})")
+        if result.name == "bool":
+            found = self.op(f"icmp ne i8 {found}, 0")
+        self.ret(f"{type_of(result)} {found}")
 
     # -- statements -----------------------------------------------------------------------------
 
@@ -355,3 +378,15 @@ class FunctionPrinter(Expressions):
             )
         extend = "sext" if t.kind == "i" else "zext"
         return f"i{bits} {self.op(f'{extend} {type_of(t)} {v} to i{bits}')}"
+
+
+def outside_symbol(f: ir.Function) -> str:
+    """Name by which the code is linked that a function stands for."""
+    return f"outside.{f.name}"
+
+
+def _extended(t: Scalar) -> str:
+    """How C's calling convention extends a parameter or a result that is narrow."""
+    if t.is_float or t.bits >= 32:
+        return ""
+    return " signext" if t.kind == "i" else " zeroext"

@@ -46,7 +46,8 @@ class OraclePrinter(PythonPrinter):
         """All functions of the module."""
         lines = [HEAD]
         for f in self.module.functions:
-            lines += ["", "", *self.function(f)]
+            if f.external is None:
+                lines += ["", "", *self.function(f)]
         return "\n".join(lines) + "\n"
 
     def function(self, f: ir.Function) -> list[str]:

@@ -11,6 +11,7 @@ from execspace import Reducer
 from execspace.base.subclasses import fields_of, own_making, own_operator
 from execspace.contract.argtypes import SCALAR_TYPES
 from execspace.contract.dtypes import NAMES
+from execspace.kernels.host_functions import HostFunction
 
 from ... import ir
 from ...frontend import hir
@@ -19,6 +20,7 @@ from ...ir.ops import CALLEES, Callee
 from ...ir.types import BOOL, PY_INT, Scalar
 from ..context import CALLED, CALLS, EXPRESSIONS, METHODS, Call, Context
 from ..values import Method, Obj, TupleValue, Value, describe, extents, scalar
+from .host_functions import host_call
 from .library import library_call
 from .operators import truth
 from .refused import own_code, refused
@@ -52,6 +54,8 @@ def _object(cx: Context, call: Call) -> Value:
             raise own_code(call.name, target, name, call.loc)
         return _named_tuple(target, call.args, call.keywords, call.loc)
     args = call.positional()
+    if isinstance(target, HostFunction):
+        return host_call(cx, call, target, args)
     if callee is not None:
         return library_call(cx, callee, call.name, args, call.loc)
     if isinstance(target, type) and issubclass(target, np.generic):
