@@ -33,7 +33,7 @@ def resolve(target: HostFunction, types: tuple[str, ...]) -> Signature:
         If it cannot be called with them.
     """
     function = target.function
-    if isinstance(function, ctypes._CFuncPtr):
+    if target.from_c:
         return _of_ctypes(function)
     if hasattr(function, "address") and hasattr(function, "_sig"):
         signature = function._sig
@@ -45,7 +45,7 @@ def resolve(target: HostFunction, types: tuple[str, ...]) -> Signature:
 def address(external: ir.External) -> tuple[int, object]:
     """Address of a function that takes these types, and what must live as long as it is called."""
     function = external.code.function
-    if isinstance(function, ctypes._CFuncPtr):
+    if external.code.from_c:
         return ctypes.cast(function, ctypes.c_void_p).value or 0, function
     if hasattr(function, "address"):
         return int(function.address), function

@@ -80,6 +80,7 @@ __all__ = [
     "Evaluate",
     "Expr",
     "Extent",
+    "External",
     "Fail",
     "Failures",
     "For",

@@ -7,7 +7,6 @@ index order. Multiply-add is not contracted. Launches of teams are run by teams.
 from __future__ import annotations
 
 import ast
-import ctypes
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -201,7 +200,7 @@ def loaded(
 def _outside(external: ir.External) -> Callable[..., Any]:
     """A function of the host, as it is called from Python."""
     code = external.code.function
-    plain = isinstance(code, ctypes._CFuncPtr)  # it takes no scalars of NumPy's
+    plain = external.code.from_c  # it takes no scalars of NumPy's
     called = getattr(code, "ctypes", code)  # calling Numba's CFunc would run its Python function
 
     def call(*args: Any) -> Any:

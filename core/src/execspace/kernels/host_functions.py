@@ -11,10 +11,18 @@ __all__ = ["host_function"]
 
 
 class HostFunction:
-    """A function of the host; see `host_function`."""
+    """A function of the host; see `host_function`.
+
+    Attributes
+    ----------
+    function : callable
+    from_c : bool
+        It is a function of C that ctypes has loaded.
+    """
 
     def __init__(self, function: Any) -> None:
         self.function = function
+        self.from_c = any(c.__module__ == "_ctypes" for c in type(function).__mro__)
         self.__name__ = str(getattr(function, "__name__", type(function).__name__))
         self.__doc__ = getattr(function, "__doc__", None)
 
