@@ -1,13 +1,14 @@
 """The entry of a launch in LLVM IR: from Python's arguments to the parts of a range, and back.
 
-It is a C function that Python calls as a built-in one, with the bounds and the arguments of a plan's
-`launch`. It reads them through CPython's API, releases the GIL, spreads the parts of the range over
-threads and makes Python's objects of the result.
+It is a C function that Python calls as a built-in one, with the bounds and the arguments of a
+plan's `launch`. It reads them through CPython's API, releases the GIL, spreads the parts of the
+range over threads and makes Python's objects of the result.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+
 from .. import ir
 from ..analysis.cost import cost
 from ..analysis.overlap import pairs_to_check
@@ -69,9 +70,8 @@ class Entry:
     def _declare_method(self) -> None:
         name = self.text.string("launch")
         kind = "{ ptr, ptr, i32, ptr }"
-        self.text.globals[METHOD] = (
-            f"@{METHOD} = global {kind} {{ ptr {name}, ptr @{NAME}, i32 {_METH_FASTCALL}, ptr null }}"
-        )
+        value = f"{{ ptr {name}, ptr @{NAME}, i32 {_METH_FASTCALL}, ptr null }}"
+        self.text.globals[METHOD] = f"@{METHOD} = global {kind} {value}"
 
     # -- parts ----------------------------------------------------------------------------------
 
@@ -117,7 +117,9 @@ class Entry:
         line = f"define internal void @{name}(ptr %record, i64 %part) nounwind{inline} {{"
         return [line, "entry:", *e.entry, *e.body, "}", ""]
 
-    def _pass(self, e: Emitter, number: int, count: str, total: str, call: Callable[..., None]) -> None:
+    def _pass(
+        self, e: Emitter, number: int, count: str, total: str, call: Callable[..., None]
+    ) -> None:
         """A pass of a scan, which is split into one more part than there are threads.
 
         The first part is scanned in the first pass already, while the others compute their totals;
@@ -343,7 +345,9 @@ class Entry:
     def _finish(self, e: Expressions, number: str, rows: list[str], out: str) -> list[str]:
         """Join the partial results; returns the numbers of the result."""
         f = self.printer.functions["_finish"]
-        given = ", ".join([f"i64 {number}", *(f"ptr {r}" for r in rows), *([f"ptr {out}"] * bool(out))])
+        given = ", ".join(
+            [f"i64 {number}", *(f"ptr {r}" for r in rows), *([f"ptr {out}"] * bool(out))]
+        )
         if f.result is None:
             e.do(f"call void {symbol(f.name)}({given})")
             return []
@@ -359,7 +363,10 @@ class Entry:
         """Scan in one pass on one thread, in two passes on several."""
         pointers = ", ".join(f"ptr {r}" for r in rows)
         e.do(f"call void {symbol('_seed')}(i64 0, {pointers})")
-        given = [*(f"ptr {r}" for r in rows), *(f"{k} {v}" for k, v in zip(kinds, values, strict=True))]
+        given = [
+            *(f"ptr {r}" for r in rows),
+            *(f"{k} {v}" for k, v in zip(kinds, values, strict=True)),
+        ]
         chunk = f"call void {symbol('_chunk')}(i64 0, i64 {total}, i64 0, {', '.join(given)})"
         if self.launcher.name == "serial":
             e.do(chunk)

@@ -51,8 +51,8 @@ from ..teams.scratch import Sizes
 from ..teams.sizes import HostTeamSizes, team_limits
 from ..typing.lowered import Lowered
 from . import machine
-from .fork import checked_call
 from .entry import METHOD
+from .fork import checked_call
 from .launch_source import Facts, decoded, launch_facts, launch_module
 from .launcher import Launcher
 from .output import flush_c_output

@@ -15,6 +15,7 @@ SERIAL_WORK = 16_000
 
 LAUNCHERS = ("serial", "pool", "libgomp", "prange", "fork")
 
+
 @dataclass(frozen=True, slots=True)
 class Launcher:
     """The distribution of a range's parts over threads.

@@ -47,7 +47,9 @@ class PythonApi:
     def object(self, name: str) -> str:
         """An object of the table."""
         n = OBJECTS.index(name)
-        at = self.e.op(f"getelementptr inbounds [{len(OBJECTS)} x ptr], ptr @{TABLE}, i32 0, i32 {n}")
+        at = self.e.op(
+            f"getelementptr inbounds [{len(OBJECTS)} x ptr], ptr @{TABLE}, i32 0, i32 {n}"
+        )
         return self.e.op(f"load ptr, ptr {at}")
 
     def none(self) -> str:
@@ -80,7 +82,7 @@ class PythonApi:
     # -- arguments ------------------------------------------------------------------------------
 
     def arguments(self, given: str, count: str, expected: int) -> tuple[str, str]:
-        """The two tuples of a launch, its bounds and its arguments, if there are as many of those."""
+        """The two tuples of a launch, bounds and arguments, if there are as many arguments."""
         e = self.e
         on = self._stop_if(e.op(f"icmp ne i64 {count}, 2"), "few")
         e.ret(f"ptr {self.call('misused')}")
@@ -160,9 +162,7 @@ class PythonApi:
         """A Python int; the launch is refused if it does not fit."""
         e = self.e
         slot = e.slot("i32")
-        value = self._call(
-            "PyLong_AsLongLongAndOverflow", "i64", f"ptr {given}", f"ptr {slot}"
-        )
+        value = self._call("PyLong_AsLongLongAndOverflow", "i64", f"ptr {given}", f"ptr {slot}")
         beyond = e.op(f"icmp ne i32 {e.op(f'load i32, ptr {slot}')}, 0")
         less = e.op(f"icmp slt i64 {value}, {max(low, -(2**63))}")
         more = e.op(f"icmp sgt i64 {value}, {min(high, 2**63 - 1)}")

@@ -26,7 +26,9 @@ def probe() -> Probe:
             "apt install libgomp1, on Fedora: dnf install libgomp",
         )
     if runtime == "prange" and find_spec("numba") is None:
-        return Probe(False, "Numba, whose threads run kernels here, is not installed; pip install numba")
+        return Probe(
+            False, "Numba, whose threads run kernels here, is not installed; pip install numba"
+        )
     return Probe(True, device="host")
 
 

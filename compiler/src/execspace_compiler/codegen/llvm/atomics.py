@@ -34,8 +34,8 @@ def atomic(e: Emitter, write: Write, s: ir.Atomic, address: str) -> Value | None
         return _from_bits(e, _rmw(e, "xchg", address, bits, word, "acq_rel"), s.type)
     if s.op == "compare_exchange":
         expected, desired = (_to_bits(e, v, s.type) for v in values)
-        _, old = _swap(e, address, bits, expected, desired, "acq_rel acquire")
-        return _from_bits(e, old, s.type)
+        _, found = _swap(e, address, bits, expected, desired, "acq_rel acquire")
+        return _from_bits(e, found, s.type)
     if s.op in _DIRECT and s.type.kind in "biu":
         word = _to_bits(e, values[0], s.type)
         old = _from_bits(e, _rmw(e, _RMW[s.op], address, bits, word, "monotonic"), s.type)

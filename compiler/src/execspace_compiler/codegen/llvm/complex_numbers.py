@@ -127,17 +127,13 @@ def _power(e: Emitter, a: tuple[str, str], b: tuple[str, str], real: Scalar) -> 
     return re, im
 
 
-def _library(
-    e: Emitter, name: str, args: list[tuple[str, str]], real: Scalar
-) -> tuple[str, str]:
+def _library(e: Emitter, name: str, args: list[tuple[str, str]], real: Scalar) -> tuple[str, str]:
     """A function of complex.h, which takes and returns pairs of doubles in registers."""
     flat = [v for a in args for v in a]
     if real != _FLOAT64:
         flat = [e.op(f"fpext float {v} to double") for v in flat]
     kinds = ", ".join(["double"] * len(flat))
-    symbol = e.module.declare(
-        name, _PAIR, kinds, "memory(none) nounwind willreturn nosync nofree"
-    )
+    symbol = e.module.declare(name, _PAIR, kinds, "memory(none) nounwind willreturn nosync nofree")
     pair = e.op(f"call {_PAIR} {symbol}({', '.join(f'double {v}' for v in flat)})")
     re, im = e.fields(pair, ["double"] * 2)
     if real != _FLOAT64:

@@ -67,7 +67,7 @@ class Expressions(Emitter):
                 assert isinstance(x.view.type, ViewTy)
                 view = self.views[x.view.name]
                 address, align = place(self, self.expr, view, x)
-                return load(self, address, x.type, align + view.scope if not align else align)
+                return load(self, address, x.type, align or view.scope)
             case ir.LoadAt():
                 return load(self, self.entry_of(x.pointer, x.index), x.type)
             case ir.Extent():

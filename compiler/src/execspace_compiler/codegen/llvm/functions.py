@@ -1,4 +1,4 @@
-"""Calls of the C library's mathematical functions, by name; with vector versions where they serve."""
+"""Calls of the C library's mathematical functions, by name, and in vector versions if they help."""
 
 from __future__ import annotations
 

@@ -269,7 +269,9 @@ def _table() -> dict[str, tuple[str, Needed]]:
             needs = [_intrinsic(i, kind, 1 + (i == "copysign")) for i in intrinsics]
             if "HYPOT" in made:
                 made = made.replace("HYPOT", hypot)
-                needs.append((hypot, f"declare {FLOATS[kind]} @{hypot}({FLOATS[kind]}, {FLOATS[kind]})"))
+                needs.append(
+                    (hypot, f"declare {FLOATS[kind]} @{hypot}({FLOATS[kind]}, {FLOATS[kind]})")
+                )
             found[f"{name}.f{kind[-2:]}"] = made, tuple(needs)
     found["allocate"] = _ALLOCATE.strip(), (("malloc", "declare ptr @malloc(i64)"),)
     found["release"] = _RELEASE.strip(), (("free", "declare void @free(ptr)"),)

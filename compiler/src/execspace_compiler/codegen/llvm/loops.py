@@ -146,9 +146,7 @@ def failures(f: Expressions, s: ir.Failures, deep: bool) -> list[str]:
     return _first_failure(f, s, (begin, end, rounds), checked)
 
 
-def _any_failure(
-    f: Expressions, s: ir.Failures, rounds: str, call: Callable[[str], str]
-) -> str:
+def _any_failure(f: Expressions, s: ir.Failures, rounds: str, call: Callable[[str], str]) -> str:
     """Whether a body is true for any index.
 
     The number that counts failures has the width of the compared numbers, or comparisons would be

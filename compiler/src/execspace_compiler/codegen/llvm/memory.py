@@ -76,7 +76,7 @@ def unpacked(e: Emitter, descriptor: str, t: ViewTy, extents: bool) -> ViewParts
 
 
 def view_scopes(e: Emitter, names: list[str]) -> dict[str, str]:
-    """Alias metadata for Views that do not overlap: LLVM then vectorises without checks at each row."""
+    """Alias metadata for Views that do not overlap: LLVM vectorises without checks at each row."""
     domain = e.module.node('!"execspace views"')
     scopes = [e.module.node(f'!"view {n}"', domain) for n in range(len(names))]
     found = {}
@@ -91,7 +91,9 @@ def view_scopes(e: Emitter, names: list[str]) -> dict[str, str]:
 # -- elements ---------------------------------------------------------------------------------
 
 
-def offset(e: Emitter, write: Write, view: ViewParts, t: ViewTy, indices: tuple[ir.Expr, ...]) -> str:
+def offset(
+    e: Emitter, write: Write, view: ViewParts, t: ViewTy, indices: tuple[ir.Expr, ...]
+) -> str:
     """Offset of an element, in elements."""
     total = ""
     for d, i in enumerate(indices):

@@ -280,5 +280,3 @@ def _convert(e: Emitter, v: str, source: Scalar, t: Scalar) -> str:
     if source != BOOL and source.bits >= t.bits:
         return v if source.bits == t.bits else e.op(f"trunc {a} {v} to {b}")
     return e.op(f"{'sext' if signed else 'zext'} {a} {v} to {b}")
-
-

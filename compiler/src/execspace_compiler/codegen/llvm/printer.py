@@ -71,9 +71,7 @@ class FunctionPrinter(Expressions):
     """Writes a function."""
 
     def __init__(self, printer: LlvmPrinter, f: ir.Function) -> None:
-        super().__init__(
-            printer.text, printer.functions, printer.extents, printer.flags(f.strict)
-        )
+        super().__init__(printer.text, printer.functions, printer.extents, printer.flags(f.strict))
         self.printer = printer
         self.f = f
         self.exits: list[tuple[str, str]] = []  # of enclosing loops: where to leave, to go on
@@ -121,7 +119,9 @@ class FunctionPrinter(Expressions):
             else:
                 assert isinstance(p.type, Scalar)
                 kinds = parts(p.type)
-                names = [name] if len(kinds) == 1 else [local(f"{p.name}.{w}") for w in ("re", "im")]
+                names = (
+                    [name] if len(kinds) == 1 else [local(f"{p.name}.{w}") for w in ("re", "im")]
+                )
                 out += [f"{type_of(t)} {n}" for t, n in zip(kinds, names, strict=True)]
                 value: Value = names[0] if len(names) == 1 else (names[0], names[1])
                 if p.name in changed:
@@ -350,6 +350,8 @@ class FunctionPrinter(Expressions):
             return f"double {v if t.bits == 64 else self.op(f'fpext {type_of(t)} {v} to double')}"
         bits = 32 if conversion == "c" else 64
         if t.name != "bool" and t.bits >= bits:
-            return f"i{bits} {v if t.bits == bits else self.op(f'trunc {type_of(t)} {v} to i{bits}')}"
+            return (
+                f"i{bits} {v if t.bits == bits else self.op(f'trunc {type_of(t)} {v} to i{bits}')}"
+            )
         extend = "sext" if t.kind == "i" else "zext"
         return f"i{bits} {self.op(f'{extend} {type_of(t)} {v} to i{bits}')}"

@@ -13,6 +13,7 @@ from ...ir.types import Scalar
 if TYPE_CHECKING:
     from .base import PythonPrinter
 
+
 def _variables(type: Scalar) -> tuple[ir.Var, ir.Var, ir.Var]:
     """The element, the operand and the value to store."""
     old, value, new = (ir.Var(f"_{what}_{type.name}", type) for what in ("old", "value", "new"))
