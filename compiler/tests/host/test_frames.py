@@ -4,7 +4,6 @@ import resource
 import sys
 
 import pytest
-
 from execspace_compiler.host.frames import with_room
 
 
