@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-MEMBERS := -e core -e compiler -e gpu -e plugins/serial -e plugins/openmp_numba -e plugins/opencl \
+MEMBERS := -e core -e compiler -e gpu -e plugins/serial -e plugins/openmp -e plugins/opencl \
 	-e plugins/cuda -e plugins/hip -e tools -e tests/conformance
 
 .PHONY: demo test nightly test-all third-party on-device lint bench bench-mdrange interop clean help
@@ -22,7 +22,7 @@ help:
 	@echo "make clean  remove the environment"
 
 # What a kernel needs to run on this host, and what the example draws with: half of it all.
-HOST := core compiler plugins/serial plugins/openmp_numba
+HOST := core compiler plugins/serial plugins/openmp
 $(VENV)/demo-ready: Makefile requirements-demo.txt $(HOST:%=%/pyproject.toml)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "execspace needs Python 3.11 or newer; name one: make PYTHON=python3.12 ..."; exit 1; }
@@ -43,10 +43,8 @@ demo: $(VENV)/demo-ready
 
 # Tests start hundreds of processes: with bytecode on disk each starts in half the time, and without
 # threads for linear algebra, which none needs, each takes less of a machine that is busy with others.
-# Numba colours thousands of messages that nobody will see.
 test test-all: export PYTHONDONTWRITEBYTECODE =
 test test-all: export OPENBLAS_NUM_THREADS = 1
-test test-all: export NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING = 1
 
 test: $(VENV)/ready
 	$(BIN)/python -m pytest -n auto --dist worksteal

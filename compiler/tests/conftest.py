@@ -11,10 +11,14 @@ from functools import partial
 
 import pytest
 
+import execspace as es
 from execspace import Kernel, LaunchSpec, ScalarType, Sum, ViewType
 from execspace.contract.argtypes import SCALAR_TYPES
 from execspace.contract.launch_spec import policy_spec
 from execspace_compiler import lower_kernel
+from execspace_compiler.codegen.llvm.printer import LlvmPrinter
+from execspace_compiler.host import launch_source
+from execspace_compiler.ir.text import function_text
 
 
 def view_type(dtype="float64", rank=1, layout="right", readonly=False):
@@ -48,6 +52,28 @@ def lower():
             reducer=Sum() if reduce else None,
         )
         return lower_kernel(Kernel(fn, **options), spec)
+
+    return run
+
+
+@pytest.fixture
+def host_functions(monkeypatch):
+    """``host_functions(policy, kernel, *args, **options)``: what the printer of hosts gets.
+
+    It is the text of typed IR of each function of a launch, with its loops, by the name.
+    """
+    modules = []
+
+    class Noting(LlvmPrinter):
+        def __init__(self, module, *rest):
+            modules.append(module)
+            super().__init__(module, *rest)
+
+    monkeypatch.setattr(launch_source, "LlvmPrinter", Noting)
+
+    def run(policy, kernel, *args, **options):
+        assert es.explain(policy, kernel, *args, **options).source
+        return {f.name: function_text(f) for f in modules[-1].functions}
 
     return run
 

@@ -10,6 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
 DISTRIBUTIONS = {
@@ -18,7 +19,6 @@ DISTRIBUTIONS = {
 }
 PLUGINS = [name for name, folder in DISTRIBUTIONS.items() if folder.parent.name == "plugins"]
 COMES_WITH = {  # import names, where they differ from the project's
-    "numba": {"numba", "llvmlite"},
     "cupy-cuda12x": {"cupy", "cupy_backends"},
     "cupy-cuda13x": {"cupy", "cupy_backends"},
     "cupy-rocm-7-0": {"cupy", "cupy_backends"},
@@ -114,6 +114,29 @@ def test_plugins_never_import_each_other(plugin):
 def test_every_import_is_declared(distribution):
     outside = imports(distribution) - sys.stdlib_module_names - {package(distribution)}
     assert outside <= declared(distribution) | LEFT_TO_PLUGINS.get(distribution, set())
+
+
+def installed(distribution, system):
+    """Names of all that pip installs with a distribution on a system, but for what others bring."""
+    found, todo = set(), [(distribution, "")]
+    while todo:
+        name, extra = todo.pop()
+        about = project(name)
+        rows = about.get("optional-dependencies", {})[extra] if extra else about["dependencies"]
+        for row in map(Requirement, rows):
+            if row.marker is None or row.marker.evaluate({"sys_platform": system}):
+                found.add(row.name)
+                if row.name in DISTRIBUTIONS:
+                    todo += [(row.name, more) for more in ("", *row.extras)]
+    return found
+
+
+@pytest.mark.parametrize("system", ["linux", "darwin", "win32"])
+def test_numba_is_installed_only_where_its_threads_run_kernels(system):
+    assert {"llvmlite", "numpy"} <= installed("execspace-serial", system)
+    assert "numba" not in installed("execspace-serial", system)
+    assert "llvmlite" in installed("execspace-openmp", system)
+    assert ("numba" in installed("execspace-openmp", system)) == (system != "linux")
 
 
 @pytest.mark.parametrize("library", LEFT_TO_PLUGINS)
@@ -229,5 +252,5 @@ def test_the_demo_installs_what_its_program_imports_and_no_more():
     assert used == asked | {"execspace", "numpy"}
     makefile = (ROOT / "Makefile").read_text()
     members = re.search(r"^HOST := (.*)$", makefile, re.MULTILINE)[1].split()
-    assert members == ["core", "compiler", "plugins/serial", "plugins/openmp_numba"]
+    assert members == ["core", "compiler", "plugins/serial", "plugins/openmp"]
     assert re.search(r"^demo: \$\(VENV\)/demo-ready$", makefile, re.MULTILINE)

@@ -16,8 +16,7 @@ import execspace as es
 from execspace_compiler import ir
 from execspace_compiler.codegen.cfamily.prelude import SHORT
 from execspace_compiler.codegen.cfamily.printer import CPrinter
-from execspace_compiler.codegen.cfamily.spelling import c_string
-from execspace_compiler.codegen.python.base import part_of_view
+from execspace_compiler.codegen.cfamily.spelling import c_string, part_of_view
 from execspace_compiler.frontend.names import variable_name
 from execspace_compiler.ir.types import Scalar
 

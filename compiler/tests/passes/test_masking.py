@@ -3,11 +3,11 @@
 import re
 
 import llvmlite.binding
-import numba
 import numpy as np
 import pytest
 
 import execspace as es
+from execspace_compiler.host import machine
 from execspace_compiler.host.wide import has_cheap_masks
 
 N = 300
@@ -24,11 +24,15 @@ def masks(monkeypatch):
     return choose
 
 
-def source(kernel, *args, rank=1):
-    policy = es.MDRangePolicy((9,) * rank, space="serial")
-    if rank == 1:
-        policy = es.RangePolicy(9, space="serial")
-    return es.explain(policy, kernel, *args).source
+@pytest.fixture
+def functions(host_functions):
+    def run(kernel, *args, rank=1):
+        policy = es.MDRangePolicy((9,) * rank, space="serial")
+        if rank == 1:
+            policy = es.RangePolicy(9, space="serial")
+        return host_functions(policy, kernel, *args)
+
+    return run
 
 
 @es.function
@@ -37,23 +41,23 @@ def positive(v):
     return v
 
 
-def test_the_body_returns_the_number_of_what_failed_and_stores_behind_it(masks):
+def test_the_body_returns_the_number_of_what_failed_and_stores_behind_it(functions, masks):
     def kernel(i, x, y):
         assert x[i] > 0
         y[i] = positive(x[i])
 
     masks(True)
-    text = source(kernel, np.ones(9), np.ones(9))
-    body = text.partition("def _f_kernel__masked")[2].partition("\n\n")[0]
-    assert "_r.fail(" not in body and "__fails" not in text and "__sound" not in text
-    assert body.index("return 1") < body.index("_r.store_disjoint(") < body.index("return 0")
-    chunk = text.partition("def _f__chunk")[2].partition("\n\n")[0]
-    before, _, after = chunk.partition("_r.first_failure(False, 0, _f_kernel__masked")
-    assert "_r.fail(" not in text.partition("def _f_kernel__masked")[2].partition("def _f__chu")[0]
-    assert "_f_kernel(" not in before and "_f_kernel(_i0" in after  # which tells what failed
+    found = functions(kernel, np.ones(9), np.ones(9))
+    assert found.keys() == {"positive", "kernel", "kernel__masked", "_chunk"}
+    body = found["kernel__masked"]
+    assert " fail " not in body
+    assert body.index("return 1:") < body.index("y[i] = ") < body.index("return 0:")
+    before, _, after = found["_chunk"].partition("_where, _code = failures of kernel__masked(")
+    assert " kernel(" not in before and " kernel(_i0" in after  # which tells what failed
+    assert " fail " not in after
 
 
-def test_rows_tell_whether_a_call_failed_if_it_can_be_asked_again_which_one(masks):
+def test_rows_tell_whether_a_call_failed_if_it_can_be_asked_again_which_one(functions, masks):
     """Nothing that is tested may have been changed by the calls that did not fail."""
 
     def apart(i, j, x, y):
@@ -66,24 +70,23 @@ def test_rows_tell_whether_a_call_failed_if_it_can_be_asked_again_which_one(mask
 
     masks(True)
     args = np.ones((9, 9)), np.ones((9, 9))
-    text = source(apart, *args, rank=2)
-    chunk = text.partition("def _f__chunk")[2]
-    assert "_r.first_failure(" not in text
-    before, _, after = chunk.partition("_failed = _r.any_failure(True, 1, _f_apart__masked")
-    assert "_f_apart__fails1(" not in before and "_f_apart__fails1(" in after
-    assert "_r.any_failure(" not in source(in_place, *args, rank=2)
+    chunk = functions(apart, *args, rank=2)["_chunk"]
+    assert "_where" not in chunk
+    before, _, after = chunk.partition("_failed = failures of apart__masked(")
+    assert "apart__fails1(" not in before and "apart__fails1(" in after
+    assert "_where, _code = failures of" in functions(in_place, *args, rank=2)["_chunk"]
 
 
-def test_after_a_store_the_loop_counts_which_assertion_failed(masks):
+def test_after_a_store_the_loop_counts_which_assertion_failed(functions, masks):
     def kernel(i, x, y):
         y[i] = x[i]
         assert x[i] > 0
         assert x[i] < 9
 
     masks(True)
-    text = source(kernel, np.ones(9), np.ones(9))
-    assert "_r.first_failure(False, 2, _f_kernel__masked" in text
-    assert "_r.fail(__status_d, _code" in text
+    chunk = functions(kernel, np.ones(9), np.ones(9))["_chunk"]
+    _, _, after = chunk.partition("_where, _code = failures of kernel__masked(")
+    assert " fail _code at _i0" in after
 
 
 def of_a_stride(i, x, y, table):
@@ -102,21 +105,22 @@ def of_places_from_memory(i, x, y, table):
 
 
 @pytest.mark.parametrize("kernel", [of_a_stride, of_the_same_place, of_places_from_memory])
-def test_where_masked_loads_cost_more_assertions_are_tested_beforehand(masks, kernel):
+def test_where_masked_loads_cost_more_assertions_are_tested_beforehand(functions, masks, kernel):
     masks(True)
-    text = source(kernel, np.ones(9), np.ones(9), np.ones(20))
-    assert "__masked" not in text and "__fails1" in text
+    found = functions(kernel, np.ones(9), np.ones(9), np.ones(20))
+    name = kernel.__name__
+    assert f"{name}__masked" not in found and f"{name}__fails1" in found
 
 
-def test_the_dimension_of_the_innermost_loop_must_be_contiguous(masks):
+def test_the_dimension_of_the_innermost_loop_must_be_contiguous(functions, masks):
     def kernel(i, j, x, y):
         assert x[i, j] > 0
         y[i, j] = x[i, j]
 
     masks(True)
-    assert "__masked" in source(kernel, np.ones((9, 9)), np.ones((9, 9)), rank=2)
+    assert "kernel__masked" in functions(kernel, np.ones((9, 9)), np.ones((9, 9)), rank=2)
     across = np.ones((9, 9)).T
-    assert "__masked" not in source(kernel, across, np.ones((9, 9)), rank=2)
+    assert "kernel__masked" not in functions(kernel, across, np.ones((9, 9)), rank=2)
 
 
 def several(i, x, y):
@@ -172,15 +176,29 @@ def test_a_call_ends_where_it_failed_and_the_first_failure_is_told(
         np.testing.assert_array_equal(a, b)
 
 
-def test_the_features_that_numba_compiles_for_decide(monkeypatch):
-    monkeypatch.setattr(numba.config, "CPU_FEATURES", "+avx,+avx2,+avx512f")
+@pytest.fixture
+def compiled_for(monkeypatch):
+    """``compiled_for(text)`` sets EXECSPACE_CPU, or unsets it."""
+
+    def choose(text):
+        if text is None:
+            monkeypatch.delenv("EXECSPACE_CPU", raising=False)
+        else:
+            monkeypatch.setenv("EXECSPACE_CPU", text)
+        machine.processor.cache_clear()
+
+    yield choose
+    machine.processor.cache_clear()
+
+
+def test_the_features_that_llvm_compiles_for_decide(compiled_for):
+    compiled_for("generic,+avx,+avx2,+avx512f")
     assert not has_cheap_masks()
     features = "+avx512f,+avx512bw,+avx512dq,+avx512vl"
-    monkeypatch.setattr(numba.config, "CPU_FEATURES", features)
+    compiled_for(f"generic,{features}")
     assert has_cheap_masks()
-    monkeypatch.setattr(numba.config, "CPU_FEATURES", None)
-    monkeypatch.setattr(numba.config, "CPU_NAME", "generic")
+    compiled_for("generic")
     assert not has_cheap_masks()
-    monkeypatch.setattr(numba.config, "CPU_NAME", None)
+    compiled_for(None)
     host = llvmlite.binding.get_host_cpu_features()
     assert has_cheap_masks() == all(host.get(f[1:], False) for f in features.split(","))

@@ -9,6 +9,7 @@ import execspace as es
 
 x, y = np.ones(9), np.ones(9)
 at = np.zeros(9, int)
+RANGE = es.RangePolicy(9, space="serial")
 
 
 @es.function
@@ -29,25 +30,29 @@ def without_cheap_masks(monkeypatch):
     monkeypatch.setattr("execspace_compiler.host.jit.has_cheap_masks", lambda: False)
 
 
-def source(kernel, *args, policy=9, **options):
-    given = es.RangePolicy(policy, space="serial") if isinstance(policy, int) else policy
-    return es.explain(given, kernel, *args, **options).source
+@pytest.fixture
+def functions(host_functions):
+    def run(kernel, *args, policy=RANGE):
+        return host_functions(policy, kernel, *args)
+
+    return run
 
 
-def loops_of(text):
-    return sorted(set(re.findall(r"def _f_\w+__fails(\d)", text)))
+def loops_of(functions):
+    found = (re.fullmatch(r"\w+__fails(\d)", name) for name in functions)
+    return sorted(name[1] for name in found if name)
 
 
-def test_the_loop_that_stores_has_no_assertion_and_nothing_to_leave_for():
+def test_the_loop_that_stores_has_no_assertion_and_nothing_to_leave_for(functions):
     def kernel(i, x, y):
         assert x[i] > 0
         y[i] = positive(x[i])
 
-    text = source(kernel, x, y)
-    sound = text.partition("def _f_kernel__sound")[2].partition("\n\n")[0]
-    assert "_r.store_disjoint" in sound and "fail" not in sound and "if" not in sound
-    assert "if" not in text.partition("def _f_positive__sound")[2].partition("\n\n")[0]
-    assert "independent_loop(_f_kernel__sound" in text
+    found = functions(kernel, x, y)
+    sound = found["kernel__sound"]
+    assert "y[i] = " in sound and "fail" not in sound and "if" not in sound
+    assert "if" not in found["positive__sound"]
+    assert re.search(r"independent for .*\n *do kernel__sound\(", found["_chunk"])
 
 
 def two_of_one(i, x, y):
@@ -79,16 +84,16 @@ def of_a_copy(i, x, y):
     [(two_of_one, (x, y), ["1"]), (guarded, (x, y, at), ["1", "2"]),
      (of_what_was_stored, (x, y), ["1"]), (of_a_copy, (x, y), ["1"])],
 )  # fmt: skip
-def test_a_test_loads_nothing_that_an_assertion_guards(kernel, args, expected):
-    assert loops_of(source(kernel, *args)) == expected
+def test_a_test_loads_nothing_that_an_assertion_guards(functions, kernel, args, expected):
+    assert loops_of(functions(kernel, *args)) == expected
 
 
-def test_what_is_stored_is_not_loaded_by_the_test():
-    text = source(of_what_was_stored, x, y).partition("__fails1")[2].partition("\n\n")[0]
-    assert "load(x" in text and "load(y" not in text and "store" not in text
+def test_what_is_stored_is_not_loaded_by_the_test(functions):
+    text = functions(of_what_was_stored, x, y)["of_what_was_stored__fails1"]
+    assert "x[i]" in text and "y[i]" not in text
 
 
-def test_an_index_is_tested_at_the_ends_of_a_strip():
+def test_an_index_is_tested_at_the_ends_of_a_strip(functions):
     def steady(i, x, y):
         k = 2 * i + 1
         assert 0 <= k < 2 * x.extent(0)
@@ -98,9 +103,10 @@ def test_an_index_is_tested_at_the_ends_of_a_strip():
         assert i != 5
         y[i] = 1
 
-    assert "_failed = (_failed | _f_steady__fails1(_i0" in source(steady, x, y)
-    assert "_r.any_failure(" not in source(steady, x, y)
-    assert "_r.any_failure(False, 64, _f_bent__fails1" in source(bent, x, y)
+    chunk = functions(steady, x, y)["_chunk"]
+    assert "_failed = bitor:bool(_failed, steady__fails1(_i0" in chunk
+    assert "failures of" not in chunk
+    assert "_failed = failures of bent__fails1(_i0" in functions(bent, x, y)["_chunk"]
 
 
 def elsewhere(i, x, y):
@@ -129,29 +135,28 @@ def counted(i, x, y):
 
 
 @pytest.mark.parametrize("kernel", [elsewhere, through_a_helper, heavy, long, counted])
-def test_what_depends_on_effects_or_gains_nothing_is_asserted_as_it_stands(kernel):
-    text = source(kernel, x, y)
-    assert not loops_of(text) and "_r.fail(" in text
+def test_what_depends_on_effects_or_gains_nothing_is_asserted_as_it_stands(functions, kernel):
+    found = functions(kernel, x, y)
+    assert not loops_of(found) and " fail " in found[kernel.__name__]
 
 
-def test_views_that_overlap_are_stored_in_the_order_of_the_kernel():
+def test_views_that_overlap_are_stored_in_the_order_of_the_kernel(functions):
     def kernel(i, x, y):
         y[i] = 0
         assert x[i] > 0
 
     data = np.ones(9)
-    policy = es.RangePolicy(9, space="serial")
     with pytest.raises(es.KernelAssertionError, match="at index 0"):
-        es.parallel_for(policy, kernel, data, data)
-    assert loops_of(source(kernel, data, np.ones(9))) == ["1"]
+        es.parallel_for(RANGE, kernel, data, data)
+    assert loops_of(functions(kernel, data, np.ones(9))) == ["1"]
 
 
-def test_a_team_reports_at_its_end():
+def test_a_team_reports_at_its_end(functions):
     def kernel(team, x, y):
         for k in es.TeamThreadRange(team, 9):
             assert x[k] > 0
             y[k] = x[k]
 
-    text = source(kernel, x, y, policy=es.TeamPolicy(1, space="serial"))
-    loop, _, end = text.partition("for _t1 in range")[2].partition("\n    if _failed0:")
-    assert "_r.fail(" not in loop and end.lstrip().startswith("_r.fail(")
+    text = functions(kernel, x, y, policy=es.TeamPolicy(1, space="serial"))["kernel"]
+    loop, _, end = text.partition("for _t1 in range")[2].partition("\n  if _failed0\n")
+    assert " fail " not in loop and end.lstrip().startswith("fail 1:")

@@ -1,1 +1,1 @@
-"""Printers, from IR to source: Numba's Python, the oracle's Python, and the C family."""
+"""Printers, from IR to source: LLVM IR for hosts, the oracle's Python, and the C family."""

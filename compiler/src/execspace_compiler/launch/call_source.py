@@ -18,9 +18,9 @@ from execspace.launch.arguments import check_shape
 from execspace.views.deep_copy import may_overlap
 
 from .. import ir
+from ..analysis.extents import extents_used
 from ..analysis.overlap import pairs_to_check
 from ..codegen.cfamily.entries import Field
-from ..codegen.python.base import extents_used
 from ..ir.types import Scalar
 from ..mapping.block_geometry import ALIGNED
 from ..mapping.loops import scale

@@ -17,8 +17,7 @@ import numpy as np
 from execspace import ExecutionSpace, LaunchSpec, View, ViewIndexError
 
 from .. import ir
-from ..codegen.python.base import function_name
-from ..codegen.python.oracle import HEAD, OraclePrinter
+from ..codegen.python.oracle import HEAD, OraclePrinter, function_name
 from ..ir.diagnostics import Loc
 from ..ir.types import Scalar
 from ..launch.failures import place

@@ -26,8 +26,7 @@ from execspace import (
 )
 
 from .. import ir
-from ..codegen.python.base import function_name
-from ..codegen.python.oracle import TeamPrinter
+from ..codegen.python.oracle import TeamPrinter, function_name
 from ..ir.diagnostics import Loc
 from ..ir.types import Record, Scalar, ViewTy
 from ..teams.host_limits import HostTeamSizes

@@ -37,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--kind",
         choices=KINDS,
         default="threads",
-        help="threads: a thread pool of Python, kernels compiled by Numba (default). "
+        help="threads: a thread pool of Python, kernels compiled by LLVM (default). "
         "c: OpenMP, kernels compiled by the system's C compiler",
     )
     parser.add_argument(

@@ -1,7 +1,7 @@
 """Expressions of IR as C, with the names, types and Views in them.
 
 Integer arithmetic of users is done in unsigned types, where C lets it wrap. Views are a pointer, an
-index of their first element, their strides and, where used, their extents, as in Numba's source.
+index of their first element, their strides and, where used, their extents.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import numpy as np
 
 from ... import ir
 from ...analysis.carried import loops_with_dependences
+from ...analysis.extents import extents_used
 from ...ir.ops import COMPARISONS
 from ...ir.types import BOOL, INDEX_WEAK, Record, Scalar, TupleTy, ViewTy
 from ...teams.device import Shape
-from ..python.base import extents_used, part_of_view
 from .dialect import Dialect
 from .prelude import SHORT, Prelude
-from .spelling import ascii_name
+from .spelling import ascii_name, part_of_view
 
 _INFIX = {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "truncdiv": "/", "truncmod": "%",

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from ... import ir
 from ...ir import STATUS
 from ...ir.types import Pointer, Record, Scalar, TupleTy, ViewTy
-from ..python.base import Line
+from ..lines import Line
 from .atomics import atomic_lines
 from .expressions import ExpressionPrinter
 from .spelling import c_string, joined_variable, used_variables

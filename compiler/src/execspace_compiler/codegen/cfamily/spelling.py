@@ -18,6 +18,11 @@ def ascii_name(name: str) -> str:
     return "".join(c if c.isascii() and c != "_" else f"_{ord(c):x}_" for c in name)
 
 
+def part_of_view(name: str, part: str) -> str:
+    """Variable for a View's address, a stride or an extent."""
+    return f"_{name}_{part}"
+
+
 def c_string(text: str) -> str:
     """A string literal."""
     out = ""

@@ -10,8 +10,8 @@ from __future__ import annotations
 from ... import ir
 from ...ir.types import Scalar, ViewTy
 from ...teams.device import LANE, RANK, SLOT, Shape
-from ..python.base import part_of_view
 from .expressions import ExpressionPrinter
+from .spelling import part_of_view
 
 _SLOT = 16  # bytes of a number of a state in memory of the group
 

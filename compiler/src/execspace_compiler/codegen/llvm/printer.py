@@ -6,10 +6,10 @@ Variables that change are places on the stack, which LLVM turns into registers f
 from __future__ import annotations
 
 from ... import ir
+from ...analysis.extents import extents_used
 from ...analysis.invariants import deep_loops
 from ...ir import STATUS
 from ...ir.types import Pointer, Scalar, ViewTy, flat_scalars
-from ..python.base import extents_used
 from . import memory
 from .atomics import atomic
 from .emitter import ModuleText

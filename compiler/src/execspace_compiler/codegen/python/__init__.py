@@ -1,1 +1,1 @@
-"""Printers of Python source: for Numba on hosts, and for the oracle."""
+"""Printer of Python source, for the oracle."""

@@ -11,7 +11,8 @@ from ... import ir
 from ...ir.types import Scalar
 
 if TYPE_CHECKING:
-    from .base import PythonPrinter
+    from .oracle import OraclePrinter
+
 
 
 def _variables(type: Scalar) -> tuple[ir.Var, ir.Var, ir.Var]:
@@ -20,8 +21,8 @@ def _variables(type: Scalar) -> tuple[ir.Var, ir.Var, ir.Var]:
     return old, value, new
 
 
-def oracle_lines(
-    printer: PythonPrinter, s: ir.Atomic, view: str, key: str, kind: str, name: str | None
+def atomic_lines(
+    printer: OraclePrinter, s: ir.Atomic, view: str, key: str, kind: str, name: str | None
 ) -> list[str]:
     """Statements for CPython, which runs indices sequentially."""
     old, value, _ = _variables(s.type)

@@ -7,15 +7,21 @@ collectives of the team.
 
 from __future__ import annotations
 
+import keyword
 import math
 
 from ... import ir
 from ...ir import STATUS
 from ...ir.types import Record, Scalar, ViewTy
 from ...teams.single_thread import alone
-from .atomics import oracle_lines
-from .base import INFIX, Line, PythonPrinter, function_name, identifier
+from ..lines import Line
+from .atomics import atomic_lines
 
+_INFIX = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "bitand": "&", "bitor": "|",
+    "bitxor": "^", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",
+    "and": "and", "or": "or",
+}  # fmt: skip
 _NUMPY_NAMES = {
     "asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh",
     "acosh": "arccosh", "atanh": "arctanh", "atan2": "arctan2", "abs": "abs", "pow": "power",
@@ -29,9 +35,22 @@ _RUNTIME = {
     "min": "python_min", "max": "python_max", "erf": "erf", "erfc": "erfc", "gamma": "gamma",
     "lgamma": "lgamma",
 }  # fmt: skip
-
+_RESERVED = frozenset(("np", "int", "complex", "zip"))  # names that generated source uses
 
 HEAD = "import numpy as np\n\nfrom execspace_compiler.oracle import runtime as _r"
+
+
+def identifier(name: str) -> str:
+    """A variable's name, which cannot clash with names that generated source uses itself.
+
+    Others of those begin with an underscore, unlike users' names (frontend/names.py).
+    """
+    return f"_{name}" if name in _RESERVED or keyword.iskeyword(name) else name
+
+
+def function_name(name: str) -> str:
+    """Name of a function in generated source, which cannot clash with variables."""
+    return f"_f_{name}"
 
 
 def type_name(t: Scalar) -> str:
@@ -39,8 +58,11 @@ def type_name(t: Scalar) -> str:
     return "np.bool_" if t.name == "bool" else f"np.{t.name}"
 
 
-class OraclePrinter(PythonPrinter):
+class OraclePrinter:
     """Prints a module for CPython."""
+
+    def __init__(self, module: ir.Module) -> None:
+        self.module = module
 
     def source(self) -> str:
         """All functions of the module."""
@@ -51,30 +73,69 @@ class OraclePrinter(PythonPrinter):
         return "\n".join(lines) + "\n"
 
     def function(self, f: ir.Function) -> list[str]:
+        """Lines of a function definition."""
         names = ", ".join(identifier(p.name) for p in f.parameters)
         head = f"def {function_name(f.name)}({names}):"
         return [Line(head, f.loc), *self.block(f.body, 1)]
 
-    def const(self, e: ir.Const) -> str:
-        if e.type.is_float:
-            return f"{type_name(e.type)}({_float_text(float(e.value))})"
-        if e.type.kind == "c":  # repr would lose the sign of a zero part
-            z = complex(e.value)
-            parts = f"{_float_text(z.real)}, {_float_text(z.imag)}"
-            return f"{type_name(e.type)}(complex({parts}))"
-        return f"{type_name(e.type)}({e.value!r})"
+    # -- statements -----------------------------------------------------------------------------
 
-    def extent(self, e: ir.Extent) -> str:
-        return f"{identifier(e.view.name)}.extent({e.dimension})"
+    def block(self, body: tuple[ir.Stmt, ...], depth: int) -> list[str]:
+        """Lines of a body."""
+        pad = "    " * depth
+        out: list[str] = []
+        for s in body:
+            match s:
+                case ir.If():
+                    out.append(Line(f"{pad}if {self.expr(s.test)}:", s.loc))
+                    out += self.block(s.body, depth + 1)
+                    if s.orelse:
+                        out.append(Line(f"{pad}else:", s.loc))
+                        out += self.block(s.orelse, depth + 1)
+                case ir.For():
+                    head = f"for {identifier(s.name)} in {self.loop_range(s)}:"
+                    out += [Line(pad + head, s.loc), *self.block(s.body, depth + 1)]
+                case ir.While():
+                    out.append(Line(f"{pad}while {self.expr(s.test)}:", s.loc))
+                    out += self.block(s.body, depth + 1)
+                case ir.Atomic():
+                    out += [Line(pad + line, s.loc) for line in self.atomic(s)]
+                case _:
+                    out.append(Line(pad + self.simple(s), s.loc))
+        return out or [f"{pad}pass"]
 
-    def load(self, e: ir.Load) -> str:
-        view = identifier(e.view.name)
-        if e.byte is not None:
-            place = f"({self._indices(e.indices)}), {self.expr(e.byte)}, {type_name(e.type)}"
-            return f"{view}.field({place})"
-        return f"{view}[{self._indices(e.indices)}]"
+    def simple(self, s: ir.Stmt) -> str:
+        """A statement that is one line."""
+        match s:
+            case ir.Assign():
+                return f"{identifier(s.name)} = {self.expr(s.value)}"
+            case ir.Unpack():
+                return f"{', '.join(map(identifier, s.names))} = {self.expr(s.value)}"
+            case ir.Store():
+                return self.store(s)
+            case ir.Clear():
+                return self.clear(s)
+            case ir.Fail():
+                return self.fail(s)
+            case ir.Print():
+                return self.print(s)
+            case ir.Evaluate():
+                return self.expr(s.value)
+            case ir.Break():
+                return "break"
+            case ir.Continue():
+                return "continue"
+            case ir.Return():
+                values = s.value if isinstance(s.value, tuple) else (s.value,)
+                return f"return {', '.join(self.expr(v) for v in values if v is not None)}".rstrip()
+        raise AssertionError(f"statement {type(s).__name__} is of no kernel before its passes")
+
+    def loop_range(self, s: ir.For) -> str:
+        """The iterable of a for loop."""
+        return f"_r.int_range({self.expr(s.start)}, {self.expr(s.stop)}, {self.expr(s.step)})"
 
     def store(self, s: ir.Store) -> str:
+        """Assignment to an element of a View."""
         view = identifier(s.view.name)
         value = self.expr(s.value)
         if s.byte is not None:
@@ -82,11 +143,13 @@ class OraclePrinter(PythonPrinter):
         return f"{view}[{self._indices(s.indices)}] = {value}"
 
     def atomic(self, s: ir.Atomic) -> list[str]:
+        """Lines of an atomic operation."""
         name = None if s.name is None else identifier(s.name)
         key = f"({self._indices(s.indices)})"
-        return oracle_lines(self, s, identifier(s.view.name), key, type_name(s.type), name)
+        return atomic_lines(self, s, identifier(s.view.name), key, type_name(s.type), name)
 
     def clear(self, s: ir.Clear) -> str:
+        """Set a local array to zero."""
         t = s.array.type
         assert isinstance(t, ViewTy) and t.shape is not None
         if isinstance(t.element, Record):
@@ -95,26 +158,69 @@ class OraclePrinter(PythonPrinter):
         return f"{identifier(s.array.name)} = _r.local({t.shape}, {type_name(t.element)})"
 
     def fail(self, s: ir.Fail) -> str:
+        """Report a failed assertion."""
         indices = "".join(f"int({self.expr(i)}), " for i in s.indices)
         return f"{STATUS}.fail(int({self.expr(s.code)}), ({indices}))"
 
     def print(self, s: ir.Print) -> str:
-        text, values = self.format(s, "")
-        return f"_r.printf({text!r}, ({values}))"
+        """Write text to standard output."""
+        text, values = "", ""
+        for part in s.parts:
+            if isinstance(part, str):
+                text += part.replace("%", "%%")
+            else:
+                conversion, e = part
+                text += conversion
+                values += f"{self.expr(e)}, "
+        return f"_r.printf({text!r}, ({values.rstrip()}))"
+
+    # -- expressions ----------------------------------------------------------------------------
+
+    def expr(self, e: ir.Expr) -> str:
+        """Source of an expression, parenthesised if needed."""
+        match e:
+            case ir.Const():
+                return self.const(e)
+            case ir.Var():
+                return identifier(e.name)
+            case ir.Op():
+                return self.operation(e, [self.expr(a) for a in e.args])
+            case ir.Select():
+                test, then, orelse = self.expr(e.test), self.expr(e.then), self.expr(e.orelse)
+                return f"({then} if {test} else {orelse})"
+            case ir.Load():
+                return self.load(e)
+            case ir.Extent():
+                return f"{identifier(e.view.name)}.extent({e.dimension})"
+            case ir.Call():
+                arguments = ", ".join(self.expr(a) for a in e.args)
+                return f"{function_name(e.function)}({arguments})"
+        raise AssertionError(f"{type(e).__name__} is in no kernel before its passes")
+
+    def const(self, e: ir.Const) -> str:
+        """A constant of its type."""
+        if e.type.is_float:
+            return f"{type_name(e.type)}({_float_text(float(e.value))})"
+        if e.type.kind == "c":  # repr would lose the sign of a zero part
+            z = complex(e.value)
+            parts = f"{_float_text(z.real)}, {_float_text(z.imag)}"
+            return f"{type_name(e.type)}(complex({parts}))"
+        return f"{type_name(e.type)}({e.value!r})"
+
+    def load(self, e: ir.Load) -> str:
+        """An element of a View."""
+        view = identifier(e.view.name)
+        if e.byte is not None:
+            place = f"({self._indices(e.indices)}), {self.expr(e.byte)}, {type_name(e.type)}"
+            return f"{view}.field({place})"
+        return f"{view}[{self._indices(e.indices)}]"
 
     def _indices(self, indices: tuple[ir.Expr, ...]) -> str:
         return "".join(f"{self.expr(i)}, " for i in indices) or "()"
 
-    def call(self, e: ir.Call) -> str:
-        return f"{function_name(e.function)}({', '.join(self.expr(a) for a in e.args)})"
-
-    def loop_range(self, s: ir.For) -> str:
-        return f"_r.int_range({self.expr(s.start)}, {self.expr(s.stop)}, {self.expr(s.step)})"
-
     def operation(self, e: ir.Op, args: list[str]) -> str:
+        """An operation, from the source of its operands."""
         name, t = e.op, e.type
-        operand = e.args[0].type
-        assert isinstance(operand, Scalar)
         if name == "cast":
             return f"_r.cast({args[0]}, {type_name(t)})"
         if name == "bounded":
@@ -123,10 +229,8 @@ class OraclePrinter(PythonPrinter):
             return f"_r.complex_sqrt({args[0]})"
         if t.kind == "c" and name in ("mul", "truediv"):
             return f"_r.complex_{'mul' if name == 'mul' else 'div'}({args[0]}, {args[1]})"
-        if name in ("and", "or"):
-            return f"({args[0]} {INFIX[name]} {args[1]})"
-        if name in INFIX:
-            return f"({args[0]} {INFIX[name]} {args[1]})"
+        if name in _INFIX:
+            return f"({args[0]} {_INFIX[name]} {args[1]})"
         if name == "not":
             return f"(not {args[0]})"
         if name == "pow" and t.is_integer:
@@ -174,7 +278,7 @@ class TeamPrinter(OraclePrinter):
                 return [f"{view}.set_field({key}, {self.expr(s.byte)}, {value})"]
             return [f"{view}[{key}] = {value}"]
         name = None if s.name is None else identifier(s.name)
-        return oracle_lines(self, s, view, key, type_name(s.type), name)
+        return atomic_lines(self, s, view, key, type_name(s.type), name)
 
     def block(self, body: tuple[ir.Stmt, ...], depth: int) -> list[str]:
         out: list[str] = []
