@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import Any
 
@@ -54,7 +54,6 @@ class PolicySpec:
     chunk_size: int = 0
 
 
-@cache
 def policy_spec(
     kind: str,
     rank: int,
@@ -68,10 +67,20 @@ def policy_spec(
     chunk_size: int = 0,
 ) -> PolicySpec:
     """The one PolicySpec of these values."""
-    return PolicySpec(
+    return _one_spec(
         kind, rank, iterate, tiled, nonnegative, items_per_thread, launch_bounds, team_size,
         vector_length, chunk_size,
     )  # fmt: skip
+
+
+# By position, for a cache takes the same values by name for others.
+_one_spec = cache(PolicySpec)
+
+
+def with_options(spec: PolicySpec, **options: Any) -> PolicySpec:
+    """The one PolicySpec that differs from another in these values."""
+    changed = replace(spec, **options)
+    return policy_spec(*(getattr(changed, f.name) for f in fields(changed)))
 
 
 @dataclass(frozen=True, slots=True)
