@@ -66,6 +66,7 @@ def applied(
         chosen = with_options(
             spec, kind=kind, tiled=bool(choice.tile), items_per_thread=choice.items_per_thread,
             launch_bounds=choice.launch_bounds,
+            chunk_size=spec.chunk_size if kind == spec.kind else 0,
         )  # fmt: skip
         bounds = (*bounds, *choice.tile)
     return chosen, bounds
@@ -86,12 +87,14 @@ def policy_with(policy: Any, choice: Choice) -> Any:
     if not options:
         return policy
     if isinstance(policy, RangePolicy) and not (choice.tile or choice.items_per_thread):
-        return RangePolicy(policy.begin, policy.end, space=policy.space, **options)
-    if isinstance(policy, RangePolicy):
-        return MDRangePolicy((policy.begin,), (policy.end,), space=policy.space, **options)
-    return MDRangePolicy(
-        policy.lower, policy.upper, iterate=policy.iterate, space=policy.space, **options
-    )
+        return RangePolicy(
+            policy.begin, policy.end, space=policy.space, schedule=policy.schedule,
+            chunk_size=policy.chunk_size, **options,
+        )  # fmt: skip
+    options = {**options, "space": policy.space, "schedule": policy.schedule}
+    if isinstance(policy, RangePolicy):  # a tile takes the place of its chunks
+        return MDRangePolicy((policy.begin,), (policy.end,), **options)
+    return MDRangePolicy(policy.lower, policy.upper, iterate=policy.iterate, **options)
 
 
 _TEAM = ("team_size", "vector_length", "chunk_size")
