@@ -120,14 +120,17 @@ class Compiler:
         ).stdout
         return text.partition("\n")[0]
 
-    def build(self, functions: Sequence[Function]) -> ctypes.CDLL:
-        """Compile and load some functions; CalledProcessError if it cannot be done."""
+    def build(self, functions: Sequence[Function], *flags: str) -> ctypes.CDLL:
+        """Compile and load some functions; CalledProcessError if it cannot be done.
+
+        `flags`: beside `FLAGS`.
+        """
         self._made += 1
         source = Path(self._folder.name) / f"loops{self._made}.c"
         library = source.with_suffix(".so")
         source.write_text(HEAD + "\n".join(f.text() for f in functions))
         subprocess.run(
-            [self.command, *FLAGS, str(source), "-o", str(library), "-lm"],
+            [self.command, *FLAGS, *flags, str(source), "-o", str(library), "-lm"],
             check=True,
             capture_output=True,
         )

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from benchmarks.host.session import Session
 
 GROUPS = (
-    "triad", "stencil", "subview", "reduction", "scan", "teams", "launch", "import", "cached",
-    "compile",
+    "triad", "stencil", "subview", "reduction", "scan", "schedule", "teams", "launch", "import",
+    "cached", "compile",
 )  # fmt: skip
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
@@ -125,6 +125,7 @@ def _cases(session: Session, only: list[str]) -> Iterator[Callable[[], Case]]:
     from benchmarks.host.reducers import reducer_cases
     from benchmarks.host.reduction import reduction_cases
     from benchmarks.host.scan import scan_cases
+    from benchmarks.host.schedule import schedule_cases
     from benchmarks.host.stencil import stencil_cases
     from benchmarks.host.subviews import subview_cases
     from benchmarks.host.triad import triad_cases
@@ -137,6 +138,7 @@ def _cases(session: Session, only: list[str]) -> Iterator[Callable[[], Case]]:
         ("reduction", reduction_cases),
         ("reduction", reducer_cases),
         ("scan", scan_cases),
+        ("schedule", schedule_cases),
         ("teams", team_cases),
     )
     for group, cases in makers:

@@ -21,6 +21,8 @@ TAKES_NUMBERS = {
     "end of a range": lambda n: es.RangePolicy(n),
     "begin of a range": lambda n: es.RangePolicy(n, 2**62),
     "launch_bounds": lambda n: es.RangePolicy(3, launch_bounds=n),
+    "chunk_size of a range": lambda n: es.RangePolicy(3, schedule="dynamic", chunk_size=n),
+    "schedule": lambda n: es.RangePolicy(3, schedule=n),
     "upper bound": lambda n: es.MDRangePolicy((3, n)),
     "lower bound": lambda n: es.MDRangePolicy((n, 0), (3, 3)),
     "tile": lambda n: es.MDRangePolicy((3, 3), tile=(2, n)),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import execspace as es
+from execspace.contract.launch_spec import policy_spec, with_options
 
 
 def test_range_policy_bounds():
@@ -99,6 +100,16 @@ def test_repr_shows_what_was_asked_for(plain):
 def test_bounds_do_not_belong_to_the_key_of_a_plan():
     assert es.RangePolicy(3).key == es.RangePolicy(1, 9).key
     assert es.MDRangePolicy((3, 3), tile=(1, 1)).key == es.MDRangePolicy((9, 9), tile=(2, 4)).key
+
+
+def test_there_is_one_spec_of_the_same_values_however_they_are_given():
+    """Plans are found by the identity of a spec, so a second one would be compiled for again."""
+    spec = policy_spec("range", 1)
+    assert policy_spec("range", 1, "auto", nonnegative=True) is spec
+    assert policy_spec(kind="range", rank=1, launch_bounds=0) is spec
+    assert es.RangePolicy(3).key[0] is spec
+    assert with_options(policy_spec("range", 1, launch_bounds=64), launch_bounds=0) is spec
+    assert es.MDRangePolicy((2, 3)).key[0] is policy_spec("mdrange", 2)
 
 
 def test_the_sign_of_a_lower_bound_does():

@@ -328,3 +328,20 @@ def test_code_that_was_loaded_from_disk_is_known_as_well(python, tmp_path):
     compiled = python(PROGRAM, **chosen)
     assert compiled == python(PROGRAM, **chosen)
     assert "vectors of" in compiled
+
+
+@pytest.mark.parametrize("host", ["serial", "openmp", "oracle"])
+def test_a_schedule_is_told(host):
+    """Whether the space has it, or takes no notice."""
+
+    def told(**options):
+        policy = es.RangePolicy(9, space=host, **options)
+        mapping = es.explain(policy, lambda i, x: None, np.zeros(9)).mapping
+        return [line for line in mapping if "schedule" in line]
+
+    (line,) = told(schedule="dynamic", chunk_size=4)
+    if es.space(host).capabilities.dynamic_schedules:
+        assert line.startswith("schedule='dynamic': threads take chunks of 4")
+    else:
+        assert line == f"schedule='dynamic': space '{host}' takes no notice"
+    assert told() == []

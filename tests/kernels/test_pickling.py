@@ -142,6 +142,8 @@ def test_a_view_that_a_kernel_captures_is_named():
     [
         lambda: es.RangePolicy(4, space="oracle"),
         lambda: es.RangePolicy(2, 7, launch_bounds=64),
+        lambda: es.RangePolicy(2, 7, schedule="dynamic", chunk_size=3, space="oracle"),
+        lambda: es.MDRangePolicy((3, 4), schedule="dynamic"),
         lambda: es.MDRangePolicy((1, 2), (3, 4), tile=(1, 2), iterate="left", items_per_thread=2),
         lambda: es.MDRangePolicy((3, 4), items_per_thread=(2, 1), space="serial"),
         lambda: es.TeamPolicy(3, 4, 2, chunk_size=2, space="serial"),

@@ -103,7 +103,9 @@ def test_host_access_and_resize_change_what_they_must():
 POLICIES = [
     lambda: es.RangePolicy(2, 9),
     lambda: es.RangePolicy(0, 9, launch_bounds=64, space="serial"),
+    lambda: es.RangePolicy(0, 9, schedule="dynamic", chunk_size=2),
     lambda: es.MDRangePolicy((3, 4)),
+    lambda: es.MDRangePolicy((3, 4), schedule="dynamic"),
     lambda: es.MDRangePolicy((1, 1), (3, 4), tile=(2, 2), iterate="left", items_per_thread=2),
     lambda: es.MDRangePolicy((3, 4), tile="kokkos", iterate="right", space="serial"),
     lambda: es.TeamPolicy(4),

@@ -353,3 +353,9 @@ case(F64, reduce=True, reducer=es.Sum(shape=2), out=out(2, es.int32),
      name="out_of_an_array_of_a_narrower_kind")(add_two)  # fmt: skip
 case(I32, reduce="scan", reducer=es.MinLoc, out=out(dtype=[("a", "f8")]),
      name="scan_into_a_record_of_few_fields")(lambda i, prefix, final, n: (n[i], i))  # fmt: skip
+
+
+# -- schedules ------------------------------------------------------------------------------------
+
+case(F64, reduce="scan", policy=es.RangePolicy(4, schedule="dynamic", chunk_size=2),
+     name="scan_of_a_dynamic_range")(prefix_sum)  # fmt: skip

@@ -172,6 +172,8 @@ def explain(
     found = planned(policy, kernel, args, pattern, reducer, out, target)
     plan, bounds, tuned_to = found.plan.chosen(found.bounds, found.arguments)
     mapping = (*plan.mapping(bounds), *([tuned_to] if tuned_to else []))
+    if isinstance(policy, Policy) and policy.key[0].dynamic and not found.spec.policy.dynamic:
+        mapping = (*mapping, f"schedule='dynamic': space '{plan.space.name}' takes no notice")
     key, cache = plan.cache
     return Explanation(
         found.kernel.name, plan.space.name, found.spec.pattern,

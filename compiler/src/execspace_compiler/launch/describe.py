@@ -141,7 +141,7 @@ def describe_rows(lowered: Lowered) -> list[str]:
     if policy.tiled:
         lines = ["tiles: each thread does whole ones, in plain loops"]
     elif policy.rank == 1:
-        lines = ["one loop, in a part for each thread"]
+        lines = [f"one loop, in {'chunks' if policy.dynamic else 'a part for each thread'}"]
     else:
         split = ", ".join(map(str, flattened(policy, order)))
         lines = [
@@ -149,6 +149,11 @@ def describe_rows(lowered: Lowered) -> list[str]:
             f"inside plain loops, that of dimension {order[-1]} innermost: "
             f"{_why_fastest(lowered, order)}"
         ]
+    if policy.dynamic:
+        parts = f"chunks of {policy.chunk_size}" if policy.chunk_size else "parts"
+        lines.append(
+            f"schedule='dynamic': threads take {parts} one after another, until none is left"
+        )
     lines.append("extents are arguments: a new shape compiles nothing")
     ignored = [w for w in ("items_per_thread", "launch_bounds") if getattr(policy, w)]
     if ignored:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import Any
 
@@ -37,9 +37,14 @@ class PolicySpec:
         the fastest (of rank 1: for that one). Empty: the space decides. Hosts take no notice.
     launch_bounds : int
         No block of threads is larger; 0: the space decides. Hosts take no notice.
-    team_size, vector_length, chunk_size : int
-        Of teams: threads of a team, lanes of a thread, teams that one unit (a block of threads
-        of a device, a thread of a host) gets together; 0: the space decides.
+    team_size, vector_length : int
+        Of teams: threads of a team, lanes of a thread; 0: the space decides.
+    chunk_size : int
+        Of teams: how many one unit (a block of threads of a device, a thread of a host) gets
+        together. Of a dynamic range: indices that a thread takes at a time. 0: the space decides.
+    dynamic : bool
+        Of ranges: threads take parts of it one after another, until none is left. Only spaces
+        with `Capabilities.dynamic_schedules` are given it.
     """
 
     kind: str
@@ -52,9 +57,9 @@ class PolicySpec:
     team_size: int = 0
     vector_length: int = 0
     chunk_size: int = 0
+    dynamic: bool = False
 
 
-@cache
 def policy_spec(
     kind: str,
     rank: int,
@@ -66,12 +71,23 @@ def policy_spec(
     team_size: int = 0,
     vector_length: int = 0,
     chunk_size: int = 0,
+    dynamic: bool = False,
 ) -> PolicySpec:
     """The one PolicySpec of these values."""
-    return PolicySpec(
+    return _one_spec(
         kind, rank, iterate, tiled, nonnegative, items_per_thread, launch_bounds, team_size,
-        vector_length, chunk_size,
+        vector_length, chunk_size, dynamic,
     )  # fmt: skip
+
+
+# By position, for a cache takes the same values by name for others.
+_one_spec = cache(PolicySpec)
+
+
+def with_options(spec: PolicySpec, **options: Any) -> PolicySpec:
+    """The one PolicySpec that differs from another in these values."""
+    changed = replace(spec, **options)
+    return policy_spec(*(getattr(changed, f.name) for f in fields(changed)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,6 +90,9 @@ class Capabilities:
     ordered_reductions : bool
         `parallel_reduce` joins contributions in the order of the indices. Where it does not,
         joins must be commutative. Scans are always in order.
+    dynamic_schedules : bool
+        Threads take parts of a range one after another where its policy has
+        ``schedule="dynamic"``. A space without it compiles such a policy as a static one.
     """
 
     asynchronous: bool = False
@@ -98,6 +101,7 @@ class Capabilities:
     complex: bool = True
     atomic_bytes: int = 16
     ordered_reductions: bool = True
+    dynamic_schedules: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from ..base.errors import (
     SpaceError,
 )
 from ..contract.argtypes import SCALAR_TYPES
-from ..contract.launch_spec import LaunchSpec, leading_parameters
+from ..contract.launch_spec import LaunchSpec, leading_parameters, with_options
 from ..contract.space import ExecutionSpace, Plan
 from ..events import dispatch
 from ..kernels.captures import Scope, without_views
@@ -192,6 +192,12 @@ def compiled(call: Call) -> tuple[Plan, Kernel, LaunchSpec]:
             f"Kernel '{kernel.name}': parallel_scan goes through the indices one after the other, "
             f"so its policy cannot have a tile; leave out tile=."
         )
+    if pattern == "scan" and policy.dynamic:
+        raise PolicyError(
+            f"Kernel '{kernel.name}': parallel_scan goes through the indices one after the other, "
+            f"each thread through one part of them, so its policy cannot have the dynamic "
+            f"schedule; leave out schedule=."
+        )
     if pattern != "for" and policy.items_per_thread:
         raise PolicyError(
             f"Kernel '{kernel.name}': items_per_thread is an option of parallel_for; in "
@@ -203,6 +209,8 @@ def compiled(call: Call) -> tuple[Plan, Kernel, LaunchSpec]:
     inputs = call.arguments[: len(call.arguments) - len(out)]
     _check_reach(space, inputs, out, call)
     started.note(space)
+    if policy.dynamic and not space.capabilities.dynamic_schedules:
+        policy = with_options(policy, dynamic=False, chunk_size=0)
     explicit = len(inputs) - call.captured
     captures = kernel.capture_list(scope, explicit)
     if call.reducer is not None:

@@ -11,6 +11,7 @@ from ..base.brief import brief
 from ..base.errors import PolicyError, shown
 from ..contract.space import ExecutionSpace
 
+STATIC, DYNAMIC = SCHEDULES = ("static", "dynamic")
 LEAST, MOST = 1 - 2**63, 2**63 - 1  # what kernels count in
 
 
@@ -57,6 +58,13 @@ def checked_launch_bounds(value: Any, who: str) -> int:
     if bounds < 1:
         raise PolicyError(f"{who}: launch_bounds={bounds}; expected at least one thread.")
     return bounds
+
+
+def is_dynamic(schedule: Any, who: str) -> bool:
+    """Whether a schedule is the dynamic one; PolicyError for what is none."""
+    if not isinstance(schedule, str) or schedule not in SCHEDULES:
+        raise PolicyError(f"{who}: schedule={brief(schedule)}; expected one of {SCHEDULES}.")
+    return schedule == DYNAMIC
 
 
 def made_again(kind: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:

@@ -17,11 +17,14 @@ from ..contract.space import ExecutionSpace
 from ..contract.tiles import MOST_PER_THREAD
 from ..plugins.selection import resolve
 from .checks import (
+    DYNAMIC,
     MOST,
+    STATIC,
     as_integer,
     as_integers,
     checked_count,
     checked_launch_bounds,
+    is_dynamic,
     made_again,
     on_space,
 )
@@ -60,15 +63,25 @@ class RangePolicy(ReadOnly, _RangeParts):
         No block of threads of a device is larger (of reductions and scans: or than 32), so that its
         compiler may give each thread more registers. Host spaces have no such blocks and take no
         notice.
+    schedule : {"static", "dynamic"}
+        How indices come to threads. "static": each thread gets one part of the range, all of about
+        the same length. "dynamic": threads take chunks one after another until none is left, for
+        kernels whose work differs from index to index. Devices, which hand out blocks of threads
+        in this way anyhow, and spaces with one thread take no notice. A scan is static.
+    chunk_size : int, optional
+        Indices of a chunk, of the dynamic schedule only. By default the space chooses.
 
     Raises
     ------
     PolicyError
-        If a bound is not an integer, `end < begin`, or `launch_bounds` is not positive.
+        If a bound is not an integer, `end < begin`, `launch_bounds` or `chunk_size` is not
+        positive, `schedule` is not known, or `chunk_size` is given without the dynamic one.
 
     Notes
     -----
-    Kokkos: https://kokkos.org/kokkos-core-wiki/API/core/policies/RangePolicy.html
+    In Kokkos these are ``Schedule<Dynamic>`` and ``ChunkSize``, which is allowed with
+    ``Schedule<Static>``, too: chunks go round the threads then. Kokkos:
+    https://kokkos.org/kokkos-core-wiki/API/core/policies/RangePolicy.html
     """
 
     __slots__ = ()
@@ -82,6 +95,8 @@ class RangePolicy(ReadOnly, _RangeParts):
         *,
         space: str | ExecutionSpace | None = None,
         launch_bounds: int | None = None,
+        schedule: str = STATIC,
+        chunk_size: int | None = None,
     ) -> Self:
         if end is None:
             begin, end = 0, begin
@@ -94,17 +109,25 @@ class RangePolicy(ReadOnly, _RangeParts):
         if last - first > MOST:
             checked_count("RangePolicy", (last - first,))
         most = checked_launch_bounds(launch_bounds, "RangePolicy")
+        dynamic = schedule is not STATIC and is_dynamic(schedule, "RangePolicy")
+        chunk = 0 if chunk_size is None else _chunk(chunk_size, dynamic, first, last)
         self: Any = object.__new__(_RangeParts)
         self.bounds = (first, last)
         self.space = None if space is None else resolve(space)
         self.launch_bounds = launch_bounds
-        spec = policy_spec("range", 1, nonnegative=first >= 0, launch_bounds=most)
+        spec = policy_spec(
+            "range", 1, nonnegative=first >= 0, launch_bounds=most, chunk_size=chunk,
+            dynamic=dynamic,
+        )  # fmt: skip
         self.key = (spec, self.space)
         self.__class__ = cls
         return self  # type: ignore[no-any-return]
 
     def __reduce__(self) -> Any:
-        options = {"space": self.space, "launch_bounds": self.launch_bounds}
+        options = {
+            "space": self.space, "launch_bounds": self.launch_bounds, "schedule": self.schedule,
+            "chunk_size": self.chunk_size,
+        }  # fmt: skip
         return made_again, (type(self), self.bounds, options)
 
     @property
@@ -117,9 +140,21 @@ class RangePolicy(ReadOnly, _RangeParts):
         """One past the last index."""
         return self.bounds[1]
 
+    @property
+    def schedule(self) -> str:
+        """How indices come to threads: "static" or "dynamic"."""
+        return _schedule(self.key[0])
+
+    @property
+    def chunk_size(self) -> int | None:
+        """Indices that a thread takes at a time; None: the space chooses."""
+        return self.key[0].chunk_size or None
+
     def __repr__(self) -> str:
         bounds = "" if self.launch_bounds is None else f", launch_bounds={self.launch_bounds}"
-        return f"RangePolicy({self.begin}, {self.end}{bounds}{on_space(self.space)})"
+        chunk = "" if self.chunk_size is None else f", chunk_size={self.chunk_size}"
+        options = f"{bounds}{_shown_schedule(self.schedule)}{chunk}{on_space(self.space)}"
+        return f"RangePolicy({self.begin}, {self.end}{options})"
 
 
 class _MDRangeParts:
@@ -176,6 +211,9 @@ class MDRangePolicy(ReadOnly, _MDRangeParts):
         No block of threads of a device is larger (of reductions and scans: or than 32), so that its
         compiler may give each thread more registers. A tile must not be larger. Host spaces take
         no notice beyond that.
+    schedule : {"static", "dynamic"}
+        As of `RangePolicy`: whether each thread gets one part of the range, or threads take parts
+        one after another, whole tiles where there are tiles. The space chooses how large they are.
     space : str or ExecutionSpace, optional
 
     Raises
@@ -203,6 +241,7 @@ class MDRangePolicy(ReadOnly, _MDRangeParts):
         iterate: str = "auto",
         items_per_thread: int | Sequence[int] | None = None,
         launch_bounds: int | None = None,
+        schedule: str = STATIC,
         space: str | ExecutionSpace | None = None,
     ) -> Self:
         if upper is None:
@@ -252,13 +291,16 @@ class MDRangePolicy(ReadOnly, _MDRangeParts):
                 f"MDRangePolicy: tile {extents} has {prod(extents)} elements, one for each "
                 f"thread of a block, and launch_bounds={most} allows {most}; give a smaller tile."
             )
+        dynamic = schedule is not STATIC and is_dynamic(schedule, "MDRangePolicy")
         self: Any = object.__new__(_MDRangeParts)
         self.lower, self.upper, self.tile = first, last, extents
         self.iterate, self.items_per_thread, self.launch_bounds = iterate, calls, launch_bounds
         self.space = None if space is None else resolve(space)
         self.bounds = first + last + (extents or ())
         tiled, nonnegative = extents is not None, min(first) >= 0
-        spec = policy_spec("mdrange", rank, iterate, tiled, nonnegative, calls, most)
+        spec = policy_spec(
+            "mdrange", rank, iterate, tiled, nonnegative, calls, most, dynamic=dynamic
+        )
         self.key = (spec, self.space)
         self.__class__ = cls
         return self  # type: ignore[no-any-return]
@@ -271,7 +313,7 @@ class MDRangePolicy(ReadOnly, _MDRangeParts):
         )
         options = {
             "tile": self.tile, "iterate": self.iterate, "items_per_thread": calls,
-            "launch_bounds": self.launch_bounds, "space": self.space,
+            "launch_bounds": self.launch_bounds, "schedule": self.schedule, "space": self.space,
         }  # fmt: skip
         return made_again, (type(self), (self.lower, self.upper), options)
 
@@ -280,13 +322,46 @@ class MDRangePolicy(ReadOnly, _MDRangeParts):
         """Number of indices."""
         return len(self.lower)
 
+    @property
+    def schedule(self) -> str:
+        """How indices come to threads: "static" or "dynamic"."""
+        return _schedule(self.key[0])
+
     def __repr__(self) -> str:
         tile = f", tile={self.tile}" if self.tile else ""
         order = "" if self.iterate == "auto" else f", iterate={self.iterate!r}"
         calls = f", items_per_thread={self.items_per_thread}" if self.items_per_thread else ""
         bounds = "" if self.launch_bounds is None else f", launch_bounds={self.launch_bounds}"
-        options = f"{tile}{order}{calls}{bounds}{on_space(self.space)}"
+        schedule = _shown_schedule(self.schedule)
+        options = f"{tile}{order}{calls}{bounds}{schedule}{on_space(self.space)}"
         return f"MDRangePolicy({self.lower}, {self.upper}{options})"
+
+
+def _chunk(value: Any, dynamic: bool, first: int, last: int) -> int:
+    """As in `PolicySpec.chunk_size`, of a range `first <= i < last`."""
+    size = as_integer(value, "RangePolicy: chunk_size")
+    if size < 1:
+        raise PolicyError(f"RangePolicy: chunk_size={size}; expected at least 1.")
+    if not dynamic:
+        raise PolicyError(
+            f"RangePolicy: chunk_size={size} with the static schedule, in which each thread gets "
+            f"one part of the range; give schedule='dynamic', too, or leave out chunk_size=."
+        )
+    if max(last, last - first) + size > MOST:
+        raise PolicyError(
+            f"RangePolicy: chunk_size={size} reaches beyond {MOST}, and kernels count in 64 bits; "
+            f"give a smaller one."
+        )
+    return size
+
+
+def _schedule(spec: PolicySpec) -> str:
+    return DYNAMIC if spec.dynamic else STATIC
+
+
+def _shown_schedule(schedule: str) -> str:
+    """The schedule of a policy in its repr."""
+    return "" if schedule == STATIC else f", schedule={schedule!r}"
 
 
 def _check_tile(tile: tuple[int, ...], lower: tuple[int, ...], upper: tuple[int, ...]) -> None:

@@ -8,14 +8,14 @@ blocks, `row_candidates` for hosts whose threads do parts of a range, `team_cand
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from itertools import product
 from math import prod
 from typing import Any
 
 from ..base.errors import PolicyError
 from ..contract.argtypes import ViewType
-from ..contract.launch_spec import PolicySpec, policy_spec
+from ..contract.launch_spec import PolicySpec, with_options
 from ..contract.records import Choice, Effects, TeamLimits
 from ..contract.space import CandidateGenerator, ExecutionSpace, Plan, SupportsTeams, SupportsTuning
 from ..contract.tiles import MOST_PER_THREAD, by_dimension
@@ -55,7 +55,7 @@ def applied(
     if {len(choice.tile), len(choice.items_per_thread)} - {0, spec.rank}:
         raise PolicyError(f"The choice {choice} is not for a range of rank {spec.rank}.")
     if spec.kind == "team":
-        chosen = replace(
+        chosen = with_options(
             spec,
             team_size=spec.team_size or choice.team_size,
             vector_length=spec.vector_length or choice.vector_length,
@@ -63,12 +63,13 @@ def applied(
         )
     else:
         kind = "mdrange" if choice.tile or choice.items_per_thread else spec.kind
-        chosen = replace(
+        chosen = with_options(
             spec, kind=kind, tiled=bool(choice.tile), items_per_thread=choice.items_per_thread,
             launch_bounds=choice.launch_bounds,
+            chunk_size=spec.chunk_size if kind == spec.kind else 0,
         )  # fmt: skip
         bounds = (*bounds, *choice.tile)
-    return policy_spec(*(getattr(chosen, f.name) for f in fields(chosen))), bounds
+    return chosen, bounds
 
 
 def policy_with(policy: Any, choice: Choice) -> Any:
@@ -86,12 +87,14 @@ def policy_with(policy: Any, choice: Choice) -> Any:
     if not options:
         return policy
     if isinstance(policy, RangePolicy) and not (choice.tile or choice.items_per_thread):
-        return RangePolicy(policy.begin, policy.end, space=policy.space, **options)
-    if isinstance(policy, RangePolicy):
-        return MDRangePolicy((policy.begin,), (policy.end,), space=policy.space, **options)
-    return MDRangePolicy(
-        policy.lower, policy.upper, iterate=policy.iterate, space=policy.space, **options
-    )
+        return RangePolicy(
+            policy.begin, policy.end, space=policy.space, schedule=policy.schedule,
+            chunk_size=policy.chunk_size, **options,
+        )  # fmt: skip
+    options = {**options, "space": policy.space, "schedule": policy.schedule}
+    if isinstance(policy, RangePolicy):  # a tile takes the place of its chunks
+        return MDRangePolicy((policy.begin,), (policy.end,), **options)
+    return MDRangePolicy(policy.lower, policy.upper, iterate=policy.iterate, **options)
 
 
 _TEAM = ("team_size", "vector_length", "chunk_size")
