@@ -1,0 +1,1 @@
+"""Printers of LLVM IR, which hosts compile."""
