@@ -17,6 +17,7 @@ import numpy as np
 from benchmarks.common.paired import C, Contestant
 
 FLAGS = ("-O3", "-march=native", "-fopenmp", "-fPIC", "-shared")
+FAST_MATH = ("-ffast-math",)
 HEAD = """\
 #include <limits.h>
 #include <math.h>
@@ -34,20 +35,26 @@ static double now(void) {
 class Function:
     """A C function ``double name(arrays, scalar, integers)``.
 
-    `body` may use `result`, which is returned; `arrays` are named, the first is written;
-    `integers` are the names of the long arguments that come as one table.
+    `body` may use `result`, which is returned; `arrays` are named, the first `written` of them
+    are written; `integers` are the names of the long arguments that come as one table; `real` is
+    the type of elements.
     """
 
     name: str
     arrays: tuple[str, ...]
     integers: tuple[str, ...]
     body: str
+    real: str = "double"
+    written: int = 1
 
     def text(self) -> str:
         """The function, and one that times repeated calls of it."""
-        first, *others = self.arrays
+        written, read = self.arrays[: self.written], self.arrays[self.written :]
         parameters = ", ".join(
-            [f"double *restrict {first}", *(f"const double *restrict {a}" for a in others)]
+            [
+                *(f"{self.real} *restrict {a}" for a in written),
+                *(f"const {self.real} *restrict {a}" for a in read),
+            ]
         )
         names = ", ".join([*self.arrays, "s", "table"])
         unpack = "".join(
@@ -120,20 +127,22 @@ class Compiler:
         ).stdout
         return text.partition("\n")[0]
 
-    def build(self, functions: Sequence[Function], *flags: str) -> ctypes.CDLL:
+    def build(self, functions: Sequence[Function], flags: Sequence[str] = ()) -> ctypes.CDLL:
         """Compile and load some functions; CalledProcessError if it cannot be done.
 
-        `flags`: beside `FLAGS`.
+        `flags` are further ones for the compiler. The linker does not see them: with -ffast-math
+        some versions of GCC link code that makes every thread of the process flush subnormals.
         """
         self._made += 1
         source = Path(self._folder.name) / f"loops{self._made}.c"
         library = source.with_suffix(".so")
         source.write_text(HEAD + "\n".join(f.text() for f in functions))
-        subprocess.run(
-            [self.command, *FLAGS, *flags, str(source), "-o", str(library), "-lm"],
-            check=True,
-            capture_output=True,
-        )
+        built = source.with_suffix(".o")
+        for command in (
+            [*FLAGS[:-1], *flags, "-c", str(source), "-o", str(built)],
+            [*FLAGS, str(built), "-o", str(library), "-lm"],
+        ):
+            subprocess.run([self.command, *command], check=True, capture_output=True)
         return ctypes.CDLL(str(library))
 
     def contestant(
@@ -144,6 +153,7 @@ class Compiler:
         scalar: float,
         integers: Sequence[int],
         detail: str = "",
+        name: str = C,
     ) -> Contestant:
         """A contestant that repeats a function in C, so Python's call costs it nothing."""
         timed = library[f"time_{function.name}"]
@@ -165,7 +175,7 @@ class Compiler:
             return value.value
 
         run.keep = arrays  # type: ignore[attr-defined]
-        return Contestant(C, run, measure, detail)
+        return Contestant(name, run, measure, detail)
 
 
 def find_compiler() -> tuple[Compiler | None, str]:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from benchmarks.host.session import Session
 
 GROUPS = (
-    "triad", "stencil", "subview", "reduction", "scan", "schedule", "teams", "launch", "import",
-    "cached", "compile",
+    "triad", "stencil", "subview", "functions", "reduction", "scan", "schedule", "teams", "launch",
+    "import", "cached", "compile",
 )  # fmt: skip
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
@@ -122,6 +122,7 @@ def _wanted(group: str, name: str, only: list[str]) -> bool:
 
 
 def _cases(session: Session, only: list[str]) -> Iterator[Callable[[], Case]]:
+    from benchmarks.host.functions import function_cases
     from benchmarks.host.reducers import reducer_cases
     from benchmarks.host.reduction import reduction_cases
     from benchmarks.host.scan import scan_cases
@@ -135,6 +136,7 @@ def _cases(session: Session, only: list[str]) -> Iterator[Callable[[], Case]]:
         ("triad", triad_cases),
         ("stencil", stencil_cases),
         ("subview", subview_cases),
+        ("functions", function_cases),
         ("reduction", reduction_cases),
         ("reduction", reducer_cases),
         ("scan", scan_cases),
