@@ -28,7 +28,7 @@ S, CACHE = 1.5, 262144
 CHUNKS = (None, 1, 16)  # rows
 
 # Contraction would change when points near the set escape, so that results could not be compared.
-UNCONTRACTED = "-ffp-contract=off"
+UNCONTRACTED = ("-ffp-contract=off",)
 
 
 @es.kernel(fma=False)

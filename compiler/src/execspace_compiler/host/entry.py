@@ -23,7 +23,7 @@ from ..reductions.reduction import Reduction
 from ..typing.lowered import Lowered
 from .launcher import Launcher
 from .objects import METHOD, NAME
-from .pool import ENTRY
+from .parts import CHUNKS, Parts
 from .python_api import Argument, PythonApi
 
 _METH_FASTCALL = 0x80
@@ -47,169 +47,22 @@ class Entry:
         states = () if self.reduction is None else self.reduction.states
         chunk = printer.functions["_chunk"]
         self.rest = chunk.parameters[3 + len(states) if states else 2 :]
-        self.rows = ["ptr"] * len(states)
+        self.rows = len(states)
+        self.dynamic = lowered.spec.policy.dynamic and launcher.name != "serial"
+        kind = "scan" if self.scan else "dynamic" if self.dynamic else "static"
+        fields = tuple(k for p in self.rest for k in _kinds(p))
+        self.parts = Parts(self.text, launcher, kind, self.rows, fields)
 
     def lines(self) -> list[str]:
         """Lines of all functions."""
         self._declare_method()
-        fields = [k for p in self.rest for k in _kinds(p)]
-        out: list[str] = []
-        if self.scan:
-            for number in (1, 2):
-                out += self._part_runner(f"part{number}", fields, number)
-        else:
-            out += self._part_runner("part1", fields, 0)
-        if self.launcher.name == "libgomp":
-            for number in (1, 2) if self.scan else (1,):
-                out += self._team_member(f"part{number}", fields)
-        return [*out, *self._entry()]
+        return [*self.parts.lines(), *self._entry()]
 
     def _declare_method(self) -> None:
         name = self.text.string("launch")
         kind = "{ ptr, ptr, i32, ptr }"
         value = f"{{ ptr {name}, ptr @{NAME}, i32 {_METH_FASTCALL}, ptr null }}"
         self.text.globals[METHOD] = f"@{METHOD} = global {kind} {value}"
-
-    # -- parts ----------------------------------------------------------------------------------
-
-    @property
-    def _head(self) -> list[str]:
-        """Of a record: the number of parts; of a scan that of units, else the share of each part
-        and how many parts have one unit more."""
-        return ["i64"] * (2 if self.scan else 3)
-
-    def _record(self, fields: list[str]) -> str:
-        """What all parts of a launch read: see `_head`; rows, arguments."""
-        return f"{{ {', '.join([*self._head, *self.rows, *fields])} }}"
-
-    def _part_runner(self, name: str, fields: list[str], number: int) -> list[str]:
-        """A function that runs a part; of a scan in its first or second pass."""
-        e = Emitter(self.text)
-        head = len(self._head)
-        kinds = [*self._head, *self.rows, *fields]
-        record = self._record(fields)
-        held = []
-        for n, kind in enumerate(kinds):
-            at = e.op(f"getelementptr inbounds {record}, ptr %record, i32 0, i32 {n}")
-            held.append(e.op(f"load {kind}, ptr {at}"))
-        given = [f"{k} {v}" for k, v in zip(kinds[head:], held[head:], strict=True)]
-
-        def call(chunk: str, first: str, last: str) -> None:
-            part = ["i64 %part"] if self.rows else []
-            args = ", ".join([f"i64 {first}", f"i64 {last}", *part, *given])
-            e.do(f"call void {symbol(chunk)}({args})")
-
-        if not number:
-            _, share, larger = held[:head]
-            more = e.op(f"icmp slt i64 %part, {larger}")
-            before = e.op(f"select i1 {more}, i64 %part, i64 {larger}")
-            first = e.op(f"add i64 {e.op(f'mul i64 %part, {share}')}, {before}")
-            one = e.op(f"zext i1 {more} to i64")
-            last = e.op(f"add i64 {e.op(f'add i64 {first}, {share}')}, {one}")
-            call("_chunk", first, last)
-        else:
-            self._pass(e, number, held[0], held[1], call)
-        e.ret("void")
-        inline = " noinline"
-        line = f"define internal void @{name}(ptr %record, i64 %part) nounwind{inline} {{"
-        return [line, "entry:", *e.entry, *e.body, "}", ""]
-
-    def _pass(
-        self, e: Emitter, number: int, count: str, total: str, call: Callable[..., None]
-    ) -> None:
-        """A pass of a scan, which is split into one more part than there are threads.
-
-        The first part is scanned in the first pass already, while the others compute their totals;
-        the last one needs no total. So threads do not wait for each other, and walk less than
-        twice.
-        """
-        end = e.op(f"sub i64 {count}, 1")
-        shares = e.op(f"add i64 {e.op(f'mul i64 {end}, {_SHARE}')}, 1")
-
-        def border(part: str) -> str:
-            share = e.op(f"add i64 {e.op(f'mul i64 {part}, {_SHARE}')}, 1")
-            return e.op(f"sdiv i64 {e.op(f'mul i64 {share}, {total}')}, {shares}")
-
-        last = border("%part")
-        before = border(e.op("sub i64 %part, 1"))
-        is_first = e.op("icmp eq i64 %part, 0")
-        begin = e.op(f"select i1 {is_first}, i64 0, i64 {before}")
-        first, other, after = (e.label(w) for w in ("first", "other", "end"))
-        e.branch(is_first, first, other)
-        e.start(first)
-        if number == 1:
-            call("_chunk", begin, last)
-        e.jump(after)
-        e.start(other)
-        if number == 1:
-            totals = e.label("totals")
-            e.branch(e.op(f"icmp slt i64 %part, {end}"), totals, after)
-            e.start(totals)
-            call("_totals", begin, last)
-        else:
-            call("_chunk", begin, last)
-        e.jump(after)
-        e.start(after)
-
-    def _team_member(self, part: str, fields: list[str]) -> list[str]:
-        """What a thread of libgomp runs: every so-manieth part."""
-        e = Emitter(self.text)
-        number = self.text.declare("omp_get_thread_num", "i32", "")
-        size = self.text.declare("omp_get_num_threads", "i32", "")
-        member = e.op(f"sext i32 {e.op(f'call i32 {number}()')} to i64")
-        # The runtime may start fewer threads than requested; all parts are run anyway.
-        members = e.op(f"sext i32 {e.op(f'call i32 {size}()')} to i64")
-        count = e.op("load i64, ptr %record")
-        self._each_part(e, part, "%record", member, count, members)
-        e.ret("void")
-        head = f"define internal void @team_{part}(ptr %record) nounwind {{"
-        return [head, "entry:", *e.body, "}", ""]
-
-    def _each_part(
-        self, e: Emitter, part: str, record: str, first: str, count: str, step: str
-    ) -> None:
-        """A loop over parts on this thread."""
-        head, inside, after = (e.label(w) for w in ("parts", "run", "ran"))
-        n, following, before = e.name("n"), e.name("next"), e.block
-        e.jump(head)
-        e.start(head)
-        e.body.append(f"  {n} = phi i64 [ {first}, %{before} ], [ {following}, %{inside} ]")
-        e.branch(e.op(f"icmp slt i64 {n}, {count}"), inside, after)
-        e.start(inside)
-        e.do(f"call void @{part}(ptr {record}, i64 {n})")
-        e.body.append(f"  {following} = add i64 {n}, {step}")
-        e.jump(head)
-        e.start(after)
-
-    def _spread(self, e: Emitter, part: str, record: str, count: str, threads: str) -> None:
-        """Run a function for every part of a launch."""
-        if self.launcher.name == "serial":
-            self._each_part(e, part, record, "0", count, "1")
-            return
-        alone, team, after = (e.label(w) for w in ("alone", "team", "joined"))
-        single = e.op(f"icmp eq i64 {count}, 1")
-        # A negative number of threads means that this process must not use any.
-        forbidden = e.op(f"icmp slt i64 {threads}, 0")
-        e.branch(e.op(f"or i1 {single}, {forbidden}"), alone, team)
-        e.start(alone)
-        self._each_part(e, part, record, "0", count, "1")
-        e.jump(after)
-        e.start(team)
-        if self.launcher.name == "pool":
-            run = self.text.declare(ENTRY, "void", "ptr, ptr, i64")
-            e.do(f"call void {run}(ptr @{part}, ptr {record}, i64 {count})")
-        elif self.launcher.name == "libgomp":
-            run = self.text.declare("GOMP_parallel", "void", "ptr, ptr, i32, i32")
-            some = e.op(f"trunc i64 {threads} to i32")
-            e.do(f"call void {run}(ptr @team_{part}, ptr {record}, i32 {some}, i32 0)")
-        else:  # the C function in the table of a `fork.Fork`
-            pending = e.op("getelementptr i64, ptr %table, i64 1")
-            failed = e.op(f"load i64, ptr {pending}")
-            e.do(f"store i64 {e.op(f'add i64 {failed}, 1')}, ptr {pending}")
-            run = e.op("load ptr, ptr %table")
-            e.do(f"call void {run}(ptr @{part}, ptr {record}, i64 {count}, ptr %table)")
-        e.jump(after)
-        e.start(after)
 
     # -- the entry ------------------------------------------------------------------------------
 
@@ -262,29 +115,28 @@ class Entry:
             e.start(apart)
         total = e.number(units_count(spec.policy, self.order))
         parts_, threads, small = self._parts(e, python)
-        kinds = [k for a in arguments for k in a.kinds]
         values = [v for a in arguments for v in a.values]
+        head = [total]
         count = e.op(f"add i64 {parts_}, 1") if self.scan else parts_
+        if self.dynamic:
+            count, size = self._chunks(e, total, small)
+            head = [total, size, "0"]
+        elif not self.scan:
+            head = self._shares(e, total, small)
         rows, held = self._rows(e, count)
-        record = e.slot(self._record(kinds), align=64)
-
-        head = [total] if self.scan else self._shares(e, total, small)
+        record = e.slot(self.parts.record, align=64)
 
         def keep(number: str) -> None:
-            layout = self._record(kinds)
-            types = [*self._head, *self.rows, *kinds]
-            for n, (kind, v) in enumerate(zip(types, [number, *head, *rows, *values], strict=True)):
-                at = e.op(f"getelementptr inbounds {layout}, ptr {record}, i32 0, i32 {n}")
-                e.do(f"store {kind} {v}, ptr {at}")
+            self.parts.fill(e, record, [number, *head, *rows, *values])
 
         found: list[str] = []
         if self.scan:
-            found = self._scan(e, keep, record, parts_, threads, rows, total, kinds, values)
+            found = self._scan(e, keep, record, parts_, threads, rows, total, values)
         else:
-            keep(parts_)
-            self._spread(e, "part1", record, parts_, threads)
+            keep(count)
+            self.parts.spread(e, 1, record, parts_, threads)
             if reduction is not None:
-                found = self._finish(e, parts_, rows, out)
+                found = self._finish(e, count, rows, out)
         if held:
             e.do(f"call void {self.text.library('release')}(ptr {held})")
         if disjoint:
@@ -321,20 +173,45 @@ class Entry:
             e.op(f"select i1 {small}, i64 0, i64 {larger}"),
         ]
 
+    def _chunks(self, e: Expressions, total: str, small: str) -> tuple[str, str]:
+        """Number of chunks, and the units of each; a small range is one.
+
+        Of a reduction there are not many, since each has a partial result.
+        """
+        size, most = self.lowered.spec.policy.chunk_size, self._most_chunks
+        least = e.op(f"sdiv i64 {e.op(f'add i64 {total}, {most - 1}')}, {most}")
+        if size and not self.rows:
+            least = str(size)
+        elif size:
+            more = e.op(f"icmp sgt i64 {least}, {size}")
+            least = e.op(f"select i1 {more}, i64 {least}, i64 {size}")
+        some = e.op(f"icmp sgt i64 {total}, 1")
+        whole = e.op(f"select i1 {some}, i64 {total}, i64 1")
+        positive = e.op(f"icmp sgt i64 {least}, 1")
+        least = e.op(f"select i1 {positive}, i64 {least}, i64 1")
+        chunk = e.op(f"select i1 {small}, i64 {whole}, i64 {least}")
+        up = e.op(f"add i64 {total}, {e.op(f'sub i64 {chunk}, 1')}")
+        return e.op(f"sdiv i64 {up}, {chunk}"), chunk
+
+    @property
+    def _most_chunks(self) -> int:
+        return self.launcher.parts * CHUNKS
+
     def _rows(self, e: Expressions, count: str) -> tuple[list[str], str]:
         """Rows of partial results; and what must be released, if they are on the heap."""
         reduction = self.reduction
         if reduction is None:
             return [], ""
         size = _row_bytes(reduction)
-        nbytes = e.op(f"mul i64 {count}, {size * len(self.rows)}")
-        large = reduction.array is not None and self.launcher.parts * size > _STACK
+        nbytes = e.op(f"mul i64 {count}, {size * self.rows}")
+        most = self._most_chunks if self.dynamic else self.launcher.parts
+        large = (reduction.array is not None or self.dynamic) and most * size > _STACK
         if large:
             space = e.op(f"call ptr {self.text.library('allocate')}(i64 {nbytes})")
         else:
             space = e.op(f"alloca i8, i64 {nbytes}, align 64")
         rows = [space]
-        for n in range(1, len(self.rows)):
+        for n in range(1, self.rows):
             at = e.op(f"mul i64 {count}, {size * n}")
             rows.append(e.op(f"getelementptr i8, ptr {space}, i64 {at}"))
         return rows, space if large else ""
@@ -355,15 +232,13 @@ class Entry:
 
     def _scan(
         self, e: Expressions, keep: Callable[[str], None], record: str, parts_: str, threads: str,
-        rows: list[str], total: str, kinds: list[str], values: list[str],
+        rows: list[str], total: str, values: list[str],
     ) -> list[str]:  # fmt: skip
         """Scan in one pass on one thread, in two passes on several."""
         pointers = ", ".join(f"ptr {r}" for r in rows)
         e.do(f"call void {symbol('_seed')}(i64 0, {pointers})")
-        given = [
-            *(f"ptr {r}" for r in rows),
-            *(f"{k} {v}" for k, v in zip(kinds, values, strict=True)),
-        ]
+        fields = zip(self.parts.fields, values, strict=True)
+        given = [*(f"ptr {r}" for r in rows), *(f"{k} {v}" for k, v in fields)]
         chunk = f"call void {symbol('_chunk')}(i64 0, i64 {total}, i64 0, {', '.join(given)})"
         if self.launcher.name == "serial":
             e.do(chunk)
@@ -377,9 +252,9 @@ class Entry:
         e.start(several)
         count = e.op(f"add i64 {parts_}, 1")
         keep(count)
-        self._spread(e, "part1", record, count, threads)
+        self.parts.spread(e, 1, record, count, threads)
         e.do(f"call void {symbol('_prefixes')}(i64 {parts_}, {pointers})")
-        self._spread(e, "part2", record, count, threads)
+        self.parts.spread(e, 2, record, count, threads)
         end_several = e.block
         e.jump(after)
         e.start(after)
@@ -436,11 +311,6 @@ class Entry:
         result = python.call("finish", value, args)
         python.drop(value)
         e.ret(f"ptr {result}")
-
-
-# A total takes a fraction of the time of the scan of as many elements: the first part, which
-# is scanned while the others find their totals, gets this fraction of another part's share.
-_SHARE = 4
 
 
 def _row_bytes(reduction: Reduction) -> int:

@@ -90,12 +90,18 @@ def has_wide_exchange() -> bool:
     return kind in ("aarch64", "arm64")
 
 
-def host_capabilities() -> Capabilities:
+def host_capabilities(dynamic_schedules: bool = True) -> Capabilities:
     """What kernels that are compiled for this host can do; `wide.refuse_wide` refuses the rest.
 
     Loads llvmlite, which knows the processor, so spaces ask when somebody asks them.
+
+    Parameters
+    ----------
+    dynamic_schedules : bool
+        Whether several threads run the parts of a launch.
     """
-    return Capabilities(atomic_bytes=16 if has_wide_exchange() else 8)
+    widest = 16 if has_wide_exchange() else 8
+    return Capabilities(atomic_bytes=widest, dynamic_schedules=dynamic_schedules)
 
 
 def has_cheap_masks() -> bool:

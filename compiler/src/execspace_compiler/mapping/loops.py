@@ -86,7 +86,7 @@ def _count(policy: PolicySpec, d: int) -> Expr:
 
 def units_count(policy: PolicySpec, order: tuple[int, ...]) -> Expr:
     """Number of units of a range, from its bounds; for teams, a chunk of them is one unit."""
-    if policy.chunk_size > 1:
+    if policy.kind == "team" and policy.chunk_size > 1:
         rounded = op("add", var("_hi0"), integer(policy.chunk_size - 1))
         return op("truncdiv", rounded, integer(policy.chunk_size))
     split = order if policy.tiled else flattened(policy, order)
@@ -220,7 +220,7 @@ class Chunk:
         start = var(f"_lo{split}")
         if not outer:
             first, last = op("add", start, var("_f0")), op("add", start, var("_f1"))
-            if self.policy.chunk_size > 1:
+            if self.policy.kind == "team" and self.policy.chunk_size > 1:
                 size = integer(self.policy.chunk_size)
                 first, last = op("mul", var("_f0"), size), op("mul", var("_f1"), size)
                 last = op("min", last, var("_hi0"))

@@ -31,7 +31,7 @@ class Serial(HostExecutionSpace):
     def capabilities(self) -> Capabilities:  # type: ignore[override]  # it can be set, too
         from execspace_compiler.backend import host_capabilities
 
-        return host_capabilities()
+        return host_capabilities(dynamic_schedules=False)
 
     def compile(self, kernel: Kernel, spec: LaunchSpec) -> Plan:
         from execspace_compiler.backend import Launcher, compile_plan

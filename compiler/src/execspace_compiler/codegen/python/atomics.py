@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from .oracle import OraclePrinter
 
 
-
 def _variables(type: Scalar) -> tuple[ir.Var, ir.Var, ir.Var]:
     """The element, the operand and the value to store."""
     old, value, new = (ir.Var(f"_{what}_{type.name}", type) for what in ("old", "value", "new"))
