@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from execspace import BackendCompileError, ExecutionSpace, Kernel, KernelTypeError, LaunchSpec
 
 from .. import ir
@@ -18,7 +20,7 @@ from ..typing.lowered import Lowered
 from . import machine
 from .facts import Facts
 from .host_functions import address, resolve
-from .launch_source import launch_module
+from .launch_source import Source, launch_module
 from .launcher import Launcher
 from .wide import aligned_views, refuse_wide
 
@@ -35,11 +37,12 @@ class HostKernel:
         self.lowered = lowered
         self.order = index_order(lowered.body, spec)
 
-    def text(self, launcher: Launcher, disjoint: bool) -> str:
+    def source(self, launcher: Launcher, disjoint: bool) -> Source:
         """LLVM IR of a launch; `disjoint`: Views do not overlap."""
         pool = None if self.team is None else self.team.pool
         masks = machine.has_cheap_masks()
-        return launch_module(self.lowered, self.order, launcher, disjoint, pool, masks)
+        target = machine.vector_math()
+        return launch_module(self.lowered, self.order, launcher, disjoint, pool, masks, target)
 
     def facts(self, space: ExecutionSpace, disjoint: bool) -> Facts:
         """What launches on a space need besides machine code."""
@@ -63,7 +66,7 @@ Outside = dict[str, tuple[int, object]]
 
 def built(
     space: ExecutionSpace, kernel: Kernel, spec: LaunchSpec, launcher: Launcher, may_overlap: bool
-) -> tuple[Facts, str, Outside]:
+) -> tuple[Facts, Source, Outside]:
     """The facts of a launch, its LLVM IR, and what that calls outside.
 
     Raises
@@ -83,10 +86,12 @@ def built(
     outside = {
         outside_symbol(f): address(f.external) for f in lowered.functions if f.external is not None
     }
-    return found.facts(space, disjoint), found.text(launcher, disjoint), outside
+    source = found.source(launcher, disjoint)
+    facts = replace(found.facts(space, disjoint), libraries=source.libraries)
+    return facts, source, outside
 
 
-def object_code(kernel: Kernel, text: str) -> bytes:
+def object_code(kernel: Kernel, source: Source) -> bytes:
     """Machine code of a module, as an object file.
 
     Raises
@@ -95,7 +100,7 @@ def object_code(kernel: Kernel, text: str) -> bytes:
         If LLVM refuses the module: a defect of execspace.
     """
     try:
-        return machine.object_code(text)
+        return machine.object_code(source.text, source.linked)
     except RuntimeError as error:
         raise BackendCompileError(
             f"in kernel '{kernel.name}'\nLLVM could not compile the generated module: {error}\n"

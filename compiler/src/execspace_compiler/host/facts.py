@@ -32,6 +32,8 @@ class Facts:
         It was compiled for Views that do not overlap.
     scratch : tuple of (str, int), optional
         Text and kept bytes of `Sizes`, of a team with scratch memory.
+    libraries : tuple of str
+        Libraries of vector functions that the machine code may call.
     """
 
     prints: bool
@@ -41,6 +43,7 @@ class Facts:
     result: Any
     disjoint: bool
     scratch: tuple[str, int] | None
+    libraries: tuple[str, ...] = ()
 
     def encoded(self) -> bytes:
         """A line of JSON."""

@@ -101,11 +101,12 @@ def compile_plan(
         if entry is None:
             from .building import built, object_code  # much of the compiler
 
-            facts, text, outside = built(space, kernel, spec, launcher, may_overlap)
-            path = folder / f"{key(text, facts.encoded().decode())}.code"
+            facts, source, outside = built(space, kernel, spec, launcher, may_overlap)
+            linked = (v for u in source.linked for v in (u.defined, u.unvectorised))
+            path = folder / f"{key(source.text, facts.encoded().decode(), *linked)}.code"
             entry = _read(path)
             if entry is None:
-                entry = _Entry(path, facts, object_code(kernel, text), from_disk=False)
+                entry = _Entry(path, facts, object_code(kernel, source), from_disk=False)
                 disk.keep(path, facts.encoded() + entry.code)
             if record is not None:
                 disk.keep(record, path.stem)
@@ -179,7 +180,10 @@ def _read(path: Path) -> _Entry | None:
     if content is None:
         return None
     line, _, code = content.partition(b"\n")
-    return _Entry(path, decoded(line), code)
+    facts = decoded(line)
+    if facts.libraries and not machine.has_libraries(facts.libraries):
+        return None
+    return _Entry(path, facts, code)
 
 
 # What machine code calls by name, and what provides it.

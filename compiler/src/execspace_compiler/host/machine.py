@@ -19,6 +19,9 @@ from execspace.base import config
 if TYPE_CHECKING:
     from llvmlite.binding import ModuleRef, TargetMachine
 
+    from ..codegen.llvm.uniform_calls import Uniform
+    from ..codegen.llvm.vector_math import VectorMath
+
 
 def _llvm() -> Any:
     """llvmlite's binding, which is loaded when something is compiled or loaded first."""
@@ -120,13 +123,33 @@ def versions() -> tuple[str, ...]:
     return llvmlite.__version__, platform.machine(), cpu.name, cpu.features
 
 
-def optimised(text: str) -> ModuleRef:
-    """A module, optimised for the processor."""
-    llvm = _llvm()
+def vector_math() -> VectorMath:
+    """Vector versions of mathematical functions for the processor."""
+    from ..codegen.llvm.vector_functions import libraries
+    from ..codegen.llvm.vector_math import VectorMath
+
+    features = processor().features.split(",")
+    return VectorMath(frozenset(f[1:] for f in features if f.startswith("+")), libraries())
+
+
+def has_libraries(names: tuple[str, ...]) -> bool:
+    """Whether there are libraries of vector functions, which this loads."""
+    return set(names) <= {library.name for library in vector_math().libraries}
+
+
+def _parsed(text: str) -> ModuleRef:
     machine = target_machine()
-    module = llvm.parse_assembly(text)
+    module = _llvm().parse_assembly(text)
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
+    return module
+
+
+def optimised(text: str, linked: tuple[Uniform, ...] = ()) -> ModuleRef:
+    """A module, optimised for the processor; `linked`: functions that it calls."""
+    llvm = _llvm()
+    machine = target_machine()
+    module = _parsed(text)
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = True
     options.slp_vectorization = True
@@ -134,12 +157,18 @@ def optimised(text: str) -> ModuleRef:
     options.loop_unrolling = True
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
+    if linked:
+        lines = [line for line in str(module).splitlines() if " call " in line]
+        for function in linked:
+            vectors = tuple(f"@{name}(" for name in function.functions)
+            called = any(v in line for line in lines for v in vectors)
+            module.link_in(_parsed(function.defined if called else function.unvectorised))
     return module
 
 
-def object_code(text: str) -> bytes:
+def object_code(text: str, linked: tuple[Uniform, ...] = ()) -> bytes:
     """An object file of a module."""
-    return bytes(target_machine().emit_object(optimised(text)))
+    return bytes(target_machine().emit_object(optimised(text, linked)))
 
 
 @cache

@@ -19,6 +19,7 @@ from .launcher import Launcher
 
 if TYPE_CHECKING:
     from ..typing.lowered import Lowered
+    from .launch_source import Source
 
 
 @dataclass
@@ -53,9 +54,13 @@ class HostPlan(HostTeamSizes, DescribedPlan):
     @property
     def source(self) -> str:
         """The generated LLVM IR."""
+        return self._source.text
+
+    @property
+    def _source(self) -> Source:
         from .building import HostKernel
 
-        return HostKernel(self.lowered, self.spec).text(self.launcher, self.disjoint)
+        return HostKernel(self.lowered, self.spec).source(self.launcher, self.disjoint)
 
     @property
     def vectorisation(self) -> tuple[str, ...]:
@@ -63,7 +68,8 @@ class HostPlan(HostTeamSizes, DescribedPlan):
         from .machine import optimised
         from .vectorising import describe_vectors
 
-        return describe_vectors(str(optimised(self.source)))
+        source = self._source
+        return describe_vectors(str(optimised(source.text, source.linked)))
 
     @property
     def cache(self) -> tuple[str, str]:

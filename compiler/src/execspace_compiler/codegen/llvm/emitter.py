@@ -6,15 +6,30 @@ from collections.abc import Sequence
 
 from .library import LIBRARY, NEEDS
 from .spelling import c_string
+from .uniform_calls import Uniform
+from .vector_math import NO_VECTORS, VectorMath
 
 
 class ModuleText:
     """What a module has besides its functions: declarations, constants, metadata.
 
     Each is written once, when it is first used.
+
+    Attributes
+    ----------
+    targeted : VectorMath
+        Vector versions of mathematical functions that there are.
+    kept : dict
+        Functions that LLVM must not drop before it has vectorised loops.
+    linked : list of Uniform
+        Functions whose definitions are linked afterwards.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, targeted: VectorMath = NO_VECTORS) -> None:
+        self.targeted = targeted
+        self.kept: dict[str, None] = {}
+        self.linked: list[Uniform] = []
+        self._groups: dict[str, str] = {}
         self.globals: dict[str, str] = {}
         self.functions: dict[str, str] = {}
         self.metadata: list[str] = []
@@ -46,6 +61,10 @@ class ModuleText:
             self._strings[text] = f"@{name}"
         return self._strings[text]
 
+    def group(self, attributes: str) -> str:
+        """A group of attributes of calls."""
+        return self._groups.setdefault(attributes, f"#{len(self._groups)}")
+
     def node(self, *operands: str) -> str:
         """A metadata node."""
         return self.named_node(f"!{{{', '.join(operands)}}}")
@@ -67,7 +86,16 @@ class ModuleText:
 
     def lines(self) -> list[str]:
         """All of it."""
-        return [*self.globals.values(), *self.functions.values(), *self.metadata]
+        groups = [f"attributes {name} = {{ {text} }}" for text, name in self._groups.items()]
+        return [*self._kept(), *self.globals.values(), *self.functions.values(), *groups,
+                *self.metadata]  # fmt: skip
+
+    def _kept(self) -> list[str]:
+        if not self.kept:
+            return []
+        held = ", ".join(f"ptr @{name}" for name in self.kept)
+        kind = f"[{len(self.kept)} x ptr]"
+        return [f'@llvm.compiler.used = appending global {kind} [{held}], section "llvm.metadata"']
 
 
 class Emitter:

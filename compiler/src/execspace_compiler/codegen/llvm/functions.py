@@ -1,10 +1,17 @@
-"""Calls of the C library's mathematical functions, with vector versions where they serve."""
+"""Calls of the C library's mathematical functions, with vector versions where they serve.
+
+With fastmath, loops take any vector version; what is left of a loop and other code take libm's
+function. Otherwise they take only versions within the errors that docs/semantics.md allows, and so
+that a result depends on the argument alone (uniform_calls.py).
+"""
 
 from __future__ import annotations
 
 from ...ir.types import Scalar
 from .emitter import Emitter
 from .spelling import type_of
+from .uniform_calls import any_accuracy, uniform
+from .vector_functions import ATTRIBUTES, declaration, vector_function
 
 # Operation -> function for doubles; that for floats ends in f.
 _NAMES = {"gamma": "tgamma"}
@@ -14,9 +21,6 @@ _KNOWN = frozenset((
     "lgamma", "atan2", "hypot", "pow",
 ))  # fmt: skip
 
-# They neither read nor write memory that programs see, so calls may be hoisted and dropped.
-_PURE = "memory(none) nounwind willreturn nosync nofree"
-
 
 def call_library(e: Emitter, name: str, args: list[str], t: Scalar) -> str:
     """Call the function of the C library for an operation on floats."""
@@ -24,6 +28,22 @@ def call_library(e: Emitter, name: str, args: list[str], t: Scalar) -> str:
         raise AssertionError(f"operation {name} has no function in the C library")
     kind = type_of(t)
     function = _NAMES.get(name, name) + ("f" if t.bits == 32 else "")
-    symbol = e.module.declare(function, kind, ", ".join([kind] * len(args)), _PURE)
     given = ", ".join(f"{kind} {a}" for a in args)
-    return e.op(f"call {e.flags}{kind} {symbol}({given})")
+    mappings: tuple[str, ...] = ()
+    target = e.module.targeted
+    versions = any_accuracy if e.flags.startswith("fast") else uniform
+    found = versions(name, t.name, target.features, target.libraries)
+    if found is not None:
+        function, mappings = found.called, found.mappings
+        if found not in e.module.linked:
+            e.module.linked.append(found)
+    symbol = e.module.declare(function, kind, ", ".join([kind] * len(args)), ATTRIBUTES)
+    group = ""
+    if mappings:
+        for mapping in mappings:
+            vector = vector_function(mapping)[0]
+            e.module.globals[vector] = declaration(mapping, t.name)
+            e.module.kept[vector] = None
+        text = f'"vector-function-abi-variant"="{",".join(mappings)}"'
+        group = f" {e.module.group(text)}"
+    return e.op(f"call {e.flags}{kind} {symbol}({given}){group}")

@@ -25,6 +25,7 @@ from .spelling import (
     symbol,
     type_of,
 )
+from .vector_math import NO_VECTORS, VectorMath
 
 
 class LlvmPrinter:
@@ -33,10 +34,15 @@ class LlvmPrinter:
     Functions in `outlined` are called from several places, and compiled once.
     """
 
-    def __init__(self, module: ir.Module, outlined: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        module: ir.Module,
+        outlined: frozenset[str] = frozenset(),
+        target: VectorMath = NO_VECTORS,
+    ) -> None:
         self.module = module
         self.outlined = outlined
-        self.text = ModuleText()
+        self.text = ModuleText(target)
         self.extents = extents_used(module.functions)
         self.functions = {f.name: f for f in module.functions}
         self.body = [f for f in module.functions if not f.entry][-1]

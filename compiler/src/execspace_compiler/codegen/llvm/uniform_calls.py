@@ -28,6 +28,7 @@ from .vector_functions import (
     scalar_symbol,
     svml_lanes,
     svml_symbol,
+    variants,
     vector_function,
 )
 
@@ -96,6 +97,26 @@ def uniform(
             function = mvec_symbol(name, kind, abi)
             return _around(name, kind, function, abi.bits // element_bits(kind))
     return None
+
+
+def any_accuracy(
+    name: str, kind: str, features: frozenset[str], libraries: Iterable[Library]
+) -> Uniform | None:
+    """How to call a function of libm with fastmath: vector versions whatever their errors, and
+    libm for one number. None if it stays libm's.
+
+    LLVM does not know the name that is called, or it would turn some calls into intrinsics, which
+    have no vector versions.
+    """
+    found = variants(name, kind, features, True, libraries)
+    if not found:
+        return None
+    called = f"execspace.fast.{scalar_symbol(name, kind)}"
+    functions = [vector_function(mapping)[:2] for mapping in found]
+    mappings = tuple(mapping_to(called, name, lanes, f) for f, lanes in functions)
+    names = ("a", "b") if name in BINARY else ("a",)
+    libm = _libm(called, scalar_symbol(name, kind), llvm_type(kind), names)
+    return Uniform(called, mappings, _declared(name, kind, called, mappings), libm, libm)
 
 
 def _by_svml(name: str, kind: str, features: frozenset[str]) -> Uniform:
