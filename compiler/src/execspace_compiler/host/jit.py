@@ -11,6 +11,8 @@ import platform
 import re
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -34,6 +36,7 @@ from .plan import HostPlan
 from .pool import ENTRY
 
 _lock = threading.Lock()
+_compiling: dict[str, threading.Lock] = {}  # by name of an entry
 _loaded: set[str] = set()  # names of entries that this process has loaded
 
 
@@ -96,21 +99,23 @@ def compile_plan(
         limits = team_limits(space) if spec.policy.kind == "team" else ""
         record = folder / f"{key(print_, f'{launcher} {may_overlap} {limits}')}.launch"
     outside: dict[str, tuple[int, object]] = {}  # kernels with such calls have no record
-    with _lock:
-        entry = _recalled(record)
-        if entry is None:
-            from .building import built, object_code  # much of the compiler
+    entry = _recalled(record)
+    if entry is None:
+        from .building import built, object_code  # much of the compiler
 
+        with _lock:
             facts, source, outside = built(space, kernel, spec, launcher, may_overlap)
-            linked = (v for u in source.linked for v in (u.defined, u.unvectorised))
-            path = folder / f"{key(source.text, facts.encoded().decode(), *linked)}.code"
+        linked = (v for u in source.linked for v in (u.defined, u.unvectorised))
+        path = folder / f"{key(source.text, facts.encoded().decode(), *linked)}.code"
+        with _once(path.stem):  # other threads compile other modules meanwhile
             entry = _read(path)
             if entry is None:
                 entry = _Entry(path, facts, object_code(kernel, source), from_disk=False)
                 disk.keep(path, facts.encoded() + entry.code)
-            if record is not None:
-                disk.keep(record, path.stem)
-            disk.limit_size(folder)
+        if record is not None:
+            disk.keep(record, path.stem)
+        disk.limit_size(folder)
+    with _lock:
         loaded = entry.path.stem in _loaded
         _loaded.add(entry.path.stem)
     if not entry.from_disk:
@@ -140,6 +145,19 @@ def compile_plan(
     return HostPlan(
         space, kernel, spec, call, launcher, facts.disjoint, entry.path, entry.from_disk, loaded
     )
+
+
+@contextmanager
+def _once(name: str) -> Iterator[None]:
+    """While an entry is compiled, threads that need the same one wait."""
+    with _lock:
+        lock = _compiling.setdefault(name, threading.Lock())
+    try:
+        with lock:
+            yield
+    finally:
+        with _lock:
+            _compiling.pop(name, None)
 
 
 def _versions() -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import ctypes
 import itertools
 import os
 import platform
+import threading
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -61,9 +62,18 @@ def processor() -> Processor:
     return Processor(llvm.get_host_cpu_name(), features.flatten())
 
 
-@cache
+_threads = threading.local()
+
+
 def target_machine() -> TargetMachine:
-    """LLVM's description of the processor."""
+    """LLVM's description of the processor, of the calling thread: it is not to be shared."""
+    known: TargetMachine | None = getattr(_threads, "machine", None)
+    if known is None:
+        known = _threads.machine = _new_target_machine()
+    return known
+
+
+def _new_target_machine() -> TargetMachine:
     llvm = _llvm()
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
@@ -137,9 +147,19 @@ def has_libraries(names: tuple[str, ...]) -> bool:
     return set(names) <= {library.name for library in vector_math().libraries}
 
 
-def _parsed(text: str) -> ModuleRef:
+def _unlocked(name: str) -> Any:
+    """A function of LLVM's without the lock that llvmlite holds while any of them runs.
+
+    Modules have a context of their own here, and threads a target machine, so that several may be
+    compiled at once.
+    """
+    function = getattr(_llvm().ffi.lib, name)
+    return getattr(function, "_cfn", function)
+
+
+def _parsed(text: str, context: Any) -> ModuleRef:
     machine = target_machine()
-    module = _llvm().parse_assembly(text)
+    module = _llvm().parse_assembly(text, context)
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
     return module
@@ -149,31 +169,53 @@ def optimised(text: str, linked: tuple[Uniform, ...] = ()) -> ModuleRef:
     """A module, optimised for the processor; `linked`: functions that it calls."""
     llvm = _llvm()
     machine = target_machine()
-    module = _parsed(text)
+    context = llvm.create_context()
+    module = _parsed(text, context)
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = True
     options.slp_vectorization = True
     options.loop_interleaving = True
     options.loop_unrolling = True
     builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
+    passes = builder.getModulePassManager()
+    _unlocked("LLVMPY_RunNewModulePassManager")(passes, module, builder)
     if linked:
         lines = [line for line in str(module).splitlines() if " call " in line]
         for function in linked:
             vectors = tuple(f"@{name}(" for name in function.functions)
             called = any(v in line for line in lines for v in vectors)
-            module.link_in(_parsed(function.defined if called else function.unvectorised))
+            chosen = function.defined if called else function.unvectorised
+            module.link_in(_parsed(chosen, context))
     return module
+
+
+def assembly(module: ModuleRef) -> str:
+    """The assembly of an optimised module, as text."""
+    return _emitted(module, 0).decode()
 
 
 def object_code(text: str, linked: tuple[Uniform, ...] = ()) -> bytes:
     """An object file of a module."""
-    return bytes(target_machine().emit_object(optimised(text, linked)))
+    return _emitted(optimised(text, linked), 1)
+
+
+def _emitted(module: ModuleRef, binary: int) -> bytes:
+    ffi = _llvm().ffi
+    with ffi.OutputString() as message:
+        emit = _unlocked("LLVMPY_TargetMachineEmitToMemory")
+        buffer = emit(target_machine(), module, binary, message)
+        if not buffer:
+            raise RuntimeError(str(message))
+    try:
+        size = ffi.lib.LLVMPY_GetBufferSize(buffer)
+        return ctypes.string_at(ffi.lib.LLVMPY_GetBufferStart(buffer), size)
+    finally:
+        ffi.lib.LLVMPY_DisposeMemoryBuffer(buffer)
 
 
 @cache
 def _linker() -> Any:
-    return _llvm().create_lljit_compiler(target_machine(), use_jit_link=_has_jitlink())
+    return _llvm().create_lljit_compiler(_new_target_machine(), use_jit_link=_has_jitlink())
 
 
 _numbers = itertools.count()
