@@ -92,10 +92,11 @@ X86 = (
 AARCH64 = (Abi("n", 128, "neon", ""),)
 
 # Measured with glibc 2.36 on an AMD EPYC (Zen 4) and with libsvml 2026.2, against binary128: of
-# float32 and one argument at every number of the range down to 2**-13, else at 6 to 80 million
-# arguments and at more around the worst of them. A second search with other arguments has found
-# errors that were greater by less than the margin.
-SEARCH_MARGIN = 0.2
+# float32 and one argument at every number of the range down to 2**-13, else at 10 to 80 million
+# arguments, some of them close to powers of two, and at more around the worst.
+# What one search missed of another was less than this margin. libsvml's functions of high accuracy
+# need none: Intel states at most 1 ULP.
+SEARCH_MARGIN = 0.25
 TABLE: dict[tuple[str, str], Errors] = {
     ("exp", "float64"): Errors(2, 3.20, 3.20, 3.20, 0.74),
     ("exp2", "float64"): Errors(2, 1.65, 1.64, 1.05, 0.74),
@@ -110,18 +111,18 @@ TABLE: dict[tuple[str, str], Errors] = {
     ("asin", "float64"): Errors(2, 3.04, 2.59, 2.60, 0.85),
     ("acos", "float64"): Errors(2, 2.09, 1.76, 1.79, 0.82),
     ("atan", "float64"): Errors(1.5, 2.62, 2.61, 2.60, 0.73),
-    ("sinh", "float64"): Errors(2.5, 2.12, 1.90, 1.90, 0.88),
-    ("cosh", "float64"): Errors(2, 1.51, 1.51, 2.01, 0.76),
-    ("tanh", "float64"): Errors(2.5, 2.17, 2.14, 1.19, 0.76),
+    ("sinh", "float64"): Errors(2.5, 2.14, 1.90, 1.90, 0.88),
+    ("cosh", "float64"): Errors(2, 1.54, 1.54, 2.01, 0.76),
+    ("tanh", "float64"): Errors(2.5, 2.17, 2.14, 1.20, 0.76),
     ("asinh", "float64"): Errors(2, 3.52, 3.45, 1.51, 0.74),
-    ("acosh", "float64"): Errors(2, 3.04, 2.78, 1.71, 0.90),
-    ("atanh", "float64"): Errors(2.5, 3.49, 3.45, 1.46, 0.77),
-    ("cbrt", "float64"): Errors(4, 1.50, 1.50, 1.80, 0.56),
+    ("acosh", "float64"): Errors(2, 3.04, 2.78, 1.94, 0.90),
+    ("atanh", "float64"): Errors(2.5, 3.49, 3.45, 1.47, 0.77),
+    ("cbrt", "float64"): Errors(4, 1.50, 1.50, 1.82, 0.56),
     ("erf", "float64"): Errors(1, 2.54, 2.54, 2.54, 0.78),
     ("erfc", "float64"): Errors(4, 1.55, 1.55, 1.55, 0.76),
     ("pow", "float64"): Errors(2, 1.00, 1.00, 1.00, 0.74),
     ("atan2", "float64"): Errors(2, 2.23, 2.69, 2.63, 0.81),
-    ("hypot", "float64"): Errors(1.5, 1.99, 1.20, 1.42, 0.84),
+    ("hypot", "float64"): Errors(1.5, 1.99, 1.21, 1.46, 0.84),
     ("exp", "float32"): Errors(3, 2.94, 2.64, 2.64, 0.76),
     ("exp2", "float32"): Errors(2, 1.11, 0.83, 1.01, 0.63),
     ("expm1", "float32"): Errors(2, 1.81, 1.68, 2.36, 0.59),
@@ -135,14 +136,14 @@ TABLE: dict[tuple[str, str], Errors] = {
     ("asin", "float32"): Errors(3, 3.07, 2.67, 3.12, 0.76),
     ("acos", "float32"): Errors(3, 2.51, 2.16, 2.10, 0.80),
     ("atan", "float32"): Errors(2, 2.82, 2.47, 2.30, 0.83),
-    ("sinh", "float32"): Errors(2.5, 2.03, 1.55, 1.55, 0.90),
+    ("sinh", "float32"): Errors(2.5, 2.03, 1.55, 1.55, 0.92),
     ("cosh", "float32"): Errors(2.5, 1.85, 2.08, 2.48, 0.77),
     ("tanh", "float32"): Errors(2.5, 1.03, 1.03, 1.38, 0.57),
     ("asinh", "float32"): Errors(2, 2.16, 2.09, 1.01, 0.69),
     ("acosh", "float32"): Errors(2, 3.21, 2.81, 1.16, 0.90),
-    ("atanh", "float32"): Errors(2.5, 2.10, 2.05, 1.91, 0.75),
+    ("atanh", "float32"): Errors(2.5, 2.10, 2.05, 1.91, 0.76),
     ("cbrt", "float32"): Errors(2.5, 2.86, 2.86, 1.94, 0.68),
-    ("erf", "float32"): Errors(2, 1.93, 1.93, 4.00, 0.74),
+    ("erf", "float32"): Errors(2, 1.93, 1.93, 4.00, 0.78),
     ("erfc", "float32"): Errors(4, 1.68, 1.62, 1.62, 0.81),
     ("pow", "float32"): Errors(2, 0.63, 0.63, 0.63, 0.77),
     ("atan2", "float32"): Errors(3.5, 3.85, 3.42, 3.42, 0.88),
@@ -163,7 +164,8 @@ def keeps_bound(name: str, kind: str, column: str) -> bool:
         Of `Errors`: "sse", "avx2", "avx512" or "svml".
     """
     errors = TABLE[name, kind]
-    margin = SEARCH_MARGIN if kind == "float64" or name in BINARY else 0.0
+    searched = column != "svml" and (kind == "float64" or name in BINARY)
+    margin = SEARCH_MARGIN if searched else 0.0
     measured: float = getattr(errors, column)
     return measured + margin <= errors.allowed
 
