@@ -1,14 +1,16 @@
 """Calls of the C library's mathematical functions, with vector versions where they serve.
 
-With fastmath, loops take any vector version; what is left of a loop and other code take libm's
-function. Otherwise they take only versions within the errors that docs/semantics.md allows, and so
-that a result depends on the argument alone (uniform_calls.py).
+exp and log of doubles are code of our own (inline_functions.py). With fastmath, loops take any
+vector version of the others; what is left of a loop and other code take libm's function. Otherwise
+they take only versions within the errors that docs/semantics.md allows, and so that a result
+depends on the argument alone (uniform_calls.py).
 """
 
 from __future__ import annotations
 
 from ...ir.types import Scalar
 from .emitter import Emitter
+from .inline_functions import inline_function
 from .spelling import type_of
 from .uniform_calls import any_accuracy, uniform
 from .vector_functions import ATTRIBUTES, declaration, vector_function
@@ -29,6 +31,11 @@ def call_library(e: Emitter, name: str, args: list[str], t: Scalar) -> str:
     kind = type_of(t)
     function = _NAMES.get(name, name) + ("f" if t.bits == 32 else "")
     given = ", ".join(f"{kind} {a}" for a in args)
+    inlined = inline_function(name, t.name, e.module.targeted.features)
+    if inlined is not None:
+        function, text = inlined
+        e.module.functions[function] = text.rstrip()
+        return e.op(f"call {kind} @{function}({given})")
     mappings: tuple[str, ...] = ()
     target = e.module.targeted
     versions = any_accuracy if e.flags.startswith("fast") else uniform
