@@ -32,6 +32,7 @@ from execspace import (
     SpaceError,
     profiling,
 )
+from execspace.base.interrupts import held
 
 from .. import ir
 from ..analysis.overlap import written_pairs
@@ -302,7 +303,10 @@ def _read(path: Path) -> _Entry | None:
     if content is None:
         return None
     line, _, code = content.partition(b"\n")
-    return _Entry(path, decoded(line), code)
+    try:
+        return _Entry(path, decoded(line), code)
+    except (ValueError, TypeError):  # not what `_compiled` wrote
+        return None
 
 
 def _compiled(kernel: Kernel, module: str, facts: Facts, path: Path) -> _Entry:
@@ -421,7 +425,8 @@ _numba_table = (c_int64 * 2)()
 
 def _on_numba(call: Callable[..., Any]) -> Callable[..., Any]:
     """A launch on Numba's threads."""
-    from .numba_threads import ADDRESS  # loads Numba
+    with held():  # what Numba prepares at its first start is not prepared again
+        from .numba_threads import ADDRESS
 
     _numba_table[0] = ADDRESS
     table = addressof(_numba_table)
