@@ -127,9 +127,7 @@ def test_what_the_user_has_in_the_chosen_folder_stays(root):
     (root / "host" / "setup.py").write_text("print()")
     (root / "opencl").mkdir()
     (root / "diary").write_text("dear")
-    with pytest.warns(
-        UserWarning, match=r"host is not used \(it holds files.*EXECSPACE_CACHE_DIR"
-    ):
+    with pytest.warns(UserWarning, match=r"host is not used \(it holds files.*EXECSPACE_CACHE_DIR"):
         folder = cache.folder("host")
     assert folder.is_dir() and not folder.is_relative_to(root)
     assert cache.keep(folder / name(1), "text") and cache.read_text(folder / name(1)) == "text"
