@@ -19,9 +19,9 @@ from differential_mutations import (
     STATEMENTS,
     TEAMS,
 )
+from execspace_compiler.codegen.python.numba import NumbaPrinter
 
 import execspace as es
-from execspace_compiler.codegen.python.numba import NumbaPrinter
 from execspace_testing.suite.differential import patterns, sequences, team_cases
 from execspace_testing.suite.differential.cases import check
 from execspace_testing.suite.differential.compare import examine, run

@@ -314,7 +314,7 @@ def _compiled(kernel: Kernel, module: str, facts: Facts, path: Path) -> _Entry:
         code = machine.object_code(module)
     except RuntimeError as error:
         raise BackendCompileError(
-            f"in kernel '{kernel.name}'\nLLVM could not compile the generated module: {error}\n"
+            f"in kernel '{kernel.name}'\nLLVM could not compile the generated module: {str(error).strip()}\n"
             f"This is a defect of execspace; please report it with the kernel."
         ) from error
     disk.keep(path, facts.encoded() + code)
