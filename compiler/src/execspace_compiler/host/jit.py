@@ -313,8 +313,9 @@ def _compiled(kernel: Kernel, module: str, facts: Facts, path: Path) -> _Entry:
     try:
         code = machine.object_code(module)
     except RuntimeError as error:
+        told = str(error).strip()
         raise BackendCompileError(
-            f"in kernel '{kernel.name}'\nLLVM could not compile the generated module: {str(error).strip()}\n"
+            f"in kernel '{kernel.name}'\nLLVM could not compile the generated module: {told}\n"
             f"This is a defect of execspace; please report it with the kernel."
         ) from error
     disk.keep(path, facts.encoded() + code)
