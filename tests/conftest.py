@@ -42,7 +42,7 @@ COVERED = re.compile(
     r"|test_results_do_not_depend_on_the_runtime_or_the_threads_granted\[libgomp\]"
     r"|test_the_kit_passes_and_sanitizers_report_nothing\[gfx942-plain-some collectives\]"
     r"|test_a_level_is_reported_when_it_is_done\[two\]"
-    r"|test_ctrl_c_while_numba_starts_does_not_break_it_for_good\[openmp\]"
+    r"|test_ctrl_c_while_llvm_starts_does_not_break_it_for_good\[openmp\]"
     r"|test_every_part_runs_once_whatever_their_number\[(2|16)\]"
     r"|test_as_a_script\[(bitonic|column)\]"
     r"|test_right_kernels_are_right_and_clean\[-gfx1100\]"
@@ -71,10 +71,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish():
-    """The collector passes over what lives as long as the run, and seldom over all the rest.
-
-    Kernels that Numba compiled keep many objects, through which it went in vain.
-    """
+    """The collector passes over what lives as long as the run, and seldom over all the rest."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(*gc.get_threshold()[:2], 100)

@@ -398,7 +398,7 @@ FIRST, SECOND = cache.key("first") + ".bin", cache.key("second") + ".json"
 def kept(tmp_path, monkeypatch):
     """A cache with entries of two kinds, and files and a folder that somebody else put there."""
     monkeypatch.setenv("EXECSPACE_CACHE_DIR", str(tmp_path))
-    for kind, age in (("numba", 1000), ("opencl", 50)):
+    for kind, age in (("host", 1000), ("opencl", 50)):
         folder = cache.folder(kind)
         (folder / "history").mkdir()
         for path in (folder / FIRST, folder / "history" / SECOND, folder / "diary.txt"):
@@ -414,7 +414,7 @@ def test_cache_show(kept, capsys):
     text = capsys.readouterr().out
     report = json.loads(text)
     assert report["folder"] == str(kept) and report["limit_bytes"] == 2**30
-    assert [kind["kind"] for kind in report["kinds"]] == ["numba", "opencl"]
+    assert [kind["kind"] for kind in report["kinds"]] == ["host", "opencl"]
     assert all(kind["files"] == 2 and kind["bytes"] == 4096 for kind in report["kinds"])
     assert report["kinds"][0]["oldest_use"] < report["kinds"][1]["oldest_use"]
     assert report["not_ours"] == ["photos"]
@@ -423,19 +423,19 @@ def test_cache_show(kept, capsys):
     assert capsys.readouterr().out == text
     assert cli.main(["cache"]) == 0
     text = capsys.readouterr().out
-    assert re.search(r"^numba   2      4\.0 KiB  2017-", text, re.MULTILINE)
+    assert re.search(r"^host    2      4\.0 KiB  2017-", text, re.MULTILINE)
     assert "left alone: photos" in text
 
 
 def test_cache_clear_deletes_one_kind_or_all_and_nothing_else(kept, capsys):
-    assert cli.main(["cache", "clear", "--kind", "numba"]) == 0
-    assert capsys.readouterr().out == "numba: 2 files deleted, 4.0 KiB\n"
-    assert not (kept / "numba" / FIRST).exists()
+    assert cli.main(["cache", "clear", "--kind", "host"]) == 0
+    assert capsys.readouterr().out == "host: 2 files deleted, 4.0 KiB\n"
+    assert not (kept / "host" / FIRST).exists()
     assert (kept / "opencl" / FIRST).exists()
     assert cli.main(["cache", "clear", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert [(row["kind"], row["files"]) for row in report["deleted"]] == [
-        ("numba", 0),
+        ("host", 0),
         ("opencl", 2),
     ]
     documented(report)
@@ -446,17 +446,17 @@ def test_cache_clear_deletes_one_kind_or_all_and_nothing_else(kept, capsys):
 
 def test_cache_clear_leaves_what_is_being_written(kept, capsys):
     for name, age in ((".new.tmp", 0), (".old.tmp", 7200)):
-        path = kept / "numba" / name
+        path = kept / "host" / name
         path.write_text("half")
         os.utime(path, (time.time() - age,) * 2)
     assert cli.main(["cache", "clear"]) == 0
-    assert (kept / "numba" / ".new.tmp").exists()
-    assert not (kept / "numba" / ".old.tmp").exists()
+    assert (kept / "host" / ".new.tmp").exists()
+    assert not (kept / "host" / ".old.tmp").exists()
 
 
 def test_cache_clear_of_a_kind_that_is_not_there(kept, capsys):
-    assert cli.main(["cache", "clear", "--kind", "nubma"]) == 1
-    assert capsys.readouterr().err.endswith("no entries of kind 'nubma'; kinds: numba, opencl.\n")
+    assert cli.main(["cache", "clear", "--kind", "hots"]) == 1
+    assert capsys.readouterr().err.endswith("no entries of kind 'hots'; kinds: host, opencl.\n")
 
 
 def test_cache_misses_tells_why_kernels_were_compiled(tmp_path, capsys, monkeypatch):
@@ -467,11 +467,11 @@ def test_cache_misses_tells_why_kernels_were_compiled(tmp_path, capsys, monkeypa
         es.parallel_reduce(es.RangePolicy(9, space="serial"), lambda i: factor * i + 0.123)
     assert cli.main(["cache", "misses"]) == 0
     first, second = capsys.readouterr().out.splitlines()
-    assert " numba: " in first and first.endswith(": first time this kernel is seen")
+    assert " host: " in first and first.endswith(": first time this kernel is seen")
     assert second.endswith(": constant 'factor' changed from 2.0 to 3.0")
     assert cli.main(["cache", "misses", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["misses"]
-    assert [row["kind"] for row in rows] == ["numba", "numba"]
+    assert [row["kind"] for row in rows] == ["host", "host"]
     assert set(rows[0]) == {"kind", "kernel", "key", "reason", "time"}
 
 
@@ -491,7 +491,7 @@ def test_a_program_goes_on_when_its_cache_is_cleared(tmp_path, capsys, monkeypat
     assert es.parallel_reduce(policy, lambda i: 3 * i) == 30
     assert cli.main(["cache", "clear"]) == 0
     assert es.parallel_reduce(policy, lambda i: 4 * i) == 40
-    assert re.search(r"^numba: [1-9]", capsys.readouterr().out, re.MULTILINE)
+    assert re.search(r"^host: [1-9]", capsys.readouterr().out, re.MULTILINE)
 
 
 # -- printing -------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from differential_mutations import (
 )
 
 import execspace as es
-from execspace_compiler.codegen.python.numba import NumbaPrinter
+from execspace_compiler.codegen.llvm import expressions
 from execspace_testing.suite.differential import patterns, sequences, team_cases
 from execspace_testing.suite.differential.cases import check
 from execspace_testing.suite.differential.compare import examine, run
@@ -29,32 +29,36 @@ from execspace_testing.suite.differential.refused import REFUSED
 
 
 def division_that_rounds_up(monkeypatch):
-    right = NumbaPrinter.operation
+    right = expressions.operation
 
-    def operation(self, e, args):
-        if e.op == "floordiv" and e.type.kind == "i":
-            a, b = (f"np.int64({text})" for text in args)
-            return self._narrowed(f"(-_r.int_floordiv(-{a}, {b}))", e.type)
-        return right(self, e, args)
+    def operation(e, x, args):
+        if x.op != "floordiv" or x.type.kind != "i":
+            return right(e, x, args)
+        kind = f"i{x.type.bits}"
+        quotient = right(e, x, [e.op(f"sub {kind} 0, {args[0]}"), args[1]])
+        return e.op(f"sub {kind} 0, {quotient}")
 
-    monkeypatch.setattr(NumbaPrinter, "operation", operation)
+    monkeypatch.setattr(expressions, "operation", operation)
 
 
-def integers_that_do_not_wrap(monkeypatch):
-    """What Numba does by itself: int8 + int8 is an int64."""
-    right = NumbaPrinter._narrowed
+def conversions_that_lose_the_sign(monkeypatch):
+    """Zeros in front of a negative number of few bits."""
+    right = expressions.operation
 
-    def narrowed(self, text, t):
-        return f"np.int64({text})" if t.name in ("int8", "int16", "int32") else right(self, text, t)
+    def operation(e, x, args):
+        source, t = x.args[0].type, x.type
+        if x.op != "cast" or (source.kind, t.kind) != ("i", "i") or source.bits >= t.bits:
+            return right(e, x, args)
+        return e.op(f"zext i{source.bits} {args[0]} to i{t.bits}")
 
-    monkeypatch.setattr(NumbaPrinter, "_narrowed", narrowed)
+    monkeypatch.setattr(expressions, "operation", operation)
 
 
 @pytest.mark.parametrize(
     "break_it",
     [
         division_that_rounds_up,
-        pytest.param(integers_that_do_not_wrap, marks=pytest.mark.exhaustive),
+        pytest.param(conversions_that_lose_the_sign, marks=pytest.mark.exhaustive),
     ],
 )
 def test_a_wrong_compiler_is_noticed(monkeypatch, tmp_path, break_it):

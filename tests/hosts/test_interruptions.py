@@ -18,31 +18,27 @@ from interrupted_process import at_with
 
 import execspace as es
 from execspace.plugins import registry as plugins
+from execspace_compiler.host import machine
 
 PROGRAM = str(Path(__file__).parents[1] / "support" / "interrupted_process.py")
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, MemoryError, SystemExit])
-@pytest.mark.parametrize("call", [1, 2])
-def test_half_a_generated_module_is_not_taken_for_a_whole_one(kind, call, monkeypatch, tmp_path):
-    from numba.core.dispatcher import Dispatcher
-
+@pytest.mark.parametrize("step", ["optimised", "object_code", "Library", "built_in"])
+def test_half_a_compilation_is_not_taken_for_a_whole_one(kind, step, monkeypatch, tmp_path):
     monkeypatch.setenv("EXECSPACE_CACHE_DIR", str(tmp_path))
-    calls, own = [], Dispatcher.compile
-
-    def compile(self, signature):
-        calls.append(signature)
-        if len(calls) == call:
-            raise kind("interrupted")
-        return own(self, signature)
-
-    number = call + 10.0 * len(kind.__name__)  # a kernel of its own
+    number = len(step) + 100.0 * len(kind.__name__)  # a kernel of its own
     kernel = es.kernel(lambda i, x: put(x, i, number))
     x, policy = np.zeros(3), es.RangePolicy(3, space="serial")
+
+    def interrupted(*args):
+        raise kind("interrupted")
+
     with monkeypatch.context() as patch:
-        patch.setattr(Dispatcher, "compile", compile)
+        patch.setattr(machine, step, interrupted)
         with pytest.raises(kind, match="interrupted"):
             es.parallel_for(policy, kernel, x)
+    assert x.tolist() == [0] * 3
     es.parallel_for(policy, kernel, x)
     assert x.tolist() == [number] * 3
 
@@ -64,16 +60,23 @@ def test_a_first_launch_that_is_interrupted_anywhere_is_as_good_as_none(tmp_path
 
 
 PLACES = [
-    "numba.core.types",  # the import of Numba
-    "numba.core.typing.cmathdecl",  # what Numba imports when it first compiles
-    "BaseRegistryLoader.new_registrations",  # a generator that goes on at the next compilation
+    "llvmlite",  # the import of llvmlite
+    "llvmlite.binding.ffi",  # which loads LLVM
+    "llvmlite.binding.orcjit",
+    "_load_lib",
+    "initialize_native_target",
+    "Target.create_target_machine",
+    "parse_assembly",
+    "TargetMachine.emit_object",
+    "create_lljit_compiler",
+    "JITLibraryBuilder.link",
 ]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
 @pytest.mark.parametrize("name", ["serial", "openmp"])
-def test_ctrl_c_while_numba_starts_does_not_break_it_for_good(name, tmp_path):
-    """It is raised when Numba has started; the next launch of the process computes."""
+def test_ctrl_c_while_llvm_starts_does_not_break_it_for_good(name, tmp_path):
+    """The next launch of the process computes."""
     environment = os.environ | {
         "EXECSPACE_CACHE_DIR": str(tmp_path), "EXECSPACE_PLUGINS": name,
         "EXECSPACE_DEFAULT": name,
@@ -82,7 +85,7 @@ def test_ctrl_c_while_numba_starts_does_not_break_it_for_good(name, tmp_path):
         [sys.executable, "-W", "ignore", PROGRAM, *PLACES], env=environment,
         capture_output=True, text=True, check=True, timeout=200,
     )  # fmt: skip
-    assert done.stdout == f"3 places, ('{name}', [2.0, 1.0, 0.0, 1.0])\n", done.stderr
+    assert done.stdout == f"{len(PLACES)} places, ('{name}', [2.0, 1.0, 0.0, 1.0])\n", done.stderr
 
 
 def test_a_lack_of_memory_says_nothing_of_a_space(monkeypatch, fresh_selection):

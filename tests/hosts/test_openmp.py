@@ -11,7 +11,7 @@ import pytest
 
 import execspace as es
 from execspace.base import config
-from execspace_openmp.threads import SPIN_COUNT, find_runtime, has_pool
+from execspace_openmp.threads import OF_LIBGOMP, SPIN_COUNT, find_runtime, has_pool
 
 N = 200_000  # large enough to wake the team
 
@@ -110,7 +110,7 @@ def test_without_a_wish_every_usable_core_has_a_thread(monkeypatch):
 
 
 @pytest.mark.parametrize("variable", ["EXECSPACE_NUM_THREADS", "OMP_NUM_THREADS"])
-def test_the_space_and_numba_use_that_many_openmp_threads(python, variable):
+def test_numba_s_threads_are_that_many_of_openmp(python, variable):
     program = """
         import numba
         import execspace as es
@@ -119,9 +119,35 @@ def test_the_space_and_numba_use_that_many_openmp_threads(python, variable):
         print(space.threading_runtime())
     """
     unset = {"EXECSPACE_NUM_THREADS": "", "OMP_NUM_THREADS": ""}
-    out = python(program, **{**unset, variable: "5"}).splitlines()
-    assert out[0] == "5 omp 5"
-    assert out[1] == f"{find_runtime()}, Numba layer omp"
+    chosen = {**unset, "EXECSPACE_OPENMP_RUNTIME": "prange", variable: "5"}
+    assert python(program, **chosen).splitlines() == ["5 omp 5", "prange, Numba layer omp"]
+
+
+@pytest.mark.parametrize("runtime", usable_runtimes())
+def test_numba_is_loaded_only_where_its_threads_run_kernels(python, runtime):
+    program = """
+        import sys
+        import execspace as es
+        policy = es.RangePolicy(1_000_000, space="openmp")
+        print(es.parallel_reduce(policy, lambda i: 1), "numba" in sys.modules)
+        print(policy.space.threading_runtime())
+    """
+    found = python(program, EXECSPACE_OPENMP_RUNTIME=runtime).splitlines()
+    assert found[0] == f"1000000 {runtime == 'prange'}"
+    assert found[1].partition(",")[0] == runtime
+
+
+def test_the_pool_needs_no_library_of_openmp(monkeypatch):
+    for name in (*OF_LIBGOMP, "EXECSPACE_OPENMP_RUNTIME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("execspace_openmp.threads._has_gomp", lambda: False)
+    if has_pool():
+        assert find_runtime() == "pool"
+        monkeypatch.setenv("EXECSPACE_OPENMP_RUNTIME", "pool")
+        assert find_runtime() == "pool"
+    if sys.platform.startswith("linux"):
+        monkeypatch.setenv("EXECSPACE_OPENMP_RUNTIME", "libgomp")
+        assert find_runtime() is None
 
 
 @pytest.mark.parametrize("number", ["many", "0", "-3", "2.5", "1e3"])

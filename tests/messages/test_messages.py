@@ -128,15 +128,16 @@ def test_file_that_is_gone(tmp_path):
 
 
 def test_generated_text_that_does_not_compile(monkeypatch):
-    monkeypatch.setattr("execspace_compiler.host.jit.launch_module", lambda *_: "def launch(:\n")
+    monkeypatch.setattr(
+        "execspace_compiler.host.jit.launch_module", lambda *_: "define ptr launch() {}\n"
+    )
 
     def kernel(i, x):
         x[i] = 1.0
 
     with pytest.raises(es.BackendCompileError) as caught:
         launch(kernel, "serial")
-    found = re.sub(r"execspace_\w{20,}", "execspace_KEY", message_of(caught.value))
-    check("backend_compile_error", re.sub(r"source \S+/", "source FOLDER/", found))
+    check("backend_compile_error", message_of(caught.value))
 
 
 # -- what every message has ---------------------------------------------------------------------

@@ -8,7 +8,7 @@ places, all over the import, plugins, the choice of the default space and the co
 launches again. It prints what went wrong, and at the end how many places there were.
 
 Or each gets Ctrl-C where it imports a module of that name, or enters a function of that name, which
-are Numba's: then they are forked before Numba is imported.
+are llvmlite's: then they are forked before it is imported.
 """
 
 from __future__ import annotations
@@ -124,7 +124,8 @@ class CtrlC:
 
 def pressed(path, _, place):
     """As `tried`; whether the first launch raised, in place of a number of lines."""
-    assert "numba" not in sys.modules
+    assert "llvmlite" not in sys.modules
+    os.environ["EXECSPACE_CACHE_DIR"] = f"{path}.{place}"  # so that each compiles
     found, raised = CtrlC(place), False
     sys.meta_path.insert(0, found)
     if "." not in place or place[0].isupper():
@@ -159,8 +160,7 @@ def main_of_ctrl_c(places):
 
 def main(count):
     assert "execspace" not in sys.modules
-    for name in ("llvmlite.binding", "numba"):  # so that children need not import them
-        importlib.import_module(name)
+    importlib.import_module("llvmlite.binding")  # so that children need not
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "interrupted.py")
         with open(path, "w", encoding="utf-8") as file:

@@ -48,7 +48,7 @@ def root(tmp_path, monkeypatch):
 
 def test_the_entries_used_longest_ago_go_first(root, monkeypatch):
     monkeypatch.setenv("EXECSPACE_CACHE_SIZE", "1")
-    folder = cache.folder("numba")
+    folder = cache.folder("host")
     for age in range(3):
         (folder / name(age)).write_bytes(bytes(600_000))
         os.utime(folder / name(age), (1e9 - age, 1e9 - age))
@@ -64,7 +64,7 @@ FOREIGN = (
 
 def test_the_limit_deletes_nothing_that_the_cache_has_not_named(root, monkeypatch):
     monkeypatch.setenv("EXECSPACE_CACHE_SIZE", "1")
-    folder = cache.folder("numba")
+    folder = cache.folder("host")
     for other in FOREIGN:
         (folder / other).parent.mkdir(exist_ok=True)
         if other != cache.TAG:
@@ -91,11 +91,11 @@ def test_the_limit_is_not_for_folders_of_others(tmp_path, monkeypatch):
 @pytest.mark.parametrize("size", ["abc", "0", "-1", "nan", "1.5"])
 def test_a_size_that_is_none_is_told_at_every_launch(root, monkeypatch, size):
     """Not only where something has to be written: a warm cache would hide it."""
-    assert cache.folder("numba").is_dir()
+    assert cache.folder("host").is_dir()
     monkeypatch.setenv("EXECSPACE_CACHE_SIZE", size)
     for _ in range(2):
         with pytest.raises(es.ConfigError, match=f"EXECSPACE_CACHE_SIZE='{size}' is not a whole"):
-            cache.folder("numba")
+            cache.folder("host")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="names of files are text elsewhere")
@@ -103,19 +103,19 @@ def test_a_folder_whose_name_is_no_text_is_not_used(tmp_path, monkeypatch):
     path = os.fsdecode(os.fsencode(tmp_path) + b"/bad\xff")
     monkeypatch.setenv("EXECSPACE_CACHE_DIR", path)
     with pytest.warns(UserWarning, match=r"is not used \(its name is not text in UTF-8\)"):
-        used = cache.folder("numba")
+        used = cache.folder("host")
     assert str(used).isprintable() and used.is_dir() and not os.path.exists(path)
 
 
 def test_folders_are_tagged_and_for_the_user_only(root):
-    folder = cache.folder("numba")
+    folder = cache.folder("host")
     assert cache.is_tagged(folder) and not cache.is_tagged(root)
-    assert folder == root / "numba"
+    assert folder == root / "host"
     assert [path.stat().st_mode & 0o777 for path in (root, folder)] == [0o700, 0o700]
-    assert cache.folder("numba") == folder
+    assert cache.folder("host") == folder
 
 
-@pytest.mark.parametrize("kind", ["../numba", "a/b", "", ".", "..", ".git"])
+@pytest.mark.parametrize("kind", ["../host", "a/b", "", ".", "..", ".git"])
 def test_a_kind_is_the_name_of_a_folder(root, kind):
     with pytest.raises(ValueError, match="is not a kind of entry"):
         cache.folder(kind)
@@ -123,40 +123,38 @@ def test_a_kind_is_the_name_of_a_folder(root, kind):
 
 def test_what_the_user_has_in_the_chosen_folder_stays(root):
     """A folder with a name of ours and files of theirs is not taken; one without files is."""
-    (root / "numba").mkdir(parents=True)
-    (root / "numba" / "setup.py").write_text("print()")
+    (root / "host").mkdir(parents=True)
+    (root / "host" / "setup.py").write_text("print()")
     (root / "opencl").mkdir()
     (root / "diary").write_text("dear")
-    with pytest.warns(
-        UserWarning, match=r"numba is not used \(it holds files.*EXECSPACE_CACHE_DIR"
-    ):
-        folder = cache.folder("numba")
+    with pytest.warns(UserWarning, match=r"host is not used \(it holds files.*EXECSPACE_CACHE_DIR"):
+        folder = cache.folder("host")
     assert folder.is_dir() and not folder.is_relative_to(root)
     assert cache.keep(folder / name(1), "text") and cache.read_text(folder / name(1)) == "text"
-    assert os.listdir(root / "numba") == ["setup.py"]
+    assert os.listdir(root / "host") == ["setup.py"]
     assert cache.folder("opencl") == root / "opencl"
 
 
 @pytest.mark.parametrize("damage", ["half", None])
 @pytest.mark.parametrize("entries", [0, 1])
 def test_a_folder_whose_tag_was_damaged_is_tagged_again(root, entries, damage):
-    folder = cache.folder("numba")
+    folder = cache.folder("host")
     for number in range(entries):
         cache.keep(folder / name(number), "text")
     (folder / cache.TAG).unlink()
     if damage:
         (folder / cache.TAG).write_text(damage)
     assert not cache.is_tagged(folder)
-    assert cache.folder("numba") == folder
+    assert cache.folder("host") == folder
     assert cache.is_tagged(folder)
 
 
 def test_a_folder_without_a_tag_is_not_taken_for_its_names_alone(root):
-    folder = root / "numba"
+    folder = root / "host"
     folder.mkdir(parents=True)
     (folder / name(1)).write_text("no entry")
     with pytest.warns(UserWarning, match="it holds files"):
-        assert cache.folder("numba") != folder
+        assert cache.folder("host") != folder
 
 
 # -- who else could write -------------------------------------------------------------------------
@@ -173,12 +171,12 @@ def _foreign(path):
 
 UNTRUSTED = {
     "the folder is another user's": (
-        lambda root: _foreign(root / "numba"),
+        lambda root: _foreign(root / "host"),
         "belongs to user 54321",
     ),
     "the cache is another user's": (lambda root: _foreign(root), "belongs to user 54321"),
-    "all may write to the folder": (lambda root: (root / "numba").chmod(0o777), "chmod go-w"),
-    "a group may write to the folder": (lambda root: (root / "numba").chmod(0o770), "chmod go-w"),
+    "all may write to the folder": (lambda root: (root / "host").chmod(0o777), "chmod go-w"),
+    "a group may write to the folder": (lambda root: (root / "host").chmod(0o770), "chmod go-w"),
     "all may write to the cache": (lambda root: root.chmod(0o777), "chmod go-w"),
     "all may write above it": (lambda root: root.parent.chmod(0o777), "which is above it"),
     "what is above it is another's": (lambda root: _foreign(root.parent), "belongs to user 54321"),
@@ -189,20 +187,20 @@ UNTRUSTED = {
 @pytest.mark.parametrize("case", UNTRUSTED)
 def test_a_folder_that_others_rule_is_not_used(root, case):
     change, reason = UNTRUSTED[case]
-    folder = cache.folder("numba")
+    folder = cache.folder("host")
     cache.keep(folder / name(1), "planted")
     change(root)
     with pytest.warns(UserWarning, match=f"is not used .*{reason}.*Set EXECSPACE_CACHE_DIR"):
-        used = cache.folder("numba")
+        used = cache.folder("host")
     assert used != folder and used.stat().st_mode & 0o777 == 0o700
     assert cache.read(used / name(1)) is None
-    assert cache.folder("numba") == used  # without a second warning
+    assert cache.folder("host") == used  # without a second warning
 
 
 @posix
 def test_a_sticky_folder_above_it_is_no_danger(root):
     root.parent.chmod(0o1777)
-    assert cache.folder("numba") == root / "numba"
+    assert cache.folder("host") == root / "host"
 
 
 @posix
@@ -211,7 +209,7 @@ def test_links_are_followed_where_only_the_user_can_change_them(tmp_path, monkey
     real.mkdir(0o700)
     link.symlink_to("real")
     monkeypatch.setenv("EXECSPACE_CACHE_DIR", str(link / ".." / "link"))
-    assert cache.folder("numba") == real / "numba"
+    assert cache.folder("host") == real / "host"
     (real / "elsewhere").mkdir(0o700)
     (real / "opencl").symlink_to("elsewhere")
     with pytest.warns(UserWarning, match="opencl is not used .it is a symbolic link"):
@@ -219,11 +217,11 @@ def test_links_are_followed_where_only_the_user_can_change_them(tmp_path, monkey
     if not os.geteuid():
         os.chown(link, ANOTHER, ANOTHER, follow_symlinks=False)
         with pytest.warns(UserWarning, match="the link .*link belongs to user 54321"):
-            cache.folder("numba")
+            cache.folder("host")
     (tmp_path / "round").symlink_to("round")
     monkeypatch.setenv("EXECSPACE_CACHE_DIR", str(tmp_path / "round"))
     with pytest.warns(UserWarning, match="too many levels of symbolic links"):
-        cache.folder("numba")
+        cache.folder("host")
 
 
 def test_a_folder_that_cannot_be_written_is_replaced_with_a_warning(tmp_path, monkeypatch):
@@ -231,7 +229,7 @@ def test_a_folder_that_cannot_be_written_is_replaced_with_a_warning(tmp_path, mo
     occupied.write_text("not a folder")
     monkeypatch.setenv("EXECSPACE_CACHE_DIR", str(occupied))
     with pytest.warns(UserWarning, match="cannot be written .* Set EXECSPACE_CACHE_DIR"):
-        folder = cache.folder("numba")
+        folder = cache.folder("host")
     assert folder.is_dir()
     assert occupied.read_text() == "not a folder"
 
@@ -284,7 +282,7 @@ DAMAGE = {
 @posix
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_a_damaged_entry_counts_as_none_and_can_be_written_anew(root, damage):
-    path = cache.folder("numba") / name(1)
+    path = cache.folder("host") / name(1)
     assert cache.keep(path, b"content") and cache.read(path) == b"content"
     DAMAGE[damage](path)
     assert cache.read(path) is None
@@ -295,19 +293,19 @@ def test_a_damaged_entry_counts_as_none_and_can_be_written_anew(root, damage):
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"\xff\x00", b"# execspace \n" * 9, bytes(10**6)])
 def test_entries_come_back_as_they_were(root, content):
-    path = cache.folder("numba") / name(1)
+    path = cache.folder("host") / name(1)
     assert cache.keep(path, content) and cache.read(path) == content
 
 
 def test_text_that_is_none_is_thrown_away(root):
-    path = cache.folder("numba") / name(1)
+    path = cache.folder("host") / name(1)
     cache.keep(path, b"\xff")
     assert cache.read_text(path) is None and not path.exists()
 
 
 @pytest.mark.parametrize("call", ["write", "replace", "mkstemp"])
 def test_a_full_disk_is_a_warning_and_leaves_nothing_behind(root, monkeypatch, call):
-    folder = cache.folder("numba")
+    folder = cache.folder("host")
 
     def full(*args, **options):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -320,7 +318,7 @@ def test_a_full_disk_is_a_warning_and_leaves_nothing_behind(root, monkeypatch, c
         owner = os if call == "replace" else tempfile
         monkeypatch.setattr(owner, call, full)
     try:
-        with pytest.warns(UserWarning, match="cannot be kept in .*numba.*Make room"):
+        with pytest.warns(UserWarning, match="cannot be kept in .*host.*Make room"):
             assert not cache.keep(folder / name(1), bytes(1000))
         assert not cache.keep(folder / name(2), bytes(1000))  # without a second warning
     finally:
@@ -337,7 +335,7 @@ def test_a_disk_without_any_place_is_a_warning_too(root, monkeypatch):
     monkeypatch.setattr(tempfile, "mkstemp", full)
     monkeypatch.setattr(tempfile, "mkdtemp", full)
     with pytest.warns(UserWarning, match="cannot be written .*No space left"):
-        folder = cache.folder("numba")
+        folder = cache.folder("host")
     assert not cache.keep(folder / name(1), "text")  # without a second warning
     assert cache.read(folder / name(1)) is None
 

@@ -43,7 +43,7 @@ def launch(
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("EXECSPACE_CACHE_DIR", str(tmp_path))
-    return cache.folder("numba")
+    return cache.folder("host")
 
 
 @pytest.fixture

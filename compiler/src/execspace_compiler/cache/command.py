@@ -23,7 +23,7 @@ HELP = """Show the folder of compiled kernels by kind, or delete what is in it.
 Kernels that are deleted are compiled again when they are needed; programs that run meanwhile
 are not disturbed."""
 _ACTIONS = {
-    "show": "size and age of what is kept, by kind (numba, opencl, ...); the default",
+    "show": "size and age of what is kept, by kind (host, opencl, ...); the default",
     "clear": "delete it, without a question",
     "misses": "which kernels were compiled last, and why they were not found in it",
     "path": "print the folder",
@@ -33,7 +33,7 @@ _MOST_MISSES = 50  # shown at most
 
 @dataclass
 class Kind:
-    """The files of one kind of entry, for instance "numba"."""
+    """The files of one kind of entry, for instance "host"."""
 
     name: str
     folder: Path
@@ -59,7 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--kind",
         action="append",
         metavar="K",
-        help="only this kind of entry, such as numba; may be given more than once",
+        help="only this kind of entry, such as host; may be given more than once",
     )
 
 

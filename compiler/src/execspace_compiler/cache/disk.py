@@ -144,7 +144,7 @@ def _own(path: Path) -> Path:
     """The folder, tagged as the cache's; OSError if it is not, or cannot be."""
     try:
         str(path).encode()
-    except UnicodeEncodeError:  # Numba and drivers take file names as str
+    except UnicodeEncodeError:  # drivers take file names as str
         raise UntrustedFolderError("its name is not text in UTF-8") from None
     root = private_folder(path.parent)  # stricter than for parents of private folders
     if path.is_symlink():

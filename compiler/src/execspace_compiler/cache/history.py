@@ -70,7 +70,7 @@ def record_miss(
     kernel, spec
         As compiled.
     tools : mapping
-        All else that the machine code depends on, by name: "Numba" -> "0.61".
+        All else that the machine code depends on, by name: "llvmlite" -> "0.45".
     """
     path, name = _place(folder, kernel)
     known = _read(path)

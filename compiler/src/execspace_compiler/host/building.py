@@ -103,7 +103,7 @@ def object_code(kernel: Kernel, source: Source) -> bytes:
         return machine.object_code(source.text, source.linked)
     except RuntimeError as error:
         raise BackendCompileError(
-            f"in kernel '{kernel.name}'\nLLVM could not compile the generated module: {error}\n"
+            f"in kernel '{kernel.name}'\nLLVM could not compile the generated module: {str(error).strip()}\n"
             f"This is a defect of execspace; please report it with the kernel."
         ) from error
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from execspace import LaunchError, LaunchSpec
+from execspace.base.interrupts import held
 
 from ..reductions.results import result_maker, result_shape, store_result
 from ..teams.scratch_sizes import Sizes
@@ -106,7 +107,8 @@ _numba_table = (c_int64 * 2)()
 
 def on_numba(call: Callable[..., Any]) -> Callable[..., Any]:
     """A launch on Numba's threads."""
-    from .numba_threads import ADDRESS  # loads Numba
+    with held():  # what Numba prepares at its first start is not prepared again
+        from .numba_threads import ADDRESS
 
     _numba_table[0] = ADDRESS
     table = addressof(_numba_table)

@@ -198,7 +198,10 @@ def _read(path: Path) -> _Entry | None:
     if content is None:
         return None
     line, _, code = content.partition(b"\n")
-    facts = decoded(line)
+    try:
+        facts = decoded(line)
+    except (ValueError, TypeError):  # nothing that `Facts.encoded` wrote
+        return None
     if facts.libraries and not machine.has_libraries(facts.libraries):
         return None
     return _Entry(path, facts, code)

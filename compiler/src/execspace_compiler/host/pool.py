@@ -111,7 +111,7 @@ def _loaded() -> llvm.ExecutionEngine:
     source = llvm_ir(platform.machine())
     machine = llvm.Target.from_default_triple().create_target_machine(opt=2, jit=True)
     entry = disk.key(source, llvmlite.__version__, machine.triple)
-    path = disk.folder("numba") / f"{entry}.o"
+    path = disk.folder("host") / f"{entry}.o"
     code = disk.read(path)
     if code is None:
         code = machine.emit_object(llvm.parse_assembly(source))

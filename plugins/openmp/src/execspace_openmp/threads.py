@@ -1,6 +1,6 @@
-"""The OpenMP runtime: which one there is, how many threads, and what a fork does to it.
+"""The OpenMP runtime: which one there is, and how its threads wait.
 
-Imports no Numba, so that probing is cheap.
+Imports neither LLVM nor Numba, so that probing is cheap.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def find_runtime() -> str | None:
     """What runs threads: "pool", "libgomp", "prange" (Numba's own layer); None for no OpenMP.
 
     EXECSPACE_OPENMP_RUNTIME overrules what was found; ConfigError if it names none of them, or one
-    that is not for this system. The pool needs libgomp as well, for Numba's own parallel code.
+    that is not for this system.
     """
     wanted = config.get("OPENMP_RUNTIME")
     if wanted not in (None, *RUNTIMES):
@@ -46,9 +46,9 @@ def find_runtime() -> str | None:
         )
     if wanted == "prange" or (wanted is None and not sys.platform.startswith("linux")):
         return "prange"
-    if not _has_gomp():
-        return None
-    return wanted or ("pool" if has_pool() and not wants_libgomp() else "libgomp")
+    if wanted == "pool" or (wanted is None and has_pool() and not wants_libgomp()):
+        return "pool"
+    return "libgomp" if _has_gomp() else None
 
 
 def has_pool() -> bool:
@@ -115,9 +115,9 @@ def bounded_spinning() -> Iterator[None]:
 
 
 def pin_numba_layer(threads: int) -> str:
-    """Make Numba's own parallel code use OpenMP too, and verify that it does.
+    """Make Numba's threads, which then run kernels, those of OpenMP, and verify that they are.
 
-    Numba would otherwise take TBB first; two thread pools would then share the cores.
+    Numba would otherwise take TBB first.
 
     Returns
     -------
