@@ -22,6 +22,7 @@ def loop_text(name, fused, length=0):
     called, definition = inline_function(name, "float64", frozenset({"fma"} if fused else ()))
     width = f'!{{!"llvm.loop.vectorize.width", i32 {length}}}'
     return f"""
+        declare double @llvm.fma.f64(double, double, double)
         {definition}
         define void @run(ptr noalias %y, ptr noalias %x, i64 %n) {{
         entry:

@@ -102,8 +102,9 @@ def object_code(kernel: Kernel, source: Source) -> bytes:
     try:
         return machine.object_code(source.text, source.linked)
     except RuntimeError as error:
+        told = str(error).strip()
         raise BackendCompileError(
-            f"in kernel '{kernel.name}'\nLLVM could not compile the generated module: {str(error).strip()}\n"
+            f"in kernel '{kernel.name}'\nLLVM could not compile the generated module: {told}\n"
             f"This is a defect of execspace; please report it with the kernel."
         ) from error
 

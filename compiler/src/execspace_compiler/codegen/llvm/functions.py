@@ -34,6 +34,7 @@ def call_library(e: Emitter, name: str, args: list[str], t: Scalar) -> str:
     inlined = inline_function(name, t.name, e.module.targeted.features)
     if inlined is not None:
         function, text = inlined
+        e.module.declare("llvm.fma.f64", "double", "double, double, double")
         e.module.functions[function] = text.rstrip()
         return e.op(f"call {kind} @{function}({given})")
     mappings: tuple[str, ...] = ()

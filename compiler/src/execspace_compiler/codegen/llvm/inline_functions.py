@@ -41,7 +41,8 @@ def inline_function(name: str, kind: str, features: frozenset[str]) -> tuple[str
     Returns
     -------
     tuple of str, or None
-        None for other functions and types.
+        None for other functions and types. The definition calls @llvm.fma.f64, which the module
+        must declare.
     """
     if kind != "float64" or name not in _BODIES:
         return None
@@ -49,9 +50,7 @@ def inline_function(name: str, kind: str, features: frozenset[str]) -> tuple[str
     body = _Body(fused=bool({"fma", "neon"} & features))
     result = _BODIES[name](body)
     lines = "\n  ".join([*body.lines, f"ret double {result}"])
-    # A declaration of an intrinsic may stand in a module as often as one likes.
     return called, (
-        "declare double @llvm.fma.f64(double, double, double)\n"
         f"define linkonce_odr hidden double @{called}(double %x) alwaysinline {{\n  {lines}\n}}\n"
     )
 
