@@ -97,11 +97,21 @@ class HostPlan(HostTeamSizes, DescribedPlan):
         return _Text(self.lowered, self.spec).written(self.launcher, self.disjoint)
 
     @property
+    def optimised(self) -> str:
+        """The LLVM IR after LLVM's passes."""
+        return str(machine.optimised(self.source))
+
+    @property
+    def assembly(self) -> str:
+        """The machine code as text."""
+        return machine.assembly(self.source)
+
+    @property
     def vectorisation(self) -> tuple[str, ...]:
         """Descriptions of LLVM's vectorisation of the loops."""
         from .vectorising import describe_vectors  # not needed for launches
 
-        return describe_vectors(str(machine.optimised(self.source)))
+        return describe_vectors(self.optimised)
 
     @property
     def cache(self) -> tuple[str, str]:

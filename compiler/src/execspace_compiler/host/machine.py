@@ -105,6 +105,11 @@ def object_code(text: str) -> bytes:
     return bytes(target_machine().emit_object(optimised(text)))
 
 
+def assembly(text: str) -> str:
+    """Assembly of a module, for people."""
+    return str(target_machine().emit_assembly(optimised(text)))
+
+
 @cache
 def _linker() -> Any:
     return _llvm().create_lljit_compiler(target_machine())
