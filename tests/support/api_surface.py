@@ -92,7 +92,8 @@ def describe_class(name: str, cls: type) -> list[str]:
             if field.default_factory is not dataclasses.MISSING:
                 default = " = ..."
             fields[field.name] = f"{_Raw(field.type)!r}{default}"
-        lines += [f"    {field}: {text}" for field, text in fields.items()]
+        public = {name: text for name, text in fields.items() if not name.startswith("_")}
+        lines += [f"    {name}: {text}" for name, text in public.items()]
     for member, value in sorted(_members(cls).items()):
         if member == "__new__" and hasattr(cls, "_fields"):  # of a NamedTuple: its items
             continue

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import textwrap
 
+import pytest
+
 from execspace_compiler.host.vectorising import describe_vectors
 
 
 def told(*functions, metadata=""):
     """The lines for functions, each a name and the text of its body."""
     text = [
-        f'define i32 @"{name}"() {{\n{textwrap.dedent(body).strip()}\n}}'
-        for name, body in functions
+        f"define i32 @{name}() {{\n{textwrap.dedent(body).strip()}\n}}" for name, body in functions
     ]
     return describe_vectors("\n\n".join([*text, metadata]))
 
@@ -58,7 +59,7 @@ TWO_VECTORS = (
     "(2 packed floating operations, 4 packed memory accesses)"
 )
 
-# A loop around a loop, with quoted names of blocks as Numba has them.
+# A loop around a loop, with quoted names of blocks.
 SCALAR = """
     "entry":
       br label %"outer"
@@ -91,36 +92,49 @@ ONE_SUM = f"1 innermost loop: not vectorised: {IN_ORDER} (1 scalar floating oper
 
 
 def test_vector_loops_and_how_many_vectors_a_round_has():
-    assert told(("launch", VECTOR), metadata=MARKED) == (TWO_VECTORS,)
+    assert told(("part1", VECTOR), metadata=MARKED) == (TWO_VECTORS,)
 
 
 def test_packed_statements_of_a_loop_that_the_vectoriser_left_alone():
-    (line,) = told(("launch", VECTOR.partition("rest:")[0] + "rest:\n      ret i32 0"))
+    (line,) = told(("part1", VECTOR.partition("rest:")[0] + "rest:\n      ret i32 0"))
     assert line.startswith("1 innermost loop: no vector loop, but its statements were packed into")
 
 
 def test_scalar_loops_say_what_keeps_them_from_vectors():
-    assert told(("launch", SCALAR)) == (ONE_SUM,)
-    assert told(("launch", SCALAR.replace("fadd contract", "fadd reassoc contract"))) == (
+    assert told(("part1", SCALAR)) == (ONE_SUM,)
+    assert told(("part1", SCALAR.replace("fadd contract", "fadd reassoc contract"))) == (
         ONE_SUM.replace(f": {IN_ORDER}", ""),
     )
     called = SCALAR.replace("fadd contract float %s, %a", "call float @erff(float %a)")
-    (line,) = told(("launch", called))
+    (line,) = told(("part1", called))
     assert "not vectorised: it calls erff" in line
     atomic = SCALAR.replace("%a = load float,", "%a = load atomic float,")
-    assert "it has atomic operations" in told(("launch", atomic))[0]
+    assert "it has atomic operations" in told(("part1", atomic))[0]
 
 
-def test_what_threads_run_counts_where_it_has_a_function_of_its_own():
-    functions = (("launch", SCALAR), ("team_member", VECTOR))
+@pytest.mark.parametrize("part", ["part1", "part2", "f._chunk", "f._totals"])
+def test_what_parts_of_the_range_do_counts_where_it_has_loops(part):
+    functions = (("f._finish", SCALAR), (part, VECTOR))
     assert told(*functions, metadata=MARKED) == (TWO_VECTORS,)
+    assert told(("f._finish", SCALAR), (part, "entry:\n  ret i32 0")) == (ONE_SUM,)
+
+
+def test_loops_over_parts_do_not_count():
+    parts = SCALAR.replace("%a = load float, ptr %p, align 4", "call void @part1(ptr %p, i64 %n)")
+    assert told(("team_part1", parts), ("part1", VECTOR), metadata=MARKED) == (TWO_VECTORS,)
+    assert told(("team_part1", parts)) == ("no loops are left in the machine code",)
+
+
+def test_functions_of_the_user_have_his_names():
+    called = SCALAR.replace("fadd contract float %s, %a", "call float @f.smooth(float %a)")
+    assert "not vectorised: it calls smooth, " in told(("part1", called))[0]
 
 
 def test_a_loop_that_was_copied_into_several_functions_counts_once():
-    assert told(("launch", SCALAR), ("other", SCALAR)) == (ONE_SUM,)
+    assert told(("part1", SCALAR), ("f._totals", SCALAR)) == (ONE_SUM,)
 
 
-def test_functions_for_python_do_not_count():
+def test_the_function_for_python_does_not_count():
     body = "entry:\n  ret i32 0"
     nothing = ("no loops are left in the machine code",)
-    assert told(("_ZN7cpython6launch", SCALAR)) == told(("launch", body)) == nothing
+    assert told(("execspace_entry", SCALAR)) == told(("part1", body)) == nothing

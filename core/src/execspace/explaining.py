@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
+from .contract.space import Plan
 from .kernels.captures import scope_of
 from .kernels.kernel import Kernel
 from .launch.prepare import planned
@@ -63,6 +65,19 @@ class Explanation:
     vectorisation: tuple[str, ...] = ()
     cache_key: str = ""
     cache: str = ""
+    _plan: Plan | None = field(default=None, repr=False, compare=False, kw_only=True)
+
+    @cached_property
+    def optimised(self) -> str:
+        """The source as its compiler has optimised it, on hosts LLVM IR; made when it is asked
+        for, and not printed. Empty where it is not known."""
+        return "" if self._plan is None else self._plan.optimised
+
+    @cached_property
+    def assembly(self) -> str:
+        """The machine code as text; made when it is asked for, and not printed. Empty where it is
+        not known."""
+        return "" if self._plan is None else self._plan.assembly
 
     def __str__(self) -> str:
         usage = [
@@ -179,6 +194,7 @@ def explain(
         found.kernel.name, plan.space.name, found.spec.pattern,
         tuple(map(str, plan.spec.arguments)), mapping, plan.source,
         plan.resource_usage, plan.variables, tuple(plan.vectorisation), key, cache,
+        _plan=plan,
     )  # fmt: skip
 
 

@@ -18,6 +18,8 @@ from ..teams.host_limits import HostTeamSizes
 from .launcher import Launcher
 
 if TYPE_CHECKING:
+    from llvmlite.binding import ModuleRef
+
     from ..typing.lowered import Lowered
     from .launch_source import Source
 
@@ -63,13 +65,29 @@ class HostPlan(HostTeamSizes, DescribedPlan):
         return HostKernel(self.lowered, self.spec).source(self.launcher, self.disjoint)
 
     @property
+    def optimised(self) -> str:
+        """The LLVM IR after LLVM's passes."""
+        return str(self._module())
+
+    @property
+    def assembly(self) -> str:
+        """The machine code as text."""
+        from .machine import assembly
+
+        return assembly(self._module())
+
+    @property
     def vectorisation(self) -> tuple[str, ...]:
         """Descriptions of LLVM's vectorisation of the loops."""
-        from .machine import optimised
         from .vectorising import describe_vectors
 
+        return describe_vectors(self.optimised)
+
+    def _module(self) -> ModuleRef:
+        from .machine import optimised
+
         source = self._source
-        return describe_vectors(str(optimised(source.text, source.linked)))
+        return optimised(source.text, source.linked)
 
     @property
     def cache(self) -> tuple[str, str]:

@@ -1,7 +1,6 @@
-"""LLVM's vectorisation of the loops of a launch, from the optimised IR, for `explain`.
+"""LLVM's vectorisation of the loops of a launch, from its optimised IR, for `explain`.
 
-Numba keeps that IR with the machine code in its cache. It has no remarks, so reasons are derived
-from loops that stayed scalar.
+llvmlite's passes give no remarks, so reasons are derived from loops that stayed scalar.
 """
 
 from __future__ import annotations
@@ -11,7 +10,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+
+from .objects import NAME
 
 _NAMES = {"double": "float64", "float": "float32", "half": "float16", "ptr": "pointers"}
 _LABEL = re.compile(r'^("[^"]+"|[-\w.$]+):')
@@ -30,8 +30,9 @@ _ATOMIC = re.compile(r"\b(?:atomicrmw|cmpxchg)\b|\b(?:load|store) atomic\b")
 _PHI = re.compile(r"^\s*(%\S+) = phi (?:[a-z]+ )*?(i64|i32|double|float) (.*)")
 _STEP = re.compile(r"^\s*(%\S+) = add (?:nuw |nsw )*i(?:64|32) (%\S+), (\d+)")
 _IN_ORDER = re.compile(r"^\s*(%\S+) = (?:f(?:add|sub|mul)|call)\b(.*)")
-# Functions that run a part of a range.
-_PARTS = ("@team_member", "_f__chunk", "_f__totals", "__gufunc__")
+# Functions that run a part of a range, or call those that do; the entry of a launch runs none.
+_PARTS = re.compile(r"@(?:part\d|f\._chunk|f\._totals)\b")
+_ENTRY = f"@{NAME}("
 _MARK = '"llvm.loop.isvectorized"'
 
 
@@ -77,7 +78,7 @@ class _Loop:
             if not self.marked:
                 how = f"no vector loop, but its statements were packed into {how}"
             return f"{how} ({self._operations()})"
-        if self.marked or any(part in s for part in _PARTS for s in self.lines):
+        if self.marked or any(map(_PARTS.search, self.lines)):
             return ""
         why = self._hindrances()
         return f"not vectorised{': ' if why else ''}{', '.join(why)} ({self._operations()})"
@@ -131,8 +132,8 @@ class _Loop:
 def describe_vectors(text: str) -> tuple[str, ...]:
     """Descriptions of the loops in optimised LLVM IR; each line begins with their number.
 
-    If parts of a range have their own functions, which threads run, only those count; else all,
-    including loops that join partial results. Copies of a loop in several functions count once.
+    Those of functions that run parts of the range count, or of all if these have none, including
+    loops that join partial results. Copies of a loop in several functions count once.
     """
     metadata = {m[1]: m[2] for line in text.splitlines() if (m := _METADATA.match(line))}
     parts: Counter[str] = Counter()
@@ -141,7 +142,7 @@ def describe_vectors(text: str) -> tuple[str, ...]:
         loops = _innermost(blocks, metadata)
         summaries = Counter(summary for loop in loops if (summary := loop.summary()))
         every |= summaries
-        if any(part in name for part in _PARTS):
+        if _PARTS.search(name):
             parts |= summaries
     found = parts or every
     if not found:
@@ -154,14 +155,14 @@ _Blocks = dict[str, tuple[str, ...]]
 
 
 def _functions(text: str) -> Iterator[tuple[str, _Blocks]]:
-    """First line and blocks by label of each function, except those that Python calls."""
+    """First line and blocks by label of each function, except the one that Python calls."""
     head = ""
     blocks: dict[str, list[str]] | None = None
     label = ""
     for line in text.splitlines():
         if line.startswith("define "):
             head, label = line.replace('"', ""), ""
-            blocks = None if "@_ZN7cpython" in head or "@cfunc." in head else {}
+            blocks = None if _ENTRY in head else {}
         elif blocks is None:
             continue
         elif line.startswith("}"):
@@ -226,17 +227,5 @@ def _back_edges(start: str, after: dict[str, list[str]]) -> Iterator[tuple[str, 
 
 
 def _short(symbol: str) -> str:
-    """A function's name without Numba's mangling."""
-    found = re.match(r"_ZN\d+(?:[a-z]\w*?\d+)?(_f_\w+|\w+?)B\d", symbol)
-    return found[1].removeprefix("_f_") if found else symbol
-
-
-def optimised(library: Any) -> str:
-    """The IR of a Numba library, compiled here or loaded; empty if it has none.
-
-    Numba's own inspection supports only code that this process compiled.
-    """
-    try:
-        return str(library._get_module_for_linking())
-    except (AttributeError, RuntimeError):
-        return ""
+    """A function's name in the user's source, or in the C library."""
+    return symbol.removeprefix("f.")

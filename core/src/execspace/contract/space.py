@@ -143,6 +143,17 @@ class Plan(ABC):
         return ()
 
     @property
+    def optimised(self) -> str:
+        """The source as its compiler has optimised it, in the compiler's own language; may. Made
+        when it is asked for. Empty: not known."""
+        return ""
+
+    @property
+    def assembly(self) -> str:
+        """Its machine code as text; may. Made when it is asked for. Empty: not known."""
+        return ""
+
+    @property
     def cache(self) -> tuple[str, str]:
         """Key of its entry in the cache on disk, and a sentence on whether it was found; may."""
         return "", ""

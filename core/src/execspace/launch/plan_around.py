@@ -82,6 +82,16 @@ class PlanAround(Plan):
         return self.inner.vectorisation
 
     @property
+    def optimised(self) -> str:
+        """As `Plan.optimised`."""
+        return self.inner.optimised
+
+    @property
+    def assembly(self) -> str:
+        """As `Plan.assembly`."""
+        return self.inner.assembly
+
+    @property
     def cache(self) -> tuple[str, str]:
         """As `Plan.cache`."""
         return self.inner.cache
