@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import execspace as es
-from execspace_compiler.host.wide import has_wide_exchange
+from execspace_compiler.host.machine import has_wide_exchange
 from execspace_testing.suite.atomics.operations import DTYPES, results
 
 

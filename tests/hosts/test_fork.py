@@ -12,7 +12,7 @@ import execspace as es
 from execspace.base import config
 from execspace_compiler.host.fork import Fork
 from execspace_compiler.host.jit import compile_plan
-from execspace_compiler.host.launch_source import Launcher
+from execspace_compiler.host.launcher import Launcher
 
 N = 100_003
 

@@ -21,6 +21,7 @@ import execspace as es
 import execspace_compiler
 from execspace.base.errors import ExecspaceError
 from execspace_compiler.frontend.advice import ADVICE
+from execspace_compiler.host.launch_source import Source
 
 from .cases import CASES
 
@@ -129,7 +130,8 @@ def test_file_that_is_gone(tmp_path):
 
 def test_generated_text_that_does_not_compile(monkeypatch):
     monkeypatch.setattr(
-        "execspace_compiler.host.jit.launch_module", lambda *_: "define ptr launch() {}\n"
+        "execspace_compiler.host.building.launch_module",
+        lambda *_: Source("define ptr launch() {}\n", (), ()),
     )
 
     def kernel(i, x):

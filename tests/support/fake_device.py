@@ -103,7 +103,7 @@ class FakeDevice(es.ExecutionSpace):
 
     def compile(self, kernel, spec):
         from execspace_compiler.host.jit import compile_plan
-        from execspace_compiler.host.launch_source import Launcher
+        from execspace_compiler.host.launcher import Launcher
 
         self.compiled += 1
         inner = compile_plan(self, kernel, spec, Launcher("serial"))

@@ -19,7 +19,8 @@ from execspace.contract.launch_spec import policy_spec
 from execspace_compiler import lower_kernel
 from execspace_compiler.codegen.python.oracle import OraclePrinter
 from execspace_compiler.host.fork import Fork
-from execspace_compiler.host.launch_source import Launcher, launch_module
+from execspace_compiler.host.launch_source import launch_module
+from execspace_compiler.host.launcher import Launcher
 from execspace_compiler.mapping.loops import index_order
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -76,7 +77,7 @@ def launch(lower, case, launcher):
     lowered = lower(kernel, *arguments, **options)
     order = index_order(lowered.body, lowered.spec)
     threads = Launcher(launcher, 4, Fork(map) if launcher == "fork" else None)
-    text = launch_module(lowered, order, threads, disjoint=case != "norm")
+    text = launch_module(lowered, order, threads, disjoint=case != "norm").text
     llvm.parse_assembly(text).verify()
     return text
 
@@ -132,7 +133,7 @@ def view_type():
 def launch_text(fn, *types):
     spec = LaunchSpec("for", policy_spec("range", 1), types)
     lowered = lower_kernel(Kernel(fn), spec)
-    text = launch_module(lowered, (0,), Launcher("serial"), disjoint=True)
+    text = launch_module(lowered, (0,), Launcher("serial"), disjoint=True).text
     llvm.parse_assembly(text).verify()
     return text
 

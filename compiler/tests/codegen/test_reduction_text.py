@@ -16,7 +16,8 @@ from execspace.contract.argtypes import ViewType
 from execspace.contract.launch_spec import LaunchSpec, policy_spec
 from execspace.reducers.base import as_reducer, reducer_captures
 from execspace_compiler import lower_kernel
-from execspace_compiler.host.launch_source import Launcher, launch_module
+from execspace_compiler.host.launch_source import launch_module
+from execspace_compiler.host.launcher import Launcher
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -72,7 +73,7 @@ def test_llvm_text(case):
     spec = LaunchSpec(pattern, policy, (x,), reducer=reducer, captures=captures)
     lowered = lower_kernel(es.Kernel(kernel), spec)
     launcher = Launcher("libgomp" if case == "scan" else "serial", 4)
-    text = launch_module(lowered, (0,), launcher)
+    text = launch_module(lowered, (0,), launcher).text
     llvm.parse_assembly(text).verify()
     path = GOLDEN / f"{case}.{launcher.name}.ll.txt"
     if os.environ.get("UPDATE_GOLDEN") == "1":

@@ -19,7 +19,7 @@ S = "serial"
 @pytest.fixture(params=[True, False], ids=["masks", "no masks"])
 def masks(request, monkeypatch):
     """Compiles as for a processor whose masked stores cost what others do, or that has none."""
-    monkeypatch.setattr("execspace_compiler.host.jit.has_cheap_masks", lambda: request.param)
+    monkeypatch.setattr("execspace_compiler.host.machine.has_cheap_masks", lambda: request.param)
     return request.param
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import execspace as es
 from execspace_compiler.host import machine
-from execspace_compiler.host.wide import has_cheap_masks
+from execspace_compiler.host.machine import has_cheap_masks
 
 N = 300
 BAD = (40, 41, 170)
@@ -19,7 +19,7 @@ def masks(monkeypatch):
     """``masks(True)`` compiles as for a processor whose masked stores cost what others do."""
 
     def choose(cheap):
-        monkeypatch.setattr("execspace_compiler.host.jit.has_cheap_masks", lambda: cheap)
+        monkeypatch.setattr("execspace_compiler.host.machine.has_cheap_masks", lambda: cheap)
 
     return choose
 

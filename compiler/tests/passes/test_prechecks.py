@@ -27,7 +27,7 @@ def put(view, i, v):
 @pytest.fixture(autouse=True)
 def without_cheap_masks(monkeypatch):
     """What is told here is of processors without AVX-512; for the others see test_masking."""
-    monkeypatch.setattr("execspace_compiler.host.jit.has_cheap_masks", lambda: False)
+    monkeypatch.setattr("execspace_compiler.host.machine.has_cheap_masks", lambda: False)
 
 
 @pytest.fixture

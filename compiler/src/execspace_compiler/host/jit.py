@@ -97,7 +97,8 @@ def compile_plan(
     record = None
     if print_ is not None:
         limits = team_limits(space) if spec.policy.kind == "team" else ""
-        record = folder / f"{key(print_, f'{launcher} {may_overlap} {limits}')}.launch"
+        more = f"{launcher} {may_overlap} {machine.has_cheap_masks()} {limits}"
+        record = folder / f"{key(print_, more)}.launch"
     outside: dict[str, tuple[int, object]] = {}  # kernels with such calls have no record
     entry = _recalled(record)
     if entry is None:
