@@ -5,13 +5,10 @@ Variables are named by their type, so that all atomic operations of a function s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from ... import ir
 from ...ir.types import Scalar
-
-if TYPE_CHECKING:
-    from .oracle import OraclePrinter
 
 
 def _variables(type: Scalar) -> tuple[ir.Var, ir.Var, ir.Var]:
@@ -21,14 +18,14 @@ def _variables(type: Scalar) -> tuple[ir.Var, ir.Var, ir.Var]:
 
 
 def atomic_lines(
-    printer: OraclePrinter, s: ir.Atomic, view: str, key: str, kind: str, name: str | None
+    expr: Callable[[ir.Expr], str], s: ir.Atomic, view: str, key: str, kind: str, name: str | None
 ) -> list[str]:
-    """Statements for CPython, which runs indices sequentially."""
+    """Statements for CPython, which runs indices sequentially; `expr` prints an expression."""
     old, value, _ = _variables(s.type)
-    values = [printer.expr(v) for v in s.values]
+    values = [expr(v) for v in s.values]
     lines, get, put = [f"_key = {key}"], f"{view}[_key]", f"{view}[_key] = {{}}"
     if s.byte is not None:
-        lines.append(f"_byte = {printer.expr(s.byte)}")
+        lines.append(f"_byte = {expr(s.byte)}")
         get, put = f"{view}.field(_key, _byte, {kind})", f"{view}.set_field(_key, _byte, {{}})"
     lines.append(f"{old} = {get}")
     result: str = old.name
@@ -40,7 +37,7 @@ def atomic_lines(
             "    " + put.format(value),
         ]
     elif s.op != "load":
-        new = printer.expr(ir.outcome(s.op, old, value, s.type))
+        new = expr(ir.outcome(s.op, old, value, s.type))
         lines += [f"{value} = {values[0]}", f"_new = {kind}({new})", put.format("_new")]
         result = "_new" if s.fetch == "new" else result
     return lines if name is None else [*lines, f"{name} = {result}"]

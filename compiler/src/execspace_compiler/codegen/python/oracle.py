@@ -146,7 +146,7 @@ class OraclePrinter:
         """Lines of an atomic operation."""
         name = None if s.name is None else identifier(s.name)
         key = f"({self._indices(s.indices)})"
-        return atomic_lines(self, s, identifier(s.view.name), key, type_name(s.type), name)
+        return atomic_lines(self.expr, s, identifier(s.view.name), key, type_name(s.type), name)
 
     def clear(self, s: ir.Clear) -> str:
         """Set a local array to zero."""
@@ -278,7 +278,7 @@ class TeamPrinter(OraclePrinter):
                 return [f"{view}.set_field({key}, {self.expr(s.byte)}, {value})"]
             return [f"{view}[{key}] = {value}"]
         name = None if s.name is None else identifier(s.name)
-        return atomic_lines(self, s, view, key, type_name(s.type), name)
+        return atomic_lines(self.expr, s, view, key, type_name(s.type), name)
 
     def block(self, body: tuple[ir.Stmt, ...], depth: int) -> list[str]:
         out: list[str] = []
