@@ -67,7 +67,7 @@ PLACES = [
     "initialize_native_target",
     "Target.create_target_machine",
     "parse_assembly",
-    "TargetMachine.emit_object",
+    "create_pass_builder",
     "create_lljit_compiler",
     "JITLibraryBuilder.link",
 ]

@@ -20,10 +20,13 @@ import pytest
 import execspace as es
 import execspace_compiler
 from execspace.base.errors import ExecspaceError
+from execspace.launch.prepare import planned
 from execspace_compiler.frontend.advice import ADVICE
 from execspace_compiler.host.launch_source import Source
+from execspace_compiler.passes.pipeline import lower_kernel
 
 from .cases import CASES
+from .kernels_host_functions import half
 
 FOLDER = Path(__file__).parent
 GOLDEN = FOLDER / "golden"
@@ -142,6 +145,19 @@ def test_generated_text_that_does_not_compile(monkeypatch):
     check("backend_compile_error", message_of(caught.value))
 
 
+def test_a_space_that_calls_no_functions_of_the_host():
+    """Most backends: their kernels are lowered without a resolver."""
+
+    def kernel(i, x):
+        x[i] = half(x[i])
+
+    policy, args = es.RangePolicy(4, space="oracle"), (np.zeros(4),)
+    spec = planned(policy, kernel, args, "for", None).plan.spec
+    with pytest.raises(es.KernelTypeError) as caught:
+        lower_kernel(es.kernel(kernel), spec)
+    check("host_function_on_a_device", message_of(caught.value))
+
+
 # -- what every message has ---------------------------------------------------------------------
 
 # About a launch rather than a place in a kernel: the traceback shows the launch.
@@ -182,11 +198,13 @@ NO_SOURCE = {
     "source_not_available", "source_of_a_helper_not_available", "file_changed_since_import",
     "source_read_from_standard_input", "source_typed_at_the_prompt", "source_file_is_gone",
 }  # fmt: skip
+# Not of a launch: of a backend that cannot do what the oracle can.
+OTHER_SPACES = {"host_function_on_a_device"}
 # Assertions say what the author of the kernel wrote.
 ASSERTIONS = {name for name in CASES if name.startswith("assertion_")}
 
 PLACE = re.compile(r"(called from )?(\S+\.py):(\d+):(\d+)(?:: .*)?")
-names = sorted({*CASES, *NO_SOURCE, *DEFECTS})
+names = sorted({*CASES, *NO_SOURCE, *DEFECTS, *OTHER_SPACES})
 
 
 def golden(name):

@@ -108,7 +108,7 @@ def test_a_space_that_keeps_memory(kit):
 
 def test_a_space_that_kills_the_process(kit):
     """Side by side, the tests of other processes go on, and the level counts as failed."""
-    chosen = ("-k", "test_factorials or test_an_empty_range")
+    chosen = ("-k", "test_factorials or test_an_empty_range_runs_nothing")
     code, text = kit("dies", "-n", "1", *chosen, levels=["scan", "range_for"])
     assert code == 1, text
     assert "crashed while running" in text
@@ -176,7 +176,7 @@ def test_expected_failures_have_reasons_and_must_fail(kit, tmp_path):
     file.write_text(
         "# of this backend\nscan/test_scan.py::test_factorials  # prefixes are lost, issue 12\n"
     )
-    part = ("-k", "test_factorials or test_an_empty_range", "--xfail-file", str(file))
+    part = ("-k", "test_factorials or test_an_empty_range_runs_nothing", "--xfail-file", str(file))
     of = ["scan", "range_for"]
     code, text = kit("none", *part, levels=of)
     assert code == 1 and "XPASS(strict)" in text  # it works, so the line must go

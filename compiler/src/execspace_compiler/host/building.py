@@ -11,6 +11,7 @@ from ..analysis.overlap import written_pairs
 from ..codegen.llvm.printer import outside_symbol
 from ..ir.diagnostics import Diagnostic
 from ..ir.types import ViewTy
+from ..launch.host_functions import address, resolve
 from ..mapping.loops import index_order
 from ..passes.pipeline import lower_kernel
 from ..reductions.results import check_out
@@ -19,7 +20,6 @@ from ..teams.host_teams import HostTeam, host_team
 from ..typing.lowered import Lowered
 from . import machine
 from .facts import Facts
-from .host_functions import address, resolve
 from .launch_source import Source, launch_module
 from .launcher import Launcher
 from .wide import aligned_views, refuse_wide

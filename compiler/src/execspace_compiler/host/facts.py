@@ -51,8 +51,11 @@ class Facts:
 
 
 def decoded(line: bytes) -> Facts:
-    """Facts from `Facts.encoded`."""
-    return Facts(**{name: _frozen(value) for name, value in json.loads(line).items()})
+    """Facts from `Facts.encoded`; ValueError or TypeError for anything else."""
+    held = json.loads(line)
+    if not isinstance(held, dict):
+        raise ValueError("no facts")
+    return Facts(**{name: _frozen(value) for name, value in held.items()})
 
 
 def _frozen(value: Any) -> Any:

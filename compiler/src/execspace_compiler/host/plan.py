@@ -108,8 +108,8 @@ class HostPlan(HostTeamSizes, DescribedPlan):
     @cached_property
     def lowered(self) -> Lowered:  # type: ignore[override]  # computed on first use
         """The kernel in typed IR; lowered again if the plan came from the cache."""
+        from ..launch.host_functions import resolve
         from ..passes.pipeline import lower_kernel
-        from .host_functions import resolve
 
         return lower_kernel(self.kernel, self.spec, resolve)
 

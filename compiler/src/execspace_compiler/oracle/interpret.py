@@ -6,7 +6,7 @@ from execspace import ExecutionSpace, Kernel, LaunchSpec
 
 from .. import ir
 from ..codegen.python.oracle import OraclePrinter
-from ..host.host_functions import resolve
+from ..launch.host_functions import resolve
 from ..passes.pipeline import lower_kernel
 from ..reductions.results import check_out
 from .plan import OraclePlan, loaded

@@ -29,11 +29,15 @@ def host_call(cx: Context, call: Call, target: HostFunction, args: Sequence[Valu
             raise type_fault(
                 loc, f"'{call.name}' is given {value.type}", "host functions take real numbers"
             )
+    types = tuple(v.type.name for v in values)
     try:
-        f = cx.module.external(target, call.name, tuple(v.type.name for v in values))
+        f = cx.module.external(target, call.name, types)
     except TypeError as error:
+        given = ", ".join(types) or "no arguments"
         raise type_fault(
-            loc, f"'{call.name}' cannot be called so: {error}", "convert the arguments"
+            loc,
+            f"'{call.name}' cannot be called with {given}: {error}",
+            "set argtypes and restype of a function of C; for Numba's convert the arguments",
         ) from None
     if len(values) != len(f.parameters):
         raise type_fault(
