@@ -1,7 +1,7 @@
 """The compiler's interface for backends: this module is all that plugins may rely on.
 
 Each name is loaded on first use, so a host backend loads no printer of C, and a GPU backend no
-Numba. docs/plugins.md says what each is for.
+LLVM. docs/plugins.md says what each is for.
 """
 
 from __future__ import annotations
