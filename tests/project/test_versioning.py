@@ -220,7 +220,7 @@ def test_the_record_covers_names_hooks_fields_and_methods():
         "        priority: int = 0",
         "    execspace_register_spaces() -> Iterable[SpaceEntry]",
         "        abstract synchronize(self, label: str = '') -> None",
-        "    lower_kernel(kernel: Kernel, spec: LaunchSpec) -> Lowered",
+        "    host_capabilities(dynamic_schedules: bool = True) -> Capabilities",
     ):
         assert line in text.splitlines()
 

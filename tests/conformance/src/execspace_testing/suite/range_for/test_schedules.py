@@ -89,7 +89,7 @@ def test_the_last_indices_that_there_are(space):
 
 @pytest.mark.parametrize("chunk", CHUNKS)
 @pytest.mark.parametrize("bound", [0, 5, -3])
-def test_an_empty_range_runs_nothing(space, bound, chunk):
+def test_an_empty_range_has_no_chunk(space, bound, chunk):
     index = staged.view_on(space, np.full(5, UNTOUCHED), "index")
     visits = staged.view_on(space, np.zeros(5, np.int32), "visits")
     policy = dynamic(space, bound, bound, chunk=chunk)
