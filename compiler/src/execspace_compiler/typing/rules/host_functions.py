@@ -33,10 +33,10 @@ def host_call(cx: Context, call: Call, target: HostFunction, args: Sequence[Valu
     try:
         f = cx.module.external(target, call.name, types)
     except TypeError as error:
-        given = ", ".join(types) or "no arguments"
+        named = ", ".join(types) or "no arguments"
         raise type_fault(
             loc,
-            f"'{call.name}' cannot be called with {given}: {error}",
+            f"'{call.name}' cannot be called with {named}: {error}",
             "set argtypes and restype of a function of C; for Numba's convert the arguments",
         ) from None
     if len(values) != len(f.parameters):
