@@ -3,8 +3,8 @@
     python -m benchmarks.studies.asserts [--json FILE] [--quick] [--only WORD] [--compile]
 
 Both kernels run in turn, many times, and the median of the ratios of neighbours is told; so it
-matters little what else the machine does. NUMBA_CPU_NAME=haswell and =generic, with
-NUMBA_CPU_FEATURES empty, measure the code for processors without AVX-512.
+matters little what else the machine does. EXECSPACE_CPU=haswell and =generic measure the code for
+processors without AVX-512.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import llvmlite
 import llvmlite.binding
-import numba
 import numpy as np
 
 import execspace as es
@@ -417,9 +417,9 @@ def main() -> None:
     result = {
         "ratios": measured(args.quick, args.only, args.compile),
         "processor": llvmlite.binding.get_host_cpu_name(),
-        "compiled for": os.environ.get("NUMBA_CPU_NAME", "itself"),
+        "compiled for": os.environ.get("EXECSPACE_CPU", "itself"),
         "machine": platform.machine(),
-        "numba": numba.__version__,
+        "llvmlite": llvmlite.__version__,
         "elements": {"cache": CACHE, "memory": MEMORY},
     }
     if args.json:

@@ -110,7 +110,7 @@ def test_table_names_spaces_that_did_not_run():
     outcomes = [
         hillslope.Outcome("openmp", np.zeros((4, 4)), 1e-6),
         hillslope.Outcome("cuda", note="not usable: " + "no driver was found; " * 12),
-        hillslope.Outcome("serial", note="not usable: Numba is not installed"),
+        hillslope.Outcome("serial", note="not usable: llvmlite is not installed"),
     ]
     console = Console(width=80, file=io.StringIO())
     console.print(hillslope.comparison(outcomes, 5))

@@ -44,7 +44,7 @@ def test_announcing_them_loads_nothing_heavy():
     program = (
         "import sys; import execspace_tools.plugin as p; list(p.execspace_register_tools()); "
         "print(sorted(m for m in sys.modules if m.partition('.')[0] in "
-        "('rich', 'nvtx', 'matplotlib', 'numba') or m.startswith('execspace_tools.')))"
+        "('rich', 'nvtx', 'matplotlib', 'llvmlite') or m.startswith('execspace_tools.')))"
     )
     found = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True

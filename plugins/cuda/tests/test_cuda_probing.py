@@ -180,7 +180,7 @@ import sys
 import execspace_cuda.plugin
 
 def heavy():
-    return {"cupy", "numba", "pyopencl", "execspace_compiler"} & set(sys.modules)
+    return {"cupy", "llvmlite", "numba", "pyopencl", "execspace_compiler"} & set(sys.modules)
 
 assert not heavy() and "cupy_backends" not in sys.modules
 from execspace_cuda.probing import probe

@@ -232,7 +232,7 @@ def test_looking_at_spaces_makes_no_context(python):
         import sys
         assert "pyopencl" not in sys.modules
         es.spaces()
-        print("execspace_opencl.space" in sys.modules, "numba" in sys.modules)
+        print("execspace_opencl.space" in sys.modules, "llvmlite" in sys.modules)
         """
     )
     assert said == "False False\n"

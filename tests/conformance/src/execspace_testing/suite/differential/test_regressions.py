@@ -93,8 +93,8 @@ def test_zeros_of_numpys_extremes_have_the_same_sign_everywhere(space, dtype):
     np.testing.assert_array_equal(*results)
 
 
-# Numba tells LLVM that signed integers do not overflow (nsw), so what was derived from a result
-# that had wrapped could be wrong: `v * v < 0` was false though v * v was negative.
+# Where LLVM is told that signed integers do not overflow (nsw), as Numba does, what is derived from
+# a result that has wrapped can be wrong: `v * v < 0` was false though v * v was negative.
 
 
 @exact
