@@ -102,7 +102,7 @@ import sys, types
 from execspace_hip.plugin import probe
 found = probe()
 print(found.usable, found.reason)
-heavy = {{"cupy", "llvmlite", "numba", "execspace_gpu.space", "execspace_hip.space"}} & set(sys.modules)
+heavy = {{"cupy", "llvmlite", "execspace_gpu.space", "execspace_hip.space"}} & set(sys.modules)
 assert not heavy, heavy
 """
 
