@@ -21,7 +21,7 @@ from ..reductions.results import result_maker, result_shape, store_result
 from ..teams.scratch_sizes import Sizes
 from . import machine
 from .facts import Facts, Requirement
-from .objects import METHOD, OBJECTS, TABLE
+from .objects import NAME, OBJECTS, TABLE
 from .output import flush_c_output
 from .pool import ENTRY
 
@@ -40,7 +40,7 @@ class _Code:
 
     def __init__(self, code: bytes, objects: dict[str, Any], imports: dict[str, int]) -> None:
         self.objects = objects
-        self.library = machine.Library(code, (METHOD, TABLE), imports)
+        self.library = machine.Library(code, (NAME, TABLE), imports)
         table = (ctypes.c_void_p * len(OBJECTS)).from_address(self.library.address(TABLE))
         for n, name in enumerate(OBJECTS):
             if name == "process":
@@ -89,7 +89,7 @@ def entry_of(
     if found := machine.address_of(ENTRY):
         imports[ENTRY] = found
     owner = _Code(code, objects, imports)
-    call: Callable[..., Any] = machine.built_in(owner.library.address(METHOD), owner)
+    call: Callable[..., Any] = machine.built_in(owner.library.address(NAME), owner)
     if shape is None:
         return call
     empty = partial(np.empty, shape, facts.result)

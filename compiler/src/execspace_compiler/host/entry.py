@@ -22,11 +22,9 @@ from ..reductions.partials import PART_STRIDE, entries
 from ..reductions.reduction import Reduction
 from ..typing.lowered import Lowered
 from .launcher import Launcher
-from .objects import METHOD, NAME
+from .objects import NAME
 from .parts import CHUNKS, Parts
 from .python_api import Argument, PythonApi
-
-_METH_FASTCALL = 0x80
 
 _STACK = 1 << 18  # bytes of partial results on the stack; larger ones are on the heap
 
@@ -55,14 +53,7 @@ class Entry:
 
     def lines(self) -> list[str]:
         """Lines of all functions."""
-        self._declare_method()
         return [*self.parts.lines(), *self._entry()]
-
-    def _declare_method(self) -> None:
-        name = self.text.string("launch")
-        kind = "{ ptr, ptr, i32, ptr }"
-        value = f"{{ ptr {name}, ptr @{NAME}, i32 {_METH_FASTCALL}, ptr null }}"
-        self.text.globals[METHOD] = f"@{METHOD} = global {kind} {value}"
 
     # -- the entry ------------------------------------------------------------------------------
 

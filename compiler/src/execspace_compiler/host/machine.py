@@ -10,6 +10,7 @@ import itertools
 import os
 import platform
 import threading
+import weakref
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -238,11 +239,36 @@ class Library:
         return int(self._tracker[name])
 
 
+class _Method(ctypes.Structure):
+    """CPython's PyMethodDef."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+_METH_FASTCALL = 0x80
 _new = ctypes.pythonapi.PyCFunction_NewEx
 _new.argtypes = (ctypes.c_void_p, ctypes.py_object, ctypes.py_object)
 _new.restype = ctypes.py_object
 
+# CPython looks at the flags of a function while it frees it, and its collector may have freed the
+# owner before. So these are never given back, but used again, with the same flags.
+_methods: list[_Method] = []
+_unused: list[_Method] = []
 
-def built_in(method: int, owner: object) -> Any:
-    """A built-in function of a PyMethodDef at an address, which keeps `owner` alive."""
-    return _new(method, owner, None)
+
+def built_in(address: int, owner: object) -> Any:
+    """A built-in function of an entry at an address, which keeps `owner` alive."""
+    try:
+        method = _unused.pop()
+    except IndexError:
+        method = _Method(b"launch", None, _METH_FASTCALL, None)
+        _methods.append(method)
+    method.function = address
+    function = _new(ctypes.addressof(method), owner, None)
+    weakref.finalize(function, _unused.append, method).atexit = False
+    return function

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 NAME = "execspace_entry"
-METHOD = "execspace_method"
-"""The PyMethodDef of the entry."""
-
 TABLE = "execspace_objects"
 """A table of the addresses of Python's objects that the entry uses; whoever loads it fills it."""
 
