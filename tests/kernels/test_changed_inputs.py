@@ -24,7 +24,7 @@ from execspace_compiler.cache import fingerprint
 # Functions of the package have the names of these modules.
 kernels, reductions = (
     sys.modules["execspace.kernels.kernel"],
-    sys.modules["execspace.launch.parallel_reduce"],
+    sys.modules["execspace.launch.prepare"],
 )
 
 
@@ -195,10 +195,10 @@ PLAN_MUTATIONS = {
         ["helper_of_another_module"],
     ),
     "names that were fixed, in helpers": (
-        captures, "fixed_names", lambda: lambda scope: None, ["shadowed_in_helper"],
+        captures, "fixed_names", lambda: lambda scope: {}, ["shadowed_in_helper"],
     ),
     "names that were fixed": (
-        kernels, "fixed_names", lambda: lambda scope: None,
+        kernels, "fixed_names", lambda: lambda scope: {},
         ["shadowed_builtin", "builtins_changed", "function_of_a_module_replaced", "other_module"],
     ),
     "plans after names changed": (

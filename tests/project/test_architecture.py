@@ -128,7 +128,7 @@ def test_the_graphs_are_read():
     assert "ir/diagnostics" in imports(PACKAGES["compiler"])["frontend/lowering"]
     assert "cache/history" in imports(PACKAGES["compiler"])["host/jit"]
     assert "host/fork" in imports(PACKAGES["compiler"])["host/launcher"]
-    assert "launch/prepare" in imports(PACKAGES["core"])["launch/parallel"]
+    assert "launch/looked_up" in imports(PACKAGES["core"])["launch/parallel"]
     assert "kernels/exec_argument" in imports(PACKAGES["core"])["kernels/exec_source"]
     assert "contract/space" in imports(PACKAGES["core"])["cli/worker"]
 

@@ -24,13 +24,19 @@ COUNT = 3
 
 
 def each(space, kernel, *args, dtype=np.float64, order="C"):
-    """What a kernel stores for a few indices, in an array of two dimensions that it is given."""
+    """What a kernel stores for a few indices, in an array of two dimensions that it is given.
+
+    It is given a View, too: of those a launch like the one before is known again.
+    """
     found = np.zeros((COUNT, 2), dtype, order=order)
     if space is None:
         for i in range(COUNT):
             kernel(i, found, *args)
     else:
+        again = np.zeros_like(found)
+        es.parallel_for(es.RangePolicy(COUNT, space=space), kernel, es.asarray(again), *args)
         es.parallel_for(es.RangePolicy(COUNT, space=space), kernel, found, *args)
+        assert found.tolist() == again.tolist(), "a View and its array got different plans"
     return found.tolist()
 
 

@@ -24,7 +24,7 @@ from ..contract.launch_spec import Capture
 from ..views.interop import view_of
 from ..views.view import View
 from .code_names import loaded_names
-from .fixed_names import Unchanged, unchanged
+from .fixed_names import meanings, unchanged
 from .host_functions import HostFunction
 from .marks import is_marked, is_strict
 
@@ -214,8 +214,8 @@ def library_paths(scope: Scope | FunctionType) -> Iterator[tuple[str, ...]]:
                 yield path
 
 
-def fixed_names(scope: Scope) -> Unchanged | None:
-    """A test whether the names that `captured_paths` leaves out still mean the same."""
+def fixed_names(scope: Scope) -> dict[str, Any]:
+    """What the names that `captured_paths` leaves out mean now; `unchanged` tests that."""
     fn = scope.fn
     roots = frozenset((*scope.bound, *defaults(fn)))
     found = []
@@ -223,7 +223,7 @@ def fixed_names(scope: Scope) -> Unchanged | None:
         depth, value = follow(scope, path)
         if path[0] not in roots and _is_fixed(fn, path[:depth], value):
             found.append(path)
-    return unchanged(fn, found)
+    return meanings(fn, found)
 
 
 def _is_fixed(fn: FunctionType, path: tuple[str, ...], value: Any) -> bool:
@@ -352,18 +352,21 @@ class HelperNames:
         Keeps code and module, so that their identities are not given to others.
     paths : tuple
         Captured names, which each launch reads.
+    fixed : dict
+        What the others stand for.
     unchanged : callable or None
-        A test of the others.
+        A test of that.
     number : int
         No other helper has it, nor this one after its names have changed: what is compiled for
         the number and the values of `paths` is right.
     """
 
-    __slots__ = ("fn", "number", "paths", "unchanged")
+    __slots__ = ("fixed", "fn", "number", "paths", "unchanged")
 
     def __init__(self, scope: Scope) -> None:
         self.fn = without_views(scope.fn)
-        self.unchanged = fixed_names(scope)  # first: what changes meanwhile is then noticed
+        self.fixed = fixed_names(scope)  # first: what changes meanwhile is then noticed
+        self.unchanged = unchanged(scope.fn, self.fixed)
         self.paths = tuple(captured_paths(scope))
         self.number = next(_numbers)
 

@@ -16,19 +16,14 @@ from typing import Any
 Unchanged = Callable[[], bool]
 
 
-def unchanged(fn: FunctionType, paths: Iterable[tuple[str, ...]]) -> Unchanged | None:
-    """A test whether dotted names still stand for what they stand for now, in a function's module.
+def meanings(fn: FunctionType, paths: Iterable[tuple[str, ...]]) -> dict[str, Any]:
+    """What dotted names stand for now, in a function's module.
 
     Parameters
     ----------
     fn : function
     paths : iterable of tuple of str
         Global names. A name in a module is followed as far as it leads through modules.
-
-    Returns
-    -------
-    callable or None
-        None if there is nothing to test.
     """
     known: dict[str, Any] = {}
     for path in paths:
@@ -36,8 +31,12 @@ def unchanged(fn: FunctionType, paths: Iterable[tuple[str, ...]]) -> Unchanged |
         if found is not None:
             known.setdefault(*found)
     # What a module makes anew each time it is asked could never be found unchanged.
-    names = tuple(n for n, v in known.items() if _test(fn, (n,), (v,))())
-    return _test(fn, names, tuple(known[n] for n in names)) if names else None
+    return {n: v for n, v in known.items() if _test(fn, (n,), (v,))()}
+
+
+def unchanged(fn: FunctionType, known: dict[str, Any]) -> Unchanged | None:
+    """A test whether names still stand for what `meanings` found; None if there are none."""
+    return _test(fn, tuple(known), tuple(known.values())) if known else None
 
 
 def same_modules(one: FunctionType, other: FunctionType) -> bool:

@@ -15,7 +15,7 @@ from ..base.brief import brief
 from ..base.errors import LaunchError
 from ..base.flags import flag
 from ..base.readonly import ReadOnly
-from ..contract.launch_spec import Capture
+from ..contract.launch_spec import Capture, LaunchSpec
 from ..contract.space import Plan
 from ..views.static import static
 from ..views.view import View
@@ -34,8 +34,9 @@ from .captures import (
     without_views,
 )
 from .exec_source import check_given, remember
-from .fixed_names import Unchanged, same_modules
+from .fixed_names import same_modules, unchanged
 from .pickling import ANCHOR, SourceText, anchor_of, imported, named
+from .recent import Recent
 
 __all__ = [
     "Kernel",
@@ -50,16 +51,19 @@ class KernelNames:
     ----------
     paths : tuple
         Dotted names that must be read again at each launch.
+    fixed : dict
+        What the others stand for.
     unchanged : callable or None
-        A test of the others. Once it fails, this object is of no use.
+        A test of that. Once it fails, this object is of no use.
     plans : dict
     """
 
-    __slots__ = ("paths", "plans", "unchanged")
+    __slots__ = ("fixed", "paths", "plans", "unchanged")
 
-    def __init__(self, paths: tuple[tuple[str, ...], ...], unchanged: Unchanged | None) -> None:
-        self.paths = paths
-        self.unchanged = unchanged
+    def __init__(self, scope: Scope) -> None:
+        self.fixed = fixed_names(scope)  # first: what changes meanwhile is then noticed
+        self.unchanged = unchanged(scope.fn, self.fixed)
+        self.paths = tuple(captured_paths(scope))
         self.plans: dict[tuple[Any, ...], Plan] = {}
 
 
@@ -87,11 +91,13 @@ class Kernel(ReadOnly):
         one, the kernel of its first definition; for most kernels themselves.
     names : KernelNames or None
         Of `shared`; None until the first launch, when the names are all defined.
+    recent : Recent
+        Of `shared`, too, unless that is of another module.
     """
 
     __slots__ = (
         "__dict__", "__weakref__", "_variants", "bound", "fastmath", "fma", "fn", "name", "names",
-        "scope", "shared", "source", "statics",
+        "recent", "scope", "shared", "source", "statics",
     )  # fmt: skip
     _fixed = frozenset(("fastmath", "fma", "fn", "bound", "name", "scope", "source", "statics"))
     _instead = "Compiled plans depend on it; make another kernel with es.kernel"
@@ -116,6 +122,7 @@ class Kernel(ReadOnly):
         self.scope = Scope(fn, {}, self)
         self.shared = self
         self.names: KernelNames | None = None
+        self.recent = Recent()
         self._variants: dict[tuple[str, ...], Kernel] = {}
         self.__doc__ = fn.__doc__
         self.__name__ = fn.__name__
@@ -162,12 +169,19 @@ class Kernel(ReadOnly):
 
     def scan(self, scope: Scope) -> KernelNames:
         """Find out which names of enclosing scopes the function uses, and forget the plans."""
-        unchanged = fixed_names(scope)  # first: what changes meanwhile is then noticed
-        self.names = KernelNames(tuple(captured_paths(scope)), unchanged)
-        return self.names
+        self.names = names = KernelNames(scope)
+        self.recent.forget()
+        return names
+
+    def forget(self, spec: LaunchSpec) -> None:
+        """Have the next launches of this spec make their plans anew."""
+        plans = self.plans
+        for key in [k for k, plan in plans.items() if plan.spec == spec]:
+            plans.pop(key, None)
+        self.shared.recent.forget()
 
     def names_now(self, scope: Scope) -> KernelNames:
-        """The names that hold for a launch; `parallel_for` repeats these lines."""
+        """The names that hold for a launch."""
         names = self.names
         if names is None or (names.unchanged is not None and not names.unchanged()):
             names = self.scan(scope)
@@ -276,6 +290,7 @@ def kernel_from(
     fastmath = flag(fastmath, "fastmath", where, LaunchError)
     made = Kernel(fn, fma=fma, fastmath=fastmath, name=name, source=source)
     made.shared = _shared(fn, (fma, fastmath, made.name, source, made.statics))
+    made.recent = made.shared.recent
     return made
 
 
@@ -291,6 +306,7 @@ def _no_kernel(fn: Any) -> LaunchError:
 # Kernel keeps both alive, and so their identities; the oldest entries go when there are too many.
 _known: dict[tuple[Any, ...], Kernel] = {}
 _MOST_FUNCTIONS = 4096
+kernel_with = _known.get  # of a key in the form of `_shared`, for launches
 
 
 def _shared(fn: FunctionType, options: tuple[Any, ...]) -> Kernel:
@@ -347,7 +363,7 @@ def made_again(fn: FunctionType, options: _Options, text: SourceText) -> Kernel:
     # one, but may mean the same by its names.
     earlier = _arrived_kernels.get((fn.__code__, options))
     if earlier is not None and same_modules(fn, earlier.fn):
-        made.shared = earlier
+        made.shared, made.recent = earlier, Recent()
         return made
     while len(_arrived_kernels) >= _MOST_KERNELS:
         _arrived_kernels.pop(next(iter(_arrived_kernels)), None)

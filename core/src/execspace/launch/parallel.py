@@ -1,36 +1,28 @@
-"""parallel_for and fence.
+"""parallel_for.
 
-The second launch of a kernel with the same types of arguments is: a tuple of type tags, one
-dictionary look-up, the plan. All checking is done when the plan is made; the tags make sure
-that it stays valid; see prepare.py. parallel_reduce.py repeats the first lines of parallel_for on
-purpose: a function that both called would cost a fifth of a launch.
+A launch like the last one of its kernel is known again by a test, which launches it: see
+kernels/recent.py. Each other is looked up by its key. The first lines of parallel_reduce.py repeat
+those of parallel_for on purpose: a function that both called would cost a tenth of a launch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
-from ..contract.argtypes import SCALAR_TYPES, ArgType
 from ..events import dispatch
-from ..kernels.kernel import Kernel, kernel_of
-from ..plugins import selection
-from ..policies.checks import MOST
-from ..policies.range import MDRangePolicy, Policy, RangePolicy
+from ..kernels.kernel import Kernel, kernel_with
+from ..kernels.recent import MISSED
+from ..policies.range import Policy
 from ..policies.team import TeamPolicy
-from ..views.view import View
 from .arguments import explain_overflow
-from .nested import Nested, run_nested
-from .policy_argument import INT_KEY, policy_of, wrong_count
-from .prepare import Call, launch, prepare, sorted_out
-from .profiled import run_kernel
+from .looked_up import launch_by_key
+from .nested import Nested
 
 __all__ = [
     "parallel_for",
 ]
-
-_current = selection.CURRENT.get
-SCALAR_TAGS: dict[Any, ArgType] = dict(SCALAR_TYPES)
 
 
 def parallel_for(
@@ -68,55 +60,18 @@ def parallel_for(
     Asynchronous where the space is; `fence` waits. Kokkos:
     https://kokkos.org/kokkos-core-wiki/API/core/parallel-dispatch/parallel_for.html
     """
-    if type(kernel) is Kernel:
-        target, scope = kernel.shared, kernel.scope
-    else:
-        target, scope = kernel_of(kernel)
-    if type(policy) is int:
-        if not 0 <= policy <= MOST:
-            raise wrong_count("parallel_for", policy)
-        policy_key: Any = INT_KEY
-        bounds: tuple[int, ...] = (0, policy)
-    elif type(policy) is RangePolicy or type(policy) is MDRangePolicy or type(policy) is TeamPolicy:
-        policy_key, bounds = policy.key, policy.bounds
-    elif isinstance(policy, Nested):  # in a kernel that plain Python runs
-        run_nested("for", policy, kernel, args)
-        return
-    else:
-        policy_key, bounds = policy_of(policy, "for")
-    if target.statics:
-        launch(sorted_out("for", policy_key, bounds, target, scope, args), policy, label)
-        return
-    types: list[Any] = [policy_key, _current()]
-    for a in args:
-        if type(a) is View:
-            types.append(a.type)
-        else:
-            t = SCALAR_TAGS.get(type(a))
-            if t is None:
-                launch(sorted_out("for", policy_key, bounds, target, scope, args), policy, label)
-                return
-            types.append(t)
-    names = target.names
-    if names is None or (names.unchanged is not None and not names.unchanged()):
-        names = target.scan(scope)
-    if names.paths:
-        names, tags, hidden = target.environment(scope, names)
-        types += tags
-        args += hidden
-    key = tuple(types)
-    plan = names.plans.get(key)
-    if plan is None:
-        captured = len(hidden) if names.paths else 0
-        call = Call("for", policy_key, bounds, target, scope, names, key, args, captured)
-        plan = names.plans[key] = prepare(call)
-    try:
-        if dispatch.TOOLS:
-            run_kernel("parallel_for", target.name, label, policy, plan, bounds, args)
-        elif label is None:
-            run = plan.launch  # CPython remembers where an attribute is, not so for a method's call
-            run(bounds, args)
-        else:
-            plan.launch_as(label, bounds, args)
-    except OverflowError as error:
-        explain_overflow(target, args, error)
+    if label is None and not dispatch.TOOLS:
+        fn: Any = kernel
+        known: Kernel | None = None
+        if type(kernel) is Kernel:
+            fn, known = kernel.fn, kernel
+        elif type(kernel) is FunctionType:
+            known = kernel_with((id(kernel.__code__), id(kernel.__globals__)))
+        if known is not None:
+            try:
+                known_launch = known.recent.plain
+                if known_launch(fn, policy, args) is not MISSED:
+                    return
+            except OverflowError as error:
+                explain_overflow(known, args, error)
+    launch_by_key("for", policy, kernel, args, label)

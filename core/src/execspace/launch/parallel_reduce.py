@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 from ..events import dispatch
-from ..kernels.kernel import Kernel, kernel_of
-from ..plugins import selection
-from ..policies.checks import MOST
-from ..policies.range import MDRangePolicy, Policy, RangePolicy
+from ..kernels.kernel import Kernel, kernel_with
+from ..kernels.recent import MISSED
+from ..policies.range import Policy
 from ..policies.team import TeamPolicy
-from ..reducers.base import Reducer, as_reducer, reducer_key
+from ..reducers.base import Reducer
 from ..reducers.builtin import Sum
-from ..views.view import View
-from .arguments import explain_overflow, refuse_arrays, views_of_out
-from .nested import Nested, run_nested
-from .parallel import SCALAR_TAGS
-from .policy_argument import INT_KEY, policy_of, wrong_count
-from .prepare import Call, launch, prepare, sorted_out
-from .profiled import run_kernel
+from .arguments import explain_overflow
+from .looked_up import launch_by_key
+from .nested import Nested
 
 __all__ = [
     "parallel_reduce",
     "parallel_scan",
 ]
-
-_current = selection.CURRENT.get
 
 
 def parallel_reduce(
@@ -83,7 +77,11 @@ def parallel_reduce(
     >>> es.parallel_reduce(5, lambda i: (i * i, 1), reducer=(es.Max, es.Sum))
     (16, 5)
     """
-    return _launch("reduce", policy, kernel, args, reducer, out, label)
+    if label is None and not dispatch.TOOLS:
+        result = _repeated("reduce", policy, kernel, args, reducer, out)
+        if result is not MISSED:
+            return result
+    return launch_by_key("reduce", policy, kernel, args, label, reducer, out)
 
 
 def parallel_scan(
@@ -133,86 +131,28 @@ def parallel_scan(
     Deterministic from run to run, as `parallel_reduce` is. Kokkos:
     https://kokkos.org/kokkos-core-wiki/API/core/parallel-dispatch/parallel_scan.html
     """
-    return _launch("scan", policy, kernel, args, reducer, out, label)
+    if label is None and not dispatch.TOOLS:
+        result = _repeated("scan", policy, kernel, args, reducer, out)
+        if result is not MISSED:
+            return result
+    return launch_by_key("scan", policy, kernel, args, label, reducer, out)
 
 
-_EVENTS = {"reduce": "parallel_reduce", "scan": "parallel_scan"}
-_SUM_KEY = reducer_key(Sum)
-
-
-def _launch(
-    pattern: str,
-    policy: Any,
-    kernel: Any,
-    args: tuple[Any, ...],
-    reducer: Any,
-    out: Any,
-    label: str | None,
+def _repeated(
+    pattern: str, policy: Any, kernel: Any, args: tuple[Any, ...], reducer: Any, out: Any
 ) -> Any:
-    """Both launches; all but the rare cases is as in `parallel_for`."""
+    """The result of a launch that is known again, as in `parallel_for`, or MISSED."""
+    fn: Any = kernel
     if type(kernel) is Kernel:
-        target, scope = kernel.shared, kernel.scope
+        fn, known = kernel.fn, kernel
+    elif type(kernel) is FunctionType:
+        found = kernel_with((id(kernel.__code__), id(kernel.__globals__)))
+        if found is None:
+            return MISSED
+        known = found
     else:
-        target, scope = kernel_of(kernel)
-    if type(policy) is int:
-        if not 0 <= policy <= MOST:
-            raise wrong_count(_EVENTS[pattern], policy)
-        policy_key: Any = INT_KEY
-        bounds: tuple[int, ...] = (0, policy)
-    elif type(policy) is RangePolicy or type(policy) is MDRangePolicy or type(policy) is TeamPolicy:
-        policy_key, bounds = policy.key, policy.bounds
-    elif isinstance(policy, Nested):  # in a kernel that plain Python runs
-        return run_nested(pattern, policy, kernel, args, reducer, out)
-    else:
-        policy_key, bounds = policy_of(policy, pattern)
-    if target.statics:
-        call = sorted_out(pattern, policy_key, bounds, target, scope, args, reducer, out)
-        return launch(call, policy, label)
-    join_key = _SUM_KEY if reducer is Sum else reducer_key(reducer)
-    views = () if out is None else views_of_out(out)
-    given = args
-    types: list[Any] = [
-        pattern, policy_key, _current(), join_key, *[v.type for v in views], len(views)
-    ]  # fmt: skip
-    for a in args:
-        if type(a) is View:
-            types.append(a.type)
-        else:
-            t = SCALAR_TAGS.get(type(a))
-            if t is None:
-                call = sorted_out(pattern, policy_key, bounds, target, scope, args, reducer, out)
-                return launch(call, policy, label)
-            types.append(t)
-    names = target.names
-    if names is None or (names.unchanged is not None and not names.unchanged()):
-        names = target.scan(scope)
-    if names.paths:
-        names, tags, hidden = target.environment(scope, names)
-        types += tags
-        args += hidden
-    args += views
-    key = tuple(types)
+        return MISSED
     try:
-        plan = names.plans.get(key)
-    except TypeError:  # only the reducer is not known to be hashable
-        as_reducer(reducer)
-        raise
-    if plan is None and views:  # which may be out of the space's reach
-        call = sorted_out(pattern, policy_key, bounds, target, scope, given, reducer, views)
-        return launch(call, policy, label)
-    if plan is None:
-        join = as_reducer(reducer)
-        if pattern == "scan":
-            refuse_arrays(target.name, reducer, join)
-        captured = len(hidden) if names.paths else 0
-        call = Call(pattern, policy_key, bounds, target, scope, names, key, args, captured, join)
-        plan = names.plans[key] = prepare(call)
-    try:
-        if dispatch.TOOLS:
-            return run_kernel(_EVENTS[pattern], target.name, label, policy, plan, bounds, args)
-        if label is not None:
-            return plan.launch_as(label, bounds, args)
-        run = plan.launch  # CPython remembers where an attribute is, not so for a method's call
-        return run(bounds, args)
+        return known.recent.joined(fn, policy, args, pattern, reducer, out)
     except OverflowError as error:
-        explain_overflow(target, args, error)
+        explain_overflow(known, args, error)

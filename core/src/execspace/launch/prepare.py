@@ -41,7 +41,7 @@ from .transfers import Moved, around, begin, in_reach
 from .watched import WatchedPlan
 
 PATTERNS = ("for", "reduce", "scan")
-_SUM: tuple[object, Any] = (reducer_key(Sum), as_reducer(Sum))
+_SUM, _SUM_KEY = as_reducer(Sum), reducer_key(Sum)
 _KERNEL_FAULTS = (KernelSyntaxError, KernelTypeError)
 
 
@@ -100,13 +100,10 @@ def sorted_out(
     """
     views = () if out is None else views_of_out(out)
     join: Any = None
-    join_key: object = None
     shape = None
     if pattern != "for":
-        if reducer is None or reducer is Sum:
-            join_key, join = _SUM
-        else:
-            join_key, join = reducer_key(reducer), as_reducer(reducer)
+        reducer = Sum if reducer is None else reducer
+        join = _SUM if reducer is Sum else as_reducer(reducer)
         if pattern == "scan":
             refuse_arrays(kernel.name, reducer, join)
         shape = None if isinstance(join, tuple) else join.array_shape
@@ -124,16 +121,22 @@ def sorted_out(
         space, plain, views, moved = in_reach(kernel.name, policy_key[1], plain, hidden, views)
         if moved:
             policy_key = (policy_key[0], space)
-    head: list[Any] = [policy_key, selection.CURRENT.get()]
-    if pattern != "for":
-        head = [pattern, *head, join_key, *[v.type for v in views], len(views)]
-    for a in plain:
-        head.append(a.type if type(a) is View else SCALAR_TYPES[type(a)])
+    types = [a.type if type(a) is View else SCALAR_TYPES[type(a)] for a in plain]
+    key = (*key_of(pattern, policy_key, reducer, views), *types, *tags)
     arguments = (*plain, *hidden, *views)
     return Call(
-        pattern, policy_key, bounds, kernel, scope, names, (*head, *tags), arguments, len(hidden),
-        join, views, moved,
+        pattern, policy_key, bounds, kernel, scope, names, key, arguments, len(hidden), join,
+        views, moved,
     )  # fmt: skip
+
+
+def key_of(pattern: str, policy_key: Any, reducer: Any, out: tuple[View, ...]) -> tuple[Any, ...]:
+    """The first part of the key of a plan; types of arguments and tags of captures follow."""
+    place = (policy_key, selection.CURRENT.get())
+    if pattern == "for":
+        return place
+    join = _SUM_KEY if reducer is Sum else reducer_key(reducer)
+    return (pattern, *place, join, *[v.type for v in out], len(out))
 
 
 def launch(call: Call, policy: Any, label: str | None) -> Any:
@@ -141,21 +144,31 @@ def launch(call: Call, policy: Any, label: str | None) -> Any:
     plan = call.names.plans.get(call.key)
     if plan is None:
         plan = call.names.plans[call.key] = prepare(call)
-    if call.moved:
-        return around(call.moved, plan.space, partial(_run, call, plan, policy, label))
-    return _run(call, plan, policy, label)
+    ready = partial(
+        run, call.pattern, call.kernel, plan, policy, call.bounds, call.arguments, label
+    )
+    return around(call.moved, plan.space, ready) if call.moved else ready()
 
 
-def _run(call: Call, plan: Plan, policy: Any, label: str | None) -> Any:
+def run(
+    pattern: str,
+    kernel: Kernel,
+    plan: Plan,
+    policy: Any,
+    bounds: tuple[int, ...],
+    args: tuple[Any, ...],
+    label: str | None,
+) -> Any:
+    """Launch a plan, and tell tools of it."""
     try:
         if dispatch.TOOLS:
-            pattern, name = f"parallel_{call.pattern}", call.kernel.name
-            return run_kernel(pattern, name, label, policy, plan, call.bounds, call.arguments)
+            event = f"parallel_{pattern}"
+            return run_kernel(event, kernel.name, label, policy, plan, bounds, args)
         if label is None:
-            return plan.launch(call.bounds, call.arguments)
-        return plan.launch_as(label, call.bounds, call.arguments)
+            return plan.launch(bounds, args)
+        return plan.launch_as(label, bounds, args)
     except OverflowError as error:
-        explain_overflow(call.kernel, call.arguments, error)
+        explain_overflow(kernel, args, error)
 
 
 def prepare(call: Call) -> Plan:

@@ -222,9 +222,7 @@ def tune(
         )
     tuning = tune_launch(launch, policy, float(seconds), keep, progress)
     if keep:  # plans that were made before look for it, too
-        owner = found.owner.plans
-        for key in [k for k, plan in owner.items() if plan.spec == found.spec]:
-            owner.pop(key, None)
+        found.owner.forget(found.spec)
     return tuning
 
 

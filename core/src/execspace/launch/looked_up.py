@@ -1,0 +1,83 @@
+"""A launch whose plan is looked up by its key; all three patterns.
+
+The key says on what a plan depends: policy and space, types of arguments, captured values. All
+checking is done when the plan is made, see prepare.py; the key makes sure that it stays valid.
+"""
+
+from __future__ import annotations
+
+from types import FunctionType
+from typing import Any
+
+from ..contract.argtypes import SCALAR_TYPES, ArgType
+from ..kernels.kernel import Kernel, kernel_of
+from ..reducers.base import as_reducer
+from ..views.view import View
+from .arguments import views_of_out
+from .nested import Nested, run_nested
+from .policy_argument import policy_of
+from .prepare import key_of, launch, prepare, run, sorted_out
+from .repeats import for_test, join_test
+
+_SCALAR_TAGS: dict[Any, ArgType] = dict(SCALAR_TYPES)
+
+
+def launch_by_key(
+    pattern: str,
+    policy: Any,
+    kernel: Any,
+    args: tuple[Any, ...],
+    label: str | None,
+    reducer: Any = None,
+    out: Any = None,
+) -> Any:
+    """Launch with the plan that is kept for such a launch, or a new one.
+
+    Raises what `parallel_for`, `parallel_reduce` and `parallel_scan` raise.
+    """
+    if isinstance(policy, Nested):  # in a kernel that plain Python runs
+        return run_nested(pattern, policy, kernel, args, reducer, out)
+    target, scope = kernel_of(kernel)
+    policy_key, bounds = policy_of(policy, pattern)
+    if reducer is None and pattern != "for":  # which means Sum to `sorted_out`, for explain
+        as_reducer(reducer)
+    types: list[Any] = []
+    for a in args:
+        t = a.type if type(a) is View else _SCALAR_TAGS.get(type(a))
+        if t is None:
+            break
+        types.append(t)
+    if target.statics or len(types) < len(args):
+        call = sorted_out(pattern, policy_key, bounds, target, scope, args, reducer, out)
+        return launch(call, policy, label)
+    views = () if out is None else views_of_out(out)
+    names = target.names_now(scope)
+    tags: list[Any] = []
+    hidden: tuple[View, ...] = ()
+    if names.paths:
+        names, tags, hidden = target.environment(scope, names)
+    key = (*key_of(pattern, policy_key, reducer, views), *types, *tags)
+    try:
+        plan = names.plans.get(key)
+    except TypeError:  # only the reducer is not known to be hashable
+        as_reducer(reducer)
+        raise
+    if plan is None:
+        call = sorted_out(pattern, policy_key, bounds, target, scope, args, reducer, out)
+        if call.moved or call.names is not names or call.key != key:
+            return launch(call, policy, label)
+        plan = names.plans[key] = prepare(call)
+    if type(kernel) is Kernel or type(kernel) is FunctionType:
+        recent = kernel.recent if type(kernel) is Kernel else target.recent
+        if recent.wants():
+            if pattern == "for":
+                test = for_test(scope, names, tags, policy, args, plan)
+                recent.plain = test or recent.plain
+            else:
+                recent.joined = (
+                    join_test(scope, names, tags, policy, args, plan, pattern, reducer, out)
+                    or recent.joined
+                )
+    if hidden or views:
+        args = (*args, *hidden, *views)
+    return run(pattern, target, plan, policy, bounds, args, label)

@@ -1,0 +1,313 @@
+"""Tests that know a launch again: Python code, written for one launch, that launches the next.
+
+The key of a plan says on what it depends: policy, space, types, captured values, and what global
+names mean. A test compares all of that with constants in one function, which runs in the module of
+the kernel, so that the interpreter remembers where global names are. It knows fewer launches than
+the key does, never more. Captured values that it cannot compare in a few steps get no test.
+"""
+
+from __future__ import annotations
+
+import builtins
+from functools import lru_cache
+from types import BuiltinFunctionType, CodeType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from ..contract.argtypes import SCALAR_TYPES
+from ..contract.space import Plan
+from ..kernels.captures import (
+    HelperNames,
+    Scope,
+    constant_tag,
+    defaults,
+    function_of,
+    lookup,
+    names_of,
+)
+from ..kernels.kernel import Kernel, KernelNames
+from ..kernels.marks import FMA, is_strict
+from ..kernels.recent import MISSED, ForTest, JoinTest
+from ..plugins import selection
+from ..policies.checks import MOST
+from ..policies.range import MDRangePolicy, RangePolicy
+from ..policies.team import TeamPolicy
+from ..reducers.base import Reducer
+from ..views.view import View
+
+_UNKNOWN = object()
+_POLICIES = (RangePolicy, MDRangePolicy, TeamPolicy)
+_EXACT = (int, bool, str, complex, *(t for t in SCALAR_TYPES if issubclass(t, np.generic)))
+
+
+def for_test(
+    scope: Scope,
+    names: KernelNames,
+    tags: list[Any],
+    policy: Any,
+    args: tuple[Any, ...],
+    plan: Plan,
+) -> ForTest | None:
+    """A test for launches of `parallel_for` like this one; None if that is not simple.
+
+    Parameters
+    ----------
+    scope : Scope
+        Of a function that nothing is bound to.
+    names, tags
+        The names of the kernel, and the tags of captured values in the key of the plan.
+    policy, args
+        As the user gave them.
+    plan : Plan
+    """
+    test = _Test(scope, plan)
+    if test.policy(policy) and test.arguments(args) and test.names(scope, names, tags):
+        made: ForTest = test.function("fn", "policy", "args")
+        return made
+    return None
+
+
+def join_test(
+    scope: Scope,
+    names: KernelNames,
+    tags: list[Any],
+    policy: Any,
+    args: tuple[Any, ...],
+    plan: Plan,
+    pattern: str,
+    reducer: Any,
+    out: Any,
+) -> JoinTest | None:
+    """As `for_test`, of reductions and scans."""
+    test = _Test(scope, plan)
+    test.compare("pattern", "is", pattern)
+    if not (test.policy(policy) and test.reducer(reducer) and test.arguments(args)):
+        return None
+    if not (test.names(scope, names, tags) and test.out(out)):
+        return None
+    made: JoinTest = test.function("fn", "policy", "args", "pattern", "reducer", "out")
+    return made
+
+
+def _own(name: str) -> str:
+    """A name in a test, which no global name of a user is like."""
+    return f"_execspace_{name}"
+
+
+class _Test:
+    """The parts of a test, and the constants that it compares with."""
+
+    def __init__(self, scope: Scope, plan: Plan) -> None:
+        self.fn = scope.fn
+        self.reads: list[str] = []  # statements
+        self.tests: list[str] = []
+        self.given: list[str] = []  # what the plan gets
+        self.bounds = ""
+        self.constants: dict[str, Any] = {
+            _own("plan"): plan, _own("type"): type, _own("View"): View, _own("missed"): MISSED,
+            _own("error"): Exception, _own("current"): selection.CURRENT.get,
+        }  # fmt: skip
+        self.compare("current()", "is", selection.CURRENT.get())
+
+    def constant(self, value: Any) -> str:
+        """Name of a constant."""
+        name = _own(f"c{len(self.constants)}")
+        self.constants[name] = value
+        return name
+
+    def compare(self, what: str, how: str, value: Any) -> None:
+        """Compare something of the launch, or of the test itself."""
+        self.tests.append(f"{_own(what)} {how} {self.constant(value)}")
+
+    def has_type(self, what: str, kind: type) -> None:
+        name = _own("View") if kind is View else self.constant(kind)
+        self.tests.append(f"{_own('type')}({what}) is {name}")
+
+    def policy(self, policy: Any) -> bool:
+        """A number of indices, or a policy of the same kind, options and space."""
+        name = _own("policy")
+        if type(policy) is int:
+            self.has_type(name, int)
+            self.tests.append(f"0 <= {name} <= {self.constant(MOST)}")
+            self.bounds = f"(0, {name})"
+        elif type(policy) in _POLICIES:
+            self.has_type(name, type(policy))
+            self.tests.append(f"{name}.key == {self.constant(policy.key)}")
+            self.bounds = f"{name}.bounds"
+        else:
+            return False
+        return True
+
+    def arguments(self, args: tuple[Any, ...]) -> bool:
+        """Views and numbers of the same types."""
+        names = [_own(f"a{n}") for n in range(len(args))]
+        self.reads.append(
+            f"{', '.join(names)}, = {_own('args')}" if args else f"() = {_own('args')}"
+        )
+        for name, a in zip(names, args, strict=True):
+            if type(a) is View:
+                self.view(name, a)
+            elif type(a) in SCALAR_TYPES:
+                self.has_type(name, type(a))
+            else:
+                return False
+        self.given += names
+        return True
+
+    def view(self, name: str, view: View) -> None:
+        self.has_type(name, View)
+        self.tests.append(f"{name}.type is {self.constant(view.type)}")
+
+    # -- what the function takes from outside -----------------------------------------------------
+
+    def names(self, scope: Scope, names: KernelNames | HelperNames, tags: list[Any]) -> bool:
+        """Names that mean the same, and captured Views, which the plan gets in their order.
+
+        `tags` are those of the key: a name that means something else by now, or by another rule
+        than the key's, is not known again.
+        """
+        found = self._names(scope, names, ())
+        return found is not None and found == tags
+
+    def _names(
+        self, scope: Scope, names: KernelNames | HelperNames, seen: tuple[CodeType, ...]
+    ) -> list[Any] | None:
+        """Tags as of `environment_tags`, None if a name is not simple.
+
+        `seen`: the functions through which the test has come to this one.
+        """
+        seen = (*seen, scope.fn.__code__)
+        for name, value in names.fixed.items():
+            self.tests.append(f"{self._read(scope.fn, name)} is {self.constant(value)}")
+        tags = [self._captured(scope, path, seen) for path in names.paths]
+        return None if _UNKNOWN in tags else tags
+
+    def _read(self, fn: FunctionType, name: str) -> str:
+        """What reads a global name, maybe dotted, of a function."""
+        module = fn.__globals__
+        if module is self.fn.__globals__:
+            return name
+        root, *rest = name.split(".")
+        if root in module:
+            space = self.constant(module)
+        else:
+            space = self.constant(builtins.__dict__)
+            self.tests.append(f"{root!r} not in {self.constant(module)}")
+        return ".".join((f"{space}[{root!r}]", *rest))
+
+    def _captured(self, scope: Scope, path: tuple[str, ...], seen: tuple[CodeType, ...]) -> object:
+        """Tag of a captured name, _UNKNOWN if it is not simple."""
+        fn, root = scope.fn, path[0]
+        if root in scope.bound or root in defaults(fn):
+            return _UNKNOWN
+        if root in fn.__code__.co_freevars:
+            cell = fn.__code__.co_freevars.index(root)
+            read = ".".join((f"{_own('fn')}.__closure__[{cell}].cell_contents", *path[1:]))
+        else:
+            read = self._read(fn, ".".join(path))
+        name = _own(f"h{len(self.reads)}")
+        self.reads.append(f"{name} = {read}")
+        value = lookup(scope, path)
+        if type(value) is View:
+            self.view(name, value)
+            self.given.append(name)
+            return value.type
+        if type(value) is float or type(value) is int:
+            self.has_type(name, type(value))
+            # Not by == where that calls different numbers equal, or one number not equal to itself.
+            how = "==" if value and value == value else "is"
+            self.tests.append(f"{name} {how} {self.constant(value)}")
+            return constant_tag(value)
+        if _never_changes(value):
+            self.tests.append(f"{name} is {self.constant(value)}")
+            return constant_tag(value)
+        return self._function(name, value, seen)
+
+    def _function(self, name: str, value: Any, seen: tuple[CodeType, ...]) -> object:
+        """Tag of a function without values of its own but those of names of its module."""
+        scope = function_of(value)
+        if scope is None or type(value) not in (FunctionType, Kernel) or scope.bound:
+            return _UNKNOWN
+        fn = scope.fn
+        if fn.__closure__ or fn.__defaults__ or fn.__kwdefaults__:
+            return _UNKNOWN
+        self.tests.append(f"{name} is {self.constant(value)}")
+        own = name if type(value) is FunctionType else self.constant(fn)
+        self.tests.append(f"{own}.__code__ is {self.constant(fn.__code__)}")
+        self.tests.append(f"{own}.__defaults__ is None is {own}.__kwdefaults__")
+        mark = self.constant(fn.__dict__.get(FMA))
+        self.tests.append(f"{own}.__dict__.get({FMA!r}) is {mark}")
+        if fn.__code__ in seen:
+            return fn.__code__
+        names = names_of(scope)
+        tags = self._names(scope, names, seen)
+        return _UNKNOWN if tags is None else (names.number, is_strict(fn), *tags)
+
+    # -- of reductions and scans ------------------------------------------------------------------
+
+    def reducer(self, reducer: Any) -> bool:
+        """The same object, which never changes: one that execspace has, or a class of its."""
+        kind = reducer if isinstance(reducer, type) else type(reducer)
+        if not issubclass(kind, Reducer) or kind.kind == "custom":
+            return False
+        if kind.__module__.partition(".")[0] != "execspace":
+            return False
+        self.compare("reducer", "is", reducer)
+        return True
+
+    def out(self, out: Any) -> bool:
+        """No result to store, or a View of the same type to store it in."""
+        name = _own("out")
+        if out is None:
+            self.tests.append(f"{name} is None")
+        elif type(out) is View:
+            self.view(name, out)
+            self.given.append(name)
+        else:
+            return False
+        return True
+
+    # -- the function -----------------------------------------------------------------------------
+
+    def function(self, *parameters: str) -> Any:
+        """The test, a function of these parameters."""
+        adds = any(not n.startswith(_own("a")) for n in self.given)
+        given = f"({', '.join(self.given)},)" if adds else _own("args")
+        names = (*map(_own, parameters), *self.constants)
+        code = _code(names, tuple(self.reads), tuple(self.tests), self.bounds, given)
+        values = tuple(self.constants.values())
+        return FunctionType(code, self.fn.__globals__, code.co_name, values)
+
+
+def _never_changes(value: Any) -> bool:
+    """Whether a kernel means the same by the same object as long as it lives."""
+    kind = type(value)
+    if value is None or kind in _EXACT or kind in (BuiltinFunctionType, np.ufunc):
+        return True
+    return isinstance(value, type) and value.__module__ in ("builtins", "numpy")
+
+
+@lru_cache(maxsize=1024)
+def _code(
+    parameters: tuple[str, ...],
+    reads: tuple[str, ...],
+    tests: tuple[str, ...],
+    bounds: str,
+    given: str,
+) -> CodeType:
+    missed, run = _own("missed"), _own("run")
+    lines = "\n        ".join(reads)
+    text = f"""
+def known_launch({", ".join(parameters)}):
+    try:
+        {lines}
+        if not ({" and ".join(tests)}):
+            return {missed}
+    except {_own("error")}:
+        return {missed}
+    {run} = {_own("plan")}.launch
+    return {run}({bounds}, {given})
+"""
+    module = compile(text, "<execspace launch>", "exec", dont_inherit=True)
+    return next(c for c in module.co_consts if isinstance(c, CodeType))
