@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from execspace import BackendCompileError, ExecutionSpace, Kernel, KernelTypeError, LaunchSpec
+from execspace import BackendCompileError, ExecutionSpace, Kernel, LaunchSpec
 
-from .. import ir
 from ..analysis.overlap import written_pairs
 from ..codegen.llvm.printer import outside_symbol
-from ..ir.diagnostics import Diagnostic
-from ..ir.types import ViewTy
 from ..launch.host_functions import address, resolve
 from ..mapping.loops import index_order
-from ..passes.pipeline import lower_kernel
+from ..passes.pipeline import lower_kernel, refuse_16_byte_atomics, refuse_float16
 from ..reductions.results import check_out
 from ..teams.host_limits import team_limits
 from ..teams.host_teams import HostTeam, host_team
@@ -22,7 +19,7 @@ from . import machine
 from .facts import Facts
 from .launch_source import Source, launch_module
 from .launcher import Launcher
-from .wide import aligned_views, refuse_wide
+from .wide import aligned_views
 
 
 class HostKernel:
@@ -78,8 +75,9 @@ def built(
     """
     found = HostKernel(lower_kernel(kernel, spec, resolve), spec)
     lowered = found.lowered
-    _refuse_float16(lowered, space)
-    refuse_wide(lowered, space)
+    refuse_float16(lowered, f"space '{space.name}'")
+    if not machine.has_wide_exchange():
+        refuse_16_byte_atomics(lowered, "this processor")
     if lowered.reduction is not None:
         check_out(kernel.name, spec, lowered.reduction.result)
     disjoint = not may_overlap and bool(written_pairs(lowered))
@@ -107,14 +105,3 @@ def object_code(kernel: Kernel, source: Source) -> bytes:
             f"in kernel '{kernel.name}'\nLLVM could not compile the generated module: {told}\n"
             f"This is a defect of execspace; please report it with the kernel."
         ) from error
-
-
-def _refuse_float16(lowered: Lowered, space: ExecutionSpace) -> None:
-    for function in lowered.functions:
-        for e in [*function.parameters, *ir.walk_expressions(function.body)]:
-            type = e.type.element if isinstance(e.type, ViewTy) else e.type
-            if "float16" in str(type):
-                loc = e.loc if e.loc.line else function.loc
-                message = f"space '{space.name}' cannot compute with float16"
-                found = Diagnostic(loc, message, "use float32")
-                raise KernelTypeError(f"in kernel '{lowered.kernel.name}'\n\n{found}")

@@ -105,7 +105,7 @@ def has_wide_exchange() -> bool:
 
 
 def host_capabilities(dynamic_schedules: bool = True) -> Capabilities:
-    """What kernels that are compiled for this host can do; `wide.refuse_wide` refuses the rest.
+    """What kernels that are compiled for this host can do; `building.built` refuses the rest.
 
     Loads llvmlite, which knows the processor, so spaces ask when somebody asks them.
 

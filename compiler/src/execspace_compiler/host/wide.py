@@ -1,4 +1,4 @@
-"""Requirements of 16-byte atomic operations on a host: cmpxchg16b or the like, and alignment.
+"""The alignment that 16-byte atomic operations of a host need.
 
 An element of complex128 is changed by an instruction for 16 bytes, which traps if the address is
 not a multiple of 16. NumPy guarantees only 8, so Views are checked at each launch.
@@ -6,29 +6,10 @@ not a multiple of 16. NumPy guarantees only 8, so Views are checked at each laun
 
 from __future__ import annotations
 
-from execspace import ExecutionSpace, KernelTypeError
-
 from .. import ir
-from ..ir.diagnostics import Diagnostic
 from ..ir.types import ViewTy
 from ..typing.lowered import Lowered
 from .facts import Requirement
-from .machine import has_wide_exchange
-
-
-def refuse_wide(lowered: Lowered, space: ExecutionSpace) -> None:
-    """Raise KernelTypeError for a 16-byte atomic operation that this host does not support."""
-    if has_wide_exchange():
-        return
-    for function in lowered.functions:
-        for s in ir.walk_statements(function.body):
-            if isinstance(s, ir.Atomic) and s.indivisible and s.type.itemsize == 16:
-                message = f"this processor has no atomic operation on a whole {s.type}"
-                hint = "use complex64, or atomic_add and atomic_sub, which need no whole number"
-                found = Diagnostic(s.loc, message, hint)
-                raise KernelTypeError(
-                    f"in kernel '{lowered.kernel.name}' on space '{space.name}'\n\n{found}"
-                )
 
 
 def aligned_views(lowered: Lowered) -> tuple[Requirement, ...]:
