@@ -10,10 +10,10 @@ import pkgutil
 import platform
 import signal
 import threading
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from execspace.base import config
+from execspace.base.dataclass import dataclass
 
 if TYPE_CHECKING:
     import llvmlite.binding as llvm

@@ -9,10 +9,10 @@ from __future__ import annotations
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from ..base.brief import brief
+from ..base.dataclass import dataclass
 from ..base.errors import LaunchError, PolicyError
 from ..policies.checks import as_integer
 from ..policies.range import MAX_RANK

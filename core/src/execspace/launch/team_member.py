@@ -8,13 +8,13 @@ with the meaning, that compiled joins have.
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..base.brief import brief
+from ..base.dataclass import dataclass
 from ..base.errors import LaunchError
 from ..contract.dtypes import as_dtype
 from ..policies.range import MAX_RANK

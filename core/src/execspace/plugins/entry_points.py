@@ -11,10 +11,11 @@ import functools
 import os
 import re
 import sys
-from dataclasses import dataclass
 from importlib import import_module
 from importlib.machinery import PathFinder
 from typing import Any
+
+from ..base.dataclass import dataclass
 
 _VALUE = re.compile(r"([\w.]+)\s*(?::\s*([\w.]+)\s*)?(?:\[.*\]\s*)?$")  # as the library has it
 _SEPARATORS = re.compile(r"[-_.]+")

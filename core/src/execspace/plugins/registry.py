@@ -12,10 +12,11 @@ import operator
 import threading
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ..base import config
+from ..base.dataclass import dataclass
 from ..base.errors import PluginError, PluginWarning, ToolError
 from ..base.interrupts import held
 from ..contract.entries import API_VERSION, HealthCheck, ReducerEntry, SpaceEntry, ToolEntry
