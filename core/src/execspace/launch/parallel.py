@@ -20,7 +20,7 @@ from ..policies.range import MDRangePolicy, Policy, RangePolicy
 from ..policies.team import TeamPolicy
 from ..views.view import View
 from .arguments import explain_overflow
-from .nested import Nested, run_nested
+from .nested_policy import Nested, run_nested
 from .policy_argument import INT_KEY, policy_of, wrong_count
 from .prepare import Call, launch, prepare, sorted_out
 from .profiled import run_kernel

@@ -15,7 +15,7 @@ from ..reducers.base import Reducer, as_reducer, reducer_key
 from ..reducers.builtin import Sum
 from ..views.view import View
 from .arguments import explain_overflow, refuse_arrays, views_of_out
-from .nested import Nested, run_nested
+from .nested_policy import Nested, run_nested
 from .parallel import SCALAR_TAGS
 from .policy_argument import INT_KEY, policy_of, wrong_count
 from .prepare import Call, launch, prepare, sorted_out
