@@ -192,18 +192,3 @@ def test_loading():
     assert not EntryPoint("a", "our plugin", "", "").is_valid
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         EntryPoint("a", "os:nothing", "", "").load()
-
-
-def test_a_first_launch_does_without_the_library(python):
-    program = """
-        import sys
-        import execspace as es
-
-        @es.kernel
-        def ones(i, x):
-            x[i] = 1.0
-
-        es.parallel_for(3, ones, es.zeros(3))
-        print("importlib.metadata" in sys.modules)
-    """
-    assert python(program, EXECSPACE_DEFAULT="serial").strip() == "False"

@@ -9,7 +9,6 @@ first kernel is looked up on disk; launches of compiled kernels do not come here
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import sys
 import time
@@ -19,6 +18,8 @@ from pathlib import Path
 import execspace
 from execspace.base import config
 from execspace.base.files import read_regular, write_atomically
+
+from .sha256 import sha256
 
 _MOST = 16
 _LARGEST = 1 << 16  # bytes of the file of stamps; a line of it has 130
@@ -51,7 +52,7 @@ def digest(record: Path, package: str = "") -> str:
     """
     if package:
         parts = digest(record, ""), _digest(record, package)
-        return hashlib.sha256(" ".join(parts).encode()).hexdigest()
+        return sha256(" ".join(parts).encode()).hexdigest()
     return _digest(record, "")
 
 
@@ -92,10 +93,12 @@ def _stamps(files: list[File]) -> str:
         f"{path} {s.st_size} {s.st_mtime_ns} {s.st_ctime_ns} {s.st_ino} {s.st_dev}"
         for path, _, s in files
     )
-    return hashlib.sha256(os.fsencode(text)).hexdigest()
+    return sha256(os.fsencode(text)).hexdigest()
 
 
 def _content(files: list[File]) -> str:
+    import hashlib  # megabytes
+
     found = hashlib.sha256()
     for path, name, _ in files:
         with open(path, "rb") as file:
