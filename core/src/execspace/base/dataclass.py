@@ -1,9 +1,9 @@
 """`dataclass` of the standard library, made for classes that are many and loaded at the start.
 
 The standard library compiles each method of each class on its own, 0.3 ms for a class, and there
-are hundreds of classes. Here ``__init__`` is compiled with a class, and other methods when they are
-first called: a fifth of the time. Meaning and speed of the methods are the same. The functions of
-the standard library take these classes, too. Options that execspace does not use are missing.
+are hundreds of classes. Here a method is compiled when it is first looked up, which of most never
+happens. Meaning and speed of methods are the same, and the functions of the standard library take
+these classes, too. Options that execspace does not use are missing.
 """
 
 from __future__ import annotations
@@ -110,14 +110,13 @@ def _methods(
     cls: type, fields: dict[str, Field[Any]], eq: bool, frozen: bool, made: list[Any]
 ) -> dict[str, Any]:
     shown = ", ".join(f"{name}={{self.{name}!r}}" for name, f in fields.items() if f.repr)
+    text = f"(self):\n return f'{{self.__class__.__qualname__}}({shown})'"
     found: dict[str, Any] = {
-        "__init__": _init(cls, fields, frozen),
-        "__repr__": _later(
-            cls,
+        "__init__": _Later("__init__", made, lambda: _init(cls, fields, frozen)),
+        "__repr__": _Later(
             "__repr__",
-            f"(self):\n return f'{{self.__class__.__qualname__}}({shown})'",
             made,
-            reprlib.recursive_repr(),
+            lambda: reprlib.recursive_repr()(_compiled(cls, "__repr__", text, {})),
         ),
     }
     if frozen:
@@ -129,18 +128,15 @@ def _methods(
             f"(self, other):\n if other.__class__ is self.__class__:\n  return {mine} == {other}\n"
             f" return NotImplemented"
         )
-        found["__eq__"] = _later(cls, "__eq__", equal, made)
-        hashing = _later(cls, "__hash__", f"(self):\n return hash({mine})", made)
+        found["__eq__"] = _Later("__eq__", made, lambda: _compiled(cls, "__eq__", equal, {}))
+        hashed = f"(self):\n return hash({mine})"
+        hashing = _Later("__hash__", made, lambda: _compiled(cls, "__hash__", hashed, {}))
         found["__hash__"] = hashing if frozen else None
     return found
 
 
 def _init(cls: type, fields: dict[str, Field[Any]], frozen: bool) -> Any:
-    scope: dict[str, Any] = {
-        "__name__": cls.__module__,
-        "_FACTORY": _FACTORY,
-        "_set": object.__setattr__,
-    }
+    scope: dict[str, Any] = {"_FACTORY": _FACTORY, "_set": object.__setattr__}
     by_place = ["self"]
     by_name: list[str] = []
     lines: list[str] = []
@@ -173,29 +169,25 @@ def _init(cls: type, fields: dict[str, Field[Any]], frozen: bool) -> Any:
 
 
 def _compiled(cls: type, name: str, text: str, scope: dict[str, Any]) -> Any:
+    scope["__name__"] = cls.__module__
     exec(f"def {name}{text}", scope)
     made = scope.pop(name)
     made.__qualname__ = f"{cls.__qualname__}.{name}"
     return made
 
 
-def _later(
-    cls: type,
-    name: str,
-    text: str,
-    made: list[Any],
-    around: Callable[[Any], Any] = lambda method: method,
-) -> Any:
-    """A method that is compiled when it is first called, and then takes its own place."""
+class _Later:
+    """A method that is made when it is first looked up, and then takes this object's place."""
 
-    def method(self: Any, *args: Any) -> Any:
-        found = around(_compiled(cls, name, text, {"__name__": cls.__module__}))
-        setattr(made[0], name, found)
-        return found(self, *args)
+    __slots__ = ("_class", "_make", "_name")
 
-    method.__name__, method.__qualname__ = name, f"{cls.__qualname__}.{name}"
-    method.__module__ = cls.__module__
-    return method
+    def __init__(self, name: str, made: list[Any], make: Callable[[], Any]) -> None:
+        self._name, self._class, self._make = name, made, make
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        method = self._make()
+        setattr(self._class[0], self._name, method)
+        return method.__get__(instance, owner)
 
 
 def _refusing(names: frozenset[str], made: list[Any]) -> tuple[Any, Any]:
