@@ -97,13 +97,22 @@ def test_of_equal_distributions_the_first_on_the_path_counts(
     assert entry_points("execspace") == by_the_library()
 
 
-@pytest.mark.parametrize("text", [None, "", "Version: 3\n", "\nName: mine\n", "no header\nName: x"])
+@pytest.mark.parametrize(
+    "text", [None, "", "Version: 3\n", "\nName: mine\n", "no header\nName: x", "a b: c\nName: x"]
+)
 def test_a_distribution_without_a_name(place, never_asked, text):
     file = install(place, "mine", "mine = mine.plugin") / "METADATA"
     file.unlink()
     if text is not None:
         file.write_text(text)
     assert named("mine")[0].distribution == "unknown"
+    assert entry_points("execspace") == by_the_library()
+
+
+def test_headers_of_several_lines(place, never_asked):
+    text = "Summary: a\n  b\n\tc: d\nNAME:  mine\nname: other\nVersion: 3\r\n\nVersion: 4\n"
+    (install(place, "mine", "mine = mine.plugin") / "METADATA").write_text(text)
+    assert named("mine") == [EntryPoint("mine", "mine.plugin", "mine", "3")]
     assert entry_points("execspace") == by_the_library()
 
 

@@ -72,9 +72,9 @@ def _asked(group: str) -> list[EntryPoint]:
 
 
 def _read(group: str) -> list[EntryPoint]:
-    for finder in sys.meta_path:
-        if finder is not PathFinder and hasattr(finder, "find_distributions"):
-            raise _UnknownForm
+    finders = [finder for finder in sys.meta_path if hasattr(finder, "find_distributions")]
+    if finders != [PathFinder]:
+        raise _UnknownForm
     found: list[EntryPoint] = []
     seen = set()
     for folder in sys.path:
@@ -131,8 +131,10 @@ def _origin(path: str) -> tuple[str, str]:
     text = _content(path, "METADATA") or _content(path, "PKG-INFO")
     found: dict[str, str] = {}
     for line in text.splitlines():
+        if line.startswith((b" ", b"\t")):  # goes on with the line before
+            continue
         key, colon, value = line.partition(b":")
-        if not colon:
+        if not colon or b" " in key:
             break
         found.setdefault(key.decode().lower(), value.decode().strip())
     return found.get("name") or "unknown", found.get("version", "")
