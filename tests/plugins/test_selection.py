@@ -3,11 +3,11 @@
 import contextlib
 import threading
 import warnings
-from importlib import metadata
 
 import pytest
 
 import execspace as es
+from execspace.plugins import registry
 
 SPACES = """
     import execspace as es
@@ -231,7 +231,7 @@ def test_a_space_may_have_a_device_in_its_name(fake_plugin):
 
 
 def test_no_space_at_all(monkeypatch, fresh_selection):
-    monkeypatch.setattr(metadata, "entry_points", lambda group: [])
+    monkeypatch.setattr(registry, "entry_points", lambda group: [])
     with pytest.raises(es.SpaceUnavailableError, match=r"\(no plugin is installed\)\. Install one"):
         es.default_space()
     assert es.View(2).memory_space is es.HOST  # Views need no space

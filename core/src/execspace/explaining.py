@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
+from .base.dataclass import dataclass
 from .contract.space import Plan
 from .kernels.captures import scope_of
 from .kernels.kernel import Kernel

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from execspace.base.dataclass import dataclass
 
 from .. import ir
 from ..ir import Expr, Stmt

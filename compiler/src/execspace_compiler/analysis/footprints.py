@@ -8,12 +8,14 @@ For other accesses there is an upper bound.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from math import ceil, prod
 from typing import NamedTuple
 
 import numpy as np
+
+from execspace.base.dataclass import dataclass
 
 from .index_sets import Box, Region, count, groups
 from .index_values import Affine, Value, names_in

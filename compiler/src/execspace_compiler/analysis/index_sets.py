@@ -7,12 +7,14 @@ box, whose points are then counted one row at a time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from math import prod
 from typing import Any
 
 import numpy as np
+
+from execspace.base.dataclass import dataclass
 
 from .index_values import (
     EVALUATED,

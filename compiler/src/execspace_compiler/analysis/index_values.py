@@ -7,10 +7,11 @@ are None, except that the source of a loaded integer is kept.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from execspace.base.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

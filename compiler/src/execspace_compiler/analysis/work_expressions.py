@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+
+from execspace.base.dataclass import dataclass
 
 from .. import ir
 from ..ir.ops import COMPARISONS

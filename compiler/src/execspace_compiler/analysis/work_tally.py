@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 
 from execspace import Work
+from execspace.base.dataclass import dataclass
 
 from ..ir.diagnostics import Loc
 from ..ir.ops import FLOAT1, FLOAT2

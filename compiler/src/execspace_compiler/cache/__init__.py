@@ -1,14 +1,14 @@
 """The on-disk cache of compiled code: keys, entries, the history of misses, the command.
 
 Backends use what is exported here. `disk` writes, finds and deletes entries; `history`, which is
-loaded when something is compiled, records why they were not found.
+loaded when something is compiled, records why they were not found; `loading` does both for backends
+of devices.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .compiled import Compiled, compiled
 from .disk import (
     TAG,
     compiler_version,
@@ -29,6 +29,7 @@ from .disk import (
 
 if TYPE_CHECKING:
     from .history import describe_entry, record_miss
+    from .loading import Compiled, compiled
 
 __all__ = [
     "TAG",
@@ -53,9 +54,17 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in ("describe_entry", "record_miss"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from . import history
+_LATER = {
+    "Compiled": "loading",
+    "compiled": "loading",
+    "describe_entry": "history",
+    "record_miss": "history",
+}
 
-    return getattr(history, name)
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f".{_LATER[name]}", __name__), name)

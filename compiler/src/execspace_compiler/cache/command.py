@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from execspace.base.console import add_actions, table, write, write_json
+from execspace.base.dataclass import dataclass
 
 from . import disk, history
 

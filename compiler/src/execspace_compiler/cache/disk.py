@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import hashlib
 import os
 import re
 import shutil
@@ -35,6 +34,7 @@ from execspace.base.files import (
 )
 
 from . import own_code
+from .sha256 import sha256
 
 write = write_atomically  # for files that are not entries
 
@@ -89,7 +89,7 @@ def compiler_version() -> str:
 
 def digest(*parts: str) -> str:
     """A short digest of a sequence of strings."""
-    found = hashlib.sha256()
+    found = sha256()
     for part in parts:
         data = part.encode()
         found.update(len(data).to_bytes(8, "little"))
@@ -257,7 +257,7 @@ def discard(path: Path) -> None:
 
 def _seal(name: str, content: bytes) -> bytes:
     """Bytes after the content of an entry, which loaders of programs and Python ignore."""
-    digest = hashlib.sha256(f"{name}\n".encode() + content).hexdigest()
+    digest = sha256(f"{name}\n".encode() + content).hexdigest()
     return f"\n# execspace {digest}\n".encode()
 
 

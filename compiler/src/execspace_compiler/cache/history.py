@@ -12,7 +12,6 @@ import hashlib
 import json
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from execspace import Kernel, LaunchSpec
+from execspace.base.dataclass import dataclass
 from execspace.base.files import clear_place
 from execspace.kernels.captures import Scope
 from execspace.kernels.code_names import code_text

@@ -9,17 +9,17 @@ first kernel is looked up on disk; launches of compiled kernels do not come here
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import sys
 import time
-import uuid
 from functools import cache
 from pathlib import Path
 
 import execspace
 from execspace.base import config
 from execspace.base.files import read_regular, write_atomically
+
+from .sha256 import sha256
 
 _MOST = 16
 _LARGEST = 1 << 16  # bytes of the file of stamps; a line of it has 130
@@ -50,9 +50,17 @@ def digest(record: Path, package: str = "") -> str:
     package : str
         Import name of a loaded package, such as "execspace_serial".
     """
+    if package:
+        parts = digest(record, ""), _digest(record, package)
+        return sha256(" ".join(parts).encode()).hexdigest()
+    return _digest(record, "")
+
+
+def _digest(record: Path, package: str) -> str:
+    """The same, of core and compiler, or of a backend's package alone."""
     files = _files(package)
     if any(_stamp(status) >= config.STARTED - _TICK for _, _, status in files):
-        return f"changed-{uuid.uuid4().hex}"
+        return f"changed-{os.urandom(16).hex()}"
     if os.name != "posix":  # st_ctime has another meaning there
         return _content(files)
     stamps = _stamps(files)
@@ -85,28 +93,32 @@ def _stamps(files: list[File]) -> str:
         f"{path} {s.st_size} {s.st_mtime_ns} {s.st_ctime_ns} {s.st_ino} {s.st_dev}"
         for path, _, s in files
     )
-    return hashlib.sha256(os.fsencode(text)).hexdigest()
+    return sha256(os.fsencode(text)).hexdigest()
 
 
 def _content(files: list[File]) -> str:
+    import hashlib  # megabytes
+
     found = hashlib.sha256()
     for path, name, _ in files:
-        data = Path(path).read_bytes()
+        with open(path, "rb") as file:
+            data = file.read()
         found.update(f"{name} {len(data)}\n".encode())
         found.update(data)
     return found.hexdigest()
 
 
 def _files(package: str) -> list[File]:
-    """All source files that the digest covers."""
-    found = _sources("execspace", os.path.dirname(execspace.__file__), _IRRELEVANT)
-    found += _sources("execspace_compiler", os.path.dirname(os.path.dirname(__file__)))
-    own = getattr(sys.modules.get(package), "__file__", None) if package else None
-    if own is not None and os.path.basename(own) == "__init__.py":
-        found += _sources(package, os.path.dirname(own))
-    elif own is not None:
-        found.append((own, package, os.stat(own)))
-    return found
+    """The source files of a backend's package, or else of core and compiler."""
+    if not package:
+        found = _sources("execspace", os.path.dirname(execspace.__file__), _IRRELEVANT)
+        return found + _sources("execspace_compiler", os.path.dirname(os.path.dirname(__file__)))
+    own = getattr(sys.modules.get(package), "__file__", None)
+    if own is None:
+        return []
+    if os.path.basename(own) == "__init__.py":
+        return _sources(package, os.path.dirname(own))
+    return [(own, package, os.stat(own))]
 
 
 def _sources(name: str, folder: str, left_out: frozenset[str] = frozenset()) -> list[File]:

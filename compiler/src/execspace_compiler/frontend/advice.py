@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 from ..ir.diagnostics import Fault, Loc, syntax_fault
 
@@ -61,5 +60,7 @@ def did_you_mean(name: str, known: set[str]) -> str:
 
 def similar(name: str, known: Iterable[str]) -> str:
     """A hint with similarly spelled names; empty if there are none."""
+    from difflib import get_close_matches  # where something is wrong
+
     close = get_close_matches(name, [k for k in known if not k.startswith("__")], n=1)
     return f"did you mean '{close[0]}'?" if close else ""

@@ -7,8 +7,10 @@ flag and an if, docstrings and annotations are dropped. Every node has a Loc.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from execspace.base.dataclass import dataclass
 
 from ..ir.diagnostics import Loc
 from .names import Names

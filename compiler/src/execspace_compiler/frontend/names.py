@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import FunctionType, ModuleType
 from typing import Any
 
 from execspace import Capture
+from execspace.base.dataclass import dataclass
 from execspace.kernels.captures import lookup
 
 

@@ -12,11 +12,11 @@ import inspect
 import linecache
 import os
 import sys
-from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType, FunctionType
 
 from execspace import KernelSyntaxError
+from execspace.base.dataclass import dataclass
 from execspace.kernels.exec_source import arrived, remembered, running
 
 from ..ir.diagnostics import Fault, Loc, syntax_fault

@@ -5,8 +5,10 @@ lowers nothing, and loads little of the compiler.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
+
+from execspace.base.dataclass import dataclass
 
 Requirement = tuple[int, str, int]
 """Position, name and alignment of a View that needs a larger one than that of its dtype."""

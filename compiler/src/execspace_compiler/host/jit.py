@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ import numpy as np
 
 import execspace
 from execspace import ExecutionSpace, Kernel, LaunchSpec, SpaceError, profiling
+from execspace.base.dataclass import dataclass
 
 from ..cache import disk
 from ..cache.fingerprint import fingerprint

@@ -5,7 +5,9 @@ A pure function of typed IR, so goldens need no LLVM.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from execspace.base.dataclass import dataclass
 
 from .. import ir
 from ..codegen.llvm.printer import LlvmPrinter

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from execspace.base import config
+from execspace.base.dataclass import dataclass
 
 from .fork import Fork
 

@@ -11,12 +11,12 @@ import os
 import platform
 import threading
 import weakref
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from execspace import Capabilities
 from execspace.base import config
+from execspace.base.dataclass import dataclass
 
 if TYPE_CHECKING:
     from llvmlite.binding import ModuleRef, TargetMachine

@@ -6,7 +6,8 @@ All parts of a launch read one record: numbers, rows of partial results, the arg
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from execspace.base.dataclass import dataclass
 
 from ..codegen.llvm.emitter import Emitter, ModuleText
 from ..codegen.llvm.spelling import symbol

@@ -6,12 +6,12 @@ Launches need neither the kernel in IR nor the compiler, so these are loaded whe
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from execspace import ExecutionSpace, Kernel, LaunchSpec
+from execspace.base.dataclass import dataclass
 
 from ..launch.plan import DescribedPlan
 from ..teams.host_limits import HostTeamSizes

@@ -6,14 +6,13 @@ Compiled kernels call its `execspace_pool_run` by name, so their machine code ca
 from __future__ import annotations
 
 import ctypes
-import pkgutil
 import platform
 import signal
 import threading
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from execspace.base import config
+from execspace.base.dataclass import dataclass
 
 if TYPE_CHECKING:
     import llvmlite.binding as llvm
@@ -50,9 +49,9 @@ _PROCESSORS = {
 def llvm_ir(machine: str) -> str:
     """The pool in LLVM IR, for a processor as named by `platform.machine`."""
     processor = _PROCESSORS[machine]
-    data = pkgutil.get_data(__package__, "pool.ll")
-    assert data is not None
-    found = data.decode()
+    from importlib import resources  # which llvmlite has loaded
+
+    found = resources.files(__package__).joinpath("pool.ll").read_text()
     for name, value in [
         ("SLOTS", str(_SLOTS)), ("FUTEX", str(processor.futex)), ("  PAUSE", f"  {processor.pause}")
     ]:  # fmt: skip

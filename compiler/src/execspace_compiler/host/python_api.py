@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from execspace import ScalarType, ViewType
+from execspace.base.dataclass import dataclass
 
 from .. import ir
 from ..codegen.llvm.emitter import Emitter

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import ast
 import linecache
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from execspace import KernelError, KernelSyntaxError, KernelTypeError
+from execspace.base.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

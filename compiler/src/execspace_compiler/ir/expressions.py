@@ -6,10 +6,12 @@ Integer arithmetic wraps.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
+
+from execspace.base.dataclass import dataclass
 
 from .diagnostics import NOWHERE, Loc
 from .types import BOOL, INDEX, INT64, Scalar, Type

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
+
+from execspace.base.dataclass import dataclass
 
 from .diagnostics import NOWHERE, Loc
 from .expressions import Var

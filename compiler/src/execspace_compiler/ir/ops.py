@@ -10,10 +10,11 @@ import builtins
 import cmath
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from execspace.base.dataclass import dataclass
 
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 BITWISE = ("bitand", "bitor", "bitxor", "lshift", "rshift")

@@ -7,7 +7,9 @@ for each thread.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from execspace.base.dataclass import dataclass
 
 from .diagnostics import NOWHERE, Loc
 from .expressions import Call, Const, Expr, Var

@@ -9,11 +9,12 @@ wrap.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
+
+from execspace.base.dataclass import dataclass
 
 STRONG, INDEX_WEAK, PYTHON_WEAK = 0, 1, 2
 

@@ -6,8 +6,10 @@ All that the host needs to launch it comes with the source. No device, driver or
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
+
+from execspace.base.dataclass import dataclass
 
 from .. import ir
 from ..codegen.cfamily.device_kernel import DeviceKernel

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 from execspace import ExecutionSpace, Kernel, LaunchSpec, TeamSizes
+from execspace.base.dataclass import dataclass
 
 from ..typing.lowered import Lowered
 from .device_launch import Call, DeviceLaunch

@@ -7,11 +7,11 @@ work-items run contiguous parts of a range, as on CPUs, each runs whole teams.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from execspace import PolicyError, TeamLimits, TeamSizes
+from execspace.base.dataclass import dataclass
 
 from ..codegen.cfamily.dialect import Dialect
 from ..ir import Var

@@ -5,9 +5,10 @@ They depend on a kind of device but not on a driver: `explain` can describe abse
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from execspace import ExecutionSpace, Kernel, LaunchError, LaunchSpec, TeamLimits
+from execspace.base.dataclass import dataclass
 from execspace.contract.tiles import table_of
 
 from ..analysis.overlap import reads_after_writing, written_pairs

@@ -7,10 +7,10 @@ is done in parts, by blocks that are as large as they can be.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
 
 from execspace import ExecutionSpace
+from execspace.base.dataclass import dataclass
 from execspace.contract.tiles import fitted
 
 from .loops import scale

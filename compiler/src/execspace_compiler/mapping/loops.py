@@ -8,9 +8,10 @@ so that the contiguous one is vectorised over its whole extent. With tiles, a un
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from execspace import LaunchSpec, PolicySpec
+from execspace.base.dataclass import dataclass
 
 from .. import ir
 from ..analysis.access import unit_stride_votes

@@ -8,9 +8,9 @@ and tiles. The number of calls per thread is a compile-time constant, so that ca
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
+from execspace.base.dataclass import dataclass
 from execspace.contract.tiles import TileTable
 
 from .. import ir

@@ -6,7 +6,7 @@ takes another variant, which is compiled on first use.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from execspace.base.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,13 @@ from __future__ import annotations
 import ast
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from execspace import ExecutionSpace, LaunchSpec, View, ViewIndexError
+from execspace.base.dataclass import dataclass
 
 from .. import ir
 from ..codegen.python.oracle import HEAD, OraclePrinter, function_name

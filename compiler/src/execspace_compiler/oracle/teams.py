@@ -14,7 +14,6 @@ import linecache
 import math
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +23,7 @@ from execspace import (
     KernelError,
     ViewIndexError,
 )
+from execspace.base.dataclass import dataclass
 
 from .. import ir
 from ..codegen.python.oracle import TeamPrinter, function_name

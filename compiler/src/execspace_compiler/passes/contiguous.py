@@ -7,7 +7,9 @@ those of an array with the extents of the range, and all lower bounds are zero.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from execspace.base.dataclass import dataclass
 
 from .. import ir
 from ..ir import Expr, Stmt, Var

@@ -8,7 +8,9 @@ unchanged, so nothing is read twice and its stores need no analysis.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from execspace.base.dataclass import dataclass
 
 from .. import ir
 from ..analysis.slopes import slope_of

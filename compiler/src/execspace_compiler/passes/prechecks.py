@@ -12,7 +12,9 @@ only stores of the same call before an assertion must be visible to its test.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from execspace.base.dataclass import dataclass
 
 from .. import ir
 from ..analysis.slopes import is_assertion, is_convex, out_of_bounds

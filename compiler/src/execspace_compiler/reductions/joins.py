@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from execspace.base.dataclass import dataclass
 from execspace.reducers.builtin import extreme
 
 from .. import ir

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from execspace import Capture, DTypeError, Reducer
+from execspace.base.dataclass import dataclass
 from execspace.contract.dtypes import as_dtype
 from execspace.kernels.captures import Scope
 from execspace.reducers.builtin import (

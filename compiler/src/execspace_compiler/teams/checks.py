@@ -9,9 +9,9 @@ kernel has a race.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from execspace import KernelSyntaxError
+from execspace.base.dataclass import dataclass
 
 from .. import ir
 from ..ir import Expr, Stmt, Var

@@ -8,7 +8,9 @@ lanes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from execspace.base.dataclass import dataclass
 
 from .. import ir
 from ..ir import Assign, Const, Expr, For, If, Stmt, Var, integer, op, var

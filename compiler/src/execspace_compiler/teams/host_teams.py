@@ -6,7 +6,9 @@ interleaved between barriers (interleaving.py).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from execspace.base.dataclass import dataclass
 
 from .. import ir
 from ..ir import Const, Expr, Stmt, Var, integer, op, var

@@ -7,7 +7,8 @@ team size. So the host can refuse launches that need too much, and users need no
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from execspace.base.dataclass import dataclass
 
 from .. import ir
 from ..ir import Const, Expr, Var, integer, op

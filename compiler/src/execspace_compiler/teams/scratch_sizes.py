@@ -7,11 +7,11 @@ from the cache need this module alone.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from execspace import LaunchError
+from execspace.base.dataclass import dataclass
 
 Launch = Callable[[tuple[int, ...], tuple[Any, ...]], Any]  # of bounds and arguments
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from execspace.base.dataclass import dataclass
 
 from .. import ir
 from ..frontend import hir

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from execspace import Kernel, LaunchSpec
+from execspace.base.dataclass import dataclass
 
 from .. import ir
 from ..ir import Assertion

@@ -10,11 +10,13 @@ helpers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import BuiltinFunctionType, ModuleType
 from typing import Any
 
 import numpy as np
+
+from execspace.base.dataclass import dataclass
 
 from .. import ir
 from ..ir.diagnostics import Loc, counted, syntax_fault, type_fault

@@ -10,9 +10,9 @@ import threading
 import time
 import warnings
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .dataclass import dataclass
 from .errors import ConfigError
 
 if TYPE_CHECKING:

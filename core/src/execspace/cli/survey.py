@@ -9,13 +9,14 @@ from __future__ import annotations
 import argparse
 import os
 import platform
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import metadata
 from typing import Any
 
 import numpy as np
 
 from ..base import config
+from ..base.dataclass import dataclass
 from ..base.errors import ExecspaceError
 from ..base.version import __version__
 from ..contract import hookspecs

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from ..base.dataclass import dataclass
 from .forward import Reducer
 from .space import ExecutionSpace
 

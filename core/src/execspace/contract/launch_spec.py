@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from functools import cache
 from typing import Any
 
+from ..base.dataclass import dataclass
 from .argtypes import ArgType, ViewType
 from .forward import Reducer
 

@@ -7,12 +7,13 @@ it, and tables that have a name can be asked for by it, those of Kokkos for comp
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 from typing import Protocol
 
 from ..base import ports
 from ..base.brief import brief
+from ..base.dataclass import dataclass
 from ..base.errors import PolicyError
 
 __all__ = [

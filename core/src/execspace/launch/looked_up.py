@@ -14,7 +14,7 @@ from ..kernels.kernel import Kernel, kernel_of
 from ..reducers.base import as_reducer
 from ..views.view import View
 from .arguments import views_of_out
-from .nested import Nested, run_nested
+from .nested_policy import Nested, run_nested
 from .policy_argument import policy_of
 from .prepare import key_of, launch, prepare, run, sorted_out
 from .repeats import for_test, join_test

@@ -7,17 +7,18 @@ with a `TeamMember` loops over them. Compilers know them by identity.
 from __future__ import annotations
 
 import itertools
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from ..base.brief import brief
+from ..base.dataclass import dataclass
 from ..base.errors import LaunchError, PolicyError
 from ..policies.checks import as_integer
 from ..policies.range import MAX_RANK
 from ..reducers.python_joins import total_of
-from .team_member import TeamMember
+from .nested_policy import Nested
+from .team_member import TeamMember, checked_team
 
 __all__ = [
     "PerTeam",
@@ -32,8 +33,8 @@ __all__ = [
 ]
 
 
-class Nested(ABC):
-    """A range within a kernel, whose indices the threads or lanes of a team share.
+class _Nested(Nested):
+    """A range of one or several dimensions.
 
     Loops go over it (``for i in ...``), and `parallel_for`, `parallel_reduce` and `parallel_scan`
     take it for a policy.
@@ -42,60 +43,47 @@ class Nested(ABC):
     __slots__ = ("team",)
 
     def __init__(self, team: TeamMember) -> None:
-        self.team = _checked_team(type(self).__name__, team)
+        self.team = checked_team(type(self).__name__, team)
 
     @abstractmethod
     def _indices(self) -> Iterator[tuple[int, ...]]:
         """All indices, in order, as tuples."""
 
+    def _run(
+        self, pattern: str, body: Any, args: tuple[Any, ...], reducer: Any = None, out: Any = None
+    ) -> Any:
+        """A parallel_for, parallel_reduce or parallel_scan over it, in plain Python.
 
-def run_nested(
-    pattern: str,
-    nested: Nested,
-    body: Any,
-    args: tuple[Any, ...],
-    reducer: Any = None,
-    out: Any = None,
-) -> Any:
-    """A parallel_for, parallel_reduce or parallel_scan over a nested range, in plain Python.
+        Results are NumPy scalars of the type in which contributions are joined. Before there are
+        any (an empty range, the first prefix of a scan) it is not known, as it is to a compiler: it
+        is float64 for extremes and int64 for others, unless they say it.
 
-    Results are NumPy scalars of the type in which contributions are joined. Before there are any
-    (an empty range, the first prefix of a scan) it is not known, as it is to a compiler: it is
-    float64 for extremes and int64 for others, unless they say it.
-
-    Raises
-    ------
-    LaunchError
-        For `out`, for a scan over several dimensions, and for what the reducer cannot join.
-    """
-    who = f"parallel_{pattern} over {nested!r}"
-    if out is not None:
-        raise LaunchError(f"{who}: out= is an option of launches; take what is returned.")
-    if pattern == "scan" and not isinstance(nested, _Range):
-        raise LaunchError(f"{who}: expected a range of one dimension, such as es.TeamThreadRange.")
-    if pattern == "for":
-        for index in nested._indices():
-            body(*index, *args)
-        return None
-    total = total_of(who, reducer)
-    for index in nested._indices():
-        if pattern == "scan":
-            total.add(body(*index, total.value(), True, *args))
-        else:
-            total.add(body(*index, *args))
-    return total.result()
+        Raises
+        ------
+        LaunchError
+            For `out`, for a scan over several dimensions, and for what the reducer cannot join.
+        """
+        who = f"parallel_{pattern} over {self!r}"
+        if out is not None:
+            raise LaunchError(f"{who}: out= is an option of launches; take what is returned.")
+        if pattern == "scan" and not isinstance(self, _Range):
+            raise LaunchError(
+                f"{who}: expected a range of one dimension, such as es.TeamThreadRange."
+            )
+        if pattern == "for":
+            for index in self._indices():
+                body(*index, *args)
+            return None
+        total = total_of(who, reducer)
+        for index in self._indices():
+            if pattern == "scan":
+                total.add(body(*index, total.value(), True, *args))
+            else:
+                total.add(body(*index, *args))
+        return total.result()
 
 
-def _checked_team(word: str, team: Any) -> TeamMember:
-    if isinstance(team, TeamMember):
-        return team
-    raise PolicyError(
-        f"{word}: expected the handle of a team, got {brief(team)}; kernels that are launched with "
-        f"es.TeamPolicy have it as their first parameter."
-    )
-
-
-class _Range(Nested):
+class _Range(_Nested):
     __slots__ = ("begin", "end")
 
     def __init__(self, team: TeamMember, begin: int, end: int | None = None, /) -> None:
@@ -169,7 +157,7 @@ class TeamVectorRange(_Range):
     __slots__ = ()
 
 
-class _MDRange(Nested):
+class _MDRange(_Nested):
     __slots__ = ("extents",)
 
     def __init__(self, team: TeamMember, /, *extents: int) -> None:
@@ -249,7 +237,7 @@ class PerTeam:
     team: TeamMember
 
     def __post_init__(self) -> None:
-        _checked_team("PerTeam", self.team)
+        checked_team("PerTeam", self.team)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +247,7 @@ class PerThread:
     team: TeamMember
 
     def __post_init__(self) -> None:
-        _checked_team("PerThread", self.team)
+        checked_team("PerThread", self.team)
 
 
 def single(which: PerTeam | PerThread) -> bool:

@@ -18,7 +18,7 @@ from ..policies.range import Policy
 from ..policies.team import TeamPolicy
 from .arguments import explain_overflow
 from .looked_up import launch_by_key
-from .nested import Nested
+from .nested_policy import Nested
 
 __all__ = [
     "parallel_for",

@@ -15,7 +15,7 @@ from ..reducers.base import Reducer
 from ..reducers.builtin import Sum
 from .arguments import explain_overflow
 from .looked_up import launch_by_key
-from .nested import Nested
+from .nested_policy import Nested
 
 __all__ = [
     "parallel_reduce",

@@ -8,14 +8,14 @@ with the meaning, that compiled joins have.
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..base.brief import brief
-from ..base.errors import LaunchError
+from ..base.dataclass import dataclass
+from ..base.errors import LaunchError, PolicyError
 from ..contract.dtypes import as_dtype
 from ..policies.range import MAX_RANK
 from ..reducers.builtin import Sum
@@ -184,3 +184,13 @@ def _scratch(what: str, shape: Any, dtype: npt.DTypeLike, level: Any) -> Any:
     if made.dtype.kind in "fc":
         made.fill(np.nan)
     return made
+
+
+def checked_team(word: str, team: Any) -> TeamMember:
+    """The handle of a team that a word of kernels was given; PolicyError if it is none."""
+    if isinstance(team, TeamMember):
+        return team
+    raise PolicyError(
+        f"{word}: expected the handle of a team, got {brief(team)}; kernels that are launched with "
+        f"es.TeamPolicy have it as their first parameter."
+    )

@@ -1,6 +1,6 @@
 """Plugin loading: find, isolate, check versions, remember what went wrong.
 
-The only file that touches entry points. A plugin is loaded once per process, when a name is asked
+A plugin is loaded once per process, when a name is asked
 for that is its entry point's, or that no entry point has and no plugin before it; all are where
 any of them may be meant. One that fails is left out with one warning, unless EXECSPACE_STRICT=1 or
 the user asked for one of its spaces by name. Of one that does not come back, a line tells.
@@ -12,22 +12,22 @@ import operator
 import threading
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ..base import config
+from ..base.dataclass import dataclass
 from ..base.errors import PluginError, PluginWarning, ToolError
 from ..base.interrupts import held
 from ..contract.entries import API_VERSION, HealthCheck, ReducerEntry, SpaceEntry, ToolEntry
 from ..contract.space import ExecutionSpace
 from ..contract.tiles import NO_TILES, RESERVED, TileTable
 from . import probing
+from .entry_points import EntryPoint, entry_points
 from .probing import described, is_of_program, probe, said_if_slow
 from .started import started
 
 if TYPE_CHECKING:
-    from importlib import metadata
-
     import pluggy
 
 
@@ -233,14 +233,14 @@ def _check_version(plugin: str, entry: SpaceEntry) -> None:
 
 
 def _load_one(
-    manager: pluggy.PluginManager, point: metadata.EntryPoint, info: PluginInfo, registry: Registry
+    manager: pluggy.PluginManager, point: EntryPoint, info: PluginInfo, registry: Registry
 ) -> list[warnings.WarningMessage]:
     """Load a plugin into the registry; returns what pluggy said of deprecated hooks."""
     if info.name in registry.plugins:
         raise PluginError(
             f"two plugins are named '{info.name}'; uninstall one of their distributions"
         )
-    if point.pattern.match(point.value) is None:
+    if not point.is_valid:
         raise PluginError(
             f"the entry point '{info.name}' has the value {point.value!r}; expected a module such "
             f"as 'execspace_{info.name}.plugin'."
@@ -318,10 +318,7 @@ class _Loader:
     """The entry points that are not loaded so far, and the registry of those that are."""
 
     def __init__(self, begin: Callable[[str], None] = lambda name: None) -> None:
-        # Not before plugins are asked for: these take longer to load than all of core.
-        from importlib import metadata
-
-        import pluggy
+        import pluggy  # not before plugins are asked for
 
         from ..contract import hookspecs
 
@@ -330,7 +327,7 @@ class _Loader:
         self.manager = pluggy.PluginManager(hookspecs.GROUP)
         self.manager.add_hookspecs(hookspecs)
         wanted = config.get_list("PLUGINS")
-        points = sorted(metadata.entry_points(group=hookspecs.GROUP), key=lambda p: p.name)
+        points = sorted(entry_points(hookspecs.GROUP), key=lambda p: p.name)
         self.left = [p for p in points if wanted is None or p.name in wanted]
         self.registry = Registry(points={p.name: _info(p) for p in reversed(self.left)})
         self.warned: set[str] = set()  # variables
@@ -374,13 +371,13 @@ class _Loader:
             self.warn_variables()
         return self.registry
 
-    def _load(self, point: metadata.EntryPoint) -> None:
+    def _load(self, point: EntryPoint) -> None:
         """Load a plugin in isolation; raises where `load` does, and then it is loaded again."""
         if point in self.left:  # or, while it was loaded, a plugin has asked for another
             with held():  # what a plugin imports is not imported again
                 self._load_whole(point)
 
-    def _load_whole(self, point: metadata.EntryPoint) -> None:
+    def _load_whole(self, point: EntryPoint) -> None:
         info, plugins = _info(point), self.registry.plugins
         self.begin(point.name)
         others = ",".join(name for name in self.registry.points if name != point.name)
@@ -416,11 +413,8 @@ class _Loader:
             _warn_of_tables(self.registry, plugins[point.name])
 
 
-def _info(point: metadata.EntryPoint) -> PluginInfo:
-    dist = point.dist
-    # Without a file METADATA, name and version are None whatever their types say.
-    origin = ("unknown", "") if dist is None else (dist.name or "unknown", dist.version or "")
-    return PluginInfo(point.name, *origin, module=point.value)
+def _info(point: EntryPoint) -> PluginInfo:
+    return PluginInfo(point.name, point.distribution, point.version, module=point.value)
 
 
 def _warn_of_tables(found: Registry, info: PluginInfo) -> None:

@@ -9,13 +9,13 @@ Source: https://kokkos.org/kokkos-core-wiki/API/core/builtin_reducers.html
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..base.brief import brief
+from ..base.dataclass import dataclass
 from ..base.errors import DTypeError, LaunchError
 from ..contract.dtypes import as_dtype
 from .base import Reducer, checked_shape

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from ..base.dataclass import dataclass
 from ..contract.launch_spec import LaunchSpec, PolicySpec
 from ..contract.records import Choice
 from ..contract.space import ExecutionSpace, Plan

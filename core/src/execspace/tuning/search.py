@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 import numpy as np
 
+from ..base.dataclass import dataclass
 from ..base.errors import ExecspaceError
 from ..contract.records import Choice
 from .choices import DEFAULT

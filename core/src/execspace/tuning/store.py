@@ -13,11 +13,12 @@ import re
 import threading
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from ..base import config
+from ..base.dataclass import dataclass
 from ..base.files import clear_place, read_regular, write_atomically
 from ..base.version import __version__
 

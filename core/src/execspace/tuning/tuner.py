@@ -6,11 +6,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from .. import profiling
 from ..base.brief import brief
+from ..base.dataclass import dataclass
 from ..base.errors import LaunchError, PolicyError
 from ..base.flags import flag
 from ..contract.records import Choice

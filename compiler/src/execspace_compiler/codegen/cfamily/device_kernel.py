@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
+
+from execspace.base.dataclass import dataclass
 
 from ... import ir
 from ...mapping.loops import index_order, scales_of

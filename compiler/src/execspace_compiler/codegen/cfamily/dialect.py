@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import resources
+
+from execspace.base.dataclass import dataclass
 
 
 @dataclass(frozen=True)

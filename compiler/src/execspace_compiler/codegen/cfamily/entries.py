@@ -7,10 +7,10 @@ offset of each View, strides, extents and scalars. Views are passed as separate 
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from functools import cached_property
 
 from execspace import LaunchSpec
+from execspace.base.dataclass import dataclass
 
 from ... import ir
 from ...ir.types import Scalar, ViewTy

@@ -8,8 +8,10 @@ the only form that LLVM vectorises for contiguous Views and for subviews alike.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
+
+from execspace.base.dataclass import dataclass
 
 from ... import ir
 from ...ir.types import Record, Scalar, ViewTy

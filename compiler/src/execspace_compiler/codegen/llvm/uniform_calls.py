@@ -9,7 +9,8 @@ neither on its index nor on the number of threads.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from execspace.base.dataclass import dataclass
 
 from .vector_functions import (
     ATTRIBUTES,

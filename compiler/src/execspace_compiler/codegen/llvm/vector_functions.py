@@ -12,9 +12,10 @@ import platform
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from execspace.base.dataclass import dataclass
 
 # What LLVM must know of libm's functions and of their variants to move and to vectorise calls.
 # Nobody reads errno after them.

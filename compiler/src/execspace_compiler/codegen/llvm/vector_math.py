@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from execspace.base.dataclass import dataclass
 
 from .vector_functions import Library
 

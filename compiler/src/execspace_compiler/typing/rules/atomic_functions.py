@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import execspace
+from execspace.base.dataclass import dataclass
 
 from ...ir.diagnostics import counted, type_fault
 from ..context import CALLS, Call, Context

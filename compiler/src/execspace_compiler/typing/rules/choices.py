@@ -7,11 +7,13 @@ rules out are typed for that purpose only, without emitting code; one that has a
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import Any
 
 import numpy as np
+
+from execspace.base.dataclass import dataclass
 
 from ... import ir
 from ...frontend import hir

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from execspace import Kernel, LaunchSpec
+from execspace.base.dataclass import dataclass
 
 from . import disk
 

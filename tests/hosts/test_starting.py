@@ -1,0 +1,57 @@
+"""What a program loads before its first launch: it takes most of the time until then."""
+
+import hashlib
+import json
+import random
+
+import pytest
+
+from execspace_compiler.cache.sha256 import sha256
+
+PROGRAM = """
+    import json, sys
+    import execspace as es
+
+    @es.kernel
+    def ones(i, x):
+        x[i] += 1.0
+
+    x = es.zeros(3)
+    es.parallel_for(3, ones, x)
+    total = es.parallel_reduce(3, lambda i, x: x[i], x)
+    names = [name for name in sys.modules if not name.startswith("numpy")]
+    print(json.dumps([total, names]))
+"""
+# Of which no launch from the cache needs anything.
+UNNEEDED = {
+    "difflib",
+    "execspace.launch.nested",
+    "execspace.reducers.python_joins",
+    "execspace_compiler.cache.history",
+    "execspace_compiler.cache.loading",
+    "execspace_compiler.host.building",
+    "execspace_compiler.ir",
+    "execspace_compiler.typing",
+    "hashlib",
+    "importlib.metadata",
+}
+
+
+@pytest.mark.parametrize("host", ["serial", "openmp"])
+def test_a_launch_from_the_cache_loads_little(python, tmp_path, host):
+    settings = {"EXECSPACE_DEFAULT": host, "EXECSPACE_CACHE_DIR": str(tmp_path / "cache")}
+    compiling, loading = (json.loads(python(PROGRAM, **settings)) for _ in range(2))
+    assert compiling[0] == loading[0] == 3.0
+    assert "execspace_compiler.host.building" in compiling[1]
+    assert not UNNEEDED & {*loading[1]}
+
+
+def test_a_first_launch_reads_entry_points_without_the_library(python):
+    _, names = json.loads(python(PROGRAM, EXECSPACE_DEFAULT="serial"))
+    assert "execspace.plugins.entry_points" in names and "importlib.metadata" not in names
+
+
+@pytest.mark.parametrize("size", [0, 1, 63, 64, 1000, 100_000])
+def test_seals_and_keys_are_sha256(size):
+    data = random.Random(size).randbytes(size)
+    assert sha256(data).hexdigest() == hashlib.sha256(data).hexdigest()
