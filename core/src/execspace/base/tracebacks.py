@@ -89,7 +89,8 @@ def _shorten(part: TracebackException, error: BaseException, is_first: bool) -> 
         package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
         if package in _SHELLS and not kept and not within:
             continue
-        if package == "execspace" or package.startswith("execspace_"):
+        generated = summary.filename.startswith("<execspace ")  # code in the user's module
+        if generated or package == "execspace" or package.startswith("execspace_"):
             within = True
         elif not within or not summary.filename.startswith((*_libraries(), "<frozen ")):
             within = False

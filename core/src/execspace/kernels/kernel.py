@@ -96,8 +96,8 @@ class Kernel(ReadOnly):
     """
 
     __slots__ = (
-        "__dict__", "__weakref__", "_variants", "bound", "fastmath", "fma", "fn", "name", "names",
-        "recent", "scope", "shared", "source", "statics",
+        "__dict__", "__weakref__", "_code", "_variants", "bound", "fastmath", "fma", "fn", "name",
+        "names", "recent", "scope", "shared", "source", "statics",
     )  # fmt: skip
     _fixed = frozenset(("fastmath", "fma", "fn", "bound", "name", "scope", "source", "statics"))
     _instead = "Compiled plans depend on it; make another kernel with es.kernel"
@@ -113,6 +113,7 @@ class Kernel(ReadOnly):
         bound: tuple[str, ...] = (),
     ) -> None:
         self.fn = fn
+        self._code = fn.__code__  # whose identity, a part of keys, no other code may get
         self.fma = fma
         self.fastmath = fastmath
         self.name = name or fn.__name__
@@ -363,7 +364,7 @@ def made_again(fn: FunctionType, options: _Options, text: SourceText) -> Kernel:
     # one, but may mean the same by its names.
     earlier = _arrived_kernels.get((fn.__code__, options))
     if earlier is not None and same_modules(fn, earlier.fn):
-        made.shared, made.recent = earlier, Recent()
+        made.shared, made.recent = earlier, earlier.recent.of_another_module()
         return made
     while len(_arrived_kernels) >= _MOST_KERNELS:
         _arrived_kernels.pop(next(iter(_arrived_kernels)), None)
