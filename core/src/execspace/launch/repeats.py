@@ -248,7 +248,6 @@ class _Test:
         self.tests.append(f"{name} is {self.constant(value)}")
         own = name if type(value) is FunctionType else self.constant(fn)
         self.tests.append(f"{own}.__code__ is {self.constant(fn.__code__)}")
-        self.tests.append(f"{own}.__defaults__ is None is {own}.__kwdefaults__")
         self.tests.append(f"{own}.__module__ is {self.constant(fn.__module__)}")
         mark = self.constant(fn.__dict__.get(FMA))
         self.tests.append(f"{own}.__dict__.get({FMA!r}) is {mark}")
