@@ -337,6 +337,21 @@ def builtins_of_a_module(m, x, s):
         del builtins.g
 
 
+@case
+def module_that_answers_in_two_ways(m, x, s):
+    class Names(dict):
+        def get(self, name, default=None):
+            return dict.get(self, f"_{name}", dict.get(self, name, default))
+
+    names = Names(vars(m))
+    kernel = types.FunctionType(m.number.__code__, names)
+    try:
+        for names["_g"] in (1.5, 2.5):
+            yield "for", 3, kernel, (x,)
+    finally:
+        names.clear()
+
+
 def run(name, m, launches):
     """The launches of a case, each but the last twice. Fails where one gets a wrong plan."""
     records, steps = [], CASES[name](m, m.x, launches)

@@ -166,7 +166,7 @@ def test_no_sequence_of_launches_and_changes_gets_a_wrong_plan(monkeypatch):
     monkeypatch.setattr(Recent, "wants", lambda self: True)
     known = []
 
-    @settings(max_examples=100, deadline=None, database=None, derandomize=True)
+    @settings(max_examples=300, deadline=None, database=None, derandomize=True)
     @given(st.lists(steps(), min_size=3, max_size=16))
     def check(sequence):
         try:

@@ -183,8 +183,7 @@ class _Test:
         `seen`: the functions through which the test has come to this one.
         """
         fn = scope.fn
-        found = fn.__globals__.get("__builtins__", builtins)
-        if found is not builtins and found is not builtins.__dict__:  # where keys look for names
+        if not _reads_as_keys_do(fn.__globals__):
             return None
         if any(name.startswith(_PREFIX) for name in (*names.fixed, *(p[0] for p in names.paths))):
             return None
@@ -289,6 +288,12 @@ class _Test:
         code = _code(names, tuple(self.reads), tuple(self.tests), self.bounds, given)
         values = tuple(self.constants.values())
         return FunctionType(code, self.fn.__globals__, code.co_name, values)
+
+
+def _reads_as_keys_do(module: dict[str, Any]) -> bool:
+    """Whether functions of a module find global names where `lookup` does."""
+    found = module.get("__builtins__", builtins)
+    return type(module) is dict and (found is builtins or found is builtins.__dict__)
 
 
 def _never_changes(value: Any) -> bool:
