@@ -7,6 +7,7 @@ import gc
 import math
 import re
 import types
+import warnings
 import weakref
 from types import SimpleNamespace
 
@@ -26,7 +27,7 @@ from known_launches import (
 )
 
 import execspace as es
-from execspace.base.tracebacks import shortened
+from execspace.base.tracebacks import program_level, shortened
 from execspace.kernels.code_names import loaded_names
 from execspace.kernels.kernel import made_again
 
@@ -501,6 +502,31 @@ def test_a_short_traceback_does_not_show_the_test(part, launches, monkeypatch):
     frames = [entry.frame.code.path for entry in caught.traceback]
     assert "<execspace launch>" in map(str, frames)
     assert not [line for line in shortened(caught.value) if "<execspace" in line]
+
+
+def test_a_warning_of_a_known_launch_names_the_program(part, launches, monkeypatch):
+    names = {"__name__": "execspace.plans", "warn": warnings.warn, "program_level": program_level}
+    exec("def warning(plan, bounds, args): warn('look', stacklevel=program_level())", names)
+
+    def launch():
+        es.parallel_for(3, part.plain, part.x)
+
+    launch()
+    monkeypatch.setattr(RecordingPlan, "launch", names["warning"])
+    monkeypatch.setattr(parallel, "launch_by_key", None)
+    with pytest.warns(UserWarning, match="look") as found:
+        launch()
+    assert [w.filename for w in found] == [__file__]
+
+
+def test_a_kernel_that_forgets_makes_its_plans_anew(part, launches):
+    kernel = es.kernel(part.plain)
+    plans = {id(launches.check("for", 3, kernel, (part.x,))[0]) for _ in range(2)}
+    assert launches.known == 1 and plans == {*map(id, kernel.plans.values())}
+    kernel.forget()
+    assert not kernel.plans
+    launches.check("for", 3, kernel, (part.x,))
+    assert launches.known == 1 and len(kernel.plans) == 1
 
 
 def test_a_number_beyond_64_bits_is_explained_in_a_known_launch(part, launches, monkeypatch):

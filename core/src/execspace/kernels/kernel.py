@@ -5,9 +5,9 @@ Core compiles nothing. What a kernel captures from enclosing scopes is the job o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from types import CodeType, FunctionType, MethodType
+from types import CodeType, FunctionType, MappingProxyType, MethodType
 from typing import Any, overload
 
 from ..base import ports
@@ -163,10 +163,10 @@ class Kernel(ReadOnly):
         return found
 
     @property
-    def plans(self) -> dict[tuple[Any, ...], Plan]:
-        """What is compiled for the names as they were at the last launch."""
+    def plans(self) -> Mapping[tuple[Any, ...], Plan]:
+        """What is compiled for the names as they were at the last launch; `forget` drops it."""
         names = self.shared.names
-        return {} if names is None else names.plans
+        return MappingProxyType({} if names is None else names.plans)
 
     def scan(self, scope: Scope) -> KernelNames:
         """Find out which names of enclosing scopes the function uses, and forget the plans."""
@@ -174,12 +174,13 @@ class Kernel(ReadOnly):
         self.recent.forget()
         return names
 
-    def forget(self, spec: LaunchSpec) -> None:
-        """Have the next launches of this spec make their plans anew."""
-        plans = self.plans
-        for key in [k for k, plan in plans.items() if plan.spec == spec]:
+    def forget(self, spec: LaunchSpec | None = None) -> None:
+        """Have the next launches of this spec, or of any, make their plans anew."""
+        shared = self.shared
+        plans = {} if shared.names is None else shared.names.plans
+        for key in [k for k, plan in plans.items() if spec is None or plan.spec == spec]:
             plans.pop(key, None)
-        self.shared.recent.forget()
+        shared.recent.forget()  # after that: what is remembered meanwhile is then noticed
 
     def names_now(self, scope: Scope) -> KernelNames:
         """The names that hold for a launch."""
