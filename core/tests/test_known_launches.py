@@ -30,6 +30,7 @@ import execspace as es
 from execspace.base.tracebacks import program_level, shortened
 from execspace.kernels.code_names import loaded_names
 from execspace.kernels.kernel import made_again
+from execspace.kernels.recent import Recent
 
 
 @pytest.fixture(autouse=True)
@@ -99,6 +100,12 @@ def test_launches_that_alternate_get_few_tests(part, launches, monkeypatch):
     for n in range(200):
         launches.check("for", 3, part.number, (part.x, 1.0 if n % 2 else 1))
     assert 2 < len(written) <= 8  # 1 + 2 + 4 + ... + 128 misses
+
+
+def test_launches_that_change_now_and_then_are_known_however_often_they_have_changed():
+    recent = Recent()
+    written = sum(recent.wants() for _ in range(256 * 50))
+    assert 50 <= written <= 60
 
 
 def test_a_launch_that_no_test_can_know_is_not_tried_for_ever(part, launches, monkeypatch):

@@ -23,6 +23,7 @@ JoinTest = Callable[[FunctionType, Any, tuple[Any, ...], str, Any, Any], Any]
 """Of these, the pattern, ``reducer=`` and ``out=``."""
 
 
+_MOST_PATIENCE = 256  # launches without a test, which cost some twenty times what a test does
 _adding = Lock()
 
 
@@ -70,11 +71,12 @@ class Recent:
         """Whether a launch that no test knew should get one.
 
         Each test needs twice as many such launches as the one before, for programs whose launches
-        alternate: a test costs as much as some launches.
+        alternate: a test costs as much as some launches. Not more than `_MOST_PATIENCE`, so that a
+        program that does one thing for long, and then another, has a test for most of each.
         """
         self._missed += 1
         if self._missed < self._patience:
             return False
         self._missed = 0
-        self._patience *= 2
+        self._patience = min(2 * self._patience, _MOST_PATIENCE)
         return True
