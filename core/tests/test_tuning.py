@@ -214,7 +214,7 @@ def test_a_time_limit_is_a_number_above_zero(clocked, seconds):
 def launch_again(space, n=20, **options):
     """A launch as another process would do it: nothing is remembered but what is on disk."""
     es.tuning.store.forget()
-    add_one.plans.clear()
+    add_one.forget()
     space.launched.clear()
     es.parallel_for(square(space, n, **options), add_one, es.View((n, n)))
     return space.launched
@@ -236,7 +236,7 @@ def test_later_launches_of_about_the_shape_use_what_was_found(clocked):
 def test_a_kernel_that_was_launched_before_it_was_tuned_uses_it_too(clocked):
     clocked.cost = prefers((16, 20))
     x = es.View((20, 20))
-    add_one.plans.clear()
+    add_one.forget()
     es.parallel_for(square(clocked), add_one, x)
     es.tune(square(clocked), add_one, x)
     clocked.launched.clear()
@@ -297,7 +297,7 @@ def test_what_is_not_kept_is_not_used(clocked, folder):
 def test_the_environment_tunes_at_the_first_launch(clocked, monkeypatch):
     monkeypatch.setenv("EXECSPACE_TUNE", "1")
     clocked.cost = prefers((16, 20))
-    add_one.plans.clear()
+    add_one.forget()
     x = es.View((20, 20))
     es.parallel_for(square(clocked), add_one, x)
     assert len(clocked.launched) > 10
@@ -312,7 +312,7 @@ def test_the_environment_tunes_at_the_first_launch(clocked, monkeypatch):
 
 def test_an_empty_launch_is_not_tuned(clocked, monkeypatch):
     monkeypatch.setenv("EXECSPACE_TUNE", "1")
-    add_one.plans.clear()
+    add_one.forget()
     es.parallel_for(square(clocked, 0), add_one, es.View((20, 20)))
     assert clocked.launched == [()]
 
@@ -350,10 +350,13 @@ def test_a_folder_that_cannot_be_written_costs_a_warning(clocked, monkeypatch, t
     monkeypatch.setenv("EXECSPACE_TUNING_DIR", str(tmp_path / "file"))
     monkeypatch.setenv("EXECSPACE_TUNE", "1")
     clocked.cost = prefers((16, 20))
-    add_one.plans.clear()
+    add_one.forget()
     x = es.View((20, 20))
-    with pytest.warns(UserWarning, match="what was tuned cannot be kept.*EXECSPACE_TUNING_DIR"):
+    with pytest.warns(
+        UserWarning, match="what was tuned cannot be kept.*EXECSPACE_TUNING_DIR"
+    ) as w:
         es.parallel_for(square(clocked), add_one, x)
+    assert [found.filename for found in w] == [__file__]
     clocked.launched.clear()
     es.parallel_for(square(clocked), add_one, x)
     assert clocked.launched == [(16, 20)]  # this process uses it all the same
@@ -372,7 +375,7 @@ def test_kernels_that_copy_views_for_a_search_are_not_tuned_in_it(clocked, monke
 
     monkeypatch.setattr("execspace.tuning.launches.deep_copy", copy)
     clocked.cost = prefers((16, 20))
-    add_one.plans.clear()
+    add_one.forget()
     x = es.View((20, 20))
     es.parallel_for(square(clocked), add_one, x)
     assert len(copies) > 10
@@ -388,7 +391,7 @@ def test_want_of_memory_for_copies_costs_a_warning(clocked, monkeypatch):
         raise MemoryError("View 'x before tuning': cannot allocate")
 
     monkeypatch.setattr("execspace.tuning.tuner.Saved", nothing_left)
-    add_one.plans.clear()
+    add_one.forget()
     x = es.View((20, 20))
     with pytest.warns(UserWarning, match="not tuned, for want of memory for copies"):
         es.parallel_for(square(clocked), add_one, x)
@@ -400,7 +403,7 @@ def test_nothing_is_tuned_while_other_threads_run(clocked, monkeypatch):
     done = threading.Event()
     other = threading.Thread(target=done.wait)
     other.start()
-    add_one.plans.clear()
+    add_one.forget()
     try:
         with pytest.warns(UserWarning, match="not tuned, because other threads run"):
             es.parallel_for(square(clocked), add_one, es.View((20, 20)))
@@ -419,7 +422,7 @@ def test_where_there_is_nothing_to_choose_nothing_is_tried(clocked, monkeypatch,
 
 def test_tools_see_the_launch_and_not_the_search_before_it(clocked, monkeypatch):
     monkeypatch.setenv("EXECSPACE_TUNE", "1")
-    add_one.plans.clear()
+    add_one.forget()
     lengths = []
 
     class Times(profiling.Tool):
@@ -444,7 +447,7 @@ def test_a_choice_that_is_refused_at_a_launch_is_given_up(clocked):
     x = es.View((20, 20))
     es.tune(square(clocked), add_one, x)
     es.tuning.store.forget()
-    add_one.plans.clear()
+    add_one.forget()
 
     def cost(tile):
         if tile:
@@ -452,8 +455,11 @@ def test_a_choice_that_is_refused_at_a_launch_is_given_up(clocked):
         return 1.0
 
     clocked.cost = cost
-    with pytest.warns(UserWarning, match="tuned choice cannot be used here.*needs more scratch"):
+    with pytest.warns(
+        UserWarning, match="tuned choice cannot be used here.*needs more scratch"
+    ) as w:
         es.parallel_for(square(clocked), add_one, x)
+    assert [found.filename for found in w] == [__file__]
     es.parallel_for(square(clocked), add_one, x)  # and no further warning
     assert (np.asarray(x) == 2.0).all()
 

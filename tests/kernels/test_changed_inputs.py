@@ -249,7 +249,7 @@ def without_number(own):
 
 def keeping_plans(own):
     def scan(kernel, scope):
-        kept = kernel.plans
+        kept = {} if kernel.names is None else kernel.names.plans
         names = own(kernel, scope)
         names.plans = kept
         return names

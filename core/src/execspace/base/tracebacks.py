@@ -14,6 +14,7 @@ import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
 from traceback import FrameSummary, TracebackException, walk_tb
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from . import config
@@ -86,10 +87,9 @@ def _shorten(part: TracebackException, error: BaseException, is_first: bool) -> 
     within = False  # execspace, so that libraries are none that the user called
     # Where sys.tracebacklimit is set there are fewer of the former.
     for summary, (frame, _) in zip(part.stack, walk_tb(error.__traceback__), strict=False):
-        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
-        if package in _SHELLS and not kept and not within:
+        if _package(frame) in _SHELLS and not kept and not within:
             continue
-        if package == "execspace" or package.startswith("execspace_"):
+        if _is_own(frame):
             within = True
         elif not within or not summary.filename.startswith((*_libraries(), "<frozen ")):
             within = False
@@ -103,6 +103,26 @@ def _shorten(part: TracebackException, error: BaseException, is_first: bool) -> 
         summary.filename = _cell(summary.filename) or summary.filename
     part.stack[:] = kept
     return hidden
+
+
+def program_level() -> int:
+    """`stacklevel` of a warning that the caller gives, for the place in the user's program."""
+    frame: FrameType | None = sys._getframe(1)
+    level = 1
+    while frame is not None and _is_own(frame):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def _package(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
+
+
+def _is_own(frame: FrameType) -> bool:
+    """Whether a frame is of execspace, or of code that it has written into a user's module."""
+    package = _package(frame)
+    generated = frame.f_code.co_filename.startswith("<execspace ")
+    return generated or package == "execspace" or package.startswith("execspace_")
 
 
 def _libraries() -> list[str]:

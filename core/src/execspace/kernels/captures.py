@@ -348,8 +348,8 @@ class HelperNames:
 
     Attributes
     ----------
-    fn : function
-        Keeps code and module, so that their identities are not given to others.
+    code, module
+        Kept, so that their identities are not given to others.
     paths : tuple
         Captured names, which each launch reads.
     fixed : dict
@@ -361,10 +361,10 @@ class HelperNames:
         the number and the values of `paths` is right.
     """
 
-    __slots__ = ("fixed", "fn", "number", "paths", "unchanged")
+    __slots__ = ("code", "fixed", "module", "number", "paths", "unchanged")
 
     def __init__(self, scope: Scope) -> None:
-        self.fn = without_views(scope.fn)
+        self.code, self.module = scope.fn.__code__, scope.fn.__globals__
         self.fixed = fixed_names(scope)  # first: what changes meanwhile is then noticed
         self.unchanged = unchanged(scope.fn, self.fixed)
         self.paths = tuple(captured_paths(scope))

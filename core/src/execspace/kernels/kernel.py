@@ -5,9 +5,9 @@ Core compiles nothing. What a kernel captures from enclosing scopes is the job o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from types import CodeType, FunctionType, MethodType
+from types import CodeType, FunctionType, MappingProxyType, MethodType
 from typing import Any, overload
 
 from ..base import ports
@@ -96,8 +96,8 @@ class Kernel(ReadOnly):
     """
 
     __slots__ = (
-        "__dict__", "__weakref__", "_variants", "bound", "fastmath", "fma", "fn", "name", "names",
-        "recent", "scope", "shared", "source", "statics",
+        "__dict__", "__weakref__", "_code", "_variants", "bound", "fastmath", "fma", "fn", "name",
+        "names", "recent", "scope", "shared", "source", "statics",
     )  # fmt: skip
     _fixed = frozenset(("fastmath", "fma", "fn", "bound", "name", "scope", "source", "statics"))
     _instead = "Compiled plans depend on it; make another kernel with es.kernel"
@@ -113,6 +113,7 @@ class Kernel(ReadOnly):
         bound: tuple[str, ...] = (),
     ) -> None:
         self.fn = fn
+        self._code = fn.__code__  # whose identity, a part of keys, no other code may get
         self.fma = fma
         self.fastmath = fastmath
         self.name = name or fn.__name__
@@ -162,10 +163,10 @@ class Kernel(ReadOnly):
         return found
 
     @property
-    def plans(self) -> dict[tuple[Any, ...], Plan]:
-        """What is compiled for the names as they were at the last launch."""
+    def plans(self) -> Mapping[tuple[Any, ...], Plan]:
+        """What is compiled for the names as they were at the last launch; `forget` drops it."""
         names = self.shared.names
-        return {} if names is None else names.plans
+        return MappingProxyType({} if names is None else names.plans)
 
     def scan(self, scope: Scope) -> KernelNames:
         """Find out which names of enclosing scopes the function uses, and forget the plans."""
@@ -173,12 +174,13 @@ class Kernel(ReadOnly):
         self.recent.forget()
         return names
 
-    def forget(self, spec: LaunchSpec) -> None:
-        """Have the next launches of this spec make their plans anew."""
-        plans = self.plans
-        for key in [k for k, plan in plans.items() if plan.spec == spec]:
+    def forget(self, spec: LaunchSpec | None = None) -> None:
+        """Have the next launches of this spec, or of any, make their plans anew."""
+        shared = self.shared
+        plans = {} if shared.names is None else shared.names.plans
+        for key in [k for k, plan in plans.items() if spec is None or plan.spec == spec]:
             plans.pop(key, None)
-        self.shared.recent.forget()
+        shared.recent.forget()  # after that: what is remembered meanwhile is then noticed
 
     def names_now(self, scope: Scope) -> KernelNames:
         """The names that hold for a launch."""
@@ -363,7 +365,7 @@ def made_again(fn: FunctionType, options: _Options, text: SourceText) -> Kernel:
     # one, but may mean the same by its names.
     earlier = _arrived_kernels.get((fn.__code__, options))
     if earlier is not None and same_modules(fn, earlier.fn):
-        made.shared, made.recent = earlier, Recent()
+        made.shared, made.recent = earlier, earlier.recent.of_another_module()
         return made
     while len(_arrived_kernels) >= _MOST_KERNELS:
         _arrived_kernels.pop(next(iter(_arrived_kernels)), None)

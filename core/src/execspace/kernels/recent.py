@@ -8,8 +8,10 @@ plan is then looked up by its key.
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Lock
 from types import FunctionType
 from typing import Any
+from weakref import ref
 
 MISSED: Any = object()
 """What a test returns in place of a result: this launch is another one."""
@@ -19,6 +21,10 @@ ForTest = Callable[[FunctionType, Any, tuple[Any, ...]], Any]
 
 JoinTest = Callable[[FunctionType, Any, tuple[Any, ...], str, Any, Any], Any]
 """Of these, the pattern, ``reducer=`` and ``out=``."""
+
+
+_MOST_PATIENCE = 256  # launches without a test, which cost some twenty times what a test does
+_adding = Lock()
 
 
 def _no_launch(*launch: Any) -> Any:
@@ -36,29 +42,41 @@ class Recent:
         For reductions and scans.
     """
 
-    __slots__ = ("_missed", "_patience", "joined", "plain")
+    __slots__ = ("__weakref__", "_missed", "_others", "_patience", "joined", "plain")
 
     plain: ForTest
     joined: JoinTest
 
     def __init__(self) -> None:
+        self._others: tuple[ref[Recent], ...] = ()
         self._patience = 1
         self.forget()
+
+    def of_another_module(self) -> Recent:
+        """One for the same plans: tests run in a module, and plans may serve several."""
+        other = Recent()
+        with _adding:
+            self._others = (*(r for r in self._others if r() is not None), ref(other))
+        return other
 
     def forget(self) -> None:
         """Know no launch again until the next one: plans, or what names mean, have changed."""
         self._missed = 0
         self.plain = self.joined = _no_launch
+        for other in self._others:
+            if (found := other()) is not None:
+                found.forget()
 
     def wants(self) -> bool:
         """Whether a launch that no test knew should get one.
 
         Each test needs twice as many such launches as the one before, for programs whose launches
-        alternate: a test costs as much as some launches.
+        alternate: a test costs as much as some launches. Not more than `_MOST_PATIENCE`, so that a
+        program that does one thing for long, and then another, has a test for most of each.
         """
         self._missed += 1
         if self._missed < self._patience:
             return False
         self._missed = 0
-        self._patience *= 2
+        self._patience = min(2 * self._patience, _MOST_PATIENCE)
         return True

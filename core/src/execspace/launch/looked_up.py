@@ -78,6 +78,8 @@ def launch_by_key(
                     join_test(scope, names, tags, policy, args, plan, pattern, reducer, out)
                     or recent.joined
                 )
+            if target.names is not names or names.plans.get(key) is not plan:
+                recent.forget()  # another thread has forgotten the plan meanwhile
     if hidden or views:
         args = (*args, *hidden, *views)
     return run(pattern, target, plan, policy, bounds, args, label)

@@ -33,12 +33,17 @@ from ..plugins import selection
 from ..policies.checks import MOST
 from ..policies.range import MDRangePolicy, RangePolicy
 from ..policies.team import TeamPolicy
-from ..reducers.base import Reducer
+from ..reducers.base import Reducer, is_built_in
 from ..views.view import View
 
 _UNKNOWN = object()
 _POLICIES = (RangePolicy, MDRangePolicy, TeamPolicy)
-_EXACT = (int, bool, str, complex, *(t for t in SCALAR_TYPES if issubclass(t, np.generic)))
+# Not a tuple: `in` would ask a metaclass of the user's whether its class is equal to one of these.
+_NEVER_CHANGE = frozenset((
+    int, bool, str, complex, type(None), BuiltinFunctionType, np.ufunc,
+    *(t for t in SCALAR_TYPES if issubclass(t, np.generic)),
+))  # fmt: skip
+_PREFIX = "_execspace_"
 
 
 def for_test(
@@ -91,8 +96,8 @@ def join_test(
 
 
 def _own(name: str) -> str:
-    """A name in a test, which no global name of a user is like."""
-    return f"_execspace_{name}"
+    """A name in a test; kernels that read a global name like it get none."""
+    return f"{_PREFIX}{name}"
 
 
 class _Test:
@@ -177,11 +182,18 @@ class _Test:
 
         `seen`: the functions through which the test has come to this one.
         """
-        seen = (*seen, scope.fn.__code__)
+        fn = scope.fn
+        if not _reads_as_keys_do(fn.__globals__):
+            return None
+        if any(name.startswith(_PREFIX) for name in (*names.fixed, *(p[0] for p in names.paths))):
+            return None
+        seen = (*seen, fn.__code__)
+        if fn is self.fn and names.paths:  # whose paths are those of its code
+            self.tests.append(f"{_own('fn')}.__code__ is {self.constant(fn.__code__)}")
         for name, value in names.fixed.items():
-            self.tests.append(f"{self._read(scope.fn, name)} is {self.constant(value)}")
+            self.tests.append(f"{self._read(fn, name)} is {self.constant(value)}")
         tags = [self._captured(scope, path, seen) for path in names.paths]
-        return None if _UNKNOWN in tags else tags
+        return None if any(t is _UNKNOWN for t in tags) else tags
 
     def _read(self, fn: FunctionType, name: str) -> str:
         """What reads a global name, maybe dotted, of a function."""
@@ -235,7 +247,7 @@ class _Test:
         self.tests.append(f"{name} is {self.constant(value)}")
         own = name if type(value) is FunctionType else self.constant(fn)
         self.tests.append(f"{own}.__code__ is {self.constant(fn.__code__)}")
-        self.tests.append(f"{own}.__defaults__ is None is {own}.__kwdefaults__")
+        self.tests.append(f"{own}.__module__ is {self.constant(fn.__module__)}")
         mark = self.constant(fn.__dict__.get(FMA))
         self.tests.append(f"{own}.__dict__.get({FMA!r}) is {mark}")
         if fn.__code__ in seen:
@@ -249,9 +261,7 @@ class _Test:
     def reducer(self, reducer: Any) -> bool:
         """The same object, which never changes: one that execspace has, or a class of its."""
         kind = reducer if isinstance(reducer, type) else type(reducer)
-        if not issubclass(kind, Reducer) or kind.kind == "custom":
-            return False
-        if kind.__module__.partition(".")[0] != "execspace":
+        if not issubclass(kind, Reducer) or not is_built_in(kind):
             return False
         self.compare("reducer", "is", reducer)
         return True
@@ -280,12 +290,19 @@ class _Test:
         return FunctionType(code, self.fn.__globals__, code.co_name, values)
 
 
+def _reads_as_keys_do(module: dict[str, Any]) -> bool:
+    """Whether functions of a module find global names where `lookup` does."""
+    found = module.get("__builtins__", builtins)
+    return type(module) is dict and (found is builtins or found is builtins.__dict__)
+
+
 def _never_changes(value: Any) -> bool:
     """Whether a kernel means the same by the same object as long as it lives."""
-    kind = type(value)
-    if value is None or kind in _EXACT or kind in (BuiltinFunctionType, np.ufunc):
+    if type(value) in _NEVER_CHANGE:
         return True
-    return isinstance(value, type) and value.__module__ in ("builtins", "numpy")
+    if not isinstance(value, type) or value.__module__ not in ("builtins", "numpy"):
+        return False
+    return constant_tag(value) is value  # a class that is executed by itself has such a module, too
 
 
 @lru_cache(maxsize=1024)

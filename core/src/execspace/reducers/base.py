@@ -256,9 +256,19 @@ _ALSO = {
 def _built_in(kind: type[Reducer]) -> Iterator[type[Reducer]]:
     """The reducers of execspace that derive from a class, and have a name."""
     for found in kind.__subclasses__():
-        if found.__module__.partition(".")[0] == __package__.partition(".")[0]:
+        if _is_of_execspace(found):
             yield from () if found.kind == "custom" else (found,)
             yield from _built_in(found)
+
+
+def is_built_in(kind: type[Reducer]) -> bool:
+    """Whether it is a class of execspace whose joins compilers know; instances never change."""
+    return kind.kind != "custom" and _is_of_execspace(kind)
+
+
+def _is_of_execspace(kind: type[Reducer]) -> bool:
+    module = kind.__module__
+    return isinstance(module, str) and module.partition(".")[0] == "execspace"
 
 
 def _built_in_named(name: str) -> str:
@@ -345,7 +355,7 @@ def reducer_key(spec: Any) -> object:
     if not issubclass(kind, Reducer):
         return spec
     if spec.kind != "custom":
-        built_in = isinstance(spec, type) or kind.__module__.partition(".")[0] == "execspace"
+        built_in = isinstance(spec, type) or _is_of_execspace(kind)
         # An instance of a user's own subclass may have attributes that == does not look at.
         return spec if built_in else (kind, *_attributes(spec))
     try:

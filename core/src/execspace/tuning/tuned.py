@@ -8,6 +8,7 @@ from typing import Any
 
 from ..base import config
 from ..base.errors import ExecspaceError, LaunchError, PolicyError
+from ..base.tracebacks import program_level
 from ..contract.launch_spec import LaunchSpec
 from ..contract.records import Choice
 from ..contract.space import Plan
@@ -112,7 +113,7 @@ class TunedPlan(PlanAround):
         self._warn(f"the tuned choice cannot be used here, and the default is taken ({error})")
 
     def _warn(self, what: str) -> None:
-        warnings.warn(f"Kernel '{self.kernel.name}': {what}", stacklevel=7)
+        warnings.warn(f"Kernel '{self.kernel.name}': {what}", stacklevel=program_level())
 
     def _record(
         self, bounds: tuple[int, ...], args: tuple[Any, ...]
