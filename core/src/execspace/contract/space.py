@@ -23,6 +23,7 @@ from .records import Capabilities, Choice, Effects, TeamLimits, TeamSizes
 from .tiles import NO_TILES, TileTable, by_dimension, table_of
 
 __all__ = [
+    "CompilesInSteps",
     "ExecutionSpace",
     "Plan",
     "SupportsSort",
@@ -243,6 +244,20 @@ class ReportsThreads(Protocol):
     """A host-parallel space that can say which threading runtime it really uses."""
 
     def threading_runtime(self) -> str: ...
+
+
+@runtime_checkable
+class CompilesInSteps(Protocol):
+    """A space that compiles in two steps, of which the second may be done in another thread;
+    elsewhere ``execspace precompile`` compiles in the thread that launches."""
+
+    def begin_compile(self, kernel: Kernel, spec: LaunchSpec) -> Callable[[], Plan]:
+        """The first step of `ExecutionSpace.compile`; returns the second, which gives the plan.
+
+        Whatever depends on the program is read here, for it may bind names anew before the second
+        step is done. Faults in the kernel are raised here, too. Steps of several kernels may run
+        at once, each in a thread of its own; they should be long and run without the GIL.
+        """
 
 
 CandidateGenerator = Callable[[Choice], Iterable[Choice]]
