@@ -159,6 +159,11 @@ class Plan(ABC):
         """Key of its entry in the cache on disk, and a sentence on whether it was found; may."""
         return "", ""
 
+    @property
+    def kept(self) -> bool | None:
+        """Whether a later process finds it on disk, as things are now; may. None: not known."""
+        return None
+
 
 class ExecutionSpace(ABC):
     """Where kernels run. One object per (space, device); made by `SpaceEntry.factory`.
@@ -252,11 +257,12 @@ class CompilesInSteps(Protocol):
     elsewhere ``execspace precompile`` compiles in the thread that launches."""
 
     def begin_compile(self, kernel: Kernel, spec: LaunchSpec) -> Callable[[], Plan]:
-        """The first step of `ExecutionSpace.compile`; returns the second, which gives the plan.
+        """The first step of `ExecutionSpace.compile`; returns the second, which gives a plan whose
+        `ready` has nothing to do.
 
         Whatever depends on the program is read here, for it may bind names anew before the second
-        step is done. Faults in the kernel are raised here, too. Steps of several kernels may run
-        at once, each in a thread of its own; they should be long and run without the GIL.
+        step is done. Faults in the kernel are raised here, too. Second steps of several kernels
+        may run at once, each in a thread; they should be the long ones, and not hold the GIL.
         """
 
 
