@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .codegen.cfamily.opencl import OPENCL, OPENCL_NVIDIA
     from .host.calls import forbid_teams
     from .host.fork import Fork
-    from .host.jit import compile_plan
+    from .host.jit import begin_plan, compile_plan
     from .host.launcher import Launcher
     from .host.machine import host_capabilities
     from .host.pool import SPIN_NS, start
@@ -57,6 +57,7 @@ _MODULES = {
     "SPIN_NS": "host.pool",
     "Sources": "launch.sources",
     "Traits": "launch.sources",
+    "begin_plan": "host.jit",
     "cache": "",
     "compile_plan": "host.jit",
     "device_candidates": "mapping.tuning_candidates",
@@ -90,6 +91,7 @@ __all__ = [
     "Lowered",
     "Sources",
     "Traits",
+    "begin_plan",
     "cache",
     "compile_plan",
     "device_candidates",

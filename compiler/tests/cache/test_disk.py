@@ -33,6 +33,20 @@ def test_write_leaves_the_whole_file_or_none(tmp_path):
     assert os.listdir(tmp_path) == ["entry"]
 
 
+def test_what_a_later_process_finds(tmp_path, monkeypatch):
+    monkeypatch.setenv("EXECSPACE_CACHE_DIR", str(tmp_path / "cache"))
+    path = cache.folder("host") / name(1)
+    assert not cache.is_kept(path)
+    cache.keep(path, "code")
+    assert cache.is_kept(path)
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("EXECSPACE_CACHE_DIR", str(tmp_path / "file"))  # where no folder can be
+    with pytest.warns(UserWarning, match="lost when the process ends"):
+        path = cache.folder("host") / name(2)
+    cache.keep(path, "code")
+    assert cache.read_text(path) == "code" and not cache.is_kept(path)
+
+
 def name(number, suffix=".bin"):
     """Name of an entry."""
     return cache.key(str(number)) + suffix

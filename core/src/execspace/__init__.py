@@ -98,7 +98,8 @@ _NAMES = {
     "contract.memory": "Allocation HOST HostSpace MemorySpace live_allocations",
     "contract.records": "Capabilities Effects TeamLimits TeamSizes",
     "contract.space": """
-        ExecutionSpace Plan SupportsSort SupportsTeams SupportsTuning TimesWork WrapsArrays
+        CompilesInSteps ExecutionSpace Plan SupportsSort SupportsTeams SupportsTuning TimesWork
+        WrapsArrays
     """,
     "contract.tiles": "TileTable",
     "events.work": "Work",

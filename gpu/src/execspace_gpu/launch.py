@@ -51,6 +51,11 @@ class GpuPlan(DevicePlan):
         launch = self.device_launch
         return launch.usual.compiled.describe(self.kernel, launch.shared)
 
+    @property
+    def kept(self) -> bool | None:
+        """Whether a later process finds it on disk."""
+        return self.device_launch.usual.compiled.kept
+
     def launch_as(self, label: str, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
         """As `launch`; a report of a fault names the label."""
         name = self.kernel.name

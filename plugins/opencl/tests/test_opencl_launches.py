@@ -398,3 +398,49 @@ def test_the_mapping_of_gpus(flat_opencl, programs, monkeypatch):
 
     assert es.parallel_scan(on(flat_opencl, 3001), running, x, scanned) == 3001.0
     assert (fetch(scanned) == np.arange(3001)).all()
+
+
+# -- programs that are precompiled ----------------------------------------------------------------
+
+
+def test_launches_of_a_program_that_is_precompiled_compute_nothing(space, monkeypatch):
+    """Ranges are empty, leagues too; this thread compiles."""
+    from execspace.launch import prepare
+    from execspace.launch.precompiling import Precompiler
+
+    def fill(i, x):
+        x[i] = 1.0
+
+    def element(i, x):  # of this test, for its plans launch nothing
+        return x[i]
+
+    def team(t, x):
+        x[t.league_rank] = 1.0
+
+    def sums(i, before, final, x):
+        if final:
+            x[i] = before
+        return 1
+
+    x, total = buffer(space, 8, 3.0), buffer(space, (), 3.0)
+    compiler = Precompiler(2)
+    monkeypatch.setattr(prepare, "INSTEAD", None)  # which is put back at the end
+    compiler.start()
+    try:
+        es.parallel_for(on(space, 8), fill, x)
+        es.parallel_for(es.TeamPolicy(4, 2, space=space), team, x)
+        assert es.parallel_reduce(on(space, 8), element, x) == 0.0
+        assert es.parallel_reduce(on(space, 8), element, x, reducer=es.Min) == np.inf
+        tiled = es.MDRangePolicy((4, 4), tile=(2, 2), space=space)
+        assert es.parallel_reduce(tiled, lambda i, j: 1) == 0
+        assert es.parallel_reduce(es.TeamPolicy(4, 2, space=space), lambda t: 1) == 0
+        assert es.parallel_scan(on(space, 8), sums, x) == 0
+        es.parallel_reduce(on(space, 8), element, x, out=total)
+        es.fence()
+    finally:
+        compiler.finish()
+        es.profiling.detach(compiler)
+    assert fetch(x).tolist() == [3.0] * 8
+    assert fetch(total) == 0.0
+    assert len(compiler.compilations) == 8
+    assert not any(c.error for c in compiler.compilations)

@@ -249,6 +249,12 @@ def read_text(path: Path) -> str | None:
         return None
 
 
+def is_kept(path: Path) -> bool:
+    """Whether later processes find an entry: it is there, in a folder that outlives this one."""
+    with _lock:
+        return path.parent not in _replaced.values() and path.is_file()
+
+
 def discard(path: Path) -> None:
     """Delete an unusable entry; `keep` moves entries that cannot be deleted."""
     with contextlib.suppress(OSError):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from enum import Enum
@@ -28,6 +29,7 @@ from . import disk
 
 _MOST = 16  # misses kept for each kernel
 _LONGEST = 120  # characters shown of a value
+_writing = threading.Lock()  # threads may compile one kernel for several types at once
 
 Parts = dict[str, Any]
 
@@ -73,18 +75,19 @@ def record_miss(
         All else that the machine code depends on, by name: "llvmlite" -> "0.45".
     """
     path, name = _place(folder, kernel)
-    known = _read(path)
     parts = _parts(kernel, spec, tools)
-    made = Miss(name, key, _reason(key, parts, known), time.time(), parts)
-    try:
-        text = json.dumps([vars(m) for m in (*known, made)[-_MOST:]])
-    except RecursionError:  # damaged
-        text = json.dumps([vars(made)])
-    with contextlib.suppress(OSError):  # only the record is lost
-        clear_place(path.parent, folder=True)
-        path.parent.mkdir(0o700, exist_ok=True)
-        clear_place(path)
-        disk.write(path, text)
+    with _writing:
+        known = _read(path)
+        made = Miss(name, key, _reason(key, parts, known), time.time(), parts)
+        try:
+            text = json.dumps([vars(m) for m in (*known, made)[-_MOST:]])
+        except RecursionError:  # damaged
+            text = json.dumps([vars(made)])
+        with contextlib.suppress(OSError):  # only the record is lost
+            clear_place(path.parent, folder=True)
+            path.parent.mkdir(0o700, exist_ok=True)
+            clear_place(path)
+            disk.write(path, text)
 
 
 def describe_entry(folder: Path, key: str, kernel: Kernel, hit: str) -> tuple[str, str]:

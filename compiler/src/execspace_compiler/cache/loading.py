@@ -32,6 +32,11 @@ class Compiled(Generic[T]):
     path: Path | None
     from_disk: bool
 
+    @property
+    def kept(self) -> bool | None:
+        """A plan's attribute `kept`."""
+        return None if self.path is None else disk.is_kept(self.path)
+
     def describe(self, kernel: Kernel, in_process: bool = False) -> tuple[str, str]:
         """A plan's attribute `cache`. `in_process`: this process had loaded it before."""
         from .history import describe_entry

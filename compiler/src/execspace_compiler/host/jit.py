@@ -11,11 +11,11 @@ import platform
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,7 +35,12 @@ from .launcher import Launcher
 from .plan import HostPlan
 from .pool import ENTRY
 
+if TYPE_CHECKING:
+    from .building import Outside
+    from .launch_source import Source
+
 _lock = threading.Lock()
+_front_end = threading.Lock()  # apart, so that threads with work for LLVM do not wait for it
 _compiling: dict[str, threading.Lock] = {}  # by name of an entry
 _loaded: set[str] = set()  # names of entries that this process has loaded
 
@@ -89,6 +94,22 @@ def compile_plan(
     BackendCompileError
         If LLVM refuses the generated module: a defect of execspace.
     """
+    return begin_plan(space, kernel, spec, launcher, may_overlap)()
+
+
+def begin_plan(
+    space: ExecutionSpace,
+    kernel: Kernel,
+    spec: LaunchSpec,
+    launcher: Launcher,
+    may_overlap: bool = False,
+) -> Callable[[], HostPlan]:
+    """The first step of `compile_plan`, which reads the program; returns the rest.
+
+    The rest is LLVM's work for the most part, without the GIL. It may be done in another thread,
+    and while the program binds names anew. Errors are as of `compile_plan`: those of the kernel
+    are raised here, BackendCompileError by the rest.
+    """
     started = time.perf_counter()
     _refuse_without_threads(space, launcher)
     folder = disk.folder("host")
@@ -99,23 +120,39 @@ def compile_plan(
         limits = team_limits(space) if spec.policy.kind == "team" else ""
         more = f"{launcher} {may_overlap} {machine.has_cheap_masks()} {limits}"
         record = folder / f"{key(print_, more)}.launch"
-    outside: dict[str, tuple[int, object]] = {}  # kernels with such calls have no record
+    outside: Outside = {}  # kernels with such calls have no record
     entry = _recalled(record)
-    if entry is None:
-        from .building import built, object_code  # much of the compiler
+    code: _Entry | Callable[[], _Entry]
+    if entry is not None:
+        code = entry
+    else:
+        from .building import built  # much of the compiler
 
-        with _lock:
+        with _front_end:
             facts, source, outside = built(space, kernel, spec, launcher, may_overlap)
         linked = (v for u in source.linked for v in (u.defined, u.unvectorised))
         path = folder / f"{key(source.text, facts.encoded().decode(), *linked)}.code"
-        with _once(path.stem):  # other threads compile other modules meanwhile
-            entry = _read(path)
-            if entry is None:
-                entry = _Entry(path, facts, object_code(kernel, source), from_disk=False)
-                disk.keep(path, facts.encoded() + entry.code)
-        if record is not None:
-            disk.keep(record, path.stem)
-        disk.limit_size(folder)
+        code = partial(_compiled, kernel, facts, source, path, record)
+    begun = time.perf_counter() - started
+    return partial(_finished, space, kernel, spec, launcher, may_overlap, code, outside, begun)
+
+
+def _finished(
+    space: ExecutionSpace,
+    kernel: Kernel,
+    spec: LaunchSpec,
+    launcher: Launcher,
+    may_overlap: bool,
+    code: _Entry | Callable[[], _Entry],
+    outside: Outside,
+    begun: float,
+) -> HostPlan:
+    """The second step: machine code in memory, and the plan around it.
+
+    `begun`: seconds of the first step. It may have been over for long when this one begins.
+    """
+    started = time.perf_counter()
+    entry = code if isinstance(code, _Entry) else code()
     with _lock:
         loaded = entry.path.stem in _loaded
         _loaded.add(entry.path.stem)
@@ -123,7 +160,7 @@ def compile_plan(
         from ..cache.history import record_miss
 
         tools = _tools(space, launcher, may_overlap)
-        record_miss(folder, entry.path.stem, kernel, spec, tools)
+        record_miss(entry.path.parent, entry.path.stem, kernel, spec, tools)
     facts = entry.facts
     overlapping = _Overlapping(space, kernel, spec, launcher) if facts.disjoint else None
     call = entry_of(kernel.name, spec, facts, entry.code, overlapping, outside)
@@ -141,11 +178,28 @@ def compile_plan(
             call, Sizes(kernel.name, text, kept, team_limits(space).scratch, space.name)
         )
     if profiling.TOOLS:
-        seconds = time.perf_counter() - started
+        seconds = begun + time.perf_counter() - started
         profiling.emit("on_compile", kernel.name, space.name, seconds, entry.from_disk)
     return HostPlan(
         space, kernel, spec, call, launcher, facts.disjoint, entry.path, entry.from_disk, loaded
     )
+
+
+def _compiled(
+    kernel: Kernel, facts: Facts, source: Source, path: Path, record: Path | None
+) -> _Entry:
+    """The entry of a module, compiled unless it is there; LLVM runs without the GIL."""
+    from .building import object_code
+
+    with _once(path.stem):  # other threads compile other modules meanwhile
+        entry = _read(path)
+        if entry is None:
+            entry = _Entry(path, facts, object_code(kernel, source), from_disk=False)
+            disk.keep(path, facts.encoded() + entry.code)
+    if record is not None:
+        disk.keep(record, path.stem)
+    disk.limit_size(path.parent)
+    return entry
 
 
 @contextmanager

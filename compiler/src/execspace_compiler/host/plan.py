@@ -97,6 +97,13 @@ class HostPlan(HostTeamSizes, DescribedPlan):
         hit = "in this process" if self.loaded else "on disk" if self.from_disk else ""
         return describe_entry(self.path.parent, self.path.stem, self.kernel, hit)
 
+    @property
+    def kept(self) -> bool:
+        """Whether a later process finds it on disk."""
+        from ..cache.disk import is_kept
+
+        return is_kept(self.path)
+
     def mapping(self, bounds: tuple[int, ...]) -> list[str]:
         """The mapping of a range."""
         from ..launch.describe import describe_host_teams, describe_rows

@@ -30,7 +30,9 @@ OWN = {
     "tune": "what kernels were tuned to: show it, forget it",
     "doctor": "run kernels on each space, in processes of their own, and check the results",
     "run": "run a program, watched by profiling tools: where does its time go?",
+    "precompile": "compile all kernels of a program at once, so that later runs find them on disk",
 }
+RUN_PROGRAMS = ("run", "precompile")
 _ELSEWHERE = {"tune": "execspace.tuning.command"}
 # Commands that may be missing: the distribution that has them, its folder in a checkout, and the
 # line of help.
@@ -117,7 +119,7 @@ def _dispatch(argv: list[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.configure(sub)
-    if name == "run":  # the program's arguments are not for argparse
+    if name in RUN_PROGRAMS:  # whose arguments are not for argparse
         arguments, rest = command.split(arguments)
         sub.set_defaults(rest=rest)
     code = command.run(sub.parse_args(arguments))

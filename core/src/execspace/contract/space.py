@@ -23,6 +23,7 @@ from .records import Capabilities, Choice, Effects, TeamLimits, TeamSizes
 from .tiles import NO_TILES, TileTable, by_dimension, table_of
 
 __all__ = [
+    "CompilesInSteps",
     "ExecutionSpace",
     "Plan",
     "SupportsSort",
@@ -158,6 +159,11 @@ class Plan(ABC):
         """Key of its entry in the cache on disk, and a sentence on whether it was found; may."""
         return "", ""
 
+    @property
+    def kept(self) -> bool | None:
+        """Whether a later process finds it on disk, as things are now; may. None: not known."""
+        return None
+
 
 class ExecutionSpace(ABC):
     """Where kernels run. One object per (space, device); made by `SpaceEntry.factory`.
@@ -243,6 +249,21 @@ class ReportsThreads(Protocol):
     """A host-parallel space that can say which threading runtime it really uses."""
 
     def threading_runtime(self) -> str: ...
+
+
+@runtime_checkable
+class CompilesInSteps(Protocol):
+    """A space that compiles in two steps, of which the second may be done in another thread;
+    elsewhere ``execspace precompile`` compiles in the thread that launches."""
+
+    def begin_compile(self, kernel: Kernel, spec: LaunchSpec) -> Callable[[], Plan]:
+        """The first step of `ExecutionSpace.compile`; returns the second, which gives a plan whose
+        `ready` has nothing to do.
+
+        Whatever depends on the program is read here, for it may bind names anew before the second
+        step is done. Faults in the kernel are raised here, too. Second steps of several kernels
+        may run at once, each in a thread; they should be the long ones, and not hold the GIL.
+        """
 
 
 CandidateGenerator = Callable[[Choice], Iterable[Choice]]

@@ -95,3 +95,8 @@ class PlanAround(Plan):
     def cache(self) -> tuple[str, str]:
         """As `Plan.cache`."""
         return self.inner.cache
+
+    @property
+    def kept(self) -> bool | None:
+        """As `Plan.kept`."""
+        return self.inner.kept

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from ..base import config, pending, ports
 from ..base.brief import brief
@@ -171,13 +171,38 @@ def run(
         explain_overflow(kernel, args, error)
 
 
+class Instead(Protocol):
+    """What makes the plans of launches in the place of `prepare`; see precompiling.py.
+
+    Attributes
+    ----------
+    skips : bool
+        Launches compute nothing, so what Views hold means nothing.
+    """
+
+    skips: bool
+
+    def __call__(self, call: Call) -> Plan: ...
+
+
+# Set while a program is precompiled. Only read where a launch has no plan yet.
+INSTEAD: Instead | None = None
+
+
 def prepare(call: Call) -> Plan:
     """The plan of a launch: that of `compiled`, with what is tuned for it, and maybe watched."""
+    if INSTEAD is not None:
+        return INSTEAD(call)
     try:
-        plan = tuned(*compiled(call))
+        return launching(*compiled(call))
     except _KERNEL_FAULTS as error:
-        raise _without_frames(error) from error.__cause__
-    return WatchedPlan(plan, call.kernel.name) if pending.watches(plan.space) else plan
+        raise without_frames(error) from error.__cause__
+
+
+def launching(plan: Plan, kernel: Kernel, spec: LaunchSpec) -> Plan:
+    """A compiled plan with what is tuned for it, and maybe watched."""
+    plan = tuned(plan, kernel, spec)
+    return WatchedPlan(plan, kernel.name) if pending.watches(plan.space) else plan
 
 
 def tuned(plan: Plan, kernel: Kernel, spec: LaunchSpec, report: bool = False) -> Plan:
@@ -192,10 +217,13 @@ def tuned(plan: Plan, kernel: Kernel, spec: LaunchSpec, report: bool = False) ->
 
 
 def compiled(call: Call) -> tuple[Plan, Kernel, LaunchSpec]:
-    """Choose the space, check that it reaches every View, and have it compile a plan.
+    """Have the space of a launch compile a plan; returns it, and what it was made of."""
+    space, kernel, spec = asked(call)
+    return checked(space.compile(kernel, spec), space, kernel), kernel, spec
 
-    Returns the plan, and what it was made of.
-    """
+
+def asked(call: Call) -> tuple[ExecutionSpace, Kernel, LaunchSpec]:
+    """Choose the space, check that it reaches every View, and say what it is to compile."""
     pattern, kernel, scope, out = call.pattern, call.kernel, call.scope, call.out
     if call.reducer is not None:
         check_shapes(kernel.name, call.reducer, out)
@@ -243,13 +271,11 @@ def compiled(call: Call) -> tuple[Plan, Kernel, LaunchSpec]:
         without_views(scope.fn), fma=kernel.fma, fastmath=kernel.fastmath, name=kernel.name,
         source=kernel.source,
     )  # fmt: skip
-    plan = space.compile(source, spec)
-    _check_plan(plan, space, kernel)
-    return plan, source, spec
+    return space, source, spec
 
 
-def _check_plan(plan: Any, space: ExecutionSpace, kernel: Kernel) -> None:
-    """Raise PluginError for what is no plan, or lacks a must: launches look at nothing."""
+def checked(plan: Any, space: ExecutionSpace, kernel: Kernel) -> Plan:
+    """A plan; PluginError for what is none, or lacks a must: launches look at nothing."""
     if not isinstance(plan, Plan):
         raise PluginError(
             f"Space '{space.name}' compiled kernel '{kernel.name}' to an object of type "
@@ -271,9 +297,10 @@ def _check_plan(plan: Any, space: ExecutionSpace, kernel: Kernel) -> None:
                 f"whose launch is {value!r}; expected a function of bounds and arguments. This is "
                 f"a defect of its plugin."
             )
+    return plan
 
 
-def _without_frames(error: Exception) -> Exception:
+def without_frames(error: Exception) -> Exception:
     """An error in a kernel without how the compiler came to it.
 
     Its message shows the place in the kernel. The rest are forty frames, which notebooks show.
@@ -365,7 +392,7 @@ def planned(
     try:
         plan, source, spec = compiled(call)
     except _KERNEL_FAULTS as error:
-        raise _without_frames(error) from error.__cause__
+        raise without_frames(error) from error.__cause__
     if with_elements:
         begin(call.moved, plan.space)
     if with_tuned and target is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from ..base.errors import LaunchError, PolicyError
 from ..base.flags import flag
 from ..contract.records import Choice
 from ..kernels.kernel import Kernel
-from ..launch.prepare import planned
+from ..launch import prepare
 from ..views.view import View
 from . import store
 from .choices import DEFAULT, candidate_generators, extents_of, is_open, policy_with
@@ -201,7 +202,7 @@ def tune(
         raise LaunchError(f"tune: seconds={brief(seconds)}; expected a number above 0.")
     keep = flag(keep, "keep", "tune", LaunchError)
     progress = None if progress is None else flag(progress, "progress", "tune", LaunchError)
-    found = planned(
+    found = prepare.planned(
         policy, kernel, args, pattern, reducer, out, with_tuned=False, with_elements=True
     )
     plans = Plans(found.plan, found.kernel, found.spec)
@@ -220,6 +221,8 @@ def tune(
             f"tune: kernel '{found.kernel.name}' prints, which each of many launches would do; "
             f"take es.printf out of it while it is tuned."
         )
+    if prepare.INSTEAD is not None and prepare.INSTEAD.skips:
+        return _unmeasured(launch, policy)
     tuning = tune_launch(launch, policy, float(seconds), keep, progress)
     if keep:  # plans that were made before look for it, too
         found.owner.forget(found.spec)
@@ -235,7 +238,7 @@ def tune_launch(
 ) -> Tuning:
     """Search for a compiled launch; parameters and errors as of `tune`."""
     space, plans = launch.space, launch.plans
-    name, device = plans.kernel.name, device_name(space)
+    name = plans.kernel.name
     stages = candidate_generators(space, plans.default, launch.bounds)
     # One at a time: two searches would measure, and put back, each other's Views.
     with (
@@ -248,15 +251,15 @@ def tune_launch(
             found = Search(launch, saved, seconds, tell).run(stages)
         finally:
             saved.restore()
-    shapes = shapes_of(launch.policy, launch.bounds, launch.arguments)
-    types = ", ".join(map(str, plans.spec.arguments))
-    record = store.Record(
-        name, shapes, types, found.choice, found.default_seconds, found.seconds,
-        time.strftime("%Y-%m-%dT%H:%M:%S"),
-    )  # fmt: skip
+    tuning = _tuning(launch, policy, found)
     if keep:
-        keep_record(launch, record)
-    return _tuning(launch, policy, device, shapes, found, record)
+        keep_record(launch, tuning.record)
+    return tuning
+
+
+def _unmeasured(launch: Launch, policy: Any) -> Tuning:
+    """While the program is precompiled: Views hold nothing that a kernel could be launched on."""
+    return _tuning(launch, policy, Found(DEFAULT, math.nan, math.nan, (), False))
 
 
 class _Thread(threading.local):
@@ -287,11 +290,15 @@ def keep_record(launch: Launch, record: store.Record) -> None:
     store.keep(device_name(launch.space), store.key_of(key, record.shapes), record)
 
 
-def _tuning(
-    launch: Launch, policy: Any, device: str, shapes: str, found: Found, record: store.Record
-) -> Tuning:
+def _tuning(launch: Launch, policy: Any, found: Found) -> Tuning:
     chosen = None if policy is None else policy_with(policy, found.choice)
+    name, spec = launch.plans.kernel.name, launch.plans.spec
+    shapes = shapes_of(launch.policy, launch.bounds, launch.arguments)
+    record = store.Record(
+        name, shapes, ", ".join(map(str, spec.arguments)), found.choice, found.default_seconds,
+        found.seconds, time.strftime("%Y-%m-%dT%H:%M:%S"),
+    )  # fmt: skip
     return Tuning(
-        launch.plans.kernel.name, launch.space.name, device, shapes, found.choice, chosen,
+        name, launch.space.name, device_name(launch.space), shapes, found.choice, chosen,
         found.default_seconds, found.seconds, found.candidates, found.complete, record,
     )  # fmt: skip

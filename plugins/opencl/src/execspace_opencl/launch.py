@@ -44,6 +44,11 @@ class OpenCLPlan(DevicePlan):
         """Key of the entry in the cache on disk, and whether it was found."""
         return self.device_launch.usual.compiled.describe(self.kernel)
 
+    @property
+    def kept(self) -> bool | None:
+        """Whether a later process finds it on disk."""
+        return self.device_launch.usual.compiled.kept
+
 
 def compile_plan(space: DeviceSpace, kernel: Kernel, spec: LaunchSpec) -> OpenCLPlan:
     """Compile `kernel` for the device; see `DeviceLaunch.compile`."""

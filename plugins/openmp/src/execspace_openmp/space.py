@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import cached_property
 
 from execspace import (
@@ -61,12 +62,15 @@ class OpenMP(HostExecutionSpace):
         return self.runtime if self.layer is None else f"{self.runtime}, Numba layer {self.layer}"
 
     def compile(self, kernel: Kernel, spec: LaunchSpec) -> Plan:
-        from execspace_compiler.backend import Launcher, compile_plan
+        return self.begin_compile(kernel, spec)()
+
+    def begin_compile(self, kernel: Kernel, spec: LaunchSpec) -> Callable[[], Plan]:
+        from execspace_compiler.backend import Launcher, begin_plan
 
         if self.runtime == "pool" and not self._has_pool:
             start_pool(self.threads)
             self._has_pool = True
-        return compile_plan(self, kernel, spec, Launcher(self.runtime, self.threads))
+        return begin_plan(self, kernel, spec, Launcher(self.runtime, self.threads))
 
     def team_limits(self) -> TeamLimits:
         from execspace_compiler.backend import HOST_TEAMS

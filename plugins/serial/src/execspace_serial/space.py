@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 
 from execspace import (
@@ -34,9 +35,12 @@ class Serial(HostExecutionSpace):
         return host_capabilities(dynamic_schedules=False)
 
     def compile(self, kernel: Kernel, spec: LaunchSpec) -> Plan:
-        from execspace_compiler.backend import Launcher, compile_plan
+        return self.begin_compile(kernel, spec)()
 
-        return compile_plan(self, kernel, spec, Launcher("serial"))
+    def begin_compile(self, kernel: Kernel, spec: LaunchSpec) -> Callable[[], Plan]:
+        from execspace_compiler.backend import Launcher, begin_plan
+
+        return begin_plan(self, kernel, spec, Launcher("serial"))
 
     def team_limits(self) -> TeamLimits:
         from execspace_compiler.backend import HOST_TEAMS
