@@ -39,7 +39,8 @@ UNNEEDED = {
 
 @pytest.mark.parametrize("host", ["serial", "openmp"])
 def test_a_launch_from_the_cache_loads_little(python, tmp_path, host):
-    settings = {"EXECSPACE_DEFAULT": host, "EXECSPACE_CACHE_DIR": str(tmp_path / "cache")}
+    folders = {f"EXECSPACE_{n}_DIR": str(tmp_path / n) for n in ("CACHE", "TUNING")}
+    settings = {"EXECSPACE_DEFAULT": host, **folders}
     compiling, loading = (json.loads(python(PROGRAM, **settings)) for _ in range(2))
     assert compiling[0] == loading[0] == 3.0
     assert "execspace_compiler.host.building" in compiling[1]

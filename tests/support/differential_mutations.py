@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import importlib
 from typing import Any
 
 import numpy as np
 
 from execspace.kernels import captures
+from execspace.launch import prepare
 from execspace.reducers import base as reducer
 from execspace.reducers import builtin as builtin_reducers
 from execspace_compiler.codegen.python.oracle import OraclePrinter
@@ -378,10 +378,7 @@ def keys_forget_final(monkeypatch):
         has_final = isinstance(spec, reducer.Reducer) and spec.has("final")
         return key(spec)[:-1] if has_final else key(spec)
 
-    for name in ("parallel_reduce", "prepare"):  # es has a function parallel_reduce
-        monkeypatch.setattr(
-            importlib.import_module(f"execspace.launch.{name}"), "reducer_key", shorter
-        )
+    monkeypatch.setattr(prepare, "reducer_key", shorter)
 
 
 def keys_forget_what_functions_capture(monkeypatch):

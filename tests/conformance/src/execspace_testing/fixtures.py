@@ -33,6 +33,8 @@ def pytest_configure(config: pytest.Config) -> None:
         cache = tempfile.TemporaryDirectory(prefix="execspace-tests-", ignore_cleanup_errors=True)
         config.add_cleanup(cache.cleanup)
         environment.setenv("EXECSPACE_CACHE_DIR", cache.name)
+        # What the user has tuned is no business of tests. The folder is made by who tunes there.
+        environment.setenv("EXECSPACE_TUNING_DIR", str(Path(cache.name, "tuning")))
     # Tests run side by side: a team that waits should not keep a core from the others.
     environment.setenv("OMP_WAIT_POLICY", "passive")
     for name in _SETTINGS:
