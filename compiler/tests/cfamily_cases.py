@@ -19,9 +19,11 @@ from execspace_compiler.codegen.cfamily.device_kernel import DeviceKernel
 from execspace_compiler.codegen.cfamily.hip import hip
 from execspace_compiler.codegen.cfamily.opencl import OPENCL
 from execspace_compiler.launch.device_code import device_code
+from execspace_compiler.mapping.loops import index_order
 from execspace_compiler.mapping.thread_blocks import blocks_of
 from execspace_compiler.mapping.variant import Variant
 from execspace_compiler.passes.contiguous import contiguous_body
+from execspace_compiler.passes.packing import packings_of
 
 
 def axpy(i, a, x, y):
@@ -30,6 +32,13 @@ def axpy(i, a, x, y):
 
 def stencil(i, j, k, A, B):
     A[i, j, k] = B[i - 1, j, k] + B[i, j + 1, k] - 6 * B[i, j, k - 1]
+
+
+def clipped(i, j, a, b):
+    x = b[i, j]
+    a[i, j] = x
+    if x > i:
+        b[i, j] = 0
 
 
 def scaled5(i, j, k, m, n, A):
@@ -257,7 +266,7 @@ GROUPS = {"opencl": 8, "cuda": 128, "hip": 128}  # on GPUs a number of warps
 def text(
     kernel, *arguments, rank=1, pattern="for", reducer=None, tiled=False, flat=True, group=None,
     narrow=False, disjoint=False, small=False, scaled=False, blocks=False, items_per_thread=(),
-    iterate="auto", mdrange=False, contiguous=False,
+    iterate="auto", mdrange=False, contiguous=False, packed=False,
     dialect=OPENCL, **options,
 ):  # fmt: skip
     """Text of a launch: a pure function of the kernel, the types and the mapping."""
@@ -278,8 +287,10 @@ def text(
     found = blocks_of(lowered, GPU) if blocks else None
     assert (found is not None) == blocks
     body = contiguous_body(lowered) if contiguous else None
-    chosen = DeviceKernel(lowered, dialect, flat, found, body, scaled=scaled)
-    return device_code(chosen, Variant(narrow, disjoint, small, contiguous, group))
+    packings = packings_of(lowered, index_order(lowered.body, spec)[-1], body) if packed else None
+    assert (packings is not None) == packed
+    chosen = DeviceKernel(lowered, dialect, flat, found, body, packings, scaled=scaled)
+    return device_code(chosen, Variant(narrow, disjoint, small, contiguous, packed, group))
 
 
 F3, L3 = ("float64[3]",) * 2, ("float64[3,left]",) * 2
@@ -289,6 +300,19 @@ CASES = {
     "axpy.flat": (axpy, (float, "float32[1]", "float32[1]"), {}),
     "axpy.chunked": (axpy, (float, "float32[1]", "float32[1]"), CHUNKED),
     "axpy.strided": (axpy, (float, "float32[1,stride]", "float32[1]"), {"fma": False}),
+    "axpy.packed": (
+        axpy, (float, "float32[1]", "float32[1]"), {"packed": True, "narrow": True},
+    ),
+    "clipped.packed": (
+        clipped, ("int8[2]", "int8[2]"),
+        {"rank": 2, "packed": True, "narrow": True, "contiguous": True},
+    ),
+    "clipped.rows.packed": (
+        clipped, ("int8[2]", "int8[2]"), {"rank": 2, "packed": True, "narrow": True},
+    ),
+    "max.packed": (
+        total, ("int16[1]",), {"packed": True, "narrow": True, **REDUCE, "reducer": es.Max},
+    ),
     "stencil.flat": (stencil, F3, {"rank": 3}),
     "stencil.left.narrow": (stencil, L3, {"rank": 3, "narrow": True}),
     "stencil.left.scaled": (

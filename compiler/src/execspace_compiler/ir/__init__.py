@@ -3,7 +3,21 @@
 Front ends build it, passes transform it and printers print it: `ir.Assign`, `ir.walk_statements`.
 """
 
-from .expressions import Call, Const, Expr, Extent, Load, LoadAt, Op, Select, Var, integer, op, var
+from .expressions import (
+    Beyond,
+    Call,
+    Const,
+    Expr,
+    Extent,
+    Load,
+    LoadAt,
+    Op,
+    Select,
+    Var,
+    integer,
+    op,
+    var,
+)
 from .functions import (
     STATUS,
     STATUS_PARAMETER,
@@ -31,6 +45,7 @@ from .statements import (
     FromFirstLane,
     If,
     LaneSync,
+    Packed,
     Pool,
     Prefix,
     Print,
@@ -68,6 +83,7 @@ __all__ = [
     "Assign",
     "Atomic",
     "Barrier",
+    "Beyond",
     "Break",
     "Broadcast",
     "Call",
@@ -92,6 +108,7 @@ __all__ = [
     "LoadAt",
     "Module",
     "Op",
+    "Packed",
     "Pool",
     "Prefix",
     "Print",

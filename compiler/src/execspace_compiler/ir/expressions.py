@@ -114,6 +114,20 @@ class Extent:
 
 
 @dataclass(frozen=True, slots=True)
+class Beyond:
+    """By how many elements the address of an element of a View is beyond a multiple of `count`."""
+
+    view: Var
+    indices: tuple[Expr, ...]
+    count: int
+    type: Scalar = INDEX
+    loc: Loc = field(default=NOWHERE, compare=False)
+
+    def __str__(self) -> str:
+        return f"beyond({self.view}[{', '.join(map(str, self.indices))}], {self.count})"
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """A call of another function of the module that returns one scalar or nothing."""
 
@@ -126,7 +140,7 @@ class Call:
         return f"{self.function}({', '.join(map(str, self.args))})"
 
 
-Expr = Const | Var | Op | Select | Load | LoadAt | Extent | Call
+Expr = Const | Var | Op | Select | Load | LoadAt | Extent | Beyond | Call
 
 
 # -- building blocks of generated IR ----------------------------------------------------------

@@ -95,6 +95,26 @@ class StoreAt:
 
 
 @dataclass(frozen=True, slots=True)
+class Packed:
+    """Copy neighbouring elements of a View to a local array, or back, by one access.
+
+    Attributes
+    ----------
+    array, view : Var
+    indices : tuple of Expr
+        Subscripts of the first element, whose address is a multiple of the size of the array.
+    store : bool
+        From the array to the View.
+    """
+
+    array: Var
+    view: Var
+    indices: tuple[Expr, ...]
+    store: bool
+    loc: Loc = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class If:
     """Conditional statement."""
 
@@ -355,5 +375,5 @@ TeamStmt = (
 COLLECTIVES = (Barrier, Combine, Prefix, ScanRange, Broadcast)
 
 
-Stmt = (Assign | Unpack | Store | Atomic | StoreAt | Clear | Fail | Print | If | For | Failures
-        | While | Break | Continue | Return | Evaluate | TeamStmt)  # fmt: skip
+Stmt = (Assign | Unpack | Store | Atomic | StoreAt | Packed | Clear | Fail | Print | If | For
+        | Failures | While | Break | Continue | Return | Evaluate | TeamStmt)  # fmt: skip

@@ -20,6 +20,7 @@ from . import (
     Function,
     If,
     LaneSync,
+    Packed,
     Pool,
     Prefix,
     Print,
@@ -88,6 +89,10 @@ def _lines(body: tuple[Stmt, ...], depth: int) -> list[str]:
                 out.append(f"{pad}print {' '.join(parts)}")
             case StoreAt():
                 out.append(f"{pad}*({s.pointer} + {s.index}) = {s.value}")
+            case Packed():
+                pair = (f"pack {s.view}[{', '.join(map(str, s.indices))}]", str(s.array))
+                target, source = pair if s.store else pair[::-1]
+                out.append(f"{pad}{target} = {source}")
             case If():
                 out += [f"{pad}if {s.test}", *_lines(s.body, depth + 1)]
                 if s.orelse:

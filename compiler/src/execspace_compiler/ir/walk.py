@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .expressions import Call, Expr, Load, LoadAt, Op, Select, Var
+from .expressions import Beyond, Call, Expr, Load, LoadAt, Op, Select, Var
 from .functions import Function
 from .statements import (
     Assign,
@@ -18,6 +18,7 @@ from .statements import (
     For,
     FromFirstLane,
     If,
+    Packed,
     Pool,
     Prefix,
     Print,
@@ -79,6 +80,8 @@ def operands(e: Expr) -> tuple[Expr, ...]:
             return e.indices if e.byte is None else (*e.indices, e.byte)
         case LoadAt():
             return (e.index,)
+        case Beyond():
+            return e.indices
     return ()
 
 
@@ -94,6 +97,8 @@ def with_operands(e: Expr, new: tuple[Expr, ...]) -> Expr:
             return replace(e, indices=new[:rank], byte=new[rank] if len(new) > rank else None)
         case LoadAt():
             return replace(e, index=new[0])
+        case Beyond():
+            return replace(e, indices=new)
     return e
 
 
@@ -108,6 +113,8 @@ def expressions(s: Stmt) -> tuple[Expr, ...]:
             return (*s.indices, *(() if s.byte is None else (s.byte,)), *s.values)
         case StoreAt():
             return (s.index, s.value)
+        case Packed():
+            return s.indices
         case If() | While():
             return (s.test,)
         case For():
@@ -153,6 +160,8 @@ def with_expressions(s: Stmt, new: tuple[Expr, ...]) -> Stmt:
             return replace(s, indices=new[:rank], byte=byte, values=new[len(new) - len(s.values) :])
         case StoreAt():
             return replace(s, index=new[0], value=new[1])
+        case Packed():
+            return replace(s, indices=new)
         case If() | While():
             return replace(s, test=new[0])
         case For():

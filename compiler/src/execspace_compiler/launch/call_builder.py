@@ -14,6 +14,7 @@ from typing import Any
 
 from ..analysis.cost import cost
 from ..codegen.cfamily.entries import Field
+from ..passes.packing import Packing
 from .call_source import (
     MOST_UNITS,
     head_lines,
@@ -209,4 +210,17 @@ class CallBuilder:
         if team is not None and team.grid_stride:
             return f"launch.groups(units), 1, 1, {group}, 1, 1"
         each = group if team is None else team.shape.chunk
-        return f"(units + {each - 1}) // {each}, 1, 1, {group}, 1, 1"
+        other, usual = (
+            _groups(each, self.kernel.packing(self.sources.usual_if(c))) for c in (False, True)
+        )
+        groups = usual if usual == other else f"{usual} if contiguous else {other}"
+        return f"{other if self.kernel.contiguous is None else groups}, 1, 1, {group}, 1, 1"
+
+
+def _groups(each: int, packing: Packing | None) -> str:
+    """Groups of so many work-items that run single calls or packs, which may begin before the
+    range."""
+    if packing is None:
+        return f"(units + {each - 1}) // {each}"
+    size = each * packing.count
+    return f"(units + {size + packing.count - 2}) // {size}"

@@ -13,6 +13,7 @@ from ..mapping.block_geometry import Geometry, Limits
 from ..mapping.loops import flattened, index_order
 from ..mapping.thread_blocks import Blocks
 from ..passes.contiguous import ContiguousBody
+from ..passes.packing import Packing
 from ..teams.device import DeviceTeam
 from ..typing.lowered import Lowered
 
@@ -30,6 +31,7 @@ def describe_threads(
     blocks: Blocks | None,
     shapes: Geometry | None,
     contiguous: ContiguousBody | None,
+    packing: Packing | None,
     table: TileTable,
     limits: Limits,
 ) -> list[str]:
@@ -46,6 +48,8 @@ def describe_threads(
         The mapping to thread blocks, if any.
     contiguous : ContiguousBody, optional
         The body for Views that are contiguous in the order of calls.
+    packing : Packing, optional
+        The body for packs of neighbouring calls.
     table : TileTable
         The space's table.
     limits : Limits
@@ -56,7 +60,9 @@ def describe_threads(
     fastest = [f"dimension {order[-1]} is the fastest: {_why_fastest(lowered, order)}"]
     seen = f"{access.pattern}: {access.reason}"
     if blocks is None or shapes is None:
-        calls = "many calls" if lowered.reduction is not None else "one call"
+        calls = "one call" if packing is None else f"{packing.count} calls"
+        if lowered.reduction is not None:
+            calls = "many calls"
         bounded = ", as launch_bounds has it" if policy.launch_bounds == group else ""
         lines = [f"flat: {calls} a thread, {group} threads a block{bounded} ({seen})"]
         if policy.rank > 1:
@@ -66,6 +72,8 @@ def describe_threads(
                 "the number of a call is the place of its elements (the text shown), if the range "
                 "begins at zeros and contiguous Views have its extents; else indices are computed"
             )
+        if packing is not None:
+            lines.append(_packs(packing, lowered.reduction is not None))
         if policy.tiled:
             lines.append("the tile orders the calls; blocks of threads do not have its shape")
         return lines
@@ -96,6 +104,20 @@ def describe_threads(
     if form & 1:
         lines.append("places of 64 bits, with the stride of the grid: the range exceeds its limits")
     return lines
+
+
+def _packs(packing: Packing, reduces: bool) -> str:
+    """A line on packs of calls."""
+    names = [p.view.name for p in packing.packs]
+    views = " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else names[0]
+    widest = max(p.itemsize for p in packing.packs)
+    where = "where their addresses are multiples of its size, as a new View's is"
+    if not reduces:
+        where = "where all of them begin at the same place of a pack, as new Views do"
+    return (
+        f"packs: the {packing.count} calls of a thread are neighbours, and one access of up to "
+        f"{widest * packing.count} bytes moves the elements of {views}, {where}; else one by one"
+    )
 
 
 def _in_parts(shapes: Geometry, key: tuple[int, ...], limits: Limits) -> list[str]:

@@ -19,10 +19,12 @@ from ..codegen.cfamily.printer import CPrinter
 from ..ir.diagnostics import Loc
 from ..ir.private_arrays import private_total
 from ..ir.types import ViewTy
-from ..mapping.loops import Calls, work_function
+from ..mapping.loops import Calls
 from ..mapping.thread_blocks import block_function
 from ..mapping.variant import Variant
+from ..mapping.work_items import work_function
 from ..passes.narrowing import LIMIT, is_profitable, narrowed
+from ..passes.packing import Packings
 from ..passes.pipeline import argument_type
 from ..passes.scan_contributions import given_contribution
 from ..passes.thresholds import with_thresholds
@@ -155,8 +157,16 @@ def _with_narrow_types(kernel: DeviceKernel) -> DeviceKernel:
     lowered, team = kernel.lowered, kernel.team
     if not is_profitable(lowered.functions):
         return kernel
-    lowered = replace(lowered, functions=narrowed(lowered.functions, _intervals(kernel)))
-    return replace(kernel, lowered=lowered, team=team and replace(team, lowered=lowered))
+    known = _intervals(kernel)
+    lowered = replace(lowered, functions=narrowed(lowered.functions, known))
+    contiguous, packings = kernel.contiguous, kernel.packings
+    if contiguous is not None:
+        contiguous = replace(contiguous, body=narrowed((contiguous.body,), known)[0])
+    if packings is not None:
+        packs = (packings.rows, packings.contiguous)
+        packings = Packings(*(p and replace(p, body=narrowed((p.body,), known)[0]) for p in packs))
+    team = team and replace(team, lowered=lowered)
+    return replace(kernel, lowered=lowered, contiguous=contiguous, packings=packings, team=team)
 
 
 def _given_contribution(kernel: DeviceKernel, variant: Variant) -> ir.Function | None:
@@ -181,9 +191,11 @@ def _walk(kernel: DeviceKernel, variant: Variant, calls: Calls, name: str) -> ir
     """The walk of a work-item through a range without blocks."""
     small = variant.small and kernel.lowered.spec.policy.rank > 1
     scaled = bool(kernel.scales) and variant.narrow
+    packing = kernel.packing(variant) if name == "_work" else None
     return work_function(
-        calls, name, flat=kernel.flat, narrow=variant.narrow, scaled=scaled, small=small
-    )
+        calls, name, flat=kernel.flat, narrow=variant.narrow, scaled=scaled, small=small,
+        packing=packing,
+    )  # fmt: skip
 
 
 def _work(kernel: DeviceKernel, variant: Variant, given: ir.Function | None) -> list[ir.Function]:
@@ -197,11 +209,13 @@ def _work(kernel: DeviceKernel, variant: Variant, given: ir.Function | None) -> 
         return [
             block_function(lowered, "_work", kernel.blocks, wide=not variant.narrow, small=small)
         ]
+    packing = kernel.packing(variant)
+    packed = [] if packing is None else [packing.body]
     if variant.contiguous and kernel.contiguous is not None:
         body = kernel.contiguous.body
-        return [body, _walk(kernel, variant, _calls(kernel, body, numbered=True), "_work")]
+        return [body, *packed, _walk(kernel, variant, _calls(kernel, body, numbered=True), "_work")]
     if given is None:
-        return [_walk(kernel, variant, _calls(kernel, final=final), "_work")]
+        return [*packed, _walk(kernel, variant, _calls(kernel, final=final), "_work")]
     own = given.parameters[lowered.leading]
     calls = _calls(kernel, given, final=True, own=own)
     return [given, _walk(kernel, variant, calls, "_work")]

@@ -13,7 +13,6 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
@@ -454,7 +453,7 @@ class _Usual(dict[bool, Any]):
         self.launch = launch
 
     def __missing__(self, contiguous: bool) -> Any:
-        variant = replace(self.launch.sources.usual, contiguous=contiguous)
+        variant = self.launch.sources.usual_if(contiguous)
         made = self[contiguous] = self.launch.program(variant)
         return made
 

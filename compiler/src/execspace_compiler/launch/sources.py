@@ -15,9 +15,11 @@ from ..analysis.overlap import reads_after_writing, written_pairs
 from ..codegen.cfamily.device_kernel import DeviceKernel
 from ..codegen.cfamily.dialect import Dialect
 from ..mapping.block_geometry import DEFAULT_THREADS, Geometry, Limits, tile_chooser
+from ..mapping.loops import index_order
 from ..mapping.thread_blocks import blocks_of
 from ..mapping.variant import Variant
 from ..passes.contiguous import contiguous_body
+from ..passes.packing import packings_of
 from ..passes.pipeline import lower_kernel, refuse_16_byte_atomics, refuse_float16
 from ..reductions.results import check_out
 from ..teams.device import DeviceTeam
@@ -122,9 +124,12 @@ class Sources:
         self.lowered = lowered
         flat = traits.flat and self.teams is None
         blocks = blocks_of(lowered, table_of(space)) if flat else None
+        flat = flat and blocks is None
+        contiguous = contiguous_body(lowered) if flat else None
+        order = index_order(lowered.body, self.spec)
+        packings = packings_of(lowered, order[-1], contiguous) if flat else None
         self.kernel = DeviceKernel(
-            lowered, traits.dialect, traits.flat, blocks,
-            contiguous_body(lowered) if flat and blocks is None else None,
+            lowered, traits.dialect, traits.flat, blocks, contiguous, packings,
             None if self.teams is None else self.teams.device,
             () if self.teams is None else self.teams.pools,
         )  # fmt: skip
@@ -137,9 +142,7 @@ class Sources:
             largest = replace(traits.limits, threads=self.most)
             chooser = tile_chooser(blocks, space, usual)
             self.shapes = Geometry(blocks, chooser, largest, self.group)
-        self.usual = Variant(
-            traits.flat, self.disjoint, traits.flat, self.kernel.contiguous is not None, self.group
-        )
+        self.usual = self.usual_if(contiguous is not None)
 
     @classmethod
     def of(
@@ -180,6 +183,8 @@ class Sources:
         scan = self.spec.pattern == "scan"
         blocks = self.kernel.blocks
         several = scan or self.teams is not None or (blocks is not None and blocks.calls > 1)
+        packings = self.kernel.packings  # which may store to several Views in another order
+        several = several or (packings is not None and packings.stored > 1)
         found = bool(written_pairs(self.lowered, self.scans_in_one_pass))
         return found and (several or reads_after_writing(self.lowered))
 
@@ -223,6 +228,12 @@ class Sources:
         room = None if self.teams is None else self.teams.with_smaller_teams
         return None if room is None else Sources(self.space, self.traits, self.original, room)
 
+    def usual_if(self, contiguous: bool) -> Variant:
+        """The variant for a usual launch, whose Views are contiguous or not."""
+        flat = self.traits.flat
+        found = Variant(flat, self.disjoint, flat, contiguous, True, self.group)
+        return replace(found, packed=self.kernel.packing(found) is not None)
+
     def other(self, narrow: bool, overlap: bool, large: bool, roomy: bool) -> Variant:
         """The variant for an unusual launch.
 
@@ -237,7 +248,7 @@ class Sources:
         """
         group = self.most if roomy else self.group
         small = self.traits.flat and not large
-        return Variant(narrow, self.disjoint and not overlap, small, False, group)
+        return Variant(narrow, self.disjoint and not overlap, small, group=group)
 
     def code(self, variant: Variant) -> DeviceCode:
         """The source of a variant."""
@@ -305,6 +316,6 @@ class Sources:
             return describe_rows(self.original)
         return describe_threads(
             self.original, bounds, group=self.group, blocks=self.kernel.blocks, shapes=self.shapes,
-            contiguous=self.kernel.contiguous, table=table_of(self.space),
-            limits=self.traits.limits,
+            contiguous=self.kernel.contiguous, packing=self.kernel.packing(self.usual),
+            table=table_of(self.space), limits=self.traits.limits,
         )  # fmt: skip

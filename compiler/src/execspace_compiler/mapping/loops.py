@@ -16,7 +16,7 @@ from execspace.base.dataclass import dataclass
 from .. import ir
 from ..analysis.access import unit_stride_votes
 from ..ir import Assign, Expr, For, If, Stmt, Var, While, integer, op, var
-from ..ir.types import BOOL, INDEX, INT64, UINT32, Scalar, TupleTy, ViewTy
+from ..ir.types import BOOL, INDEX, INT64, Scalar, ViewTy
 from ..passes.assertion_loops import masked_loop, tested_loop
 from ..passes.masking import Masked
 from ..passes.prechecks import Prechecks
@@ -166,22 +166,22 @@ class Chunk:
         self.policy = calls.policy
         self.order = calls.order
         self.reduction = calls.reduction
-        self.locals: dict[str, Scalar] = {}
+        self.locals: dict[str, Scalar | ViewTy] = {}
 
     def set(self, name: str, value: Expr) -> Stmt:
         self.locals[name] = INT64
         return Assign(name, value)
 
-    def call(self, version: ir.Function | None = None) -> list[Stmt]:
-        """The body, or another version of it, for the current indices."""
+    def call(self, version: ir.Function | None = None, more: tuple[Expr, ...] = ()) -> list[Stmt]:
+        """The body, or another version of it, for the current indices; `more` leading arguments."""
         body = version or self.body
         result = body.result if isinstance(body.result, Scalar) else INT64
-        value = ir.Call(body.name, self.passed(), result)
+        value = ir.Call(body.name, self.passed(more), result)
         if self.reduction is None or self.reduction.array is not None:
             return [ir.Evaluate(value)]
         return self.reduction.accumulate(value)
 
-    def passed(self) -> tuple[Expr, ...]:
+    def passed(self, more: tuple[Expr, ...] = ()) -> tuple[Expr, ...]:
         """Arguments of the body, for the current indices."""
         leading: list[Expr] = [var(f"_i{d}") for d in range(self.policy.rank)]
         if self.policy.kind == "team":
@@ -192,7 +192,7 @@ class Chunk:
             leading += [*self.reduction.prefix(), ir.Const(self.calls.final, BOOL)]
             leading += [] if self.calls.own is None else [self.calls.own]
         leading += [var("_u")] if self.calls.numbered else []
-        return (*leading, *(Var(p.name, p.type) for p in self.arguments))
+        return (*leading, *more, *(Var(p.name, p.type) for p in self.arguments))
 
     def nest(self, dims: tuple[int, ...], lo: str = "_lo", hi: str = "_hi") -> list[Stmt]:
         """Plain loops over some dimensions, the last one innermost, around the body."""
@@ -304,8 +304,20 @@ class Chunk:
         wide = place if kind == INDEX else ir.Op("cast", (place,), INDEX)
         return op("add", var(f"_lo{d}"), wide)
 
-    def flat(self, kind: Scalar) -> list[Stmt]:
-        """The walk call by call; the indices of each are computed by division in a type."""
+    def flat(self, kind: Scalar, packs: list[Stmt] | None = None) -> list[Stmt]:
+        """The walk call by call, or another one; indices are computed by division in a type."""
+        walk = self.at(kind, self.call())
+        counts: list[Stmt] = []
+        for d in self.order[1:]:
+            n = _count(self.policy, d)
+            counts.append(Assign(f"_n{d}", n if kind == INDEX else ir.Op("cast", (n,), kind)))
+        self.locals |= {f"_n{d}": kind.strong for d in self.order[1:]}
+        self.locals["_u"] = INT64
+        alone = For("_u", var("_f0"), var("_f1"), var("_step"), tuple(walk))
+        return [*counts, *(packs or [alone])]
+
+    def at(self, kind: Scalar, call: list[Stmt]) -> list[Stmt]:
+        """A call with number `_u`, and its indices before it."""
         walk: list[Stmt] = []
 
         def number(e: Expr) -> Expr:
@@ -346,14 +358,7 @@ class Chunk:
             if tiled:
                 test = op("lt", var(f"_i{d}"), var(f"_hi{d}"))
                 inside = test if inside is None else ir.Op("and", (inside, test), BOOL)
-        call = self.call()
-        walk += call if inside is None else [If(inside, tuple(call))]
-        counts: list[Stmt] = [
-            Assign(f"_n{d}", number(_count(self.policy, d))) for d in self.order[1:]
-        ]
-        self.locals |= {f"_n{d}": kind.strong for d in self.order[1:]}
-        self.locals["_u"] = INT64
-        return [*counts, For("_u", var("_f0"), var("_f1"), var("_step"), tuple(walk))]
+        return [*walk, *(call if inside is None else [If(inside, tuple(call))])]
 
 
 def chunk_function(
@@ -390,51 +395,3 @@ def chunk_function(
             types = {**chunk.locals, ARRAY: reduction.array, **counters(reduction)}
     parameters = (*head, *bounds_of(policy), *chunk.arguments)
     return ir.Function(name, parameters, None, types, tuple(statements), entry=True)
-
-
-# -- devices ----------------------------------------------------------------------------------
-
-
-def work_function(
-    calls: Calls,
-    name: str,
-    *,
-    flat: bool,
-    narrow: bool = False,
-    scaled: bool = False,
-    small: bool = False,
-) -> ir.Function:
-    """The work of one work-item of a device: the units `_f0`, `_f0 + _step` ... below `_f1`.
-
-    `flat`: a unit is one call of the kernel, whose indices are computed by division; otherwise
-    units are those of `chunk_function`, and `_step` is one. `narrow`: 32 bits number all flat
-    units. For a reduction, the state is a parameter and the result; for an array reduction the
-    array is a parameter. `scaled` and `small` as in `Chunk`.
-    """
-    policy, reduction = calls.policy, calls.reduction
-    chunk = Chunk(calls, scaled=scaled, small=small)
-    types: dict[str, Scalar | ViewTy] = {}
-    head = [var("_f0"), var("_f1")]
-    if flat:
-        walk: list[Stmt] = chunk.flat(UINT32 if narrow else INDEX)
-        head.append(var("_step"))
-    else:
-        inner = chunk.tiles() if policy.tiled else chunk.rows()
-        walk = [If(op("lt", var("_f0"), var("_f1")), tuple(inner))]
-    types |= chunk.locals
-    result: Scalar | TupleTy | None = None
-    states: tuple[Var, ...] = ()
-    if reduction is not None and reduction.array is not None:
-        states = (Var(ARRAY, reduction.array),)
-    elif reduction is not None:
-        states = tuple(s.var for s in reduction.states)
-        named = {s.name for s in states}
-        types |= {n: t for n, t in reduction.locals().items() if n not in named}
-        kinds = tuple(s.type for s in reduction.states)
-        result = kinds[0] if len(kinds) == 1 else TupleTy(kinds)
-        walk.append(ir.Return(states[0] if len(states) == 1 else states))
-    given = () if calls.own is None else (calls.own,)
-    scales = [Var(n, UINT32) for _, ns in scales_of(calls.order) for n in ns] if scaled else []
-    bounds = bounds_of(policy)
-    parameters = (*head, *states, *given, *bounds, *scales, *calls.pools, *chunk.arguments)
-    return ir.Function(name, parameters, result, types, tuple(walk))

@@ -28,6 +28,8 @@ class Variant:
         `narrowing.LIMIT`.
     contiguous : bool
         Views are contiguous in the order of calls; see `contiguous.contiguous_body`.
+    packed : bool
+        Threads run packs of neighbouring calls; see `packing.packed_body`.
     group : int
         Work-items of a group in reductions and scans: a power of two. Elsewhere at most so many.
     """
@@ -36,4 +38,5 @@ class Variant:
     disjoint: bool = False
     small: bool = False
     contiguous: bool = False
+    packed: bool = False
     group: int = 1

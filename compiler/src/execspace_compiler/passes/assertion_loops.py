@@ -13,7 +13,7 @@ from execspace import PolicySpec
 
 from .. import ir
 from ..ir import Assign, Expr, For, If, Stmt, Var, integer, op, var
-from ..ir.types import BOOL, INT64, Scalar
+from ..ir.types import BOOL, INT64, Scalar, ViewTy
 from ..reductions.reduction import Reduction
 from .masking import Masked
 from .prechecks import Prechecks
@@ -29,7 +29,7 @@ _NONE_FAILED = ir.Op("not", (_FAILED,), BOOL)
 class Chunk(Protocol):
     """The enclosing walk, as far as it is needed here; see mapping/loops.py."""
 
-    locals: dict[str, Scalar]
+    locals: dict[str, Scalar | ViewTy]
 
     @property
     def policy(self) -> PolicySpec: ...

@@ -9,7 +9,9 @@ from execspace.base.dataclass import dataclass
 from ... import ir
 from ...mapping.loops import index_order, scales_of
 from ...mapping.thread_blocks import Blocks
+from ...mapping.variant import Variant
 from ...passes.contiguous import ContiguousBody
+from ...passes.packing import Packing, Packings
 from ...teams.device import DeviceTeam
 from ...typing.lowered import Lowered
 from .dialect import Dialect
@@ -31,6 +33,8 @@ class DeviceKernel:
         The range is mapped to thread blocks; there are no units then.
     contiguous : ContiguousBody, optional
         For variants that assume contiguous Views, with flat mappings.
+    packings : Packings, optional
+        For variants with packs, with flat mappings.
     team : DeviceTeam, optional
         Teams are groups of work-items, or parts of groups; `lowered` is the one in it.
     pools : tuple of ir.Var
@@ -45,9 +49,16 @@ class DeviceKernel:
     flat: bool = True
     blocks: Blocks | None = None
     contiguous: ContiguousBody | None = None
+    packings: Packings | None = None
     team: DeviceTeam | None = None
     pools: tuple[ir.Var, ...] = ()
     scaled: bool = True
+
+    def packing(self, variant: Variant) -> Packing | None:
+        """The packs of a variant."""
+        if not variant.packed or self.packings is None:
+            return None
+        return self.packings.contiguous if variant.contiguous else self.packings.rows
 
     @cached_property
     def order(self) -> tuple[int, ...]:

@@ -330,7 +330,7 @@ class Entries:
 def _member(printer: CPrinter, field: Field) -> str:
     """Declaration in the struct; of a stride that fits in 32 bits, only the low half is used."""
     if field.what == "stride" and printer.small:
-        word = printer.dialect.types["uint32"]
+        word = printer.dialect.types["int32"]
         return f"{word} {field.name}; {word} {field.name}_high;"  # devices are little-endian
     return f"{printer.stored(field.type)} {field.name};"
 

@@ -133,7 +133,7 @@ class ExpressionPrinter:
     @property
     def stride_type(self) -> Scalar:
         """Type of strides: with 64 bits, compilers would compute all offsets in 64."""
-        return Scalar("uint32" if self.small else "int64")
+        return Scalar("int32" if self.small else "int64")
 
     def offset(self, view: ir.Var, indices: tuple[ir.Expr, ...]) -> str:
         """Index of an element from the View's first one."""
@@ -141,8 +141,9 @@ class ExpressionPrinter:
         name = self.identifier(view.name)
         if view.type.mapped or len(indices) < view.type.rank:  # the index is the offset
             return self.expr(indices[0])
-        # Unsigned numbers wrap, so truncation of the terms does not affect the sum.
-        word = self.dialect.types["uint32"]
+        # No sum of some of the terms exceeds 31 bits if the element exists. In signed numbers,
+        # which do not wrap, compilers increment addresses in loops.
+        word = self.dialect.types["int32"]
         narrow = self.small and has_long_offset(view.type)
         terms = []
         for d, i in enumerate(indices):
@@ -151,10 +152,9 @@ class ExpressionPrinter:
             index = self.expr(i)
             if narrow:
                 index = f"({word}){index}"
-                stride = stride if known is None else f"{stride}U"
             terms.append(index if known == 1 else f"{index} * {stride}")
         text = " + ".join(terms) or "0"
-        return f"({self.dialect.types['int32']})({text})" if narrow else text
+        return text
 
     def field(self, e: ir.Load | ir.Store | ir.Atomic, t: Scalar) -> str:
         """Pointer to a number within a record."""
@@ -197,6 +197,12 @@ class ExpressionPrinter:
                 return self.load(e)
             case ir.LoadAt():
                 return f"{self.identifier(e.pointer.name)}[{self.expr(e.index)}]"
+            case ir.Beyond():
+                assert isinstance(e.view.type, ViewTy)
+                size = e.view.type.element.itemsize
+                place = f"{self.identifier(e.view.name)} + ({self.offset(e.view, e.indices)})"
+                word = self.dialect.types["uint64"]
+                return f"(int)(({word})({place}) / {size}U % {e.count}U)"
             case ir.Extent():
                 return part_of_view(self.identifier(e.view.name), f"n{e.dimension}")
             case ir.Call():
@@ -316,6 +322,9 @@ class ExpressionPrinter:
             rest, factor, shift = args
             high = self.dialect.math.mul_hi.format(a=f"(2U * {rest})", b=factor)
             return f"({high} >> {shift})"
+        if name in ("reduce_min", "reduce_max") and t.is_integer and t.bits < 32:
+            join = name.replace("reduce", "join")
+            return f"{self.prelude.use(join, t.strong)}({', '.join(args)})"
         name = _JOINS.get(name, name)
         if name in ("not",):
             return f"(!{args[0]})"

@@ -110,6 +110,11 @@ _ORDERED = {
     "fmin": "$T _fmin_$N($T a, $T b) { return $c(a) <= b || b != b ? a : b; }",
     "fmax": "$T _fmax_$N($T a, $T b) { return $c(a) >= b || b != b ? a : b; }",
 }
+# Joins of reductions, whose results are not compared in the kernel, so that nothing need be hidden.
+_ORDERED |= {
+    f"join_{name}": f"$T _join_{name}_$N($T a, $T b) {{ return (int)b {sign} (int)a ? b : a; }}"
+    for name, sign in (("min", "<"), ("max", ">"))
+}
 for _name, _sign in (("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">=")):
     _ORDERED |= {
         f"keep_{_name}": f"$T _keep_{_name}_$N($T v, $T k, $T c) {{ return v {_sign} k ? v : c; }}",
@@ -254,6 +259,14 @@ class Prelude:
             return name
         self.float16 |= t == "float16"
         return self.dialect.types[t]
+
+    def pack(self, t: Scalar, stored: str, count: int) -> str:
+        """Name of a struct of neighbouring elements, which is read and written by one access."""
+        name = f"_pack_{SHORT[t.name]}_{count}"
+        size = t.itemsize * count
+        text = f"typedef struct __attribute__((aligned({size}))) {{ {stored} v[{count}]; }} {name};"
+        self.structs.setdefault(name, text)
+        return name
 
     def math(self, name: str, t: str) -> str:
         """Name of a mathematical function of a floating type."""

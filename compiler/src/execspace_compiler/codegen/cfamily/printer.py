@@ -71,6 +71,8 @@ class CPrinter(ExpressionPrinter):
             case ir.StoreAt():
                 pointer = self.identifier(s.pointer.name)
                 return [f"{pointer}[{self.expr(s.index)}] = {self.expr(s.value)};"]
+            case ir.Packed():
+                return self.packed(s)
             case ir.Clear():
                 assert isinstance(s.array.type, ViewTy)
                 n, name = self.temporary("n"), self.identifier(s.array.name)
@@ -115,6 +117,21 @@ class CPrinter(ExpressionPrinter):
             space = self.space(s.view.type)
             return f"{self._bytewise('store', t, space)}({pointer}, {value});"
         return f"{self.identifier(s.view.name)}[{self.offset(s.view, s.indices)}] = {value};"
+
+    def packed(self, s: ir.Packed) -> list[str]:
+        """One access to the elements of a pack: that of a struct with their alignment."""
+        assert isinstance(s.view.type, ViewTy) and isinstance(s.array.type, ViewTy)
+        element, count = s.view.type.element, array_length(s.array.type)
+        assert isinstance(element, Scalar)
+        array, held = self.identifier(s.array.name), self.temporary("pack")
+        kind = self.prelude.pack(element, self.stored(element), count)
+        place = f"{self.identifier(s.view.name)} + ({self.offset(s.view, s.indices)})"
+        space = self.space(s.view.type)
+        if s.store:
+            values = [f"{held}.v[{n}] = {array}[{n}];" for n in range(count)]
+            return [f"{kind} {held};", *values, f"*({space}{kind} *)({place}) = {held};"]
+        load = f"const {kind} {held} = *(const {space}{kind} *)({place});"
+        return [load, *(f"{array}[{n}] = {held}.v[{n}];" for n in range(count))]
 
     def fail(self, s: ir.Fail) -> list[str]:
         """Record the first failed assertion of a launch: its number, then the indices."""

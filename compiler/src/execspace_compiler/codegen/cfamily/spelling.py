@@ -39,6 +39,8 @@ def used_variables(f: ir.Function) -> set[str]:
         names |= set(ir.names_set(s))
         if isinstance(s, ir.Clear):
             names.add(s.array.name)
+        if isinstance(s, ir.Packed):
+            names |= {s.array.name, s.view.name}
         if isinstance(s, ir.Store | ir.Atomic):
             names.add(s.view.name)
     for e in ir.walk_expressions(f.body):

@@ -72,6 +72,8 @@ class Expressions(Emitter):
                 return load(self, self.entry_of(x.pointer, x.index), x.type)
             case ir.Extent():
                 return self.extent(x)
+            case ir.Beyond():
+                raise AssertionError("hosts have no packs")
             case ir.Call():
                 found = self.call(x)
                 kinds = self.result_kinds(x.function)

@@ -1,0 +1,180 @@
+"""The walk of a device's work-item through packs of neighbouring calls: see passes/packing.py.
+
+Whether the addresses of all Views allow packs is found out by each work-item. Calls at the ends of
+the range, or of its rows, that fill no pack are run one by one.
+
+Which calls are those of a work-item, and their order, does not depend on addresses in a reduction,
+so that its result does not. In a parallel_for, the first pack begins before the range, or the row,
+where its address then is a multiple of its size.
+"""
+
+from __future__ import annotations
+
+from .. import ir
+from ..ir import Assign, Expr, For, If, Stmt, Var, integer, op, var
+from ..ir.types import BOOL, INDEX, INT64, Scalar, ViewTy
+from ..passes.packing import Packing, with_variables
+from .loops import Chunk
+
+_EVEN = Var("_even", BOOL)
+_FIRST, _HEAD = var("_first"), var("_head")
+
+
+def pack_walk(chunk: Chunk, kind: Scalar, packing: Packing) -> list[Stmt]:
+    """Statements of the walk.
+
+    Parameters
+    ----------
+    chunk : Chunk
+    kind : Scalar
+        Type in which indices are computed.
+    packing : Packing
+    """
+    packs = _Packs(chunk, packing, kind)
+    if chunk.calls.numbered or chunk.policy.rank == 1:
+        return packs.of_range()
+    return packs.of_rows()
+
+
+class _Packs:
+    """Builds the walk; see `pack_walk`."""
+
+    def __init__(self, chunk: Chunk, packing: Packing, kind: Scalar) -> None:
+        self.chunk, self.packing, self.kind = chunk, packing, kind
+        self.count = integer(packing.count)
+        self.reduces = chunk.reduction is not None
+        chunk.locals |= {"_p": INT64, "_even": BOOL}
+        for p in packing.packs:
+            assert isinstance(p.array.type, ViewTy)
+            chunk.locals[p.array.name] = p.array.type
+
+    def of_range(self) -> list[Stmt]:
+        """The walk through a range whose calls are neighbours by their number."""
+        chunk = self.chunk
+        start = integer(0) if chunk.calls.numbered else var("_lo0")
+        last = op("add", op("add", var("_f1"), _HEAD), integer(self.packing.count - 1))
+        one: list[Stmt] = chunk.at(self.kind, chunk.call())
+        whole = self.whole(op("add", start, _FIRST))
+        for n in range(self.packing.count):
+            whole.append(chunk.set("_u", op("add", _FIRST, integer(n))))
+            whole += chunk.at(self.kind, self.call(n))
+        part = For("_u", *self.part(var("_f1")), integer(1), tuple(one))
+        before = [*self.heads(start), chunk.set("_packs", op("truncdiv", last, self.count))]
+        walk = For(
+            "_p", var("_f0"), var("_packs"), var("_step"),
+            (self.first(var("_p")), *self.pack(whole, part, var("_f1"))),
+        )  # fmt: skip
+        if self.reduces:
+            return [*before, walk]
+        alone = For("_u", var("_f0"), var("_f1"), var("_step"), tuple(one))
+        return [*before, If(_EVEN, (walk,), (alone,))]
+
+    def of_rows(self) -> list[Stmt]:
+        """The walk through a range of several dimensions, with packs along the fastest one."""
+        chunk, order, kind = self.chunk, self.chunk.order, self.kind
+        fast, slow = order[-1], order[:-1]
+        extent = op("sub", var(f"_hi{fast}"), var(f"_lo{fast}"))
+        # The packs of a row, of which the first one may begin before it.
+        most = op("add", extent, integer(2 * self.packing.count - 2))
+        per_row = Var("_per_row", kind)
+        chunk.locals["_per_row"] = kind.strong
+        total: Expr = var("_per_row")
+        for d in slow:
+            total = op("mul", total, op("sub", var(f"_hi{d}"), var(f"_lo{d}")))
+        walk: list[Stmt] = []
+        number = self.number(var("_p"))
+        row = self.kept(walk, "_row", op("truncdiv", number, per_row))
+        place = self.kept(walk, "_place", op("sub", number, op("mul", row, per_row)))
+        for d in reversed(slow):
+            at, rest = row, row
+            if d != slow[0]:
+                many = Var(f"_n{d}", kind)
+                rest = self.kept(walk, f"_rest{d}", op("truncdiv", row, many))
+                at = op("sub", row, op("mul", rest, many))
+            walk.append(chunk.set(f"_i{d}", chunk.index(d, at, kind)))
+            row = rest
+        start = var(f"_lo{fast}")
+        index = f"_i{fast}"
+        whole = self.whole(op("add", start, _FIRST))
+        for n in range(self.packing.count):
+            whole.append(chunk.set(index, op("add", op("add", start, _FIRST), integer(n))))
+            whole += self.call(n)
+        low, high = (op("add", start, e) for e in self.part(extent))
+        part = For(index, low, high, integer(1), tuple(chunk.call()))
+        wide = place if kind == INDEX else ir.Op("cast", (place,), INDEX)
+        walk += [*self.heads(start), self.first(wide), *self.pack(whole, part, extent)]
+        loop = For("_p", var("_f0"), var("_total"), var("_step"), tuple(walk))
+        return [
+            Assign("_per_row", self.number(op("truncdiv", most, self.count))),
+            chunk.set("_total", total), loop,
+        ]  # fmt: skip
+
+    # -- numbers ----------------------------------------------------------------------------------
+
+    def number(self, e: Expr) -> Expr:
+        """An integer in the type of the walk."""
+        return e if self.kind == INDEX else ir.Op("cast", (e,), self.kind)
+
+    def kept(self, out: list[Stmt], name: str, value: Expr) -> Expr:
+        """A variable with a value."""
+        self.chunk.locals[name] = self.kind.strong
+        out.append(Assign(name, value))
+        return Var(name, self.kind)
+
+    # -- packs ------------------------------------------------------------------------------------
+
+    def places(self, at: Expr) -> list[tuple[Expr, ...]]:
+        """Subscripts of the packs whose first call has an index."""
+        rank = self.chunk.policy.rank
+        names = {p.name: f"_i{d}" for d, p in enumerate(self.chunk.body.parameters[:rank])}
+
+        def variable(name: str) -> Expr | None:
+            if name == self.packing.index:
+                return at
+            return var(names[name]) if name in names else None
+
+        return [tuple(with_variables(e, variable) for e in p.indices) for p in self.packing.packs]
+
+    def heads(self, start: Expr) -> list[Stmt]:
+        """Set `_head`, by how much the first pack begins before a start, and `_even`, whether
+        packs are aligned in all Views."""
+        pairs = zip(self.packing.packs, self.places(start), strict=True)
+        beyond: list[Expr] = [ir.Beyond(p.view, at, self.packing.count) for p, at in pairs]
+        head, *rest = [integer(0), *beyond] if self.reduces else beyond
+        even: Expr = ir.Const(True, BOOL)
+        for b in rest:
+            even = ir.Op("and", (even, ir.Op("eq", (b, _HEAD), BOOL)), BOOL)
+        return [self.chunk.set("_head", head), Assign("_even", even)]
+
+    def first(self, number: Expr) -> Stmt:
+        """Set `_first`, the offset of the first call of a pack from the start."""
+        return self.chunk.set("_first", op("sub", op("mul", number, self.count), _HEAD))
+
+    def pack(self, whole: list[Stmt], part: Stmt, end: Expr) -> list[Stmt]:
+        """The calls of a pack: of a whole one before `end`, or those that there are."""
+        inside = ir.Op(
+            "and",
+            (
+                ir.Op("ge", (_FIRST, integer(0)), BOOL),
+                ir.Op("le", (op("add", _FIRST, self.count), end), BOOL),
+            ),
+            BOOL,
+        )
+        return [If(ir.Op("and", (_EVEN, inside), BOOL), tuple(whole), (part,))]
+
+    def whole(self, at: Expr) -> list[Stmt]:
+        """Load the packs whose first call has an index; `call` follows."""
+        pairs = list(zip(self.packing.packs, self.places(at), strict=True))
+        self.stores = [ir.Packed(p.array, p.view, i, True) for p, i in pairs if p.stored]
+        return [ir.Packed(p.array, p.view, i, False) for p, i in pairs if p.loaded]
+
+    def call(self, n: int) -> list[Stmt]:
+        """A call of a whole pack; the last one, and what is stored then."""
+        arrays = tuple(p.array for p in self.packing.packs)
+        calls = self.chunk.call(self.packing.body, (integer(n), *arrays))
+        return [*calls, *self.stores] if n == self.packing.count - 1 else calls
+
+    def part(self, end: Expr) -> tuple[Expr, Expr]:
+        """First and last offset of the calls of a pack that are before `end`."""
+        last = op("add", _FIRST, self.count)
+        return op("max", _FIRST, integer(0)), op("min", last, end)

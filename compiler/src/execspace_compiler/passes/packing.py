@@ -1,0 +1,354 @@
+"""The body of a launch whose threads run neighbouring calls, with one access for their elements.
+
+A GPU reaches the speed of its memory if each thread moves 8 bytes with an access. Of narrower
+elements a thread takes a pack of neighbours: it loads the packs of all Views into arrays of its
+own, calls the body for each element, and stores the packs that the body has set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from .. import ir
+from ..ir import Expr, Stmt, Var, integer, op
+from ..ir.rewriting import names_set
+from ..ir.types import BOOL, INDEX, Scalar, ViewTy
+from ..typing.lowered import Lowered
+from .contiguous import NUMBER, ContiguousBody
+
+ACCESS = 8  # bytes
+_READ = 16  # of a reduction, whose threads have nothing else on the way
+_LARGE = 100  # expressions of a body that is copied for each element
+_PLACE = Var("_place", INDEX)
+
+
+@dataclass(frozen=True)
+class Pack:
+    """The elements of a View for the calls of a thread.
+
+    Attributes
+    ----------
+    view : Var
+        Parameter of the body.
+    indices : tuple of Expr
+        Subscripts of the element of a call, in parameters of the body.
+    array : Var
+        The thread's own.
+    loaded, stored : bool
+        The walk loads them before the calls, and stores them after the calls.
+    """
+
+    view: Var
+    indices: tuple[Expr, ...]
+    array: Var
+    loaded: bool
+    stored: bool
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return _scalar(self.view).itemsize
+
+
+@dataclass(frozen=True)
+class Packing:
+    """A body for packs.
+
+    Attributes
+    ----------
+    body : ir.Function
+        It has additional parameters after `leading`: the place in the packs, and their arrays.
+    index : str
+        The parameter of the body that runs through neighbouring elements.
+    count : int
+        Elements of a pack, a power of two above 1.
+    packs : tuple of Pack
+    """
+
+    body: ir.Function
+    index: str
+    count: int
+    packs: tuple[Pack, ...]
+
+
+@dataclass(frozen=True)
+class Packings:
+    """The packs of a flat launch.
+
+    `rows`: along the fastest dimension. `contiguous`: of a range of several dimensions, for Views
+    that are contiguous in the order of calls.
+    """
+
+    rows: Packing | None
+    contiguous: Packing | None = None
+
+    @property
+    def stored(self) -> int:
+        """Most packs that a thread stores, and so not in the order of the kernel."""
+        both = [p.packs for p in (self.rows, self.contiguous) if p is not None]
+        return max(sum(p.stored for p in packs) for packs in both)
+
+
+def packings_of(
+    lowered: Lowered, fastest: int, contiguous: ContiguousBody | None
+) -> Packings | None:
+    """The packs of a flat launch, from its fastest dimension and the body for contiguous Views."""
+    spec = lowered.spec
+    if spec.pattern == "scan" or spec.array_shape is not None or spec.policy.items_per_thread:
+        return None
+    if spec.policy.kind == "team" or spec.policy.tiled:
+        return None
+    access = ACCESS if lowered.reduction is None else _READ
+    index = lowered.body.parameters[fastest].name
+    rows = packed_body(lowered.body, lowered.leading, index, access)
+    linear = None
+    if contiguous is not None:
+        linear = packed_body(contiguous.body, lowered.leading + 1, NUMBER.name, access)
+    return None if rows is None and linear is None else Packings(rows, linear)
+
+
+def packed_body(body: ir.Function, leading: int, index: str, access: int) -> Packing | None:
+    """The body for packs; None if no View is accessed in a way that allows them.
+
+    Parameters
+    ----------
+    body : ir.Function
+    leading : int
+        Number of its parameters before those for the arguments.
+    index : str
+        The parameter that runs through neighbouring elements.
+    access : int
+        Bytes of an access.
+    """
+    assigned = set(names_set(body))
+    loops = any(isinstance(s, ir.For | ir.While) for s in ir.walk_statements(body.body))
+    if loops or len(ir.walk_expressions(body.body)) > _LARGE or index in assigned:
+        return None
+    fixed = frozenset(p.name for p in body.parameters if isinstance(p.type, Scalar)) - assigned
+    uses = _Uses(index, fixed)
+    uses.body(body.body)
+    chosen = [u for u in uses.found.values() if u.always and uses.is_alone(u)]
+    widths = [_scalar(u.view).itemsize for u in chosen]
+    if not widths or max(widths) >= access:
+        return None
+    count = access // max(widths)
+    packs = {}
+    for n, u in enumerate(chosen):
+        own = ViewTy(_scalar(u.view), 1, "right", 0, False, (count,))
+        array = Var(f"_pack{n}_{u.view.name}", own)
+        packs[u.key] = Pack(u.view, u.indices, array, u.loaded, u.settled)
+    change = _Change(index, fixed, count, packs)
+    arrays = (p.array for p in packs.values())
+    parameters = (*body.parameters[:leading], _PLACE, *arrays, *body.parameters[leading:])
+    packed = replace(
+        body, name=f"{body.name}_packed", parameters=parameters, body=change.body(body.body)
+    )
+    return Packing(packed, index, count, tuple(packs.values()))
+
+
+def _scalar(view: Var) -> Scalar:
+    assert isinstance(view.type, ViewTy) and isinstance(view.type.element, Scalar)
+    return view.type.element
+
+
+_Key = tuple[str, tuple[Expr, ...]]  # View, and subscripts but that of the neighbours
+
+
+def _row(
+    view: Var, indices: tuple[Expr, ...], index: str, fixed: frozenset[str]
+) -> tuple[_Key, int] | None:
+    """Which row of a View of the launch neighbouring calls access, and how far from the element of
+    the call itself; None if they access no neighbours."""
+    t = view.type
+    if not isinstance(t, ViewTy) or t.shape is not None or t.mapped or "atomic" in t.traits:
+        return None
+    if not isinstance(t.element, Scalar) or t.element.kind == "c" or not indices:
+        return None
+    unit = 0  # the only subscript: of a higher rank it is an offset, see contiguous.py
+    if len(indices) == t.rank:
+        units = [d for d in range(t.rank) if t.stride(d) == 1]
+        if not units:
+            return None
+        unit = units[0]
+    distance = _distance(indices[unit], index)
+    others = (*indices[:unit], *indices[unit + 1 :])
+    if distance is None or not all(_is_fixed(e, fixed - {index}) for e in others):
+        return None
+    return (view.name, others), distance
+
+
+def _distance(e: Expr, index: str) -> int | None:
+    """By how much a subscript is beyond the index of the call; None if that is not constant."""
+    match e:
+        case Var() if e.name == index:
+            return 0
+        case ir.Op("add" | "sub" as sign, (Var() as a, ir.Const() as b)) if a.name == index:
+            return int(b.value) if sign == "add" else -int(b.value)
+        case ir.Op("add", (ir.Const() as b, Var() as a)) if a.name == index:
+            return int(b.value)
+    return None
+
+
+def _is_fixed(e: Expr, fixed: frozenset[str]) -> bool:
+    """Whether an expression is the same throughout a call, and can be computed before it."""
+    match e:
+        case ir.Const():
+            return True
+        case Var():
+            return e.name in fixed
+        case ir.Op("add" | "sub" | "mul" | "cast"):
+            return all(_is_fixed(a, fixed) for a in e.args)
+    return False
+
+
+@dataclass
+class _Use:
+    """How a body accesses the elements of a row.
+
+    `always`: each call accesses its own, so that they all exist. `settled`: each stores its own.
+    """
+
+    key: _Key
+    view: Var
+    indices: tuple[Expr, ...]
+    loaded: bool = False
+    stored: bool = False
+    always: bool = False
+    settled: bool = False
+
+
+@dataclass
+class _Uses:
+    """How a body accesses Views."""
+
+    index: str
+    fixed: frozenset[str]
+    found: dict[_Key, _Use] = field(default_factory=dict)
+    elsewhere: set[str] = field(default_factory=set)  # Views that are loaded at other places
+    written: set[str] = field(default_factory=set)  # Views that are, or may be, written there
+    left: bool = False  # a statement before may have left the function
+
+    def is_alone(self, use: _Use) -> bool:
+        """Whether nothing else reads what a pack holds back, or writes what it holds."""
+        name = use.view.name
+        if name in self.written:
+            return False
+        stored = any(u.stored for u in self.found.values() if u.view.name == name)
+        rows = sum(u.view.name == name for u in self.found.values())
+        return not stored or (rows == 1 and name not in self.elsewhere)
+
+    def use(self, view: Var, indices: tuple[Expr, ...]) -> _Use | None:
+        """The use of a call's own element; None for any other."""
+        row = _row(view, indices, self.index, self.fixed)
+        if row is None or row[1]:
+            return None
+        return self.found.setdefault(row[0], _Use(row[0], view, indices))
+
+    def body(self, statements: tuple[Stmt, ...], certain: bool = True) -> None:
+        """What statements do; `certain`: each call runs them."""
+        for s in statements:
+            sure = certain and not self.left
+            for e in ir.expressions(s):
+                self.expression(e, sure)
+            if isinstance(s, ir.Store):
+                self.store(s, sure)
+            elif isinstance(s, ir.Atomic):
+                self.written.add(s.view.name)
+            for inner in ir.bodies(s):
+                self.body(inner, False)
+            if isinstance(s, ir.Return | ir.Fail):
+                self.left = True
+
+    def store(self, s: ir.Store, certain: bool) -> None:
+        """What a store does."""
+        use = self.use(s.view, s.indices) if s.byte is None else None
+        if use is None:
+            self.written.add(s.view.name)
+            return
+        use.stored = True
+        use.always |= certain
+        use.settled |= certain
+
+    def expression(self, e: Expr, certain: bool) -> None:
+        """What an expression does; `certain`: each call evaluates it."""
+        match e:
+            case ir.Load():
+                use = self.use(e.view, e.indices) if e.byte is None else None
+                if use is None:
+                    self.elsewhere.add(e.view.name)
+                else:
+                    use.loaded = True
+                    use.always |= certain
+            case ir.Select():
+                self.expression(e.test, certain)
+                self.expression(e.then, False)
+                self.expression(e.orelse, False)
+                return
+            case ir.Op("and" | "or"):
+                self.expression(e.args[0], certain)
+                for a in e.args[1:]:
+                    self.expression(a, False)
+                return
+            case ir.Call():
+                for a in e.args:
+                    if isinstance(a, Var) and isinstance(a.type, ViewTy):
+                        self.elsewhere.add(a.name)
+                        if not a.type.readonly:
+                            self.written.add(a.name)
+        for a in ir.operands(e):
+            self.expression(a, certain)
+
+
+@dataclass(frozen=True)
+class _Change:
+    """Replaces elements of Views by those of packs."""
+
+    index: str
+    fixed: frozenset[str]
+    count: int
+    packs: dict[_Key, Pack]
+
+    def body(self, statements: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """Statements with elements of packs."""
+        found: list[Stmt] = []
+        for s in statements:
+            s = ir.with_expressions(s, tuple(map(self.expression, ir.expressions(s))))
+            s = ir.with_bodies(s, tuple(map(self.body, ir.bodies(s))))
+            pack = None
+            if isinstance(s, ir.Store) and s.byte is None:
+                pack, _ = self.pack(s.view, s.indices)
+                if pack is not None:
+                    found.append(replace(s, view=pack.array, indices=(_PLACE,)))
+            if pack is None or not pack.stored:
+                found.append(s)
+        return tuple(found)
+
+    def pack(self, view: Var, indices: tuple[Expr, ...]) -> tuple[Pack | None, int]:
+        """The pack that may hold an element, and the element's distance."""
+        row = _row(view, indices, self.index, self.fixed)
+        return (None, 0) if row is None else (self.packs.get(row[0]), row[1])
+
+    def expression(self, e: Expr) -> Expr:
+        """The expression with elements of packs."""
+        e = ir.with_operands(e, tuple(map(self.expression, ir.operands(e))))
+        if not isinstance(e, ir.Load) or e.byte is not None:
+            return e
+        pack, distance = self.pack(e.view, e.indices)
+        if pack is None:
+            return e
+        if not distance:
+            return replace(e, view=pack.array, indices=(_PLACE,))
+        # Compilers know the place, so that nothing is left of the choice.
+        at = op("add", _PLACE, integer(distance))
+        inside = ir.Op("lt", (at, integer(self.count)), BOOL)
+        if distance < 0:
+            inside = ir.Op("ge", (at, integer(0)), BOOL)
+        return ir.Select(inside, replace(e, view=pack.array, indices=(at,)), e, e.type)
+
+
+def with_variables(e: Expr, names: Callable[[str], Expr | None]) -> Expr:
+    """A subscript with other variables."""
+    if isinstance(e, Var):
+        return names(e.name) or e
+    return ir.with_operands(e, tuple(with_variables(a, names) for a in ir.operands(e)))
