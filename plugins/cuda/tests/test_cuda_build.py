@@ -96,7 +96,7 @@ def ptx(found):
 )
 def test_options(kernel, options, expected):
     found = NVRTC.options(text(kernel, **options), "90")
-    assert found == ["-arch=sm_90", "-std=c++17", "-w", *expected]
+    assert found == ["-arch=sm_90", "-std=c++17", "-w", "-minimal", *expected]
 
 
 def test_a_strict_function_of_a_reducer_counts():

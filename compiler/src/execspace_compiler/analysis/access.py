@@ -35,7 +35,9 @@ def access_of(body: ir.Function, order: tuple[int, ...]) -> Access:
 
     A stencil reads a View at several offsets from the index of a slower dimension, so that
     neighbours read the same elements. A transpose accesses a View with a stride along the fastest
-    dimension, while its contiguous elements are along a slower one.
+    dimension, while its contiguous elements are along a slower one. In a loop, calls that differ in
+    one index only may read the same elements, as those of a product of matrices do, or go on for
+    as long as their neighbours do.
     """
     for d in order[:-1]:
         view = _read_at_distances(body, d)
@@ -50,6 +52,9 @@ def access_of(body: ir.Function, order: tuple[int, ...]) -> Access:
     view = _read_from_places(body, len(order))
     if view:
         return Access("gather", reason=f"places in '{view}' are read from memory")
+    why = _shared_in_loops(body, len(order))
+    if why:
+        return Access("loop", reason=why)
     return Access("stream", reason="each call touches elements of its own")
 
 
@@ -113,6 +118,25 @@ def _indices(e: Expr, depends: dict[str, set[int]]) -> set[int]:
     return found
 
 
+def _shared_in_loops(body: ir.Function, rank: int) -> str:
+    """What neighbouring calls of a kernel have in common in a loop; empty if nothing."""
+    depends = _dependences(body, rank)
+    for s in ir.walk_statements(body.body):
+        if isinstance(s, ir.While):
+            return "how long a call takes is not known, and much the same for its neighbours"
+        if not isinstance(s, ir.For):
+            continue
+        for e in ir.walk_expressions(s.body):
+            if isinstance(e, ir.Load) and isinstance(e.view.type, ViewTy):
+                along = set().union(*(_indices(i, depends) for i in e.indices))
+                if along and len(along) < rank and e.view.type.shape is None:
+                    other = min(set(range(rank)) - along)
+                    return (
+                        f"calls along dimension {other} read the same elements of '{e.view.name}'"
+                    )
+    return ""
+
+
 def _read_at_distances(body: ir.Function, d: int) -> str:
     """Name of a View that is read at several offsets from index `d`; empty if there is none."""
     index = body.parameters[d].name
@@ -123,23 +147,23 @@ def _read_at_distances(body: ir.Function, d: int) -> str:
         if not isinstance(e, ir.Load) or not isinstance(e.view.type, ViewTy):
             continue
         for dimension, i in enumerate(e.indices):
-            distance = _distance(i, index)
+            distance = distance_from(index, i)
             if distance is not None:
                 distances.setdefault((e.view.name, dimension), set()).add(distance)
     return next((view for (view, _), found in distances.items() if len(found) > 1), "")
 
 
-def _distance(e: Expr, index: str) -> int | None:
+def distance_from(index: str, e: Expr) -> int | None:
     """The constant, if an expression is an index plus or minus a constant."""
     if isinstance(e, Var):
         return 0 if e.name == index else None
     if isinstance(e, ir.Op) and e.op in ("bounded", "cast"):
-        return _distance(e.args[0], index)
+        return distance_from(index, e.args[0])
     if isinstance(e, ir.Op) and e.op in ("add", "sub") and len(e.args) == 2:
         a, b = e.args
         if e.op == "add" and isinstance(a, ir.Const):
             a, b = b, a
-        base = _distance(a, index)
+        base = distance_from(index, a)
         if base is not None and isinstance(b, ir.Const):
             return base + (int(b.value) if e.op == "add" else -int(b.value))
     return None

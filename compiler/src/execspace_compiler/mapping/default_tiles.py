@@ -1,8 +1,8 @@
 """Default tiles for GPUs: thread blocks for ranges of several dimensions.
 
 Data, measured on an H200 (`make bench-mdrange`). There, several neighbouring calls per thread were
-always faster for stencils than one call per thread. Patterns without an entry are flat: streams,
-which do not profit from blocks. A plugin for other GPUs has its own table.
+always faster for stencils than one call per thread. Patterns without an entry are flat: streams
+and gathers, which do not profit from blocks. A plugin for other GPUs has its own table.
 """
 
 from __future__ import annotations
@@ -22,6 +22,10 @@ def gpu_tiles(name: str) -> TileTable:
             "transpose": {
                 2: (8, 32), 3: (8, 32, 1), 4: (8, 32, 1, 1), 5: (8, 32, 1, 1, 1),
                 6: (8, 32, 1, 1, 1, 1),
+            },
+            "loop": {
+                2: (32, 4), 3: (32, 4, 1), 4: (32, 4, 1, 1), 5: (32, 4, 1, 1, 1),
+                6: (32, 4, 1, 1, 1, 1),
             },
         },
         {

@@ -97,6 +97,7 @@ class _Function:
             if isinstance(p.type, Scalar):
                 self.known[p.name] = parameters[p.name] if _is_long(p.type) else _of_type(p.type)
         self.short: set[str] = set()
+        self.counters = _counters(f.body)
         self.calls: dict[str, list[Interval]] = {}
 
     def function(self) -> ir.Function:
@@ -144,7 +145,12 @@ class _Function:
     def assigned(self, s: Stmt) -> list[tuple[str, Interval]]:
         match s:
             case ir.Assign() if _is_long(s.value.type):
-                return [(s.name, self.of(s.value))]
+                interval = self.of(s.value)
+                if s.name in self.counters and _step(s) and interval is not None:
+                    end, steps = self.counters[s.name]
+                    most = self.of(end)
+                    interval = None if most is None else (interval[0], most[1] + steps)
+                return [(s.name, interval)]
             case ir.For():
                 start, stop = self.of(s.start), self.of(s.stop)
                 if start is None or stop is None or not isinstance(s.step, Const):
@@ -274,6 +280,47 @@ class _Function:
                 assert isinstance(made, ir.Store | ir.Atomic)
                 return replace(made, indices=tuple(map(self.index, s.indices)))
         return ir.with_expressions(s, tuple(map(self.long, ir.expressions(s))))
+
+
+def _step(s: Stmt) -> tuple[str, int] | None:
+    """The variable to which a statement adds a constant above zero, and the constant."""
+    match s:
+        case ir.Assign(name, ir.Op("add", (Var() as a, Const() as b))):
+            if a.name == name and int(b.value) > 0:
+                return name, int(b.value)
+    return None
+
+
+def _counters(body: tuple[Stmt, ...]) -> dict[str, tuple[Expr, int]]:
+    """Variables that only steps of a while loop change, which goes on only below some end, and
+    statements outside of it that take no steps.
+
+    With the end, and by how much they may exceed it: by all steps of a round.
+    """
+    found: dict[str, tuple[Expr, int]] = {}
+    everywhere = [name for s in ir.walk_statements(body) if (name := (_step(s) or ("",))[0])]
+    for loop in ir.walk_statements(body):
+        inner = ir.walk_statements(loop.body) if isinstance(loop, ir.While) else []
+        if not isinstance(loop, ir.While) or any(isinstance(s, ir.While | ir.For) for s in inner):
+            continue
+        for name, end in _ends(loop.test):
+            steps = [step[1] for s in inner if (step := _step(s)) and step[0] == name]
+            changes = sum(ir.names_set(s).count(name) for s in inner)
+            if len(steps) == changes == everywhere.count(name):
+                found[name] = end, sum(steps)
+    return found
+
+
+def _ends(test: Expr) -> list[tuple[str, Expr]]:
+    """Variables that a test wants to be less than, or at most, something else."""
+    match test:
+        case ir.Op("and", (a, b)):
+            return [*_ends(a), *_ends(b)]
+        case ir.Op("lt" | "le", (Var() as a, b)):
+            return [(a.name, b)]
+        case ir.Op("gt" | "ge", (a, Var() as b)):
+            return [(b.name, a)]
+    return []
 
 
 def _fixed_names(s: Stmt) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from .. import ir
+from ..analysis.access import distance_from
 from ..ir import Expr, Stmt, Var, integer, op
 from ..ir.rewriting import names_set
 from ..ir.types import BOOL, INDEX, Scalar, ViewTy
@@ -171,23 +172,11 @@ def _row(
         if not units:
             return None
         unit = units[0]
-    distance = _distance(indices[unit], index)
+    distance = distance_from(index, indices[unit])
     others = (*indices[:unit], *indices[unit + 1 :])
     if distance is None or not all(_is_fixed(e, fixed - {index}) for e in others):
         return None
     return (view.name, others), distance
-
-
-def _distance(e: Expr, index: str) -> int | None:
-    """By how much a subscript is beyond the index of the call; None if that is not constant."""
-    match e:
-        case Var() if e.name == index:
-            return 0
-        case ir.Op("add" | "sub" as sign, (Var() as a, ir.Const() as b)) if a.name == index:
-            return int(b.value) if sign == "add" else -int(b.value)
-        case ir.Op("add", (ir.Const() as b, Var() as a)) if a.name == index:
-            return int(b.value)
-    return None
 
 
 def _is_fixed(e: Expr, fixed: frozenset[str]) -> bool:

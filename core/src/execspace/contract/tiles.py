@@ -20,7 +20,7 @@ __all__ = [
     "TileTable",
 ]
 
-ACCESS = ("stream", "stencil", "transpose", "gather")
+ACCESS = ("stream", "stencil", "transpose", "gather", "loop")
 MOST_PER_THREAD = 16  # calls
 MOST_DIMENSIONS = 6
 
@@ -39,8 +39,9 @@ class TileTable:
         Access pattern -> rank -> extents, that of the fastest dimension first. Patterns are
         "stream" (each call touches elements of its own), "stencil" (neighbours are read),
         "transpose" (two Views whose contiguous dimensions differ; the second extent is that of
-        the other one's) and "gather" (places that are read from a View). 0 stands for the whole
-        extent of the range. Where there is no entry, nothing is tiled.
+        the other one's), "gather" (places that are read from a View) and "loop" (neighbours share
+        what they read in a loop, or how long it takes). 0 stands for the whole extent of the range.
+        Where there is no entry, nothing is tiled.
     items_per_thread : mapping
         As `tiles`: calls of one thread in each dimension. Where there is no entry, one.
     space : str

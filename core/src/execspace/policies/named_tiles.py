@@ -88,7 +88,7 @@ def default_tile(
         Of the range, by dimension; devices fit tiles to them. Default: far longer than a tile.
     space : str or ExecutionSpace, optional
         Default: the default space.
-    access : {"stencil", "stream", "transpose", "gather"}
+    access : {"stencil", "stream", "transpose", "gather", "loop"}
         What the kernel does; `explain` says what a space found out about one.
     table : str, optional
         Look into the table of this name, such as "kokkos-2026", instead of the space's own.

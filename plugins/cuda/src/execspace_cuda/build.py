@@ -17,6 +17,10 @@ from execspace_gpu.runtime_compiler import compile_program
 _FILE = "kernel.cu"
 _FAULT = re.compile(r"^kernel\.cu\((\d+)\): (?:catastrophic )?error: (.*)", re.MULTILINE)
 
+# From this version on it need not declare textures and the runtime's functions, which takes it as
+# long as a small kernel does.
+_MINIMAL = (12, 4)
+
 
 @cache
 def compiler_version() -> str:
@@ -53,6 +57,8 @@ class Nvrtc(Compiler):
 
     def options(self, code: DeviceCode, arch: str) -> list[str]:
         options = [target(arch)[0], "-std=c++17", "-w"]
+        if nvrtc.getVersion() >= _MINIMAL:
+            options.append("-minimal")
         lowered = code.lowered
         # Both options are for the whole source: one strict function makes all of it so.
         if not lowered.kernel.fma or code.strict:
