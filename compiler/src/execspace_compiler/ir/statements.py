@@ -129,7 +129,7 @@ class For:
     """Python's `for name in range(start, stop, step)` over int64, bounds evaluated once.
 
     If `independent`, iterations may run in any order or concurrently: the body is one call of a
-    kernel, and the step is one.
+    kernel, and the step is one. If `rare`, it runs seldom, and compilers need not unroll it.
     """
 
     name: str
@@ -139,6 +139,7 @@ class For:
     body: tuple[Stmt, ...]
     independent: bool = False
     loc: Loc = field(default=NOWHERE, compare=False)
+    rare: bool = False
 
 
 @dataclass(frozen=True, slots=True)

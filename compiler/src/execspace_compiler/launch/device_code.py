@@ -194,8 +194,17 @@ def _walk(kernel: DeviceKernel, variant: Variant, calls: Calls, name: str) -> ir
     packing = kernel.packing(variant) if name == "_work" else None
     return work_function(
         calls, name, flat=kernel.flat, narrow=variant.narrow, scaled=scaled, small=small,
-        packing=packing,
+        packing=packing, single=kernel.flat and packing is None and _is_single(kernel, variant),
     )  # fmt: skip
+
+
+def _is_single(kernel: DeviceKernel, variant: Variant) -> bool:
+    """Whether work-items run one unit at a time: a loop around it would only take time to
+    compile."""
+    pattern = kernel.lowered.spec.pattern
+    if pattern == "scan":
+        return bool(kernel.dialect.scan.barrier)
+    return pattern == "for" and variant.narrow
 
 
 def _work(kernel: DeviceKernel, variant: Variant, given: ir.Function | None) -> list[ir.Function]:

@@ -304,8 +304,13 @@ class Chunk:
         wide = place if kind == INDEX else ir.Op("cast", (place,), INDEX)
         return op("add", var(f"_lo{d}"), wide)
 
-    def flat(self, kind: Scalar, packs: list[Stmt] | None = None) -> list[Stmt]:
-        """The walk call by call, or another one; indices are computed by division in a type."""
+    def flat(
+        self, kind: Scalar, packs: list[Stmt] | None = None, single: bool = False
+    ) -> list[Stmt]:
+        """The walk call by call, or another one; indices are computed by division in a type.
+
+        With `single` there is one call, the first one.
+        """
         walk = self.at(kind, self.call())
         counts: list[Stmt] = []
         for d in self.order[1:]:
@@ -313,6 +318,8 @@ class Chunk:
             counts.append(Assign(f"_n{d}", n if kind == INDEX else ir.Op("cast", (n,), kind)))
         self.locals |= {f"_n{d}": kind.strong for d in self.order[1:]}
         self.locals["_u"] = INT64
+        if single:
+            return [*counts, self.set("_u", var("_f0")), *walk]
         alone = For("_u", var("_f0"), var("_f1"), var("_step"), tuple(walk))
         return [*counts, *(packs or [alone])]
 

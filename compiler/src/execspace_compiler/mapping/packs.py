@@ -58,7 +58,7 @@ class _Packs:
         for n in range(self.packing.count):
             whole.append(chunk.set("_u", op("add", _FIRST, integer(n))))
             whole += chunk.at(self.kind, self.call(n))
-        part = For("_u", *self.part(var("_f1")), integer(1), tuple(one))
+        part = For("_u", *self.part(var("_f1")), integer(1), tuple(one), rare=True)
         before = [*self.heads(start), chunk.set("_packs", op("truncdiv", last, self.count))]
         walk = For(
             "_p", var("_f0"), var("_packs"), var("_step"),
@@ -100,7 +100,7 @@ class _Packs:
             whole.append(chunk.set(index, op("add", op("add", start, _FIRST), integer(n))))
             whole += self.call(n)
         low, high = (op("add", start, e) for e in self.part(extent))
-        part = For(index, low, high, integer(1), tuple(chunk.call()))
+        part = For(index, low, high, integer(1), tuple(chunk.call()), rare=True)
         wide = place if kind == INDEX else ir.Op("cast", (place,), INDEX)
         walk += [*self.heads(start), self.first(wide), *self.pack(whole, part, extent)]
         loop = For("_p", var("_f0"), var("_total"), var("_step"), tuple(walk))

@@ -20,13 +20,15 @@ def work_function(
     scaled: bool = False,
     small: bool = False,
     packing: Packing | None = None,
+    single: bool = False,
 ) -> ir.Function:
     """The work of one work-item of a device: the units `_f0`, `_f0 + _step` ... below `_f1`.
 
     `flat`: a unit is one call of the kernel, whose indices are computed by division; otherwise
     units are those of `chunk_function`, and `_step` is one. `narrow`: 32 bits number all flat
     units. For a reduction, the state is a parameter and the result; for an array reduction the
-    array is a parameter. `scaled` and `small` as in `Chunk`; `packing`: pack by pack.
+    array is a parameter. `scaled` and `small` as in `Chunk`; `packing`: pack by pack. `single`: one
+    unit, `_f0`.
     """
     policy, reduction = calls.policy, calls.reduction
     chunk = Chunk(calls, scaled=scaled, small=small)
@@ -35,7 +37,7 @@ def work_function(
     if flat:
         kind = UINT32 if narrow else INDEX
         packs = None if packing is None else pack_walk(chunk, kind, packing)
-        walk = chunk.flat(kind, packs)
+        walk = chunk.flat(kind, packs, single)
         head.append(var("_step"))
     else:
         inner = chunk.tiles() if policy.tiled else chunk.rows()

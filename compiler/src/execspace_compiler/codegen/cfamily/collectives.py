@@ -180,6 +180,7 @@ class Collectives(States):
             first = f"_groups * _lid / {self.group}"
             last = f"_groups * (_lid + 1) / {self.group}"
         join += [
+            *self.rolled,
             f"for ({self.long} _g = {first}; _g < {last}; ++_g) {{",
             f"    {self.type()} _other;",
             *("    " + line for line in self._load_row("_other", "_g")),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .dialect import Heads, SinglePassScan, header
+from .dialect import Heads, Pragmas, SinglePassScan, header
 from .gpu_cpp import GPU_CPP, lanes
 from .ptx import WORKAROUNDS
 
@@ -23,6 +23,7 @@ CUDA = replace(
             ("_es_shuffle", header("cuda_shuffle.h")),
         ),
     ),
+    pragmas=Pragmas(rolled="#pragma unroll 1"),
     workarounds=WORKAROUNDS,
     sync=replace(GPU_CPP.sync, fence_acq_rel='asm volatile("fence.acq_rel.gpu;" : : : "memory");'),
     lanes=replace(

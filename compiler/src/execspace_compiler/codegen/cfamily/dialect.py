@@ -229,6 +229,8 @@ class Pragmas:
     joining_loop : str
         Line before a loop that only joins a float sum or product, which allows the compiler to
         reassociate it: form of `sign`, `name` of the sum, and `own`, the loop's variable.
+    rolled : str
+        Before a loop that runs seldom, which a compiler would unroll, and take long for it.
     loop_in_order : str
         Before a loop with loop-carried dependences (analysis/carried.py), for compilers that
         vectorise some of these.
@@ -237,6 +239,7 @@ class Pragmas:
     no_contraction: str = ""
     no_contraction_here: str = ""
     joining_loop: str = ""
+    rolled: str = ""
     loop_in_order: str = ""
 
 

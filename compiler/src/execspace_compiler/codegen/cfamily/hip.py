@@ -27,7 +27,11 @@ _HIP = replace(
         load_acquire="_es_load_acquire({p})",
     ),
     scan=replace(GPU_CPP.scan, memory=16 * 1024),  # a compute unit has 64 KiB
-    pragmas=Pragmas(no_contraction_here="_ES_STRICT", loop_in_order=CLANG_LOOP_IN_ORDER),
+    pragmas=Pragmas(
+        no_contraction_here="_ES_STRICT",
+        rolled="#pragma unroll 1",
+        loop_in_order=CLANG_LOOP_IN_ORDER,
+    ),
     reserved=Reserved(
         GPU_CPP.reserved.names,
         re.compile(f"{GPU_CPP.reserved.form.pattern}|(hip|HIP|amdgcn)\\w*"),

@@ -187,6 +187,7 @@ class CPrinter(ExpressionPrinter):
             Line(f"{pad}{{ {before}", s.loc),
             *lead,
             *self.in_order(s, pad),
+            *[self.dialect.pragmas.rolled] * (s.rare and bool(self.dialect.pragmas.rolled)),
             f"{pad}for ({long} {count} = {start}; {test}; {count} += {advance}) {{",
             f"{pad}    {name} = {count};",
             *self.block(s.body, depth + 1),

@@ -40,6 +40,12 @@ class States:
         self.long = self.dialect.types["int64"]
 
     @property
+    def rolled(self) -> list[str]:
+        """The line before a loop that compilers need not unroll; none if there is no such line."""
+        line = self.dialect.pragmas.rolled
+        return [line] if line else []
+
+    @property
     def reduction(self) -> Reduction:
         """The reduction of the launch."""
         assert self.lowered.reduction is not None
