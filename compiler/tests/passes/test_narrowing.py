@@ -206,3 +206,23 @@ def test_only_kernels_with_loops_or_remainders_gain(lower, source, expected):
     kernel = {"plain": plain, "loop": loop, "remainder": remainder}[source]
     arguments = ["float64[1]"] if source == "plain" else ["float64[1]", int]
     assert is_profitable(lower(kernel, *arguments).functions) is expected
+
+
+def counted(end, *steps, before=()):
+    """Type of `n`, which a while loop increments as long as it is below an end."""
+    n = ir.Var("n", INDEX)
+    grow = tuple(ir.Assign("n", ir.op("add", n, ir.integer(k))) for k in steps)
+    loop = ir.While(ir.Op("lt", (n, end), BOOL), grow)
+    body = (ir.Assign("n", ir.integer(0)), *before, loop, ir.Return(n))
+    f = ir.Function("f", (ir.Var("a", INDEX), ir.Var("b", INDEX)), INT64, {"n": INT64}, body)
+    (made,) = narrowed((f,), {"a": ARGUMENTS["a"]})
+    return made.locals["n"].name
+
+
+def test_what_counts_the_rounds_of_a_while_loop_is_short():
+    a, n = ir.Var("a", INDEX), ir.Var("n", INDEX)
+    assert counted(a, 1) == counted(a, 2, 5) == "int32"
+    assert counted(a, 1 << 30, 1 << 30) == "int64"  # it may end far beyond `a`
+    assert counted(ir.Var("b", INDEX), 1) == "int64"  # of which nothing is known
+    assert counted(a, 1, before=(ir.Assign("n", ir.op("add", n, ir.integer(1))),)) == "int64"
+    assert counted(a, -1) == "int64"

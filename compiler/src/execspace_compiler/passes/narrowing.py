@@ -286,7 +286,7 @@ def _step(s: Stmt) -> tuple[str, int] | None:
     """The variable to which a statement adds a constant above zero, and the constant."""
     match s:
         case ir.Assign(name, ir.Op("add", (Var() as a, Const() as b))):
-            if a.name == name and int(b.value) > 0:
+            if a.name == name and _is_long(a.type) and b.value > 0:
                 return name, int(b.value)
     return None
 

@@ -130,10 +130,11 @@ def packed_body(body: ir.Function, leading: int, index: str, access: int) -> Pac
     uses = _Uses(index, fixed)
     uses.body(body.body)
     chosen = [u for u in uses.found.values() if u.always and uses.is_alone(u)]
-    widths = [_scalar(u.view).itemsize for u in chosen]
-    if not widths or max(widths) >= access:
+    # Elements without packs are accessed one by one, and should be near each other for threads.
+    widest = max((_scalar(u.view).itemsize for u in uses.found.values()), default=0)
+    if not chosen or widest >= access:
         return None
-    count = access // max(widths)
+    count = access // widest
     packs = {}
     for n, u in enumerate(chosen):
         own = ViewTy(_scalar(u.view), 1, "right", 0, False, (count,))
