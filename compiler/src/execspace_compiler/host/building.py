@@ -10,7 +10,7 @@ from ..analysis.overlap import written_pairs
 from ..codegen.llvm.printer import outside_symbol
 from ..launch.host_functions import address, resolve
 from ..mapping.loops import index_order
-from ..passes.pipeline import lower_kernel, refuse_16_byte_atomics, refuse_float16
+from ..passes.pipeline import lower_kernel, refuse_16_byte_atomics
 from ..reductions.results import check_out
 from ..teams.host_limits import team_limits
 from ..teams.host_teams import HostTeam, host_team
@@ -75,7 +75,6 @@ def built(
     """
     found = HostKernel(lower_kernel(kernel, spec, resolve), spec)
     lowered = found.lowered
-    refuse_float16(lowered, f"space '{space.name}'")
     if not machine.has_wide_exchange():
         refuse_16_byte_atomics(lowered, "this processor")
     if lowered.reduction is not None:

@@ -10,7 +10,7 @@ from ... import ir
 from ...ir.types import FLOAT64, Scalar
 from .emitter import Emitter
 from .memory import Write
-from .operations import operation
+from .operations import compare, operation
 from .spelling import Value, part_of, type_of
 
 _RMW = {"add": "add", "sub": "sub", "bitand": "and", "bitor": "or", "bitxor": "xor"}
@@ -81,13 +81,7 @@ def _loop(e: Emitter, s: ir.Atomic, address: str, value: Value) -> Value:
     word = _to_bits(e, new, s.type)
     if s.op in ("min", "max"):  # no write if the value does not change: the cache line stays shared
         assert isinstance(old, str) and isinstance(value, str)
-        kind, less = type_of(s.type), "lt" if s.op == "min" else "gt"
-        if s.type.is_float:
-            test = e.op(f"fcmp o{less} {kind} {old}, {value}")
-        else:
-            sign = "s" if s.type.kind == "i" else "u"
-            test = e.op(f"icmp {sign}{less} {kind} {old}, {value}")
-        e.branch(test, after, swap)
+        e.branch(compare(e, "lt" if s.op == "min" else "gt", old, value, s.type), after, swap)
     else:
         e.jump(swap)
     e.start(swap)

@@ -1,5 +1,6 @@
 """Functions in LLVM IR for what takes more than a few instructions: Python's division of integers
-and floats, powers of integers, square roots of complex numbers; and memory for launches.
+and floats, powers of integers, square roots of complex numbers, conversions of float16; and memory
+for launches.
 
 They have no fast-math flags, so they are as exact in kernels with any options.
 """
@@ -234,6 +235,77 @@ end:
   ret { REAL, REAL } %z
 }"""
 
+# float16 from and to float32 in integers, without branches, so that it is vectorised. Subnormal
+# numbers of float16 are normal ones of float32, and none is subnormal on the way.
+_HALF_WIDENED = """
+define internal float @half.widened(half %h) alwaysinline {
+  %short = bitcast half %h to i16
+  %bits = zext i16 %short to i32
+  %size = and i32 %bits, 32767
+  %shifted = shl i32 %size, 13
+  %normal = add i32 %shifted, 939524096
+  %special = icmp uge i32 %size, 31744
+  %beyond = or i32 %normal, 2139095040
+  %large = select i1 %special, i32 %beyond, i32 %normal
+  %tiny = icmp ult i32 %size, 1024
+  %count = sitofp i32 %size to float
+  %small = fmul float %count, SMALLEST
+  %least = bitcast float %small to i32
+  %positive = select i1 %tiny, i32 %least, i32 %large
+  %high = shl i32 %bits, 16
+  %sign = and i32 %high, -2147483648
+  %all = or i32 %positive, %sign
+  %x = bitcast i32 %all to float
+  ret float %x
+}"""
+
+# To nearest, ties to even. Added to 0.5, whose last digit is the smallest float16, a subnormal
+# result is rounded by the addition.
+_HALF_ROUNDED = """
+define internal half @half.rounded(float %x) alwaysinline {
+  %bits = bitcast float %x to i32
+  %size = and i32 %bits, 2147483647
+  %last = lshr i32 %size, 13
+  %odd = and i32 %last, 1
+  %biased = add i32 %size, -939520001
+  %up = add i32 %biased, %odd
+  %normal = lshr i32 %up, 13
+  %positive = bitcast i32 %size to float
+  %sum = fadd float %positive, HALF
+  %counted = bitcast float %sum to i32
+  %subnormal = sub i32 %counted, 1056964608
+  %tiny = icmp ult i32 %size, 947912704
+  %finite = select i1 %tiny, i32 %subnormal, i32 %normal
+  %large = icmp uge i32 %size, 1199566848
+  %number = select i1 %large, i32 31744, i32 %finite
+  %nan = icmp ugt i32 %size, 2139095040
+  %payload = and i32 %last, 1023
+  %quiet = or i32 %payload, 32256
+  %value = select i1 %nan, i32 %quiet, i32 %number
+  %high = lshr i32 %bits, 16
+  %sign = and i32 %high, 32768
+  %all = or i32 %value, %sign
+  %short = trunc i32 %all to i16
+  %h = bitcast i16 %short to half
+  ret half %h
+}"""
+
+# A float64 as a float32, towards zero but with an odd last digit if that is not exact: then
+# rounding it to float16 is rounding the float64 (Boldo and Melquiond 2008, "Emulation of FMA and
+# correctly rounded sums: proved algorithms using rounding to odd").
+_HALF_ODD = """
+define internal float @half.odd(double %x) alwaysinline {
+  %bits = bitcast double %x to i64
+  %rest = and i64 %bits, 536870911
+  %inexact = icmp ne i64 %rest, 0
+  %cut = and i64 %bits, -536870912
+  %odd = or i64 %cut, 536870912
+  %kept = select i1 %inexact, i64 %odd, i64 %cut
+  %d = bitcast i64 %kept to double
+  %f = fptrunc double %d to float
+  ret float %f
+}"""
+
 # Memory that begins at a cache line; the address from malloc is stored before it.
 _ALLOCATE = """
 define internal ptr @allocate(i64 %nbytes) {
@@ -294,9 +366,19 @@ def _table() -> dict[str, tuple[str, Needed]]:
                     (hypot, f"declare {FLOATS[kind]} @{hypot}({FLOATS[kind]}, {FLOATS[kind]})")
                 )
             found[f"{name}.f{kind[-2:]}"] = made, tuple(needs)
+    found["half.widened"] = _float32(_HALF_WIDENED, SMALLEST=2.0**-24), ()
+    found["half.rounded"] = _float32(_HALF_ROUNDED, HALF=0.5), ()
+    found["half.odd"] = _HALF_ODD.strip(), ()
     found["allocate"] = _ALLOCATE.strip(), (("malloc", "declare ptr @malloc(i64)"),)
     found["release"] = _RELEASE.strip(), (("free", "declare void @free(ptr)"),)
     return found
+
+
+def _float32(text: str, **numbers: float) -> str:
+    """The text of a function with constants of float32 in it."""
+    for word, value in numbers.items():
+        text = text.replace(word, float_constant(value, "float32"))
+    return text.strip()
 
 
 LIBRARY = _table()

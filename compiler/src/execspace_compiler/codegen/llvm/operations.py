@@ -7,10 +7,11 @@ undefined (division by zero, shifts beyond the width) is computed as `ir.ops` sa
 from __future__ import annotations
 
 from ... import ir
-from ...ir.types import BOOL, INDEX_WEAK, Scalar
+from ...ir.types import BOOL, FLOAT32, INDEX_WEAK, Scalar
 from . import complex_numbers
 from .emitter import Emitter
 from .functions import call_library
+from .halves import rounded, rounded_once, widened
 from .spelling import Value, constant, part_of, type_of
 
 _INTEGER = {"bitand": "and", "bitor": "or", "bitxor": "xor"}
@@ -59,6 +60,8 @@ def _opaque(e: Emitter, v: str, t: Scalar) -> str:
 
 
 def _of_reals(e: Emitter, name: str, args: list[str], s: Scalar, t: Scalar) -> str:
+    if s.name == "float16" and name not in _OF_BITS:
+        return _of_halves(e, name, args, t)
     kind = type_of(s)
     if name in _CODES:
         return compare(e, name, args[0], args[1], s)
@@ -92,6 +95,16 @@ def _of_reals(e: Emitter, name: str, args: list[str], s: Scalar, t: Scalar) -> s
     return _of_integers(e, name, args, s)
 
 
+def _of_halves(e: Emitter, name: str, args: list[str], t: Scalar) -> str:
+    """An operation on float16: in float32, rounded, and never contracted with another one."""
+    flags = e.flags
+    e.flags = flags if flags.startswith("fast") else ""
+    given = [widened(e, v) for v in args]
+    found = _of_reals(e, name, given, FLOAT32, FLOAT32 if t.is_float else t)
+    e.flags = flags
+    return rounded(e, found) if t.is_float else found
+
+
 def intrinsic(e: Emitter, name: str, args: list[str], t: Scalar, flags: str | None = None) -> str:
     """Call an intrinsic that is overloaded for the type of its arguments."""
     kind = type_of(t)
@@ -107,6 +120,8 @@ def intrinsic(e: Emitter, name: str, args: list[str], t: Scalar, flags: str | No
 
 def compare(e: Emitter, name: str, a: str, b: str, t: Scalar) -> str:
     """A comparison; false (ne: true) with a NaN."""
+    if t.name == "float16":
+        return compare(e, name, widened(e, a), widened(e, b), FLOAT32)
     kind = type_of(t)
     if t.is_float:
         code = "une" if name == "ne" else f"o{name}"
@@ -134,6 +149,8 @@ _CHOICES |= {
     for what in ("keep", "replace")
     for name in ("lt", "le", "gt", "ge")
 }
+# What gives an operand, or changes its sign only: of float16, as it is.
+_OF_BITS = frozenset(("neg", "abs", "copysign", "real", "conj", "imag", *_CHOICES))
 
 
 def _choose(e: Emitter, name: str, args: list[str], t: Scalar) -> str:
@@ -147,9 +164,7 @@ def _choose(e: Emitter, name: str, args: list[str], t: Scalar) -> str:
         return choose(e, compare(e, comparison, b, a, t), b, a, t)
     test = compare(e, comparison, a, b, t)
     if nan and t.is_float:
-        unordered = a if nan == "a" else b
-        kind = type_of(t)
-        isnan = e.op(f"fcmp {e.flags}uno {kind} {unordered}, {unordered}")
+        isnan = _is_nan(e, a if nan == "a" else b, t, e.flags)
         test = e.op(f"or i1 {test}, {isnan}")
     return choose(e, test, a, b, t)
 
@@ -169,12 +184,18 @@ def _join(e: Emitter, name: str, args: list[str], t: Scalar) -> str:
     return choose(e, test, args[1], args[0], t)
 
 
+def _is_nan(e: Emitter, v: str, t: Scalar, flags: str = "") -> str:
+    if t.name == "float16":
+        v, t = widened(e, v), FLOAT32
+    return e.op(f"fcmp {flags}uno {type_of(t)} {v}, {v}")
+
+
 def _kind_of_number(e: Emitter, name: str, v: str, t: Scalar) -> str:
     if not t.is_float:
         return "true" if name == "isfinite" else "false"
-    kind = type_of(t)
     if name == "isnan":
-        return e.op(f"fcmp uno {kind} {v}, {v}")
+        return _is_nan(e, v, t)
+    kind = type_of(t)
     size = intrinsic(e, "fabs", [v], t, "")
     code = "oeq" if name == "isinf" else "one"
     return e.op(f"fcmp {code} {kind} {size}, {constant(float('inf'), t)}")
@@ -265,6 +286,13 @@ def cast(e: Emitter, value: Value, source: Scalar, t: Scalar) -> Value:
 def _convert(e: Emitter, v: str, source: Scalar, t: Scalar) -> str:
     if source.strong == t.strong:
         return v
+    if source.name == "float16":
+        return _convert(e, widened(e, v), FLOAT32, t)
+    if t.name == "float16":
+        if source.name == "float64":
+            return rounded_once(e, v)
+        # Integers that are not exact in float32 are beyond float16.
+        return rounded(e, _convert(e, v, source, FLOAT32))
     a, b = type_of(source), type_of(t)
     if t == BOOL:
         return compare(e, "ne", v, constant(0, source), source)

@@ -9,12 +9,13 @@ from ... import ir
 from ...analysis.extents import extents_used
 from ...analysis.invariants import deep_loops
 from ...ir import STATUS
-from ...ir.types import Pointer, Scalar, ViewTy, flat_scalars
+from ...ir.types import FLOAT64, Pointer, Scalar, ViewTy, flat_scalars
 from . import memory
 from .atomics import atomic
 from .emitter import ModuleText
 from .expressions import Expressions
 from .loops import failures, in_order, independent_loop, range_loop
+from .operations import cast
 from .spelling import (
     Value,
     constant,
@@ -376,7 +377,7 @@ class FunctionPrinter(Expressions):
         v, t = self.number(x), x.type
         assert isinstance(t, Scalar)
         if t.is_float:
-            return f"double {v if t.bits == 64 else self.op(f'fpext {type_of(t)} {v} to double')}"
+            return f"double {cast(self, v, t, FLOAT64)}"
         bits = 32 if conversion == "c" else 64
         if t.name != "bool" and t.bits >= bits:
             return (

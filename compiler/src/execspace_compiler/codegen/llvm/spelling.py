@@ -6,6 +6,7 @@ bool is a byte, and a complex number its two parts in sequence.
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 
@@ -72,13 +73,15 @@ def constant(value: object, t: Scalar) -> str:
 
 def float_constant(value: float, name: str) -> str:
     """A float in hexadecimal digits; those of narrower types are written as doubles."""
-    if name == "float16":
-        return f"0xH{struct.unpack('<H', struct.pack('<e', value))[0]:04X}"
-    if name == "float32":
+    if name != "float64":
+        code = "<e" if name == "float16" else "<f"
         try:
-            value = struct.unpack("<f", struct.pack("<f", value))[0]
+            packed = struct.pack(code, value)
         except OverflowError:
-            value = float("inf") if value > 0 else float("-inf")
+            packed = struct.pack(code, math.copysign(math.inf, value))
+        if name == "float16":
+            return f"0xH{int.from_bytes(packed, 'little'):04X}"
+        (value,) = struct.unpack(code, packed)
     bits = struct.unpack("<Q", struct.pack("<d", value))[0]
     if value != value:
         bits = 0x7FF8000000000000
