@@ -18,7 +18,7 @@ from execspace.reducers.builtin import extreme
 
 from .. import ir
 from ..ir import Assign, Const, Expr, Op, Select, Stmt, Var
-from ..ir.types import BOOL, Scalar, TupleTy, flat_scalars
+from ..ir.types import BOOL, FLOAT32, Scalar, TupleTy, flat_scalars
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +123,17 @@ class Plain(Join):
         if self.type.kind == "b":  # of bools: min is "and", max is "or"
             bits |= {"min": "bitand", "prod": "bitand", "max": "bitor", "sum": "bitor"}
         return Op(bits.get(self.kind, f"reduce_{self.kind}"), (a, b), self.type)
+
+
+class Widened(Plain):
+    """Extremes of float16, kept in float32: few processors compare vectors of float16."""
+
+    def __init__(self, name: str, kind: str, type: Scalar, identity: Any) -> None:
+        super().__init__(name, kind, FLOAT32, identity)
+        self.result: Scalar = type
+
+    def value(self) -> tuple[Expr, ...]:
+        return (cast(self.states[0].var, self.result),)
 
 
 class Compensated(Join):

@@ -46,6 +46,7 @@ from .joins import (
     Several,
     State,
     Where,
+    Widened,
     cast,
     constant,
 )
@@ -329,7 +330,7 @@ class ReductionBuilder:
         """The Reduction of an array."""
         type = self.array_type(reducer)
         assert isinstance(type.element, Scalar)
-        join = self._join(reducer, 0, type.element)
+        join = self._join(reducer, 0, type.element, in_array=True)
         if len(join.states) != 1 or join.states[0].type != type.element:
             raise self._fault(
                 f"reducer {reducer.name} joins {type.element} to {described(join.result)}",
@@ -340,14 +341,14 @@ class ReductionBuilder:
     def _fault(self, message: str, hint: str) -> Fault:
         return type_fault(self.loc, message, hint)
 
-    def _join(self, reducer: Reducer, n: int, given: Type) -> Join:
+    def _join(self, reducer: Reducer, n: int, given: Type, in_array: bool = False) -> Join:
         name = f"{self.prefix}_acc{n}" if n else f"{self.prefix}_acc"
         if reducer.kind == "custom":
             return self._compiled(reducer, n, name, given)
         try:
             if isinstance(reducer, Locating):
                 return self._located(reducer, name, given)
-            return self._plain(reducer, name, given)
+            return self._plain(reducer, name, given, in_array)
         except DTypeError as error:
             raise self._fault(
                 f"this kernel returns {described(given)}: {error}".rstrip("."),
@@ -356,7 +357,7 @@ class ReductionBuilder:
 
     # -- built-in reducers ----------------------------------------------------------------------
 
-    def _plain(self, reducer: Any, name: str, given: Type) -> Join:
+    def _plain(self, reducer: Any, name: str, given: Type, in_array: bool) -> Join:
         if not isinstance(given, Scalar):
             raise self._fault(
                 f"this kernel returns {described(given)}, but {reducer.name} joins numbers",
@@ -365,16 +366,18 @@ class ReductionBuilder:
         type = Scalar(reducer.accumulator(given.name))
         if given.kind == "c" and type.kind != "c" and type != BOOL:
             raise DTypeError(f"{reducer.name} of complex contributions cannot give {type}.")
+        extremes = Widened if type.name == "float16" and not in_array else Plain
         if reducer.kind == "minmax":
-            least = Plain(f"{name}_min", "min", type, _extreme(reducer, type, 1))
-            greatest = Plain(f"{name}_max", "max", type, _extreme(reducer, type, -1))
+            least = extremes(f"{name}_min", "min", type, _extreme(reducer, type, 1))
+            greatest = extremes(f"{name}_max", "max", type, _extreme(reducer, type, -1))
             result = TupleTy((type, type), ("min_val", "max_val"))
             return Several((least, greatest), result, (0, 1))
         if reducer.kind not in ("sum", "prod", "min", "max", "land", "lor", "band", "bor"):
             raise DTypeError(f"reducer {reducer.name!r} cannot be compiled.")
         if reducer.kind == "sum" and reducer.accuracy == "high" and type.kind in "fc":
             return Compensated(name, type)
-        return Plain(name, reducer.kind, type, reducer.identity(type.name))
+        made = extremes if reducer.kind in ("min", "max") else Plain
+        return made(name, reducer.kind, type, reducer.identity(type.name))
 
     def _located(self, reducer: Locating, name: str, given: Type) -> Join:
         first = "condition" if reducer.conditions else "value"
