@@ -177,10 +177,11 @@ def test_more_element_types(dtype):
     check_element_type(dtype, "oracle")
 
 
-def test_float16_on_the_oracle():
-    """Compiled spaces have no float16. The largest one below the bound is not exceeded."""
+@pytest.mark.parametrize("name", ["serial", "openmp", "oracle"])
+def test_float16_is_below_the_bound(name):
+    """A number that would be rounded up to the bound is the largest one below it."""
     x = np.zeros(3000, np.float16)
-    es.fill_random(x, 9, space="oracle")
+    es.fill_random(x, 9, space=name)
     assert x.max() == np.nextafter(np.float16(1), np.float16(0))
 
 

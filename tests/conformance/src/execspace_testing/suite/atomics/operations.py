@@ -33,7 +33,8 @@ def operands(dtype):
         numbers = [0, 1, 2, 7, 8, 100, limits.max, limits.max - 5, limits.min]
         numbers += [-1, -7] if kind == "i" else []
     elif kind == "f":
-        numbers = [0.0, -0.0, 1.5, -2.25, 1e30, np.inf, -np.inf, np.nan]
+        large = 6e4 if dtype == "float16" else 1e30
+        numbers = [0.0, -0.0, 1.5, -2.25, large, np.inf, -np.inf, np.nan]
     else:
         numbers = [1, -2, 1j, 2 - 2j, 4 + 8j]  # all products and quotients of these are exact
     pairs = np.array(numbers, dtype)
@@ -55,7 +56,7 @@ def every_form(operations, forms):
     return names["every_form"]
 
 
-DTYPES = ["int8", "int32", "int64", "uint32", "uint64", "bool", "float32", "float64",
+DTYPES = ["int8", "int32", "int64", "uint32", "uint64", "bool", "float16", "float32", "float64",
           "complex64", "complex128"]  # fmt: skip
 
 
