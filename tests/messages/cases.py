@@ -74,7 +74,7 @@ class Made:
     make: Callable[[], Any]
 
 
-F64, F32, F16 = Array(), Array("float32"), Array("float16")
+F64, F32 = Array(), Array("float32")
 I8, I32, I64 = Array("int8"), Array("int32"), Array("int64")
 U8, U64, C128, C64 = Array("uint8"), Array("uint64"), Array("complex128"), Array("complex64")
 F64_2, F64_3 = Array(shape=(4, 4)), Array(shape=(4, 4, 4))

@@ -23,10 +23,11 @@ from execspace.base.errors import ExecspaceError
 from execspace.launch.prepare import planned
 from execspace_compiler.frontend.advice import ADVICE
 from execspace_compiler.host.launch_source import Source
-from execspace_compiler.passes.pipeline import lower_kernel
+from execspace_compiler.passes.pipeline import lower_kernel, refuse_float16
 
 from .cases import CASES
 from .kernels_host_functions import half
+from .kernels_launch import doubled, float16_in_a_local_array
 
 FOLDER = Path(__file__).parent
 GOLDEN = FOLDER / "golden"
@@ -158,6 +159,21 @@ def test_a_space_that_calls_no_functions_of_the_host():
     check("host_function_on_a_device", message_of(caught.value))
 
 
+@pytest.mark.parametrize(
+    ("name", "kernel", "dtype"),
+    [
+        ("float16_on_a_device", doubled, np.float16),
+        ("float16_in_a_local_array", float16_in_a_local_array, np.float64),
+    ],
+)
+def test_a_device_without_float16(name, kernel, dtype):
+    policy, args = es.RangePolicy(4, space="oracle"), (np.zeros(4, dtype),)
+    spec = planned(policy, kernel, args, "for", None).plan.spec
+    with pytest.raises(es.KernelTypeError) as caught:
+        refuse_float16(lower_kernel(es.kernel(kernel), spec), "device 'a processor'")
+    check(name, message_of(caught.value))
+
+
 # -- what every message has ---------------------------------------------------------------------
 
 # About a launch rather than a place in a kernel: the traceback shows the launch.
@@ -199,7 +215,9 @@ NO_SOURCE = {
     "source_read_from_standard_input", "source_typed_at_the_prompt", "source_file_is_gone",
 }  # fmt: skip
 # Not of a launch: of a backend that cannot do what the oracle can.
-OTHER_SPACES = {"host_function_on_a_device"}
+OTHER_SPACES = {
+    "float16_in_a_local_array", "float16_on_a_device", "host_function_on_a_device",
+}  # fmt: skip
 # Assertions say what the author of the kernel wrote.
 ASSERTIONS = {name for name in CASES if name.startswith("assertion_")}
 

@@ -139,8 +139,10 @@ def _is(a: Const | None, c: Const) -> bool:
 
 
 def _has_neighbours(c: Const) -> bool:
-    kind = c.type.name
-    return kind in ("float32", "float64") and bool(np.isfinite(np.dtype(kind).type(c.value)))
+    if not c.type.is_float:
+        return False
+    with np.errstate(over="ignore"):
+        return bool(np.isfinite(np.dtype(c.type.name).type(c.value)))
 
 
 def _neighbour(c: Const, where: float) -> Const:

@@ -131,6 +131,10 @@ class Widened(Plain):
     def __init__(self, name: str, kind: str, type: Scalar, identity: Any) -> None:
         super().__init__(name, kind, FLOAT32, identity)
         self.result: Scalar = type
+        self.takes = (type,)  # which rounds contributions of other types, and once
+
+    def lift(self, values: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        return (cast(values[0], FLOAT32),)
 
     def value(self) -> tuple[Expr, ...]:
         return (cast(self.states[0].var, self.result),)

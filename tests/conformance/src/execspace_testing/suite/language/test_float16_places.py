@@ -118,6 +118,14 @@ def test_reductions(space):
     assert staged.parallel_reduce(es.RangePolicy(0, space=space), value, x, reducer=es.Max) == -np.inf
 
 
+def test_contributions_of_float64_are_rounded_once(space):
+    needs_dtype(space, "float64")
+    x = np.array([1 + 2.0**-11 + 2.0**-40])  # float32 would round it to the middle of two
+    for reducer in (es.Max(dtype=es.float16), es.Min(dtype="float16"), es.Sum(dtype="float16")):
+        found = staged.parallel_reduce(es.RangePolicy(1, space=space), value, x, reducer=reducer)
+        assert found == np.float16(x[0]) == 1 + 2.0**-10
+
+
 def test_locations(space):
     x = numbers(500)
     x[300] = x[400] = 60

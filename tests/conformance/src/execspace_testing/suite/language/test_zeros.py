@@ -11,6 +11,7 @@ import pytest
 
 import execspace as es
 from execspace_testing import staged
+from execspace_testing.sizes import needs_dtype
 
 VALUES = [0.0, -0.0, 1.0, -1.5, np.nan, np.inf, -np.inf, 5e-324]
 
@@ -108,8 +109,9 @@ def assert_same(mine, reference):
     np.testing.assert_array_equal(np.signbit(mine)[numbers], np.signbit(reference)[numbers])
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_choices_are_pythons(space, dtype):
+    needs_dtype(space, dtype)
     a, b = inputs(dtype)
     found, reference = np.zeros((16, a.size), dtype), np.zeros((16, a.size), dtype)
     staged.parallel_for(es.RangePolicy(a.size, space=space), es.kernel(choices), found, a, b)
@@ -119,8 +121,9 @@ def test_choices_are_pythons(space, dtype):
     assert_same(found, reference)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_numpys_extremes_are_the_same_on_each_space(space, dtype):
+    needs_dtype(space, dtype)
     a, b = inputs(dtype)
     found, reference = np.zeros((10, a.size), dtype), np.zeros((10, a.size), dtype)
     kernel = es.kernel(numpys_choices)
@@ -129,9 +132,10 @@ def test_numpys_extremes_are_the_same_on_each_space(space, dtype):
     assert_same(found, reference)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_a_choice_from_a_choice_is_both(space, dtype):
     """Both are the greater one, but differ in what they take of zeros and NaNs."""
+    needs_dtype(space, dtype)
     a = np.array(VALUES, dtype)
     found = np.zeros((len(INNER), len(OUTER), a.size), dtype)
     reference = np.zeros_like(found)
