@@ -115,9 +115,7 @@ def host_capabilities(dynamic_schedules: bool = True) -> Capabilities:
         Whether several threads run the parts of a launch.
     """
     widest = 16 if has_wide_exchange() else 8
-    return Capabilities(
-        float16=True, atomic_bytes=widest, dynamic_schedules=dynamic_schedules
-    )
+    return Capabilities(float16=True, atomic_bytes=widest, dynamic_schedules=dynamic_schedules)
 
 
 def has_cheap_masks() -> bool:

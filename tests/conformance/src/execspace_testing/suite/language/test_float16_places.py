@@ -115,7 +115,8 @@ def test_reductions(space):
         np.testing.assert_equal((least, greatest, *both), (x.min(), x.max()) * 2)
         np.testing.assert_allclose(total, x.astype(np.float64).sum(), rtol=1e-12)
         np.testing.assert_allclose(high, x.astype(np.float64).sum(), rtol=1e-12)
-    assert staged.parallel_reduce(es.RangePolicy(0, space=space), value, x, reducer=es.Max) == -np.inf
+    nothing = es.RangePolicy(0, space=space)
+    assert staged.parallel_reduce(nothing, value, x, reducer=es.Max) == -np.inf
 
 
 def test_contributions_of_float64_are_rounded_once(space):
