@@ -22,6 +22,8 @@ import numpy as np
 import execspace
 from execspace import ExecutionSpace, Kernel, LaunchSpec, SpaceError, profiling
 from execspace.base.dataclass import dataclass
+from execspace.base.interrupts import held
+from execspace.base.locks import new_lock
 
 from ..cache import disk
 from ..cache.fingerprint import fingerprint
@@ -39,8 +41,8 @@ if TYPE_CHECKING:
     from .building import Outside
     from .launch_source import Source
 
-_lock = threading.Lock()
-_front_end = threading.Lock()  # apart, so that threads with work for LLVM do not wait for it
+_lock = new_lock()
+_front_end = new_lock()  # apart, so that threads with work for LLVM do not wait for it
 _compiling: dict[str, threading.Lock] = {}  # by name of an entry
 _loaded: set[str] = set()  # names of entries that this process has loaded
 
@@ -126,7 +128,8 @@ def begin_plan(
     if entry is not None:
         code = entry
     else:
-        from .building import built  # much of the compiler
+        with held():  # modules register rules as they are imported, once
+            from .building import built  # much of the compiler
 
         with _front_end:
             facts, source, outside = built(space, kernel, spec, launcher, may_overlap)
@@ -206,7 +209,7 @@ def _compiled(
 def _once(name: str) -> Iterator[None]:
     """While an entry is compiled, threads that need the same one wait."""
     with _lock:
-        lock = _compiling.setdefault(name, threading.Lock())
+        lock = _compiling.setdefault(name, new_lock())
     try:
         with lock:
             yield

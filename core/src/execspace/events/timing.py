@@ -13,11 +13,12 @@ from collections import deque
 from functools import cache
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+from ..base.locks import new_rlock
 from . import dispatch
 
 ExecutionSpace = Any  # which is made with this package
 
-_lock = threading.RLock()
+_lock = new_rlock()
 
 
 class _Running(NamedTuple):
