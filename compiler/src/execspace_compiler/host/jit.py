@@ -21,6 +21,7 @@ import numpy as np
 
 import execspace
 from execspace import ExecutionSpace, Kernel, LaunchSpec, SpaceError, profiling
+from execspace.base import config
 from execspace.base.dataclass import dataclass
 from execspace.base.interrupts import held
 from execspace.base.locks import new_lock
@@ -225,7 +226,9 @@ def _versions() -> tuple[str, ...]:
 
 def _tools(space: ExecutionSpace, launcher: Launcher, may_overlap: bool) -> dict[str, str]:
     """Dependences of machine code besides the kernel and its launch, for people."""
-    llvm, processor, name, _ = machine.versions()
+    llvm, processor, name, features = machine.versions()
+    if config.get("CPU") and features:  # those of this processor belong to its name
+        name = f"{name},{features}"
     return {
         "space": space.name,
         "threads": f"{launcher.name} in {launcher.parts} parts",

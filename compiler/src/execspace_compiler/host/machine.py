@@ -18,6 +18,8 @@ from execspace import Capabilities
 from execspace.base import config
 from execspace.base.dataclass import dataclass
 
+from .named_processor import split, try_out
+
 if TYPE_CHECKING:
     from llvmlite.binding import ModuleRef, TargetMachine
 
@@ -57,8 +59,7 @@ def processor() -> Processor:
     llvm = _llvm()
     chosen = config.get("CPU")
     if chosen:
-        name, _, features = chosen.partition(",")
-        return Processor(name.strip(), features.strip())
+        return Processor(*split(chosen))
     features = llvm.get_host_cpu_features()
     return Processor(llvm.get_host_cpu_name(), features.flatten())
 
@@ -70,6 +71,8 @@ def target_machine() -> TargetMachine:
     """LLVM's description of the processor, of the calling thread: it is not to be shared."""
     known: TargetMachine | None = getattr(_threads, "machine", None)
     if known is None:
+        if config.get("CPU"):
+            try_out(processor().name, processor().features)
         known = _threads.machine = _new_target_machine()
     return known
 

@@ -1,4 +1,4 @@
-"""Locks that a forked child finds open.
+"""Locks that a forked child finds open; events of devices, which no child can use, have others.
 
 A child has the thread that forked and no other. A lock that another thread held at that moment
 would be held for good there, and the first launch that needs it would wait for ever. What such

@@ -11,14 +11,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..base.locks import new_lock
 from . import dispatch, timing
 
 ExecutionSpace = Any  # which is made with this package
 
 # Spaces of this process by the names that they were asked for by; see `plugins.started`.
 MADE: dict[str, ExecutionSpace] = {}
-_lock = new_lock()
+_lock = threading.Lock()
 _queues: weakref.WeakKeyDictionary[ExecutionSpace, int] = weakref.WeakKeyDictionary()
 _used: dict[str, int] = {}  # name of a space -> the number of its last instance
 

@@ -13,12 +13,11 @@ from collections import deque
 from functools import cache
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from ..base.locks import new_rlock
 from . import dispatch
 
 ExecutionSpace = Any  # which is made with this package
 
-_lock = new_rlock()
+_lock = threading.RLock()
 
 
 class _Running(NamedTuple):
