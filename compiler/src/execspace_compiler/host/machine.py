@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from execspace import Capabilities
 from execspace.base import config
 from execspace.base.dataclass import dataclass
+from execspace.base.locks import open_in_children
 
 from .named_processor import split, try_out
 
@@ -31,6 +32,10 @@ def _llvm() -> Any:
     """llvmlite's binding, which is loaded when something is compiled or loaded first."""
     import llvmlite.binding as llvm
 
+    # llvmlite holds it during each of its calls, and does not look after forked children.
+    lock = getattr(getattr(llvm.ffi.lib, "_lock", None), "_lock", None)
+    if lock is not None:
+        open_in_children(lock)
     return llvm
 
 

@@ -29,6 +29,11 @@ def new_rlock() -> RLock:
     return made
 
 
+def open_in_children(lock: Any) -> None:
+    """Treat a lock that somebody else has made as those of this module."""
+    _made.add(lock)
+
+
 def _open() -> None:
     for made in _made:
         if not (hasattr(made, "_is_owned") and made._is_owned()):  # by the thread that forked
