@@ -1,5 +1,7 @@
 """The messages that users meet most, word for word: what is wrong, then what to do."""
 
+import ctypes
+
 import numpy as np
 import pytest
 
@@ -174,3 +176,17 @@ def test_message(case):
     with pytest.raises(kind) as error:
         action()
     assert str(error.value) == text
+
+
+def test_long_values_are_shortened():
+    with pytest.raises(es.LaunchError) as raised:
+        es.parallel_for(3, np.random.default_rng(0).random(1000))
+    assert len(str(raised.value)) < 600
+    assert str(raised.value).startswith("array([6.369")
+    assert " ... " in str(raised.value)
+    assert "is not a kernel; expected a Python function" in str(raised.value)
+
+
+def test_host_functions_that_need_the_gil():
+    with pytest.raises(es.LaunchError, match=r"host_function\(.*the function needs the GIL"):
+        es.host_function(ctypes.pythonapi.PyLong_AsLong)

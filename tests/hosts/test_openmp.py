@@ -297,6 +297,45 @@ def test_a_forked_child_gets_the_same_results(python, runtime):
     assert python(program, EXECSPACE_OPENMP_RUNTIME=runtime) == ""
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.parametrize(
+    "lock",
+    [
+        "execspace_compiler.cache.disk._lock", "execspace_compiler.cache.history._writing",
+        "execspace_compiler.host.jit._lock", "execspace_compiler.host.jit._front_end",
+        "llvmlite.binding.ffi.lib._lock",
+    ],
+)  # fmt: skip
+def test_a_child_compiles_that_was_forked_while_another_thread_did(python, tmp_path, lock):
+    program = f"""
+        import os, pkgutil, signal, threading, warnings
+        import execspace as es
+
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12: forking with threads
+        policy = es.RangePolicy(10, space="openmp")
+        es.parallel_reduce(policy, lambda i: i * 3)
+        lock = pkgutil.resolve_name("{lock}")
+        taken, done = threading.Event(), threading.Event()
+
+        def hold():
+            with lock:
+                taken.set()
+                done.wait(60)
+
+        thread = threading.Thread(target=hold)
+        thread.start()
+        taken.wait(60)
+        child = os.fork()
+        if child == 0:
+            signal.alarm(30)
+            os._exit(0 if es.parallel_reduce(policy, lambda i: i * 5) == 225 else 1)
+        print(os.waitpid(child, 0)[1])
+        done.set()
+        thread.join()
+    """
+    assert python(program, EXECSPACE_CACHE_DIR=str(tmp_path / "cache")) == "0\n"
+
+
 # -- the cache on disk --------------------------------------------------------------------------
 
 

@@ -411,3 +411,41 @@ def test_launches_that_fail_say_nothing_of_those_after():
         x[4] = 0
         with pytest.raises(es.KernelAssertionError, match="at index 4"):
             es.parallel_for(policy(9), kernel, x)
+
+
+# -- the last indices that 64 bits count ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("length", [8, 1023, 3000])
+def test_strips_at_the_end_of_64_bits(masks, length):
+    """The end of a strip, begin + 1024, is beyond them."""
+    begin, end = 2**63 - 1 - length, 2**63 - 1
+    indices = es.RangePolicy(begin, end, space="serial")
+    x, out = np.ones(length), np.zeros(length)
+
+    @es.kernel
+    def store(i, begin, x, out):
+        assert x[i - begin] > 0
+        out[i - begin] += 1
+
+    @es.kernel
+    def read(i, begin, x):
+        assert x[i - begin] > 0
+        return x[i - begin]
+
+    @es.kernel
+    def loop(i, begin, end, x, out):
+        for k in range(begin, end):
+            assert x[k - begin] > 0
+            out[k - begin] += 1
+
+    es.parallel_for(indices, store, begin, x, out)
+    assert (out == 1).all()
+    assert es.parallel_reduce(indices, read, begin, x) == length
+    es.parallel_for(es.RangePolicy(1, space="serial"), loop, begin, end, x, out)
+    assert (out == 2).all()
+    x[length - 1] = 0
+    with pytest.raises(es.KernelAssertionError, match=f"at index {end - 1}\n"):
+        es.parallel_for(indices, store, begin, x, out)
+    assert (out[:-1] == 3).all()
+    assert out[-1] == 2

@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from math import prod
-from threading import Lock
 from typing import Any
 
 from execspace import View, Work
+from execspace.base.locks import new_lock
 
 from .. import ir
 from ..ir.diagnostics import Loc
@@ -55,7 +55,7 @@ def work_of(
 
 _MOST_COUNTED = 1024  # launches in the cache, since tools ask at each launch
 _counted: dict[Any, tuple[Lowered, Work]] = {}
-_lock = Lock()
+_lock = new_lock()
 
 
 def _place(n: int, args: tuple[Any, ...]) -> Any:

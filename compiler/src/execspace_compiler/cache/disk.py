@@ -15,7 +15,6 @@ import re
 import shutil
 import stat
 import tempfile
-import threading
 import time
 import warnings
 from collections.abc import Iterator
@@ -32,6 +31,7 @@ from execspace.base.files import (
     read_regular,
     write_atomically,
 )
+from execspace.base.locks import new_rlock
 
 from . import own_code
 from .sha256 import sha256
@@ -55,7 +55,7 @@ _KIND = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 # A path that cannot be a folder: reads miss, and writes are lost.
 _NOWHERE = Path(os.devnull, "execspace")
 
-_lock = threading.RLock()
+_lock = new_rlock()
 _replaced: dict[str, Path] = {}  # folders that cannot be used -> their replacements
 _full: set[Path] = set()  # folders for which a warning of failed writes was given
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from enum import Enum
@@ -22,6 +21,7 @@ import numpy as np
 from execspace import Kernel, LaunchSpec
 from execspace.base.dataclass import dataclass
 from execspace.base.files import clear_place
+from execspace.base.locks import new_lock
 from execspace.kernels.captures import Scope
 from execspace.kernels.code_names import code_text
 
@@ -29,7 +29,7 @@ from . import disk
 
 _MOST = 16  # misses kept for each kernel
 _LONGEST = 120  # characters shown of a value
-_writing = threading.Lock()  # threads may compile one kernel for several types at once
+_writing = new_lock()  # threads may compile one kernel for several types at once
 
 Parts = dict[str, Any]
 

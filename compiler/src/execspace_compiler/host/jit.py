@@ -21,7 +21,10 @@ import numpy as np
 
 import execspace
 from execspace import ExecutionSpace, Kernel, LaunchSpec, SpaceError, profiling
+from execspace.base import config
 from execspace.base.dataclass import dataclass
+from execspace.base.interrupts import held
+from execspace.base.locks import new_lock
 
 from ..cache import disk
 from ..cache.fingerprint import fingerprint
@@ -39,8 +42,8 @@ if TYPE_CHECKING:
     from .building import Outside
     from .launch_source import Source
 
-_lock = threading.Lock()
-_front_end = threading.Lock()  # apart, so that threads with work for LLVM do not wait for it
+_lock = new_lock()
+_front_end = new_lock()  # apart, so that threads with work for LLVM do not wait for it
 _compiling: dict[str, threading.Lock] = {}  # by name of an entry
 _loaded: set[str] = set()  # names of entries that this process has loaded
 
@@ -126,7 +129,8 @@ def begin_plan(
     if entry is not None:
         code = entry
     else:
-        from .building import built  # much of the compiler
+        with held():  # modules register rules as they are imported, once
+            from .building import built  # much of the compiler
 
         with _front_end:
             facts, source, outside = built(space, kernel, spec, launcher, may_overlap)
@@ -206,7 +210,7 @@ def _compiled(
 def _once(name: str) -> Iterator[None]:
     """While an entry is compiled, threads that need the same one wait."""
     with _lock:
-        lock = _compiling.setdefault(name, threading.Lock())
+        lock = _compiling.setdefault(name, new_lock())
     try:
         with lock:
             yield
@@ -222,7 +226,9 @@ def _versions() -> tuple[str, ...]:
 
 def _tools(space: ExecutionSpace, launcher: Launcher, may_overlap: bool) -> dict[str, str]:
     """Dependences of machine code besides the kernel and its launch, for people."""
-    llvm, processor, name, _ = machine.versions()
+    llvm, processor, name, features = machine.versions()
+    if config.get("CPU") and features:  # those of this processor belong to its name
+        name = f"{name},{features}"
     return {
         "space": space.name,
         "threads": f"{launcher.name} in {launcher.parts} parts",

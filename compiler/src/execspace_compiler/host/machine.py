@@ -17,6 +17,9 @@ from typing import TYPE_CHECKING, Any
 from execspace import Capabilities
 from execspace.base import config
 from execspace.base.dataclass import dataclass
+from execspace.base.locks import open_in_children
+
+from .named_processor import split, try_out
 
 if TYPE_CHECKING:
     from llvmlite.binding import ModuleRef, TargetMachine
@@ -29,6 +32,10 @@ def _llvm() -> Any:
     """llvmlite's binding, which is loaded when something is compiled or loaded first."""
     import llvmlite.binding as llvm
 
+    # llvmlite holds it during each of its calls, and does not look after forked children.
+    lock = getattr(getattr(llvm.ffi.lib, "_lock", None), "_lock", None)
+    if lock is not None:
+        open_in_children(lock)
     return llvm
 
 
@@ -57,8 +64,7 @@ def processor() -> Processor:
     llvm = _llvm()
     chosen = config.get("CPU")
     if chosen:
-        name, _, features = chosen.partition(",")
-        return Processor(name.strip(), features.strip())
+        return Processor(*split(chosen))
     features = llvm.get_host_cpu_features()
     return Processor(llvm.get_host_cpu_name(), features.flatten())
 
@@ -70,6 +76,8 @@ def target_machine() -> TargetMachine:
     """LLVM's description of the processor, of the calling thread: it is not to be shared."""
     known: TargetMachine | None = getattr(_threads, "machine", None)
     if known is None:
+        if config.get("CPU"):
+            try_out(processor().name, processor().features)
         known = _threads.machine = _new_target_machine()
     return known
 

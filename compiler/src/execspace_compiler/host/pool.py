@@ -8,11 +8,11 @@ from __future__ import annotations
 import ctypes
 import platform
 import signal
-import threading
 from typing import TYPE_CHECKING
 
 from execspace.base import config
 from execspace.base.dataclass import dataclass
+from execspace.base.locks import new_lock
 
 if TYPE_CHECKING:
     import llvmlite.binding as llvm
@@ -59,7 +59,7 @@ def llvm_ir(machine: str) -> str:
     return f"{found}\n{processor.declared}\n"
 
 
-_lock = threading.Lock()
+_lock = new_lock()
 _engine: llvm.ExecutionEngine | None = None  # llvmlite is imported on first use
 
 

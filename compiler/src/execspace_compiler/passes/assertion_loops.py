@@ -65,7 +65,7 @@ def masked_loop(chunk: Chunk, d: int, first: Expr, last: Expr, masked: Masked) -
     else:
         report.append(ir.Fail(code, tuple(var(f"_i{n}") for n in range(chunk.policy.rank))))
     body = (
-        chunk.set(end.name, op("min", op("add", strip, integer(_FAR)), last)),
+        chunk.set(end.name, end_of_strip(strip, _FAR, last)),
         ir.Failures((where.name, code.name), f"_i{d}", strip, end, call, count, rows),
         If(op("lt", where, end), tuple(report)),
     )
@@ -137,7 +137,7 @@ def tested_loop(chunk: Chunk, d: int, first: Expr, last: Expr, prechecks: Preche
             for f in prechecks.tests
         ]
         strips = [
-            chunk.set("_end", op("min", op("add", strip, integer(STRIP)), hi)),
+            chunk.set("_end", end_of_strip(strip, STRIP, hi)),
             *in_turn(_FAILED, [[t] for t in tests]),
             If(_FAILED, (each(strip, end, careful),), (each(strip, end, sound, free=True),)),
             Assign("_failed", Var("_bad", BOOL)),
@@ -192,9 +192,15 @@ def _fused(
         far = op("ge", op("sub", hi, lo), integer(_FAR))
         failed = Assign("_failed", ir.Op("bitor", (_FAILED, far), BOOL))
         return [chunk.set(strip.name, lo), chunk.set(end.name, hi), failed, *strips]
-    strips.insert(0, chunk.set(end.name, op("min", op("add", strip, integer(_FAR)), hi)))
+    strips.insert(0, chunk.set(end.name, end_of_strip(strip, _FAR, hi)))
     strips.append(Assign("_failed", Var("_bad", BOOL)))
     return [Assign("_bad", _FAILED), For(strip.name, lo, hi, integer(_FAR), tuple(strips))]
+
+
+def end_of_strip(strip: Expr, length: int, last: Expr) -> Expr:
+    """Where a strip ends that begins at an index; no sum leaves 64 bits, whatever the bounds."""
+    begin = op("min", strip, integer(2**63 - 1 - length))
+    return op("min", op("add", begin, integer(length)), last)
 
 
 def is_short(first: Expr, last: Expr, bits: int) -> Expr:

@@ -16,7 +16,7 @@ from ..ir import Assign, Stmt, Var, integer, op
 from ..ir.types import BOOL, INDEX, INT64, Scalar
 from ..teams.failures import FAILS, FLAGS, is_unless_ended
 from ..typing.lowered import Lowered
-from .assertion_loops import STRIP, in_turn, is_short
+from .assertion_loops import STRIP, end_of_strip, in_turn, is_short
 from .failure_predicates import FailurePredicates, contains_fail, names_in, read_by, stored_by
 from .prechecks import Sound, bits_compared, is_unrolled, is_vectorisable
 
@@ -178,7 +178,7 @@ class _Loops:
             return [s for e in at for s in (Assign(loop.name, e), record)]
 
         strips: tuple[Stmt, ...] = (
-            Assign(end.name, op("min", op("add", strip, integer(STRIP)), last)),
+            Assign(end.name, end_of_strip(strip, STRIP, last)),
             Assign(failed.name, ir.Const(False, BOOL) if ends else is_short(strip, end, bits)),
             *in_turn(failed, [check(t) for t in (*ends, *tests)]),
             ir.If(failed, (each(loop.body),), (each(sound),)),

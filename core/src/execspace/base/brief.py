@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 
+_LONGEST = 400  # characters; arrays and lists may have many items
 _BRIEF: ContextVar[bool] = ContextVar("execspace_brief", default=False)
 
 
@@ -17,10 +18,11 @@ def is_brief() -> bool:
 
 
 def brief(value: object) -> str:
-    """`repr` of a value for a message: one line; of Views only what they are."""
+    """`repr` of a value for a message: one line, not too long; of Views only what they are."""
     before = _BRIEF.set(True)
     try:
         text = repr(value)
     finally:
         _BRIEF.reset(before)
-    return text if "\n" not in text else " ".join(text.split())
+    text = text if "\n" not in text else " ".join(text.split())
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 60]} ... {text[-50:]}"

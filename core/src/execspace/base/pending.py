@@ -7,7 +7,6 @@ are refused where there is one. Nothing here is called but under that check.
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple
 from . import config
 from .array_interface import ArrayInterface, may_share
 from .errors import SpaceAccessError
+from .locks import new_rlock
 
 Allocation = Any  # which are made with this package
 ExecutionSpace = Any
@@ -43,7 +43,7 @@ class _Mark(NamedTuple):
 # A mark for each queue and part of the memory. Nothing is kept alive: marks describe memory.
 _marks: weakref.WeakKeyDictionary[Allocation, dict[Any, _Mark]] = weakref.WeakKeyDictionary()
 _MOST = 1000  # marks of an allocation; the oldest are forgotten
-_lock = threading.RLock()  # reentrant: garbage collection may start while it is held
+_lock = new_rlock()  # reentrant: garbage collection may start while it is held
 
 
 def watches(space: ExecutionSpace) -> bool:

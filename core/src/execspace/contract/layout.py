@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from functools import lru_cache
@@ -12,6 +11,7 @@ from typing import Any
 
 from ..base.brief import brief
 from ..base.errors import ViewError
+from ..base.locks import new_lock
 
 __all__ = [
     "Layout",
@@ -135,7 +135,7 @@ class Layout(ABC):
 
 _registered: dict[Hashable, str] = {}
 _by_key: dict[str, Layout] = {}
-_lock = threading.Lock()
+_lock = new_lock()
 
 
 def layout_key(layout: Layout) -> str:

@@ -6,7 +6,6 @@ promise; every host-parallel space shares it.
 
 from __future__ import annotations
 
-import threading
 import weakref
 from abc import ABC, abstractmethod
 from typing import Any
@@ -15,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..base.array_interface import ArrayInterface
+from ..base.locks import new_rlock
 from ..base.readonly import ReadOnly, assign
 from ..events import dispatch
 from .forward import ExecutionSpace
@@ -156,7 +156,7 @@ class _Ledger:
 
     def __init__(self) -> None:
         # Reentrant: garbage collection may start while it is held, and drop an allocation.
-        self._lock = threading.RLock()
+        self._lock = new_rlock()
         self._live: dict[int, tuple[str, int, str]] = {}
 
     def add(self, allocation: Allocation) -> None:

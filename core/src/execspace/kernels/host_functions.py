@@ -9,6 +9,8 @@ from ..base.errors import LaunchError
 
 __all__ = ["host_function"]
 
+_NEEDS_GIL = 0x4  # FUNCFLAG_PYTHONAPI of ctypes
+
 
 class HostFunction:
     """A function of the host; see `host_function`.
@@ -55,7 +57,8 @@ def host_function(function: Any, /) -> HostFunction:
     Raises
     ------
     LaunchError
-        If `function` is a plain Python function, which kernels call as it is, or cannot be called.
+        If `function` is a plain Python function, which kernels call as it is, cannot be called,
+        or needs the GIL, as those of `ctypes.pythonapi` do.
 
     Notes
     -----
@@ -92,4 +95,11 @@ def host_function(function: Any, /) -> HostFunction:
             f"host_function({brief(function)}): expected what numba.njit or numba.cfunc gives, or "
             f"a function that ctypes has loaded; {hint}."
         )
-    return HostFunction(function)
+    made = HostFunction(function)
+    if made.from_c and getattr(function, "_flags_", 0) & _NEEDS_GIL:
+        raise LaunchError(
+            f"host_function({brief(function)}): the function needs the GIL, as those of "
+            f"ctypes.pythonapi and ctypes.PyDLL do, and kernels run without it; load it with "
+            f"ctypes.CDLL if it can do without."
+        )
+    return made

@@ -8,10 +8,11 @@ plan is then looked up by its key.
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Lock
 from types import FunctionType
 from typing import Any
 from weakref import ref
+
+from ..base.locks import new_lock
 
 MISSED: Any = object()
 """What a test returns in place of a result: this launch is another one."""
@@ -24,7 +25,7 @@ JoinTest = Callable[[FunctionType, Any, tuple[Any, ...], str, Any, Any], Any]
 
 
 _MOST_PATIENCE = 256  # launches without a test, which cost some twenty times what a test does
-_adding = Lock()
+_adding = new_lock()
 
 
 def _no_launch(*launch: Any) -> Any:

@@ -9,7 +9,6 @@ the user asked for one of its spaces by name. Of one that does not come back, a 
 from __future__ import annotations
 
 import operator
-import threading
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import field, replace
@@ -19,6 +18,7 @@ from ..base import config
 from ..base.dataclass import dataclass
 from ..base.errors import PluginError, PluginWarning, ToolError
 from ..base.interrupts import held
+from ..base.locks import new_rlock
 from ..contract.entries import API_VERSION, HealthCheck, ReducerEntry, SpaceEntry, ToolEntry
 from ..contract.space import ExecutionSpace
 from ..contract.tiles import NO_TILES, RESERVED, TileTable
@@ -453,7 +453,7 @@ def load(begin: Callable[[str], None] = lambda name: None) -> Registry:
     return _Loader(begin).everything()
 
 
-_lock = threading.RLock()
+_lock = new_rlock()
 _loader: _Loader | None = None
 
 

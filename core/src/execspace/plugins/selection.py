@@ -7,7 +7,6 @@ unusable spaces and remembers why; `es.spaces()` shows it.
 from __future__ import annotations
 
 import copyreg
-import threading
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ from ..base.errors import (
     UnknownSpaceError,
 )
 from ..base.interrupts import held
+from ..base.locks import new_rlock
 from ..contract.entries import Probe, SpaceEntry
 from ..contract.memory import HOST, MemorySpace
 from ..contract.space import ExecutionSpace
@@ -50,7 +50,7 @@ _memory: ContextVar[str | None] = ContextVar("execspace_memory", default=None)
 KINDS = ("device", "shared", "pinned", "host")
 _memory_of_process: tuple[str | None, str] | None = None  # as EXECSPACE_MEMORY has it
 
-_lock = threading.RLock()
+_lock = new_rlock()
 _failures: dict[str, str] = {}  # why spaces did not start, for `es.spaces()`
 _default: ExecutionSpace | None = None
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from weakref import WeakSet
 
 from ..base import config, pending
+from ..base.locks import new_rlock
 from ..contract.space import ExecutionSpace
 from ..events.launches import MADE
 from .probing import described
@@ -13,7 +13,7 @@ from .probing import described
 __all__ = ["fence"]
 
 _working: WeakSet[ExecutionSpace] = WeakSet()
-_working_lock = threading.RLock()  # reentrant for the garbage collector's sake
+_working_lock = new_rlock()  # reentrant for the garbage collector's sake
 _left_out: WeakSet[ExecutionSpace] = WeakSet()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable
 from inspect import signature
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pluggy
 
 from ..base.errors import ToolError
+from ..base.locks import new_rlock
 from ..events import dispatch, timing
 from ..events.dispatch import Call, is_attached
 from .specs import GROUP, ToolSpecs
@@ -19,7 +19,7 @@ EVENTS = {
     for name, spec in vars(ToolSpecs).items()
     if name.startswith("on_") and name != "on_any"
 }
-_lock = threading.RLock()
+_lock = new_rlock()
 
 
 class Tool:

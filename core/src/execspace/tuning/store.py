@@ -10,7 +10,6 @@ import contextlib
 import hashlib
 import json
 import re
-import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -20,6 +19,7 @@ from typing import Any
 from ..base import config
 from ..base.dataclass import dataclass
 from ..base.files import clear_place, read_regular, write_atomically
+from ..base.locks import new_rlock
 from ..base.version import __version__
 
 try:
@@ -32,7 +32,7 @@ from .choices import choice_of
 _FORMAT = 2
 _LARGEST = 1 << 26  # bytes; a record has some hundred
 _OURS = re.compile(r".*-[0-9a-f]{12}\.json")  # other files in the folder are somebody else's
-_lock = threading.RLock()
+_lock = new_rlock()
 _read: dict[str, dict[str, Record]] = {}  # by device
 
 

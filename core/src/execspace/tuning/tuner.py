@@ -14,6 +14,7 @@ from ..base.brief import brief
 from ..base.dataclass import dataclass
 from ..base.errors import LaunchError, PolicyError
 from ..base.flags import flag
+from ..base.locks import new_rlock
 from ..contract.records import Choice
 from ..kernels.kernel import Kernel
 from ..launch import prepare
@@ -31,7 +32,7 @@ __all__ = [
 ]
 
 _SECONDS = 30.0
-_searching = threading.RLock()
+_searching = new_rlock()
 
 
 @dataclass(frozen=True, slots=True)

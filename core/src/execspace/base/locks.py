@@ -1,0 +1,44 @@
+"""Locks that a forked child finds open; events of devices, which no child can use, have others.
+
+A child has the thread that forked and no other. A lock that another thread held at that moment
+would be held for good there, and the first launch that needs it would wait for ever. What such
+locks guard stays whole where its work is broken off, as Ctrl-C may do at any time.
+"""
+
+from __future__ import annotations
+
+import os
+from threading import Lock, RLock
+from typing import Any
+from weakref import WeakSet
+
+_made: WeakSet[Any] = WeakSet()
+
+
+def new_lock() -> Lock:
+    """A `threading.Lock` that is open in a forked child."""
+    made = Lock()
+    _made.add(made)
+    return made
+
+
+def new_rlock() -> RLock:
+    """A `threading.RLock` that is open in a forked child."""
+    made = RLock()
+    _made.add(made)
+    return made
+
+
+def open_in_children(lock: Any) -> None:
+    """Treat a lock that somebody else has made as those of this module."""
+    _made.add(lock)
+
+
+def _open() -> None:
+    for made in _made:
+        if not (hasattr(made, "_is_owned") and made._is_owned()):  # by the thread that forked
+            made._at_fork_reinit()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_open)
