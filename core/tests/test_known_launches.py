@@ -93,13 +93,34 @@ def test_another_view_of_the_same_type_is_known_again(part, launches):
     assert [*map(id, args)] == [*map(id, (y, part.V, part.W))]
 
 
-def test_launches_that_alternate_get_few_tests(part, launches, monkeypatch):
+def written_tests(monkeypatch):
+    """A list that grows with each test that is written."""
     written = []
     own = repeats.for_test
     monkeypatch.setattr(looked_up, "for_test", lambda *a: written.append(1) or own(*a))
+    return written
+
+
+def test_launches_that_alternate_are_all_known(part, launches, monkeypatch):
+    """A test calls the one before it for launches that it does not know."""
+    written = written_tests(monkeypatch)
+    numbers = (1, 1.0, np.float32(1), np.int8(1))
     for n in range(200):
-        launches.check("for", 3, part.number, (part.x, 1.0 if n % 2 else 1))
-    assert 2 < len(written) <= 8  # 1 + 2 + 4 + ... + 128 misses
+        launches.check("for", 3, part.number, (part.x, numbers[n % len(numbers)]))
+    assert len(written) == 4
+    assert launches.known == 200 - (1 + 2 + 4 + 8)
+
+
+def test_launches_of_many_kinds_get_few_tests(part, launches, monkeypatch):
+    written = written_tests(monkeypatch)
+    for n in range(400):
+        launches.check("for", 3, part.number, (part.x, TYPES[n % len(TYPES)](1)))
+    assert 4 < len(written) <= 10  # 1 + 2 + 4 + ... misses
+
+
+TYPES = (
+    int, float, complex, np.float32, np.float64, np.int8, np.int16, np.int32, np.int64, np.uint8,
+)  # fmt: skip
 
 
 def test_launches_that_change_now_and_then_are_known_however_often_they_have_changed():
@@ -109,9 +130,7 @@ def test_launches_that_change_now_and_then_are_known_however_often_they_have_cha
 
 
 def test_a_launch_that_no_test_can_know_is_not_tried_for_ever(part, launches, monkeypatch):
-    written = []
-    own = repeats.for_test
-    monkeypatch.setattr(looked_up, "for_test", lambda *a: written.append(1) or own(*a))
+    written = written_tests(monkeypatch)
     part.g = (1.0, 2.0)
     for _ in range(100):
         launches.check("for", 3, part.number, (part.x,))
@@ -461,8 +480,8 @@ def test_a_plan_that_is_forgotten_while_its_test_is_written_is_not_used(
 ):
     own = repeats.for_test
 
-    def for_test(scope, names, tags, policy, args, plan):
-        test = own(scope, names, tags, policy, args, plan)
+    def for_test(scope, names, *rest):
+        test = own(scope, names, *rest)
         names.plans.clear()  # as by another thread
         return test
 

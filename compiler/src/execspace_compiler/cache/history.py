@@ -8,7 +8,6 @@ entry does not touch it. A file that cannot be read is ignored and overwritten.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import time
 from collections.abc import Iterator, Mapping
@@ -26,6 +25,7 @@ from execspace.kernels.captures import Scope
 from execspace.kernels.code_names import code_text
 
 from . import disk
+from .sha256 import sha256
 
 _MOST = 16  # misses kept for each kernel
 _LONGEST = 120  # characters shown of a value
@@ -154,7 +154,7 @@ def _parts(kernel: Kernel, spec: LaunchSpec, tools: Mapping[str, str]) -> Parts:
 
 
 def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return sha256(text.encode()).hexdigest()[:16]
 
 
 def _shown(value: Any) -> str:

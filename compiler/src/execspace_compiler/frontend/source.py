@@ -7,7 +7,6 @@ work alike. Only the function's own block is parsed where that suffices.
 from __future__ import annotations
 
 import ast
-import hashlib
 import inspect
 import linecache
 import os
@@ -80,6 +79,8 @@ def _from_linecache(fn: FunctionType) -> Source:
 
 def _in_text(fn: FunctionType, text: str) -> Source:
     lines = text.splitlines(keepends=True)
+    import hashlib  # 2.5 ms, for kernels whose text was given
+
     name = f"<kernel {fn.__name__} {hashlib.sha256(text.encode()).hexdigest()[:8]}>"
     linecache.cache[name] = (len(text), None, lines, name)  # for excerpts in messages
     return _found(fn, lines, name)

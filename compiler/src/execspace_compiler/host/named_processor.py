@@ -6,7 +6,6 @@ standard error, and ends the process when code is generated. So another process 
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from functools import cache
 
@@ -50,6 +49,8 @@ def try_out(name: str, features: str) -> None:
     """Raise ConfigError if LLVM does not know a processor or features, or has no code for them."""
     if not sys.executable:
         return
+    import subprocess  # 4 ms, and hardly any program names a processor
+
     done = subprocess.run(
         [sys.executable, "-c", _TRIED, name, features],
         capture_output=True, text=True, check=False, timeout=_SECONDS, stdin=subprocess.DEVNULL,

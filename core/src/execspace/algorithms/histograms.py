@@ -10,12 +10,14 @@ import numpy.typing as npt
 
 from ..base.brief import brief
 from ..base.errors import DTypeError, ViewError, shown
-from ..contract.space import ExecutionSpace
+from ..contract.space import ExecutionSpace, SupportsTeams
 from ..kernels.atomics import atomic_add
 from ..kernels.language import function
+from ..launch.nested import TeamThreadRange
 from ..launch.parallel import parallel_for
 from ..launch.parallel_reduce import parallel_reduce
 from ..policies.range import RangePolicy
+from ..policies.team import TeamPolicy
 from ..reducers.builtin import Max, Min
 from ..views.deep_copy import deep_copy
 from ..views.view import View
@@ -114,44 +116,82 @@ def histogram(
         check_apart((other, counts), "histogram")
     if target is not None:
         deep_copy(counts, 0, instance=where)
-    policy = RangePolicy(data.size, space=where)
-    if n is None:
-        parallel_for(policy, _count, data, edges, counts, loads, label="histogram")
-    else:
+    teams = _teams(where, data, counts)
+    if teams is not None:
         parallel_for(
-            policy, _count_equal, data, edges, counts, loads, first, last, label="histogram"
+            teams, _count_in_teams, data, edges, counts, loads, first, last, label="histogram"
         )
+        return counts, edges
+    policy = RangePolicy(data.size, space=where)
+    parallel_for(policy, _count, data, edges, counts, loads, first, last, label="histogram")
     return counts, edges
+
+
+_MANY = 1024  # threads that run at once: those of a device
+_TEAM, _ELEMENTS = 256, 16  # threads of a team, and least elements for each of them
+
+
+def _teams(space: ExecutionSpace, data: View, counts: View) -> TeamPolicy | None:
+    """Teams that count in scratch memory of their own; None where that does not pay.
+
+    Threads of a device add to few bins at the same time, and wait for each other.
+    """
+    if space.concurrency < _MANY or not isinstance(space, SupportsTeams):
+        return None
+    limits = space.team_limits()
+    room = limits.scratch[0] // 2  # so that several teams are resident
+    size = min(_TEAM, limits.team_size_max)
+    if counts.size * counts.dtype.itemsize > room or data.size < 8 * counts.size:
+        return None
+    league = min(-(-data.size // (size * _ELEMENTS)), max(1, 2 * space.concurrency // size))
+    return TeamPolicy(league, size, space=space) if league > 1 else None
 
 
 # -- kernels ----------------------------------------------------------------------------------
 
 
 @function
-def _add(counts: Any, k: Any, weights: Any, i: Any) -> None:
-    atomic_add(counts, k, 1 if weights is None else weights[i])
+def _bin(value: Any, edges: Any, n: Any, first: Any, last: Any) -> Any:
+    """The bin of a value, -1 if it is in none; `first` is None for edges of any width."""
+    if first is None:
+        if edges[0] <= value <= edges[n]:
+            return min(upper_bound(edges, value), n) - 1
+        return -1
+    if not first <= value <= last:
+        return -1
+    k = min(int((value - edges[0]) / (edges[n] - edges[0]) * n), n - 1)
+    # That is rounded, and so are the edges, which decide.
+    while k > 0 and value < edges[k]:
+        k -= 1
+    while k < n - 1 and value >= edges[k + 1]:
+        k += 1
+    return k
 
 
-def _count(i: Any, x: Any, edges: Any, counts: Any, weights: Any) -> None:
-    value = x[i]
-    n = len(counts)
-    if edges[0] <= value <= edges[n]:
-        _add(counts, min(upper_bound(edges, value), n) - 1, weights, i)
+def _count(i: Any, x: Any, edges: Any, counts: Any, weights: Any, first: Any, last: Any) -> None:
+    k = _bin(x[i], edges, len(counts), first, last)
+    if k >= 0:
+        atomic_add(counts, k, 1 if weights is None else weights[i])
 
 
-def _count_equal(
-    i: Any, x: Any, edges: Any, counts: Any, weights: Any, first: Any, last: Any
+def _count_in_teams(
+    team: Any, x: Any, edges: Any, counts: Any, weights: Any, first: Any, last: Any
 ) -> None:
-    value = x[i]
-    if first <= value <= last:
-        n = len(counts)
-        k = min(int((value - edges[0]) / (edges[n] - edges[0]) * n), n - 1)
-        # That is rounded, and so are the edges, which decide.
-        while k > 0 and value < edges[k]:
-            k -= 1
-        while k < n - 1 and value >= edges[k + 1]:
-            k += 1
-        _add(counts, k, weights, i)
+    n = len(counts)
+    own = team.scratch(n, counts.dtype)
+    for k in TeamThreadRange(team, n):
+        own[k] = 0
+    team.barrier()
+    each = len(x) // team.league_size + 1
+    start = team.league_rank * each
+    for i in TeamThreadRange(team, start, min(start + each, len(x))):
+        k = _bin(x[i], edges, n, first, last)
+        if k >= 0:
+            atomic_add(own, k, 1 if weights is None else weights[i])
+    team.barrier()
+    for k in TeamThreadRange(team, n):
+        if own[k] != 0:
+            atomic_add(counts, k, own[k])
 
 
 def _element(i: int, x: Any) -> Any:

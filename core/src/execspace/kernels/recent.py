@@ -1,8 +1,8 @@
 """What a kernel remembers of its last launches, so that one like them is known again at once.
 
 A test is Python code that is written for a launch (launch/repeats.py): it looks at everything that
-the key of its plan depends on, and launches if nothing differs. One that fails costs little; the
-plan is then looked up by its key.
+the key of its plan depends on, and launches if nothing differs. Else it calls the test before it,
+for programs whose launches alternate; after the last one the plan is looked up by its key.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ JoinTest = Callable[[FunctionType, Any, tuple[Any, ...], str, Any, Any], Any]
 
 
 _MOST_PATIENCE = 256  # launches without a test, which cost some twenty times what a test does
+_MOST_TESTS = 4  # that are tried one after the other
 _adding = new_lock()
 
 
@@ -43,7 +44,7 @@ class Recent:
         For reductions and scans.
     """
 
-    __slots__ = ("__weakref__", "_missed", "_others", "_patience", "joined", "plain")
+    __slots__ = ("__weakref__", "_count", "_missed", "_others", "_patience", "joined", "plain")
 
     plain: ForTest
     joined: JoinTest
@@ -62,11 +63,19 @@ class Recent:
 
     def forget(self) -> None:
         """Know no launch again until the next one: plans, or what names mean, have changed."""
-        self._missed = 0
+        self._missed = self._count = 0
         self.plain = self.joined = _no_launch
         for other in self._others:
             if (found := other()) is not None:
                 found.forget()
+
+    def others(self, tests: Any) -> Any:
+        """The tests that a new one calls for launches it does not know; none if there are many."""
+        self._count += 1
+        if self._count <= _MOST_TESTS:
+            return tests
+        self._count = 1
+        return _no_launch
 
     def wants(self) -> bool:
         """Whether a launch that no test knew should get one.

@@ -70,14 +70,13 @@ def launch_by_key(
     if type(kernel) is Kernel or type(kernel) is FunctionType:
         recent = kernel.recent if type(kernel) is Kernel else target.recent
         if recent.wants():
+            launched = (scope, names, tags, policy, args, plan)
             if pattern == "for":
-                test = for_test(scope, names, tags, policy, args, plan)
-                recent.plain = test or recent.plain
+                recent.plain = for_test(*launched, recent.others(recent.plain)) or recent.plain
             else:
-                recent.joined = (
-                    join_test(scope, names, tags, policy, args, plan, pattern, reducer, out)
-                    or recent.joined
-                )
+                known = recent.others(recent.joined)
+                test = join_test(*launched, known, pattern, reducer, out)
+                recent.joined = test or recent.joined
             if target.names is not names or names.plans.get(key) is not plan:
                 recent.forget()  # another thread has forgotten the plan meanwhile
     if hidden or views:

@@ -28,7 +28,7 @@ from ..kernels.captures import (
 )
 from ..kernels.kernel import Kernel, KernelNames
 from ..kernels.marks import FMA, is_strict
-from ..kernels.recent import MISSED, ForTest, JoinTest
+from ..kernels.recent import ForTest, JoinTest
 from ..plugins import selection
 from ..policies.checks import MOST
 from ..policies.range import MDRangePolicy, RangePolicy
@@ -53,6 +53,7 @@ def for_test(
     policy: Any,
     args: tuple[Any, ...],
     plan: Plan,
+    other: ForTest,
 ) -> ForTest | None:
     """A test for launches of `parallel_for` like this one; None if that is not simple.
 
@@ -65,8 +66,10 @@ def for_test(
     policy, args
         As the user gave them.
     plan : Plan
+    other : callable
+        The test for launches that are not like this one.
     """
-    test = _Test(scope, plan)
+    test = _Test(scope, plan, other)
     if test.policy(policy) and test.arguments(args) and test.names(scope, names, tags):
         made: ForTest = test.function("fn", "policy", "args")
         return made
@@ -80,12 +83,13 @@ def join_test(
     policy: Any,
     args: tuple[Any, ...],
     plan: Plan,
+    other: JoinTest,
     pattern: str,
     reducer: Any,
     out: Any,
 ) -> JoinTest | None:
     """As `for_test`, of reductions and scans."""
-    test = _Test(scope, plan)
+    test = _Test(scope, plan, other)
     test.compare("pattern", "is", pattern)
     if not (test.policy(policy) and test.reducer(reducer) and test.arguments(args)):
         return None
@@ -103,14 +107,14 @@ def _own(name: str) -> str:
 class _Test:
     """The parts of a test, and the constants that it compares with."""
 
-    def __init__(self, scope: Scope, plan: Plan) -> None:
+    def __init__(self, scope: Scope, plan: Plan, other: Any) -> None:
         self.fn = scope.fn
         self.reads: list[str] = []  # statements
         self.tests: list[str] = []
         self.given: list[str] = []  # what the plan gets
         self.bounds = ""
         self.constants: dict[str, Any] = {
-            _own("plan"): plan, _own("type"): type, _own("View"): View, _own("missed"): MISSED,
+            _own("plan"): plan, _own("type"): type, _own("View"): View, _own("other"): other,
             _own("error"): Exception, _own("current"): selection.CURRENT.get,
         }  # fmt: skip
         self.compare("current()", "is", selection.CURRENT.get())
@@ -285,7 +289,8 @@ class _Test:
         adds = any(not n.startswith(_own("a")) for n in self.given)
         given = f"({', '.join(self.given)},)" if adds else _own("args")
         names = (*map(_own, parameters), *self.constants)
-        code = _code(names, tuple(self.reads), tuple(self.tests), self.bounds, given)
+        launch = ", ".join(map(_own, parameters))
+        code = _code(names, tuple(self.reads), tuple(self.tests), self.bounds, given, launch)
         values = tuple(self.constants.values())
         return FunctionType(code, self.fn.__globals__, code.co_name, values)
 
@@ -312,17 +317,19 @@ def _code(
     tests: tuple[str, ...],
     bounds: str,
     given: str,
+    launch: str,
 ) -> CodeType:
-    missed, run = _own("missed"), _own("run")
+    same, run = _own("same"), _own("run")
     lines = "\n        ".join(reads)
     text = f"""
 def known_launch({", ".join(parameters)}):
     try:
         {lines}
-        if not ({" and ".join(tests)}):
-            return {missed}
+        {same} = {" and ".join(tests)}
     except {_own("error")}:
-        return {missed}
+        {same} = False
+    if not {same}:
+        return {_own("other")}({launch})
     {run} = {_own("plan")}.launch
     return {run}({bounds}, {given})
 """
