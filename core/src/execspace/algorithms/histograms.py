@@ -129,6 +129,7 @@ def histogram(
 
 _MANY = 1024  # threads that run at once: those of a device
 _TEAM, _ELEMENTS = 256, 16  # threads of a team, and least elements for each of them
+_LOAD = 2  # teams for each that runs at once
 
 
 def _teams(space: ExecutionSpace, data: View, counts: View) -> TeamPolicy | None:
@@ -143,7 +144,7 @@ def _teams(space: ExecutionSpace, data: View, counts: View) -> TeamPolicy | None
     size = min(_TEAM, limits.team_size_max)
     if counts.size * counts.dtype.itemsize > room or data.size < 8 * counts.size:
         return None
-    league = min(-(-data.size // (size * _ELEMENTS)), max(1, 2 * space.concurrency // size))
+    league = min(-(-data.size // (size * _ELEMENTS)), max(1, _LOAD * space.concurrency // size))
     return TeamPolicy(league, size, space=space) if league > 1 else None
 
 
@@ -153,18 +154,17 @@ def _teams(space: ExecutionSpace, data: View, counts: View) -> TeamPolicy | None
 @function
 def _bin(value: Any, edges: Any, n: Any, first: Any, last: Any) -> Any:
     """The bin of a value, -1 if it is in none; `first` is None for edges of any width."""
+    k = -1
     if first is None:
         if edges[0] <= value <= edges[n]:
-            return min(upper_bound(edges, value), n) - 1
-        return -1
-    if not first <= value <= last:
-        return -1
-    k = min(int((value - edges[0]) / (edges[n] - edges[0]) * n), n - 1)
-    # That is rounded, and so are the edges, which decide.
-    while k > 0 and value < edges[k]:
-        k -= 1
-    while k < n - 1 and value >= edges[k + 1]:
-        k += 1
+            k = min(upper_bound(edges, value), n) - 1
+    elif first <= value <= last:
+        k = min(int((value - edges[0]) / (edges[n] - edges[0]) * n), n - 1)
+        # That is rounded, and so are the edges, which decide.
+        while k > 0 and value < edges[k]:
+            k -= 1
+        while k < n - 1 and value >= edges[k + 1]:
+            k += 1
     return k
 
 
