@@ -276,7 +276,17 @@ class ExpressionPrinter:
         if name not in self.prelude.functions:
             byte, kind = self.dialect.types["uint8"], self.stored(t)
             copy = f"for (int n = 0; n < {t.itemsize}; ++n)"
-            if what == "load":
+            if what == "store" and t.name == "float16":
+                bits = self.dialect.bits["from float16"].format("v")
+                word = self.dialect.types["int32"]
+                if self.dialect.workarounds.hidden:  # ptxas stores a wrong lower byte
+                    bits = self.prelude.hidden(f"({word}){bits}", "int32")
+                body = (
+                    f"void {name}({space}{kind} *p, {kind} v) {{ {word} b = {bits}; "
+                    f"(({space}{byte} *)p)[0] = ({byte})(b & 255); "
+                    f"(({space}{byte} *)p)[1] = ({byte})(b >> 8 & 255); }}"
+                )
+            elif what == "load":
                 body = (
                     f"{kind} {name}({space}const {kind} *p) {{ {kind} v; "
                     f"{copy} (({byte} *)&v)[n] = (({space}const {byte} *)p)[n]; return v; }}"
@@ -367,6 +377,12 @@ class ExpressionPrinter:
             if not operand.is_float:
                 return "true" if name == "isfinite" else "false"
             return f"({self.prelude.math(name, operand.name)}({args[0]}) != 0)"
+        if name == "copysign" and t.name == "float16":  # which keeps the sign of a NaN
+            magnitude, sign = (self.dialect.bits["from float16"].format(a) for a in args)
+            word = self.dialect.types["uint16"]
+            return self.dialect.bits["to float16"].format(
+                f"({word})(({magnitude} & 0x7fff) | ({sign} & 0x8000))"
+            )
         return self.rounded(f"{self.prelude.math(name, t.name)}({', '.join(args)})", t)
 
     def rounded(self, text: str, t: Scalar) -> str:

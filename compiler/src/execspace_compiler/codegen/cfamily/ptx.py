@@ -12,7 +12,8 @@ WORKAROUNDS = Workarounds(
     # `x < 0 ? -x : x` is assumed not to be negative, although -x wraps. And `x < 0.0 ? x : 0.0`
     # becomes a minimum, which is -0.0 for -0.0. `max(x, c) == c` of integers below 32 bits is
     # wrong if only ptxas sees that c is a constant: they are compared in 32 bits, so that it does
-    # not match a maximum. Such numbers go through empty assembly.
+    # not match a maximum. And of a float16 that is stored byte by byte, the lower one is lost. Such
+    # numbers go through empty assembly.
     hidden={
         name: f'asm("" : "+{register}"(x));'
         for name, register in (("int32", "r"), ("int64", "l"), ("float32", "f"), ("float64", "d"))
