@@ -93,6 +93,16 @@ def test_another_view_of_the_same_type_is_known_again(part, launches):
     assert [*map(id, args)] == [*map(id, (y, part.V, part.W))]
 
 
+def test_a_tuple_of_reducers_is_known_by_its_items(part, launches):
+    both = (es.Sum, es.Max)
+    for n in range(3):
+        launches.check("reduce", 3, part.plain, (part.x,), reducer=(es.Sum, es.Max))
+    assert launches.known == 2
+    for others in (both[::-1], (es.Sum(), es.Max), (*both, es.Min)):
+        launches.check("reduce", 3, part.plain, (part.x,), reducer=others)
+    assert launches.known == 2
+
+
 def written_tests(monkeypatch):
     """A list that grows with each test that is written."""
     written = []

@@ -116,12 +116,13 @@ class Packed:
 
 @dataclass(frozen=True, slots=True)
 class If:
-    """Conditional statement."""
+    """Conditional statement; if `rare`, the test is hardly ever true."""
 
     test: Expr
     body: tuple[Stmt, ...]
     orelse: tuple[Stmt, ...] = ()
     loc: Loc = field(default=NOWHERE, compare=False)
+    rare: bool = False
 
 
 @dataclass(frozen=True, slots=True)

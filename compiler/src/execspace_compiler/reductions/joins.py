@@ -248,7 +248,7 @@ class Located(Join):
             nan = _both(_compare("ne", b, b), _either(mine_is_number, nearer))
             equal = ir.If(_compare("eq", b, a), (equal,), (ir.If(nan, take),))
         better = ir.If(_compare(self.order, b, a), take, (equal,))
-        return [ir.If(Op("not", (worse,), BOOL), (better,))]
+        return [ir.If(Op("not", (worse,), BOOL), (better,), rare=True)]
 
     def _before(self, a: tuple[Expr, ...], b: tuple[Expr, ...]) -> Expr:
         """Lexicographic order of locations."""

@@ -263,12 +263,16 @@ class _Test:
     # -- of reductions and scans ------------------------------------------------------------------
 
     def reducer(self, reducer: Any) -> bool:
-        """The same object, which never changes: one that execspace has, or a class of its."""
-        kind = reducer if isinstance(reducer, type) else type(reducer)
-        if not issubclass(kind, Reducer) or not is_built_in(kind):
-            return False
-        self.compare("reducer", "is", reducer)
-        return True
+        """The same object, which never changes: one that execspace has, or a class of its; or a
+        tuple of such."""
+        if type(reducer) is not tuple:
+            self.compare("reducer", "is", reducer)
+            return _is_fixed(reducer)
+        self.has_type(_own("reducer"), tuple)
+        names = [_own(f"r{n}") for n in range(len(reducer))]
+        self.reads.append(f"({', '.join(names)}{',' if names else ''}) = {_own('reducer')}")
+        self.tests += [f"{n} is {self.constant(r)}" for n, r in zip(names, reducer, strict=True)]
+        return all(map(_is_fixed, reducer))
 
     def out(self, out: Any) -> bool:
         """No result to store, or a View of the same type to store it in."""
@@ -299,6 +303,12 @@ def _reads_as_keys_do(module: dict[str, Any]) -> bool:
     """Whether functions of a module find global names where `lookup` does."""
     found = module.get("__builtins__", builtins)
     return type(module) is dict and (found is builtins or found is builtins.__dict__)
+
+
+def _is_fixed(reducer: Any) -> bool:
+    """Whether a reducer is execspace's own."""
+    kind = reducer if isinstance(reducer, type) else type(reducer)
+    return issubclass(kind, Reducer) and is_built_in(kind)
 
 
 def _never_changes(value: Any) -> bool:

@@ -283,7 +283,8 @@ class FunctionPrinter(Expressions):
         test = self.number(s.test)
         then, after = self.label("if"), self.label("endif")
         orelse = self.label("else") if s.orelse else after
-        self.branch(test, then, orelse)
+        weights = self.module.node('!"branch_weights"', "i32 1", "i32 1000") if s.rare else ""
+        self.branch(test, then, orelse, f", !prof {weights}" if weights else "")
         self.start(then)
         self.block_of(s.body)
         goes_on = bool(self.block) or not s.orelse
