@@ -95,7 +95,7 @@ def test_another_view_of_the_same_type_is_known_again(part, launches):
 
 def test_a_tuple_of_reducers_is_known_by_its_items(part, launches):
     both = (es.Sum, es.Max)
-    for n in range(3):
+    for _ in range(3):
         launches.check("reduce", 3, part.plain, (part.x,), reducer=(es.Sum, es.Max))
     assert launches.known == 2
     for others in (both[::-1], (es.Sum(), es.Max), (*both, es.Min)):
