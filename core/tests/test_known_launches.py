@@ -121,6 +121,23 @@ def test_launches_that_alternate_are_all_known(part, launches, monkeypatch):
     assert launches.known == 200 - (1 + 2 + 4 + 8)
 
 
+def test_no_launch_goes_through_many_tests():
+    """However launches of one kind come between those of the other, and some have no test."""
+    recent, depth = Recent(), {}
+    for n in range(60):
+        kind = "plain" if n % 5 == 4 else "joined"
+
+        def written(before, n=n):
+            if n % 7 == 3:
+                return None
+            made = lambda *launch: None  # noqa: E731
+            depth[made] = depth.get(before, 0) + 1
+            return made
+
+        recent.remember(kind, written)
+        assert depth.get(recent.plain, 0) <= 4 and depth.get(recent.joined, 0) <= 4
+
+
 def test_launches_of_many_kinds_get_few_tests(part, launches, monkeypatch):
     written = written_tests(monkeypatch)
     for n in range(400):

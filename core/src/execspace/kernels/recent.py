@@ -44,7 +44,7 @@ class Recent:
         For reductions and scans.
     """
 
-    __slots__ = ("__weakref__", "_count", "_missed", "_others", "_patience", "joined", "plain")
+    __slots__ = ("__weakref__", "_counts", "_missed", "_others", "_patience", "joined", "plain")
 
     plain: ForTest
     joined: JoinTest
@@ -63,19 +63,25 @@ class Recent:
 
     def forget(self) -> None:
         """Know no launch again until the next one: plans, or what names mean, have changed."""
-        self._missed = self._count = 0
+        self._missed = 0
+        self._counts = {"plain": 0, "joined": 0}
         self.plain = self.joined = _no_launch
         for other in self._others:
             if (found := other()) is not None:
                 found.forget()
 
-    def others(self, tests: Any) -> Any:
-        """The tests that a new one calls for launches it does not know; none if there are many."""
-        self._count += 1
-        if self._count <= _MOST_TESTS:
-            return tests
-        self._count = 1
-        return _no_launch
+    def remember(self, kind: str, written: Callable[[Any], Any]) -> None:
+        """Have a new test tried first, "plain" or "joined".
+
+        `written` gets the tests before it, which it calls for launches that it does not know, or
+        none if there are many; it returns None for a launch that no test can know.
+        """
+        count = self._counts[kind]
+        full = count == _MOST_TESTS
+        test = written(_no_launch if full else getattr(self, kind))
+        if test is not None:
+            self._counts[kind] = 1 if full else count + 1
+            setattr(self, kind, test)
 
     def wants(self) -> bool:
         """Whether a launch that no test knew should get one.

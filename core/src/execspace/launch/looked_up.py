@@ -72,11 +72,10 @@ def launch_by_key(
         if recent.wants():
             launched = (scope, names, tags, policy, args, plan)
             if pattern == "for":
-                recent.plain = for_test(*launched, recent.others(recent.plain)) or recent.plain
+                recent.remember("plain", lambda known: for_test(*launched, known))
             else:
-                known = recent.others(recent.joined)
-                test = join_test(*launched, known, pattern, reducer, out)
-                recent.joined = test or recent.joined
+                joined = (pattern, reducer, out)
+                recent.remember("joined", lambda known: join_test(*launched, known, *joined))
             if target.names is not names or names.plans.get(key) is not plan:
                 recent.forget()  # another thread has forgotten the plan meanwhile
     if hidden or views:
