@@ -3,13 +3,11 @@
 import json
 import os
 import re
-import subprocess
-import sys
-import textwrap
 import time
 from types import SimpleNamespace
 
 import pytest
+from program_folder import Folder
 
 from execspace import cli
 
@@ -67,23 +65,7 @@ print(__name__, sys.argv[1:], mean, top)
 def folder(tmp_path):
     """A folder with a cache of its own, to run programs in."""
 
-    class Folder:
-        path = tmp_path
-
-        def write(self, name, text):
-            path = tmp_path / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(textwrap.dedent(text))
-            return name
-
-        def python(self, *arguments, **settings):
-            settings = {"EXECSPACE_CACHE_DIR": str(tmp_path / "cache"), **settings}
-            settings = {"EXECSPACE_DEFAULT": "serial", "PYTHONIOENCODING": "utf-8", **settings}
-            return subprocess.run(
-                [sys.executable, *arguments], cwd=tmp_path, env={**os.environ, **settings},
-                capture_output=True, text=True, encoding="utf-8", timeout=120, check=False,
-            )  # fmt: skip
-
+    class WithCache(Folder):
         def precompile(self, *arguments, **settings):
             """The command with --json; its document, code, and what the program printed."""
             done = self.python("-m", "execspace", "precompile", "--json", *arguments, **settings)
@@ -96,7 +78,7 @@ def folder(tmp_path):
         def compiled(self, *arguments, **settings):
             """Run a program as usual: the kernels that were compiled, and those from disk."""
             self.write("watch/sitecustomize.py", WATCH)
-            paths = os.pathsep.join([str(tmp_path / "watch"), os.environ.get("PYTHONPATH", "")])
+            paths = os.pathsep.join([str(self.path / "watch"), os.environ.get("PYTHONPATH", "")])
             done = self.python(*arguments, PYTHONPATH=paths, **settings)
             [line] = re.findall(r"^COMPILED (.*)$", done.stdout, re.MULTILINE)
             found = eval(line)
@@ -105,7 +87,9 @@ def folder(tmp_path):
                 [name for name, from_disk in found if from_disk],
             )
 
-    return Folder()
+    return WithCache(
+        tmp_path, EXECSPACE_CACHE_DIR=str(tmp_path / "cache"), EXECSPACE_DEFAULT="serial"
+    )
 
 
 def names(done, result="compiled"):

@@ -1,13 +1,10 @@
 """``execspace run``: programs run as with ``python``, and tools report when they end."""
 
-import os
 import re
-import subprocess
-import sys
-import textwrap
 import zipfile
 
 import pytest
+from program_folder import Folder
 
 from execspace import cli
 
@@ -21,25 +18,11 @@ es.parallel_for(es.RangePolicy(5, space="oracle"), lambda i: None, label="five")
 def folder(tmp_path):
     """A folder to run in; ``folder.write(name, program)`` puts a program there."""
 
-    class Folder:
-        path = tmp_path
-
-        def write(self, name, text):
-            path = tmp_path / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(textwrap.dedent(text))
-
-        def python(self, *arguments, **settings):
-            settings = {"COLUMNS": "100", "PYTHONIOENCODING": "utf-8", **settings}
-            return subprocess.run(
-                [sys.executable, *arguments], cwd=tmp_path, env={**os.environ, **settings},
-                capture_output=True, text=True, encoding="utf-8", timeout=120, check=False,
-            )  # fmt: skip
-
+    class WithRun(Folder):
         def run(self, *arguments, **settings):
             return self.python("-m", "execspace", "run", *arguments, **settings)
 
-    return Folder()
+    return WithRun(tmp_path, COLUMNS="100")
 
 
 def both(folder, *arguments):
