@@ -343,44 +343,31 @@ def _tuple_tag(
     return tuple(tags)
 
 
-class OuterNames:
-    """What the outer names of a function are, as found at one time.
-
-    Attributes
-    ----------
-    paths : tuple
-        Dotted names that each launch reads again.
-    fixed : dict
-        What the others stand for.
-    unchanged : callable or None
-        A test of that. Once it fails, this object is of no use.
-    """
-
-    __slots__ = ("fixed", "paths", "unchanged")
-
-    def __init__(self, scope: Scope) -> None:
-        self.fixed = fixed_names(scope)  # first: what changes meanwhile is then noticed
-        self.unchanged = unchanged(scope.fn, self.fixed)
-        self.paths = tuple(captured_paths(scope))
-
-
-class HelperNames(OuterNames):
+class HelperNames:
     """The outer names of a helper, found once for its code and its module.
 
     Attributes
     ----------
     code, module
         Kept, so that their identities are not given to others.
+    paths : tuple
+        Captured names, which each launch reads.
+    fixed : dict
+        What the others stand for.
+    unchanged : callable or None
+        A test of that.
     number : int
         No other helper has it, nor this one after its names have changed: what is compiled for
         the number and the values of `paths` is right.
     """
 
-    __slots__ = ("code", "module", "number")
+    __slots__ = ("code", "fixed", "module", "number", "paths", "unchanged")
 
     def __init__(self, scope: Scope) -> None:
         self.code, self.module = scope.fn.__code__, scope.fn.__globals__
-        super().__init__(scope)
+        self.fixed = fixed_names(scope)  # first: what changes meanwhile is then noticed
+        self.unchanged = unchanged(scope.fn, self.fixed)
+        self.paths = tuple(captured_paths(scope))
         self.number = next(_numbers)
 
 

@@ -21,11 +21,12 @@ from ..views.static import static
 from ..views.view import View
 from .captures import (
     NamesLeadOn,
-    OuterNames,
     Scope,
+    captured_paths,
     captures_of,
     defaults,
     environment_tags,
+    fixed_names,
     keyword_only,
     lookup,
     parameters,
@@ -33,7 +34,7 @@ from .captures import (
     without_views,
 )
 from .exec_source import check_given, remember
-from .fixed_names import same_modules
+from .fixed_names import same_modules, unchanged
 from .pickling import ANCHOR, SourceText, anchor_of, imported, named
 from .recent import Recent
 
@@ -43,18 +44,26 @@ __all__ = [
 ]
 
 
-class KernelNames(OuterNames):
+class KernelNames:
     """The outer names of a kernel at a launch, and the plans that hold while they mean the same.
 
     Attributes
     ----------
+    paths : tuple
+        Dotted names that must be read again at each launch.
+    fixed : dict
+        What the others stand for.
+    unchanged : callable or None
+        A test of that. Once it fails, this object is of no use.
     plans : dict
     """
 
-    __slots__ = ("plans",)
+    __slots__ = ("fixed", "paths", "plans", "unchanged")
 
     def __init__(self, scope: Scope) -> None:
-        super().__init__(scope)
+        self.fixed = fixed_names(scope)  # first: what changes meanwhile is then noticed
+        self.unchanged = unchanged(scope.fn, self.fixed)
+        self.paths = tuple(captured_paths(scope))
         self.plans: dict[tuple[Any, ...], Plan] = {}
 
 
