@@ -49,6 +49,10 @@ def options() -> argparse.Namespace:
         "spinning, where the next one has threads of its own; turns then last as long",
     )  # fmt: skip
     parser.add_argument("--threads", type=int, help="threads for everybody (all usable cores)")
+    parser.add_argument(
+        "--seconds", type=float, default=6.0, help="the turns of a case end after so long (6)"
+    )
+    parser.add_argument("--alone", action="store_true", help="time execspace, and nobody else")
     found = parser.parse_args()
     for only in found.only:
         if only.partition(":")[0] not in GROUPS:
@@ -68,7 +72,7 @@ def main() -> int:
 
     import execspace as es
     from benchmarks.common.c_loops import find_compiler
-    from benchmarks.common.paired import Comparison, Effort, compare
+    from benchmarks.common.paired import OURS, Comparison, Effort, compare
     from benchmarks.host.report import print_report, progress_line, write_json
     from benchmarks.host.session import Session
 
@@ -80,8 +84,8 @@ def main() -> int:
         print(f"Comparisons with C are skipped: {why_not}.")
     session = Session(chosen.space, chosen.quick, compiler, chosen.memory)
     warmup = chosen.warmup / 1000
-    turn = max(4e-4, warmup)
-    effort = Effort(31, turn, 2.0, warmup) if chosen.quick else Effort(101, turn, 6.0, warmup)
+    turns, seconds = (31, min(chosen.seconds, 2.0)) if chosen.quick else (101, chosen.seconds)
+    effort = Effort(turns, max(4e-4, warmup), seconds, warmup)
     date = datetime.now(UTC).isoformat(timespec="seconds")
     comparisons: list[Comparison] = []
     measured: list[Measurement] = []
@@ -90,6 +94,8 @@ def main() -> int:
         case = make()
         if not _wanted(case.group, case.name, chosen.only):
             continue
+        if chosen.alone:
+            case.contestants = [c for c in case.contestants if c.name.startswith(OURS)]
         try:
             comparisons.append(compare(case, effort))
         except AssertionError as error:
@@ -105,7 +111,7 @@ def main() -> int:
     if chosen.json is not None:
         asked: dict[str, Any] = {
             "quick": chosen.quick, "only": chosen.only, "memory": chosen.memory,
-            "warmup_ms": chosen.warmup,
+            "warmup_ms": chosen.warmup, "alone": chosen.alone,
         }  # fmt: skip
         write_json(chosen.json, date, machine, asked, comparisons, measured)
     if wrong:
