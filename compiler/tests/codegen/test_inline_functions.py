@@ -1,4 +1,4 @@
-"""exp and log as IR: errors against long double, special values, and one result in any vector."""
+"""exp, log and erf as IR: their errors, special values, and one result in any vector."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ long_double = pytest.mark.skipif(
     np.finfo(np.longdouble).nmant != 63, reason="no long double of 80 bits"
 )
 FUSED = [False, True] if {"fma", "neon"} & HOST else [False]
+FUNCTIONS = [(name, fused) for name in ("exp", "log") for fused in FUSED]
+FUNCTIONS += [("erf", True)] * (True in FUSED)  # which is not exact enough otherwise
 LENGTHS = (1, 2, 4, 8)
 
 
@@ -70,13 +72,21 @@ def arguments(name):
     near = 1.0 + rng.choice([-1.0, 1.0], 40000) * 2.0 ** rng.uniform(-52, -2, 40000)
     small = rng.choice([-1.0, 1.0], 40000) * 2.0 ** rng.uniform(-60, 0, 40000)
     return np.concatenate(
-        [special, -special, bits, -bits, near, small, rng.uniform(low, high, 200000)]
+        [
+            special,
+            -special,
+            bits,
+            -bits,
+            near,
+            small,
+            rng.uniform(low, high, 200000),
+            rng.uniform(-2.0, 2.0, 200000),
+        ]
     )
 
 
 @long_double
-@pytest.mark.parametrize("name", ["exp", "log"])
-@pytest.mark.parametrize("fused", FUSED)
+@pytest.mark.parametrize(("name", "fused"), FUNCTIONS)
 def test_errors_are_below_one_ulp_and_special_values_are_right(name, fused):
     x = arguments(name)
     reference = evaluated(f"{name}l", 1, "x86_fp80", 1, x.astype(np.longdouble), x)
@@ -85,11 +95,10 @@ def test_errors_are_below_one_ulp_and_special_values_are_right(name, fused):
     with np.errstate(over="ignore"):
         wrong = ulp.errors(y, reference) > 1.0
     assert not wrong.any(), [*zip(x[wrong][:5], y[wrong][:5], strict=True)]
-    assert ulp.bound(name, "float64") > 1.0
+    assert ulp.bound(name, "float64") >= 1.0
 
 
-@pytest.mark.parametrize("name", ["exp", "log"])
-@pytest.mark.parametrize("fused", FUSED)
+@pytest.mark.parametrize(("name", "fused"), FUNCTIONS)
 def test_a_result_is_the_same_in_vectors_of_any_length(name, fused):
     x = arguments(name)[-203:]
     results = set()
@@ -109,5 +118,6 @@ def test_llvm_vectorises_the_loop_by_itself():
 
 
 def test_other_functions_and_types_have_none():
-    assert inline_function("sin", "float64", frozenset()) is None
+    assert inline_function("sin", "float64", frozenset({"fma"})) is None
+    assert inline_function("erf", "float64", frozenset()) is None
     assert inline_function("exp", "float32", frozenset()) is None

@@ -130,7 +130,8 @@ class For:
     """Python's `for name in range(start, stop, step)` over int64, bounds evaluated once.
 
     If `independent`, iterations may run in any order or concurrently: the body is one call of a
-    kernel, and the step is one. If `rare`, it runs seldom, and compilers need not unroll it.
+    kernel, and the step is one. If `rare`, it runs seldom, and compilers need not unroll it. If
+    `nested`, it is a nested range of a team that a single thread runs, most often a short one.
     """
 
     name: str
@@ -141,6 +142,7 @@ class For:
     independent: bool = False
     loc: Loc = field(default=NOWHERE, compare=False)
     rare: bool = False
+    nested: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ POOL = Var("_scratch", Pointer(Scalar("uint8")))  # memory of the team that a th
 def plain_loops(s: ir.Split, body: tuple[Stmt, ...]) -> Stmt:
     """A nested range that a single member runs."""
     for name, start, stop in reversed(list(zip(s.names, s.starts, s.stops, strict=True))):
-        body = (For(name, start, stop, integer(1), body, loc=s.loc),)
+        body = (For(name, start, stop, integer(1), body, loc=s.loc, nested=True),)
     return body[0]
 
 

@@ -1,15 +1,15 @@
-"""exp and log of float64 as IR without branches, which LLVM vectorises like other arithmetic.
+"""exp, log and erf of float64 as IR without branches, which LLVM vectorises like other arithmetic.
 
 They need no library, run on any target and at any length of vectors, and a result depends on the
 argument alone, so neither on an index nor on the number of threads. They keep the errors that
-docs/semantics.md allows: less than 1 ULP for exp and 0.8 ULP for log were measured.
+docs/semantics.md allows: less than 1 ULP for exp and erf and 0.8 ULP for log were measured.
 """
 
 from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 # Added to a number below 2**51, its lowest bits are the number, rounded to an integer.
 _ROUNDER = 1.5 * 2.0**52
@@ -24,6 +24,29 @@ _LOG = (
     0.666666666666667, 0.39999999999898506, 0.28571428626371254, 0.22222211077399734,
     0.18182892887123378, 0.15331607967937536, 0.1461773676993849,
 )  # fmt: skip
+# Of erf, polynomials found by Remez' algorithm, whose errors are below 3e-18 of erf: up to 0.86
+# erf(x) / x - 1 in terms of x**2, up to 1.5 what is to be added to the constant in terms of
+# x - 1.125, and beyond exp(x**2) * (1 - erf(x)) in terms of (x - 2) / (x + 2).
+_ERF_NEAR = (
+    0.1283791670955126, -0.37612638903183737, 0.11283791670954303, -0.026866170644932613,
+    0.005223977622956148, -0.0008548326839446044, 0.00012055324326149261,
+    -1.4925381490397894e-05, 1.6456518582695954e-06, -1.6288380657587428e-07,
+    1.4118058684095279e-08, -8.65511562078108e-10,
+)  # fmt: skip
+_ERF_MIDDLE, _ERF_THERE = 1.125, 0.8883882317017078
+_ERF_AROUND = (
+    -1.1599333729470981e-17, 0.3182739585007693, -0.35805820331336546, 0.16245233298476774,
+    0.027973297133853815, -0.061323683605675076, 0.015536835449973281, 0.009606894226319185,
+    -0.006031260890856432, -0.0003601920038730299, 0.0011532675151878398,
+    -0.00017695484870492703, -0.00014156035507998348, 4.94532266411293e-05,
+    1.0732761430643607e-05, -7.715654836148368e-06, -2.1769424672962297e-07,
+    8.223754966703195e-07,
+)  # fmt: skip
+_ERF_FAR = (
+    0.2553956763105057, -0.4271858474139674, 0.24165819424239207, -0.07897858100941268,
+    0.003732892465271427, 0.006997460699179234, -0.0008471528497121428, -0.0009819110185837424,
+    4.4062239111743154e-05, 0.00017234633525077927, 1.855598640133466e-05,
+)  # fmt: skip
 
 
 def inline_function(name: str, kind: str, features: frozenset[str]) -> tuple[str, str] | None:
@@ -32,7 +55,7 @@ def inline_function(name: str, kind: str, features: frozenset[str]) -> tuple[str
     Parameters
     ----------
     name : str
-        libm's function: "exp" or "log".
+        libm's function: "exp", "log" or "erf".
     kind : str
         "float64".
     features : frozenset of str
@@ -41,13 +64,16 @@ def inline_function(name: str, kind: str, features: frozenset[str]) -> tuple[str
     Returns
     -------
     tuple of str, or None
-        None for other functions and types. The definition calls @llvm.fma.f64, which the module
+        None for other functions and types, and for erf without such a step, which it needs to be
+        exact enough. The definition calls @llvm.fma.f64, which the module
         must declare.
     """
     if kind != "float64" or name not in _BODIES:
         return None
     called = f"execspace.{name}.inline"
     body = _Body(fused=bool({"fma", "neon"} & features))
+    if name == "erf" and not body.fused:
+        return None
     result = _BODIES[name](body)
     lines = "\n  ".join([*body.lines, f"ret double {result}"])
     return called, (
@@ -84,6 +110,17 @@ class _Body:
             return self.add(self.mul(a, b), c)
         return self.line(f"call double @llvm.fma.f64(double {a}, double {b}, double {c})")
 
+    def polynomial(self, x: str, coefficients: Sequence[float]) -> str:
+        """By Estrin's scheme: pairs, then pairs of them, so that few steps wait for each other."""
+        terms, power = [_number(c) for c in coefficients], x
+        while len(terms) > 1:
+            pairs = zip(terms[::2], terms[1::2], strict=False)
+            joined = [self.mul_add(b, power, a) for a, b in pairs]
+            terms = joined + terms[len(joined) * 2 :]
+            if len(terms) > 1:
+                power = self.mul(power, power)
+        return terms[0]
+
     def integer(self, operation: str, a: str, b: str) -> str:
         return self.line(f"{operation} i64 {a}, {b}")
 
@@ -98,10 +135,10 @@ class _Body:
         return self.line(f"select i1 {taken}, double {then}, double {other}")
 
 
-def _exp(body: _Body) -> str:
+def _exp(body: _Body, of: str = "%x") -> str:
     """2**n * exp(r) with r = x - n * log(2), by exp's series to r**13."""
     # All that is greater is infinite, all that is less is zero; NaNs are neither.
-    x = body.where("ogt", "%x", _number(710.0), _number(710.0), "%x")
+    x = body.where("ogt", of, _number(710.0), _number(710.0), of)
     x = body.where("olt", x, _number(-746.0), _number(-746.0), x)
     shifted = body.mul_add(x, _number(1 / math.log(2)), _number(_ROUNDER))
     n = body.sub(shifted, _number(_ROUNDER))
@@ -154,7 +191,24 @@ def _log(body: _Body) -> str:
     return body.where("oeq", "%x", _number(math.inf), "%x", result)
 
 
-_BODIES: dict[str, Callable[[_Body], str]] = {"exp": _exp, "log": _log}
+def _erf(body: _Body) -> str:
+    """In three ways, of which the one that is exact there is taken."""
+    sign = body.integer("and", body.bits("%x"), str(-(2**63)))
+    positive = body.from_bits(body.integer("and", body.bits("%x"), str(2**63 - 1)))
+    near = body.mul_add("%x", body.polynomial(body.mul("%x", "%x"), _ERF_NEAR), "%x")
+    s = body.sub(positive, _number(_ERF_MIDDLE))
+    middle = body.add(body.polynomial(s, _ERF_AROUND), _number(_ERF_THERE))
+    # From 6 on it is 1; NaNs are not greater.
+    x = body.where("ogt", positive, _number(6.0), _number(6.0), positive)
+    u = body.div(body.sub(x, _number(2.0)), body.add(x, _number(2.0)))
+    minus = body.sub(_number(0.0), body.mul(x, x))
+    far = body.sub(_number(1.0), body.mul(_exp(body, minus), body.polynomial(u, _ERF_FAR)))
+    far = body.where("olt", positive, _number(1.5), middle, far)
+    far = body.from_bits(body.integer("or", body.bits(far), sign))
+    return body.where("olt", positive, _number(0.86), near, far)
+
+
+_BODIES: dict[str, Callable[[_Body], str]] = {"exp": _exp, "log": _log, "erf": _erf}
 
 
 def _as_integer(value: float) -> int:

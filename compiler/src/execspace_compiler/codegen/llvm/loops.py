@@ -21,6 +21,8 @@ _ONE_VECTOR = {"interleave.count": "i32 1"}
 # ones, since indices are compared in 64 bits.
 _MASKED = {**_ONE_VECTOR, "vectorize.predicate.enable": "i1 true"}
 _SHORT = 64
+# Of a loop that hardly ever does anything, its counter and its branch are most of the work.
+_UNROLLED = {"unroll.count": "i32 4"}
 
 
 def hinted(e: Emitter, hints: dict[str, str]) -> str:
@@ -233,8 +235,24 @@ def range_loop(f: Expressions, s: ir.For, body: Callable[[str, str, str], None])
     f.jump(again)
     f.start(again)
     f.body.append(f"  {following} = add {advance.format(counter)}")
-    f.jump(head)
+    hints = _hints(f, s)
+    f.jump(head, hinted(f, hints) if hints else "")
     f.start(after)
+
+
+def _hints(f: Expressions, s: ir.For) -> dict[str, str]:
+    """Hints for a loop of the kernel, or for one around it."""
+    if any(isinstance(t, ir.If) and t.rare for t in ir.walk_statements(s.body)):
+        return _UNROLLED
+    return _ONE_VECTOR if s.nested and _stores(f, s.body) else {}
+
+
+def _stores(f: Expressions, body: tuple[ir.Stmt, ...]) -> bool:
+    """Whether statements store elements, themselves or in functions that they call."""
+    if any(isinstance(t, ir.Store | ir.StoreAt) for t in ir.walk_statements(body)):
+        return True
+    called = {e.function for e in ir.walk_expressions(body) if isinstance(e, ir.Call)}
+    return any(_stores(f, f.functions[name].body) for name in called)
 
 
 def _trip_count(f: Expressions, start: str, stop: str, step: str, known: int | None) -> str:
