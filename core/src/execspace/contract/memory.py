@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..base.array_interface import ArrayInterface
+from ..base.dlpack import capsule_of
 from ..base.locks import new_rlock
 from ..base.readonly import ReadOnly, assign
 from ..base.storage_types import as_stored
@@ -251,7 +252,7 @@ class HostSpace(MemorySpace):
         return array_over(view, view.allocation.owner)
 
     def to_dlpack(self, view: Any, **options: Any) -> Any:
-        return np.asarray(view).__dlpack__(**options)
+        return capsule_of(np.asarray(view), **options)
 
     def dlpack_device(self, view: Any) -> tuple[int, int]:
         return (1, 0)

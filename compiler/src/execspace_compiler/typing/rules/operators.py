@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from execspace.base.storage_types import format_of
 from execspace.contract.argtypes import plain_number
 
 from ... import ir
@@ -59,9 +58,7 @@ def constant(value: Any, loc: Loc) -> Value:
     """A literal or captured number; strings and None stay compile-time objects."""
     if value is None or isinstance(value, str):
         return Obj(value, repr(value))
-    if isinstance(value, np.generic):
-        value = np.float32(value) if format_of(value.dtype) is not None else value
-    else:
+    if not isinstance(value, np.generic):
         value = plain_number(value)  # members of an IntEnum, say, whose repr is not a number
     type = python_type(value)
     if type == PY_INT and not -(2**63) <= value < 2**64:
