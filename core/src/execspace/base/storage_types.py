@@ -84,11 +84,12 @@ def storage_dtype(name: str) -> np.dtype[Any]:
     try:
         import ml_dtypes
 
-        return np.dtype(getattr(ml_dtypes, name))
+        found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
+        return found
     except (ImportError, AttributeError) as error:
         raise DTypeError(
             f"es.{name} is a type of the package ml_dtypes, which cannot be used here ({error}). "
-            f"Install it: pip install 'execspace[narrow]'."
+            f"Install it: pip install ml_dtypes."
         ) from None
 
 

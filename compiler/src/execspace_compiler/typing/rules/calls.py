@@ -16,7 +16,7 @@ from execspace.kernels.host_functions import HostFunction
 
 from ... import ir
 from ...frontend import hir
-from ...ir.diagnostics import Loc, counted, type_fault
+from ...ir.diagnostics import Fault, Loc, counted, type_fault
 from ...ir.ops import CALLEES, Callee
 from ...ir.types import BOOL, FLOAT32, PY_INT, Scalar
 from ..context import CALLED, CALLS, EXPRESSIONS, METHODS, Call, Context
@@ -94,9 +94,7 @@ def _named_tuple(
 
 def _cast(cx: Context, type: Scalar, path: str, args: Sequence[Value], loc: Loc) -> Value:
     if len(args) != 1:
-        raise type_fault(
-            loc, f"{path} takes 1 argument, got {len(args)}", "cast one number at a time"
-        )
+        raise _one_argument(path, args, loc)
     e = scalar(args[0], loc)
     if e.type.kind == "c" and type.kind not in "cb":
         raise type_fault(loc, f"cannot cast {e.type} to {type}", "take its .real or abs()")
@@ -108,9 +106,16 @@ def _cast(cx: Context, type: Scalar, path: str, args: Sequence[Value], loc: Loc)
     return value
 
 
+def _one_argument(path: str, args: Sequence[Value], loc: Loc) -> Fault:
+    message = f"{path} takes 1 argument, got {len(args)}"
+    return type_fault(loc, message, "cast one number at a time")
+
+
 def _rounded(cx: Context, storage: str, path: str, args: Sequence[Value], loc: Loc) -> Value:
     """`es.bfloat16(x)`: the float32 that is read where x is stored."""
-    e = _cast(cx, FLOAT32, path, args, loc) if len(args) != 1 else scalar(args[0], loc)
+    if len(args) != 1:
+        raise _one_argument(path, args, loc)
+    e = scalar(args[0], loc)
     if e.type.kind == "c":
         raise type_fault(loc, f"cannot cast {e.type} to {storage}", "take its .real or abs()")
     bits = narrowed(cx, e, storage, loc)
