@@ -122,6 +122,25 @@ def test_an_array_of_a_kernel_called_as_a_function(name):
     assert held[1, 1] == 0
 
 
+def test_atomic_functions_called_by_python_refuse_them(name):
+    for elements in (es.View(2, name, memory=es.HOST), np.zeros(2, storage_dtype(name))):
+        for call in (
+            lambda e: es.atomic_add(e, 0, 1.0), lambda e: es.atomic_load(e, 0),
+            lambda e: es.atomic_exchange(e, 0, 1.0), lambda e: es.atomic_store(e, 0, 1.0),
+        ):  # fmt: skip
+            with pytest.raises(
+                es.DTypeError, match=f"no atomic operations on elements of .*{name}"
+            ):
+                call(elements)
+
+
+def test_the_type_in_an_annotation(name):
+    view = es.View[getattr(es, name)](3)
+    assert view.dtype == storage_dtype(name)
+    with pytest.raises(es.DTypeError, match="Leave out one"):
+        es.View[getattr(es, name)](3, es.float32)
+
+
 # -- rounding --------------------------------------------------------------------------------------
 
 
