@@ -178,6 +178,7 @@ def test_a_device_without_float16(name, kernel, dtype):
 
 # About a launch rather than a place in a kernel: the traceback shows the launch.
 LAUNCHES = {
+    "bfloat16_as_an_argument", "result_in_a_bfloat16",
     "list_as_out", "array_of_dates", "array_of_strings", "builtin_instead_of_a_kernel",
     "dict_argument", "function_instead_of_a_reducer", "integer_argument_beyond_64_bits",
     "integer_that_does_not_fit", "integer_that_does_not_fit_in_a_store", "list_argument",

@@ -104,6 +104,7 @@ def test_what_each_call_accesses_has_packs(kernel, expected):
     ("x", "y", "count"),
     [
         ("int8[1]", "int8[1]", 8), ("int16[1]", "float16[1]", 4), ("int8[1]", "float32[1]", 2),
+        ("bfloat16[1]", "bfloat16[1]", 4), ("float8_e5m2[1]", "float8_e4m3fn[1]", 8),
         ("float64[1]", "int8[1]", None), ("complex64[1]", "complex64[1]", None),
         ("float32[1,stride]", "float32[1,stride]", None),
     ],
@@ -111,6 +112,22 @@ def test_what_each_call_accesses_has_packs(kernel, expected):
 def test_the_widest_elements_are_moved_8_bytes_at_a_time(x, y, count):
     found = packings(stored_sometimes if "complex" not in x else copied, float, x, y)
     assert (found and found.rows.count) == count
+
+
+def tripled_sometimes(i, a, x, y):
+    if x[i] > a:
+        x[i] = x[i] * 3
+
+
+@pytest.mark.parametrize("dtype", ["int16", "float32", "bfloat16"])
+def test_what_is_stored_twice_is_computed_once(dtype):
+    """In a pack and in the View, where the value is computed from the pack."""
+    found = packings(tripled_sometimes, float, f"{dtype}[1]", f"{dtype}[1]").rows
+    stores = [s for s in ir.walk_statements(found.body.body) if isinstance(s, ir.Store)]
+    assert len(stores) == 2
+    assert stores[0].value == stores[1].value
+    assert isinstance(stores[0].value, ir.Var)
+    assert stores[0].value.name in found.body.locals
 
 
 def copied(i, a, x, y):

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from .containers.uniquetoken import *
     from .contract.argtypes import *
     from .contract.dtypes import *
+    from .contract.dtypes import bfloat16 as bfloat16
+    from .contract.dtypes import float8_e4m3fn as float8_e4m3fn
+    from .contract.dtypes import float8_e5m2 as float8_e5m2
     from .contract.entries import *
     from .contract.hookspecs import *
     from .contract.launch_spec import *
@@ -156,13 +159,15 @@ _NAMES = {
 }
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
 __all__ = sorted([*_MODULE_OF, "profiling", "tuning"])
+# Of an optional package, which `from execspace import *` must not need.
+_OPTIONAL = dict.fromkeys(("bfloat16", "float8_e4m3fn", "float8_e5m2"), "contract.dtypes")
 
 
 def __getattr__(name: str) -> Any:
     """Load the module of a name when it is first asked for."""
     if name in ("profiling", "tuning"):
         return import_module(f".{name}", __name__)
-    module = _MODULE_OF.get(name)
+    module = _MODULE_OF.get(name) or _OPTIONAL.get(name)
     if module is None:
         from difflib import get_close_matches
 
@@ -178,7 +183,7 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """Public names, and none of the modules that they come from."""
-    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
+    return sorted({*__all__, *_OPTIONAL, *(name for name in globals() if name.startswith("__"))})
 
 
 def _of(module: str, name: str) -> Callable[[], Callable[..., Any]]:

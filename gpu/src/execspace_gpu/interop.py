@@ -18,6 +18,7 @@ import numpy as np
 from cupy_backends.cuda.api import runtime
 
 from execspace import View, ViewTypeError
+from execspace.base.storage_types import word_of
 from execspace.views.arrays import has_protocol, lazy
 from execspace.views.interop import view_over
 
@@ -191,8 +192,12 @@ def _wait(waiting: Stream, working: Stream) -> None:
 
 
 def cupy_array(view: View) -> Any:
-    """CuPy array over a View's memory, which it keeps alive; records are rows of bytes."""
-    size, dtype, shape, strides = view.dtype.itemsize, view.dtype, view.shape, view.strides
+    """CuPy array over a View's memory, which it keeps alive; records are rows of bytes.
+
+    CuPy lacks storage types, so elements of one are the integers of their bits.
+    """
+    size, shape, strides = view.dtype.itemsize, view.shape, view.strides
+    dtype = word_of(view.dtype)
     steps = tuple(s * size for s in strides)
     if dtype.fields is not None:
         dtype, shape, steps = np.dtype(np.uint8), (*shape, size), (*steps, 1)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from cupy_backends.cuda.api import runtime
 
 from execspace import Allocation, ExecutionSpace, MemorySpace, SpaceError, View
+from execspace.base.storage_types import format_of
 from execspace.contract.memory import array_over, bytes_at, out_of_memory
 
 from .device_space import DeviceSpace
@@ -73,6 +74,10 @@ class GpuMemory(MemorySpace):
             raise BufferError(f"View '{view.label}' has layout {view.layout!r}, which no array has")
         if view.dtype.fields is not None:
             raise BufferError(f"View '{view.label}' holds records, which other libraries do not")
+        if format_of(view.dtype) is not None:
+            raise BufferError(
+                f"View '{view.label}' is of {view.dtype.name}, which CuPy does not hand out"
+            )
 
     def _failed(self, label: str, nbytes: int, error: Exception) -> Exception:
         if is_out_of_memory(error):

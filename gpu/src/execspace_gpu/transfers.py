@@ -16,6 +16,7 @@ from cupy_backends.cuda.api import runtime
 
 import execspace as es
 from execspace import HOST, ExecutionSpace, View, profiling
+from execspace.base.storage_types import as_stored
 from execspace.views.deep_copy import extent_of_bytes, host_elements, same_block
 from execspace.views.interop import view_over
 
@@ -88,7 +89,8 @@ def fill_view(space: DeviceSpace, dst: View, value: Any, instance: ExecutionSpac
     if not dst.size:
         return
     pattern = np.empty(1, dst.dtype)
-    pattern[0] = int(value) if isinstance(value, int) and dst.dtype.kind in "iu" else value
+    number = int(value) if isinstance(value, int) and dst.dtype.kind in "iu" else value
+    pattern[0] = as_stored(number, dst.dtype)
     with _queued(space, instance, (dst,)) as queue:
         content = pattern.view(np.uint8)
         if dst.span_is_contiguous and dst.mapping is None and (content == content[0]).all():
@@ -162,7 +164,7 @@ def _from_host(queue: _Queue, dst: View, src: View) -> None:
             runtime.streamSynchronize(space.stream)
             queue.kept.clear()
         staged = queue.pinned(source.shape, target.dtype)
-        np.asarray(staged)[...] = host_elements(source)
+        np.asarray(staged)[...] = as_stored(host_elements(source), staged.dtype)
         if same_block(target, staged):
             _copy_block(space, target, staged)
         else:
@@ -184,7 +186,8 @@ def _to_host(queue: _Queue, dst: View, src: View) -> None:
             _copy_block(space, staged, packed)
         runtime.streamSynchronize(space.stream)
         host = target.memory_space.host_array(target)
-        host[... if target.mapping is None else target.offsets()] = np.asarray(staged)
+        values = as_stored(np.asarray(staged), target.dtype)
+        host[... if target.mapping is None else target.offsets()] = values
         queue.kept.clear()
 
 

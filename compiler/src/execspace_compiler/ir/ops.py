@@ -42,6 +42,7 @@ OPERATIONS: dict[str, str] = {
     "or": "a or b, of bools; b is evaluated only if needed",
     **{name: "comparison; false (ne: true) with a NaN" for name in COMPARISONS},
     "cast": "conversion as NumPy's astype: floats truncate, integers wrap",
+    "bit_cast": "the number of another type that has the bits of a: numpy's view",
     "min": "b if b < a else a: Python's min",
     "max": "b if b > a else a: Python's max",
     "minimum": "the lesser, NaN if either is: numpy.minimum",

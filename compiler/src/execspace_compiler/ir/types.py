@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from execspace.base.dataclass import dataclass
+from execspace.base.storage_types import format_of
 
 STRONG, INDEX_WEAK, PYTHON_WEAK = 0, 1, 2
 
@@ -23,10 +24,15 @@ _KINDS = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A number type: a NumPy dtype name, and how weak it is."""
+    """A number type: a NumPy dtype name, and how weak it is.
+
+    Of elements of a storage type `name` is the integer type of their bits, and `storage` its own:
+    what is read and what is stored is a float32, see `typing/rules/storage.py`.
+    """
 
     name: str
     weak: int = STRONG
+    storage: str = ""
 
     @property
     def kind(self) -> str:
@@ -59,6 +65,8 @@ class Scalar:
         return self.kind == "f"
 
     def __str__(self) -> str:
+        if self.storage:
+            return self.storage
         return (self.name, f"index ({self.name})", f"Python {_PYTHON.get(self.name, self.name)}")[
             self.weak
         ]
@@ -130,7 +138,8 @@ def element_of(dtype: np.dtype[Any]) -> Element:
         assert not isinstance(inner, SubArray)
         return SubArray(inner, dtype.subdtype[1])
     if dtype.fields is None:
-        return Scalar(dtype.name)
+        form = format_of(dtype)
+        return Scalar(dtype.name) if form is None else Scalar(form.word, storage=form.name)
     fields = ((name, dtype.fields[name]) for name in dtype.names or ())
     return Record(tuple((n, f[1], element_of(f[0])) for n, f in fields), dtype.itemsize)
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from execspace import View, ViewIndexError
+from execspace.base.storage_types import FORMATS, word_of
 
 from ..launch.failures import failure
 from ..typing.lowered import Lowered
@@ -35,6 +36,7 @@ class Checked:
         A plain array has no label: `name` is the name of the parameter.
         """
         array = view.memory_space.host_array(view)
+        array = array.view(word_of(view.dtype)) if view.type.dtype in FORMATS else array
         own = view.label if not view.label.startswith("argument ") else ""
         return cls(array, own or name, view.shape)
 
@@ -126,6 +128,11 @@ def cast(value: Any, to: Any) -> Any:
     if np.issubdtype(to, np.integer) and isinstance(value, np.floating):
         value = np.asarray(value).astype(np.uint64 if to is np.uint64 else np.int64)
     return np.asarray(value).astype(to)[()]
+
+
+def bit_cast(value: Any, to: Any) -> Any:
+    """The number of another type that has the same bits."""
+    return np.asarray(value).view(to)[()]
 
 
 def complex_mul(a: Any, b: Any) -> Any:

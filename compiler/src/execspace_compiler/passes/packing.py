@@ -143,9 +143,11 @@ def packed_body(body: ir.Function, leading: int, index: str, access: int) -> Pac
     change = _Change(index, fixed, count, packs)
     arrays = (p.array for p in packs.values())
     parameters = (*body.parameters[:leading], _PLACE, *arrays, *body.parameters[leading:])
+    changed = change.body(body.body)
     packed = replace(
-        body, name=f"{body.name}_packed", parameters=parameters, body=change.body(body.body)
-    )
+        body, name=f"{body.name}_packed", parameters=parameters, body=changed,
+        locals={**body.locals, **change.kept},
+    )  # fmt: skip
     return Packing(packed, index, count, tuple(packs.values()))
 
 
@@ -298,6 +300,15 @@ class _Change:
     fixed: frozenset[str]
     count: int
     packs: dict[_Key, Pack]
+    kept: dict[str, Scalar] = field(default_factory=dict)  # variables that it adds
+
+    def keep(self, e: Expr, out: list[Stmt]) -> Var:
+        """A variable with the value of an expression, which is computed once."""
+        assert isinstance(e.type, Scalar)
+        name = f"_kept{len(self.kept)}"
+        self.kept[name] = e.type.strong
+        out.append(ir.Assign(name, e))
+        return Var(name, e.type.strong)
 
     def body(self, statements: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         """Statements with elements of packs."""
@@ -308,6 +319,9 @@ class _Change:
             pack = None
             if isinstance(s, ir.Store) and s.byte is None:
                 pack, _ = self.pack(s.view, s.indices)
+                # In both: the second would read the pack after the first has changed it.
+                if pack is not None and not pack.stored and _loads(s.value):
+                    s = replace(s, value=self.keep(s.value, found))
                 if pack is not None:
                     found.append(replace(s, view=pack.array, indices=(_PLACE,)))
             if pack is None or not pack.stored:
@@ -335,6 +349,11 @@ class _Change:
         if distance < 0:
             inside = ir.Op("ge", (at, integer(0)), BOOL)
         return ir.Select(inside, replace(e, view=pack.array, indices=(at,)), e, e.type)
+
+
+def _loads(e: Expr) -> bool:
+    """Whether an expression reads elements."""
+    return isinstance(e, ir.Load) or any(map(_loads, ir.operands(e)))
 
 
 def with_variables(e: Expr, names: Callable[[str], Expr | None]) -> Expr:

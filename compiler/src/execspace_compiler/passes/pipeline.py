@@ -235,10 +235,15 @@ def refuse_float16(lowered: Lowered, who: str) -> None:
     for function in lowered.functions:
         for e in (*function.parameters, *ir.walk_expressions(function.body)):
             type = e.type.element if isinstance(e.type, ViewTy) else e.type
-            if "float16" in str(type):
+            if _has_float16(type):
                 loc = e.loc if e.loc.line else function.loc
                 found = Diagnostic(loc, f"{who} cannot compute with float16", "use float32")
                 raise KernelTypeError(f"in kernel '{lowered.kernel.name}'\n\n{found}")
+
+
+def _has_float16(type: object) -> bool:
+    """Whether a type, or a field of a record, is a float16."""
+    return "float16" in re.findall(r"\w+", str(type))
 
 
 def refuse_16_byte_atomics(lowered: Lowered, who: str) -> None:

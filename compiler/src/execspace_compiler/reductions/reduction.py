@@ -9,6 +9,7 @@ import numpy as np
 
 from execspace import Capture, DTypeError, Reducer
 from execspace.base.dataclass import dataclass
+from execspace.base.storage_types import format_of
 from execspace.contract.dtypes import as_dtype
 from execspace.kernels.captures import Scope
 from execspace.reducers.builtin import (
@@ -317,7 +318,7 @@ class ReductionBuilder:
         assert shape is not None
         element = FLOAT64
         if reducer.dtype is not None:
-            element = Scalar(as_dtype(reducer.dtype).name)
+            element = self._dtype_of(reducer)
         elif reducer.kind in ("land", "lor"):
             element = BOOL
         elif reducer.kind in ("band", "bor"):
@@ -463,9 +464,19 @@ class ReductionBuilder:
             join = self._casting(signature, types)
         return Compiled(states, type, join, final)
 
+    def _dtype_of(self, reducer: Reducer) -> Scalar:
+        """The type that a reducer names."""
+        dtype = as_dtype(reducer.dtype)
+        if format_of(dtype) is not None:
+            raise self._fault(
+                f"reducer {reducer.name} has the dtype {dtype.name}, in which nothing is computed",
+                "give it float32, and store the result in elements of that type afterwards",
+            )
+        return Scalar(dtype.name)
+
     def _asked(self, reducer: Reducer, found: Type) -> Type:
         """The type that a reducer's `dtype` asks for."""
-        wanted = Scalar(as_dtype(reducer.dtype).name)
+        wanted = self._dtype_of(reducer)
         if not isinstance(found, Scalar):
             raise self._fault(
                 f"reducer {reducer.name} has a dtype, {wanted}, but joins {described(found)}",

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from execspace import LaunchError, LaunchSpec, Reducer, View, ViewType
+from execspace.base.storage_types import FORMATS
 from execspace.contract.dtypes import dtype_of
 from execspace.launch.arguments import check_shape
 from execspace.reducers.base import flattened
@@ -62,7 +63,7 @@ def check_out(kernel: str, spec: LaunchSpec, names: Any) -> None:
     if len(given) != len(wanted):
         raise _refused(kernel, given, wanted)
     for a, b in zip(wanted, given, strict=True):
-        if not np.can_cast(a, b, "same_kind"):
+        if b in FORMATS or not np.can_cast(a, b, "same_kind"):
             raise _refused(kernel, given, wanted)
 
 

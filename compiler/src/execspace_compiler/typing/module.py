@@ -63,6 +63,7 @@ class ModuleTyper:
         self._active: list[object] = []
         self._names: set[str] = set(_LAUNCHERS)
         self._joining: dict[tuple[Any, ...], str] = {}
+        self._conversions: dict[str, str] = {}
         self.reducers: dict[object, Reducer] = {}  # created in kernels
         self.despite_faults = False  # helpers with faults are typed, too; see with_settled_prefix
 
@@ -73,6 +74,14 @@ class ModuleTyper:
             n += 1
             name = f"{wanted}_{n}"
         self._names.add(name)
+        return name
+
+    def conversion(self, wanted: str, make: Callable[[str], ir.Function]) -> str:
+        """Name of a function of the compiler's own, which is made when it is first needed."""
+        name = self._conversions.get(wanted)
+        if name is None:
+            name = self._conversions[wanted] = self.name(wanted)
+            self.functions.append(make(name))
         return name
 
     def external(self, target: HostFunction, name: str, types: tuple[str, ...]) -> ir.Function:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..base.brief import brief
 from ..base.errors import DTypeError, SpaceAccessError, ViewError, ViewIndexError, ViewTypeError
+from ..base.storage_types import format_of
 from ..contract.space import ExecutionSpace
 from ..launch.transfers import Transfer
 from ..plugins import selection, started
@@ -56,6 +57,12 @@ def argument(
     if view.rank == 0:
         raise ViewError(
             f"{what}: View '{view.label}' has rank 0 and so no rows; expected rank 1 or more."
+        )
+    if numbers and (form := format_of(view.dtype)) is not None:
+        raise DTypeError(
+            f"{what}: View '{view.label}' is of {form.name}, whose elements only store numbers; "
+            f"expected integers, floats or bools. Copy it into a View of float32: "
+            f"es.array(A, es.float32)."
         )
     if numbers and view.dtype.kind not in "biuf":
         kind = "records" if view.dtype.fields is not None else view.dtype.name

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..base.brief import brief
 from ..base.errors import DTypeError, ViewError
+from ..base.storage_types import format_of
 from ..contract.space import ExecutionSpace
 from ..launch.parallel import parallel_for
 from ..policies.range import MDRangePolicy, Policy, RangePolicy
@@ -217,6 +218,12 @@ def _check_target(view: View) -> None:
         raise DTypeError(
             f"fill_random: View '{view.label}' holds records, dtype {view.dtype}; expected "
             f"numbers. Fill its fields in a kernel, with es.random_uniform and its siblings."
+        )
+    if (form := format_of(view.dtype)) is not None:
+        raise DTypeError(
+            f"fill_random: View '{view.label}' is of {form.name}, to which a random number would "
+            f"be rounded, perhaps to its upper bound. Draw float32 and es.deep_copy them, or use "
+            f"es.random_uniform and its siblings in a kernel."
         )
     if view.is_readonly:
         raise ViewError(f"fill_random: View '{view.label}' is read-only; pass a writable one.")

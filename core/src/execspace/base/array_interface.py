@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from .storage_types import word_of
+
 
 class ArrayInterface:
     """Carries `__array_interface__` of a host View and keeps `base` alive with the array.
@@ -21,7 +23,7 @@ class ArrayInterface:
         mapped = view.mapping is not None
         self.__array_interface__ = {
             "version": 3,
-            "typestr": view.dtype.str,  # of a record only its size
+            "typestr": word_of(view.dtype).str,  # of a record only its size
             "shape": (view.span,) if mapped else view.shape,
             "strides": None if mapped else tuple(s * itemsize for s in view.strides),
             "data": (view.data_ptr, view.is_readonly),

@@ -10,6 +10,7 @@ import numpy as np
 from ..base.brief import brief
 from ..base.errors import ViewError, ViewTypeError
 from ..base.readonly import ReadOnly
+from ..base.storage_types import format_of
 from ..contract.layout import classify, left_strides, right_strides
 from ..contract.space import ExecutionSpace
 from ..launch.parallel import parallel_for
@@ -314,6 +315,11 @@ _JOIN: dict[str, Callable[..., None]] = {
 
 def _flat(view: View, what: str) -> View:
     """All elements of a contiguous View as one row, in the order of memory."""
+    if (form := format_of(view.dtype)) is not None:
+        raise ViewError(
+            f"{what}: View '{view.label}' is of {form.name}, of which there are no sums; expected "
+            f"a View of float32 or another type that kernels compute in."
+        )
     if view.dtype.fields is not None or np.dtype(view.dtype).kind not in "iufc":
         raise ViewError(f"{what}: View '{view.label}' holds no numbers to be added.")
     if view.mapping is not None or not view.span_is_contiguous or view.layout == "stride":

@@ -1,16 +1,18 @@
 """Element types: NumPy's scalar types under the names that kernels and Views use.
 
-They are NumPy's own classes, so `es.float32(x)` is a cast in a kernel and in plain Python.
+They are NumPy's own classes, so `es.float32(x)` is a cast in a kernel and in plain Python. Those of
+`base/storage_types.py` are classes of ml_dtypes, an optional package.
 """
 
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ..base import storage_types
 from ..base.brief import brief
 from ..base.errors import DTypeError
 
@@ -37,6 +39,22 @@ uint8, uint16, uint32, uint64 = np.uint8, np.uint16, np.uint32, np.uint64
 float16, float32, float64 = np.float16, np.float32, np.float64
 complex64, complex128 = np.complex64, np.complex128
 
+if TYPE_CHECKING:
+    bfloat16: type[np.generic]
+    float8_e4m3fn: type[np.generic]
+    float8_e5m2: type[np.generic]
+
+
+def __getattr__(name: str) -> Any:
+    """A storage type, whose package is loaded now."""
+    if name not in storage_types.NAMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return storage_types.storage_dtype(name).type
+    except DTypeError as error:
+        raise AttributeError(str(error)) from None
+
+
 NAMES = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
     "float16", "float32", "float64", "complex64", "complex128",
@@ -61,7 +79,10 @@ def name_of(dtype: np.dtype[Any]) -> str:
 
 def dtype_of(name: str) -> np.dtype[Any]:
     """The dtype of a name that `name_of` made."""
-    return _records.get(name) or np.dtype(name)
+    found = _records.get(name)
+    if found is not None:
+        return found
+    return storage_types.storage_dtype(name) if name in storage_types.NAMES else np.dtype(name)
 
 
 def _record_text(dtype: np.dtype[Any]) -> str:
@@ -78,7 +99,7 @@ def _storable(dtype: np.dtype[Any]) -> bool:
     if dtype.subdtype is not None:
         return _storable(dtype.subdtype[0])
     if dtype.fields is None:
-        return dtype.name in NAMES
+        return dtype.name in NAMES or storage_types.format_of(dtype) is not None
     return bool(dtype.fields) and all(_storable(f[0]) for f in dtype.fields.values())
 
 
@@ -89,7 +110,8 @@ def as_dtype(spec: npt.DTypeLike) -> np.dtype[Any]:
     ----------
     spec : dtype-like
         A NumPy dtype, scalar type, type name, or Python's bool, int, float, complex; also a
-        structured dtype whose fields are such, or arrays or records of such.
+        structured dtype whose fields are such, or arrays or records of such. Of ml_dtypes those
+        that are storage types.
 
     Raises
     ------
@@ -98,6 +120,8 @@ def as_dtype(spec: npt.DTypeLike) -> np.dtype[Any]:
     """
     if isinstance(spec, np.dtype) and spec in _PLAIN:
         return spec
+    if isinstance(spec, str) and spec in storage_types.NAMES:
+        return storage_types.storage_dtype(spec)
     try:
         dtype = np.dtype(spec)
     except (TypeError, ValueError, SyntaxError):  # NumPy parses strings

@@ -14,8 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..base.array_interface import ArrayInterface
+from ..base.dlpack import capsule_of
 from ..base.locks import new_rlock
 from ..base.readonly import ReadOnly, assign
+from ..base.storage_types import as_stored
 from ..events import dispatch
 from .forward import ExecutionSpace
 from .layout import ALIGNMENT
@@ -231,13 +233,13 @@ class HostSpace(MemorySpace):
             instance.fence("deep_copy")  # the calling thread copies: not before it is its turn
         elements, at = self._elements(dst)
         values, where = self._elements(src)
-        elements[at] = values[where]
+        elements[at] = as_stored(values[where], dst.dtype)
 
     def fill(self, dst: Any, value: Any, instance: ExecutionSpace | None) -> None:
         if instance is not None:
             instance.fence("deep_copy")
         elements, at = self._elements(dst)
-        elements[at] = value
+        elements[at] = as_stored(value, dst.dtype)
 
     def _elements(self, view: Any) -> tuple[npt.NDArray[Any], Any]:
         """An array and the index into it that gives the View's elements in its shape."""
@@ -250,7 +252,7 @@ class HostSpace(MemorySpace):
         return array_over(view, view.allocation.owner)
 
     def to_dlpack(self, view: Any, **options: Any) -> Any:
-        return np.asarray(view).__dlpack__(**options)
+        return capsule_of(np.asarray(view), **options)
 
     def dlpack_device(self, view: Any) -> tuple[int, int]:
         return (1, 0)
@@ -259,7 +261,7 @@ class HostSpace(MemorySpace):
 def array_over(view: Any, base: object) -> npt.NDArray[Any]:
     """NumPy array over a View's memory, which keeps `base` alive."""
     array = np.asarray(ArrayInterface(view, base))
-    return array if view.dtype.fields is None else array.view(view.dtype)
+    return array if array.dtype == view.dtype else array.view(view.dtype)
 
 
 class _Bytes:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..base.errors import DTypeError, ViewTypeError, shown
+from ..base.storage_types import format_of
 from ..views.view import View
 
 __all__ = [
@@ -97,6 +98,11 @@ def _element(view: Any, index: Any) -> tuple[Any, Any]:
         raise ViewTypeError(
             f"an atomic operation on an object of type {type(view).__name__!r}; expected a View or "
             f"an array, then an index."
+        )
+    if isinstance(view.dtype, np.dtype) and format_of(view.dtype) is not None:
+        raise DTypeError(
+            f"there are no atomic operations on elements of {_described(view, view.dtype)}, which "
+            f"only store numbers; expected a type that kernels compute in, such as float32."
         )
     old = view[index]
     return old, np.asarray(old).dtype.type

@@ -18,7 +18,10 @@ import numpy.typing as npt
 from ..base.brief import brief
 from ..base.errors import LaunchError, ViewError
 from ..base.flags import flag
+from ..base.storage_types import format_of
 from ..contract.dtypes import as_dtype
+from ..contract.memory import HOST
+from ..views.view import View
 from .marks import FMA, TEXT
 from .pickling import SourceText
 
@@ -88,6 +91,8 @@ def local(shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> An
     It lives in registers or on the stack, so keep it small. It cannot be returned.
     """
     kind = as_dtype(dtype)
+    if format_of(kind) is not None:  # whose elements are float32 when they are read from a View
+        return View(shape, kind, memory=HOST)
     try:
         return np.zeros(shape, kind)
     except (TypeError, ValueError, OverflowError) as error:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..base.brief import brief
 from ..base.errors import DTypeError, LaunchError, shown
+from ..base.storage_types import format_of
 from ..base.subclasses import own_operator
 from ..contract.argtypes import SCALAR_TYPES, plain_number
 from ..kernels.captures import Scope, defaults, is_array, parameters, scope_of
@@ -57,6 +58,11 @@ def as_arguments(
         elif isinstance(a, Transfer):
             converted.append(a)
             moves = True
+        elif isinstance(a, np.generic) and (form := format_of(a.dtype)) is not None:
+            raise LaunchError(
+                f"Kernel '{kernel.name}': argument {position} is a number of type {form.name}, in "
+                f"which nothing is computed. Pass it as the float32 that it is: np.float32(...)."
+            )
         elif name is not None and _is_constant(a):
             bound[name] = a
         else:

@@ -16,10 +16,13 @@ import numpy.typing as npt
 from ..base.brief import brief
 from ..base.dataclass import dataclass
 from ..base.errors import LaunchError, PolicyError
+from ..base.storage_types import format_of
 from ..contract.dtypes import as_dtype
+from ..contract.memory import HOST
 from ..policies.range import MAX_RANK
 from ..reducers.builtin import Sum
 from ..reducers.python_joins import total_of
+from ..views.view import View
 
 __all__ = [
     "TeamMember",
@@ -180,7 +183,12 @@ def _scratch(what: str, shape: Any, dtype: npt.DTypeLike, level: Any) -> Any:
         )
     if level not in (0, 1):
         raise LaunchError(f"{what}: level={brief(level)}; expected 0 or 1.")
-    made = np.zeros(sizes, as_dtype(dtype))
+    kind = as_dtype(dtype)
+    if format_of(kind) is not None:  # whose elements are float32 when they are read from a View
+        view = View(sizes, kind, memory=HOST)
+        view.fill(np.nan)
+        return view
+    made = np.zeros(sizes, kind)
     if made.dtype.kind in "fc":
         made.fill(np.nan)
     return made

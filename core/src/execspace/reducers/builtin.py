@@ -17,6 +17,7 @@ import numpy.typing as npt
 from ..base.brief import brief
 from ..base.dataclass import dataclass
 from ..base.errors import DTypeError, LaunchError
+from ..base.storage_types import format_of
 from ..contract.dtypes import as_dtype
 from .base import Reducer, checked_shape
 
@@ -91,7 +92,14 @@ class BuiltIn(Reducer):
 
     def __post_init__(self) -> None:
         if self.dtype is not None:
-            object.__setattr__(self, "dtype", as_dtype(self.dtype).name)
+            dtype = as_dtype(self.dtype)
+            if format_of(dtype) is not None:
+                raise DTypeError(
+                    f"reducer {self.name} of dtype {dtype.name}: elements of that type only store "
+                    f"numbers, and nothing is joined in it; expected float32 or another type that "
+                    f"kernels compute in."
+                )
+            object.__setattr__(self, "dtype", dtype.name)
 
     def accumulator(self, contribution: str) -> str:
         """Name of the dtype in which contributions of that dtype are joined."""

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from ..base.brief import brief
 from ..base.errors import ViewError, ViewTypeError
 from ..base.flags import flag
+from ..base.storage_types import format_of
 from ..contract.argtypes import plain_number
 from ..contract.dtypes import as_dtype
 from ..contract.layout import Layout
@@ -326,13 +327,13 @@ def arange(
     kind: Any = None if dtype is None else as_dtype(dtype)
     first, end = (0, start) if stop is None else (start, stop)
     try:
-        found = np.arange(first, end, step, dtype=kind)
+        found = np.arange(first, end, step, dtype=_computed_in(kind))
     except (ValueError, TypeError, ZeroDivisionError, OverflowError) as error:
         raise ViewError(
             f"arange: no numbers from {brief(first)} to {brief(end)} in steps of {brief(step)}: "
             f"{error}."
         ) from error
-    return array(found, space=space, memory=memory, label=label)
+    return array(found, kind, space=space, memory=memory, label=label)
 
 
 def linspace(
@@ -364,9 +365,14 @@ def linspace(
     with_stop = flag(endpoint, "endpoint", "linspace", ViewError)
     kind: Any = None if dtype is None else as_dtype(dtype)
     try:
-        found = np.linspace(start, stop, num, with_stop, dtype=kind)
+        found = np.linspace(start, stop, num, with_stop, dtype=_computed_in(kind))
     except (ValueError, TypeError, OverflowError) as error:
         raise ViewError(
             f"linspace: no {brief(num)} numbers from {brief(start)} to {brief(stop)}: {error}."
         ) from error
-    return array(found, space=space, memory=memory, label=label)
+    return array(found, kind, space=space, memory=memory, label=label)
+
+
+def _computed_in(kind: Any) -> Any:
+    """The dtype in which NumPy computes elements; those of storage types are rounded at the end."""
+    return np.float64 if kind is not None and format_of(kind) is not None else kind

@@ -11,6 +11,7 @@ from ..base import pending
 from ..base.array_interface import ArrayInterface, may_share
 from ..base.brief import brief
 from ..base.errors import DTypeError, SpaceAccessError, SpaceError, ViewError
+from ..base.storage_types import kind_of
 from ..contract.argtypes import plain_number
 from ..contract.dtypes import name_of
 from ..contract.memory import HOST
@@ -146,13 +147,13 @@ def check_kind(kind: Any, target: View, what: str = "deep_copy: a value") -> Non
     """
     weak = {int: "i", float: "f", complex: "c", bool: "b"}.get(kind)
     order = "biufc"
-    source = weak or np.dtype(kind).kind
+    source = weak or kind_of(np.dtype(kind))
     if source not in f"{order}V":  # a date, a text
         raise DTypeError(
             f"{what} of type {np.dtype(kind)} cannot be stored in View "
             f"'{target.label}' of dtype {name_of(target.dtype)}; expected a number."
         )
-    goal = target.dtype.kind
+    goal = kind_of(target.dtype)
     if "V" in (source, goal):  # records: the same fields, at the same places
         fits = weak is None and np.dtype(kind) == target.dtype
     else:

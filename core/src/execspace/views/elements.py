@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..base.errors import ViewError, ViewTypeError
+from ..base.storage_types import as_stored
 from ..contract import layout as _layout
 from ..contract.memory import HOST
 from .arrays import check_plain, check_range, has_protocol
@@ -105,7 +106,7 @@ def _store(view: View, parts: tuple[Any, ...], value: Any) -> None:
     part._array(stores=True)  # which raises where the host must not write now
     array = view.memory_space.host_array(view)
     try:
-        array[at or ...] = value
+        array[at or ...] = as_stored(value, view.dtype)
     except (TypeError, ValueError, OverflowError) as error:
         raise cannot_store(view, value, error) from None
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.dlpack import array_from
 from ..base.errors import PluginError, ViewError, ViewTypeError
 from ..contract import layout as _layout
 from ..contract.dtypes import as_dtype
@@ -134,7 +135,7 @@ def _on_host(source: Any, label: str) -> np.ndarray[Any, Any]:
             return array
         protocol = "__dlpack__"
         if hasattr(source, protocol):
-            return np.from_dlpack(source)
+            return array_from(source)
         protocol = "buffer"
         return np.asarray(memoryview(source))
     except Exception as error:  # from code of the object's class, or from NumPy

@@ -21,6 +21,7 @@ from ..base.brief import brief
 from ..base.errors import ViewError, ViewIndexError, ViewTypeError, shown
 from ..base.flags import flag
 from ..base.readonly import ReadOnly, assign
+from ..base.storage_types import FORMATS, as_stored
 from ..contract import layout as _layout
 from ..contract.dtypes import as_dtype
 from ..contract.memory import HOST, Allocation, MemorySpace, array_over, track
@@ -331,7 +332,8 @@ class View(ReadOnly, NoArithmetic, GivesArrays, Subscripts, Typed[ScalarT]):
             at = (self._offset(at),)
         if self.dtype.fields is not None:  # a record whose fields are attributes: p[i].x
             array = array.view(np.dtype((np.record, self.dtype)))
-        return array[at]
+        found = array[at]
+        return np.float32(found) if self.type.dtype in FORMATS else found
 
     def __setitem__(self, key: Any, value: Any) -> None:
         """Store into an element, from the host; or into a part of the View, whatever its memory.
@@ -369,7 +371,7 @@ class View(ReadOnly, NoArithmetic, GivesArrays, Subscripts, Typed[ScalarT]):
         if self.mapping is not None:
             at = (self._offset(at),)
         try:
-            array[at] = value
+            array[at] = as_stored(value, self.dtype)
         except (TypeError, ValueError, OverflowError) as error:
             raise cannot_store(self, value, error) from None
 
@@ -451,7 +453,8 @@ class View(ReadOnly, NoArithmetic, GivesArrays, Subscripts, Typed[ScalarT]):
             rest = (ALL,) * (len(self.shape) - 1)
             return (self._subview((k, *rest)) for k in range(self.shape[0]))
         array = self._array()
-        return iter(array if self.mapping is None else array[self.offsets()])
+        found = array if self.mapping is None else array[self.offsets()]
+        return iter(found.astype(np.float32) if self.type.dtype in FORMATS else found)
 
     def __array__(
         self, dtype: npt.DTypeLike | None = None, copy: bool | None = None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.storage_types import format_of
+
 
 class GivesArrays:
     """The protocols of a View; its memory space knows how, and never copies in secret."""
@@ -31,4 +33,9 @@ class GivesArrays:
     def __buffer__(self: Any, flags: int, /) -> memoryview:  # Python calls it from 3.12 on
         if self.dtype.fields is not None:  # NumPy would lose their gaps on this way
             raise BufferError(f"View '{self.label}' holds records; use np.asarray(A).")
+        if format_of(self.dtype) is not None:
+            raise BufferError(
+                f"View '{self.label}' is of {self.dtype.name}, for which buffers have no name; use "
+                f"np.asarray(A)."
+            )
         return memoryview(self.__array__())

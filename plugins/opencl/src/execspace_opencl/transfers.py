@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyopencl as cl
 
 from execspace import View, profiling
+from execspace.base.storage_types import as_stored, word_of
 from execspace.contract.layout import right_strides
 from execspace.contract.memory import bytes_at
 from execspace.views.deep_copy import extent_of_bytes, host_elements, same_block
@@ -62,18 +63,20 @@ class Transfers:
             self._write(dst, self._read(src, queue), queue)
         else:
             array = dst.memory_space.host_array(dst)
-            array[... if dst.mapping is None else dst.offsets()] = self._read(src, queue)
+            values = as_stored(self._read(src, queue), dst.dtype)
+            array[... if dst.mapping is None else dst.offsets()] = values
 
     def fill(self, dst: View, value: Any, queue: Any) -> None:
         """Set every element of a View that is not empty."""
         pattern = np.empty(1, dst.dtype)
         exact = isinstance(value, int | np.integer) and dst.dtype.kind in "iu"
-        pattern[0] = int(value) if exact else value  # OverflowError where it does not fit
+        # OverflowError where it does not fit
+        pattern[0] = int(value) if exact else as_stored(value, dst.dtype)
         if dst.mapping is not None:
             self._write(dst, np.broadcast_to(pattern[0], dst.shape), queue)
         elif dst.span_is_contiguous and dst.dtype.itemsize in _PATTERNS:
             first = extent_of_bytes(dst)[0] - dst.allocation.pointer
-            fill_block(queue, dst.allocation.owner, pattern, first, dst.nbytes)
+            fill_block(queue, dst.allocation.owner, _bits(pattern), first, dst.nbytes)
         else:
             source = _Place(self._staged(pattern, queue), 0, (0,) * dst.rank)
             self._move(_Place.of(dst), source, dst, queue)
@@ -86,25 +89,25 @@ class Transfers:
         values = np.empty(src.shape, src.dtype)
         staged = self.device.buffer(values.nbytes)
         self._move(_Place(staged, 0, right_strides(src.shape)), _Place.of(src), src, queue)
-        cl.enqueue_copy(queue, values, staged, is_blocking=True)
+        cl.enqueue_copy(queue, _bits(values), staged, is_blocking=True)
         return values
 
     def _write(self, dst: View, values: npt.NDArray[Any], queue: Any) -> None:
         """Set the elements of a View to those of an array of its shape."""
         profiling.emit("on_staging", self.device.name, dst.nbytes)
-        values = np.ascontiguousarray(values, dst.dtype)
+        values = np.ascontiguousarray(as_stored(values, dst.dtype), dst.dtype)
         if dst.mapping is not None:
             span = _span(dst, queue)
             span[dst.offsets()] = values
             owner, first = dst.allocation.owner, _first(dst)
-            cl.enqueue_copy(queue, owner, span, dst_offset=first, is_blocking=True)
+            cl.enqueue_copy(queue, owner, _bits(span), dst_offset=first, is_blocking=True)
         else:
             source = _Place(self._staged(values, queue), 0, right_strides(dst.shape))
             self._move(_Place.of(dst), source, dst, queue)
 
     def _staged(self, array: npt.NDArray[Any], queue: Any) -> Any:
         staged = self.device.buffer(array.nbytes)
-        cl.enqueue_copy(queue, staged, array, is_blocking=True)
+        cl.enqueue_copy(queue, staged, _bits(array), is_blocking=True)
         return staged
 
     def _move(self, dst: _Place, src: _Place, like: View, queue: Any) -> None:
@@ -157,11 +160,16 @@ def _first(view: View) -> int:
     return view.data_ptr - view.allocation.pointer
 
 
+def _bits(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The array, of a storage type as integers: other arrays have no buffer for the driver."""
+    return array.view(word_of(array.dtype))
+
+
 def _span(view: View, queue: Any) -> npt.NDArray[Any]:
     """All that lies between the first and the last element of a View."""
     span = np.empty(view.span, view.dtype)
     owner, first = view.allocation.owner, _first(view)
-    cl.enqueue_copy(queue, span, owner, src_offset=first, is_blocking=True)
+    cl.enqueue_copy(queue, _bits(span), owner, src_offset=first, is_blocking=True)
     return span
 
 

@@ -328,6 +328,9 @@ class ExpressionPrinter:
             return args[0]
         if name == "cast":
             return self.cast(args[0], operand, t)
+        if name == "bit_cast":
+            form = f"from {operand.name}" if operand.is_float else f"to {t.name}"
+            return f"({self.dialect.bits[form].format(args[0])})"
         if name == "scaled":
             rest, factor, shift = args
             high = self.dialect.math.mul_hi.format(a=f"(2U * {rest})", b=factor)

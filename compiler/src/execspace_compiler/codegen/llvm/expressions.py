@@ -14,8 +14,8 @@ from .spelling import Value, constant, part_of, parts, result_type, symbol, type
 # Operations that are cheap and cannot go wrong, so that both sides of a choice may be computed.
 _CHEAP = frozenset((
     "add", "sub", "mul", "neg", "bitand", "bitor", "bitxor", "invert", "not", "and", "or", "lt",
-    "le", "gt", "ge", "eq", "ne", "cast", "min", "max", "minimum", "maximum", "abs", "bounded",
-    "isnan", "real", "imag", "conj",
+    "le", "gt", "ge", "eq", "ne", "cast", "bit_cast", "min", "max", "minimum", "maximum", "abs",
+    "bounded", "isnan", "real", "imag", "conj",
 ))  # fmt: skip
 _FEW = 8
 

@@ -40,6 +40,8 @@ def operation(e: Emitter, x: ir.Op, args: list[Value]) -> Value:
         return args[0] if name == "bounded" else _opaque(e, _real(args[0]), t)
     if name == "cast":
         return cast(e, args[0], operand, t)
+    if name == "bit_cast":
+        return e.op(f"bitcast {type_of(operand)} {_real(args[0])} to {type_of(t)}")
     if name == "complex":
         a, b = (_real(v) for v in args)
         return _real(cast(e, a, operand, part_of(t))), _real(cast(e, b, operand, part_of(t)))

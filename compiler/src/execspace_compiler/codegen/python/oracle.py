@@ -223,6 +223,8 @@ class OraclePrinter:
         name, t = e.op, e.type
         if name == "cast":
             return f"_r.cast({args[0]}, {type_name(t)})"
+        if name == "bit_cast":
+            return f"_r.bit_cast({args[0]}, {type_name(t)})"
         if name == "bounded":
             return f"_r.bounded({args[0]}, {args[1]})"
         if t.kind == "c" and name == "sqrt":

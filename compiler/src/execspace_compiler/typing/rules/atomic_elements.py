@@ -11,6 +11,7 @@ from ...ir.ops import ATOMICS
 from ...ir.types import PromotionError, Scalar, ViewTy, promote
 from ..context import Context
 from ..values import Place, Value, scalar
+from .storage import refuse_atomic
 
 _KINDS = {"b": "bools", "i": "integers", "f": "floats", "c": "complex numbers"}
 _ALLOWED = {
@@ -65,7 +66,9 @@ def emit_atomic(
 
 
 def check_aligned(place: Place, loc: Loc, op: str = "") -> None:
-    """A fault for a number within a record that is not aligned for atomic operations."""
+    """A fault for a number that is not changed atomically: one of a storage type, or within a
+    record and not aligned."""
+    refuse_atomic(place, loc)
     parts = place.type.name == "complex128" and op in ("add", "sub")  # as ir.Atomic.indivisible
     if place.byte is not None and not _aligned(place, not parts):
         raise type_fault(

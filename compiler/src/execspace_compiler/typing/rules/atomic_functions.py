@@ -13,6 +13,7 @@ from ..values import Obj, Place, TupleValue, Value, describe, is_view
 from .atomic_elements import emit_atomic, of_element
 from .memory import writable
 from .operators import constant
+from .storage import refuse_atomic
 from .views import part_of
 
 
@@ -70,6 +71,7 @@ def _atomic(cx: Context, call: Call) -> Value:
         if place.field is not None:
             hint = 'launch with A.with_traits("atomic") and change a field: A[i].x += value'
         raise type_fault(loc, f"{name} changes a number, not {describe(place)}", hint)
+    refuse_atomic(place, loc)
     if function.op != "load":
         writable(place.view, loc)
     if function.op == "truediv" and place.type.is_integer:

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from execspace.contract.dtypes import dtype_of
+
 from ... import ir
 from ...frontend import hir
 from ...ir.diagnostics import Loc, type_fault
@@ -84,7 +86,7 @@ def _view_attribute(cx: Context, base: Any, name: str, loc: Loc) -> Value:
     if name == "dtype":
         element = _element_of_view(base)
         if isinstance(element, Scalar):
-            return Obj(np.dtype(element.name), f"{element}")
+            return Obj(dtype_of(str(element)), f"{element}")
     hint = "kernels know shape, size, rank, dtype and extent(d)"
     if name == "dtype":
         hint = "use the name of the structured dtype itself"

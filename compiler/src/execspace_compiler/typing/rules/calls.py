@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from execspace import Reducer
+from execspace.base.storage_types import format_of, storage_dtype
 from execspace.base.subclasses import fields_of, own_making, own_operator
 from execspace.contract.argtypes import SCALAR_TYPES
 from execspace.contract.dtypes import NAMES
@@ -15,15 +16,16 @@ from execspace.kernels.host_functions import HostFunction
 
 from ... import ir
 from ...frontend import hir
-from ...ir.diagnostics import Loc, counted, type_fault
+from ...ir.diagnostics import Fault, Loc, counted, type_fault
 from ...ir.ops import CALLEES, Callee
-from ...ir.types import BOOL, PY_INT, Scalar
+from ...ir.types import BOOL, FLOAT32, PY_INT, Scalar
 from ..context import CALLED, CALLS, EXPRESSIONS, METHODS, Call, Context
 from ..values import Method, Obj, TupleValue, Value, describe, extents, scalar
 from .host_functions import host_call
 from .library import library_call
 from .operators import truth
 from .refused import own_code, refused
+from .storage import narrowed, widened
 from .team_reductions import made_reducer
 
 
@@ -64,6 +66,10 @@ def _object(cx: Context, call: Call) -> Value:
             name = next((t.dtype for k, t in SCALAR_TYPES.items() if k is target), "")
         if name:
             return _cast(cx, Scalar(name), call.name, args, call.loc)
+        if target.__module__ == "ml_dtypes":
+            target = np.dtype(target)
+    if isinstance(target, np.dtype) and (form := format_of(target)) is not None:
+        return _rounded(cx, form.name, call.name, args, call.loc)
     if isinstance(target, np.dtype) and target.name in NAMES:
         return _cast(cx, Scalar(target.name), call.name, args, call.loc)
     raise refused(call)
@@ -88,9 +94,7 @@ def _named_tuple(
 
 def _cast(cx: Context, type: Scalar, path: str, args: Sequence[Value], loc: Loc) -> Value:
     if len(args) != 1:
-        raise type_fault(
-            loc, f"{path} takes 1 argument, got {len(args)}", "cast one number at a time"
-        )
+        raise _one_argument(path, args, loc)
     e = scalar(args[0], loc)
     if e.type.kind == "c" and type.kind not in "cb":
         raise type_fault(loc, f"cannot cast {e.type} to {type}", "take its .real or abs()")
@@ -100,6 +104,25 @@ def _cast(cx: Context, type: Scalar, path: str, args: Sequence[Value], loc: Loc)
         return ir.Op("cast", (e,), type, loc)  # the same number, but no longer weak
     value: Value = cx.coerce(e, type)
     return value
+
+
+def _one_argument(path: str, args: Sequence[Value], loc: Loc) -> Fault:
+    message = f"{path} takes 1 argument, got {len(args)}"
+    return type_fault(loc, message, "cast one number at a time")
+
+
+def _rounded(cx: Context, storage: str, path: str, args: Sequence[Value], loc: Loc) -> Value:
+    """`es.bfloat16(x)`: the float32 that is read where x is stored."""
+    if len(args) != 1:
+        raise _one_argument(path, args, loc)
+    e = scalar(args[0], loc)
+    if e.type.kind == "c":
+        raise type_fault(loc, f"cannot cast {e.type} to {storage}", "take its .real or abs()")
+    bits = narrowed(cx, e, storage, loc)
+    if isinstance(bits, ir.Const):
+        number = np.array(bits.value, bits.type.name).view(storage_dtype(storage))
+        return ir.Const(np.float32(number[()]), FLOAT32, loc)
+    return widened(cx, bits, storage, loc)
 
 
 # -- methods ------------------------------------------------------------------------------------

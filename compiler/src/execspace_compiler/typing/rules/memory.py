@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from ... import ir
 from ...ir.diagnostics import Loc, type_fault
-from ...ir.types import ViewTy
+from ...ir.types import Scalar, ViewTy
 from ..context import Context
 from ..values import Place, Value, describe, is_atomic, scalar, shown
 from .atomic_elements import check_aligned, emit_atomic
+from .storage import narrowed, widened
 
 
 def load(cx: Context, place: Place, loc: Loc) -> ir.Expr:
@@ -17,6 +18,10 @@ def load(cx: Context, place: Place, loc: Loc) -> ir.Expr:
         found = emit_atomic(cx, "load", place, (), loc, "old")
         assert found is not None
         return found
+    if place.type.storage:
+        word = Scalar(place.type.name)
+        bits = ir.Load(place.view, place.indices, word, loc, place.byte)
+        return widened(cx, bits, place.type.storage, loc)
     return ir.Load(place.view, place.indices, place.type, loc, place.byte)
 
 
@@ -34,6 +39,11 @@ def store(cx: Context, place: Place, value: Value, loc: Loc, at: Loc) -> ir.Stmt
             what = f"a field of {place.type} in {describe(place.view)}"
         hint = "take its .real or abs() first"
         raise type_fault(at, f"cannot store {e.type} into {what}", hint)
+    if place.type.storage:
+        if is_atomic(place):
+            check_aligned(place, loc)
+        bits = narrowed(cx, e, place.type.storage, at)
+        return ir.Store(place.view, place.indices, bits, loc, place.byte)
     converted = cx.coerce(e, place.type)
     if is_atomic(place):
         check_aligned(place, loc)

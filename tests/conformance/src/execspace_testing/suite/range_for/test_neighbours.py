@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import execspace as es
 from execspace_testing import staged
 from execspace_testing.drawn import drawn
+from execspace_testing.sizes import needs_dtype
 
 TYPES = ("int8", "uint8", "int16", "uint16", "int32", "float32", "float64")
 ROOM = 11  # elements of each View that lie outside of the part that a launch gets
@@ -145,6 +146,35 @@ def test_a_view_under_two_names_is_read_after_it_was_written(space, dtype):
         once = x + y
         np.testing.assert_array_equal(staged.fetch(first), once)
         np.testing.assert_array_equal(staged.fetch(second), once + once)
+
+
+def tripled_where_positive(i, x):
+    if x[i] > 0:
+        x[i] = x[i] * 3
+
+
+def added_to_twice(i, x):
+    if x[i] > 0:
+        x[i] += 1
+        x[i] += x[i]
+
+
+def asserted(i, x):
+    assert x[i] > -128
+    x[i] = x[i] * 3
+
+
+@pytest.mark.parametrize("kernel", [tripled_where_positive, added_to_twice, asserted])
+@pytest.mark.parametrize("dtype", ["int8", "int16", "float32", "float64"])
+def test_an_element_that_is_changed_on_a_condition_is_changed_once(space, kernel, dtype):
+    """Where the value that is stored is computed from the element itself."""
+    needs_dtype(space, dtype)
+    x = np.arange(-30, 41).astype(dtype)
+    expected = x.copy()
+    for i in range(len(x)):
+        kernel(i, expected)
+    staged.parallel_for(es.RangePolicy(len(x), space=space), kernel, x)
+    np.testing.assert_array_equal(x, expected)
 
 
 def add2(i, j, a, b, c):
