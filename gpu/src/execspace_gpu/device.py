@@ -12,6 +12,7 @@ import cupy
 from cupy_backends.cuda.api import runtime
 
 from .devices import ERRORS_OR_MEMORY, Faults, is_out_of_memory, on_device
+from .ferry import Ferry
 from .program import Program
 from .queue import Order, Queue
 from .timing import Clock
@@ -38,6 +39,8 @@ class GpuDevice:
         What is loaded.
     default : Queue
         On the legacy default stream.
+    ferry : Ferry
+        Carries large blocks from and to memory of the host that is not pinned.
     """
 
     def __init__(self, number: int, short: str, title: str, pool: Callable[[int], Any]) -> None:
@@ -46,6 +49,7 @@ class GpuDevice:
         self.handle = cupy.cuda.Device(number)
         self.alone = int(runtime.getDeviceCount()) == 1
         self.programs: dict[Any, Program] = {}
+        self.ferry = Ferry(number)
         self._pool = pool
         self._queues: weakref.WeakSet[Queue] = weakref.WeakSet()
         with self.handle:
