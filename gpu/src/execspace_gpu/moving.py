@@ -19,6 +19,7 @@ from .arrangement import WORD, Arrangement, arranged
 from .device_space import DeviceSpace
 
 DEFAULT = 4  # MemcpyDefault of the runtimes: the driver sees by the addresses where each is
+LEAST = 1 << 20  # bytes; with less, to look for words takes longer than what they save
 _MOST_AXES = 4
 _LEAST_WORDS = 4  # of the sides of what is moved in squares
 # A block of threads whose words are 64 bytes of the destination, and 32 rows of it, two for each
@@ -30,7 +31,7 @@ _WORDS = {n: np.dtype(f"u{n}") for n in (1, 2, 4, 8)} | {16: np.dtype("c16")}
 
 def move(space: DeviceSpace, dst: View, src: View) -> None:
     """Assign each element, on the stream of a space; Views are of one shape, which is not empty."""
-    found = arranged(dst, src)
+    found = arranged(dst, src) if dst.nbytes >= LEAST else None
     if found is None:
         _assign(space, dst, src)
     else:
@@ -146,7 +147,7 @@ def _launch(
 
 
 def _assign(space: DeviceSpace, dst: View, src: View) -> None:
-    """Elements of two dtypes, or of a layout of the user's."""
+    """Elements of two dtypes, or of a layout of the user's, or few."""
     if dst.rank == 0:
         _assign(space, dst[None], src[None])
         return

@@ -22,7 +22,7 @@ from execspace import HOST, ExecutionSpace, View, profiling
 from execspace.views.deep_copy import extent_of_bytes, host_elements, same_block
 from execspace.views.interop import view_over
 
-from . import ferry
+from . import ferry, moving
 from .arrangement import arranged, dense_parts, is_dense
 from .device_space import DeviceSpace
 from .devices import ERRORS
@@ -145,7 +145,7 @@ def _is_block(dst: View, src: View) -> bool:
     """Whether elements lie in one block on both sides, in the same order."""
     if same_block(dst, src):
         return True
-    found = arranged(dst, src)
+    found = arranged(dst, src) if dst.nbytes >= moving.LEAST else None
     return found is not None and not found.axes and found.to == dst.data_ptr
 
 
@@ -169,20 +169,28 @@ def _blocks(queue: _Queue, host: View, device: View) -> Iterator[tuple[View, Vie
     """Parts of a block of the host, the same of the device, and scratch of the device for each."""
     space = queue.space
     profiling.emit("on_staging", space.memory.name, host.nbytes)
+    if host.nbytes <= _PART:
+        yield host, device, _scratch_like(queue, host)
+        return
     passed: list[Any] = []  # events, one after each part
     for ranges in dense_parts(host, _PART):
         if len(queue.kept) >= _MOST_PARTS:
             passed.pop(0).synchronize()
             del queue.kept[0]
-        piece, other = es.subview(host, *ranges), es.subview(device, *ranges)
-        flat = queue.scratch((piece.size,), piece.dtype)
-        steps = tuple(s * piece.dtype.itemsize for s in piece.strides)
-        yield piece, other, view_over(
-            "deep_copy", flat.data_ptr, flat.dtype, piece.shape, steps, False, flat.memory_space,
-            flat, flat.space,
-        )  # fmt: skip
+        piece = es.subview(host, *ranges)
+        yield piece, es.subview(device, *ranges), _scratch_like(queue, piece)
         passed.append(cupy.cuda.Event(disable_timing=True))
         passed[-1].record(space.stream_object)
+
+
+def _scratch_like(queue: _Queue, host: View) -> View:
+    """A View of the device whose elements lie as those of a block of the host."""
+    flat = queue.scratch((host.size,), host.dtype)
+    steps = tuple(s * host.dtype.itemsize for s in host.strides)
+    return view_over(
+        "deep_copy", flat.data_ptr, flat.dtype, host.shape, steps, False, flat.memory_space, flat,
+        flat.space,
+    )  # fmt: skip
 
 
 def _from_block(queue: _Queue, dst: View, src: View) -> None:

@@ -337,9 +337,17 @@ def on_device(array, space):
     return cupy.asarray(made).transpose(np.argsort(order))
 
 
+@pytest.fixture(params=["in words", "one by one"])
+def words(request, cuda, monkeypatch):
+    """Elements are moved in words where they lie so, or as they are, as those of small Views."""
+    from execspace_gpu import moving
+
+    monkeypatch.setattr(moving, "LEAST", 0 if request.param == "in words" else 1 << 60)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("sides", ["on the device", "to the device", "to the host", "pinned"])
-def test_parts_in_any_order(cuda, cupy, dtype, sides):
+def test_parts_in_any_order(cuda, cupy, words, dtype, sides):
     """Nothing but the elements is written; extents about those of tiles and squares."""
     rng = np.random.default_rng(len(sides))
     queue = cuda.instance()
@@ -368,7 +376,7 @@ def test_parts_in_any_order(cuda, cupy, dtype, sides):
 
 @pytest.mark.parametrize("size", [1, 2, 4, 8, 16])
 @pytest.mark.parametrize("shape", [(1, 300, 520), (5, 129, 258), (3, 1024, 64)])
-def test_transposes(cuda, size, shape):
+def test_transposes(cuda, words, size, shape):
     """From layout right to left; elements of all sizes, whole squares of them and what is left."""
     dtype = np.dtype({16: "c16"}.get(size, f"u{size}"))
     values = np.random.default_rng(0).integers(0, 256, (*shape, size), np.uint8)
@@ -418,7 +426,7 @@ def test_large_arrays_in_parts(cuda, monkeypatch, layouts):
         np.testing.assert_array_equal(single, values)
 
 
-def test_bits_of_all_floats_are_kept(cuda):
+def test_bits_of_all_floats_are_kept(cuda, words):
     """Of quiet and signalling NaN, and of subnormal numbers."""
     for dtype, bits in (("f4", "u4"), ("f8", "u8"), ("f2", "u2")):
         words = np.random.default_rng(0).integers(0, np.iinfo(bits).max, (60, 90), bits)
