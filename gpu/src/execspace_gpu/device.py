@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +16,8 @@ from .ferry import Ferry
 from .program import Program
 from .queue import Order, Queue
 from .timing import Clock
+
+_NOTHING = nullcontext()
 
 
 class GpuDevice:
@@ -67,12 +69,14 @@ class GpuDevice:
     def queues(self) -> list[Queue]:
         """All of them, the default one first."""
         order = self._order
+        if not self._queues and not order.busy:
+            return [self.default]
         with order.lock:
             return list(dict.fromkeys((self.default, *self._queues, *order.busy)))
 
     def current(self) -> AbstractContextManager[None]:
         """Make the device that of the calling thread for the time of a block."""
-        return on_device(self.number)
+        return _NOTHING if self.alone else on_device(self.number)
 
     def attribute(self, name: str) -> int:
         """An attribute of the device, by the name that CuPy has for it."""
