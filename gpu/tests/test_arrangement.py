@@ -240,6 +240,16 @@ def test_small_elements_that_lie_in_no_words(moving, host):
         np.testing.assert_array_equal(target, source.T)
 
 
+@pytest.mark.parametrize(("every", "each"), [(2, 1), (1, 2), (2, 2)])
+def test_small_elements_with_gaps(moving, host, every, each):
+    """Rows begin at words, but elements are no neighbours on one side, or on both."""
+    source = np.arange(48 * 96).astype(np.uint8).reshape(48, 96)[:, : 40 * each : each]
+    target = np.zeros((40, 96), np.uint8)[:, : 48 * every : every]
+    moving.move(host, es.view_of(target), es.view_of(source.T))
+    np.testing.assert_array_equal(target, source.T)
+    assert every == 1 or not target.base[:, 1::2].any()
+
+
 def test_fills_repeat_one_element(moving, host):
     target = np.zeros((3, 4, 5), np.float32)[:, ::2]
     moving.move(host, es.view_of(target), es.view_of(np.broadcast_to(np.float32(2), (3, 2, 5))))
