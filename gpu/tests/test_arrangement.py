@@ -250,6 +250,34 @@ def test_small_elements_with_gaps(moving, host, every, each):
     assert every == 1 or not target.base[:, 1::2].any()
 
 
+def test_tiles_are_of_short_blocks(moving, host, monkeypatch):
+    """Rows that come in another order are moved along, and elements in tiles."""
+    used = []
+    launch = moving._launch
+
+    def noted(space, shape, kernel, *views, **options):
+        used.append((shape, options.get("tile"), options.get("items_per_thread")))
+        launch(space, shape, kernel, *views, **options)
+
+    monkeypatch.setattr(moving, "_launch", noted)
+    record = np.dtype([("a", "f8"), ("b", "f8"), ("c", "f8")])
+    for dtype, inner, expected in (
+        ("f8", 4, ((4, 6, 5), None, None)),
+        ("f8", 3, ((6, 5, 3), (8, 32, 1), (1, 1, 3))),
+        ("f8", 2, ((6, 5), (8, 32), (1, 2))),
+        ("f8", 1, ((6, 5), (8, 32), (1, 2))),
+        (record, 1, ((6, 5, 3), (8, 32, 1), (1, 1, 3))),
+    ):
+        source = np.zeros((6, 5, inner), dtype)
+        source.view("f8")[...] = np.arange(source.nbytes // 8).reshape(6, 5, -1)
+        target = np.zeros((5, 6, inner), dtype)
+        if inner == 2 and (source.ctypes.data % 16 or target.ctypes.data % 16):
+            continue  # no words of 16 bytes
+        moving.move(host, es.view_of(target), es.view_of(source.transpose(1, 0, 2)))
+        np.testing.assert_array_equal(target, source.transpose(1, 0, 2))
+        assert used.pop() == expected, (dtype, inner)
+
+
 def test_fills_repeat_one_element(moving, host):
     target = np.zeros((3, 4, 5), np.float32)[:, ::2]
     moving.move(host, es.view_of(target), es.view_of(np.broadcast_to(np.float32(2), (3, 2, 5))))

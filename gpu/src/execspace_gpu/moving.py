@@ -25,6 +25,7 @@ _LEAST_WORDS = 4  # of the sides of what is moved in squares
 # A block of threads whose words are 64 bytes of the destination, and 32 rows of it, two for each
 # thread: both sides are then whole sectors of the cache.
 _TILE, _CALLS = (8, 32), (1, 2)
+_SECTOR = 32  # bytes; longer rows are accessed well in whatever order they come
 _MOST_WORDS = 4  # of an element, which one thread moves
 _WORDS = {n: np.dtype(f"u{n}") for n in (1, 2, 4, 8)} | {16: np.dtype("c16")}
 
@@ -55,19 +56,23 @@ class _Move:
         if len(words.axes) <= _MOST_AXES:
             self._words(found)
             return
-        units = found.unit_axes or (0, 0)
+        units = self._units(found) or (0, 0)
         others = (d for d in range(len(found.axes)) if d not in units)
         shortest = min(others, key=lambda d: found.axes[d].extent)
         for n in range(found.axes[shortest].extent):
             self.launch(found.without(shortest, n))
 
+    def _units(self, found: Arrangement) -> tuple[int, int] | None:
+        """The two axes of tiles, where short blocks come in another order."""
+        return found.unit_axes if found.block < _SECTOR else None
+
     def _in_words(self, found: Arrangement) -> Arrangement:
-        """Rows in words of 8 bytes; of 16, if these change their order."""
-        return found.in_words(WORD if found.unit_axes is None else 2 * WORD)
+        """Rows in words of 8 bytes; of 16, if such blocks come in another order."""
+        return found.in_words(WORD if self._units(found) is None else 2 * WORD)
 
     def _words(self, found: Arrangement) -> None:
         """A call for each word."""
-        words, units = self._in_words(found), found.unit_axes
+        words, units = self._in_words(found), self._units(found)
         axes = words.axes
         options: dict[str, Any] = {}
         if units is not None:
