@@ -107,8 +107,19 @@ def copy(bench: Bench, d: Arrays) -> None:
         function = d.cupy.cuda.runtime.memcpyAsync
         return partial(function, device.data.ptr, full.data.ptr, nbytes, DEVICE_TO_DEVICE, 0)
 
+    def queued() -> Call:
+        views = d.view(device), d.view(full)
+        return partial(es.deep_copy, *views, instance=d.space)
+
     bench.copies(
         2 * nbytes,  # read and written
+        [
+            _to_device("copy on the device, queued", b, queued, True),
+            _to_device("cudaMemcpyAsync", b, memcpy),
+        ],
+    )
+    bench.copies(
+        2 * nbytes,
         [
             _to_device("copy on the device", b, lambda: _ours(d.view(device), d.view(full)), True),
             _to_device("cudaMemcpyAsync", b, memcpy),

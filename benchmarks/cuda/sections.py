@@ -25,6 +25,7 @@ from benchmarks.cuda.arrays import (
 )
 from benchmarks.cuda.copies import copy
 from benchmarks.cuda.launches import first, launch
+from benchmarks.cuda.orders import order
 from benchmarks.cuda.timing import Bench, Call, Contestant
 
 
@@ -278,4 +279,5 @@ SECTIONS: dict[str, Callable[[Bench, Arrays], None]] = {
     "launch": launch,
     "first": first,
     "copy": copy,
+    "order": order,
 }

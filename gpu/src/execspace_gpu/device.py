@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import Any
 
@@ -12,9 +12,12 @@ import cupy
 from cupy_backends.cuda.api import runtime
 
 from .devices import ERRORS_OR_MEMORY, Faults, is_out_of_memory, on_device
+from .ferry import Ferry
 from .program import Program
 from .queue import Order, Queue
 from .timing import Clock
+
+_NOTHING = nullcontext()
 
 
 class GpuDevice:
@@ -38,6 +41,8 @@ class GpuDevice:
         What is loaded.
     default : Queue
         On the legacy default stream.
+    ferry : Ferry
+        Carries large blocks from and to memory of the host that is not pinned.
     """
 
     def __init__(self, number: int, short: str, title: str, pool: Callable[[int], Any]) -> None:
@@ -46,6 +51,7 @@ class GpuDevice:
         self.handle = cupy.cuda.Device(number)
         self.alone = int(runtime.getDeviceCount()) == 1
         self.programs: dict[Any, Program] = {}
+        self.ferry = Ferry(number)
         self._pool = pool
         self._queues: weakref.WeakSet[Queue] = weakref.WeakSet()
         with self.handle:
@@ -63,12 +69,14 @@ class GpuDevice:
     def queues(self) -> list[Queue]:
         """All of them, the default one first."""
         order = self._order
+        if not self._queues and not order.busy:
+            return [self.default]
         with order.lock:
             return list(dict.fromkeys((self.default, *self._queues, *order.busy)))
 
     def current(self) -> AbstractContextManager[None]:
         """Make the device that of the calling thread for the time of a block."""
-        return on_device(self.number)
+        return _NOTHING if self.alone else on_device(self.number)
 
     def attribute(self, name: str) -> int:
         """An attribute of the device, by the name that CuPy has for it."""

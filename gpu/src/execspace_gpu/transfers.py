@@ -1,7 +1,9 @@
 """deep_copy on a GPU: blocks of bytes by the copy engines, all other arrangements by kernels.
 
-Elements that lie in another order or have another dtype are moved by a kernel on the device. If the
-host has them, they go through pinned memory, part by part, and that is reported.
+Elements that lie in another order or have another dtype are moved by a kernel on the device. Such
+elements of the host go through a buffer, part by part, and that is reported: as a block through
+memory of the device if they are one on the host, else through pinned memory, where the host packs
+them.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import cupy
 import numpy as np
 from cupy_backends.cuda.api import runtime
 
@@ -20,13 +23,17 @@ from execspace.base.storage_types import as_stored
 from execspace.views.deep_copy import extent_of_bytes, host_elements, same_block
 from execspace.views.interop import view_over
 
+from . import ferry, moving
+from .arrangement import arranged, dense_parts, is_dense
 from .device_space import DeviceSpace
 from .devices import ERRORS
 from .interop import in_order
+from .moving import DEFAULT, move
+from .workers import copy_array
 
-_DEFAULT = 4  # MemcpyDefault of the runtimes: the driver sees by the addresses where each is
-_PART = 1 << 26  # bytes of pinned memory that a rearranged copy takes at a time
-_MOST_KEPT = 6  # Views of parts that are under way
+_PART = 1 << 26  # bytes of a buffer that a rearranged copy takes at a time
+_MOST_KEPT = 6  # Views of parts that are under way through pinned memory
+_MOST_PARTS = 3  # that are under way through memory of the device
 
 
 @dataclass
@@ -74,14 +81,14 @@ def copy_view(dst: View, src: View, instance: ExecutionSpace | None) -> None:
     with _queued(a or b, instance, (dst, src)) as queue:  # type: ignore[arg-type]
         if a is not None and b is not None and a.number != b.number:
             _between_devices(queue, dst, src, a, b)
-        elif same_block(dst, src):
+        elif _is_block(dst, src):
             _copy_block(queue.space, dst, src)
         elif a is not None and b is not None:
-            _move(queue.space, dst, src)
+            move(queue.space, dst, src)
         elif a is not None:
-            _from_host(queue, dst, src)
+            (_from_block if _is_block_of_host(src, dst) else _from_host)(queue, dst, src)
         else:
-            _to_host(queue, dst, src)
+            (_to_block if _is_block_of_host(dst, src) else _to_host)(queue, dst, src)
 
 
 def fill_view(space: DeviceSpace, dst: View, value: Any, instance: ExecutionSpace | None) -> None:
@@ -103,7 +110,7 @@ def fill_view(space: DeviceSpace, dst: View, value: Any, instance: ExecutionSpac
             "deep_copy", one.data_ptr, one.dtype, dst.shape, (0,) * dst.rank, True,
             one.memory_space, one, one.space,
         )  # fmt: skip
-        _move(queue.space, dst, repeated)
+        move(queue.space, dst, repeated)
 
 
 @contextmanager
@@ -136,8 +143,68 @@ def _owner(view: View) -> DeviceSpace | None:
     return space if isinstance(space, DeviceSpace) else None
 
 
+def _is_block(dst: View, src: View) -> bool:
+    """Whether elements lie in one block on both sides, in the same order."""
+    if same_block(dst, src):
+        return True
+    found = arranged(dst, src) if dst.nbytes >= moving.LEAST else None
+    return found is not None and not found.axes and found.to == dst.data_ptr
+
+
 def _copy_block(space: DeviceSpace, dst: View, src: View) -> None:
-    runtime.memcpyAsync(dst.data_ptr, src.data_ptr, src.nbytes, _DEFAULT, space.stream)
+    to, source, nbytes = dst.data_ptr, src.data_ptr, src.nbytes
+    if nbytes >= ferry.LEAST:
+        carry = space.device.ferry.carry
+        if _owner(src) is None and carry(space.stream, to, source, nbytes, True):
+            return
+        if _owner(dst) is None and carry(space.stream, source, to, nbytes, False):
+            return
+    runtime.memcpyAsync(to, source, nbytes, DEFAULT, space.stream)
+
+
+def _is_block_of_host(host: View, device: View) -> bool:
+    """Whether the host's side can go as it is, and the device rearrange it."""
+    return host.dtype == device.dtype and device.mapping is None and is_dense(host)
+
+
+def _blocks(queue: _Queue, host: View, device: View) -> Iterator[tuple[View, View, View]]:
+    """Parts of a block of the host, the same of the device, and scratch of the device for each."""
+    space = queue.space
+    profiling.emit("on_staging", space.memory.name, host.nbytes)
+    if host.nbytes <= _PART:
+        yield host, device, _scratch_like(queue, host)
+        return
+    passed: list[Any] = []  # events, one after each part
+    for ranges in dense_parts(host, _PART):
+        if len(queue.kept) >= _MOST_PARTS:
+            passed.pop(0).synchronize()
+            del queue.kept[0]
+        piece = es.subview(host, *ranges)
+        yield piece, es.subview(device, *ranges), _scratch_like(queue, piece)
+        passed.append(cupy.cuda.Event(disable_timing=True))
+        passed[-1].record(space.stream_object)
+
+
+def _scratch_like(queue: _Queue, host: View) -> View:
+    """A View of the device whose elements lie as those of a block of the host."""
+    flat = queue.scratch((host.size,), host.dtype)
+    steps = tuple(s * host.dtype.itemsize for s in host.strides)
+    return view_over(
+        "deep_copy", flat.data_ptr, flat.dtype, host.shape, steps, False, flat.memory_space, flat,
+        flat.space,
+    )  # fmt: skip
+
+
+def _from_block(queue: _Queue, dst: View, src: View) -> None:
+    for source, target, arrived in _blocks(queue, src, dst):
+        _copy_block(queue.space, arrived, source)
+        move(queue.space, target, arrived)
+
+
+def _to_block(queue: _Queue, dst: View, src: View) -> None:
+    for target, source, packed in _blocks(queue, dst, src):
+        move(queue.space, packed, source)
+        _copy_block(queue.space, target, packed)
 
 
 def _parts(dst: View, src: View) -> Iterator[tuple[View, View]]:
@@ -164,31 +231,48 @@ def _from_host(queue: _Queue, dst: View, src: View) -> None:
             runtime.streamSynchronize(space.stream)
             queue.kept.clear()
         staged = queue.pinned(source.shape, target.dtype)
-        np.asarray(staged)[...] = as_stored(host_elements(source), staged.dtype)
+        copy_array(np.asarray(staged), as_stored(host_elements(source), staged.dtype))
         if same_block(target, staged):
             _copy_block(space, target, staged)
         else:
             arrived = queue.scratch(staged.shape, staged.dtype)
             _copy_block(space, arrived, staged)
-            _move(space, target, arrived)
+            move(space, target, arrived)
 
 
 def _to_host(queue: _Queue, dst: View, src: View) -> None:
     space = queue.space
     profiling.emit("on_staging", space.pinned.name, src.nbytes)
+    last: tuple[View, View, Any, int] | None = None
     for target, source in _parts(dst, src):
+        already = len(queue.kept)
         staged = queue.pinned(source.shape, source.dtype)
         if same_block(staged, source):
             _copy_block(space, staged, source)
         else:
             packed = queue.scratch(source.shape, source.dtype)
-            _move(space, packed, source)
+            move(space, packed, source)
             _copy_block(space, staged, packed)
-        runtime.streamSynchronize(space.stream)
-        host = target.memory_space.host_array(target)
-        values = as_stored(np.asarray(staged), target.dtype)
-        host[... if target.mapping is None else target.offsets()] = values
-        queue.kept.clear()
+        arrived = cupy.cuda.Event(disable_timing=True)
+        arrived.record(space.stream_object)
+        count = len(queue.kept) - already
+        if last is not None:  # while this part is under way
+            _unpack(queue, *last)
+        last = target, staged, arrived, count
+    if last is not None:
+        _unpack(queue, *last)
+
+
+def _unpack(queue: _Queue, target: View, staged: View, arrived: Any, kept: int) -> None:
+    """What the host does with a part once it is there."""
+    arrived.synchronize()
+    host = target.memory_space.host_array(target)
+    values = as_stored(np.asarray(staged), target.dtype)
+    if target.mapping is None:
+        copy_array(host, values)
+    else:
+        host[target.offsets()] = values
+    del queue.kept[:kept]
 
 
 def _between_devices(queue: _Queue, dst: View, src: View, a: DeviceSpace, b: DeviceSpace) -> None:
@@ -204,12 +288,12 @@ def _between_devices(queue: _Queue, dst: View, src: View, a: DeviceSpace, b: Dev
     profiling.emit("on_staging", a.memory.name, src.nbytes)
     with b.current():
         packed = _Queue(b).scratch(src.shape, src.dtype)
-        _move(b, packed, src)
+        move(b, packed, src)
         runtime.streamSynchronize(b.stream)
     with a.current():
         arrived = _Queue(a).scratch(src.shape, src.dtype)
         _peer(queue.space, arrived, packed, a, b)
-        _move(a, dst, arrived)
+        move(a, dst, arrived)
         runtime.streamSynchronize(a.stream)
 
 
@@ -219,48 +303,3 @@ def _peer(space: DeviceSpace, dst: View, src: View, a: DeviceSpace, b: DeviceSpa
             dst.data_ptr, a.number, src.data_ptr, b.number, src.nbytes, space.stream
         )
         runtime.streamSynchronize(space.stream)
-
-
-# -- kernels that move elements -----------------------------------------------------------------
-
-
-def _move1(i: int, dst: Any, src: Any) -> None:
-    dst[i] = src[i]
-
-
-def _move2(i: int, j: int, dst: Any, src: Any) -> None:
-    dst[i, j] = src[i, j]
-
-
-def _move3(i: int, j: int, k: int, dst: Any, src: Any) -> None:
-    dst[i, j, k] = src[i, j, k]
-
-
-def _move4(i: int, j: int, k: int, p: int, dst: Any, src: Any) -> None:
-    dst[i, j, k, p] = src[i, j, k, p]
-
-
-_MOVES = (_move1, _move2, _move3, _move4)
-
-
-def _move(space: DeviceSpace, dst: View, src: View) -> None:
-    """Launch a kernel that assigns each element."""
-    if dst.rank == 0:
-        _move(space, dst[None], src[None])
-        return
-    if dst.rank > len(_MOVES):
-        if dst.mapping is not None or src.mapping is not None:
-            raise es.ViewError(
-                f"deep_copy: Views '{dst.label}' and '{src.label}' have rank {dst.rank}, and one "
-                f"has a layout of the user's; on a GPU such Views are copied up to rank "
-                f"{len(_MOVES)}. Copy through the host."
-            )
-        shortest = min(range(dst.rank), key=lambda d: dst.shape[d])
-        for n in range(dst.shape[shortest]):
-            part = tuple(n if d == shortest else es.ALL for d in range(dst.rank))
-            _move(space, es.subview(dst, *part), es.subview(src, *part))
-        return
-    policy: Any = es.RangePolicy(dst.shape[0], space=space)
-    if dst.rank > 1:
-        policy = es.MDRangePolicy((0,) * dst.rank, dst.shape, space=space)
-    es.parallel_for(policy, _MOVES[dst.rank - 1], dst, src, label="deep_copy")

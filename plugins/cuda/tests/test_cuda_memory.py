@@ -193,11 +193,16 @@ def test_staging_is_told_where_the_host_has_elements_in_another_order_only(cuda,
     for target, source in direct:
         es.deep_copy(target, source)
         assert events.staged == [], (target, source)
-    for target, source in ((left, values), (values, left), (right[:, :3], values[:, :3].copy())):
-        es.deep_copy(target, source)
-        nbytes = np.prod(source.shape) * 8
-        assert events.staged == [("cuda pinned", nbytes)], (target, source)
-        events.staged.clear()
+    block, apart = values[:, :3].copy(), np.ones((8, 12))[:, ::2]
+    for where, pairs in (
+        ("cuda", ((left, values), (values, left), (right[:, :3], block), (block, left[:, ::2]))),
+        ("cuda pinned", ((left, apart), (apart, left), (right, apart), (apart, right))),
+    ):
+        for target, source in pairs:
+            es.deep_copy(target, source)
+            nbytes = np.prod(source.shape) * 8
+            assert events.staged == [(where, nbytes)], (target, source)
+            events.staged.clear()
     es.deep_copy(right, integers)  # another dtype
     assert len(events.staged) == 1
     es.deep_copy(left, 2.5)
