@@ -24,6 +24,7 @@ from execspace_compiler.mapping.thread_blocks import blocks_of
 from execspace_compiler.mapping.variant import Variant
 from execspace_compiler.passes.contiguous import contiguous_body
 from execspace_compiler.passes.packing import packings_of
+from execspace_compiler.passes.scan_packing import scan_packings
 
 
 def axpy(i, a, x, y):
@@ -287,7 +288,10 @@ def text(
     found = blocks_of(lowered, GPU) if blocks else None
     assert (found is not None) == blocks
     body = contiguous_body(lowered) if contiguous else None
-    packings = packings_of(lowered, index_order(lowered.body, spec)[-1], body) if packed else None
+    fastest = index_order(lowered.body, spec)[-1]
+    packings = packings_of(lowered, fastest, body) if packed else None
+    if packed and pattern == "scan":
+        packings = scan_packings(lowered)
     assert (packings is not None) == packed
     chosen = DeviceKernel(lowered, dialect, flat, found, body, packings, scaled=scaled)
     return device_code(chosen, Variant(narrow, disjoint, small, contiguous, packed, group))
@@ -358,6 +362,14 @@ CASES = {
     "scan.given": (
         inclusive, ("float32[1]",) * 2,
         {"pattern": "scan", "reducer": es.Sum, "disjoint": True, "narrow": True},
+    ),
+    "scan.packed": (
+        inclusive, ("int8[1]",) * 2,
+        {"pattern": "scan", "reducer": es.Sum, "disjoint": True, "narrow": True, "packed": True},
+    ),
+    "scan.packed.plain": (
+        exclusive, ("float32[1]",) * 2,
+        {"pattern": "scan", "reducer": es.Sum, "narrow": True, "packed": True},
     ),
     "scan.several": (
         prefixes, ("float64[1]",) * 2, {"pattern": "scan", "reducer": (es.Sum, es.Sum)},

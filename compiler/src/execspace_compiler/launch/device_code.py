@@ -16,17 +16,20 @@ from ..codegen.cfamily.device_kernel import DeviceKernel
 from ..codegen.cfamily.entries import Entries, Entry
 from ..codegen.cfamily.expressions import has_long_offset
 from ..codegen.cfamily.printer import CPrinter
+from ..codegen.cfamily.scan_tiles import scan_items
 from ..ir.diagnostics import Loc
 from ..ir.private_arrays import private_total
-from ..ir.types import ViewTy
+from ..ir.types import INDEX, UINT32, ViewTy
 from ..mapping.loops import Calls
+from ..mapping.scan_packs import pack_functions
 from ..mapping.thread_blocks import block_function
 from ..mapping.variant import Variant
 from ..mapping.work_items import work_function
 from ..passes.narrowing import LIMIT, is_profitable, narrowed
-from ..passes.packing import Packings
+from ..passes.packing import Packing
 from ..passes.pipeline import argument_type
 from ..passes.scan_contributions import given_contribution
+from ..passes.scan_packing import ScanPacking
 from ..passes.thresholds import with_thresholds
 from ..teams.device import LANE, RANK, SLOT, team_work
 from ..typing.lowered import Lowered
@@ -135,6 +138,7 @@ def _intervals(kernel: DeviceKernel) -> dict[str, tuple[int, int]]:
 
 def device_code(kernel: DeviceKernel, variant: Variant) -> DeviceCode:
     """The source of a variant: all passes of a device of the C family, in their order."""
+    items = scan_items(kernel, variant.group)
     if variant.small:
         kernel = _with_narrow_types(kernel)
     lowered = kernel.lowered
@@ -143,7 +147,7 @@ def device_code(kernel: DeviceKernel, variant: Variant) -> DeviceCode:
     functions += _of_reduction(kernel, variant)
     outs = tuple(argument_type(t) for t in lowered.spec.out)
     views = tuple(t for t in outs if isinstance(t, ViewTy))
-    entries = Entries(kernel, variant, views, given is not None)
+    entries = Entries(kernel, variant, views, given is not None, items)
     shape = None if kernel.team is None else kernel.team.shape
     module = with_thresholds(lowered.module(*functions, disjoint=variant.disjoint))
     printer = CPrinter(module, kernel.dialect, variant.small, shape)
@@ -163,8 +167,11 @@ def _with_narrow_types(kernel: DeviceKernel) -> DeviceKernel:
     if contiguous is not None:
         contiguous = replace(contiguous, body=narrowed((contiguous.body,), known)[0])
     if packings is not None:
-        packs = (packings.rows, packings.contiguous)
-        packings = Packings(*(p and replace(p, body=narrowed((p.body,), known)[0]) for p in packs))
+
+        def narrow(p: Packing | None) -> Packing | None:
+            return p and replace(p, body=narrowed((p.body,), known)[0])
+
+        packings = packings.changed(narrow)
     team = team and replace(team, lowered=lowered)
     return replace(kernel, lowered=lowered, contiguous=contiguous, packings=packings, team=team)
 
@@ -173,6 +180,11 @@ def _given_contribution(kernel: DeviceKernel, variant: Variant) -> ir.Function |
     """The body of a single-pass scan that takes its contribution, if possible."""
     scan = kernel.lowered.spec.pattern == "scan"
     if not scan or not kernel.dialect.scan.barrier or kernel.team is not None:
+        return None
+    if kernel.packings is None:
+        return given_contribution(kernel.lowered, variant.disjoint)
+    packing, scan = kernel.packing(variant), kernel.packings.scan
+    if packing is None or scan is None or scan.given is None:
         return None
     return given_contribution(kernel.lowered, variant.disjoint)
 
@@ -191,20 +203,11 @@ def _walk(kernel: DeviceKernel, variant: Variant, calls: Calls, name: str) -> ir
     """The walk of a work-item through a range without blocks."""
     small = variant.small and kernel.lowered.spec.policy.rank > 1
     scaled = bool(kernel.scales) and variant.narrow
-    packing = kernel.packing(variant) if name == "_work" else None
+    packing = None if calls.final is not None else kernel.packing(variant)
     return work_function(
         calls, name, flat=kernel.flat, narrow=variant.narrow, scaled=scaled, small=small,
-        packing=packing, single=kernel.flat and packing is None and _is_single(kernel, variant),
+        packing=packing, single=kernel.is_single(variant),
     )  # fmt: skip
-
-
-def _is_single(kernel: DeviceKernel, variant: Variant) -> bool:
-    """Whether work-items run one unit at a time: a loop around it would only take time to
-    compile."""
-    pattern = kernel.lowered.spec.pattern
-    if pattern == "scan":
-        return bool(kernel.dialect.scan.barrier)
-    return pattern == "for" and variant.narrow
 
 
 def _work(kernel: DeviceKernel, variant: Variant, given: ir.Function | None) -> list[ir.Function]:
@@ -219,6 +222,8 @@ def _work(kernel: DeviceKernel, variant: Variant, given: ir.Function | None) -> 
             block_function(lowered, "_work", kernel.blocks, wide=not variant.narrow, small=small)
         ]
     packing = kernel.packing(variant)
+    if packing is not None and kernel.packings is not None and kernel.packings.scan is not None:
+        return _packed_scan(kernel, variant, kernel.packings.scan, given)
     packed = [] if packing is None else [packing.body]
     if variant.contiguous and kernel.contiguous is not None:
         body = kernel.contiguous.body
@@ -228,6 +233,21 @@ def _work(kernel: DeviceKernel, variant: Variant, given: ir.Function | None) -> 
     own = given.parameters[lowered.leading]
     calls = _calls(kernel, given, final=True, own=own)
     return [given, _walk(kernel, variant, calls, "_work")]
+
+
+def _packed_scan(
+    kernel: DeviceKernel, variant: Variant, packing: ScanPacking, given: ir.Function | None
+) -> list[ir.Function]:
+    """The functions of a scan with packs: for packs, and for single calls at the end."""
+    own = None if given is None else given.parameters[kernel.lowered.leading]
+    final = packing.plain if own is None else packing.given
+    assert final is not None
+    kind = UINT32 if variant.narrow else INDEX
+    first = _calls(kernel, final=False)
+    last = _calls(kernel, given, final=True, own=own)
+    functions = pack_functions(first, last, packing.totals, final, kind, variant.small)
+    walk = _walk(kernel, variant, _calls(kernel, final=True), "_work")
+    return [packing.totals.body, final.body, *functions, walk]
 
 
 def _of_reduction(kernel: DeviceKernel, variant: Variant) -> list[ir.Function]:

@@ -20,6 +20,7 @@ from ..mapping.thread_blocks import blocks_of
 from ..mapping.variant import Variant
 from ..passes.contiguous import contiguous_body
 from ..passes.packing import packings_of
+from ..passes.scan_packing import scan_packings
 from ..passes.pipeline import lower_kernel, refuse_16_byte_atomics, refuse_float16
 from ..reductions.results import check_out
 from ..teams.device import DeviceTeam
@@ -128,6 +129,8 @@ class Sources:
         contiguous = contiguous_body(lowered) if flat else None
         order = index_order(lowered.body, self.spec)
         packings = packings_of(lowered, order[-1], contiguous) if flat else None
+        if flat and self.spec.pattern == "scan" and traits.dialect.scan.barrier:
+            packings = scan_packings(lowered)
         self.kernel = DeviceKernel(
             lowered, traits.dialect, traits.flat, blocks, contiguous, packings,
             None if self.teams is None else self.teams.device,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from .. import ir
 from ..analysis.access import distance_from
@@ -17,6 +18,9 @@ from ..ir.rewriting import names_set
 from ..ir.types import BOOL, INDEX, Scalar, ViewTy
 from ..typing.lowered import Lowered
 from .contiguous import NUMBER, ContiguousBody
+
+if TYPE_CHECKING:
+    from .scan_packing import ScanPacking
 
 ACCESS = 8  # bytes
 _READ = 16  # of a reduction, whose threads have nothing else on the way
@@ -78,16 +82,23 @@ class Packings:
     """The packs of a flat launch.
 
     `rows`: along the fastest dimension. `contiguous`: of a range of several dimensions, for Views
-    that are contiguous in the order of calls.
+    that are contiguous in the order of calls. Of a scan there are several bodies.
     """
 
     rows: Packing | None
     contiguous: Packing | None = None
+    scan: ScanPacking | None = None
+
+    def changed(self, change: Callable[[Packing | None], Packing | None]) -> Packings:
+        """All of them, each changed."""
+        scan = None if self.scan is None else self.scan.changed(change)
+        return Packings(change(self.rows), change(self.contiguous), scan)
 
     @property
     def stored(self) -> int:
         """Most packs that a thread stores, and so not in the order of the kernel."""
-        both = [p.packs for p in (self.rows, self.contiguous) if p is not None]
+        scan = None if self.scan is None else self.scan.plain
+        both = [p.packs for p in (self.rows, self.contiguous, scan) if p is not None]
         return max(sum(p.stored for p in packs) for packs in both)
 
 
@@ -109,7 +120,22 @@ def packings_of(
     return None if rows is None and linear is None else Packings(rows, linear)
 
 
-def packed_body(body: ir.Function, leading: int, index: str, access: int) -> Packing | None:
+def widest_element(body: ir.Function, index: str) -> int:
+    """Bytes of the widest element that a call of its own has."""
+    uses = _Uses(index, _fixed(body))
+    uses.body(body.body)
+    return max((_scalar(u.view).itemsize for u in uses.found.values()), default=0)
+
+
+def _fixed(body: ir.Function) -> frozenset[str]:
+    """Numbers that are the same throughout a call."""
+    numbers = frozenset(p.name for p in body.parameters if isinstance(p.type, Scalar))
+    return numbers - set(names_set(body))
+
+
+def packed_body(
+    body: ir.Function, leading: int, index: str, access: int, widest: int = 0
+) -> Packing | None:
     """The body for packs; None if no View is accessed in a way that allows them.
 
     Parameters
@@ -121,17 +147,19 @@ def packed_body(body: ir.Function, leading: int, index: str, access: int) -> Pac
         The parameter that runs through neighbouring elements.
     access : int
         Bytes of an access.
+    widest : int
+        Bytes of the widest element, if another body has a wider one than this.
     """
     assigned = set(names_set(body))
     loops = any(isinstance(s, ir.For | ir.While) for s in ir.walk_statements(body.body))
     if loops or len(ir.walk_expressions(body.body)) > _LARGE or index in assigned:
         return None
-    fixed = frozenset(p.name for p in body.parameters if isinstance(p.type, Scalar)) - assigned
+    fixed = _fixed(body)
     uses = _Uses(index, fixed)
     uses.body(body.body)
     chosen = [u for u in uses.found.values() if u.always and uses.is_alone(u)]
     # Elements without packs are accessed one by one, and should be near each other for threads.
-    widest = max((_scalar(u.view).itemsize for u in uses.found.values()), default=0)
+    widest = max(widest, *(_scalar(u.view).itemsize for u in uses.found.values()), 0)
     if not chosen or widest >= access:
         return None
     count = access // widest

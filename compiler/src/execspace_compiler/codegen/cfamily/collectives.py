@@ -18,8 +18,8 @@ from ...reductions.reduction import ARRAY
 from ...teams.device import SLOT as PLACE
 from ...teams.device import Shape
 from .device_kernel import DeviceKernel
-from .lookback import items_of, scan_lines
 from .printer import CPrinter
+from .scan_tiles import scan_lines, scan_width
 from .states import ROWS, States
 
 Kernel = tuple[str, list[str], list[str]]  # name, body, parameters besides the arguments
@@ -36,20 +36,16 @@ class Collectives(States):
         variant: Variant,
         outs: tuple[ir.Var, ...],
         given: bool,
+        items: int,
     ) -> None:
         super().__init__(printer, kernel, variant, outs, given)
-        self.tile = 0
-        lowered, group = self.lowered, self.group
-        if lowered.spec.pattern == "scan" and self.dialect.scan.barrier and kernel.team is None:
-            size = sum(max(s.type.itemsize, 8) for s in self.reduction.states)
-            functions = (lowered.body, *lowered.functions)
-            expressions = sum(len(ir.walk_expressions(f.body)) for f in functions)
-            room = self.dialect.scan.memory
-            self.tile = group * items_of(size, group, expressions, room)
+        self.kernel, self.variant = kernel, variant
+        self.items, self.width = items, scan_width(kernel)
+        self.tile = self.group * items * self.width
 
     def kernels(self, passed: list[str]) -> list[Kernel]:
         """All kernels, in the order in which they are launched."""
-        if self.lowered.reduction is None and self.flat and self.once and self.team is None:
+        if self.lowered.reduction is None and self.kernel.is_single(self.variant):
             call = self.walk("_work", [], passed, ("_unit", "_unit + 1"))
             unit = f"const {self.long} _unit = {self.dialect.item.item_id};"
             return [("es_for", [unit, f"if (_unit < _a._units) {call};"], [])]
@@ -57,7 +53,8 @@ class Collectives(States):
             return [("es_for", [*self._share(), self.walk("_work", [], passed) + ";"], [])]
         scratch = [f"{self.dialect.memory.device}{self.dialect.types['uint8']} *_scratch"]
         if self.lowered.spec.pattern == "scan" and self.tile:
-            lines = scan_lines(self, passed, self.tile // self.group)
+            packed = self.kernel.packing(self.variant) is not None
+            lines = scan_lines(self, passed, self.items, self.width, packed)
             return [("es_scan", lines, [*scratch, *self._result_parameter()])]
         if self.lowered.spec.pattern == "scan":
             return [

@@ -60,6 +60,16 @@ class DeviceKernel:
             return None
         return self.packings.contiguous if variant.contiguous else self.packings.rows
 
+    def is_single(self, variant: Variant) -> bool:
+        """Whether a work-item runs one call at a time, so that its walk needs no loop: one would
+        only take time to compile."""
+        pattern = self.lowered.spec.pattern
+        if not self.flat or self.team is not None:
+            return False
+        if pattern == "scan":
+            return bool(self.dialect.scan.barrier)
+        return pattern == "for" and variant.narrow and self.packing(variant) is None
+
     @cached_property
     def order(self) -> tuple[int, ...]:
         """Dimensions from the slowest to the fastest."""

@@ -178,6 +178,10 @@ class Lanes:
     shuffle : str
         Expression: `value`, of any type, of the lane `source`, executed by all lanes of `mask`
         (a bit for each); a form.
+    ballot : str
+        Expression: a uint64 with a bit for each lane of a `mask` whose `test` is true; a form.
+    first : str
+        Expression: the number of the lowest bit that is set in `bits`, a uint64; a form.
     sync : str
         Statement: lanes of a `mask` wait for each other, memory of the group and of the device; a
         form.
@@ -189,6 +193,8 @@ class Lanes:
     count: int = 1
     own: str = ""
     shuffle: str = ""
+    ballot: str = ""
+    first: str = ""
     sync: str = ""
     barrier: str = ""
 

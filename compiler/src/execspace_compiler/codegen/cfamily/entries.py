@@ -105,10 +105,17 @@ class Entries:
         Types of the Views of `out`.
     given : bool
         The final pass of a scan takes its contribution as a parameter.
+    items : int
+        Units of a work-item in a tile of a single-pass scan; see `lookback.scan_items`.
     """
 
     def __init__(
-        self, kernel: DeviceKernel, variant: Variant, outs: tuple[ViewTy, ...], given: bool = False
+        self,
+        kernel: DeviceKernel,
+        variant: Variant,
+        outs: tuple[ViewTy, ...],
+        given: bool = False,
+        items: int = 0,
     ) -> None:
         self.kernel = kernel
         self.variant = variant
@@ -117,7 +124,7 @@ class Entries:
         self.lowered = kernel.lowered
         self.spec: LaunchSpec = kernel.lowered.spec
         self.outs = tuple(ir.Var(f"_out{n}", t) for n, t in enumerate(outs))
-        self.given = given
+        self.given, self.items = given, items
         self.blocks = kernel.blocks
         self.fields: list[Field] = []
         self.buffers: list[int] = []
@@ -161,7 +168,9 @@ class Entries:
         self.fields += [Field(f"_scratch{n}", long, "scratch", n) for n in levels]
         if self.spec.array_shape is not None:
             self.fields.append(Field("_items", long, "items"))
-        collectives = Collectives(printer, self.kernel, self.variant, self.outs, self.given)
+        collectives = Collectives(
+            printer, self.kernel, self.variant, self.outs, self.given, self.items
+        )
         self.tile = collectives.tile
         if self.tile:
             self.fields.append(Field("_tiles", long, "tiles"))

@@ -73,6 +73,8 @@ def lanes(count: int) -> Lanes:
         count,
         own=f"((int)_ES_ITEM(x) & {count - 1})",
         shuffle="_es_shuffle({mask}, {value}, {source})",
+        ballot="_ES_BALLOT({mask}, {test})",
+        first="_ES_FIRST_BIT({bits})",
         sync="_ES_LANE_SYNC({mask});",
     )
 

@@ -1,6 +1,6 @@
-"""The single-pass scan, for devices with forward progress of groups that have started.
+"""How the groups of a single-pass scan learn the join of all earlier tiles; see scan_tiles.py.
 
-Each group takes the next tile of the range, publishes its total, and looks back for the join of all
+Each group takes the next tile of the range, publishes its total, and looks back for those of
 earlier tiles, as in D. Merrill and M. Garland, "Single-pass Parallel Prefix Scan with Decoupled
 Look-back", NVIDIA technical report NVR-2016-002. Unlike there, the order of joins does not depend
 on timing, so results are bitwise reproducible: tiles are bundled, the tiles of a bundle are joined
@@ -9,28 +9,12 @@ from its first one on, and bundles likewise.
 
 from __future__ import annotations
 
-from ...passes.scan_contributions import exact_start
 from .states import States
 
 BUNDLE = 32  # tiles
-_MOST_ITEMS = 16  # units of a work-item in a tile
-_MOST_EXPRESSIONS = 1600  # longer sources take compilers too long
+_AT_ONCE = 8  # bundles
 _HEADER = 64  # bytes of the scratch memory before the groups' slots; starts with the next tile
 _SLOT = 16  # bytes that a group publishes: a flag and a number, or only the flag
-
-
-def items_of(state_bytes: int, group: int, expressions: int, room: int) -> int:
-    """Units of a work-item in a tile: as many as fit in `room` bytes of the group's memory.
-
-    Fewer for a kernel with many expressions, which the source repeats twice for each unit.
-    """
-    items = _MOST_ITEMS
-    while items > 1 and (
-        (group * (items + 3) + 2 * BUNDLE) * state_bytes > room
-        or items * expressions > _MOST_EXPRESSIONS
-    ):
-        items //= 2
-    return items
 
 
 def scratch_bytes(tiles: int, states: int) -> int:
@@ -39,129 +23,16 @@ def scratch_bytes(tiles: int, states: int) -> int:
     return _HEADER + published * _SLOT * (1 + states)
 
 
-def scan_lines(c: States, passed: list[str], items: int) -> list[str]:
-    """The body of the kernel. `_a._tiles` is the number of tiles that the scratch has room for.
-
-    Flags are valid if they carry the number of this launch, `_a._epoch`, so nothing is reset
-    between launches: 1 means that the total is available, 2 that the inclusive prefix is.
-    """
-    d, long, group, kind = c.dialect, c.long, c.group, c.type()
-    int32, byte = d.types["int32"], d.types["uint8"]
-    shared = c.printer.in_group
-
-    def walk(function: str, state: str, own: str = "") -> str:
-        states = [*c.parts(state), *([own] if own else [])]
-        return c.walk(function, states, passed, ("_u", "_u + 1"))
-
-    # Padding after each work-item's units avoids bank conflicts.
-    own, gap = f"_tile[_lid * {items + 1} + _k]", f"(_k * {group} + _lid) / {items}"
-    striped = f"_tile[_k * {group} + _lid + {gap}]"
-    each = f"for (int _k = 0; _k < {items}; ++_k)"
-    unit = f"const {long} _u = _base + _k * {group} + _lid;"
-
-    def unrolled(text: str) -> list[str]:
-        return [f"    {text.replace('_k', str(n))}" for n in range(items)]
-
+def preamble(c: States) -> list[str]:
+    """Statements that find the places of states in the scratch memory, and the group's tile."""
+    d, long = c.dialect, c.long
+    byte = d.types["uint8"]
     return [
-        shared(kind, "_tile", f"[{group * (items + 1)}]"),
-        shared(kind, "_sums", f"[2][{group}]"),
-        shared(kind, "_prefix"),
-        shared(kind, "_seen", f"[{2 * BUNDLE}]"),
-        *(shared(int32, name) for name in ("_nearest", "_missing", "_absent")),
-        f"const int _lid = (int){d.item.local_id};",
         f"const {long} _groups = {d.item.groups}, "
         f"_bundles = (_a._tiles + {BUNDLE - 1}) / {BUNDLE};",
         f"{d.memory.device}{byte} *const _rows = "
         f"_scratch + {_HEADER} + (_a._tiles + 2 * _bundles) * {_SLOT};",
         *_number(c),
-        f"const {long} _base = _group * {group * items};",
-        f"const bool _whole = _base + {group * items} <= _a._units;",
-        # Loads are coalesced; then each work-item joins its own consecutive units. All loads of a
-        # full tile are in flight together, since there are no tests between them.
-        *c.identity("_none"),
-        *_exact(c),
-        "if (_whole) {",
-        f"    {kind} _read[{items}];",
-        *unrolled(f"{{ {unit} _read[_k] = {walk('_totals', '_none')}; }}"),
-        *unrolled(f"{striped} = _read[_k];"),
-        "} else {",
-        *c.rolled,
-        f"{each} {{",
-        f"    {unit}",
-        f"    {kind} _s = _none;",
-        f"    if (_u < _a._units) _s = {walk('_totals', '_none')};",
-        f"    {striped} = _s;",
-        "}",
-        "}",
-        d.sync.barrier,
-        f"{kind} _sum = {own.replace(' + _k', '')};",
-        f"for (int _k = 1; _k < {items}; ++_k) _sum = {c.merged('_sum', own)};",
-        "_sums[0][_lid] = _sum;",
-        d.sync.barrier,
-        "int _from = 0;",
-        *c.rolled,
-        f"for (int _w = 1; _w < {group}; _w *= 2) {{",
-        f"    if (_lid >= _w) _sum = {c.merged('_sums[_from][_lid - _w]', '_sum')};",
-        "    _from = 1 - _from;",
-        "    _sums[_from][_lid] = _sum;",
-        f"    {d.sync.barrier}",
-        "}",
-        f"const {kind} _total = _sums[_from][{group - 1}];",
-        *_look_back(c),
-        d.sync.barrier,
-        f"const {kind} _first = _prefix;",
-        f"{kind} _before = _first;",
-        f"if (_lid > 0) _before = {c.merged('_first', '_sums[_from][_lid - 1]')};",
-        *(
-            [
-                f"{kind} _own[{items}];",
-                *(line.strip() for line in unrolled(f"_own[_k] = {striped};")),
-                d.sync.barrier,
-            ]
-            if c.given
-            else []
-        ),
-        f"{each} {{",
-        f"    const {kind} _s = {own};",
-        f"    {own} = _before;",
-        f"    _before = {c.merged('_before', '_s')};",
-        "}",
-        d.sync.barrier,
-        *_final(c, unrolled, each, unit, striped, walk),
-        "if (_group == _groups - 1 && _lid == 0) {",
-        f"    const {kind} _all = {c.merged('_first', '_total')};",
-        *("    " + line for line in c.store_result("_all")),
-        "}",
-    ]
-
-
-def _exact(c: States) -> list[str]:
-    """Statements that make `_none` an exact neutral element for contributions."""
-    start = exact_start(c.lowered) if c.given else None
-    if start is None:
-        return []
-    return [f"_none = {c.printer.float_const(start, c.reduction.states[0].type)};"]
-
-
-def _final(c: States, unrolled, each, unit, striped, walk) -> list[str]:  # type: ignore[no-untyped-def]
-    """Statements of the pass with prefixes; stores are coalesced, too."""
-    kind = c.type()
-    if c.given:
-        own = c.printer.cast("_own[_k]", c.reduction.states[0].type, c.reduction.contributions[0])
-        call = walk("_work", "_s", own)
-        text = f"{{ {unit} const {kind} _s = {striped}; if (_whole || _u < _a._units) {call}; }}"
-        return [line.strip() for line in unrolled(text)]
-    return [
-        "if (_whole) {",
-        *unrolled(f"{{ {unit} const {kind} _s = {striped}; {walk('_work', '_s')}; }}"),
-        "} else {",
-        *c.rolled,
-        f"{each} {{",
-        f"    {unit}",
-        f"    const {kind} _s = {striped};",
-        f"    if (_u < _a._units) {walk('_work', '_s')};",
-        "}",
-        "}",
     ]
 
 
@@ -262,20 +133,18 @@ class Publication:
         return f"({bits} != 0)" if t.kind == "b" else f"({self.c.printer.type(t)}){bits}"
 
 
-def _look_back(c: States) -> list[str]:
+def look_back(c: States) -> list[str]:
     """Statements that set `_prefix` to the join of all earlier tiles.
 
-    The first work-items of the group run them. Each reads one earlier tile in the bundle, and one
-    earlier bundle, back to the first whose prefix is known.
+    The first work-items of the group run them, as lanes of one warp. Each reads one earlier tile in
+    the bundle, and one earlier bundle, back to the first whose prefix is known.
     """
     d, long, kind = c.dialect, c.long, c.type()
     publication = Publication(c)
     order = [] if publication.one or not publication.order else [publication.order]
     of_bundle = "_a._tiles + _bundle"
     with_bundle = of_bundle if publication.one else "_a._tiles + _bundles + _bundle"
-
-    def more(counter: str) -> str:
-        return d.atomics["add", "int32"].format(p=f"&{counter}", v="1")
+    mask = f"0x{(1 << BUNDLE) - 1:x}ull"
 
     def indented(lines: list[str], depth: int = 1) -> list[str]:
         return ["    " * depth + line for line in lines]
@@ -286,7 +155,12 @@ def _look_back(c: States) -> list[str]:
         mark = f"({publication.uint64})_a._epoch * 4 + 2"
         return [*c.store_at("_q", publication.row(with_bundle)), *publication.flag(of_bundle, mark)]
 
-    least = d.atomics["min", "int32"].format(p="&_nearest", v="_lid")
+    def ballot(test: str) -> str:
+        return d.lanes.ballot.format(mask=mask, test=test)
+
+    def other(value: str, source: str) -> str:
+        return d.lanes.shuffle.format(mask=mask, value=value, source=source)
+
     back = "_a._tiles + _back"
     where = back if publication.one else f"{back} + (_lid < _end ? 0 : _bundles)"
     return [
@@ -296,68 +170,65 @@ def _look_back(c: States) -> list[str]:
         "    if (_lid == 0) {",
         *indented(publication.publish("_total", "_group", 1), 2),
         "    }",
-        f"    {kind} _inside;",
+        f"    {kind} _inside = _total, _outside = _total, _whole_bundle = _total;",
         "    bool _told = _own == 0;",
         "    int _end;",
         "    while (true) {",
-        "        if (_lid == 0) {",
-        f"            _nearest = _bundle <= {BUNDLE} ? (int)_bundle : {BUNDLE + 1};",
-        "            _missing = 0;",
-        "            _absent = 0;",
-        "        }",
         *indented(publication.look("_group - 1 - _lid", "_tile_flag", "_lid < _own && !_told"), 2),
         *indented(publication.look(back, "_bundle_flag", "_back >= 0"), 2),
-        f"        {d.scan.barrier}",
-        f"        if (_bundle_flag == 2) {least};",
-        f"        if (_tile_flag == 0) {more('_missing')};",
-        f"        {d.scan.barrier}",
-        "        _end = _nearest;",
-        f"        if (_bundle_flag == 0 && _lid < _end) {more('_absent')};",
-        f"        {d.scan.barrier}",
-        "        const bool _inner = _missing == 0;",
-        f"        const bool _outer = _absent == 0 && _end <= {BUNDLE};",
-        f"        {d.scan.barrier}",
+        f"        const bool _inner = {ballot('_tile_flag == 0')} == 0;",
+        f"        const {publication.uint64} _known = {ballot('_bundle_flag == 2')};",
+        f"        const {publication.uint64} _absent = {ballot('_bundle_flag == 0')};",
+        f"        _end = _bundle <= {BUNDLE} ? (int)_bundle : {BUNDLE + 1};",
+        f"        if (_known != 0) _end = {d.lanes.first.format(bits='_known')};",
+        f"        const bool _outer = _end <= {BUNDLE} && (_absent & ((1ull << _end) - 1)) == 0;",
         "        if (!_told && _inner) {",
         *indented(order, 3),
         "            if (_lid < _own) {",
-        *indented(publication.taken("_group - 1 - _lid", "_tile_flag", "_seen[_lid]"), 4),
+        *indented(publication.taken("_group - 1 - _lid", "_tile_flag", "_inside"), 4),
         "            }",
         *c.rolled,
         f"            for (int _w = 1; _w < {BUNDLE}; _w *= 2) {{",
-        f"                {d.scan.barrier}",
+        f"                const {kind} _o = {other('_inside', f'(_lid + _w) % {BUNDLE}')};",
         "                if (_lid % (2 * _w) == 0 && _lid + _w < _own)",
-        f"                    _seen[_lid] = {c.merged('_seen[_lid + _w]', '_seen[_lid]')};",
+        f"                    _inside = {c.merged('_o', '_inside')};",
         "            }",
-        "            if (_lid == 0) {",
-        "                _inside = _seen[0];",
         # Publish the total of a bundle before its prefix is known.
-        f"                if (_own == {BUNDLE - 1}) {{",
-        f"                    const {kind} _b = {c.merged('_inside', '_total')};",
-        *indented(publication.publish("_b", of_bundle, 1), 5),
-        "                }",
+        f"            if (_lid == 0 && _own == {BUNDLE - 1}) {{",
+        f"                _whole_bundle = {c.merged('_inside', '_total')};",
+        *indented(publication.publish("_whole_bundle", of_bundle, 1), 4),
         "            }",
         "            _told = true;",
         "        }",
         "        if (_told && _outer) {",
         *indented(order, 3),
         "            if (_back >= 0 && _lid <= _end) {",
-        *indented(publication.taken(where, "_bundle_flag", f"_seen[{BUNDLE} + _lid]"), 4),
+        *indented(publication.taken(where, "_bundle_flag", "_outside"), 4),
         "            }",
         "            break;",
         "        }",
         "    }",
-        f"    {d.scan.barrier}",
-        "    if (_lid == 0) {",
-        *indented(c.identity("_p"), 2),
-        f"        if (_end < _bundle) _p = _seen[{BUNDLE} + _end];",
+        *indented(c.identity("_p")),
+        f"    const {kind} _o = {other('_outside', f'_end % {BUNDLE}')};",
+        "    if (_end < _bundle) _p = _o;",
+        # From the farthest bundle on, some of them at once: shuffles do not wait for joins.
         *c.rolled,
-        "        for (int _k = _end - 1; _k >= 0; --_k)",
-        f"            _p = {c.merged('_p', f'_seen[{BUNDLE} + _k]')};",
+        f"    for (int _k = {BUNDLE - _AT_ONCE}; _k >= 0; _k -= {_AT_ONCE}) {{",
+        "        if (_k >= _end) continue;",
+        *(
+            f"        const {kind} _o{n} = {other('_outside', f'_k + {n}')};"
+            for n in reversed(range(_AT_ONCE))
+        ),
+        *(
+            f"        if (_k + {n} < _end) _p = {c.merged('_p', f'_o{n}')};"
+            for n in reversed(range(_AT_ONCE))
+        ),
+        "    }",
+        "    if (_lid == 0) {",
         "        _prefix = _p;",
         f"        if (_own > 0) _prefix = {c.merged('_p', '_inside')};",
         f"        if (_own == {BUNDLE - 1}) {{",
-        f"            const {kind} _b = {c.merged('_inside', '_total')};",
-        f"            const {kind} _q = {c.merged('_p', '_b')};",
+        f"            const {kind} _q = {c.merged('_p', '_whole_bundle')};",
         *indented(publish_prefix(), 3),
         "        }",
         "    }",

@@ -35,7 +35,6 @@ class States:
         self.flat = kernel.flat
         self.group = variant.group
         self.outs = outs
-        self.once = variant.narrow and not variant.packed
         self.results = 0
         self.long = self.dialect.types["int64"]
 
