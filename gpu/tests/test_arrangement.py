@@ -228,8 +228,8 @@ def test_small_elements_change_their_order_in_squares(moving, host, monkeypatch,
     np.testing.assert_array_equal(target, turned)
     kernel = f"_turn{size}" + ("_each" if batch else "")
     plain = f"_move{2 + len(batch)}"
-    expected = [kernel] + ([plain] * 2 if more else []) if size < 8 else [plain]
-    assert used == expected
+    # Wide elements are assigned as by any kernel.
+    assert used == ([kernel] + [plain] * (2 if more else 0) if size < 8 else [])
 
 
 def test_small_elements_that_lie_in_no_words(moving, host):
@@ -260,22 +260,19 @@ def test_tiles_are_of_short_blocks(moving, host, monkeypatch):
         launch(space, shape, kernel, *views, **options)
 
     monkeypatch.setattr(moving, "_launch", noted)
-    record = np.dtype([("a", "f8"), ("b", "f8"), ("c", "f8")])
-    for dtype, inner, expected in (
-        ("f8", 4, ((4, 6, 5), None, None)),
-        ("f8", 3, ((6, 5, 3), (8, 32, 1), (1, 1, 3))),
-        ("f8", 2, ((6, 5), (8, 32), (1, 2))),
-        ("f8", 1, ((6, 5), (8, 32), (1, 2))),
-        (record, 1, ((6, 5, 3), (8, 32, 1), (1, 1, 3))),
+    for inner, expected in (
+        (8, [((4, 6, 5), None, None)]),
+        (4, [((2, 6, 5), None, None)]),
+        (2, [((6, 5), (8, 32), (1, 2))]),
+        (1, []),
     ):
-        source = np.zeros((6, 5, inner), dtype)
-        source.view("f8")[...] = np.arange(source.nbytes // 8).reshape(6, 5, -1)
-        target = np.zeros((5, 6, inner), dtype)
-        if inner == 2 and (source.ctypes.data % 16 or target.ctypes.data % 16):
-            continue  # no words of 16 bytes
+        used.clear()
+        source = np.arange(6 * 5 * inner, dtype=np.float32).reshape(6, 5, inner)
+        target = np.zeros((5, 6, inner), np.float32)
+        assert source.ctypes.data % 8 == target.ctypes.data % 8 == 0
         moving.move(host, es.view_of(target), es.view_of(source.transpose(1, 0, 2)))
         np.testing.assert_array_equal(target, source.transpose(1, 0, 2))
-        assert used.pop() == expected, (dtype, inner)
+        assert used == expected, inner
 
 
 def test_fills_repeat_one_element(moving, host):

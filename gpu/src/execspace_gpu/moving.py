@@ -1,7 +1,8 @@
 """Copies on a device in which elements do not lie as they shall: kernels that move them.
 
-Whatever lies in words of 8 bytes on both sides is moved in such, whatever its dtype. Where small
-elements change their order, a thread takes a square of them, which are words on both sides.
+Elements of less than 8 bytes that lie in words of 8 bytes on both sides are moved in such. Where
+they change their order, a thread takes a square of them, which are words on both sides. All others
+are assigned one by one, by the mapping to threads that any kernel has.
 """
 
 from __future__ import annotations
@@ -26,64 +27,55 @@ _LEAST_WORDS = 4  # of the sides of what is moved in squares
 # thread: both sides are then whole sectors of the cache.
 _TILE, _CALLS = (8, 32), (1, 2)
 _SECTOR = 32  # bytes; longer rows are accessed well in whatever order they come
-_MOST_WORDS = 4  # of an element, which one thread moves
-_WORDS = {n: np.dtype(f"u{n}") for n in (1, 2, 4, 8)} | {16: np.dtype("c16")}
+_WORDS = {n: np.dtype(f"u{n}") for n in (1, 2, 4, 8)}
 
 
 def move(space: DeviceSpace, dst: View, src: View) -> None:
     """Assign each element, on the stream of a space; Views are of one shape, which is not empty."""
     found = arranged(dst, src) if dst.nbytes >= LEAST else None
-    if found is None:
+    if found is None or not _Move(space, dst, src).launched(found):
         _assign(space, dst, src)
-    else:
-        _Move(space, dst, src).launch(found)
 
 
 class _Move:
-    """A copy between memory of two Views."""
+    """A copy between memory of two Views of one dtype."""
 
     def __init__(self, space: DeviceSpace, dst: View, src: View) -> None:
         self.space, self.dst, self.src = space, dst, src
 
-    def launch(self, found: Arrangement) -> None:
+    def launched(self, found: Arrangement) -> bool:
+        """Launch the copy, unless words would be no wider than elements."""
+        size = self.dst.dtype.itemsize
+        if found.axes and size >= WORD:
+            return False
+        if len(found.axes) > 1 and found.block in _TURNS and self._turned(found):
+            return True
+        if found.axes and found.in_words().block <= size:
+            return False
+        self._words(found)
+        return True
+
+    def _words(self, found: Arrangement) -> None:
+        """A call for each word, or a copy of a block."""
         if not found.axes:
             stream = self.space.stream
             runtime.memcpyAsync(found.to, found.source, found.block, DEFAULT, stream)
             return
-        if len(found.axes) > 1 and found.block in _TURNS and self._turned(found):
+        words, units = found.in_words(), None
+        if found.block < _SECTOR:  # short blocks that come in another order
+            units = found.unit_axes
+        if len(words.axes) > _MOST_AXES:
+            others = (d for d in range(len(found.axes)) if d not in (units or ()))
+            shortest = min(others, key=lambda d: found.axes[d].extent)
+            for n in range(found.axes[shortest].extent):
+                self._words(found.without(shortest, n))
             return
-        words = self._in_words(found)
-        if len(words.axes) <= _MOST_AXES:
-            self._words(found)
-            return
-        units = self._units(found) or (0, 0)
-        others = (d for d in range(len(found.axes)) if d not in units)
-        shortest = min(others, key=lambda d: found.axes[d].extent)
-        for n in range(found.axes[shortest].extent):
-            self.launch(found.without(shortest, n))
-
-    def _units(self, found: Arrangement) -> tuple[int, int] | None:
-        """The two axes of tiles, where short blocks come in another order."""
-        return found.unit_axes if found.block < _SECTOR else None
-
-    def _in_words(self, found: Arrangement) -> Arrangement:
-        """Rows in words of 8 bytes; of 16, if such blocks come in another order."""
-        return found.in_words(WORD if self._units(found) is None else 2 * WORD)
-
-    def _words(self, found: Arrangement) -> None:
-        """A call for each word."""
-        words, units = self._in_words(found), self._units(found)
-        axes = words.axes
-        options: dict[str, Any] = {}
-        if units is not None:
-            inner = axes[: len(axes) - len(found.axes)]  # words of an element: a thread has them
-            near = [found.axes[d] for d in units]
-            axes = (*near, *inner, *(a for d, a in enumerate(found.axes) if d not in units))
+        axes, options = words.axes, {}
+        if units is not None and len(words.axes) == len(found.axes):
+            near = [axes[d] for d in units]
+            axes = (*near, *(a for d, a in enumerate(axes) if d not in units))
             ones = (1,) * (len(axes) - 2)
-            calls = (*_CALLS, *ones)
-            if inner:
-                calls = (1, 1, min(inner[0].extent, _MOST_WORDS), *ones[1:])
-            options = {"tile": (*_TILE, *ones), "items_per_thread": calls}
+            options = {"tile": (*_TILE, *ones), "items_per_thread": (*_CALLS, *ones)}
         shape = tuple(a.extent for a in axes)
         to, source = (tuple(a[side] for a in axes) for side in (1, 2))
         _launch(
