@@ -24,6 +24,7 @@ from benchmarks.cuda.arrays import (
     read,
 )
 from benchmarks.cuda.copies import copy
+from benchmarks.cuda.element_types import types
 from benchmarks.cuda.launches import first, launch
 from benchmarks.cuda.orders import order
 from benchmarks.cuda.timing import Bench, Call, Contestant
@@ -275,6 +276,7 @@ SECTIONS: dict[str, Callable[[Bench, Arrays], None]] = {
     "mdrange": mdrange,
     "reduce": reduce,
     "scan": scan,
+    "types": types,
     "atomics": atomics,
     "launch": launch,
     "first": first,

@@ -56,6 +56,16 @@ _ES_FUNCTION bool _es_shuffle(unsigned long long mask, bool value, int source,
     return _es_shuffle<unsigned char>(mask, value, source, line) != 0;
 }
 
+_ES_FUNCTION unsigned long long _es_ballot(unsigned long long mask, bool test,
+                                           int line = __builtin_LINE()) {
+    unsigned long long bits = 0;
+    for (int n = 0; n < 64; ++n)
+        if (mask >> n & 1 && _es_shuffle(mask, test, n, line)) bits |= 1ull << n;
+    return bits;
+}
+#define _ES_BALLOT(mask, test) _es_ballot(mask, test)
+#define _ES_FIRST_BIT(bits) __builtin_ctzll(bits)
+
 template <typename A, typename B>
 _ES_FUNCTION A _es_bit_cast(B x) {
     return __builtin_bit_cast(A, x);
