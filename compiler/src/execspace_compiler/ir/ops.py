@@ -66,6 +66,9 @@ OPERATIONS: dict[str, str] = {
     "isnan": "whether it is a NaN",
     "isinf": "whether it is infinite",
     "isfinite": "whether it is neither infinite nor NaN",
+    # Emitted for devices: mapping/loops.py and mapping/packs.py.
+    "scaled": "a // d of uint32, from the factor b and the shift c that belong to d",
+    "opaque": "a, an integer of 32 bits about which compilers are to assume nothing",
     "bounded": "a, an index that lies within the extent b; the oracle checks it",
     "reduce_sum": "joins two partial sums; may be reassociated",
     "reduce_prod": "joins two partial products; may be reassociated",

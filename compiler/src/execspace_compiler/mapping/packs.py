@@ -171,8 +171,18 @@ class _Packs:
     def call(self, n: int) -> list[Stmt]:
         """A call of a whole pack; the last one, and what is stored then."""
         arrays = tuple(p.array for p in self.packing.packs)
-        calls = self.chunk.call(self.packing.body, (integer(n), *arrays))
-        return [*calls, *self.stores] if n == self.packing.count - 1 else calls
+        last = n == self.packing.count - 1
+        reduction, body = self.chunk.reduction, self.packing.body
+        kind = None if reduction is None else reduction.partial(self.packing.count)
+        if reduction is None or kind is None:
+            calls = self.chunk.call(body, (integer(n), *arrays))
+            return [*calls, *self.stores] if last else calls
+        own = ir.Call(body.name, self.chunk.passed((integer(n), *arrays)), reduction.contributions[0])
+        part, number = Var("_part", kind), ir.Op("cast", (own,), kind)
+        self.chunk.locals[part.name] = kind
+        joined = Assign(part.name, ir.Op("add", (part, number), kind) if n else number)
+        total = ir.Op("opaque", (part,), kind)
+        return [joined, *(reduction.join_number(total) if last else []), *self.stores * last]
 
     def part(self, end: Expr) -> tuple[Expr, Expr]:
         """First and last offset of the calls of a pack that are before `end`."""

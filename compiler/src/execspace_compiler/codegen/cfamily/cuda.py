@@ -21,6 +21,7 @@ CUDA = replace(
             ("_es_bit_cast", header("cuda_bits.h")),
             ("_es_atomic_", header("cuda_atomics.h")),
             ("_es_shuffle", header("cuda_shuffle.h")),
+            ("_es_pack_", header("gpu_packs.h")),
         ),
     ),
     pragmas=Pragmas(rolled="#pragma unroll 1"),

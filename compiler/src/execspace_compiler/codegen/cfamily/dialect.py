@@ -83,6 +83,10 @@ class Memory:
         empty if it is a parameter of the kernel, a pointer to a `widest_type`.
     widest_type : str
         The type with the largest alignment.
+    load_pack, store_pack : str
+        Expression: a pack, of a `type`, at an address `p`, and statement that stores the pack `v`
+        there, where elements are of a class, which float16 may be: forms. Others, and all if these
+        are empty, are moved as a struct.
     """
 
     addresses: bool = False
@@ -92,6 +96,8 @@ class Memory:
     aligned: bool = False
     dynamic_group: str = ""
     widest_type: str = ""
+    load_pack: str = ""
+    store_pack: str = ""
 
 
 @dataclass(frozen=True)

@@ -331,6 +331,8 @@ class ExpressionPrinter:
         if name == "bit_cast":
             form = f"from {operand.name}" if operand.is_float else f"to {t.name}"
             return f"({self.dialect.bits[form].format(args[0])})"
+        if name == "opaque":  # or compilers would compute in the wider type that it is cast to
+            return self.opaque(args[0], t)
         if name == "scaled":
             rest, factor, shift = args
             high = self.dialect.math.mul_hi.format(a=f"(2U * {rest})", b=factor)
@@ -411,6 +413,13 @@ class ExpressionPrinter:
         if name == "invert":
             return f"({to(f'~{args[0]}')})"
         return f"{self.prelude.use(name, t.strong)}({', '.join(args)})"
+
+    def opaque(self, text: str, t: Scalar) -> str:
+        """An integer of 32 bits about which optimisers know nothing, where there are such forms."""
+        if "int32" not in self.dialect.workarounds.hidden:
+            return text
+        hidden = self.prelude.hidden(f"({self.dialect.types['int32']})({text})", "int32")
+        return hidden if t.name == "int32" else f"({self.type(t)}){hidden}"
 
     def cast(self, text: str, source: Scalar, t: Scalar) -> str:
         """A conversion, as by NumPy's astype."""

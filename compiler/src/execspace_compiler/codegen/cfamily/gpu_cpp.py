@@ -98,6 +98,8 @@ GPU_CPP = Dialect(
         addresses=True,
         group_variable="_ES_SHARED({type}, {name}, {extents});",
         dynamic_group="_ES_GROUP_MEMORY;",
+        load_pack="_es_pack_at<{type}>({p})",
+        store_pack="_es_pack_to({p}, {v});",
     ),
     item=WorkItem(
         local_id="(long long)_ES_ITEM(x)",

@@ -124,14 +124,32 @@ class CPrinter(ExpressionPrinter):
         element, count = s.view.type.element, array_length(s.array.type)
         assert isinstance(element, Scalar)
         array, held = self.identifier(s.array.name), self.temporary("pack")
-        kind = self.prelude.pack(element, self.stored(element), count)
         place = f"{self.identifier(s.view.name)} + ({self.offset(s.view, s.indices)})"
         space = self.space(s.view.type)
+        kind = self.pack(element, count)
         if s.store:
             values = [f"{held}.v[{n}] = {array}[{n}];" for n in range(count)]
-            return [f"{kind} {held};", *values, f"*({space}{kind} *)({place}) = {held};"]
-        load = f"const {kind} {held} = *(const {space}{kind} *)({place});"
+            return [f"{kind} {held};", *values, self.store_pack(element, count, place, held, space)]
+        load = f"const {kind} {held} = {self.load_pack(element, count, place, space)};"
         return [load, *(f"{array}[{n}] = {held}.v[{n}];" for n in range(count))]
+
+    def pack(self, element: Scalar, count: int) -> str:
+        """The type of a pack."""
+        return self.prelude.pack(element, self.stored(element), count)
+
+    def load_pack(self, element: Scalar, count: int, place: str, space: str) -> str:
+        """Expression: the pack at an address in an address space."""
+        kind, form = self.pack(element, count), self.dialect.memory.load_pack
+        if form and element.name == "float16":
+            return form.format(type=kind, p=place)
+        return f"*(const {space}{kind} *)({place})"
+
+    def store_pack(self, element: Scalar, count: int, place: str, pack: str, space: str) -> str:
+        """Statement that stores a pack."""
+        kind, form = self.pack(element, count), self.dialect.memory.store_pack
+        if form and element.name == "float16":
+            return form.format(p=place, v=pack)
+        return f"*({space}{kind} *)({place}) = {pack};"
 
     def fail(self, s: ir.Fail) -> list[str]:
         """Record the first failed assertion of a launch: its number, then the indices."""

@@ -317,8 +317,13 @@ class _Packs(_Tile):
     @property
     def pack(self) -> str:
         """The type of the contributions of a pack."""
-        printer, t = self.c.printer, self.contribution
-        return printer.prelude.pack(t, printer.stored(t), self.width)
+        return self.c.printer.pack(self.contribution, self.width)
+
+    @property
+    def kept(self) -> str:
+        """Statement that sets `_p` to the contributions of a pack."""
+        args = self.contribution, self.width, self.place("_k"), self.group_memory
+        return f"const {self.pack} _p = {self.c.printer.load_pack(*args)};"
 
     @property
     def group_memory(self) -> str:
@@ -353,7 +358,9 @@ class _Packs(_Tile):
 
             def keep(k: str) -> str:
                 values = " ".join(f"_p.v[{n}] = _c{k}.f{n};" for n in range(self.width))
-                put = f"*({self.group_memory}{self.pack} *){self.place(k)} = _p;"
+                put = c.printer.store_pack(
+                    self.contribution, self.width, self.place(k), "_p", self.group_memory
+                )
                 return f"{{ {self.pack} _p; {values} {put} }}"
 
             found = c.printer.result_type(c.printer.functions[TOTALS].result)
@@ -377,13 +384,17 @@ class _Packs(_Tile):
         one = f"_s = *({self.group_memory}{kind} *){self.place('_k')};"
         if not self.packed:
             return [f"{kind} {one}"]
-        joins = []
-        for n in range(self.width):
-            types = self.contribution, self.c.reduction.states[0].type
-            value = self.c.printer.cast(self.element(n), *types)
-            joins.append(f"_s = {self.c.merged('_s', value)};")
-        load = f"const {self.pack} _p = *({self.group_memory}{self.pack} *){self.place('_k')};"
-        return [f"{kind} _s = _none;", *if_whole([load, *joins], [one])]
+        printer, state = self.c.printer, self.c.reduction.states[0].type
+        part = self.c.reduction.partial(self.width)
+        if part is not None:
+            values = [printer.cast(self.element(n), self.contribution, part) for n in range(self.width)]
+            sum = f"const {printer.type(part)} _part = {' + '.join(values)};"
+            value = printer.cast(printer.opaque("_part", part), part, state)
+            joins = [sum, f"_s = {self.c.merged('_s', value)};"]
+        else:
+            values = [printer.cast(self.element(n), self.contribution, state) for n in range(self.width)]
+            joins = [f"_s = {self.c.merged('_s', value)};" for value in values]
+        return [f"{kind} _s = _none;", *if_whole([self.kept, *joins], [one])]
 
     def over_group(self) -> list[str]:
         c, kind = self.c, self.kind
@@ -408,10 +419,9 @@ class _Packs(_Tile):
         work = self.one_by_one(self.first("_k"), "_work")
         calls = [f"{kind} _s = _before;", *work]
         if self.packed:
-            pack = f"const {self.pack} _p = *({self.group_memory}{self.pack} *){self.place('_k')};"
             owns = [self.element(n) for n in range(self.width)] if c.given else []
             call = f"{self.of_pack(WORK, self.first('_k'), '_before', *owns)};"
-            calls = if_whole([*([pack] if c.given else []), call], calls)
+            calls = if_whole([*([self.kept] if c.given else []), call], calls)
         row = [
             *self.total(),
             *self.over_lanes("_s"),

@@ -1,0 +1,22 @@
+// Packs of neighbouring elements by one access in C++ for GPUs: compilers would take the members of
+// a struct one by one where these are of a class, as float16 is.
+
+template <int bytes> struct _es_words;
+template <> struct _es_words<2> { typedef unsigned short __attribute__((may_alias)) type; };
+template <> struct _es_words<4> { typedef unsigned int __attribute__((may_alias)) type; };
+template <> struct _es_words<8> { typedef unsigned long long __attribute__((may_alias)) type; };
+template <> struct _es_words<16> {
+    struct __attribute__((aligned(16), may_alias)) type { unsigned long long a, b; };
+};
+template <typename P> _ES_FUNCTION P _es_pack_at(const void *p) {
+    const typename _es_words<sizeof(P)>::type words = *(const typename _es_words<sizeof(P)>::type *)p;
+    P pack;
+    __builtin_memcpy((void *)&pack, &words, sizeof(P));
+    return pack;
+}
+template <typename P> _ES_FUNCTION void _es_pack_to(void *p, const P &pack) {
+    typename _es_words<sizeof(P)>::type words;
+    __builtin_memcpy(&words, (const void *)&pack, sizeof(P));
+    *(typename _es_words<sizeof(P)>::type *)p = words;
+}
+
