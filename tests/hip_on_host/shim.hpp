@@ -63,6 +63,7 @@ _ES_FUNCTION unsigned long long _es_ballot(unsigned long long mask, bool test,
         if (mask >> n & 1 && _es_shuffle(mask, test, n, line)) bits |= 1ull << n;
     return bits;
 }
+#define _ES_COPY(to, from, bytes) __builtin_memcpy(to, from, bytes)
 #define _ES_BALLOT(mask, test) _es_ballot(mask, test)
 #define _ES_FIRST_BIT(bits) __builtin_ctzll(bits)
 

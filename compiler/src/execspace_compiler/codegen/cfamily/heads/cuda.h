@@ -13,6 +13,7 @@
 #define _ES_FENCE() __threadfence()
 #define _ES_BARRIER() __syncthreads()
 #define _ES_LANE_SYNC(mask) __syncwarp((unsigned int)(mask))
+#define _ES_COPY(to, from, bytes) memcpy(to, from, bytes)
 #define _ES_BALLOT(mask, test) ((unsigned long long)__ballot_sync((unsigned int)(mask), test))
 #define _ES_FIRST_BIT(bits) (__ffsll((long long)(bits)) - 1)
 #define _es_mul_hi(a, b) __umulhi(a, b)

@@ -11,12 +11,12 @@ template <> struct _es_words<16> {
 template <typename P> _ES_FUNCTION P _es_pack_at(const void *p) {
     const typename _es_words<sizeof(P)>::type words = *(const typename _es_words<sizeof(P)>::type *)p;
     P pack;
-    __builtin_memcpy((void *)&pack, &words, sizeof(P));
+    _ES_COPY((void *)&pack, &words, sizeof(P));
     return pack;
 }
 template <typename P> _ES_FUNCTION void _es_pack_to(void *p, const P &pack) {
     typename _es_words<sizeof(P)>::type words;
-    __builtin_memcpy(&words, (const void *)&pack, sizeof(P));
+    _ES_COPY(&words, (const void *)&pack, sizeof(P));
     *(typename _es_words<sizeof(P)>::type *)p = words;
 }
 

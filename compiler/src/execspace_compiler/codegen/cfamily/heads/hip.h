@@ -21,6 +21,7 @@
     _ES_WAIT(ACQUIRE, "workgroup"); } while (0)
 #define _ES_LANE_SYNC(mask) do { _ES_WAIT(RELEASE, "wavefront"); \
     __builtin_amdgcn_wave_barrier(); _ES_WAIT(ACQUIRE, "wavefront"); } while (0)
+#define _ES_COPY(to, from, bytes) __builtin_memcpy(to, from, bytes)
 #define _ES_BALLOT(mask, test) __builtin_amdgcn_ballot_w64(test)
 #define _ES_FIRST_BIT(bits) __builtin_ctzll(bits)
 #define _ES_RELAXED __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT
