@@ -38,8 +38,17 @@ SOURCE = """
 #include <cub/cub.cuh>
 using T = @T@;
 using S = @S@;
+#if @WIDENED@
+struct Add {
+    template <typename A, typename B> __device__ S operator()(A a, B b) const { return (S)a + (S)b; }
+};
+#endif
 extern "C" int cub_sum(void *room, size_t *bytes, const T *x, void *out, long n) {
+#if @WIDENED@
+    return cub::DeviceReduce::Reduce(room, *bytes, x, (S *)out, n, Add(), S(0));
+#else
     return cub::DeviceReduce::Sum(room, *bytes, x, (S *)out, n);
+#endif
 }
 #if @ORDERED@
 extern "C" int cub_max(void *room, size_t *bytes, const T *x, void *out, long n) {
@@ -57,6 +66,7 @@ def _compiled(folder: Path, nvcc: str, dtype: str) -> ctypes.CDLL | str:
     element, total = CPP[dtype]
     text = SOURCE.replace("@T@", element).replace("@S@", total)
     text = text.replace("@ORDERED@", "0" if "complex" in dtype else "1")
+    text = text.replace("@WIDENED@", "1" if dtype == "float16" else "0")
     source, library = folder / f"{dtype}.cu", folder / f"{dtype}.so"
     source.write_text(text)
     command = [nvcc, "-O3", "-std=c++17", "-arch=native", "-shared", "-Xcompiler", "-fPIC"]
