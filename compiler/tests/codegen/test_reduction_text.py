@@ -79,3 +79,22 @@ def test_llvm_text(case):
     if os.environ.get("UPDATE_GOLDEN") == "1":
         path.write_text(text, encoding="utf-8")
     assert text == path.read_text(encoding="utf-8"), f"{case} changed; see the docstring above"
+
+
+def test_only_the_innermost_loop_of_a_search_is_unrolled():
+    """Four rounds of each of six loops would be thousands of copies of the kernel."""
+
+    def least(i, j, k, x):
+        return x[i, j, k], i
+
+    x = ViewType("float64", 3, "right", 0, False, "host")
+    reducer = as_reducer(es.MinLoc)
+    spec = LaunchSpec(
+        "reduce", policy_spec("mdrange", 3), (x,), reducer=reducer,
+        captures=reducer_captures(reducer),
+    )  # fmt: skip
+    lowered = lower_kernel(es.Kernel(least), spec)
+    text = launch_module(lowered, (0, 1, 2), Launcher("serial", 4)).text
+    # The innermost loop of the walk, and the one that joins what threads have found.
+    assert text.count(", !llvm.loop ") == 2
+    assert '!"llvm.loop.unroll.count", i32 4' in text

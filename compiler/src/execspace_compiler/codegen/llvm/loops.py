@@ -242,7 +242,9 @@ def range_loop(f: Expressions, s: ir.For, body: Callable[[str, str, str], None])
 
 def _hints(f: Expressions, s: ir.For) -> dict[str, str]:
     """Hints for a loop of the kernel, or for one around it."""
-    if any(isinstance(t, ir.If) and t.rare for t in ir.walk_statements(s.body)):
+    inside = ir.walk_statements(s.body)
+    innermost = not any(isinstance(t, ir.For | ir.While) for t in inside)
+    if innermost and any(isinstance(t, ir.If) and t.rare for t in inside):
         return _UNROLLED
     return _ONE_VECTOR if s.nested and _stores(f, s.body) else {}
 
