@@ -40,7 +40,9 @@ using T = @T@;
 using S = @S@;
 #if @WIDENED@
 struct Add {
-    template <typename A, typename B> __device__ S operator()(A a, B b) const { return (S)a + (S)b; }
+    template <typename A, typename B> __device__ S operator()(A a, B b) const {
+        return (S)a + (S)b;
+    }
 };
 #endif
 extern "C" int cub_sum(void *room, size_t *bytes, const T *x, void *out, long n) {

@@ -249,9 +249,7 @@ def _reductions(o: Data, name: str, cub: Cub) -> Iterator[Contestant]:
     def by_cub() -> Call:
         return cub.reduction(name, array)
 
-    yield Contestant(
-        _title(o, name), ours, check_out, lambda: es.deep_copy(out, 55), ours=True
-    )
+    yield Contestant(_title(o, name), ours, check_out, lambda: es.deep_copy(out, 55), ours=True)
     yield Contestant("CUB", by_cub, lambda _: check(cub.result(name, array)))
     yield Contestant(f"torch.{name}", torch, lambda t: check(t.item()))
     if np.dtype(o.dtype).kind != "c":

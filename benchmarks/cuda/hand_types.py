@@ -143,7 +143,9 @@ class Reductions:
         processors = cupy.cuda.Device().attributes["MultiProcessorCount"]
         join, twice = ("Add", "false") if self.name == "sum" else ("Most", "true")
         names = {
-            str(u): f"reduce<{CPP[self.dtype]}, {CPP[self.state]}, {join}, {16 // size}, {u}, {twice}>"
+            str(
+                u
+            ): f"reduce<{CPP[self.dtype]}, {CPP[self.state]}, {join}, {16 // size}, {u}, {twice}>"
             for u in UNROLLS
         }
         found: dict[str, Call] = {}

@@ -124,7 +124,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not rows:
         print("No case ran with both versions.")
         return 1
-    print(f"median of {len(rows)} ratios: {median(r['after_over_before']['median'] for r in rows):.3f}")
+    overall = median(row["after_over_before"]["median"] for row in rows)
+    print(f"median of {len(rows)} ratios: {overall:.3f}")
     if asked.json is not None:
         threads = 1 if asked.space == "serial" else usable_cores()
         report = {

@@ -288,7 +288,7 @@ def text(
     found = blocks_of(lowered, GPU) if blocks else None
     assert (found is not None) == blocks
     body = contiguous_body(lowered) if contiguous else None
-    packed = packed and (pattern != "scan" or bool(dialect.scan.barrier))  # OpenCL has two passes
+    packed = packed and (pattern != "scan" or dialect.scans_in_one_pass)  # OpenCL has two passes
     fastest = index_order(lowered.body, spec)[-1]
     packings = packings_of(lowered, fastest, body) if packed else None
     if packed and pattern == "scan":

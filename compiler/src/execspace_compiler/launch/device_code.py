@@ -26,10 +26,9 @@ from ..mapping.thread_blocks import block_function
 from ..mapping.variant import Variant
 from ..mapping.work_items import work_function
 from ..passes.narrowing import LIMIT, is_profitable, narrowed
-from ..passes.packing import Packing
+from ..passes.packing import Packing, ScanPacking
 from ..passes.pipeline import argument_type
 from ..passes.scan_contributions import given_contribution
-from ..passes.scan_packing import ScanPacking
 from ..passes.thresholds import with_thresholds
 from ..teams.device import LANE, RANK, SLOT, team_work
 from ..typing.lowered import Lowered
@@ -179,12 +178,12 @@ def _with_narrow_types(kernel: DeviceKernel) -> DeviceKernel:
 def _given_contribution(kernel: DeviceKernel, variant: Variant) -> ir.Function | None:
     """The body of a single-pass scan that takes its contribution, if possible."""
     scan = kernel.lowered.spec.pattern == "scan"
-    if not scan or not kernel.dialect.scan.barrier or kernel.team is not None:
+    if not scan or not kernel.dialect.scans_in_one_pass or kernel.team is not None:
         return None
     if kernel.packings is None:
         return given_contribution(kernel.lowered, variant.disjoint)
-    packing, scan = kernel.packing(variant), kernel.packings.scan
-    if packing is None or scan is None or scan.given is None:
+    packing, packs = kernel.packing(variant), kernel.packings.scan
+    if packing is None or packs is None or packs.given is None:
         return None
     return given_contribution(kernel.lowered, variant.disjoint)
 

@@ -20,8 +20,8 @@ from ..mapping.thread_blocks import blocks_of
 from ..mapping.variant import Variant
 from ..passes.contiguous import contiguous_body
 from ..passes.packing import packings_of
-from ..passes.scan_packing import scan_packings
 from ..passes.pipeline import lower_kernel, refuse_16_byte_atomics, refuse_float16
+from ..passes.scan_packing import scan_packings
 from ..reductions.results import check_out
 from ..teams.device import DeviceTeam
 from ..teams.host_limits import HOST_TEAMS, most_threads
@@ -129,7 +129,7 @@ class Sources:
         contiguous = contiguous_body(lowered) if flat else None
         order = index_order(lowered.body, self.spec)
         packings = packings_of(lowered, order[-1], contiguous) if flat else None
-        if flat and self.spec.pattern == "scan" and traits.dialect.scan.barrier:
+        if flat and self.spec.pattern == "scan" and traits.dialect.scans_in_one_pass:
             packings = scan_packings(lowered)
         self.kernel = DeviceKernel(
             lowered, traits.dialect, traits.flat, blocks, contiguous, packings,
@@ -213,7 +213,7 @@ class Sources:
     @property
     def scans_in_one_pass(self) -> bool:
         """Whether a single-pass scan assumes that Views are disjoint, too."""
-        return bool(self.traits.dialect.scan.barrier)
+        return self.traits.dialect.scans_in_one_pass
 
     @property
     def team(self) -> DeviceTeam | None:

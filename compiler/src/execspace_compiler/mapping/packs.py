@@ -177,7 +177,9 @@ class _Packs:
         if reduction is None or kind is None:
             calls = self.chunk.call(body, (integer(n), *arrays))
             return [*calls, *self.stores] if last else calls
-        own = ir.Call(body.name, self.chunk.passed((integer(n), *arrays)), reduction.contributions[0])
+        own = ir.Call(
+            body.name, self.chunk.passed((integer(n), *arrays)), reduction.contributions[0]
+        )
         part, number = Var("_part", kind), ir.Op("cast", (own,), kind)
         self.chunk.locals[part.name] = kind
         joined = Assign(part.name, ir.Op("add", (part, number), kind) if n else number)

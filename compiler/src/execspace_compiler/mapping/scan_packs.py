@@ -74,7 +74,9 @@ def _work(calls: Calls, packing: Packing, kind: Scalar, small: bool) -> ir.Funct
             owns.append(own)
             chunk.calls = replace(calls, own=own)
         body += _at(chunk, n, kind, chunk.call(packing.body, (integer(n), *arrays)))
-    body += [ir.Packed(p.array, p.view, _place(p, packing), True) for p in packing.packs if p.stored]
+    body += [
+        ir.Packed(p.array, p.view, _place(p, packing), True) for p in packing.packs if p.stored
+    ]
     states = tuple(s.var for s in reduction.states)
     named = {s.name for s in states}
     types = {**chunk.locals, **{n: t for n, t in reduction.locals().items() if n not in named}}
@@ -112,7 +114,9 @@ def _place(pack: Pack, packing: Packing) -> tuple[Expr, ...]:
 
 
 def _loads(packing: Packing) -> list[Stmt]:
-    return [ir.Packed(p.array, p.view, _place(p, packing), False) for p in packing.packs if p.loaded]
+    return [
+        ir.Packed(p.array, p.view, _place(p, packing), False) for p in packing.packs if p.loaded
+    ]
 
 
 def _at(chunk: Chunk, n: int, kind: Scalar, call: list[Stmt]) -> list[Stmt]:

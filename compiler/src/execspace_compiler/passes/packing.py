@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from .. import ir
 from ..analysis.access import distance_from
@@ -18,9 +17,6 @@ from ..ir.rewriting import names_set
 from ..ir.types import BOOL, INDEX, Scalar, ViewTy
 from ..typing.lowered import Lowered
 from .contiguous import NUMBER, ContiguousBody
-
-if TYPE_CHECKING:
-    from .scan_packing import ScanPacking
 
 ACCESS = 8  # bytes
 _READ = 16  # of a reduction, whose threads have nothing else on the way
@@ -75,6 +71,29 @@ class Packing:
     index: str
     count: int
     packs: tuple[Pack, ...]
+
+
+@dataclass(frozen=True)
+class ScanPacking:
+    """The packs of a scan, whose calls have two bodies; see scan_packing.py.
+
+    Attributes
+    ----------
+    totals, plain : Packing
+        Of the calls for contributions, and of those with prefixes.
+    given : Packing, optional
+        Of those with prefixes whose body takes its contribution; see scan_contributions.py.
+    """
+
+    totals: Packing
+    plain: Packing
+    given: Packing | None
+
+    def changed(self, change: Callable[[Packing | None], Packing | None]) -> ScanPacking:
+        """All of them, each changed."""
+        totals, plain = change(self.totals), change(self.plain)
+        assert totals is not None and plain is not None
+        return ScanPacking(totals, plain, change(self.given))
 
 
 @dataclass(frozen=True)

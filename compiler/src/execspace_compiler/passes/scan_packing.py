@@ -6,41 +6,18 @@ contributions, and of the one with prefixes, without the statements that each of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 
 from .. import ir
 from ..ir import Expr, Stmt, Var
 from ..ir.types import BOOL, Scalar
 from ..reductions.joins import Plain
 from ..typing.lowered import Lowered
-from .packing import Packing, Packings, packed_body, widest_element
+from .packing import Packing, Packings, ScanPacking, packed_body, widest_element
 from .scan_contributions import given_contribution
 
 _ACCESS = 16  # bytes
-
-
-@dataclass(frozen=True)
-class ScanPacking:
-    """The packs of a scan.
-
-    Attributes
-    ----------
-    totals, plain : Packing
-        Of the calls for contributions, and of those with prefixes.
-    given : Packing, optional
-        Of those with prefixes whose body takes its contribution; see scan_contributions.py.
-    """
-
-    totals: Packing
-    plain: Packing
-    given: Packing | None
-
-    def changed(self, change: Callable[[Packing | None], Packing | None]) -> ScanPacking:
-        """All of them, each changed."""
-        totals, plain = change(self.totals), change(self.plain)
-        assert totals is not None and plain is not None
-        return ScanPacking(totals, plain, change(self.given))
 
 
 def scan_packings(lowered: Lowered) -> Packings | None:

@@ -67,7 +67,7 @@ class DeviceKernel:
         if not self.flat or self.team is not None:
             return False
         if pattern == "scan":
-            return bool(self.dialect.scan.barrier)
+            return self.dialect.scans_in_one_pass
         return pattern == "for" and variant.narrow and self.packing(variant) is None
 
     @cached_property

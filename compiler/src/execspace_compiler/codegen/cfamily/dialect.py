@@ -209,6 +209,8 @@ class Lanes:
 class SinglePassScan:
     """Requirements of a single-pass scan: decoupled look-back (Merrill and Garland, 2016).
 
+    Such a scan needs lanes with shuffles and ballots, too.
+
     Attributes
     ----------
     barrier : str
@@ -328,6 +330,11 @@ class Dialect:
     workarounds: Workarounds = Workarounds()
     reserved: Reserved = Reserved()
     printf_long: str = "l"
+
+    @property
+    def scans_in_one_pass(self) -> bool:
+        """Whether a scan is one kernel; elsewhere there are two."""
+        return bool(self.scan.barrier and self.lanes.ballot)
 
 
 MATH = {

@@ -106,7 +106,7 @@ class Entries:
     given : bool
         The final pass of a scan takes its contribution as a parameter.
     items : int
-        Units of a work-item in a tile of a single-pass scan; see `lookback.scan_items`.
+        Units of a work-item in a tile of a single-pass scan; see `scan_tiles.scan_items`.
     """
 
     def __init__(

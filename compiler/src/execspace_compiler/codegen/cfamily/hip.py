@@ -17,9 +17,7 @@ from .gpu_cpp import GPU_CPP, lanes
 _HIP = replace(
     GPU_CPP,
     name="hip",
-    heads=Heads(
-        header("hip.h"), header("half.h"), (("_es_pack_", header("gpu_packs.h")),)
-    ),
+    heads=Heads(header("hip.h"), header("half.h"), (("_es_pack_", header("gpu_packs.h")),)),
     memory=replace(GPU_CPP.memory, aligned=True),
     math=replace(GPU_CPP.math, functions={op: f"_es_{name}" for op, name in MATH.items()}),
     sync=replace(

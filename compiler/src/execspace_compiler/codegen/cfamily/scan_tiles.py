@@ -36,10 +36,11 @@ def scan_items(kernel: DeviceKernel, group: int) -> int:
     only: all variants have the same tiles.
     """
     lowered, dialect = kernel.lowered, kernel.dialect
-    scan = lowered.spec.pattern == "scan" and bool(dialect.scan.barrier)
-    if not scan or kernel.team is not None or lowered.reduction is None:
+    scan = lowered.spec.pattern == "scan" and dialect.scans_in_one_pass
+    reduction = lowered.reduction
+    if not scan or kernel.team is not None or reduction is None:
         return 0
-    size = sum(max(s.type.itemsize, 8) for s in lowered.reduction.states)
+    size = sum(max(s.type.itemsize, 8) for s in reduction.states)
     functions = (lowered.body, *lowered.functions)
     expressions = sum(len(ir.walk_expressions(f.body)) for f in functions)
     width = scan_width(kernel)
@@ -47,7 +48,7 @@ def scan_items(kernel: DeviceKernel, group: int) -> int:
 
     def needed() -> int:
         if width > 1:
-            (contribution,) = lowered.reduction.contributions
+            (contribution,) = reduction.contributions
             return group * items * max(_PACK, width * contribution.itemsize)
         return (group * (items + 1) + group // 32 + 1) * size
 
@@ -387,12 +388,16 @@ class _Packs(_Tile):
         printer, state = self.c.printer, self.c.reduction.states[0].type
         part = self.c.reduction.partial(self.width)
         if part is not None:
-            values = [printer.cast(self.element(n), self.contribution, part) for n in range(self.width)]
+            values = [
+                printer.cast(self.element(n), self.contribution, part) for n in range(self.width)
+            ]
             sum = f"const {printer.type(part)} _part = {' + '.join(values)};"
             value = printer.cast(printer.opaque("_part", part), part, state)
             joins = [sum, f"_s = {self.c.merged('_s', value)};"]
         else:
-            values = [printer.cast(self.element(n), self.contribution, state) for n in range(self.width)]
+            values = [
+                printer.cast(self.element(n), self.contribution, state) for n in range(self.width)
+            ]
             joins = [f"_s = {self.c.merged('_s', value)};" for value in values]
         return [f"{kind} _s = _none;", *if_whole([self.kept, *joins], [one])]
 
