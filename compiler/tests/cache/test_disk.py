@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import execspace as es
+from execspace.base import files
 from execspace.contract.argtypes import SCALAR_TYPES
 from execspace.contract.launch_spec import LaunchSpec, policy_spec
 from execspace.kernels.kernel import Kernel
@@ -317,7 +318,7 @@ def test_text_that_is_none_is_thrown_away(root):
     assert cache.read_text(path) is None and not path.exists()
 
 
-@pytest.mark.parametrize("call", ["write", "replace", "mkstemp"])
+@pytest.mark.parametrize("call", ["write", "replace", "new_file"])
 def test_a_full_disk_is_a_warning_and_leaves_nothing_behind(root, monkeypatch, call):
     folder = cache.folder("host")
 
@@ -329,7 +330,7 @@ def test_a_full_disk_is_a_warning_and_leaves_nothing_behind(root, monkeypatch, c
         limits = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
     else:
-        owner = os if call == "replace" else tempfile
+        owner = os if call == "replace" else files
         monkeypatch.setattr(owner, call, full)
     try:
         with pytest.warns(UserWarning, match="cannot be kept in .*host.*Make room"):
@@ -346,7 +347,7 @@ def test_a_disk_without_any_place_is_a_warning_too(root, monkeypatch):
     def full(*args, **options):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(tempfile, "mkstemp", full)
+    monkeypatch.setattr(files, "new_file", full)
     monkeypatch.setattr(tempfile, "mkdtemp", full)
     with pytest.warns(UserWarning, match="cannot be written .*No space left"):
         folder = cache.folder("host")

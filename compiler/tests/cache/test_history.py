@@ -5,12 +5,12 @@ from __future__ import annotations
 import errno
 import json
 import os
-import tempfile
 
 import pytest
 
 import execspace as es
 from execspace import Kernel, LaunchSpec
+from execspace.base import files
 from execspace.contract.argtypes import SCALAR_TYPES
 from execspace.contract.launch_spec import policy_spec
 from execspace_compiler.cache import disk as cache
@@ -142,7 +142,7 @@ def test_a_note_that_cannot_be_written_is_left_out(folder, monkeypatch):
     def full(*args, **options):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(tempfile, "mkstemp", full)
+    monkeypatch.setattr(files, "new_file", full)
     kernel, spec = launch()
     record_miss(folder, "usual", kernel, spec, TOOLS)
     assert describe_entry(folder, "usual", kernel, "") == (

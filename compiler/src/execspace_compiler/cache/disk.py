@@ -12,9 +12,7 @@ import atexit
 import contextlib
 import os
 import re
-import shutil
 import stat
-import tempfile
 import time
 import warnings
 from collections.abc import Iterator
@@ -174,6 +172,9 @@ def _may_tag(path: Path) -> bool:
 
 def _temporary(kind: str) -> Path:
     """A folder of this process, deleted when it ends."""
+    import shutil  # with tempfile 2 ms, for processes that have no folder to keep
+    import tempfile
+
     try:
         made = Path(tempfile.mkdtemp(prefix=f"execspace-{kind}-"))
     except OSError:  # on a full disk this fails, too

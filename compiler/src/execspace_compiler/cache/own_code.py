@@ -97,12 +97,18 @@ def _stamps(files: list[File]) -> str:
 
 
 def _content(files: list[File]) -> str:
-    import hashlib  # megabytes
+    try:
+        from _blake2 import blake2b  # hashlib loads OpenSSL, which takes longer than this
+    except ImportError:
+        from hashlib import blake2b
 
-    found = hashlib.sha256()
-    for path, name, _ in files:
-        with open(path, "rb") as file:
-            data = file.read()
+    found = blake2b(digest_size=32)
+    for path, name, status in files:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        try:
+            data = os.read(handle, status.st_size + 1)
+        finally:
+            os.close(handle)
         found.update(f"{name} {len(data)}\n".encode())
         found.update(data)
     return found.hexdigest()

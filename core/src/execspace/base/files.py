@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-import tempfile
 from pathlib import Path
 
 _MOST_LINKS = 40  # as Linux has it
@@ -18,7 +17,7 @@ class UntrustedFolderError(OSError):
 def write_atomically(path: Path, content: str | bytes) -> None:
     """Write a file so that others see all of it or nothing."""
     data = content if isinstance(content, bytes) else content.encode()
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
+    handle, name = new_file(path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
@@ -27,6 +26,14 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         with contextlib.suppress(OSError):
             os.unlink(name)
         raise
+
+
+def new_file(folder: Path) -> tuple[int, Path]:
+    """A new file that is ours alone: its handle and its name. tempfile takes 2 ms to load."""
+    name = folder / f".{os.urandom(8).hex()}.tmp"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    return os.open(name, flags, 0o600), name
 
 
 def read_regular(path: Path, most: int = 1 << 30, *, own: bool = False) -> bytes:
@@ -78,6 +85,8 @@ def clear_place(path: Path, *, folder: bool = False) -> None:
         with contextlib.suppress(OSError):
             path.rmdir()  # an empty folder
             return
+        import tempfile  # 2 ms, which no other process need spend
+
         os.rename(path, Path(tempfile.mkdtemp(dir=path.parent, prefix="set-aside-"), path.name))
 
 
