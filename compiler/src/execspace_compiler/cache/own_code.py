@@ -103,12 +103,9 @@ def _content(files: list[File]) -> str:
         from hashlib import blake2b
 
     found = blake2b(digest_size=32)
-    for path, name, status in files:
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-        try:
-            data = os.read(handle, status.st_size + 1)
-        finally:
-            os.close(handle)
+    for path, name, _ in files:
+        with open(path, "rb", buffering=0) as file:
+            data = file.read()
         found.update(f"{name} {len(data)}\n".encode())
         found.update(data)
     return found.hexdigest()

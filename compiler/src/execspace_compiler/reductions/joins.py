@@ -75,6 +75,11 @@ class Join(ABC):
         """Whether `accumulate` uses each contribution once, so that it needs no variable."""
         return False
 
+    def partial(self, type: Scalar, count: int) -> Scalar | None:
+        """An integer of 32 bits that holds the join of so many contributions of a type exactly,
+        where it is cheaper to join than each of them; None if there is none, or nothing to gain."""
+        return None
+
     def lift(self, values: tuple[Expr, ...]) -> tuple[Expr, ...]:
         """The state of a single contribution; for most joins the contribution itself."""
         return values
@@ -116,6 +121,13 @@ class Plain(Join):
     def join(self, others: tuple[Expr, ...]) -> list[Stmt]:
         acc = self.states[0]
         return [Assign(acc.name, self.joined(acc.var, others[0]))]
+
+    def partial(self, type: Scalar, count: int) -> Scalar | None:
+        if self.kind != "sum" or type.kind not in "iu" or type.kind != self.type.kind:
+            return None
+        if self.type.bits <= 32 or type.bits + (count - 1).bit_length() > 32:
+            return None
+        return Scalar("int32" if type.kind == "i" else "uint32")
 
     def joined(self, a: Expr, b: Expr) -> Expr:
         """The operation."""

@@ -119,17 +119,10 @@ class Reduction:
         return len(self.contributions) == 1 and all(j.single_use for j in self.joins)
 
     def partial(self, count: int) -> Scalar | None:
-        """An integer of 32 bits that holds the sum of so many contributions exactly, where it is
-        cheaper to join than each of them; None if there is none, or nothing to gain."""
+        """As `Join.partial`, of a reduction with a single contribution."""
         if len(self.joins) != 1 or len(self.contributions) != 1:
             return None
-        (join,), (type,) = self.joins, self.contributions
-        if not isinstance(join, Plain) or join.kind != "sum" or type.kind not in "iu":
-            return None
-        if join.type.kind != type.kind or join.type.bits <= 32:
-            return None
-        narrow = type.bits + (count - 1).bit_length() <= 32
-        return Scalar("int32" if type.kind == "i" else "uint32") if narrow else None
+        return self.joins[0].partial(self.contributions[0], count)
 
     def join_number(self, number: Expr) -> list[Stmt]:
         """Join a number into the state, if `single_use`."""

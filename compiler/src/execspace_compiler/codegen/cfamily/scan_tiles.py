@@ -13,6 +13,7 @@ registers are what limits the groups that a multiprocessor has in flight.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from ... import ir
@@ -76,8 +77,9 @@ def scan_lines(c: States, passed: list[str], items: int, width: int, packed: boo
     """
     kind = c.type()
     lanes = min(c.group, c.dialect.lanes.count)
-    made = _Calls if width == 1 else _Packs if packed else _Packs.one_by_one_only
-    tile: _Tile = made(c, passed, items, width, lanes)
+    tile: _Tile = _Calls(c, passed, items, width, lanes)
+    if width > 1:
+        tile = _Packs(c, passed, items, width, lanes, packed)
     return [
         *tile.memory(),
         c.printer.in_group(kind, "_warps", f"[{tile.warps}]"),
@@ -108,8 +110,8 @@ def _exact(c: States) -> list[str]:
     return [f"_none = {c.printer.float_const(start, c.reduction.states[0].type)};"]
 
 
-class _Tile:
-    """Statements for the units of a work-item; those of subclasses are named as here."""
+class _Tile(ABC):
+    """Statements for the units of a work-item."""
 
     def __init__(self, c: States, passed: list[str], items: int, width: int, lanes: int) -> None:
         self.c, self.passed, self.items, self.width, self.lanes = c, passed, items, width, lanes
@@ -117,22 +119,22 @@ class _Tile:
         self.warps = c.group // lanes
         self.size = c.group * items * width
 
+    @abstractmethod
     def memory(self) -> list[str]:
         """Declarations of memory of the group."""
-        raise NotImplementedError
 
+    @abstractmethod
     def totals(self) -> list[str]:
         """Statements that set `_sum`, the join of the work-item's calls, or of its warp's."""
-        raise NotImplementedError
 
+    @abstractmethod
     def over_group(self) -> list[str]:
         """Statements that set `_total`, the join of the tile, and `_left`, of what is before the
         work-item or its warp in it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def final(self) -> list[str]:
         """Statements of the pass with prefixes."""
-        raise NotImplementedError
 
     def shuffled(self, value: str, source: str) -> str:
         """The value of another lane."""
@@ -146,6 +148,23 @@ class _Tile:
             f"for (int _w = 1; _w < {self.lanes}; _w *= 2) {{",
             f"    const {self.kind} _other = {self.shuffled(name, source)};",
             f"    if (_lane >= _w) {name} = {self.c.merged('_other', name)};",
+            "}",
+        ]
+
+    def over_warps(self, left: list[str]) -> list[str]:
+        """Statements that set `_total` to the join of all warps; `left` is what a warp does when it
+        is the join of the earlier ones."""
+        lines = [self.c.dialect.sync.barrier, f"{self.kind} _total = _warps[0];"]
+        if self.warps == 1:
+            return lines
+        return [
+            *lines,
+            *self.c.rolled,
+            f"for (int _w = 1; _w < {self.warps}; ++_w) {{",
+            "    if (_w == _warp) {",
+            *("        " + line for line in left),
+            "    }",
+            f"    _total = {self.c.merged('_total', '_warps[_w]')};",
             "}",
         ]
 
@@ -225,26 +244,12 @@ class _Calls(_Tile):
         ]
 
     def over_group(self) -> list[str]:
-        c, kind = self.c, self.kind
-        lines = [
+        left = f"if (_lane > 0) _left = {self.c.merged('_total', '_left')};"
+        return [
             *self.over_lanes("_sum"),
             f"if (_lane == {self.lanes - 1}) _warps[_warp] = _sum;",
-            f"{kind} _left = {self.shuffled('_sum', '_lane > 0 ? _lane - 1 : 0')};",
-            c.dialect.sync.barrier,
-            f"{kind} _total = _warps[0];",
-        ]
-        if self.warps == 1:
-            return lines
-        return [
-            *lines,
-            *c.rolled,
-            f"for (int _w = 1; _w < {self.warps}; ++_w) {{",
-            "    if (_w == _warp) {",
-            f"        if (_lane > 0) _left = {c.merged('_total', '_left')};",
-            "        else _left = _total;",
-            "    }",
-            f"    _total = {c.merged('_total', '_warps[_w]')};",
-            "}",
+            f"{self.kind} _left = {self.shuffled('_sum', '_lane > 0 ? _lane - 1 : 0')};",
+            *self.over_warps([left, "else _left = _total;"]),
         ]
 
     def final(self) -> list[str]:
@@ -289,19 +294,11 @@ class _Calls(_Tile):
 class _Packs(_Tile):
     """A tile of packs. `packed`: some of them are moved by one access."""
 
-    packed = True
-
-    @classmethod
-    def one_by_one_only(
-        cls, c: States, passed: list[str], items: int, width: int, lanes: int
-    ) -> _Packs:
-        """A tile whose calls are all run one by one."""
-        made = cls(c, passed, items, width, lanes)
-        made.packed = False
-        return made
-
-    def __init__(self, c: States, passed: list[str], items: int, width: int, lanes: int) -> None:
+    def __init__(
+        self, c: States, passed: list[str], items: int, width: int, lanes: int, packed: bool
+    ) -> None:
         super().__init__(c, passed, items, width, lanes)
+        self.packed = packed
         (self.contribution,) = c.reduction.contributions
         # A place for the contributions of a pack, or for their join.
         self.bytes = max(_PACK, width * self.contribution.itemsize)
@@ -372,12 +369,15 @@ class _Packs(_Tile):
                 *if_whole([packs, *self.unrolled(load), *self.unrolled(keep)], lines),
             ]
         row = [
-            *self.total(),
-            *self.over_lanes("_s"),
-            f"const {kind} _row = {self.shuffled('_s', str(self.lanes - 1))};",
+            *self.row(),
             f"_sum = _k == 0 ? _row : {c.merged('_sum', '_row')};",
         ]
         return [*lines, f"{kind} _sum = _none;", *self.loop(row)]
+
+    def row(self) -> list[str]:
+        """Statements that set `_s` to the join of a row's units up to the lane's, `_row` of all."""
+        last = self.shuffled("_s", str(self.lanes - 1))
+        return [*self.total(), *self.over_lanes("_s"), f"const {self.kind} _row = {last};"]
 
     def total(self) -> list[str]:
         """Statements that set `_s` to the join of a unit."""
@@ -387,36 +387,20 @@ class _Packs(_Tile):
             return [f"{kind} {one}"]
         printer, state = self.c.printer, self.c.reduction.states[0].type
         part = self.c.reduction.partial(self.width)
+        types = self.contribution, part or state
+        values = [printer.cast(self.element(n), *types) for n in range(self.width)]
+        joins = [f"_s = {self.c.merged('_s', value)};" for value in values]
         if part is not None:
-            values = [
-                printer.cast(self.element(n), self.contribution, part) for n in range(self.width)
-            ]
             sum = f"const {printer.type(part)} _part = {' + '.join(values)};"
             value = printer.cast(printer.opaque("_part", part), part, state)
             joins = [sum, f"_s = {self.c.merged('_s', value)};"]
-        else:
-            values = [
-                printer.cast(self.element(n), self.contribution, state) for n in range(self.width)
-            ]
-            joins = [f"_s = {self.c.merged('_s', value)};" for value in values]
         return [f"{kind} _s = _none;", *if_whole([self.kept, *joins], [one])]
 
     def over_group(self) -> list[str]:
-        c, kind = self.c, self.kind
-        lines = [
-            "if (_lane == 0) _warps[_warp] = _sum;",
-            c.dialect.sync.barrier,
-            f"{kind} _total = _warps[0], _left = _total;",
-        ]
-        if self.warps == 1:
-            return lines
         return [
-            *lines,
-            *c.rolled,
-            f"for (int _w = 1; _w < {self.warps}; ++_w) {{",
-            "    if (_w == _warp) _left = _total;",
-            f"    _total = {c.merged('_total', '_warps[_w]')};",
-            "}",
+            "if (_lane == 0) _warps[_warp] = _sum;",
+            f"{self.kind} _left = _sum;",
+            *self.over_warps(["_left = _total;"]),
         ]
 
     def final(self) -> list[str]:
@@ -428,9 +412,7 @@ class _Packs(_Tile):
             call = f"{self.of_pack(WORK, self.first('_k'), '_before', *owns)};"
             calls = if_whole([*([self.kept] if c.given else []), call], calls)
         row = [
-            *self.total(),
-            *self.over_lanes("_s"),
-            f"const {kind} _row = {self.shuffled('_s', str(self.lanes - 1))};",
+            *self.row(),
             f"const {kind} _up = {self.shuffled('_s', '_lane > 0 ? _lane - 1 : 0')};",
             f"{kind} _before = _carry;",
             f"if (_lane > 0) _before = {c.merged('_carry', '_up')};",
