@@ -6,6 +6,7 @@ Launchers check the Views at each launch; if they overlap, a version that allows
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from .. import ir
@@ -13,12 +14,12 @@ from ..ir.types import ViewTy
 from ..typing.lowered import Lowered
 
 
-def written_pairs(lowered: Lowered, scans: bool = False) -> list[tuple[ir.Var, ir.Var]]:
-    """Pairs of Views of a parallel_for, at least one of them written: they must not overlap.
+def written_pairs(lowered: Lowered, patterns: Sequence[str]) -> list[tuple[ir.Var, ir.Var]]:
+    """Pairs of Views of a launch, at least one of them written: they must not overlap.
 
-    With `scans`, also those of a parallel_scan.
+    `patterns`: those that a space compiles for Views that do not; there are no pairs of others.
     """
-    if lowered.spec.pattern == "reduce" or (lowered.reduction is not None and not scans):
+    if lowered.spec.pattern not in patterns:
         return []
     written = ir.written_views(lowered.body)
     views = [p for p in lowered.body.parameters if isinstance(p.type, ViewTy)]
@@ -30,11 +31,11 @@ def written_pairs(lowered: Lowered, scans: bool = False) -> list[tuple[ir.Var, i
     ]
 
 
-def pairs_to_check(lowered: Lowered, scans: bool = False) -> list[tuple[ir.Var, ir.Var]]:
+def pairs_to_check(lowered: Lowered, patterns: Sequence[str]) -> list[tuple[ir.Var, ir.Var]]:
     """The pairs without the trait "restrict", which promises that they do not overlap."""
     return [
         (a, b)
-        for a, b in written_pairs(lowered, scans)
+        for a, b in written_pairs(lowered, patterns)
         if not any(isinstance(v.type, ViewTy) and "restrict" in v.type.traits for v in (a, b))
     ]
 

@@ -16,6 +16,7 @@ from ..teams.host_limits import team_limits
 from ..teams.host_teams import HostTeam, host_team
 from ..typing.lowered import Lowered
 from . import machine
+from .entry import disjoint_patterns
 from .facts import Facts
 from .launch_source import Source, launch_module
 from .launcher import Launcher
@@ -79,7 +80,7 @@ def built(
         refuse_16_byte_atomics(lowered, "this processor")
     if lowered.reduction is not None:
         check_out(kernel.name, spec, lowered.reduction.result)
-    disjoint = not may_overlap and bool(written_pairs(lowered))
+    disjoint = not may_overlap and bool(written_pairs(lowered, disjoint_patterns(lowered)))
     outside = {
         outside_symbol(f): address(f.external) for f in lowered.functions if f.external is not None
     }

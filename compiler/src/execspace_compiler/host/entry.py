@@ -29,6 +29,14 @@ from .python_api import Argument, PythonApi
 _STACK = 1 << 18  # bytes of partial results on the stack; larger ones are on the heap
 
 
+def disjoint_patterns(lowered: Lowered) -> tuple[str, ...]:
+    """The patterns that are compiled for Views that do not overlap.
+
+    Not a reduction to an array, whose memory the caller of an entry has made for this plan.
+    """
+    return ("for",) if lowered.spec.array_shape is not None else ("for", "reduce")
+
+
 class Entry:
     """Writes the entry and the functions that run parts."""
 
@@ -84,6 +92,8 @@ class Entry:
             e.body.append(f"  %table = getelementptr i8, ptr {table}, i64 0")
         out = python.address(args, expected - 1) if array else ""
         python.raise_if_failed()
+        if self.printer.module.disjoint:
+            self._leave_overlapping(e, python, arguments, bounds, args)
         state = python.release()
         found = self._launch(e, python, arguments, out)
         python.acquire(state)
@@ -94,16 +104,8 @@ class Entry:
     def _launch(
         self, e: Expressions, python: PythonApi, arguments: list[Argument], out: str
     ) -> list[str]:
-        """Run the launch without the GIL; the numbers of its result, or whether it ran."""
+        """Run the launch without the GIL; the numbers of its result."""
         spec, reduction = self.lowered.spec, self.reduction
-        disjoint = self.printer.module.disjoint
-        before = ""
-        if disjoint:
-            overlap = self._overlap(e, arguments)
-            apart, over = e.label("apart"), e.label("over")
-            before = e.block
-            e.branch(overlap, over, apart)
-            e.start(apart)
         total = e.number(units_count(spec.policy, self.order))
         parts_, threads, small = self._parts(e, python)
         values = [v for a in arguments for v in a.values]
@@ -130,11 +132,6 @@ class Entry:
                 found = self._finish(e, count, rows, out)
         if held:
             e.do(f"call void {self.text.library('release')}(ptr {held})")
-        if disjoint:
-            end = e.block
-            e.jump(over)
-            e.start(over)
-            return [e.phi("i1", ("false", before), ("true", end))]
         return found
 
     def _parts(self, e: Expressions, python: PythonApi) -> tuple[str, str, str]:
@@ -252,10 +249,20 @@ class Entry:
         last = e.phi("i64", ("0", end_one), (parts_, end_several))
         return self._finish(e, last, rows, "")
 
+    def _leave_overlapping(
+        self, e: Expressions, python: PythonApi, arguments: list[Argument], bounds: str, args: str
+    ) -> None:
+        """Launch the other plan, and return what it returns, if Views overlap."""
+        over, apart = e.label("over"), e.label("apart")
+        e.branch(self._overlap(e, arguments), over, apart)
+        e.start(over)
+        e.ret(f"ptr {python.call('overlapping', bounds, args)}")
+        e.start(apart)
+
     def _overlap(self, e: Expressions, arguments: list[Argument]) -> str:
         """Whether a View that is written overlaps another one; without branches."""
         written = ir.written_views(self.lowered.body)
-        pairs = pairs_to_check(self.lowered)
+        pairs = pairs_to_check(self.lowered, disjoint_patterns(self.lowered))
         either = dict.fromkeys(v for pair in pairs for v in pair)
         views = sorted(either, key=lambda view: view.name not in written)
         place = {p.name: a.values[0] for p, a in zip(self.rest, arguments, strict=True)}
@@ -278,14 +285,6 @@ class Entry:
     ) -> None:
         """Return what Python gets."""
         spec = self.lowered.spec
-        if self.printer.module.disjoint:
-            done, again = e.label("done"), e.label("again")
-            e.branch(found[0], done, again)
-            e.start(again)
-            e.ret(f"ptr {python.call('overlapping', bounds, args)}")
-            e.start(done)
-            e.ret(f"ptr {python.none()}")
-            return
         if not found:
             e.ret(f"ptr {python.none()}")
             return

@@ -58,12 +58,12 @@ class _Overlapping:
     launcher: Launcher
     plan: HostPlan | None = None
 
-    def __call__(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> None:
+    def __call__(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
         if self.plan is None:
             self.plan = compile_plan(
                 self.space, self.kernel, self.spec, self.launcher, may_overlap=True
             )
-        self.plan.launch(bounds, args[: len(self.spec.arguments)])
+        return self.plan.launch(bounds, args[: len(self.spec.arguments) + len(self.spec.out)])
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,9 @@ def compile_plan(
 ) -> HostPlan:
     """Compile `kernel` for the host, or load it from the cache.
 
-    A parallel_for is compiled for Views that do not overlap in memory. Its launcher checks them at
-    each launch; if they do, a second plan is compiled that allows it (`may_overlap`).
+    A kernel that writes to Views is compiled for Views that do not overlap in memory. Its entry
+    checks them at each launch; if they do, a second plan is compiled that allows it
+    (`may_overlap`).
 
     Raises
     ------

@@ -166,7 +166,7 @@ class CallBuilder:
     def _enqueue(self) -> list[str]:
         overlap = "False"
         if self.sources.disjoint:
-            overlap = overlap_expression(self.lowered, self.sources.scans_in_one_pass)
+            overlap = overlap_expression(self.lowered, self.sources.disjoint_patterns)
         teams = self.sources.teams
         large = "False"
         if self.kernel.flat:

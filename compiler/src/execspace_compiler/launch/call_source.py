@@ -91,13 +91,14 @@ def units_expression(spec: LaunchSpec, order: Sequence[int], flat: bool) -> str:
     return f"{total} if {some} else 0"
 
 
-def overlap_expression(lowered: Lowered, scans: bool = False) -> str:
+def overlap_expression(lowered: Lowered, patterns: Sequence[str]) -> str:
     """Expression of whether Views overlap that the usual source assumes to be disjoint.
 
-    With `scans`, that of a parallel_scan assumes it for some, too.
+    `patterns`: see `written_pairs`.
     """
     arguments = lowered.body.parameters[lowered.leading :]
-    pairs = ((arguments.index(a), arguments.index(b)) for a, b in pairs_to_check(lowered, scans))
+    found = pairs_to_check(lowered, patterns)
+    pairs = ((arguments.index(a), arguments.index(b)) for a, b in found)
     return " or ".join(f"may_overlap(a{n}, a{m})" for n, m in pairs) or "False"
 
 

@@ -181,14 +181,14 @@ class Sources:
 
     def _assumes_disjoint(self) -> bool:
         if not self.traits.flat:
-            return bool(written_pairs(self.lowered))
+            return bool(written_pairs(self.lowered, ("for",)))
         # With one call per thread, overlap matters only if it reads after it has stored.
         scan = self.spec.pattern == "scan"
         blocks = self.kernel.blocks
         several = scan or self.teams is not None or (blocks is not None and blocks.calls > 1)
         packings = self.kernel.packings  # which may store to several Views in another order
         several = several or (packings is not None and packings.stored > 1)
-        found = bool(written_pairs(self.lowered, self.scans_in_one_pass))
+        found = bool(written_pairs(self.lowered, self.disjoint_patterns))
         return found and (several or reads_after_writing(self.lowered))
 
     def _threads(self) -> int:
@@ -211,9 +211,9 @@ class Sources:
         return max(least, 1 << max(0, fitting.bit_length() - 1))
 
     @property
-    def scans_in_one_pass(self) -> bool:
-        """Whether a single-pass scan assumes that Views are disjoint, too."""
-        return self.traits.dialect.scans_in_one_pass
+    def disjoint_patterns(self) -> tuple[str, ...]:
+        """The patterns that are compiled for disjoint Views; a scan, if it is one pass."""
+        return ("for", "scan") if self.traits.dialect.scans_in_one_pass else ("for",)
 
     @property
     def team(self) -> DeviceTeam | None:
