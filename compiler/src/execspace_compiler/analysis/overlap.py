@@ -22,7 +22,8 @@ def written_pairs(lowered: Lowered, patterns: Sequence[str]) -> list[tuple[ir.Va
     if lowered.spec.pattern not in patterns:
         return []
     written = ir.written_views(lowered.body)
-    views = [p for p in lowered.body.parameters if isinstance(p.type, ViewTy)]
+    arguments = lowered.body.parameters[lowered.leading :]
+    views = [p for p in arguments if isinstance(p.type, ViewTy)]
     return [
         (a, b)
         for n, a in enumerate(views)

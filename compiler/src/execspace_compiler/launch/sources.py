@@ -213,7 +213,8 @@ class Sources:
     @property
     def disjoint_patterns(self) -> tuple[str, ...]:
         """The patterns that are compiled for disjoint Views; a scan, if it is one pass."""
-        return ("for", "scan") if self.traits.dialect.scans_in_one_pass else ("for",)
+        one_pass = self.traits.dialect.scans_in_one_pass
+        return ("for", "reduce", "scan") if one_pass else ("for", "reduce")
 
     @property
     def team(self) -> DeviceTeam | None:

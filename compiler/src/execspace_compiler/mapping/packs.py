@@ -11,7 +11,7 @@ where its address then is a multiple of its size.
 from __future__ import annotations
 
 from .. import ir
-from ..ir import Assign, Expr, For, If, Stmt, Var, integer, op, var
+from ..ir import Assign, Expr, For, If, Stmt, Var, While, integer, op, var
 from ..ir.types import BOOL, INDEX, INT64, Scalar, ViewTy
 from ..passes.packing import Packing, with_variables
 from .loops import Chunk
@@ -60,12 +60,12 @@ class _Packs:
             whole += chunk.at(self.kind, self.call(n))
         part = For("_u", *self.part(var("_f1")), integer(1), tuple(one), rare=True)
         before = [*self.heads(start), chunk.set("_packs", op("truncdiv", last, self.count))]
+        if self.reduces:
+            return [*before, *self.whole_before_part(whole, part)]
         walk = For(
             "_p", var("_f0"), var("_packs"), var("_step"),
             (self.first(var("_p")), *self.pack(whole, part, var("_f1"))),
         )  # fmt: skip
-        if self.reduces:
-            return [*before, walk]
         alone = For("_u", var("_f0"), var("_f1"), var("_step"), tuple(one))
         return [*before, If(_EVEN, (walk,), (alone,))]
 
@@ -108,6 +108,24 @@ class _Packs:
             Assign("_per_row", self.number(op("truncdiv", most, self.count))),
             chunk.set("_total", total), loop,
         ]  # fmt: skip
+
+    def whole_before_part(self, whole: list[Stmt], part: Stmt) -> list[Stmt]:
+        """The walk of a reduction, whose packs begin with the range, in two loops: that of whole
+        packs tests nothing, so that many loads are in flight."""
+        chunk = self.chunk
+        moved = op("truncdiv", var("_f1"), self.count)
+        following = chunk.set("_p", op("add", var("_p"), var("_step")))
+
+        def walk(end: str, body: list[Stmt]) -> Stmt:
+            inside = ir.Op("lt", (var("_p"), var(end)), BOOL)
+            return While(inside, (self.first(var("_p")), *body, following))
+
+        return [
+            chunk.set("_whole", ir.Select(_EVEN, moved, integer(0), INDEX)),
+            chunk.set("_p", var("_f0")),
+            walk("_whole", whole),
+            walk("_packs", [part]),
+        ]
 
     # -- numbers ----------------------------------------------------------------------------------
 
@@ -173,17 +191,17 @@ class _Packs:
         arrays = tuple(p.array for p in self.packing.packs)
         last = n == self.packing.count - 1
         reduction, body = self.chunk.reduction, self.packing.body
-        kind = None if reduction is None else reduction.partial(self.packing.count)
-        if reduction is None or kind is None:
+        partial = None if reduction is None else reduction.partial(self.packing.count)
+        if reduction is None or partial is None:
             calls = self.chunk.call(body, (integer(n), *arrays))
             return [*calls, *self.stores] if last else calls
         own = ir.Call(
             body.name, self.chunk.passed((integer(n), *arrays)), reduction.contributions[0]
         )
-        part, number = Var("_part", kind), ir.Op("cast", (own,), kind)
-        self.chunk.locals[part.name] = kind
-        joined = Assign(part.name, ir.Op("add", (part, number), kind) if n else number)
-        total = ir.Op("opaque", (part,), kind)
+        part = Var("_part", partial.type)
+        self.chunk.locals[part.name] = partial.type
+        joined = Assign(part.name, partial.join([part, own] if n else [own]))
+        total = ir.Op("opaque", (part,), partial.type)
         return [joined, *(reduction.join_number(total) if last else []), *self.stores * last]
 
     def part(self, end: Expr) -> tuple[Expr, Expr]:

@@ -7,8 +7,9 @@ own arithmetic. NaN propagates through minima and maxima.
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,19 @@ def cast(e: Expr, type: Scalar) -> Expr:
     return Op("cast", (e,), type)
 
 
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """Contributions joined in an integer of 32 bits: the operation, and the integer's type."""
+
+    operation: str
+    type: Scalar
+
+    def join(self, numbers: Sequence[Expr]) -> Expr:
+        """The join of numbers, from the first on."""
+        values = [cast(n, self.type) for n in numbers]
+        return functools.reduce(lambda a, b: Op(self.operation, (a, b), self.type), values)
+
+
 class Join(ABC):
     """A join of one reducer.
 
@@ -75,9 +89,9 @@ class Join(ABC):
         """Whether `accumulate` uses each contribution once, so that it needs no variable."""
         return False
 
-    def partial(self, type: Scalar, count: int) -> Scalar | None:
-        """An integer of 32 bits that holds the join of so many contributions of a type exactly,
-        where it is cheaper to join than each of them; None if there is none, or nothing to gain."""
+    def partial(self, type: Scalar, count: int) -> Partial | None:
+        """The exact join of so many contributions of a type in 32 bits, where it is cheaper than to
+        join each of them into the state; None if there is none, or nothing to gain."""
         return None
 
     def lift(self, values: tuple[Expr, ...]) -> tuple[Expr, ...]:
@@ -122,12 +136,15 @@ class Plain(Join):
         acc = self.states[0]
         return [Assign(acc.name, self.joined(acc.var, others[0]))]
 
-    def partial(self, type: Scalar, count: int) -> Scalar | None:
-        if self.kind != "sum" or type.kind not in "iu" or type.kind != self.type.kind:
+    def partial(self, type: Scalar, count: int) -> Partial | None:
+        if type.kind not in "iu" or type.kind != self.type.kind:
             return None
-        if self.type.bits <= 32 or type.bits + (count - 1).bit_length() > 32:
+        number = Scalar("int32" if type.kind == "i" else "uint32")
+        if self.kind in ("min", "max"):  # processors have those of 32 bits
+            return Partial(f"reduce_{self.kind}", number) if type.bits < 32 else None
+        if self.kind != "sum" or self.type.bits <= 32:
             return None
-        return Scalar("int32" if type.kind == "i" else "uint32")
+        return Partial("add", number) if type.bits + (count - 1).bit_length() <= 32 else None
 
     def joined(self, a: Expr, b: Expr) -> Expr:
         """The operation."""

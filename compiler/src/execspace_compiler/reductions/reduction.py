@@ -43,6 +43,7 @@ from .joins import (
     Compiled,
     Join,
     Located,
+    Partial,
     Plain,
     Several,
     State,
@@ -118,7 +119,7 @@ class Reduction:
         """Whether there is one contribution, which the join uses once and so needs no variable."""
         return len(self.contributions) == 1 and all(j.single_use for j in self.joins)
 
-    def partial(self, count: int) -> Scalar | None:
+    def partial(self, count: int) -> Partial | None:
         """As `Join.partial`, of a reduction with a single contribution."""
         if len(self.joins) != 1 or len(self.contributions) != 1:
             return None

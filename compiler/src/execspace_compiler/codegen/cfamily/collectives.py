@@ -114,19 +114,41 @@ class Collectives(States):
 
     # -- groups -----------------------------------------------------------------------------------
 
+    @property
+    def _lanes(self) -> int:
+        """Work-items that join by shuffles; 1 if they join in the memory of the group."""
+        lanes = min(self.group, self.dialect.lanes.count)
+        return lanes if self.group % lanes == 0 and lanes & (lanes - 1) == 0 else 1
+
     def _group_array(self) -> list[str]:
         d = self.dialect
         if self.group == 1:
             return []
         return [
-            self.printer.in_group(self.type(), "_shared", f"[{self.group}]"),
+            self.printer.in_group(self.type(), "_shared", f"[{self.group // self._lanes}]"),
             f"const int _lid = (int){d.item.local_id};",
         ]
 
     def _group_join(self, state: str) -> list[str]:
         """Join the states of a group by a tree, neighbours first; item 0 gets the result."""
+        lanes = self._lanes
         if self.group == 1:
             return []
+        if lanes > 1:
+            warps = self.group // lanes
+            lines = self._lanes_join(state, lanes)
+            if warps == 1:
+                return lines
+            return [
+                *lines,
+                f"if (_lid % {lanes} == 0) _shared[_lid / {lanes}] = {state};",
+                self.dialect.sync.barrier,
+                f"if (_lid < {lanes}) {{",
+                f"    {state} = _shared[_lid < {warps} ? _lid : 0];",
+                *("    " + line for line in self._lanes_join(state, warps)),
+                "}",
+                self.dialect.sync.barrier,
+            ]
         return [
             f"_shared[_lid] = {state};",
             f"for (int _w = 1; _w < {self.group}; _w *= 2) {{",
@@ -139,10 +161,24 @@ class Collectives(States):
             self.dialect.sync.barrier,
         ]
 
+    def _lanes_join(self, state: str, count: int) -> list[str]:
+        """The same for the first lanes of a warp."""
+        lanes = self._lanes
+        source = f"(_lid + _w) % {lanes}"
+        mask = f"0x{(1 << lanes) - 1:x}ull"
+        other = self.dialect.lanes.shuffle.format(mask=mask, value=state, source=source)
+        exists = "" if count & (count - 1) == 0 else f" && _lid + _w < {count}"
+        return [
+            f"for (int _w = 1; _w < {count}; _w *= 2) {{",
+            f"    const {self.type()} _other = {other};",
+            f"    if (_lid % (2 * _w) == 0{exists}) {state} = {self.merged(state, '_other')};",
+            "}",
+        ]
+
     def _is_last(self) -> list[str]:
         """Statements that compute whether all other groups have finished: `_last`."""
         d = self.dialect
-        fence = "" if d.sync.fetch_add else f"{d.sync.fence} "
+        fence = "" if d.sync.fetch_add else f"{d.sync.fence_acq_rel or d.sync.fence} "
         test = f"{self.counted()} == (int)({d.item.groups}) - 1"
         if self.group == 1:
             return [d.sync.fence, f"const int _last = {test};", d.sync.fence]
@@ -176,6 +212,7 @@ class Collectives(States):
         if self.group > 1:
             first = f"_groups * _lid / {self.group}"
             last = f"_groups * (_lid + 1) / {self.group}"
+
         join += [
             *self.rolled,
             f"for ({self.long} _g = {first}; _g < {last}; ++_g) {{",

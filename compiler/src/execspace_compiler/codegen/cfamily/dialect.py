@@ -223,6 +223,8 @@ class SinglePassScan:
     pair_load, pair_store : str
         Statements: read or write two 64-bit integers `a` and `b` at `p` in one access; forms. Empty
         if accesses may tear.
+    pause : str
+        Statement: the work-item waits for about `ns` nanoseconds; a form. Empty if there is none.
     """
 
     barrier: str = ""
@@ -230,6 +232,7 @@ class SinglePassScan:
     in_order: bool = False
     pair_load: str = ""
     pair_store: str = ""
+    pause: str = ""
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from ... import ir
 from ...mapping.scan_packs import ALIGNED, TOTALS, WORK
 from ...passes.scan_contributions import exact_start
+from ...reductions.joins import cast
 from .device_kernel import DeviceKernel
 from .lookback import look_back, preamble
 from .states import States
@@ -386,14 +387,18 @@ class _Packs(_Tile):
         if not self.packed:
             return [f"{kind} {one}"]
         printer, state = self.c.printer, self.c.reduction.states[0].type
-        part = self.c.reduction.partial(self.width)
-        types = self.contribution, part or state
-        values = [printer.cast(self.element(n), *types) for n in range(self.width)]
-        joins = [f"_s = {self.c.merged('_s', value)};" for value in values]
-        if part is not None:
-            sum = f"const {printer.type(part)} _part = {' + '.join(values)};"
-            value = printer.cast(printer.opaque("_part", part), part, state)
-            joins = [sum, f"_s = {self.c.merged('_s', value)};"]
+        partial = self.c.reduction.partial(self.width)
+        elements = [ir.Var(self.element(n), self.contribution) for n in range(self.width)]
+        if partial is None:
+            values = [printer.expr(cast(e, state)) for e in elements]
+            joins = [f"_s = {self.c.merged('_s', value)};" for value in values]
+        else:
+            part = f"const {printer.type(partial.type)} _part = "
+            value = printer.cast(printer.opaque("_part", partial.type), partial.type, state)
+            joins = [
+                f"{part}{printer.expr(partial.join(elements))};",
+                f"_s = {self.c.merged('_s', value)};",
+            ]
         return [f"{kind} _s = _none;", *if_whole([self.kept, *joins], [one])]
 
     def over_group(self) -> list[str]:
