@@ -105,12 +105,15 @@ class Packed:
         Subscripts of the first element, whose address is a multiple of the size of the array.
     store : bool
         From the array to the View.
+    unchanged : bool
+        Nobody stores into the View while the kernel runs.
     """
 
     array: Var
     view: Var
     indices: tuple[Expr, ...]
     store: bool
+    unchanged: bool = False
     loc: Loc = field(default=NOWHERE, compare=False)
 
 
@@ -147,11 +150,12 @@ class For:
 
 @dataclass(frozen=True, slots=True)
 class While:
-    """Loop while a test holds."""
+    """Loop while a test holds; if `rolled`, compilers need not unroll it."""
 
     test: Expr
     body: tuple[Stmt, ...]
     loc: Loc = field(default=NOWHERE, compare=False)
+    rolled: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,7 @@ class _Packs:
         self.chunk, self.packing, self.kind = chunk, packing, kind
         self.count = integer(packing.count)
         self.reduces = chunk.reduction is not None
+        self.reads = not ir.written_views(chunk.body) & {a.name for a in chunk.arguments}
         chunk.locals |= {"_p": INT64, "_even": BOOL}
         for p in packing.packs:
             assert isinstance(p.array.type, ViewTy)
@@ -118,7 +119,7 @@ class _Packs:
 
         def walk(end: str, body: list[Stmt]) -> Stmt:
             inside = ir.Op("lt", (var("_p"), var(end)), BOOL)
-            return While(inside, (self.first(var("_p")), *body, following))
+            return While(inside, (self.first(var("_p")), *body, following), rolled=True)
 
         return [
             chunk.set("_whole", ir.Select(_EVEN, moved, integer(0), INDEX)),
@@ -184,7 +185,7 @@ class _Packs:
         """Load the packs whose first call has an index; `call` follows."""
         pairs = list(zip(self.packing.packs, self.places(at), strict=True))
         self.stores = [ir.Packed(p.array, p.view, i, True) for p, i in pairs if p.stored]
-        return [ir.Packed(p.array, p.view, i, False) for p, i in pairs if p.loaded]
+        return [ir.Packed(p.array, p.view, i, False, self.reads) for p, i in pairs if p.loaded]
 
     def call(self, n: int) -> list[Stmt]:
         """A call of a whole pack; the last one, and what is stored then."""

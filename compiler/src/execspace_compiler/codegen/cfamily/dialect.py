@@ -87,6 +87,9 @@ class Memory:
         Expression: a pack, of a `type`, at an address `p`, and statement that stores the pack `v`
         there, where elements are of a class, which float16 may be: forms. Others, and all if these
         are empty, are moved as a struct.
+    load_unchanged : str
+        Expression: as `load_pack`, of elements of any type that nobody stores into while the kernel
+        runs; a form. As others if empty.
     """
 
     addresses: bool = False
@@ -98,6 +101,7 @@ class Memory:
     widest_type: str = ""
     load_pack: str = ""
     store_pack: str = ""
+    load_unchanged: str = ""
 
 
 @dataclass(frozen=True)

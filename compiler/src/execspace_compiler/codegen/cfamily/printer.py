@@ -43,6 +43,7 @@ class CPrinter(ExpressionPrinter):
                     continue
                 case ir.While():
                     out += self.in_order(s, pad)
+                    out += self.rolled(s.rolled)
                     out.append(Line(f"{pad}while ({self.expr(s.test)}) {{", s.loc))
                     out += [*self.block(s.body, depth + 1), f"{pad}}}"]
                     continue
@@ -130,7 +131,9 @@ class CPrinter(ExpressionPrinter):
         if s.store:
             values = [f"{held}.v[{n}] = {array}[{n}];" for n in range(count)]
             return [f"{kind} {held};", *values, self.store_pack(element, count, place, held, space)]
-        load = f"const {kind} {held} = {self.load_pack(element, count, place, space)};"
+        form = self.dialect.memory.load_unchanged if s.unchanged else ""
+        pack = form.format(type=kind, p=place) or self.load_pack(element, count, place, space)
+        load = f"const {kind} {held} = {pack};"
         return [load, *(f"{array}[{n}] = {held}.v[{n}];" for n in range(count))]
 
     def pack(self, element: Scalar, count: int) -> str:
@@ -205,12 +208,17 @@ class CPrinter(ExpressionPrinter):
             Line(f"{pad}{{ {before}", s.loc),
             *lead,
             *self.in_order(s, pad),
-            *[self.dialect.pragmas.rolled] * (s.rare and bool(self.dialect.pragmas.rolled)),
+            *self.rolled(s.rare),
             f"{pad}for ({long} {count} = {start}; {test}; {count} += {advance}) {{",
             f"{pad}    {name} = {count};",
             *self.block(s.body, depth + 1),
             f"{pad}}} }}",
         ]
+
+    def rolled(self, chosen: bool) -> list[str]:
+        """The line before a loop that compilers need not unroll, if one was chosen."""
+        line = self.dialect.pragmas.rolled
+        return [line] if line and chosen else []
 
     def in_order(self, s: ir.For | ir.While, pad: str) -> list[str]:
         """The line before a loop whose iterations must not be reordered."""
