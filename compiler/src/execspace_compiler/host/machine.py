@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from execspace import Capabilities
 from execspace.base import config
 from execspace.base.dataclass import dataclass
-from execspace.base.locks import open_in_children
+from execspace.base.locks import new_lock, open_in_children
 
 from .named_processor import split, try_out
 
@@ -69,6 +69,29 @@ def processor() -> Processor:
     return Processor(llvm.get_host_cpu_name(), features.flatten())
 
 
+# Major versions of LLVM that are known to have the option below. Of an unknown option LLVM ends the
+# process, and nobody can ask it which ones it has.
+_ALIGN_BRANCHES = range(20, 23)
+_options = new_lock()
+_aligned = False
+
+
+def _align_branches() -> None:
+    """Let no branch of machine code for x86 cross 32 bytes, for this process.
+
+    Processors keep decoded instructions by lines of 32 or 64 bytes. A loop whose branch lies in two
+    of them is up to a tenth slower, so how fast it is would depend on where it happens to be.
+    """
+    global _aligned
+    llvm = _llvm()
+    with _options:
+        if _aligned or platform.machine().lower() not in ("x86_64", "amd64"):
+            return
+        if llvm.llvm_version_info[0] in _ALIGN_BRANCHES:
+            llvm.set_option("execspace", "-x86-branches-within-32B-boundaries")
+        _aligned = True
+
+
 _threads = threading.local()
 
 
@@ -86,6 +109,7 @@ def _new_target_machine() -> TargetMachine:
     llvm = _llvm()
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    _align_branches()
     cpu = processor()
     target = llvm.Target.from_triple(llvm.get_process_triple())
     # JITLink puts all of a library into one piece of memory, so that addresses are near.
