@@ -13,7 +13,6 @@ from .. import ir
 from ..codegen.llvm.printer import LlvmPrinter
 from ..codegen.llvm.uniform_calls import Uniform
 from ..codegen.llvm.vector_math import NO_VECTORS, VectorMath
-from ..ir.types import ViewTy
 from ..mapping.loops import Calls, chunk_function
 from ..passes.inner_loops import with_tested_loops
 from ..passes.masking import masked_of
@@ -43,31 +42,6 @@ class Source:
     libraries: tuple[str, ...]
 
 
-# A masked last vector saves the loop for the rest of a row, and the addresses that this steps from
-# row to row. That pays where rows are short, as those of three and more dimensions are, and step
-# many addresses. It does not for narrow elements, since indices are compared in 64 bits, nor for
-# functions, of which there are no masked versions.
-_WIDE = 4  # bytes
-_MANY = 6  # accesses
-_PLAIN = frozenset(("add", "sub", "mul", "neg", "cast"))
-
-
-def _masks_rows(body: ir.Function, rank: int) -> bool:
-    """Whether the last vector of a row is masked."""
-    views = [p.type for p in body.parameters if isinstance(p.type, ViewTy)]
-    if rank < 3 or any(v.element.itemsize < _WIDE for v in views):
-        return False
-    statements, expressions = ir.walk_statements(body.body), ir.walk_expressions(body.body)
-    if not all(isinstance(s, ir.Assign | ir.Store | ir.Return) for s in statements):
-        return False
-    if not all(isinstance(e, ir.Load | ir.Const | ir.Var | ir.Op) for e in expressions):
-        return False
-    if any(isinstance(e, ir.Op) and e.op not in _PLAIN for e in expressions):
-        return False
-    loads = {e for e in expressions if isinstance(e, ir.Load)}
-    return len(loads) + sum(isinstance(s, ir.Store) for s in statements) >= _MANY
-
-
 def launch_module(
     lowered: Lowered,
     order: tuple[int, ...],
@@ -86,8 +60,7 @@ def launch_module(
     policy, reduction = lowered.spec.policy, lowered.reduction
     scan = lowered.spec.pattern == "scan"
     walked = with_tested_loops(lowered, disjoint, masks)
-    short_rows = masks and _masks_rows(walked.body, policy.rank)
-    calls = Calls(walked.body, lowered.leading, policy, order, reduction, short_rows=short_rows)
+    calls = Calls(walked.body, lowered.leading, policy, order, reduction)
     masked = masked_of(walked, disjoint, order[-1]) if masks else None
     prechecks = None if masked else prechecks_of(walked, disjoint, order[-1], masks)
     functions = [] if prechecks is None else [*prechecks.functions]

@@ -134,8 +134,7 @@ class For:
 
     If `independent`, iterations may run in any order or concurrently: the body is one call of a
     kernel, and the step is one. If `rare`, it runs seldom, and compilers need not unroll it. If
-    `nested`, it is a nested range of a team that a single thread runs, most often a short one. If
-    `short`, it may have few iterations, and processors have masks that are worth it for the rest.
+    `nested`, it is a nested range of a team that a single thread runs, most often a short one.
     """
 
     name: str
@@ -147,7 +146,6 @@ class For:
     loc: Loc = field(default=NOWHERE, compare=False)
     rare: bool = False
     nested: bool = False
-    short: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,8 +126,6 @@ class Calls:
         The contribution of a call to a scan, if the body takes it.
     numbered : bool
         The body takes the number of the call; see `contiguous.contiguous_body`.
-    short_rows : bool
-        The last vector of a row is masked.
     """
 
     body: ir.Function
@@ -139,7 +137,6 @@ class Calls:
     final: bool | None = None
     own: Var | None = None
     numbered: bool = False
-    short_rows: bool = False
 
 
 class Chunk:
@@ -213,9 +210,7 @@ class Chunk:
         if innermost and self.prechecks is not None:
             return tested_loop(self, d, first, last, self.prechecks)
         free = innermost and self.reduction is None and self.policy.kind != "team"
-        short = free and self.calls.short_rows
-        one = integer(1)
-        return For(f"_i{d}", first, last, one, tuple(body), independent=free, short=short)
+        return For(f"_i{d}", first, last, integer(1), tuple(body), independent=free)
 
     def rows(self) -> list[Stmt]:
         """The untiled walk."""

@@ -18,7 +18,7 @@ Body = Callable[[str, list[str]], list[str]]
 _ONE_VECTOR = {"interleave.count": "i32 1"}
 
 # If masks are cheap, short rows use tail folding (a masked last vector). It costs too much in long
-# ones of narrow elements, since indices are compared in 64 bits.
+# ones, since indices are compared in 64 bits.
 _MASKED = {**_ONE_VECTOR, "vectorize.predicate.enable": "i1 true"}
 _SHORT = 64
 # Of a loop that hardly ever does anything, its counter and its branch are most of the work.
@@ -103,7 +103,7 @@ def independent_loop(f: Expressions, s: ir.For) -> None:
         call(index)
         return []
 
-    loop(f, first, last, [], iteration, _MASKED if s.short else _ONE_VECTOR)
+    loop(f, first, last, [], iteration, _ONE_VECTOR)
 
 
 def _called(f: Expressions, x: ir.Call, name: str) -> Callable[[str], str]:
