@@ -142,12 +142,8 @@ class Reductions:
         cupy, size = self.cupy, np.dtype(self.dtype).itemsize
         processors = cupy.cuda.Device().attributes["MultiProcessorCount"]
         join, twice = ("Add", "false") if self.name == "sum" else ("Most", "true")
-        names = {
-            str(
-                u
-            ): f"reduce<{CPP[self.dtype]}, {CPP[self.state]}, {join}, {16 // size}, {u}, {twice}>"
-            for u in UNROLLS
-        }
+        fixed = f"{CPP[self.dtype]}, {CPP[self.state]}, {join}, {16 // size}"
+        names = {str(u): f"reduce<{fixed}, {u}, {twice}>" for u in UNROLLS}
         found: dict[str, Call] = {}
         for unroll, kernel in _kernels(cupy, names).items():
             for blocks in BLOCKS_PER_SM:

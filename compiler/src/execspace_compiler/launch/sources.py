@@ -180,15 +180,15 @@ class Sources:
         return WorkItemTeams(self.original, traits.dialect, traits.team_limits(), space, room)
 
     def _assumes_disjoint(self) -> bool:
+        found = bool(written_pairs(self.lowered, self.disjoint_patterns))
         if not self.traits.flat:
-            return bool(written_pairs(self.lowered, ("for",)))
+            return found
         # With one call per thread, overlap matters only if it reads after it has stored.
         scan = self.spec.pattern == "scan"
         blocks = self.kernel.blocks
         several = scan or self.teams is not None or (blocks is not None and blocks.calls > 1)
         packings = self.kernel.packings  # which may store to several Views in another order
         several = several or (packings is not None and packings.stored > 1)
-        found = bool(written_pairs(self.lowered, self.disjoint_patterns))
         return found and (several or reads_after_writing(self.lowered))
 
     def _threads(self) -> int:
@@ -213,6 +213,8 @@ class Sources:
     @property
     def disjoint_patterns(self) -> tuple[str, ...]:
         """The patterns that are compiled for disjoint Views; a scan, if it is one pass."""
+        if not self.traits.flat:
+            return ("for",)
         one_pass = self.traits.dialect.scans_in_one_pass
         return ("for", "reduce", "scan") if one_pass else ("for", "reduce")
 

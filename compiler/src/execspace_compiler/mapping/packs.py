@@ -43,7 +43,7 @@ class _Packs:
         self.chunk, self.packing, self.kind = chunk, packing, kind
         self.count = integer(packing.count)
         self.reduces = chunk.reduction is not None
-        self.reads = not ir.written_views(chunk.body) & {a.name for a in chunk.arguments}
+        self.unchanged = not ir.written_views(chunk.body) & {a.name for a in chunk.arguments}
         chunk.locals |= {"_p": INT64, "_even": BOOL}
         for p in packing.packs:
             assert isinstance(p.array.type, ViewTy)
@@ -185,7 +185,7 @@ class _Packs:
         """Load the packs whose first call has an index; `call` follows."""
         pairs = list(zip(self.packing.packs, self.places(at), strict=True))
         self.stores = [ir.Packed(p.array, p.view, i, True) for p, i in pairs if p.stored]
-        return [ir.Packed(p.array, p.view, i, False, self.reads) for p, i in pairs if p.loaded]
+        return [ir.Packed(p.array, p.view, i, False, self.unchanged) for p, i in pairs if p.loaded]
 
     def call(self, n: int) -> list[Stmt]:
         """A call of a whole pack; the last one, and what is stored then."""

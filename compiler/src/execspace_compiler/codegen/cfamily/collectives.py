@@ -164,9 +164,7 @@ class Collectives(States):
     def _lanes_join(self, state: str, count: int) -> list[str]:
         """The same for the first lanes of a warp."""
         lanes = self._lanes
-        source = f"(_lid + _w) % {lanes}"
-        mask = f"0x{(1 << lanes) - 1:x}ull"
-        other = self.dialect.lanes.shuffle.format(mask=mask, value=state, source=source)
+        other = self.shuffled(state, f"(_lid + _w) % {lanes}", lanes)
         exists = "" if count & (count - 1) == 0 else f" && _lid + _w < {count}"
         return [
             f"for (int _w = 1; _w < {count}; _w *= 2) {{",
@@ -212,7 +210,6 @@ class Collectives(States):
         if self.group > 1:
             first = f"_groups * _lid / {self.group}"
             last = f"_groups * (_lid + 1) / {self.group}"
-
         join += [
             *self.rolled,
             f"for ({self.long} _g = {first}; _g < {last}; ++_g) {{",

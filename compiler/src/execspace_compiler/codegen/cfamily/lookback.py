@@ -170,7 +170,7 @@ def look_back(c: States) -> list[str]:
         return d.lanes.ballot.format(mask=mask, test=test)
 
     def other(value: str, source: str) -> str:
-        return d.lanes.shuffle.format(mask=mask, value=value, source=source)
+        return c.shuffled(value, source, BUNDLE)
 
     back = "_a._tiles + _back"
     where = back if publication.one else f"{back} + (_lid < _end ? 0 : _bundles)"

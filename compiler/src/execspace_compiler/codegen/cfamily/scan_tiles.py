@@ -139,8 +139,7 @@ class _Tile(ABC):
 
     def shuffled(self, value: str, source: str) -> str:
         """The value of another lane."""
-        mask = f"0x{(1 << self.lanes) - 1:x}ull"
-        return self.c.dialect.lanes.shuffle.format(mask=mask, value=value, source=source)
+        return self.c.shuffled(value, source, self.lanes)
 
     def over_lanes(self, name: str) -> list[str]:
         """Statements that join a variable with that of all lower lanes."""

@@ -44,6 +44,11 @@ class States:
         line = self.dialect.pragmas.rolled
         return [line] if line else []
 
+    def shuffled(self, value: str, source: str, lanes: int) -> str:
+        """Expression: a value of another one of the first lanes of a warp, which all execute it."""
+        mask = f"0x{(1 << lanes) - 1:x}ull"
+        return self.dialect.lanes.shuffle.format(mask=mask, value=value, source=source)
+
     @property
     def reduction(self) -> Reduction:
         """The reduction of the launch."""

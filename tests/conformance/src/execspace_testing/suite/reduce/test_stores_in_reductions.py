@@ -80,49 +80,47 @@ def test_parts_of_one_view(space, shift):
     np.testing.assert_array_equal(staged.fetch(whole)[shift::4], 2 * x)
 
 
-def test_what_the_reducer_returns(space):
+@pytest.mark.parametrize("same", [False, True])
+def test_what_the_reducer_returns(space, same):
     n = fitting(space, 1000)
-    values = np.arange(float(n)) - 17
+    x, y = both(space, np.arange(float(n)) - 17)
     policy = es.RangePolicy(n, space=space)
-    for same in (False, True):
-        x, y = both(space, values)
-        found = es.parallel_reduce(policy, located, x, x if same else y, reducer=es.MinLoc)
-        assert (found.val, found.loc) == ((4 if same else 3) * -17.0, 0)
+    found = es.parallel_reduce(policy, located, x, x if same else y, reducer=es.MinLoc)
+    assert (found.val, found.loc) == ((4 if same else 3) * -17.0, 0)
 
 
-def test_results_in_views(space):
-    n = fitting(space, 1000)
-    values = np.arange(float(n))
-    policy = es.RangePolicy(n, space=space)
-    for same in (False, True):
-        x, y = both(space, values)
-        out = es.View((), label="out", space=space)
-        assert es.parallel_reduce(policy, doubled, x, x if same else y, out=out) is None
-        assert staged.fetch(out) == (4 if same else 3) * values.sum()
-
-
-def test_sums_of_arrays(space):
+@pytest.mark.parametrize("same", [False, True])
+def test_results_in_views(space, same):
     n = fitting(space, 1000)
     values = np.arange(float(n))
+    x, y = both(space, values)
+    out = es.View((), label="out", space=space)
     policy = es.RangePolicy(n, space=space)
-    for same in (False, True):
-        x, y = both(space, values)
-        found = es.parallel_reduce(
-            policy, counted, x, x if same else y, reducer=es.Sum(np.float64, shape=3)
-        )
-        factor = 4 if same else 3
-        assert found.tolist() == [factor * values[k::3].sum() for k in range(3)]
+    assert es.parallel_reduce(policy, doubled, x, x if same else y, out=out) is None
+    assert staged.fetch(out) == (4 if same else 3) * values.sum()
 
 
-def test_teams(space):
+@pytest.mark.parametrize("same", [False, True])
+def test_sums_of_arrays(space, same):
+    n = fitting(space, 1000)
+    values = np.arange(float(n))
+    x, y = both(space, values)
+    sums = es.Sum(np.float64, shape=3)
+    policy = es.RangePolicy(n, space=space)
+    found = es.parallel_reduce(policy, counted, x, x if same else y, reducer=sums)
+    factor = 4 if same else 3
+    assert found.tolist() == [factor * values[k::3].sum() for k in range(3)]
+
+
+@pytest.mark.parametrize("same", [False, True])
+def test_teams(space, same):
     needs_teams(space)
     values = np.arange(5.0 * 37).reshape(5, 37)
-    policy = es.TeamPolicy(5, space=space)
-    for same in (False, True):
-        x, y = both(space, values)
-        found = es.parallel_reduce(policy, rows, x, x if same else y)
-        assert found == (4 if same else 3) * values.sum()
-        np.testing.assert_array_equal(staged.fetch(x if same else y), 2 * values)
+    x, y = both(space, values)
+    changed = x if same else y
+    found = es.parallel_reduce(es.TeamPolicy(5, space=space), rows, x, changed)
+    assert found == (4 if same else 3) * values.sum()
+    np.testing.assert_array_equal(staged.fetch(changed), 2 * values)
 
 
 def test_an_assertion_that_fails_in_the_other_plan(space):
