@@ -134,7 +134,9 @@ class For:
 
     If `independent`, iterations may run in any order or concurrently: the body is one call of a
     kernel, and the step is one. If `rare`, it runs seldom, and compilers need not unroll it. If
-    `nested`, it is a nested range of a team that a single thread runs, most often a short one.
+    `nested`, it is a nested range of a team that a single thread runs, most often a short one. If
+    `interleaved`, it does little but join numbers, and compilers with vectors run four of them at a
+    time whatever else is in the loop, so that sums are the same.
     """
 
     name: str
@@ -146,6 +148,7 @@ class For:
     loc: Loc = field(default=NOWHERE, compare=False)
     rare: bool = False
     nested: bool = False
+    interleaved: bool = False
 
 
 @dataclass(frozen=True, slots=True)

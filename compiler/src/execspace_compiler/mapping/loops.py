@@ -20,6 +20,7 @@ from ..ir.types import BOOL, INDEX, INT64, Scalar, ViewTy
 from ..passes.assertion_loops import masked_loop, tested_loop
 from ..passes.masking import Masked
 from ..passes.prechecks import Prechecks
+from ..reductions.joins import Plain
 from ..reductions.partials import counters, load_state, reset_state, rows, store_state
 from ..reductions.reduction import ARRAY, Reduction
 
@@ -139,6 +140,9 @@ class Calls:
     numbered: bool = False
 
 
+_LITTLE = 16  # expressions
+
+
 class Chunk:
     """Builds the loops of one chunk or work-item, around calls of the body.
 
@@ -210,7 +214,18 @@ class Chunk:
         if innermost and self.prechecks is not None:
             return tested_loop(self, d, first, last, self.prechecks)
         free = innermost and self.reduction is None and self.policy.kind != "team"
-        return For(f"_i{d}", first, last, integer(1), tuple(body), independent=free)
+        many = innermost and self.is_little(self.body)
+        return For(
+            f"_i{d}", first, last, integer(1), tuple(body), independent=free, interleaved=many
+        )
+
+    def is_little(self, body: ir.Function) -> bool:
+        """Whether a body of a reduction does no more than compute a number or two."""
+        if self.reduction is None or self.reduction.array is not None:
+            return False
+        plain = all(isinstance(j, Plain) for j in self.reduction.joins)
+        straight = all(isinstance(s, Assign | ir.Return) for s in ir.walk_statements(body.body))
+        return plain and straight and len(ir.walk_expressions(body.body)) <= _LITTLE
 
     def rows(self) -> list[Stmt]:
         """The untiled walk."""

@@ -43,6 +43,9 @@ class Chunk(Protocol):
     def set(self, name: str, value: Expr) -> Stmt:
         """Set a variable of the walk."""
 
+    def is_little(self, body: ir.Function) -> bool:
+        """Whether a body of a reduction does no more than compute a number or two."""
+
     def call(self, body: ir.Function | None = None) -> list[Stmt]:
         """Call the body at the current indices, and join its result."""
 
@@ -100,8 +103,11 @@ def tested_loop(chunk: Chunk, d: int, first: Expr, last: Expr, prechecks: Preche
     chunk.locals["_failed"] = BOOL
     index = f"_i{d}"
 
+    little = chunk.is_little(prechecks.sound)
+
     def each(lo: Expr, hi: Expr, body: list[Stmt], free: bool = False) -> Stmt:
-        return For(index, lo, hi, integer(1), tuple(body), free and chunk.reduction is None)
+        free = free and chunk.reduction is None
+        return For(index, lo, hi, integer(1), tuple(body), free, interleaved=little)
 
     def check(function: ir.Function) -> Stmt:
         found = ir.Call(function.name, chunk.passed(), BOOL)

@@ -17,6 +17,9 @@ Body = Callable[[str, list[str]], list[str]]
 # it, rows of 12 to 50 elements are up to twice as fast.
 _ONE_VECTOR = {"interleave.count": "i32 1"}
 
+# As LLVM decides itself for a loop that does little, but not with a test of an assertion beside it.
+_FOUR_VECTORS = {"interleave.count": "i32 4"}
+
 # If masks are cheap, short rows use tail folding (a masked last vector). It costs too much in long
 # ones, since indices are compared in 64 bits.
 _MASKED = {**_ONE_VECTOR, "vectorize.predicate.enable": "i1 true"}
@@ -246,6 +249,8 @@ def _hints(f: Expressions, s: ir.For) -> dict[str, str]:
     innermost = not any(isinstance(t, ir.For | ir.While) for t in inside)
     if innermost and any(isinstance(t, ir.If) and t.rare for t in inside):
         return _UNROLLED
+    if s.interleaved:
+        return _FOUR_VECTORS
     return _ONE_VECTOR if s.nested and _stores(f, s.body) else {}
 
 
