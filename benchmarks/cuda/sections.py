@@ -23,10 +23,13 @@ from benchmarks.cuda.arrays import (
     peer,
     read,
 )
+from benchmarks.cuda.computing import compute
 from benchmarks.cuda.copies import copy
 from benchmarks.cuda.element_types import types
 from benchmarks.cuda.launches import first, launch
 from benchmarks.cuda.orders import order
+from benchmarks.cuda.scattering import scatter
+from benchmarks.cuda.stencils import stencil
 from benchmarks.cuda.timing import Bench, Call, Contestant
 
 
@@ -277,7 +280,10 @@ SECTIONS: dict[str, Callable[[Bench, Arrays], None]] = {
     "reduce": reduce,
     "scan": scan,
     "types": types,
+    "stencil": stencil,
+    "compute": compute,
     "atomics": atomics,
+    "scatter": scatter,
     "launch": launch,
     "first": first,
     "copy": copy,
