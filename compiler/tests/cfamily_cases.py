@@ -23,7 +23,8 @@ from execspace_compiler.mapping.loops import index_order
 from execspace_compiler.mapping.thread_blocks import blocks_of
 from execspace_compiler.mapping.variant import Variant
 from execspace_compiler.passes.contiguous import contiguous_body
-from execspace_compiler.passes.packing import packings_of
+from execspace_compiler.passes.packing import Packings, packings_of
+from execspace_compiler.passes.private_sums import private_sums
 from execspace_compiler.passes.scan_packing import scan_packings
 
 
@@ -33,6 +34,16 @@ def axpy(i, a, x, y):
 
 def stencil(i, j, k, A, B):
     A[i, j, k] = B[i - 1, j, k] + B[i, j + 1, k] - 6 * B[i, j, k - 1]
+
+
+def heat(i, j, s, b, a):
+    around = b[i - 1, j] + b[i + 1, j] + b[i, j - 1] + b[i, j + 1]
+    a[i, j] = b[i, j] + s * (around - 4 * b[i, j])
+
+
+def sums_by_key(i, keys, total, counts):
+    es.atomic_add(total, keys[i], 0.5)
+    es.atomic_sub(counts, (keys[i], 1), 1)
 
 
 def clipped(i, j, a, b):
@@ -257,17 +268,21 @@ def typed(a):
 # As a plugin for GPUs may have it; these texts do not depend on that of any.
 GPU = TileTable(
     "gpu",
-    {"stencil": {2: (64, 4), 3: (64, 4, 1)}, "transpose": {2: (8, 32)}},
+    {
+        "stencil": {2: (64, 4), 3: (64, 4, 1)}, "packed stencil": {2: (64, 4)},
+        "transpose": {2: (8, 32)},
+    },
     {"stencil": {2: (1, 2), 3: (1, 1, 2)}, "transpose": {2: (1, 2)}},
 )
 DIALECTS = {"opencl": OPENCL, "cuda": CUDA, "hip64": hip(64), "hip32": hip(32)}
+ROOM = 48 * 1024  # bytes of memory of a group
 GROUPS = {"opencl": 8, "cuda": 128, "hip": 128}  # on GPUs a number of warps
 
 
 def text(
     kernel, *arguments, rank=1, pattern="for", reducer=None, tiled=False, flat=True, group=None,
     narrow=False, disjoint=False, small=False, scaled=False, blocks=False, items_per_thread=(),
-    iterate="auto", mdrange=False, contiguous=False, packed=False,
+    iterate="auto", mdrange=False, contiguous=False, packed=False, private=False,
     dialect=OPENCL, **options,
 ):  # fmt: skip
     """Text of a launch: a pure function of the kernel, the types and the mapping."""
@@ -290,12 +305,19 @@ def text(
     body = contiguous_body(lowered) if contiguous else None
     packed = packed and (pattern != "scan" or dialect.scans_in_one_pass)  # OpenCL has two passes
     fastest = index_order(lowered.body, spec)[-1]
-    packings = packings_of(lowered, fastest, body) if packed else None
+    packings = packings_of(lowered, fastest, body) if packed and not blocks else None
     if packed and pattern == "scan":
         packings = scan_packings(lowered)
+    if found is not None and found.packing is not None:
+        packings = Packings(found.packing)
     assert (packings is not None) == packed
-    chosen = DeviceKernel(lowered, dialect, flat, found, body, packings, scaled=scaled)
-    return device_code(chosen, Variant(narrow, disjoint, small, contiguous, packed, group))
+    sums = private_sums(lowered, ROOM) if private else ()
+    assert bool(sums) == private
+    chosen = DeviceKernel(
+        lowered, dialect, flat, found, body, packings, private=sums, scaled=scaled
+    )
+    variant = Variant(narrow, disjoint, small, contiguous, packed, group, private)
+    return device_code(chosen, variant)
 
 
 F3, L3 = ("float64[3]",) * 2, ("float64[3,left]",) * 2
@@ -327,6 +349,14 @@ CASES = {
     "stencil.blocks.wide": (stencil, L3, {"rank": 3, "blocks": True}),
     "stencil.blocks.tiled": (
         stencil, F3, {"rank": 3, "narrow": True, "tiled": True, "blocks": True},
+    ),
+    "heat.blocks.packed": (
+        heat, (np.float32, "float32[2]", "float32[2]"),
+        {"rank": 2, "narrow": True, "small": True, "blocks": True, "packed": True,
+         "disjoint": True},
+    ),
+    "sums.private": (
+        sums_by_key, ("int32[1]", "float32[1]", "int32[2]"), {"narrow": True, "private": True},
     ),
     "scaled.blocks": (
         scaled5, ("float64[5]",),

@@ -76,6 +76,7 @@ LAUNCHES = {
     "float16": ((512, axpy, 2.0, x.astype("f2"), y.astype("f2")), {}),
     "mathematics": ((512, waves, x, y), {}),
     "stencil": ((es.MDRangePolicy((1, 1), (63, 63)), stencil, A, A.copy()), {}),
+    "packs": ((es.MDRangePolicy((1, 1), (63, 63)), stencil, A.astype("f4"), A.astype("f4")), {}),
     "sum": ((512, lambda i, x: x[i], x), {"reducer": es.Sum}),
     "minloc": ((512, lambda i, x: (x[i], i), x), {"reducer": es.MinLoc}),
     "scan": ((512, prefix, x, y), {"pattern": "scan"}),

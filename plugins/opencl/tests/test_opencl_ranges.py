@@ -15,8 +15,10 @@ from execspace.launch.prepare import planned
 from execspace.tuning import Choice
 from execspace_opencl.launch import OpenCLLaunch
 from execspace_testing import staged
+from execspace_testing.suite.atomics import test_small_sums as sums
 from execspace_testing.suite.mdrange import test_large_tiles as large
 from execspace_testing.suite.mdrange import test_mappings as kit
+from execspace_testing.suite.mdrange import test_packed_stencils as packed
 
 CASES = {
     "stencils, right": (kit.test_stencils_of_any_extents, "right"),
@@ -36,6 +38,11 @@ CASES = {
     "large tiles, rank 3": (large.test_each_index_is_visited_once_whatever_the_tile, 3),
     "large tiles, rank 4": (large.test_also_with_several_calls_of_a_thread, 4),
     "sums over large tiles": (large.test_sums_over_large_tiles, large.total1, (500,), (10**12,)),
+    "packs in rows of blocks": (packed.test_rows_of_several_blocks, "float32", 2100),
+    "packs in other rows": (packed.test_rows_of_several_blocks, "int8", 2103),
+    "packs in three dimensions": (packed.test_three_dimensions_of_either_layout, "float32", "F"),
+    "sums in copies": (sums.test_sums_by_key, 20_000, "float32", 10),
+    "sums in rows of a View": (sums.test_ranges_and_views_of_two_dimensions, "F"),
     "launch bounds": (kit.test_launch_bounds_of_a_range_and_of_a_reduction,),
 }
 
@@ -59,6 +66,24 @@ def test_stencils_run_in_work_groups(flat_opencl):
         *(es.View((5, 5, 5), space=flat_opencl) for _ in range(2)),
     ).mapping
     assert flat[0].startswith("flat: one call a thread")
+
+
+def test_explain_tells_of_packs_and_of_copies(flat_opencl):
+    A, B = (es.View((100, 100), es.float32, space=flat_opencl, layout="right") for _ in range(2))
+    policy = es.MDRangePolicy((1, 1), (99, 99), space=flat_opencl)
+    *_, told = es.explain(policy, kit.five_points, A, B).mapping
+    assert told == (
+        "packs: calls of a thread along x are neighbours, and one access of up to 16 bytes moves "
+        "their elements of B and A, where all rows begin at multiples of it; else calls are a "
+        "block apart"
+    )
+    keys, loads = (es.View(99, t, space=flat_opencl) for t in (es.int32, es.float64))
+    bins = es.View(9, es.float64, space=flat_opencl)
+    told = es.explain(es.RangePolicy(99, space=flat_opencl), sums.add, keys, loads, bins).mapping
+    assert told[-1] == (
+        "sums: calls only add to bins, so blocks add to copies, and at the end the copies to the "
+        "View, if it has at most 4096 elements and the launch 16384 calls, 8 for each element"
+    )
 
 
 def test_a_tile_beyond_what_a_group_can_be_is_done_in_parts(flat_opencl):

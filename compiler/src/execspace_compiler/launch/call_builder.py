@@ -21,6 +21,7 @@ from .call_source import (
     large_expression,
     names_used,
     overlap_expression,
+    private_expression,
     range_lines,
     ranges_of,
     shape_lines,
@@ -185,6 +186,13 @@ class CallBuilder:
             grid = self._grid()
             all_of_it = f"({grid})" if self.kernel.blocks is not None else "launch.grid(units)"
             lines = self.usual(usual, grid)
+            if self.kernel.private:
+                lines = [
+                    f"if {private_expression(self.spec, self.kernel.private)}:",
+                    "    launch.enqueue(launch.private, 0, launch.private_grid(units), frame)",
+                    "else:",
+                    *(f"    {line}" for line in lines),
+                ]
             if unusual != "False":
                 lines = [
                     f"if {unusual}: launch.enqueue({other}, 0, {all_of_it}, frame)",

@@ -28,6 +28,7 @@ from ..mapping.thread_blocks import Blocks
 from ..passes.contiguous import ContiguousBody
 from ..passes.narrowing import LIMIT, is_profitable
 from ..passes.pipeline import check_limits
+from ..passes.private_sums import CALLS, EACH, elements
 from ..reductions.results import result_shape
 from ..typing.lowered import Lowered
 from .device_code import DeviceCode, long_offsets
@@ -100,6 +101,18 @@ def overlap_expression(lowered: Lowered, patterns: Sequence[str]) -> str:
     found = pairs_to_check(lowered, patterns)
     pairs = ((arguments.index(a), arguments.index(b)) for a, b in found)
     return " or ".join(f"may_overlap(a{n}, a{m})" for n, m in pairs) or "False"
+
+
+def private_expression(spec: LaunchSpec, numbers: Sequence[int]) -> str:
+    """Expression of whether groups add to copies of Views; see `private_sums`."""
+    tests = [f"units >= {CALLS}"]
+    for n in numbers:
+        t = spec.arguments[n]
+        assert isinstance(t, ViewType)
+        most = elements(dtype_of(t.dtype), len(numbers))
+        tests.append(f"0 < a{n}.size <= {most} and a{n}.size * {EACH} <= units")
+        tests.append(f"a{n}.span_is_contiguous")
+    return " and ".join(tests)
 
 
 def large_expression(lowered: Lowered, size: int = 1) -> str:

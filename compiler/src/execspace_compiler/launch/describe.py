@@ -9,11 +9,13 @@ from execspace.contract.tiles import TileTable
 
 from .. import ir
 from ..analysis.access import access_of, unit_stride_votes
+from ..ir.types import Scalar, ViewTy
 from ..mapping.block_geometry import Geometry, Limits
 from ..mapping.loops import flattened, index_order
 from ..mapping.thread_blocks import Blocks
 from ..passes.contiguous import ContiguousBody
 from ..passes.packing import Packing
+from ..passes.private_sums import CALLS, EACH, elements
 from ..teams.device import DeviceTeam
 from ..typing.lowered import Lowered
 
@@ -32,6 +34,7 @@ def describe_threads(
     shapes: Geometry | None,
     contiguous: ContiguousBody | None,
     packing: Packing | None,
+    private: tuple[int, ...],
     table: TileTable,
     limits: Limits,
 ) -> list[str]:
@@ -50,6 +53,8 @@ def describe_threads(
         The body for Views that are contiguous in the order of calls.
     packing : Packing, optional
         The body for packs of neighbouring calls.
+    private : tuple of int
+        Arguments that are Views to which groups add in memory of their own.
     table : TileTable
         The space's table.
     limits : Limits
@@ -74,6 +79,8 @@ def describe_threads(
             )
         if packing is not None:
             lines.append(_packs(packing, lowered.reduction is not None))
+        if private:
+            lines.append(_private(lowered, private))
         if policy.tiled:
             lines.append("the tile orders the calls; blocks of threads do not have its shape")
         return lines
@@ -85,7 +92,7 @@ def describe_threads(
         for axis, along in zip("xyz", (dims[:1], dims[1:2], dims[2:]), strict=True)
         if along
     )
-    own = table.find(access.pattern, rank) is not None
+    own = table.find(blocks.pattern, rank) is not None
     whose = (
         "the policy's" if blocks.tiled else f"from table '{table.name}'" if own else "by default"
     )
@@ -97,6 +104,8 @@ def describe_threads(
         *(fastest if rank > 1 else []),
         _SHAPES,
     ]
+    if packing is not None:
+        lines.append(_packs_of_rows(packing))
     if form & 2:
         lines.append(
             f"more than {group} threads a block: another text than the one shown, for more"
@@ -106,11 +115,39 @@ def describe_threads(
     return lines
 
 
+def _views(packing: Packing) -> str:
+    names = list(dict.fromkeys(p.view.name for p in packing.packs))
+    return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else names[0]
+
+
+def _packs_of_rows(packing: Packing) -> str:
+    """A line on packs in blocks."""
+    return (
+        f"packs: calls of a thread along x are neighbours, and one access of up to "
+        f"{packing.widest * packing.count} bytes moves their elements of {_views(packing)}, where "
+        f"all rows begin at multiples of it; else calls are a block apart"
+    )
+
+
+def _private(lowered: Lowered, numbers: tuple[int, ...]) -> str:
+    """A line on sums in the memory of groups."""
+    arguments = lowered.body.parameters[lowered.leading :]
+    views = " and ".join(arguments[n].name for n in numbers)
+    most = [
+        elements(t.element, len(numbers))
+        for n in numbers
+        if isinstance(t := arguments[n].type, ViewTy) and isinstance(t.element, Scalar)
+    ]
+    return (
+        f"sums: calls only add to {views}, so blocks add to copies, and at the end the copies to "
+        f"the View, if it has at most {' and '.join(map(str, most))} elements and the launch "
+        f"{CALLS} calls, {EACH} for each element"
+    )
+
+
 def _packs(packing: Packing, reduces: bool) -> str:
     """A line on packs of calls."""
-    names = [p.view.name for p in packing.packs]
-    views = " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else names[0]
-    widest = max(p.itemsize for p in packing.packs)
+    views, widest = _views(packing), packing.widest
     where = "where their addresses are multiples of its size, as a new View's is"
     if not reduces:
         where = "where all of them begin at the same place of a pack, as new Views do"

@@ -28,6 +28,7 @@ from ..mapping.work_items import work_function
 from ..passes.narrowing import LIMIT, is_profitable, narrowed
 from ..passes.packing import Packing, ScanPacking
 from ..passes.pipeline import argument_type
+from ..passes.private_sums import private_body, private_functions
 from ..passes.scan_contributions import given_contribution
 from ..passes.thresholds import with_thresholds
 from ..teams.device import LANE, RANK, SLOT, team_work
@@ -142,17 +143,30 @@ def device_code(kernel: DeviceKernel, variant: Variant) -> DeviceCode:
         kernel = _with_narrow_types(kernel)
     lowered = kernel.lowered
     given = _given_contribution(kernel, variant)
+    original = kernel
+    if variant.private:
+        kernel = _with_private_sums(kernel)
+        lowered = kernel.lowered
     functions = _work(kernel, variant, given)
     functions += _of_reduction(kernel, variant)
     outs = tuple(argument_type(t) for t in lowered.spec.out)
     views = tuple(t for t in outs if isinstance(t, ViewTy))
-    entries = Entries(kernel, variant, views, given is not None, items)
+    if variant.private:
+        functions += private_functions(original.lowered, original.private)
+    entries = Entries(original, variant, views, given is not None, items)
     shape = None if kernel.team is None else kernel.team.shape
     module = with_thresholds(lowered.module(*functions, disjoint=variant.disjoint))
     printer = CPrinter(module, kernel.dialect, variant.small, shape)
     lines = tuple(printer.source(entries.print))
     locs = tuple(getattr(line, "loc", None) for line in lines)
-    return DeviceCode(lines, locs, entries.entry(), lowered, kernel.order)
+    return DeviceCode(lines, locs, entries.entry(), original.lowered, kernel.order)
+
+
+def _with_private_sums(kernel: DeviceKernel) -> DeviceKernel:
+    """The kernel whose groups add in memory of their own."""
+    body = private_body(kernel.lowered, kernel.private)
+    functions = (*kernel.lowered.functions[:-1], body)
+    return replace(kernel, lowered=replace(kernel.lowered, functions=functions))
 
 
 def _with_narrow_types(kernel: DeviceKernel) -> DeviceKernel:
@@ -217,9 +231,11 @@ def _work(kernel: DeviceKernel, variant: Variant, given: ir.Function | None) -> 
         return [team_work(kernel.team, "_work", final)]
     if kernel.blocks is not None:
         small = variant.small and lowered.spec.policy.rank > 1
-        return [
-            block_function(lowered, "_work", kernel.blocks, wide=not variant.narrow, small=small)
-        ]
+        packing = kernel.packing(variant)
+        work = block_function(
+            lowered, "_work", kernel.blocks, wide=not variant.narrow, small=small, packing=packing
+        )
+        return [work] if packing is None else [packing.body, work]
     packing = kernel.packing(variant)
     if packing is not None and kernel.packings is not None and kernel.packings.scan is not None:
         return _packed_scan(kernel, variant, kernel.packings.scan, given)

@@ -279,6 +279,17 @@ class DeviceLaunch(ABC, Generic[P]):
         return self.program(self.sources.other(narrow, overlap, large, bool(roomy)))
 
     @property
+    def private(self) -> P:
+        """The program whose groups add to copies of Views."""
+        return self.program(self.sources.private)
+
+    def private_grid(self, units: int) -> Grid:
+        """Its grid: as many groups as run at once, so that few copies are added at the end."""
+        group = self.sources.private.group
+        most = self.units * max(1, self.sources.private_threads // group)
+        return max(1, min(-(-units // group), most)), 1, 1, group, 1, 1
+
+    @property
     def watched(self) -> bool:
         """Whether launches block although they return nothing, due to prints or asserts; may."""
         return self.lowered.prints or bool(self.lowered.assertions)

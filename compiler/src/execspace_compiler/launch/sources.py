@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from execspace import ExecutionSpace, Kernel, LaunchError, LaunchSpec, TeamLimits
+from execspace import ExecutionSpace, Kernel, LaunchError, LaunchSpec, TeamLimits, ViewType
 from execspace.base.dataclass import dataclass
 from execspace.contract.tiles import table_of
 
@@ -19,8 +19,9 @@ from ..mapping.loops import index_order
 from ..mapping.thread_blocks import blocks_of
 from ..mapping.variant import Variant
 from ..passes.contiguous import contiguous_body
-from ..passes.packing import packings_of
+from ..passes.packing import Packings, packings_of
 from ..passes.pipeline import lower_kernel, refuse_16_byte_atomics, refuse_float16
+from ..passes.private_sums import FEW_THREADS, GROUP, MOST_THREADS, private_sums
 from ..passes.scan_packing import scan_packings
 from ..reductions.results import check_out
 from ..teams.device import DeviceTeam
@@ -129,12 +130,15 @@ class Sources:
         contiguous = contiguous_body(lowered) if flat else None
         order = index_order(lowered.body, self.spec)
         packings = packings_of(lowered, order[-1], contiguous) if flat else None
+        if blocks is not None and blocks.packing is not None:
+            packings = Packings(blocks.packing)
         if flat and self.spec.pattern == "scan" and traits.dialect.scans_in_one_pass:
             packings = scan_packings(lowered)
         self.kernel = DeviceKernel(
             lowered, traits.dialect, traits.flat, blocks, contiguous, packings,
             None if self.teams is None else self.teams.device,
             () if self.teams is None else self.teams.pools,
+            private_sums(lowered, traits.shared_always) if flat else (),
         )  # fmt: skip
         self.most = min(policy.launch_bounds or room.threads, room.threads)
         self.group = self._threads()
@@ -256,6 +260,22 @@ class Sources:
         small = self.traits.flat and not large
         return Variant(narrow, self.disjoint and not overlap, small, group=group)
 
+    @property
+    def private(self) -> Variant:
+        """The variant for a usual launch whose groups add to copies of small Views."""
+        group = min(GROUP, self.most)
+        if self.private_threads == FEW_THREADS:
+            group = min(FEW_THREADS, self.most)
+        return Variant(True, self.disjoint, True, group=group, private=True)
+
+    @property
+    def private_threads(self) -> int:
+        """Work-items on a processor in that variant."""
+        types = (self.spec.arguments[n] for n in self.kernel.private)
+        known = self.traits.dialect.atomics
+        added = all(isinstance(t, ViewType) and ("add", t.dtype) in known for t in types)
+        return MOST_THREADS if added else FEW_THREADS
+
     def code(self, variant: Variant) -> DeviceCode:
         """The source of a variant."""
         return device_code(self.kernel, variant)
@@ -323,5 +343,6 @@ class Sources:
         return describe_threads(
             self.original, bounds, group=self.group, blocks=self.kernel.blocks, shapes=self.shapes,
             contiguous=self.kernel.contiguous, packing=self.kernel.packing(self.usual),
+            private=self.kernel.private,
             table=table_of(self.space), limits=self.traits.limits,
         )  # fmt: skip

@@ -11,10 +11,10 @@ from math import prod
 
 from execspace import ExecutionSpace
 from execspace.base.dataclass import dataclass
-from execspace.contract.tiles import fitted
+from execspace.contract.tiles import fitted, table_of
 
 from .loops import scale
-from .thread_blocks import Blocks
+from .thread_blocks import PACKED, Blocks
 
 DEFAULT_THREADS = 256  # at most, in a block
 ALIGNED = 32  # elements
@@ -76,13 +76,14 @@ class Geometry(dict[tuple[int, ...], Launch]):
         tile = self.block(key)
         # Without a tile of the policy, blocks are aligned to rows of an array, or cache lines.
         before = 0 if blocks.tiled else key[rank]
+        least = 0 if blocks.packing is None else before % blocks.packing.count
         if tile[along_x] % ALIGNED or not extents[along_x]:
-            before = 0
+            before = least
         threads = self._along_axes(tile)
         counts = self._counts(extents, tile, before)
-        few = self._counts(extents, tile, 0)[along_x]
+        few = self._counts(extents, tile, least)[along_x]
         if few < min(_FEW, counts[along_x]):  # another block would cost more than alignment gains
-            before, counts = 0, self._counts(extents, tile, 0)
+            before, counts = least, self._counts(extents, tile, least)
         grid = self._along_axes(counts)
         wide = any(g > most for g, most in zip(grid, self.limits.grid, strict=True))
         wide = wide or any(n >= _MOST for n in (*extents, *grid))
@@ -162,12 +163,16 @@ def tile_chooser(
 ) -> Callable[[tuple[int, ...]], tuple[int, ...]]:
     """A function from extents to the tile by dimension, for a policy without one."""
     rank, dims = blocks.rank, blocks.dims
-    pattern = blocks.access.pattern
+    pattern = blocks.pattern
 
     def choose(extents: tuple[int, ...]) -> tuple[int, ...]:
         ordered = [-(-extents[d] // blocks.items_per_thread[d]) for d in dims]
         # The first of `dims` is the fastest, whatever the order of the policy.
         found = space.default_tile(rank, "left", ordered, pattern)
+        whole = table_of(space).find(pattern, rank) if pattern == PACKED else None
+        # Packs make short rows of threads long enough: tiles with several rows share more.
+        if whole is not None and all(t <= n for t, n in zip(whole, ordered, strict=True)):
+            found = whole
         if found is None:
             general = (64, 4, *(1,) * (rank - 2)) if rank > 1 else (128,)
             found = fitted(general, ordered)

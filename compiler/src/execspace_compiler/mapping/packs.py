@@ -13,7 +13,7 @@ from __future__ import annotations
 from .. import ir
 from ..ir import Assign, Expr, For, If, Stmt, Var, While, integer, op, var
 from ..ir.types import BOOL, INDEX, INT64, Scalar, ViewTy
-from ..passes.packing import Packing, with_variables
+from ..passes.packing import Pack, Packing, with_variables
 from .loops import Chunk
 
 _EVEN = Var("_even", BOOL)
@@ -36,18 +36,128 @@ def pack_walk(chunk: Chunk, kind: Scalar, packing: Packing) -> list[Stmt]:
     return packs.of_rows()
 
 
-class _Packs:
+class PackCalls:
+    """The calls of one pack."""
+
+    def __init__(self, chunk: Chunk, packing: Packing) -> None:
+        self.chunk, self.packing = chunk, packing
+        self.unchanged = not ir.written_views(chunk.body) & {a.name for a in chunk.arguments}
+        for array in packing.arrays:
+            assert isinstance(array.type, ViewTy)
+            chunk.locals[array.name] = array.type
+
+    def places(self, at: Expr) -> list[tuple[Expr, ...]]:
+        """Subscripts of the packs whose first call has an index."""
+        rank = self.chunk.policy.rank
+        names = {p.name: f"_i{d}" for d, p in enumerate(self.chunk.body.parameters[:rank])}
+
+        def variable(name: str) -> Expr | None:
+            if name == self.packing.index:
+                return at
+            return var(names[name]) if name in names else None
+
+        return [tuple(with_variables(e, variable) for e in p.indices) for p in self.packing.packs]
+
+    def beyond(self, at: Expr) -> list[Expr]:
+        """By how much the address of each pack whose first call has an index is not aligned."""
+        pairs = zip(self.packing.packs, self.places(at), strict=True)
+        return [ir.Beyond(p.view, place, self.packing.count) for p, place in pairs]
+
+    def loads(self, at: Expr) -> list[Stmt]:
+        """Load the packs whose first call has an index."""
+        pairs = zip(self.packing.packs, self.places(at), strict=True)
+        return [ir.Packed(p.array, p.view, i, False, self.unchanged) for p, i in pairs if p.loaded]
+
+    def edges(self, at: Expr) -> list[tuple[tuple[int, ...], Stmt]]:
+        """Loads of the elements near packs whose first call has an index, and which calls need
+        them."""
+        found: list[tuple[tuple[int, ...], Stmt]] = []
+        for k, p in enumerate(self.packing.packs):
+            for n, edge in enumerate(p.edges):
+                assert p.beside is not None
+                place = self.places(op("add", at, integer(edge.offset)))[k]
+                load = ir.Store(p.beside, (integer(n),), ir.Load(p.view, place, _element(p)))
+                found.append((edge.calls, load))
+        return found
+
+    def stores(self, at: Expr) -> list[Stmt]:
+        """Store the packs whose first call has an index."""
+        pairs = zip(self.packing.packs, self.places(at), strict=True)
+        return [ir.Packed(p.array, p.view, i, True) for p, i in pairs if p.stored]
+
+    def aligned(self) -> Expr:
+        """Whether all rows begin at multiples of a pack, which no work-item needs to find out
+        for itself: it follows from the first elements of Views and from strides."""
+        found: Expr = ir.Const(True, BOOL)
+        for view in dict.fromkeys(p.view for p in self.packing.packs):
+            assert isinstance(view.type, ViewTy)
+            rank, unit = view.type.rank, view.type.unit
+            steps = [tuple(integer(int(k == d)) for k in range(rank)) for d in range(rank)]
+            origin = tuple(integer(0) for _ in range(rank))
+            for place in (origin, *(s for d, s in enumerate(steps) if d != unit)):
+                beyond = ir.Beyond(view, place, self.packing.count)
+                even = ir.Op("eq", (beyond, integer(0)), BOOL)
+                found = ir.Op("and", (found, even), BOOL)
+        return found
+
+    def exist(self, at: Expr) -> Expr:
+        """Whether all elements of the loaded packs whose first call has an index are in Views."""
+        found: Expr = ir.Const(True, BOOL)
+        for p, place in zip(self.packing.packs, self.places(at), strict=True):
+            if not p.loaded:
+                continue
+            assert isinstance(p.view.type, ViewTy)
+            unit = p.view.type.unit
+            assert unit is not None
+            end = op("add", place[unit], integer(self.packing.count))
+            inside = (
+                ir.Op("ge", (place[unit], integer(0)), BOOL),
+                ir.Op("le", (end, ir.Extent(p.view, unit)), BOOL),
+            )
+            found = ir.Op("and", (found, ir.Op("and", inside, BOOL)), BOOL)
+        return found
+
+    def store(self, n: int, at: Expr) -> list[Stmt]:
+        """Store the elements of a call, which has an index, from the packs."""
+        pairs = zip(self.packing.packs, self.places(at), strict=True)
+        return [
+            ir.Store(p.view, i, ir.Load(p.array, (integer(n),), _element(p)))
+            for p, i in pairs
+            if p.stored
+        ]
+
+    def call(self, n: int) -> list[Stmt]:
+        """A call on packs."""
+        arrays = self.packing.arrays
+        last = n == self.packing.count - 1
+        reduction, body = self.chunk.reduction, self.packing.body
+        partial = None if reduction is None else reduction.partial(self.packing.count)
+        if reduction is None or partial is None:
+            return self.chunk.call(body, (integer(n), *arrays))
+        own = ir.Call(
+            body.name, self.chunk.passed((integer(n), *arrays)), reduction.contributions[0]
+        )
+        part = Var("_part", partial.type)
+        self.chunk.locals[part.name] = partial.type
+        joined = Assign(part.name, partial.join([part, own] if n else [own]))
+        total = ir.Op("opaque", (part,), partial.type)
+        return [joined, *(reduction.join_number(total) if last else [])]
+
+
+def _element(pack: Pack) -> Scalar:
+    assert isinstance(pack.array.type, ViewTy) and isinstance(pack.array.type.element, Scalar)
+    return pack.array.type.element
+
+
+class _Packs(PackCalls):
     """Builds the walk; see `pack_walk`."""
 
     def __init__(self, chunk: Chunk, packing: Packing, kind: Scalar) -> None:
-        self.chunk, self.packing, self.kind = chunk, packing, kind
+        super().__init__(chunk, packing)
+        self.kind = kind
         self.count = integer(packing.count)
         self.reduces = chunk.reduction is not None
-        self.unchanged = not ir.written_views(chunk.body) & {a.name for a in chunk.arguments}
         chunk.locals |= {"_p": INT64, "_even": BOOL}
-        for p in packing.packs:
-            assert isinstance(p.array.type, ViewTy)
-            chunk.locals[p.array.name] = p.array.type
 
     def of_range(self) -> list[Stmt]:
         """The walk through a range whose calls are neighbours by their number."""
@@ -55,10 +165,11 @@ class _Packs:
         start = integer(0) if chunk.calls.numbered else var("_lo0")
         last = op("add", op("add", var("_f1"), _HEAD), integer(self.packing.count - 1))
         one: list[Stmt] = chunk.at(self.kind, chunk.call())
-        whole = self.whole(op("add", start, _FIRST))
+        whole = self.loads(op("add", start, _FIRST))
         for n in range(self.packing.count):
             whole.append(chunk.set("_u", op("add", _FIRST, integer(n))))
             whole += chunk.at(self.kind, self.call(n))
+        whole += self.stores(op("add", start, _FIRST))
         part = For("_u", *self.part(var("_f1")), integer(1), tuple(one), rare=True)
         before = [*self.heads(start), chunk.set("_packs", op("truncdiv", last, self.count))]
         if self.reduces:
@@ -96,10 +207,11 @@ class _Packs:
             row = rest
         start = var(f"_lo{fast}")
         index = f"_i{fast}"
-        whole = self.whole(op("add", start, _FIRST))
+        whole = self.loads(op("add", start, _FIRST))
         for n in range(self.packing.count):
             whole.append(chunk.set(index, op("add", op("add", start, _FIRST), integer(n))))
             whole += self.call(n)
+        whole += self.stores(op("add", start, _FIRST))
         low, high = (op("add", start, e) for e in self.part(extent))
         part = For(index, low, high, integer(1), tuple(chunk.call()), rare=True)
         wide = place if kind == INDEX else ir.Op("cast", (place,), INDEX)
@@ -142,23 +254,10 @@ class _Packs:
 
     # -- packs ------------------------------------------------------------------------------------
 
-    def places(self, at: Expr) -> list[tuple[Expr, ...]]:
-        """Subscripts of the packs whose first call has an index."""
-        rank = self.chunk.policy.rank
-        names = {p.name: f"_i{d}" for d, p in enumerate(self.chunk.body.parameters[:rank])}
-
-        def variable(name: str) -> Expr | None:
-            if name == self.packing.index:
-                return at
-            return var(names[name]) if name in names else None
-
-        return [tuple(with_variables(e, variable) for e in p.indices) for p in self.packing.packs]
-
     def heads(self, start: Expr) -> list[Stmt]:
         """Set `_head`, by how much the first pack begins before a start, and `_even`, whether
         packs are aligned in all Views."""
-        pairs = zip(self.packing.packs, self.places(start), strict=True)
-        beyond: list[Expr] = [ir.Beyond(p.view, at, self.packing.count) for p, at in pairs]
+        beyond = self.beyond(start)
         head, *rest = [integer(0), *beyond] if self.reduces else beyond
         even: Expr = ir.Const(True, BOOL)
         for b in rest:
@@ -180,30 +279,6 @@ class _Packs:
             BOOL,
         )
         return [If(ir.Op("and", (_EVEN, inside), BOOL), tuple(whole), (part,))]
-
-    def whole(self, at: Expr) -> list[Stmt]:
-        """Load the packs whose first call has an index; `call` follows."""
-        pairs = list(zip(self.packing.packs, self.places(at), strict=True))
-        self.stores = [ir.Packed(p.array, p.view, i, True) for p, i in pairs if p.stored]
-        return [ir.Packed(p.array, p.view, i, False, self.unchanged) for p, i in pairs if p.loaded]
-
-    def call(self, n: int) -> list[Stmt]:
-        """A call of a whole pack; the last one, and what is stored then."""
-        arrays = tuple(p.array for p in self.packing.packs)
-        last = n == self.packing.count - 1
-        reduction, body = self.chunk.reduction, self.packing.body
-        partial = None if reduction is None else reduction.partial(self.packing.count)
-        if reduction is None or partial is None:
-            calls = self.chunk.call(body, (integer(n), *arrays))
-            return [*calls, *self.stores] if last else calls
-        own = ir.Call(
-            body.name, self.chunk.passed((integer(n), *arrays)), reduction.contributions[0]
-        )
-        part = Var("_part", partial.type)
-        self.chunk.locals[part.name] = partial.type
-        joined = Assign(part.name, partial.join([part, own] if n else [own]))
-        total = ir.Op("opaque", (part,), partial.type)
-        return [joined, *(reduction.join_number(total) if last else []), *self.stores * last]
 
     def part(self, end: Expr) -> tuple[Expr, Expr]:
         """First and last offset of the calls of a pack that are before `end`."""

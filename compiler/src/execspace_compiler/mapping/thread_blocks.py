@@ -17,11 +17,14 @@ from .. import ir
 from ..analysis.access import Access, access_of
 from ..ir import Assign, Expr, For, If, Stmt, Var, integer, op, var
 from ..ir.types import BOOL, INDEX, INT64, UINT32, Scalar, ViewTy
+from ..passes.packing import Packing, packing_of_blocks
 from ..typing.lowered import Lowered
 from .loops import Calls, Chunk, bounds_of, index_order
+from .packs import PackCalls
 
 _COORDINATES = ("_g", "_t", "_d")  # blockIdx, threadIdx and blockDim
 _LARGE = 400  # expressions of a body
+PACKED = "packed stencil"  # in a table of tiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,8 @@ class Blocks:
     access : Access
     tiled : bool
         The policy has a tile.
+    packing : Packing, optional
+        Along x the calls of a thread are a pack; see passes/packing.py.
     """
 
     rank: int
@@ -73,6 +78,12 @@ class Blocks:
     items_per_thread: tuple[int, ...]
     access: Access
     tiled: bool
+    packing: Packing | None = None
+
+    @property
+    def pattern(self) -> str:
+        """What a table of tiles calls it."""
+        return self.access.pattern if self.packing is None else PACKED
 
     @property
     def parameters(self) -> tuple[BlockParameter, ...]:
@@ -117,13 +128,19 @@ def blocks_of(lowered: Lowered, table: TileTable) -> Blocks | None:
     dims = order[::-1]
     if access.pattern == "transpose":
         dims = (dims[0], access.other, *(d for d in dims[1:] if d != access.other))
-    return Blocks(
-        policy.rank, dims, _per_thread(lowered, table, dims, access), access, policy.tiled
-    )
+    packing = None
+    asked = policy.tiled or policy.items_per_thread
+    if access.pattern == "stencil" and not asked and table.find(PACKED, policy.rank) is not None:
+        packing = packing_of_blocks(lowered, order[-1])
+    pattern = access.pattern if packing is None else PACKED
+    calls = list(_per_thread(lowered, table, dims, pattern))
+    if packing is not None:
+        calls[dims[0]] = packing.count
+    return Blocks(policy.rank, dims, tuple(calls), access, policy.tiled, packing)
 
 
 def _per_thread(
-    lowered: Lowered, table: TileTable, dims: tuple[int, ...], access: Access
+    lowered: Lowered, table: TileTable, dims: tuple[int, ...], pattern: str
 ) -> tuple[int, ...]:
     policy = lowered.spec.policy
     given = policy.items_per_thread
@@ -134,7 +151,7 @@ def _per_thread(
         order = index_order(lowered.body, lowered.spec)
         return tuple(given[0] if d == order[-2] else 1 for d in range(policy.rank))
     if not policy.tiled and _is_small(lowered.body):
-        fast_first = list(table.find_per_thread(access.pattern, policy.rank))
+        fast_first = list(table.find_per_thread(pattern, policy.rank))
     out = [1] * policy.rank
     for d, calls in zip(dims, fast_first, strict=True):
         out[d] = calls
@@ -156,17 +173,26 @@ def coordinate_names(wide: bool) -> list[str]:
 
 
 def block_function(
-    lowered: Lowered, name: str, blocks: Blocks, *, wide: bool, small: bool
+    lowered: Lowered,
+    name: str,
+    blocks: Blocks,
+    *,
+    wide: bool,
+    small: bool,
+    packing: Packing | None = None,
 ) -> ir.Function:
     """The work of one thread: its calls of the kernel that are in the range.
 
     `wide`: any extents, in a grid-stride loop; otherwise offsets have 32 bits, and the grid covers
-    the range. `small`: indices have 32 bits, too.
+    the range. `small`: indices have 32 bits, too. `packing`: the calls of a thread are packs where
+    the addresses of all Views allow it.
     """
     policy, body = lowered.spec.policy, lowered.body
     order = index_order(body, lowered.spec)
     chunk = Chunk(Calls(body, lowered.leading, policy, order), small=small and not wide)
     walk = _Walk(chunk, blocks, INDEX if wide else UINT32)
+    if packing is not None:
+        walk = _PackedWalk(chunk, blocks, packing)
     statements = walk.strided() if wide else walk.one(*(Var(f"_g{n}", UINT32) for n in range(3)))
     places = [Var(n, UINT32) for n in coordinate_names(wide)]
     bounds = bounds_of(policy)[: 2 * policy.rank]
@@ -186,6 +212,7 @@ class _Walk:
     def __init__(self, chunk: Chunk, blocks: Blocks, kind: Scalar) -> None:
         self.chunk, self.blocks, self.kind = chunk, blocks, kind
         self.out: list[Stmt] = []
+        self.along = 1  # offset along x between the first calls of neighbouring threads
 
     def number(self, e: Expr) -> Expr:
         """An integer in the type of offsets."""
@@ -230,7 +257,9 @@ class _Walk:
         thread = [self.number(Var(f"_t{n}", UINT32)) for n in range(3)]
         extent = [self.number(Var(f"_d{n}", UINT32)) for n in range(3)]
         d = dims[0]
-        at = op("add", op("mul", x, self.times(extent[0], calls[d])), thread[0])
+        at = op(
+            "add", op("mul", x, self.times(extent[0], calls[d])), self.times(thread[0], self.along)
+        )
         if self.kind != INDEX:
             # Unsigned, so offsets before the range wrap to large numbers outside of it.
             at = op("sub", at, Var(f"_before{d}", UINT32))
@@ -331,3 +360,95 @@ class _Walk:
             place = self.added(firsts[d], steps[d][n])
             out.append(self.chunk.set(f"_i{d}", self.chunk.index(d, place, self.kind)))
         return [*out, *self.chunk.call()]
+
+
+class _PackedWalk(_Walk):
+    """The walk of a thread whose calls along x are a pack, if addresses allow it.
+
+    Rows begin at multiples of a pack or none does. Where none does, calls are a block apart.
+    """
+
+    def __init__(self, chunk: Chunk, blocks: Blocks, packing: Packing) -> None:
+        super().__init__(chunk, blocks, UINT32)
+        self.pack = PackCalls(chunk, packing)
+        self.along = packing.count
+
+    def calls(self, firsts: dict[int, Expr]) -> None:
+        """All calls of a pack, or those that are in the range."""
+        dims = self.blocks.dims
+        for d in dims:
+            self.held(f"_n{d}", self.number(op("sub", var(f"_hi{d}"), var(f"_lo{d}"))))
+        x, others = dims[0], dims[:0:-1]
+        steps: dict[int, list[Expr | None]] = {d: self.steps(d) for d in others}
+        rows = []
+        for at in self.combinations(others, steps):
+            places = {d: self.added(firsts[d], steps[d][n]) for d, n in at.items()}
+            row = [
+                self.chunk.set(f"_i{d}", self.chunk.index(d, place, self.kind))
+                for d, place in places.items()
+            ]
+            rows.append(If(self.inside(places), (*row, *self.row(x, firsts[x]))))
+        self.out += rows
+
+    def row(self, x: int, first: Expr) -> list[Stmt]:
+        """The calls of a row."""
+        return [
+            self.chunk.set("_first", self.chunk.index(x, first, self.kind)),
+            If(self.pack.aligned(), tuple(self.packed(x, first)), (self.apart(x, first),)),
+        ]
+
+    def packed(self, x: int, first: Expr) -> list[Stmt]:
+        """The calls of a pack.
+
+        Packs at the ends of a row are loaded, too, if all their elements exist: where the border of
+        an array is left out, all threads of a warp go the same way to their stores.
+        """
+        start, one = var("_first"), self.number(integer(1))
+        self.chunk.locals |= {"_k": INT64, "_all": BOOL}
+        places, all_inside = self.places(first, one), Var("_all", BOOL)
+        calls: list[Stmt] = []
+        stores: list[Stmt] = []
+        for n, place in enumerate(places):
+            test, at = self.inside({x: place}), op("add", start, integer(n))
+            calls.append(If(test, (self.at(x, place), *self.pack.call(n))))
+            stores.append(If(test, tuple(self.pack.store(n, at))))
+        stored = If(all_inside, tuple(self.pack.stores(start)), tuple(stores))
+        place = op("add", first, self.number(var("_k")))
+        alone = If(self.inside({x: place}), (self.at(x, place), *self.chunk.call()))
+        each = For("_k", integer(0), integer(self.along), integer(1), (alone,), rare=True)
+        edges: list[Stmt] = []
+        for numbers, load in self.pack.edges(start):
+            needed: Expr = self.inside({x: places[numbers[0]]})
+            for n in numbers[1:]:
+                needed = ir.Op("or", (needed, self.inside({x: places[n]})), BOOL)
+            edges.append(If(needed, (load,)))
+        loadable = ir.Op("or", (all_inside, self.pack.exist(start)), BOOL)
+        return [
+            Assign("_all", self.all_inside(x, places)),
+            If(loadable, (*edges, *self.pack.loads(start), *calls, stored), (each,)),
+        ]
+
+    def apart(self, x: int, first: Expr) -> Stmt:
+        """As many calls, a block apart."""
+        extent, thread = (self.number(Var(n, UINT32)) for n in ("_d0", "_t0"))
+        nearest = op("sub", first, op("mul", thread, self.number(integer(self.along - 1))))
+        places = self.places(nearest, extent)
+        calls = [[self.at(x, place), *self.chunk.call()] for place in places]
+        tested = [If(self.inside({x: p}), tuple(c)) for p, c in zip(places, calls, strict=True)]
+        return If(self.all_inside(x, places), tuple(s for c in calls for s in c), tuple(tested))
+
+    def places(self, first: Expr, step: Expr) -> list[Expr]:
+        """Offsets of calls with a step between them."""
+        found = [first]
+        for n in range(1, self.along):
+            found.append(op("add", first, op("mul", step, self.number(integer(n)))))
+        return found
+
+    def at(self, x: int, place: Expr) -> Stmt:
+        """Set the index along x."""
+        return self.chunk.set(f"_i{x}", self.chunk.index(x, place, self.kind))
+
+    def all_inside(self, x: int, places: list[Expr]) -> Expr:
+        """Whether all are in the range."""
+        ends = (self.inside({x: place}) for place in (places[0], places[-1]))
+        return ir.Op("and", tuple(ends), BOOL)

@@ -32,6 +32,8 @@ class Variant:
         Threads run packs of neighbouring calls; see `packing.packed_body`.
     group : int
         Work-items of a group in reductions and scans: a power of two. Elsewhere at most so many.
+    private : bool
+        Groups add to copies of small Views; see `private_sums`.
     """
 
     narrow: bool = False
@@ -40,3 +42,4 @@ class Variant:
     contiguous: bool = False
     packed: bool = False
     group: int = 1
+    private: bool = False

@@ -21,7 +21,17 @@ from .contiguous import NUMBER, ContiguousBody
 ACCESS = 8  # bytes
 _READ = 16  # of a reduction, whose threads have nothing else on the way
 _LARGE = 100  # expressions of a body that is copied for each element
+_LARGE_COPIES = 800  # of all copies in a block of threads, whose rows share what they read
+_PLAIN = frozenset("add sub mul neg cast min max and or not eq ne lt le gt ge".split())
 _PLACE = Var("_place", INDEX)
+
+
+@dataclass(frozen=True)
+class Edge:
+    """An element near a pack: its offset from the first element, and the calls that read it."""
+
+    offset: int
+    calls: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -38,6 +48,10 @@ class Pack:
         The thread's own.
     loaded, stored : bool
         The walk loads them before the calls, and stores them after the calls.
+    edges : tuple of Edge
+        Elements before and behind the pack that calls read as well, in this order.
+    beside : Var, optional
+        The thread's own array of them.
     """
 
     view: Var
@@ -45,6 +59,8 @@ class Pack:
     array: Var
     loaded: bool
     stored: bool
+    edges: tuple[Edge, ...] = ()
+    beside: Var | None = None
 
     @property
     def itemsize(self) -> int:
@@ -71,6 +87,22 @@ class Packing:
     index: str
     count: int
     packs: tuple[Pack, ...]
+
+    @property
+    def arrays(self) -> tuple[Var, ...]:
+        """Arrays of the thread, in the order of the body's parameters."""
+        beside = (p.beside for p in self.packs if p.beside is not None)
+        return (*(p.array for p in self.packs), *beside)
+
+    @property
+    def registers(self) -> int:
+        """Registers of 4 bytes that hold all packs."""
+        return sum((self.count + len(p.edges)) * p.itemsize for p in self.packs) // 4
+
+    @property
+    def widest(self) -> int:
+        """Bytes of the widest element in packs."""
+        return max(p.itemsize for p in self.packs)
 
 
 @dataclass(frozen=True)
@@ -139,6 +171,21 @@ def packings_of(
     return None if rows is None and linear is None else Packings(rows, linear)
 
 
+def packing_of_blocks(lowered: Lowered, fastest: int) -> Packing | None:
+    """The packs of threads in blocks, which share rows; None unless all rows fill packs.
+
+    Elements of 8 bytes are left alone: blocks read them as fast one by one.
+    """
+    index = lowered.body.parameters[fastest].name
+    for access in (_READ, ACCESS):
+        found = packed_body(
+            lowered.body, lowered.leading, index, access, most=_LARGE_COPIES, whole=True
+        )
+        if found is not None and found.count * found.widest == access and found.widest < ACCESS:
+            return found
+    return None
+
+
 def widest_element(body: ir.Function, index: str) -> int:
     """Bytes of the widest element that a call of its own has."""
     uses = _Uses(index, _fixed(body))
@@ -153,7 +200,14 @@ def _fixed(body: ir.Function) -> frozenset[str]:
 
 
 def packed_body(
-    body: ir.Function, leading: int, index: str, access: int, widest: int = 0
+    body: ir.Function,
+    leading: int,
+    index: str,
+    access: int,
+    widest: int = 0,
+    *,
+    most: int = 0,
+    whole: bool = False,
 ) -> Packing | None:
     """The body for packs; None if no View is accessed in a way that allows them.
 
@@ -168,10 +222,15 @@ def packed_body(
         Bytes of an access.
     widest : int
         Bytes of the widest element, if another body has a wider one than this.
+    most : int
+        Expressions of all copies of the body; 0: any number of copies of a small one.
+    whole : bool
+        None, too, if calls access any element that is their own or near it and in no pack.
     """
     assigned = set(names_set(body))
     loops = any(isinstance(s, ir.For | ir.While) for s in ir.walk_statements(body.body))
-    if loops or len(ir.walk_expressions(body.body)) > _LARGE or index in assigned:
+    size = len(ir.walk_expressions(body.body))
+    if loops or index in assigned or (size > _LARGE and not most):
         return None
     fixed = _fixed(body)
     uses = _Uses(index, fixed)
@@ -179,23 +238,48 @@ def packed_body(
     chosen = [u for u in uses.found.values() if u.always and uses.is_alone(u)]
     # Elements without packs are accessed one by one, and should be near each other for threads.
     widest = max(widest, *(_scalar(u.view).itemsize for u in uses.found.values()), 0)
-    if not chosen or widest >= access:
+    if not chosen or widest >= access or (most and size * (access // widest) > most):
+        return None
+    if whole and (uses.apart or uses.rows != {u.key for u in chosen}):
         return None
     count = access // widest
     packs = {}
     for n, u in enumerate(chosen):
         own = ViewTy(_scalar(u.view), 1, "right", 0, False, (count,))
         array = Var(f"_pack{n}_{u.view.name}", own)
-        packs[u.key] = Pack(u.view, u.indices, array, u.loaded, u.settled)
+        edges = _edges(uses.near.get(u.key, set()), count) if whole and u.loaded else ()
+        beside = ViewTy(_scalar(u.view), 1, "right", 0, False, (len(edges),))
+        packs[u.key] = Pack(
+            u.view, u.indices, array, u.loaded, u.settled, edges,
+            Var(f"_beside{n}_{u.view.name}", beside) if edges else None,
+        )  # fmt: skip
     change = _Change(index, fixed, count, packs)
-    arrays = (p.array for p in packs.values())
-    parameters = (*body.parameters[:leading], _PLACE, *arrays, *body.parameters[leading:])
+    made = Packing(body, index, count, tuple(packs.values()))
+    parameters = (*body.parameters[:leading], _PLACE, *made.arrays, *body.parameters[leading:])
     changed = change.body(body.body)
     packed = replace(
         body, name=f"{body.name}_packed", parameters=parameters, body=changed,
         locals={**body.locals, **change.kept},
     )  # fmt: skip
-    return Packing(packed, index, count, tuple(packs.values()))
+    return replace(made, body=packed)
+
+
+def _edges(distances: set[int], count: int) -> tuple[Edge, ...]:
+    """The elements that calls read at distances from their own, and that are in no pack."""
+    found: dict[int, list[int]] = {}
+    for call in range(count):
+        for d in distances:
+            if not 0 <= call + d < count:
+                found.setdefault(call + d, []).append(call)
+    return tuple(Edge(offset, tuple(sorted(found[offset]))) for offset in sorted(found))
+
+
+def is_plain(body: ir.Function) -> bool:
+    """Whether a body does no more than add, multiply, compare and convert."""
+    expressions = ir.walk_expressions(body.body)
+    return all(e.op in _PLAIN for e in expressions if isinstance(e, ir.Op)) and not any(
+        isinstance(e, ir.Call) for e in expressions
+    )
 
 
 def _scalar(view: Var) -> Scalar:
@@ -266,6 +350,9 @@ class _Uses:
     found: dict[_Key, _Use] = field(default_factory=dict)
     elsewhere: set[str] = field(default_factory=set)  # Views that are loaded at other places
     written: set[str] = field(default_factory=set)  # Views that are, or may be, written there
+    near: dict[_Key, set[int]] = field(default_factory=dict)  # distances that all calls read at
+    rows: set[_Key] = field(default_factory=set)  # that calls access near their own place
+    apart: bool = False  # calls access other elements, and not all the same
     left: bool = False  # a statement before may have left the function
 
     def is_alone(self, use: _Use) -> bool:
@@ -277,9 +364,19 @@ class _Uses:
         rows = sum(u.view.name == name for u in self.found.values())
         return not stored or (rows == 1 and name not in self.elsewhere)
 
+    def is_common(self, view: Var, indices: tuple[Expr, ...]) -> bool:
+        """Whether all calls of a row access the same element, or a thread's own."""
+        assert isinstance(view.type, ViewTy)
+        common = self.fixed - {self.index}
+        return view.type.shape is not None or all(_is_fixed(e, common) for e in indices)
+
     def use(self, view: Var, indices: tuple[Expr, ...]) -> _Use | None:
         """The use of a call's own element; None for any other."""
         row = _row(view, indices, self.index, self.fixed)
+        if row is not None:
+            self.rows.add(row[0])
+        elif not self.is_common(view, indices):
+            self.apart = True
         if row is None or row[1]:
             return None
         return self.found.setdefault(row[0], _Use(row[0], view, indices))
@@ -294,6 +391,7 @@ class _Uses:
                 self.store(s, sure)
             elif isinstance(s, ir.Atomic):
                 self.written.add(s.view.name)
+                self.apart = self.apart or not self.is_common(s.view, s.indices)
             for inner in ir.bodies(s):
                 self.body(inner, False)
             if isinstance(s, ir.Return | ir.Fail):
@@ -302,6 +400,7 @@ class _Uses:
     def store(self, s: ir.Store, certain: bool) -> None:
         """What a store does."""
         use = self.use(s.view, s.indices) if s.byte is None else None
+        self.apart = self.apart or s.byte is not None
         if use is None:
             self.written.add(s.view.name)
             return
@@ -314,6 +413,10 @@ class _Uses:
         match e:
             case ir.Load():
                 use = self.use(e.view, e.indices) if e.byte is None else None
+                self.apart = self.apart or e.byte is not None
+                row = _row(e.view, e.indices, self.index, self.fixed) if certain else None
+                if row is not None and row[1] and e.byte is None:
+                    self.near.setdefault(row[0], set()).add(row[1])
                 if use is None:
                     self.elsewhere.add(e.view.name)
                 else:
@@ -332,6 +435,7 @@ class _Uses:
             case ir.Call():
                 for a in e.args:
                     if isinstance(a, Var) and isinstance(a.type, ViewTy):
+                        self.apart = self.apart or a.type.shape is None
                         self.elsewhere.add(a.name)
                         if not a.type.readonly:
                             self.written.add(a.name)
@@ -390,12 +494,18 @@ class _Change:
             return e
         if not distance:
             return replace(e, view=pack.array, indices=(_PLACE,))
-        # Compilers know the place, so that nothing is left of the choice.
+        # Compilers know the place, so that nothing is left of the choices.
         at = op("add", _PLACE, integer(distance))
+        outside: Expr = e
+        for n, edge in enumerate(pack.edges):
+            if edge.offset - distance in edge.calls and pack.beside is not None:
+                here = ir.Op("eq", (_PLACE, integer(edge.offset - distance)), BOOL)
+                beside = replace(e, view=pack.beside, indices=(integer(n),))
+                outside = ir.Select(here, beside, outside, e.type)
         inside = ir.Op("lt", (at, integer(self.count)), BOOL)
         if distance < 0:
             inside = ir.Op("ge", (at, integer(0)), BOOL)
-        return ir.Select(inside, replace(e, view=pack.array, indices=(at,)), e, e.type)
+        return ir.Select(inside, replace(e, view=pack.array, indices=(at,)), outside, e.type)
 
 
 def _loads(e: Expr) -> bool:

@@ -20,7 +20,7 @@ __all__ = [
     "TileTable",
 ]
 
-ACCESS = ("stream", "stencil", "transpose", "gather", "loop")
+ACCESS = ("stream", "stencil", "packed stencil", "transpose", "gather", "loop")
 MOST_PER_THREAD = 16  # calls
 MOST_DIMENSIONS = 6
 
@@ -38,6 +38,9 @@ class TileTable:
     tiles : mapping
         Access pattern -> rank -> extents, that of the fastest dimension first. Patterns are
         "stream" (each call touches elements of its own), "stencil" (neighbours are read),
+        "packed stencil" (a stencil of elements of less than 8 bytes, of which a thread takes
+        neighbours along the fastest dimension by one access: its calls there are as many as fill
+        16 bytes; without an entry there are no packs),
         "transpose" (two Views whose contiguous dimensions differ; the second extent is that of
         the other one's), "gather" (places that are read from a View) and "loop" (neighbours share
         what they read in a loop, or how long it takes). 0 stands for the whole extent of the range.

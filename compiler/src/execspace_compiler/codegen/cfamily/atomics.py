@@ -36,7 +36,7 @@ def _lines(printer: ExpressionPrinter, s: ir.Atomic) -> list[str]:
     values = [printer.expr(v) for v in s.values]
     name = None if s.name is None else printer.identifier(s.name)
     op = "exchange" if s.op == "store" else s.op
-    direct = printer.dialect.atomics.get((op, s.type.name))
+    direct = _instruction(printer, op, s)
     word = _word(s.type)
     lines: list[str] = []
     if s.view.type.shape is not None:  # a private array
@@ -51,6 +51,18 @@ def _lines(printer: ExpressionPrinter, s: ir.Atomic) -> list[str]:
     call = f"{function}({', '.join([place, *values])})"
     lines.append(f"{call};" if name is None else f"{name} = {call};")
     return lines
+
+
+def _instruction(printer: ExpressionPrinter, op: str, s: ir.Atomic) -> str | None:
+    """The form of an instruction of the device that does the operation on an element."""
+    forms = printer.dialect.atomics
+    kinds = [op]
+    assert isinstance(s.view.type, ViewTy)
+    if printer.module.fastmath:
+        kinds.insert(0, f"fast {op}")
+    if "group" in s.view.type.traits:
+        kinds.insert(0, f"group {op}")
+    return next((forms[k, s.type.name] for k in kinds if (k, s.type.name) in forms), None)
 
 
 def _space_suffix(dialect: Dialect, space: str) -> str:

@@ -50,7 +50,7 @@ class Collectives(States):
             unit = f"const {self.long} _unit = {self.dialect.item.item_id};"
             return [("es_for", [unit, f"if (_unit < _a._units) {call};"], [])]
         if self.lowered.reduction is None:
-            return [("es_for", [*self._share(), self.walk("_work", [], passed) + ";"], [])]
+            return [("es_for", self.share_and_walk(passed), [])]
         scratch = [f"{self.dialect.memory.device}{self.dialect.types['uint8']} *_scratch"]
         if self.lowered.spec.pattern == "scan" and self.tile:
             packed = self.kernel.packing(self.variant) is not None
@@ -67,6 +67,10 @@ class Collectives(States):
                 ("es_join", self._join_rows(), [*scratch, *self._result_parameter()]),
             ]
         return [("es_reduce", self._reduce(passed), [*scratch, *self._result_parameter()])]
+
+    def share_and_walk(self, passed: list[str]) -> list[str]:
+        """Statements: the units of a work-item, and their calls."""
+        return [*self._share(), self.walk("_work", [], passed) + ";"]
 
     # -- units of work-items ----------------------------------------------------------------------
 

@@ -25,7 +25,16 @@ CUDA = replace(
             ("_es_unchanged", header("cuda_packs.h")),
         ),
     ),
+    syntax=replace(GPU_CPP.syntax, light_kernel="_ES_LIGHT_KERNEL({group})"),
     memory=replace(GPU_CPP.memory, load_unchanged="_es_unchanged<{type}>({p})"),
+    atomics={
+        **GPU_CPP.atomics,
+        # In the memory of a group no subnormal number is flushed.
+        ("group add", "float32"): "_es_atomic_group_add({p}, (float)({v}))",
+        ("group sub", "float32"): "_es_atomic_group_add({p}, -(float)({v}))",
+        ("fast add", "float32"): "_es_atomic_fast_add({p}, (float)({v}))",
+        ("fast sub", "float32"): "_es_atomic_fast_add({p}, -(float)({v}))",
+    },
     pragmas=Pragmas(rolled="#pragma unroll 1"),
     workarounds=WORKAROUNDS,
     sync=replace(GPU_CPP.sync, fence_acq_rel='asm volatile("fence.acq_rel.gpu;" : : : "memory");'),

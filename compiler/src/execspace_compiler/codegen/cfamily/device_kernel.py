@@ -11,10 +11,12 @@ from ...mapping.loops import index_order, scales_of
 from ...mapping.thread_blocks import Blocks
 from ...mapping.variant import Variant
 from ...passes.contiguous import ContiguousBody
-from ...passes.packing import Packing, Packings
+from ...passes.packing import Packing, Packings, is_plain
 from ...teams.device import DeviceTeam
 from ...typing.lowered import Lowered
 from .dialect import Dialect
+
+_FEW_REGISTERS, _FEW_CALLS = 26, 4  # for packs, of 32; and of a thread
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class DeviceKernel:
         Teams are groups of work-items, or parts of groups; `lowered` is the one in it.
     pools : tuple of ir.Var
         Each work-item runs whole teams, with scratch memory; see `host_teams.host_team`.
+    private : tuple of int
+        Arguments that are Views to which groups may add in memory of their own.
     scaled : bool
         The host passes factors and shifts for divisions by extents, for flat mappings without
         tiles; see `loops.scales_of`. Variants that are `narrow` use them.
@@ -52,6 +56,7 @@ class DeviceKernel:
     packings: Packings | None = None
     team: DeviceTeam | None = None
     pools: tuple[ir.Var, ...] = ()
+    private: tuple[int, ...] = ()
     scaled: bool = True
 
     def packing(self, variant: Variant) -> Packing | None:
@@ -64,11 +69,20 @@ class DeviceKernel:
         """Whether a work-item runs one call at a time, so that its walk needs no loop: one would
         only take time to compile."""
         pattern = self.lowered.spec.pattern
-        if not self.flat or self.team is not None:
+        if not self.flat or self.team is not None or variant.private:
             return False
         if pattern == "scan":
             return self.dialect.scans_in_one_pass
         return pattern == "for" and variant.narrow and self.packing(variant) is None
+
+    def is_light(self, variant: Variant) -> bool:
+        """Whether a work-item in a block needs few registers, so that as many as possible should
+        be under way: with fewer, stencils in packs lose an eighth of the bandwidth."""
+        packing = self.packing(variant)
+        if self.blocks is None or packing is None or self.lowered.spec.policy.launch_bounds:
+            return False
+        few = packing.registers <= _FEW_REGISTERS and packing.count <= _FEW_CALLS
+        return few and is_plain(packing.body)
 
     @cached_property
     def order(self) -> tuple[int, ...]:

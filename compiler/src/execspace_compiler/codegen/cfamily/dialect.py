@@ -54,12 +54,16 @@ class Syntax:
     kernel : str
         Before the name of a kernel: a form of `group`, the work-items of a group.
     restrict, constant : str
+    light_kernel : str
+        As `kernel`, for one that needs few registers: the compiler is to use no more than let a
+        processor run as many groups as it can. Empty if the language has no such qualifier.
     """
 
     function: str
     kernel: str
     restrict: str
     constant: str = "const"
+    light_kernel: str = ""
 
 
 @dataclass(frozen=True)
@@ -315,7 +319,9 @@ class Dialect:
         other numbers.
     atomics : mapping
         (operation, type) -> form of an expression of `p` and `v` that returns the old value.
-        "compare_exchange" takes `e` and `v`. Other operations are compare-and-swap loops.
+        "compare_exchange" takes `e` and `v`. Other operations are compare-and-swap loops. Before
+        an operation, "group" is for elements in the memory of a group, and "fast" for kernels with
+        fastmath; without an entry they are done as elsewhere.
     printf_long : str
         Length modifier of 64-bit integers in printf.
     """

@@ -15,6 +15,7 @@ from execspace.base.dataclass import dataclass
 from ... import ir
 from ...ir.types import Scalar, ViewTy
 from ...mapping.variant import Variant
+from ...passes.private_sums import elements
 from ...teams.device import GROUP, LANE, OUTER, RANK, SLOT, DeviceTeam
 from .collectives import Collectives
 from .device_kernel import DeviceKernel
@@ -181,6 +182,8 @@ class Entries:
         inner = printer.functions["_work"]
         for n, p in enumerate(self.arguments()):
             passed += self._argument(printer, inner, n, p, pointers, head)
+        for n in self.kernel.private:
+            self._extents(n)
         for n, p in enumerate(self.outs):
             self._out(printer, len(self.spec.arguments) + n, p, pointers, head)
         if self.has_status:
@@ -201,12 +204,16 @@ class Entries:
             item = printer.dialect.item.item_id
             head.append(f"{byte} *_scratch_own = _pool + {item} * _a._scratch0;")
             bounds.append("_scratch_own")
-        kernels = collectives.kernels([*bounds, *passed])
+        kernels = [] if self.variant.private else collectives.kernels([*bounds, *passed])
         if self.blocks is not None:
             kernels = [("es_for", [self._in_blocks(printer, [*bounds, *passed])], [])]
+        if self.variant.private:
+            kernels = [("es_for", self._with_copies(printer, collectives, bounds, passed), [])]
         for name, body, more in kernels:
             parameters = ["const _args _a", *pointers, *more]
-            kernel = printer.dialect.syntax.kernel.format(group=self.variant.group)
+            syntax = printer.dialect.syntax
+            light = self.kernel.is_light(self.variant) and syntax.light_kernel
+            kernel = (light or syntax.kernel).format(group=self.variant.group)
             lines.append(f"{kernel} {name}({', '.join(parameters)}) {{")
             lines += [f"    {line}" for line in (*head, *body)]
             lines += ["}", ""]
@@ -258,6 +265,45 @@ class Entries:
         forms += [] if self.variant.narrow else [d.item.groups_of]
         places = [form.format(axis=axis, n=n) for form in forms for n, axis in enumerate("xyz")]
         return f"{printer.function_name('_work')}({', '.join([*places, *passed])});"
+
+    def _extents(self, n: int) -> None:
+        """Fields for the extents of a View, if there are none."""
+        type = self.arguments()[n].type
+        assert isinstance(type, ViewTy)
+        known = {f.name for f in self.fields}
+        for d in range(type.rank):
+            if (name := f"_v{n}n{d}") not in known:
+                self.fields.append(Field(name, Scalar("int64"), "extent", n, d))
+
+    def _with_copies(
+        self, printer: CPrinter, collectives: Collectives, bounds: list[str], passed: list[str]
+    ) -> list[str]:
+        """The calls of a work-item whose group adds to copies of Views."""
+        d, long = printer.dialect, printer.dialect.types["int64"]
+        share = f"{d.item.local_id}, {d.item.group_size}"
+        turn = f"{d.item.group_id} * {d.item.group_size}"
+        lines, clear, merge = [], [], []
+        own = {}
+        for n in self.kernel.private:
+            p = self.arguments()[n]
+            assert isinstance(p.type, ViewTy) and isinstance(p.type.element, Scalar)
+            kind, whole = p.type.element, printer.identifier(p.name)
+            copy, count = f"_own{n}", f"_count{n}"
+            own[whole] = copy
+            total = " * ".join(f"_a._v{n}n{k}" for k in range(p.type.rank)) or "1"
+            lines.append(
+                printer.in_group(
+                    printer.stored(kind), copy, f"[{elements(kind, len(self.kernel.private))}]"
+                )
+            )
+            clear.append(f"const {long} {count} = {total};")
+            clear.append(f"{printer.function_name(f'_clear{n}')}({share}, {count}, {copy});")
+            merge.append(
+                f"{printer.function_name(f'_merge{n}')}({share}, {count}, {turn}, {copy}, {whole});"
+            )
+        calls = collectives.share_and_walk([*bounds, *(own.get(a, a) for a in passed)])
+        barrier = d.sync.barrier
+        return [*lines, *clear, barrier, *calls, barrier, *merge]
 
     def _argument(
         self, printer: CPrinter, inner: ir.Function, n: int, p: ir.Var, pointers: list[str],

@@ -16,6 +16,16 @@ _ES_ATOMIC(xor, atomicXor)
 _ES_FUNCTION double _es_atomic_add(volatile double *p, double v) {
     return atomicAdd((double *)p, v);
 }
+_ES_FUNCTION float _es_atomic_fast_add(volatile float *p, float v) {
+    return atomicAdd((float *)p, v);
+}
+_ES_FUNCTION float _es_atomic_group_add(volatile float *p, float v) {
+    float old;
+    asm volatile(
+        "{ .reg .u64 place; cvta.to.shared.u64 place, %1; atom.shared.add.f32 %0, [place], %2; }"
+        : "=f"(old) : "l"(p), "f"(v) : "memory");
+    return old;
+}
 template <typename T> _ES_FUNCTION T _es_atomic_sub(volatile T *p, T v) {
     return _es_atomic_add(p, (T)-v);
 }

@@ -122,7 +122,7 @@ def test_types_of_different_widths(space, dtypes):
         check(space, some, dtypes, offsets, 0, 77)
 
 
-def test_a_view_elementstwice(space):
+def test_a_view_passed_three_times(space):
     """Each call reads and writes its own element only."""
     for dtype in ("int8", "float32"):
         x = values(dtype, 45, 0)
