@@ -269,7 +269,8 @@ def typed(a):
 GPU = TileTable(
     "gpu",
     {
-        "stencil": {2: (64, 4), 3: (64, 4, 1)}, "packed stencil": {2: (64, 4)},
+        "stencil": {2: (64, 4), 3: (64, 4, 1)},
+        "packed stencil": {2: (64, 4)},
         "transpose": {2: (8, 32)},
     },
     {"stencil": {2: (1, 2), 3: (1, 1, 2)}, "transpose": {2: (1, 2)}},
