@@ -140,7 +140,7 @@ class Calls:
     numbered: bool = False
 
 
-_LITTLE = 16  # expressions
+_LITTLE, _FEW = 16, 2  # expressions, and numbers that are joined
 
 
 class Chunk:
@@ -223,7 +223,8 @@ class Chunk:
         """Whether a body of a reduction does no more than compute a number or two."""
         if self.reduction is None or self.reduction.array is not None:
             return False
-        plain = all(isinstance(j, Plain) for j in self.reduction.joins)
+        joins = self.reduction.joins  # each of which takes registers
+        plain = len(joins) <= _FEW and all(isinstance(j, Plain) for j in joins)
         straight = all(isinstance(s, Assign | ir.Return) for s in ir.walk_statements(body.body))
         return plain and straight and len(ir.walk_expressions(body.body)) <= _LITTLE
 

@@ -40,6 +40,8 @@ end:
   ret iN %r
 }"""
 
+# The remainder along the divisor: where that is below zero, the remainder is on its other side. Four
+# steps beside the division, where tests for zero and for the signs take five.
 _MOD = """
 define internal iN @mod.iN(iN %a, iN %b) alwaysinline {
 entry:
@@ -48,10 +50,11 @@ entry:
   br i1 %usual, label %divide, label %end
 divide:
   %m = srem iN %a, %b
-  %inexact = icmp ne iN %m, 0
-  %x = xor iN %m, %b
-  %signs = icmp slt iN %x, 0
-  %more = and i1 %inexact, %signs
+  %below = icmp slt iN %b, 0
+  %ones = sext i1 %below to iN
+  %turned = xor iN %m, %ones
+  %along = sub iN %turned, %ones
+  %more = icmp slt iN %along, 0
   %add = select i1 %more, iN %b, iN 0
   %whole = add iN %m, %add
   br label %end
