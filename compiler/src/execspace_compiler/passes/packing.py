@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from .. import ir
-from ..analysis.access import distance_from
+from ..analysis.row_accesses import Row, RowUses, element_of, fixed_numbers, row_of
 from ..ir import Expr, Stmt, Var, integer, op
 from ..ir.rewriting import names_set
 from ..ir.types import BOOL, INDEX, Scalar, ViewTy
@@ -65,7 +65,7 @@ class Pack:
     @property
     def itemsize(self) -> int:
         """Bytes of an element."""
-        return _scalar(self.view).itemsize
+        return element_of(self.view).itemsize
 
 
 @dataclass(frozen=True)
@@ -188,15 +188,9 @@ def packing_of_blocks(lowered: Lowered, fastest: int) -> Packing | None:
 
 def widest_element(body: ir.Function, index: str) -> int:
     """Bytes of the widest element that a call of its own has."""
-    uses = _Uses(index, _fixed(body))
+    uses = RowUses(index, fixed_numbers(body))
     uses.body(body.body)
-    return max((_scalar(u.view).itemsize for u in uses.found.values()), default=0)
-
-
-def _fixed(body: ir.Function) -> frozenset[str]:
-    """Numbers that are the same throughout a call."""
-    numbers = frozenset(p.name for p in body.parameters if isinstance(p.type, Scalar))
-    return numbers - set(names_set(body))
+    return max((element_of(u.view).itemsize for u in uses.found.values()), default=0)
 
 
 def packed_body(
@@ -232,12 +226,12 @@ def packed_body(
     size = len(ir.walk_expressions(body.body))
     if loops or index in assigned or (size > _LARGE and not most):
         return None
-    fixed = _fixed(body)
-    uses = _Uses(index, fixed)
+    fixed = fixed_numbers(body)
+    uses = RowUses(index, fixed)
     uses.body(body.body)
     chosen = [u for u in uses.found.values() if u.always and uses.is_alone(u)]
     # Elements without packs are accessed one by one, and should be near each other for threads.
-    widest = max(widest, *(_scalar(u.view).itemsize for u in uses.found.values()), 0)
+    widest = max(widest, *(element_of(u.view).itemsize for u in uses.found.values()), 0)
     if not chosen or widest >= access or (most and size * (access // widest) > most):
         return None
     if whole and (uses.apart or uses.rows != {u.key for u in chosen}):
@@ -245,10 +239,10 @@ def packed_body(
     count = access // widest
     packs = {}
     for n, u in enumerate(chosen):
-        own = ViewTy(_scalar(u.view), 1, "right", 0, False, (count,))
+        own = ViewTy(element_of(u.view), 1, "right", 0, False, (count,))
         array = Var(f"_pack{n}_{u.view.name}", own)
         edges = _edges(uses.near.get(u.key, set()), count) if whole and u.loaded else ()
-        beside = ViewTy(_scalar(u.view), 1, "right", 0, False, (len(edges),))
+        beside = ViewTy(element_of(u.view), 1, "right", 0, False, (len(edges),))
         packs[u.key] = Pack(
             u.view, u.indices, array, u.loaded, u.settled, edges,
             Var(f"_beside{n}_{u.view.name}", beside) if edges else None,
@@ -282,167 +276,6 @@ def is_plain(body: ir.Function) -> bool:
     )
 
 
-def _scalar(view: Var) -> Scalar:
-    assert isinstance(view.type, ViewTy) and isinstance(view.type.element, Scalar)
-    return view.type.element
-
-
-_Key = tuple[str, tuple[Expr, ...]]  # View, and subscripts but that of the neighbours
-
-
-def _row(
-    view: Var, indices: tuple[Expr, ...], index: str, fixed: frozenset[str]
-) -> tuple[_Key, int] | None:
-    """Which row of a View of the launch neighbouring calls access, and how far from the element of
-    the call itself; None if they access no neighbours."""
-    t = view.type
-    if not isinstance(t, ViewTy) or t.shape is not None or t.mapped or "atomic" in t.traits:
-        return None
-    if not isinstance(t.element, Scalar) or t.element.kind == "c" or not indices:
-        return None
-    unit = 0  # the only subscript: of a higher rank it is an offset, see contiguous.py
-    if len(indices) == t.rank:
-        units = [d for d in range(t.rank) if t.stride(d) == 1]
-        if not units:
-            return None
-        unit = units[0]
-    distance = distance_from(index, indices[unit])
-    others = (*indices[:unit], *indices[unit + 1 :])
-    if distance is None or not all(_is_fixed(e, fixed - {index}) for e in others):
-        return None
-    return (view.name, others), distance
-
-
-def _is_fixed(e: Expr, fixed: frozenset[str]) -> bool:
-    """Whether an expression is the same throughout a call, and can be computed before it."""
-    match e:
-        case ir.Const():
-            return True
-        case Var():
-            return e.name in fixed
-        case ir.Op("add" | "sub" | "mul" | "cast"):
-            return all(_is_fixed(a, fixed) for a in e.args)
-    return False
-
-
-@dataclass
-class _Use:
-    """How a body accesses the elements of a row.
-
-    `always`: each call accesses its own, so that they all exist. `settled`: each stores its own.
-    """
-
-    key: _Key
-    view: Var
-    indices: tuple[Expr, ...]
-    loaded: bool = False
-    stored: bool = False
-    always: bool = False
-    settled: bool = False
-
-
-@dataclass
-class _Uses:
-    """How a body accesses Views."""
-
-    index: str
-    fixed: frozenset[str]
-    found: dict[_Key, _Use] = field(default_factory=dict)
-    elsewhere: set[str] = field(default_factory=set)  # Views that are loaded at other places
-    written: set[str] = field(default_factory=set)  # Views that are, or may be, written there
-    near: dict[_Key, set[int]] = field(default_factory=dict)  # distances that all calls read at
-    rows: set[_Key] = field(default_factory=set)  # that calls access near their own place
-    apart: bool = False  # calls access other elements, and not all the same
-    left: bool = False  # a statement before may have left the function
-
-    def is_alone(self, use: _Use) -> bool:
-        """Whether nothing else reads what a pack holds back, or writes what it holds."""
-        name = use.view.name
-        if name in self.written:
-            return False
-        stored = any(u.stored for u in self.found.values() if u.view.name == name)
-        rows = sum(u.view.name == name for u in self.found.values())
-        return not stored or (rows == 1 and name not in self.elsewhere)
-
-    def is_common(self, view: Var, indices: tuple[Expr, ...]) -> bool:
-        """Whether all calls of a row access the same element, or a thread's own."""
-        assert isinstance(view.type, ViewTy)
-        common = self.fixed - {self.index}
-        return view.type.shape is not None or all(_is_fixed(e, common) for e in indices)
-
-    def use(self, view: Var, indices: tuple[Expr, ...]) -> _Use | None:
-        """The use of a call's own element; None for any other."""
-        row = _row(view, indices, self.index, self.fixed)
-        if row is not None:
-            self.rows.add(row[0])
-        elif not self.is_common(view, indices):
-            self.apart = True
-        if row is None or row[1]:
-            return None
-        return self.found.setdefault(row[0], _Use(row[0], view, indices))
-
-    def body(self, statements: tuple[Stmt, ...], certain: bool = True) -> None:
-        """What statements do; `certain`: each call runs them."""
-        for s in statements:
-            sure = certain and not self.left
-            for e in ir.expressions(s):
-                self.expression(e, sure)
-            if isinstance(s, ir.Store):
-                self.store(s, sure)
-            elif isinstance(s, ir.Atomic):
-                self.written.add(s.view.name)
-                self.apart = self.apart or not self.is_common(s.view, s.indices)
-            for inner in ir.bodies(s):
-                self.body(inner, False)
-            if isinstance(s, ir.Return | ir.Fail):
-                self.left = True
-
-    def store(self, s: ir.Store, certain: bool) -> None:
-        """What a store does."""
-        use = self.use(s.view, s.indices) if s.byte is None else None
-        self.apart = self.apart or s.byte is not None
-        if use is None:
-            self.written.add(s.view.name)
-            return
-        use.stored = True
-        use.always |= certain
-        use.settled |= certain
-
-    def expression(self, e: Expr, certain: bool) -> None:
-        """What an expression does; `certain`: each call evaluates it."""
-        match e:
-            case ir.Load():
-                use = self.use(e.view, e.indices) if e.byte is None else None
-                self.apart = self.apart or e.byte is not None
-                row = _row(e.view, e.indices, self.index, self.fixed) if certain else None
-                if row is not None and row[1] and e.byte is None:
-                    self.near.setdefault(row[0], set()).add(row[1])
-                if use is None:
-                    self.elsewhere.add(e.view.name)
-                else:
-                    use.loaded = True
-                    use.always |= certain
-            case ir.Select():
-                self.expression(e.test, certain)
-                self.expression(e.then, False)
-                self.expression(e.orelse, False)
-                return
-            case ir.Op("and" | "or"):
-                self.expression(e.args[0], certain)
-                for a in e.args[1:]:
-                    self.expression(a, False)
-                return
-            case ir.Call():
-                for a in e.args:
-                    if isinstance(a, Var) and isinstance(a.type, ViewTy):
-                        self.apart = self.apart or a.type.shape is None
-                        self.elsewhere.add(a.name)
-                        if not a.type.readonly:
-                            self.written.add(a.name)
-        for a in ir.operands(e):
-            self.expression(a, certain)
-
-
 @dataclass(frozen=True)
 class _Change:
     """Replaces elements of Views by those of packs."""
@@ -450,7 +283,7 @@ class _Change:
     index: str
     fixed: frozenset[str]
     count: int
-    packs: dict[_Key, Pack]
+    packs: dict[Row, Pack]
     kept: dict[str, Scalar] = field(default_factory=dict)  # variables that it adds
 
     def keep(self, e: Expr, out: list[Stmt]) -> Var:
@@ -481,7 +314,7 @@ class _Change:
 
     def pack(self, view: Var, indices: tuple[Expr, ...]) -> tuple[Pack | None, int]:
         """The pack that may hold an element, and the element's distance."""
-        row = _row(view, indices, self.index, self.fixed)
+        row = row_of(view, indices, self.index, self.fixed)
         return (None, 0) if row is None else (self.packs.get(row[0]), row[1])
 
     def expression(self, e: Expr) -> Expr:

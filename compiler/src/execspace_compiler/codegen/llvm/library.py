@@ -40,8 +40,8 @@ end:
   ret iN %r
 }"""
 
-# The remainder along the divisor: where that is below zero, the remainder is on its other side. Four
-# steps beside the division, where tests for zero and for the signs take five.
+# Seen along the divisor, a remainder below zero is on its other side. Tests for zero and for the
+# signs would be a step more beside the division.
 _MOD = """
 define internal iN @mod.iN(iN %a, iN %b) alwaysinline {
 entry:
