@@ -154,11 +154,14 @@ def _read_at_distances(body: ir.Function, d: int) -> str:
 
 
 def distance_from(index: str, e: Expr) -> int | None:
-    """The constant, if an expression is an index plus or minus a constant."""
+    """The constant, if an expression is an index plus or minus a constant.
+
+    A narrower type is not: numbers of it wrap.
+    """
     if isinstance(e, Var):
         return 0 if e.name == index else None
     if isinstance(e, ir.Op) and e.op in ("bounded", "cast"):
-        return distance_from(index, e.args[0])
+        return distance_from(index, e.args[0]) if e.type.name == "int64" else None
     if isinstance(e, ir.Op) and e.op in ("add", "sub") and len(e.args) == 2:
         a, b = e.args
         if e.op == "add" and isinstance(a, ir.Const):

@@ -268,6 +268,8 @@ class DeviceLaunch(ABC, Generic[P]):
         found = self.programs.get(variant)
         if found is None:
             code = self._codes[variant] = self.sources.code(variant)
+            usual = self._codes[self.sources.usual]
+            assert code.entry.fields == usual.entry.fields, "variants have the same arguments"
             found = self._loaded.get(code.source)
             if found is None:
                 found = self._loaded[code.source] = self.load(code)

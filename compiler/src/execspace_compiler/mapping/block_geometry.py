@@ -11,10 +11,10 @@ from math import prod
 
 from execspace import ExecutionSpace
 from execspace.base.dataclass import dataclass
-from execspace.contract.tiles import fitted, table_of
+from execspace.contract.tiles import PACKED, fitted, table_of
 
 from .loops import scale
-from .thread_blocks import PACKED, Blocks
+from .thread_blocks import Blocks
 
 DEFAULT_THREADS = 256  # at most, in a block
 ALIGNED = 32  # elements
@@ -171,7 +171,7 @@ def tile_chooser(
         found = space.default_tile(rank, "left", ordered, pattern)
         whole = table_of(space).find(pattern, rank) if pattern == PACKED else None
         # Packs make short rows of threads long enough: tiles with several rows share more.
-        if whole is not None and all(t <= n for t, n in zip(whole, ordered, strict=True)):
+        if whole is not None and all(0 < t <= n for t, n in zip(whole, ordered, strict=True)):
             found = whole
         if found is None:
             general = (64, 4, *(1,) * (rank - 2)) if rank > 1 else (128,)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from math import prod
 
 from execspace.base.dataclass import dataclass
-from execspace.contract.tiles import TileTable
+from execspace.contract.tiles import PACKED, TileTable
 
 from .. import ir
 from ..analysis.access import Access, access_of
@@ -24,7 +24,6 @@ from .packs import PackCalls
 
 _COORDINATES = ("_g", "_t", "_d")  # blockIdx, threadIdx and blockDim
 _LARGE = 400  # expressions of a body
-PACKED = "packed stencil"  # in a table of tiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,19 +118,15 @@ def blocks_of(lowered: Lowered, table: TileTable) -> Blocks | None:
         return None
     order = index_order(lowered.body, lowered.spec)
     access = access_of(lowered.body, order)
-    if (
-        not policy.tiled
-        and not policy.items_per_thread
-        and table.find(access.pattern, policy.rank) is None
-    ):
+    asked = policy.tiled or policy.items_per_thread
+    packing = None
+    if access.pattern == "stencil" and not asked and table.find(PACKED, policy.rank) is not None:
+        packing = packing_of_blocks(lowered, order[-1])
+    if not asked and packing is None and table.find(access.pattern, policy.rank) is None:
         return None
     dims = order[::-1]
     if access.pattern == "transpose":
         dims = (dims[0], access.other, *(d for d in dims[1:] if d != access.other))
-    packing = None
-    asked = policy.tiled or policy.items_per_thread
-    if access.pattern == "stencil" and not asked and table.find(PACKED, policy.rank) is not None:
-        packing = packing_of_blocks(lowered, order[-1])
     pattern = access.pattern if packing is None else PACKED
     calls = list(_per_thread(lowered, table, dims, pattern))
     if packing is not None:

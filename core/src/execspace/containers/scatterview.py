@@ -203,7 +203,8 @@ class ScatterView(ReadOnly):
         Raises
         ------
         ViewError
-            If the shape or the layout differs, or the View is not contiguous.
+            If the shape or the layout differs, the View is not contiguous or read-only, or its
+            elements are of a lower kind: no float goes into an integer.
         """
         shape, layout = self._like
         destination = view_of(destination)
@@ -211,6 +212,16 @@ class ScatterView(ReadOnly):
             raise ViewError(
                 f"ScatterView: View '{destination.label}' has shape {destination.shape}; expected "
                 f"{shape}."
+            )
+        if destination.is_readonly:
+            raise ViewError(
+                f"ScatterView: View '{destination.label}' is read-only; contribute to another one."
+            )
+        own = self._copies.dtype
+        if not np.can_cast(np.dtype(own), np.dtype(destination.dtype), "same_kind"):
+            raise ViewError(
+                f"ScatterView: View '{destination.label}' is of {destination.dtype}; sums of {own} "
+                f"do not go into it. Contribute to a View of {own}, then convert it."
             )
         dst = _flat(destination, "contribute")
         strides = self._copies.strides[1:]

@@ -20,7 +20,8 @@ __all__ = [
     "TileTable",
 ]
 
-ACCESS = ("stream", "stencil", "packed stencil", "transpose", "gather", "loop")
+PACKED = "packed stencil"
+ACCESS = ("stream", "stencil", PACKED, "transpose", "gather", "loop")
 MOST_PER_THREAD = 16  # calls
 MOST_DIMENSIONS = 6
 
@@ -68,6 +69,11 @@ class TileTable:
     def __post_init__(self) -> None:
         self._check("tile", self.tiles, 0)
         self._check("items_per_thread", self.items_per_thread, 1)
+        if PACKED in self.items_per_thread:
+            raise PolicyError(
+                f"TileTable '{self.name}': items_per_thread has an entry for '{PACKED}', where a "
+                f"thread runs the calls of a pack; give tiles alone."
+            )
         for access, ranks in self.items_per_thread.items():
             for rank, calls in ranks.items():
                 if prod(calls) > MOST_PER_THREAD:

@@ -22,9 +22,7 @@ def as_integer(value: Any, what: str) -> int:
     except TypeError:
         raise PolicyError(f"{what} must be an integer, got {brief(value)}.") from None
     if not LEAST <= number <= MOST:
-        raise PolicyError(
-            f"{what} is {shown(number)}; expected an integer of 64 bits, at most {MOST}."
-        )
+        raise PolicyError(f"{what} is {shown(number)}; expected an integer from {LEAST} to {MOST}.")
     return number
 
 

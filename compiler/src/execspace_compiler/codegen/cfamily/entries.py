@@ -182,8 +182,6 @@ class Entries:
         inner = printer.functions["_work"]
         for n, p in enumerate(self.arguments()):
             passed += self._argument(printer, inner, n, p, pointers, head)
-        for n in self.kernel.private:
-            self._extents(n)
         for n, p in enumerate(self.outs):
             self._out(printer, len(self.spec.arguments) + n, p, pointers, head)
         if self.has_status:
@@ -267,7 +265,7 @@ class Entries:
         return f"{printer.function_name('_work')}({', '.join([*places, *passed])});"
 
     def _extents(self, n: int) -> None:
-        """Fields for the extents of a View, if there are none."""
+        """Fields for the extents of a View, where those that the walk takes would be."""
         type = self.arguments()[n].type
         assert isinstance(type, ViewTy)
         known = {f.name for f in self.fields}
@@ -325,7 +323,15 @@ class Entries:
             name = f"_v{n}{which}{d}"
             self.fields.append(Field(name, Scalar("int64"), what, n, d))
             passed.append(f"_a.{name}")
+        if n in self.kernel.private or p.name in self._packed_in_blocks:
+            self._extents(n)
         return passed
+
+    @cached_property
+    def _packed_in_blocks(self) -> frozenset[str]:
+        """Views whose extents a variant with packs asks for, and so all variants have."""
+        packing = None if self.blocks is None else self.blocks.packing
+        return frozenset() if packing is None else frozenset(p.view.name for p in packing.packs)
 
     def _out(
         self, printer: CPrinter, n: int, p: ir.Var, pointers: list[str], head: list[str]

@@ -141,3 +141,65 @@ def test_a_row_of_a_view_from_those_above_and_below(space, dtype):
     with np.errstate(over="ignore"):
         x[1, 3:98] += x[0, 3:98] + x[2, 3:98]
     np.testing.assert_array_equal(staged.fetch(view), x)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32", "float64"])
+def test_two_halves_of_a_view(space, dtype):
+    """They do not overlap, but what lies between their first and last elements does."""
+    x = values(dtype, (20, 256), 0)
+    view = staged.view_on(space, x)
+    a, b = (es.subview(view, slice(0, 20), part) for part in (slice(0, 128), slice(128, 256)))
+    policy = es.MDRangePolicy((1, 0), (19, 128), space=space)
+    es.parallel_for(policy, vertical, a, b, b)
+    with np.errstate(over="ignore"):
+        x[1:19, :128] = x[:18, 128:] + x[2:, 128:] + x[1:19, 128:]
+    np.testing.assert_array_equal(staged.fetch(view), x)
+
+
+def stored_and_read(i, j, a, b, c):
+    a[i, j] = b[i - 1, j] + b[i + 1, j]
+    c[i, j] = a[i, j] + 1
+
+
+@pytest.mark.parametrize("dtype", ["int16", "float32"])
+def test_one_view_as_two_arguments(space, dtype):
+    b = values(dtype, (20, 256), 1)
+    view, read = staged.view_on(space, np.zeros_like(b)), staged.view_on(space, b)
+    policy = es.MDRangePolicy((1, 1), (19, 255), space=space)
+    es.parallel_for(policy, stored_and_read, view, read, view)
+    expected = np.zeros_like(b)
+    expected[1:19, 1:255] = b[:18, 1:255] + b[2:, 1:255] + 1
+    np.testing.assert_array_equal(staged.fetch(view), expected)
+
+
+def two_below(i, j, a, b, c):
+    a[i + 2, j] = b[i + 1, j] + b[i + 3, j] + b[i + 2, j]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+def test_ranges_that_begin_below_zero(space, dtype):
+    b = values(dtype, (20, 256), 1)
+    view, read = staged.view_on(space, np.zeros_like(b)), staged.view_on(space, b)
+    es.parallel_for(es.MDRangePolicy((-1, 0), (17, 256), space=space), two_below, view, read, read)
+    expected = np.zeros_like(b)
+    with np.errstate(over="ignore"):
+        expected[1:19] = b[:18] + b[2:] + b[1:19]
+    np.testing.assert_array_equal(staged.fetch(view), expected)
+
+
+def wrapped(i, j, a, b, c):
+    """Subscripts that count again from zero after 255."""
+    a[i, j] = b[i - 1, j] + b[i + 1, j] + b[i - 1, es.uint8(j)] + c[es.uint8(j + 1), 0]
+
+
+@pytest.mark.parametrize("dtype", ["int16", "float32"])
+def test_subscripts_of_a_narrow_type(space, dtype):
+    b = values(dtype, (6, 512), 1)
+    c = values(dtype, (256, 1), 2)
+    view = staged.view_on(space, np.zeros_like(b))
+    policy = es.MDRangePolicy((1, 0), (5, 512), space=space)
+    es.parallel_for(policy, wrapped, view, staged.view_on(space, b), staged.view_on(space, c))
+    j = np.arange(512)
+    expected = np.zeros_like(b)
+    expected[1:5] = b[:4] + b[2:] + b[:4, j % 256] + c[(j + 1) % 256, 0]
+    np.testing.assert_array_equal(staged.fetch(view), expected)

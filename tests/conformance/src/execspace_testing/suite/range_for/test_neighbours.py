@@ -242,3 +242,17 @@ def test_extremes_of_parts(space, dtype):
         policy = es.RangePolicy(last - first, space=space)
         assert es.parallel_reduce(policy, element, part, reducer=es.Max) == x[first:last].max()
         assert es.parallel_reduce(policy, element, part, reducer=es.Min) == x[first:last].min()
+
+
+def wrapped(i, a, b):
+    """A subscript that counts again from zero after 255."""
+    a[i] = b[i] + b[es.uint8(i)]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+def test_a_subscript_of_a_narrow_type(space, dtype):
+    b = values(dtype, 512, 1)
+    view = staged.view_on(space, np.zeros_like(b))
+    es.parallel_for(es.RangePolicy(512, space=space), wrapped, view, staged.view_on(space, b))
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(staged.fetch(view), b + b[np.arange(512) % 256])
