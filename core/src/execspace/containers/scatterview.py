@@ -217,13 +217,13 @@ class ScatterView(ReadOnly):
             raise ViewError(
                 f"ScatterView: View '{destination.label}' is read-only; contribute to another one."
             )
+        dst = _flat(destination, "contribute")
         own = self._copies.dtype
         if not np.can_cast(np.dtype(own), np.dtype(destination.dtype), "same_kind"):
             raise ViewError(
                 f"ScatterView: View '{destination.label}' is of {destination.dtype}; sums of {own} "
                 f"do not go into it. Contribute to a View of {own}, then convert it."
             )
-        dst = _flat(destination, "contribute")
         strides = self._copies.strides[1:]
         if classify(shape, strides, destination.layout) != destination.layout:
             raise ViewError(

@@ -105,3 +105,12 @@ def test_plain_steps_are_refused_where_threads_would_lose_them(space):
     A = es.View(4, label="A", space=space)
     with pytest.raises(es.ViewError, match="strategy 'plain' loses contributions on space"):
         es.ScatterView(A, strategy="plain", space=space)
+
+
+def test_contributions_of_a_higher_kind_and_read_only_views_are_refused(space):
+    scatter = es.ScatterView(es.View(2, es.float64, label="A", space=space), space=space)
+    with pytest.raises(es.ViewError, match="is of int32; sums of float64 do not go into it"):
+        scatter.contribute(es.View(2, es.int32, label="B", space=space))
+    scatter.contribute(es.View(2, es.float32, label="C", space=space))
+    with pytest.raises(es.ViewError, match="'A' is read-only; contribute to another one"):
+        scatter.contribute(es.View(2, es.float64, label="A", space=space).readonly())
