@@ -96,10 +96,15 @@ class Arrays:
         """Whether the first elements of z are those of a CuPy array."""
 
         def check(_: Any) -> None:
-            wrong = expected.size - int((self.z[: expected.size] == expected).sum())
-            assert wrong == 0, f"{wrong} of {expected.size} elements are wrong"
+            all_equal(self.z[: expected.size], expected)
 
         return check
+
+
+def all_equal(found: Any, expected: Any) -> None:
+    """Whether all elements of two arrays are equal."""
+    wrong = int((found != expected).sum())
+    assert wrong == 0, f"{wrong} of {expected.size} elements are wrong"
 
 
 def read(view: es.View) -> Any:
@@ -123,8 +128,7 @@ def array_check(expected: np.ndarray, found: Callable[[Any], Any]) -> Callable[[
     """Whether what `found` makes of the result equals an array, element by element."""
 
     def check(result: Any) -> None:
-        wrong = int((found(result) != expected).sum())
-        assert wrong == 0, f"{wrong} of {expected.size} elements are wrong"
+        all_equal(found(result), expected)
 
     return check
 

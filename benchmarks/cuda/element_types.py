@@ -17,7 +17,7 @@ import numpy as np
 
 import execspace as es
 from benchmarks.cuda import hand_types
-from benchmarks.cuda.arrays import Arrays
+from benchmarks.cuda.arrays import Arrays, all_equal
 from benchmarks.cuda.cub import Cub
 from benchmarks.cuda.timing import Bench, Call, Contestant, NotThere
 
@@ -142,18 +142,13 @@ class Data:
         def check(_: Any) -> None:
             found = np.empty(self.shape, self.dtype)
             es.deep_copy(found, self.views[2])
-            _all_equal(self.arrays.cupy.asarray(found).reshape(-1), expected)
+            all_equal(self.arrays.cupy.asarray(found).reshape(-1), expected)
 
         return check
 
     def check_flat(self, expected: Any) -> Callable[[Any], None]:
         """The same for the others."""
-        return lambda _: _all_equal(self.flat[2], expected)
-
-
-def _all_equal(found: Any, expected: Any) -> None:
-    wrong = int((found != expected).sum())
-    assert wrong == 0, f"{wrong} of {expected.size} elements are wrong"
+        return lambda _: all_equal(self.flat[2], expected)
 
 
 def data(d: Arrays, dtype: str, rank: int) -> Data:

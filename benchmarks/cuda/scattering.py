@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import execspace as es
-from benchmarks.cuda.arrays import Arrays
+from benchmarks.cuda.arrays import Arrays, all_equal
 from benchmarks.cuda.timing import Bench, Call, Contestant
 
 COUNT = 1 << 24
@@ -88,7 +88,7 @@ def _case(
         buffers.contribute(view)
         found = np.empty(targets, bins.dtype)
         es.deep_copy(found, view)
-        _all_equal(cupy.asarray(found), expected)
+        all_equal(cupy.asarray(found), expected)
 
     def by_hand() -> dict[str, Call]:
         found: dict[str, Call] = {
@@ -112,7 +112,7 @@ def _case(
         return partial(tensor(bins).index_add_, 0, tensor(keys), tensor(loads))
 
     def check(_: Any) -> None:
-        _all_equal(bins, expected)
+        all_equal(bins, expected)
 
     clear = lambda: bins.fill(0)  # noqa: E731
     bench.kernels(
@@ -125,8 +125,3 @@ def _case(
             Contestant("torch.index_add_", torch, check, clear),
         ],
     )
-
-
-def _all_equal(found: Any, expected: Any) -> None:
-    wrong = int((found != expected).sum())
-    assert wrong == 0, f"{wrong} of {expected.size} elements are wrong"

@@ -22,7 +22,7 @@ def import_cost() -> dict[str, float]:
 def two_launches(space: str) -> dict[str, float | bool]:
     """Seconds to start a space, for the first launch, and for that of a second kernel."""
     import execspace as es
-    from benchmarks.host.stencil import heat3
+    from benchmarks.common.heat import heat3
     from benchmarks.host.triad import triad2
 
     t0 = perf_counter()

@@ -9,30 +9,13 @@ import numpy as np
 
 import execspace as es
 from benchmarks.common.c_loops import Function, collapses, contiguous_index, loop_order, nest
+from benchmarks.common.heat import HEAT
 from benchmarks.common.paired import Case, Contestant, array_check, fastest, python_contestant
 from benchmarks.host.numba_loops import prange_function
 from benchmarks.host.session import Session
 
 S = 0.1
 TARGET = 1.05
-
-
-@es.kernel
-def heat2(i, j, s, a, b):
-    around = b[i - 1, j] + b[i + 1, j] + b[i, j - 1] + b[i, j + 1]
-    a[i, j] = b[i, j] + s * (around - 4.0 * b[i, j])
-
-
-@es.kernel
-def heat3(i, j, k, s, a, b):
-    around = (
-        b[i - 1, j, k] + b[i + 1, j, k] + b[i, j - 1, k]
-        + b[i, j + 1, k] + b[i, j, k - 1] + b[i, j, k + 1]
-    )  # fmt: skip
-    a[i, j, k] = b[i, j, k] + s * (around - 6.0 * b[i, j, k])
-
-
-KERNELS = {2: heat2, 3: heat3}
 CACHE = {2: (512, 512), 3: (64, 64, 64)}
 DRAM = {2: (8192, 4096), 3: (256, 256, 256)}
 DRAM_QUICK = {2: (2048, 2048), 3: (160, 160, 160)}
@@ -71,7 +54,7 @@ def _case(session: Session, rank: int, layout: str, in_cache: bool) -> Case:
     arrays = [np.asarray(v) for v in views]
     a, b = arrays
     policy = es.MDRangePolicy((1,) * rank, [n - 1 for n in shape], space=session.space)
-    ours = partial(es.parallel_for, policy, KERNELS[rank], S, *views)
+    ours = partial(es.parallel_for, policy, HEAT[rank], S, *views)
     contestants = [session.ours(ours)]
     if session.compiler is not None:
         contestants.append(_c_heat(session, layout, arrays))

@@ -110,16 +110,21 @@ class RowUses:
         common = self.fixed - {self.index}
         return view.type.shape is not None or all(is_fixed(e, common) for e in indices)
 
-    def use(self, view: Var, indices: tuple[Expr, ...]) -> RowUse | None:
-        """The use of a call's own element; None for any other."""
-        row = row_of(view, indices, self.index, self.fixed)
-        if row is not None:
-            self.rows.add(row[0])
-        elif not self.is_common(view, indices):
-            self.apart = True
-        if row is None or row[1]:
+    def use(
+        self, view: Var, indices: tuple[Expr, ...], byte: Expr | None, read: bool = False
+    ) -> RowUse | None:
+        """The use of a call's own element; None for any other. `read`: by each call."""
+        found = None if byte is not None else row_of(view, indices, self.index, self.fixed)
+        if found is None:
+            self.apart = self.apart or byte is not None or not self.is_common(view, indices)
             return None
-        return self.found.setdefault(row[0], RowUse(row[0], view, indices))
+        row, distance = found
+        self.rows.add(row)
+        if not distance:
+            return self.found.setdefault(row, RowUse(row, view, indices))
+        if read:
+            self.near.setdefault(row, set()).add(distance)
+        return None
 
     def body(self, statements: tuple[Stmt, ...], certain: bool = True) -> None:
         """What statements do; `certain`: each call runs them."""
@@ -139,8 +144,7 @@ class RowUses:
 
     def store(self, s: ir.Store, certain: bool) -> None:
         """What a store does."""
-        use = self.use(s.view, s.indices) if s.byte is None else None
-        self.apart = self.apart or s.byte is not None
+        use = self.use(s.view, s.indices, s.byte)
         if use is None:
             self.written.add(s.view.name)
             return
@@ -152,11 +156,7 @@ class RowUses:
         """What an expression does; `certain`: each call evaluates it."""
         match e:
             case ir.Load():
-                use = self.use(e.view, e.indices) if e.byte is None else None
-                self.apart = self.apart or e.byte is not None
-                row = row_of(e.view, e.indices, self.index, self.fixed) if certain else None
-                if row is not None and row[1] and e.byte is None:
-                    self.near.setdefault(row[0], set()).add(row[1])
+                use = self.use(e.view, e.indices, e.byte, certain)
                 if use is None:
                     self.elsewhere.add(e.view.name)
                 else:

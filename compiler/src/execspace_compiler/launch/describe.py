@@ -9,7 +9,7 @@ from execspace.contract.tiles import TileTable
 
 from .. import ir
 from ..analysis.access import access_of, unit_stride_votes
-from ..ir.types import Scalar, ViewTy
+from ..analysis.row_accesses import element_of
 from ..mapping.block_geometry import Geometry, Limits
 from ..mapping.loops import flattened, index_order
 from ..mapping.thread_blocks import Blocks
@@ -133,11 +133,7 @@ def _private(lowered: Lowered, numbers: tuple[int, ...]) -> str:
     """A line on sums in the memory of groups."""
     arguments = lowered.body.parameters[lowered.leading :]
     views = " and ".join(arguments[n].name for n in numbers)
-    most = [
-        elements(t.element, len(numbers))
-        for n in numbers
-        if isinstance(t := arguments[n].type, ViewTy) and isinstance(t.element, Scalar)
-    ]
+    most = [elements(element_of(arguments[n]), len(numbers)) for n in numbers]
     return (
         f"sums: calls only add to {views}, so blocks add to copies, and at the end the copies to "
         f"the View, if it has at most {' and '.join(map(str, most))} elements and the launch "

@@ -143,23 +143,20 @@ def device_code(kernel: DeviceKernel, variant: Variant) -> DeviceCode:
         kernel = _with_narrow_types(kernel)
     lowered = kernel.lowered
     given = _given_contribution(kernel, variant)
-    original = kernel
-    if variant.private:
-        kernel = _with_private_sums(kernel)
-        lowered = kernel.lowered
-    functions = _work(kernel, variant, given)
+    walked = _with_private_sums(kernel) if variant.private else kernel
+    functions = _work(walked, variant, given)
     functions += _of_reduction(kernel, variant)
     outs = tuple(argument_type(t) for t in lowered.spec.out)
     views = tuple(t for t in outs if isinstance(t, ViewTy))
     if variant.private:
-        functions += private_functions(original.lowered, original.private)
-    entries = Entries(original, variant, views, given is not None, items)
+        functions += private_functions(lowered, kernel.private)
+    entries = Entries(kernel, variant, views, given is not None, items)
     shape = None if kernel.team is None else kernel.team.shape
-    module = with_thresholds(lowered.module(*functions, disjoint=variant.disjoint))
+    module = with_thresholds(walked.lowered.module(*functions, disjoint=variant.disjoint))
     printer = CPrinter(module, kernel.dialect, variant.small, shape)
     lines = tuple(printer.source(entries.print))
     locs = tuple(getattr(line, "loc", None) for line in lines)
-    return DeviceCode(lines, locs, entries.entry(), original.lowered, kernel.order)
+    return DeviceCode(lines, locs, entries.entry(), lowered, kernel.order)
 
 
 def _with_private_sums(kernel: DeviceKernel) -> DeviceKernel:

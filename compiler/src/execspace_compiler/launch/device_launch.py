@@ -32,13 +32,12 @@ from ..typing.lowered import Lowered
 from .call_builder import CallBuilder
 from .device_code import DeviceCode
 from .failures import failure
-from .sources import Sources, Traits
+from .sources import THREADS_PER_UNIT, Sources, Traits
 
 Grid = tuple[int, int, int, int, int, int]  # groups, and work-items of a group, along x, y and z
 Call = Callable[[tuple[int, ...], tuple[Any, ...]], Any]
 
 _GROUPS_PER_UNIT = 8  # in reductions and scans
-_THREADS_PER_UNIT = 2048  # resident, if the number of groups is limited
 _MOST_ITEMS = 1 << 30
 _JOINING = 1 << 16  # work-items that join the rows of an array reduction
 
@@ -280,16 +279,15 @@ class DeviceLaunch(ABC, Generic[P]):
         """The program for an unusual launch; see `Sources.other`."""
         return self.program(self.sources.other(narrow, overlap, large, bool(roomy)))
 
-    @property
+    @cached_property
     def private(self) -> P:
         """The program whose groups add to copies of Views."""
         return self.program(self.sources.private)
 
     def private_grid(self, units: int) -> Grid:
         """Its grid: as many groups as run at once, so that few copies are added at the end."""
-        group = self.sources.private.group
-        most = self.units * max(1, self.sources.private_threads // group)
-        return max(1, min(-(-units // group), most)), 1, 1, group, 1, 1
+        group, most = self.sources.private_groups
+        return max(1, min(-(-units // group), self.units * most)), 1, 1, group, 1, 1
 
     @property
     def watched(self) -> bool:
@@ -395,7 +393,7 @@ class DeviceLaunch(ABC, Generic[P]):
         """Groups of a reduction or scan, of teams, or of contiguous parts."""
         team = self.sources.team
         if team is not None:
-            return team.groups(units, self.units * max(1, _THREADS_PER_UNIT // self.group))
+            return team.groups(units, self.units * max(1, THREADS_PER_UNIT // self.group))
         if self.entry.tile:
             return max(1, -(-units // self.entry.tile))
         each = _GROUPS_PER_UNIT if self.traits.flat and self.shape is None else 1

@@ -6,6 +6,7 @@ They depend on a kind of device but not on a driver: `explain` can describe abse
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 
 from execspace import ExecutionSpace, Kernel, LaunchError, LaunchSpec, TeamLimits, ViewType
 from execspace.base.dataclass import dataclass
@@ -21,7 +22,7 @@ from ..mapping.variant import Variant
 from ..passes.contiguous import contiguous_body
 from ..passes.packing import Packings, packings_of
 from ..passes.pipeline import lower_kernel, refuse_16_byte_atomics, refuse_float16
-from ..passes.private_sums import FEW_THREADS, GROUP, MOST_THREADS, private_sums
+from ..passes.private_sums import FEW_THREADS, GROUP, private_sums
 from ..passes.scan_packing import scan_packings
 from ..reductions.results import check_out
 from ..teams.device import DeviceTeam
@@ -35,6 +36,7 @@ from .device_teams import Room, Teams, WholeTeams, WorkItemTeams, device_team_li
 from .variables import variables_of
 
 NO_LIMITS = Limits(1, (1, 1, 1), (1, 1, 1))  # for a device without groups
+THREADS_PER_UNIT = 2048  # resident, if the number of groups is limited
 _REDUCE_GROUP = 256  # most threads of a group in reductions and scans
 
 
@@ -263,18 +265,17 @@ class Sources:
     @property
     def private(self) -> Variant:
         """The variant for a usual launch whose groups add to copies of small Views."""
-        group = min(GROUP, self.most)
-        if self.private_threads == FEW_THREADS:
-            group = min(FEW_THREADS, self.most)
+        group, _ = self.private_groups
         return Variant(True, self.disjoint, True, group=group, private=True)
 
-    @property
-    def private_threads(self) -> int:
-        """Work-items on a processor in that variant."""
+    @cached_property
+    def private_groups(self) -> tuple[int, int]:
+        """Threads of a group in that variant, and groups on a processor."""
         types = (self.spec.arguments[n] for n in self.kernel.private)
         known = self.traits.dialect.atomics
-        added = all(isinstance(t, ViewType) and ("add", t.dtype) in known for t in types)
-        return MOST_THREADS if added else FEW_THREADS
+        loops = any(isinstance(t, ViewType) and ("add", t.dtype) not in known for t in types)
+        group = min(FEW_THREADS if loops else GROUP, self.most)
+        return group, max(1, (FEW_THREADS if loops else THREADS_PER_UNIT) // group)
 
     def code(self, variant: Variant) -> DeviceCode:
         """The source of a variant."""

@@ -11,9 +11,10 @@ where its address then is a multiple of its size.
 from __future__ import annotations
 
 from .. import ir
+from ..analysis.row_accesses import element_of
 from ..ir import Assign, Expr, For, If, Stmt, Var, While, integer, op, var
 from ..ir.types import BOOL, INDEX, INT64, Scalar, ViewTy
-from ..passes.packing import Pack, Packing, with_variables
+from ..passes.packing import Packing, with_variables
 from .loops import Chunk
 
 _EVEN = Var("_even", BOOL)
@@ -76,7 +77,8 @@ class PackCalls:
             for n, edge in enumerate(p.edges):
                 assert p.beside is not None
                 place = self.places(op("add", at, integer(edge.offset)))[k]
-                load = ir.Store(p.beside, (integer(n),), ir.Load(p.view, place, _element(p)))
+                value = ir.Load(p.view, place, element_of(p.view))
+                load = ir.Store(p.beside, (integer(n),), value)
                 found.append((edge.calls, load))
         return found
 
@@ -121,7 +123,7 @@ class PackCalls:
         """Store the elements of a call, which has an index, from the packs."""
         pairs = zip(self.packing.packs, self.places(at), strict=True)
         return [
-            ir.Store(p.view, i, ir.Load(p.array, (integer(n),), _element(p)))
+            ir.Store(p.view, i, ir.Load(p.array, (integer(n),), element_of(p.array)))
             for p, i in pairs
             if p.stored
         ]
@@ -142,11 +144,6 @@ class PackCalls:
         joined = Assign(part.name, partial.join([part, own] if n else [own]))
         total = ir.Op("opaque", (part,), partial.type)
         return [joined, *(reduction.join_number(total) if last else [])]
-
-
-def _element(pack: Pack) -> Scalar:
-    assert isinstance(pack.array.type, ViewTy) and isinstance(pack.array.type.element, Scalar)
-    return pack.array.type.element
 
 
 class _Packs(PackCalls):

@@ -300,12 +300,16 @@ class _Walk:
             return [None if n == 0 else self.times(extent, n) for n in range(count)]
         return [None if n == 0 else self.number(integer(n)) for n in range(count)]
 
+    def counted(self) -> tuple[int, ...]:
+        """Dimensions from the slowest to the fastest, whose extents are set for `inside`."""
+        dims = self.blocks.dims[::-1]
+        for d in dims:
+            self.held(f"_n{d}", self.number(op("sub", var(f"_hi{d}"), var(f"_lo{d}"))))
+        return dims
+
     def calls(self, firsts: dict[int, Expr]) -> None:
         """All calls without tests if they are in the range, else a test for each."""
-        dims = tuple(reversed(self.blocks.dims))
-        for d in dims:
-            extent = op("sub", var(f"_hi{d}"), var(f"_lo{d}"))
-            self.held(f"_n{d}", self.number(extent))
+        dims = self.counted()
         steps = {d: self.steps(d) for d in dims}
         last = {d: self.added(firsts[d], steps[d][-1]) for d in dims}
         straight = [
@@ -370,10 +374,7 @@ class _PackedWalk(_Walk):
 
     def calls(self, firsts: dict[int, Expr]) -> None:
         """All calls of a pack, or those that are in the range."""
-        dims = self.blocks.dims
-        for d in dims:
-            self.held(f"_n{d}", self.number(op("sub", var(f"_hi{d}"), var(f"_lo{d}"))))
-        x, others = dims[0], dims[:0:-1]
+        *others, x = self.counted()
         steps: dict[int, list[Expr | None]] = {d: self.steps(d) for d in others}
         rows = []
         for at in self.combinations(others, steps):

@@ -181,7 +181,7 @@ def packing_of_blocks(lowered: Lowered, fastest: int) -> Packing | None:
         found = packed_body(
             lowered.body, lowered.leading, index, access, most=_LARGE_COPIES, whole=True
         )
-        if found is not None and found.count * found.widest == access and found.widest < ACCESS:
+        if found is not None and found.widest < ACCESS:
             return found
     return None
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from .. import ir
+from ..analysis.row_accesses import element_of
 from ..ir import Expr, Stmt, Var, op, var
 from ..ir.rewriting import renamed
 from ..ir.types import BOOL, INDEX, INT64, Scalar, ViewTy
@@ -26,8 +27,7 @@ BYTES = 32 * 1024  # of all copies of a group: four groups should fit on a proce
 EACH = 8  # least calls for each element of a View
 CALLS = 1 << 14  # least calls of a launch
 GROUP = 512  # work-items of a group, if it may have so many
-MOST_THREADS = 2048  # on a processor
-FEW_THREADS = 1024  # where additions to a View are loops, each of which waits for all others
+FEW_THREADS = 1024  # on a processor, where an addition is a loop, which waits for all others
 _MOST = 2  # Views
 _TYPES = frozenset(("int32", "uint32", "int64", "uint64", "float32", "float64"))
 
@@ -95,13 +95,13 @@ def _row(name: str, view: Var, traits: tuple[str, ...]) -> Var:
 def clear_function(name: str, view: Var) -> ir.Function:
     """A work-item's share of setting the copy of a View to zeros."""
     own = _row("_own", view, ("group",))
-    return _over_elements(name, (own,), [ir.Store(own, (var("_k"),), _zero(_element(own)))])
+    return _over_elements(name, (own,), [ir.Store(own, (var("_k"),), _zero(element_of(own)))])
 
 
 def merge_function(name: str, view: Var) -> ir.Function:
     """A work-item's share of adding the copy to the View."""
     own, whole = _row("_own", view, ("group",)), _row("_whole", view, ())
-    kind, place = _element(own), var("_place")
+    kind, place = element_of(own), var("_place")
     value: Expr = ir.Load(own, (place,), kind)
     add: Stmt = ir.Atomic(None, "add", whole, (place,), kind, (value,))
     if kind.is_integer:
@@ -127,11 +127,6 @@ def _over_elements(
     numbers = tuple(Var(n, INDEX) for n in ("_at", "_by", "_count", *more))
     types: dict[str, Scalar | ViewTy] = dict.fromkeys(("_k", "_place"), INT64)
     return ir.Function(name, (*numbers, *views), None, types, (loop,))
-
-
-def _element(view: Var) -> Scalar:
-    assert isinstance(view.type, ViewTy) and isinstance(view.type.element, Scalar)
-    return view.type.element
 
 
 def _zero(kind: Scalar) -> Expr:

@@ -13,11 +13,12 @@ from execspace import LaunchSpec
 from execspace.base.dataclass import dataclass
 
 from ... import ir
+from ...analysis.row_accesses import element_of
 from ...ir.types import Scalar, ViewTy
 from ...mapping.variant import Variant
 from ...passes.private_sums import elements
 from ...teams.device import GROUP, LANE, OUTER, RANK, SLOT, DeviceTeam
-from .collectives import Collectives
+from .collectives import Collectives, Kernel
 from .device_kernel import DeviceKernel
 from .printer import CPrinter
 
@@ -202,11 +203,13 @@ class Entries:
             item = printer.dialect.item.item_id
             head.append(f"{byte} *_scratch_own = _pool + {item} * _a._scratch0;")
             bounds.append("_scratch_own")
-        kernels = [] if self.variant.private else collectives.kernels([*bounds, *passed])
+        kernels: list[Kernel]
         if self.blocks is not None:
             kernels = [("es_for", [self._in_blocks(printer, [*bounds, *passed])], [])]
-        if self.variant.private:
+        elif self.variant.private:
             kernels = [("es_for", self._with_copies(printer, collectives, bounds, passed), [])]
+        else:
+            kernels = collectives.kernels([*bounds, *passed])
         for name, body, more in kernels:
             parameters = ["const _args _a", *pointers, *more]
             syntax = printer.dialect.syntax
@@ -284,16 +287,13 @@ class Entries:
         own = {}
         for n in self.kernel.private:
             p = self.arguments()[n]
-            assert isinstance(p.type, ViewTy) and isinstance(p.type.element, Scalar)
-            kind, whole = p.type.element, printer.identifier(p.name)
+            assert isinstance(p.type, ViewTy)
+            kind, whole = element_of(p), printer.identifier(p.name)
             copy, count = f"_own{n}", f"_count{n}"
+            room = elements(kind, len(self.kernel.private))
             own[whole] = copy
             total = " * ".join(f"_a._v{n}n{k}" for k in range(p.type.rank)) or "1"
-            lines.append(
-                printer.in_group(
-                    printer.stored(kind), copy, f"[{elements(kind, len(self.kernel.private))}]"
-                )
-            )
+            lines.append(printer.in_group(printer.stored(kind), copy, f"[{room}]"))
             clear.append(f"const {long} {count} = {total};")
             clear.append(f"{printer.function_name(f'_clear{n}')}({share}, {count}, {copy});")
             merge.append(
