@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from math import prod
 
+import numpy as np
 import pytest
 
 import execspace as es
@@ -167,3 +168,28 @@ def test_a_launch_whose_program_needs_more_registers_than_the_usual_one(flat_ope
     assert (staged.fetch(A) == 3).all()
     (plan,) = doubled.plans.values()
     assert list(plan.device_launch._within) == [64]
+
+
+@pytest.mark.parametrize("blocking", [False, True])
+def test_copies_are_used_whether_launches_block_or_not(flat_opencl, monkeypatch, blocking):
+    used = []
+
+    def counted(launch, units):
+        used.append(units)
+        return grid_of(launch, units)
+
+    grid_of = OpenCLLaunch.private_grid
+    monkeypatch.setattr(OpenCLLaunch, "private_grid", counted)
+    calls = 40_000
+    keys, loads = sums.keys_and_loads("int32", 10, calls)
+    bins = np.zeros(10, np.int32)
+    if blocking:  # arrays of the host are read without a fence
+        views = keys, loads, bins
+    else:
+        views = tuple(es.array(a, space=flat_opencl) for a in (keys, loads, bins))
+    for n in (calls, 100):
+        es.parallel_for(es.RangePolicy(n, space=flat_opencl), sums.add, *views)
+    assert used == [calls]  # a hundred additions are not worth the copies
+    found = bins if blocking else views[2].to_numpy()
+    expected = np.bincount(keys, loads, 10) + np.bincount(keys[:100], loads[:100], 10)
+    np.testing.assert_array_equal(found, expected)

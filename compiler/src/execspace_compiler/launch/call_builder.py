@@ -165,6 +165,34 @@ class CallBuilder:
         return [self.first(field.argument)] if field.what == "first" else value_expressions(field)
 
     def _enqueue(self) -> list[str]:
+        usual = "usual" if self.kernel.contiguous is None else "programs[contiguous]"
+        choices = self._choices()
+        if self._plain:
+            lines = self.usual(usual, self._grid())
+            for test, program, grid in reversed(choices):
+                lines = [
+                    f"if {test}: launch.enqueue({program}, 0, {grid}, frame)",
+                    "else:",
+                    *(f"    {line}" for line in lines),
+                ]
+            return [*lines, "result = None"]
+        chosen, grid = usual, self._whole_grid
+        one_grid = all(other == grid for _, _, other in choices)
+        for test, program, other in reversed(choices):
+            chosen = f"{program} if {test} else {chosen}"
+            if not one_grid:
+                grid = f"{other} if {test} else {grid}"
+        if not self.watched:
+            return [f"result = launch.reduce({chosen}, units, frame)"]
+        if self.reduces:
+            grid = "None"
+        return [f"result = launch.watch({chosen}, {self._units}, {grid}, frame)"]
+
+    def _choices(self) -> list[tuple[str, str, str]]:
+        """Tests for all programs but the usual one, what tells the program, and its grid.
+
+        The first test that holds counts.
+        """
         overlap = "False"
         if self.sources.disjoint:
             overlap = overlap_expression(self.lowered, self.sources.disjoint_patterns)
@@ -179,34 +207,20 @@ class CallBuilder:
             narrow = "False"
         elif teams is None:
             narrow, unusual = f"units < {MOST_UNITS}", f"units >= {MOST_UNITS}"
-        unusual = " or ".join(t for t in (unusual, overlap, large) if t != "False") or "False"
-        other = f"launch.other({narrow}, {overlap}, {large}, {roomy})"
-        usual = "usual" if self.kernel.contiguous is None else "programs[contiguous]"
-        if self._plain:
-            grid = self._grid()
-            all_of_it = f"({grid})" if self.kernel.blocks is not None else "launch.grid(units)"
-            lines = self.usual(usual, grid)
-            if self.kernel.private:
-                lines = [
-                    f"if {private_expression(self.spec, self.kernel.private)}:",
-                    "    launch.enqueue(launch.private, 0, launch.private_grid(units), frame)",
-                    "else:",
-                    *(f"    {line}" for line in lines),
-                ]
-            if unusual != "False":
-                lines = [
-                    f"if {unusual}: launch.enqueue({other}, 0, {all_of_it}, frame)",
-                    "else:",
-                    *(f"    {line}" for line in lines),
-                ]
-            return [*lines, "result = None"]
-        program = usual if unusual == "False" else f"{other} if {unusual} else {usual}"
-        if not self.watched:
-            return [f"result = launch.reduce({program}, units, frame)"]
-        grid = f"({self._grid()})" if self.kernel.blocks is not None else "launch.grid(units)"
-        if self.reduces:
-            grid = "None"
-        return [f"result = launch.watch({program}, {self._units}, {grid}, frame)"]
+        choices = []
+        unusual = " or ".join(t for t in (unusual, overlap, large) if t != "False")
+        if unusual:
+            program = f"launch.other({narrow}, {overlap}, {large}, {roomy})"
+            choices.append((unusual, program, self._whole_grid))
+        if self.kernel.private:
+            private = private_expression(self.spec, self.kernel.private)
+            choices.append((private, "launch.private", "launch.private_grid(units)"))
+        return choices
+
+    @property
+    def _whole_grid(self) -> str:
+        """Grid of a parallel_for by any program that does not add to copies."""
+        return f"({self._grid()})" if self.kernel.blocks is not None else "launch.grid(units)"
 
     def _grid(self) -> str:
         """Grid of the usual parallel_for: groups, and work-items of a group, along x, y and z."""
