@@ -118,7 +118,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         fence = cupy.cuda.runtime.deviceSynchronize
     device = device_record(cupy)
     print(f"{device['name']}, driver {device['driver']}, CuPy {device['cupy']}\n")
-    bench, arrays = Bench(options.rounds, fence), Arrays(options.size, options.space)
+    of_cuda = options.space.partition(":")[0] == "cuda"
+    bench, arrays = Bench(options.rounds, fence, of_cuda), Arrays(options.size, options.space)
     record: dict[str, Any] = {
         "format": 1,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),

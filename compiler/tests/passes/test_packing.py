@@ -103,13 +103,13 @@ def test_what_each_call_accesses_has_packs(kernel, expected):
 @pytest.mark.parametrize(
     ("x", "y", "count"),
     [
-        ("int8[1]", "int8[1]", 8), ("int16[1]", "float16[1]", 4), ("int8[1]", "float32[1]", 2),
-        ("bfloat16[1]", "bfloat16[1]", 4), ("float8_e5m2[1]", "float8_e4m3fn[1]", 8),
+        ("int8[1]", "int8[1]", 16), ("int16[1]", "float16[1]", 8), ("int8[1]", "float32[1]", 4),
+        ("bfloat16[1]", "bfloat16[1]", 8), ("float8_e5m2[1]", "float8_e4m3fn[1]", 16),
         ("float64[1]", "int8[1]", None), ("complex64[1]", "complex64[1]", None),
         ("float32[1,stride]", "float32[1,stride]", None),
     ],
 )  # fmt: skip
-def test_the_widest_elements_are_moved_8_bytes_at_a_time(x, y, count):
+def test_the_widest_elements_are_moved_16_bytes_at_a_time(x, y, count):
     found = packings(stored_sometimes if "complex" not in x else copied, float, x, y)
     assert (found and found.rows.count) == count
 

@@ -105,15 +105,12 @@ class Packed:
         Subscripts of the first element, whose address is a multiple of the size of the array.
     store : bool
         From the array to the View.
-    unchanged : bool
-        Nobody stores into the View while the kernel runs.
     """
 
     array: Var
     view: Var
     indices: tuple[Expr, ...]
     store: bool
-    unchanged: bool = False
     loc: Loc = field(default=NOWHERE, compare=False)
 
 

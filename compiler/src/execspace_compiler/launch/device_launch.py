@@ -30,6 +30,7 @@ from ..reductions.results import result_maker
 from ..teams.scratch_sizes import Sizes
 from ..typing.lowered import Lowered
 from .call_builder import CallBuilder
+from .call_source import MOST_UNITS
 from .device_code import DeviceCode
 from .failures import failure
 from .sources import THREADS_PER_UNIT, Sources, Traits
@@ -38,7 +39,6 @@ Grid = tuple[int, int, int, int, int, int]  # groups, and work-items of a group,
 Call = Callable[[tuple[int, ...], tuple[Any, ...]], Any]
 
 _GROUPS_PER_UNIT = 8  # in reductions and scans
-_MOST_ITEMS = 1 << 30
 _JOINING = 1 << 16  # work-items that join the rows of an array reduction
 
 
@@ -408,8 +408,8 @@ class DeviceLaunch(ABC, Generic[P]):
         groups = -(-units // self.group)
         if self.sources.team is not None or not self.traits.flat:
             groups = self.groups(units)
-        elif groups * self.group > _MOST_ITEMS:  # grid-stride loops
-            groups = max(1, _MOST_ITEMS // self.group)
+        elif groups * self.group > MOST_UNITS:  # grid-stride loops
+            groups = max(1, MOST_UNITS // self.group)
         return groups, 1, 1, self.group, 1, 1
 
     # -- launches ---------------------------------------------------------------------------------

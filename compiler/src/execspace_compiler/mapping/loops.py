@@ -325,7 +325,7 @@ class Chunk:
     ) -> list[Stmt]:
         """The walk call by call, or another one; indices are computed by division in a type.
 
-        With `single` there is one call, the first one.
+        With `single` there is one call, the first one, unless there are packs.
         """
         walk = self.at(kind, self.call())
         counts: list[Stmt] = []
@@ -334,7 +334,7 @@ class Chunk:
             counts.append(Assign(f"_n{d}", n if kind == INDEX else ir.Op("cast", (n,), kind)))
         self.locals |= {f"_n{d}": kind.strong for d in self.order[1:]}
         self.locals["_u"] = INT64
-        if single:
+        if single and packs is None:
             return [*counts, self.set("_u", var("_f0")), *walk]
         alone = For("_u", var("_f0"), var("_f1"), var("_step"), tuple(walk))
         return [*counts, *(packs or [alone])]

@@ -17,11 +17,12 @@ from ..ir.types import BOOL, INDEX, INT64, Scalar, ViewTy
 from ..passes.packing import Packing, with_variables
 from .loops import Chunk
 
+_TWICE = 8  # elements of packs of which a reduction reads two at a time
 _EVEN = Var("_even", BOOL)
 _FIRST, _HEAD = var("_first"), var("_head")
 
 
-def pack_walk(chunk: Chunk, kind: Scalar, packing: Packing) -> list[Stmt]:
+def pack_walk(chunk: Chunk, kind: Scalar, packing: Packing, single: bool) -> list[Stmt]:
     """Statements of the walk.
 
     Parameters
@@ -30,8 +31,10 @@ def pack_walk(chunk: Chunk, kind: Scalar, packing: Packing) -> list[Stmt]:
     kind : Scalar
         Type in which indices are computed.
     packing : Packing
+    single : bool
+        There are as many work-items as packs in a range, so that each has one at most.
     """
-    packs = _Packs(chunk, packing, kind)
+    packs = _Packs(chunk, packing, kind, single)
     if chunk.calls.numbered or chunk.policy.rank == 1:
         return packs.of_range()
     return packs.of_rows()
@@ -42,7 +45,6 @@ class PackCalls:
 
     def __init__(self, chunk: Chunk, packing: Packing) -> None:
         self.chunk, self.packing = chunk, packing
-        self.unchanged = not ir.written_views(chunk.body) & {a.name for a in chunk.arguments}
         for array in packing.arrays:
             assert isinstance(array.type, ViewTy)
             chunk.locals[array.name] = array.type
@@ -67,7 +69,7 @@ class PackCalls:
     def loads(self, at: Expr) -> list[Stmt]:
         """Load the packs whose first call has an index."""
         pairs = zip(self.packing.packs, self.places(at), strict=True)
-        return [ir.Packed(p.array, p.view, i, False, self.unchanged) for p, i in pairs if p.loaded]
+        return [ir.Packed(p.array, p.view, i, False) for p, i in pairs if p.loaded]
 
     def edges(self, at: Expr) -> list[tuple[tuple[int, ...], Stmt]]:
         """Loads of the elements near packs whose first call has an index, and which calls need
@@ -149,9 +151,9 @@ class PackCalls:
 class _Packs(PackCalls):
     """Builds the walk; see `pack_walk`."""
 
-    def __init__(self, chunk: Chunk, packing: Packing, kind: Scalar) -> None:
+    def __init__(self, chunk: Chunk, packing: Packing, kind: Scalar, single: bool) -> None:
         super().__init__(chunk, packing)
-        self.kind = kind
+        self.kind, self.single = kind, single
         self.count = integer(packing.count)
         self.reduces = chunk.reduction is not None
         chunk.locals |= {"_p": INT64, "_even": BOOL}
@@ -171,10 +173,11 @@ class _Packs(PackCalls):
         before = [*self.heads(start), chunk.set("_packs", op("truncdiv", last, self.count))]
         if self.reduces:
             return [*before, *self.whole_before_part(whole, part)]
-        walk = For(
-            "_p", var("_f0"), var("_packs"), var("_step"),
-            (self.first(var("_p")), *self.pack(whole, part, var("_f1"))),
-        )  # fmt: skip
+        packs = [self.first(var("_p")), *self.pack(whole, part, var("_f1"))]
+        walk: Stmt = For("_p", var("_f0"), var("_packs"), var("_step"), tuple(packs))
+        if self.single:
+            inside = ir.Op("lt", (var("_f0"), var("_packs")), BOOL)
+            walk = If(inside, (chunk.set("_p", var("_f0")), *packs))
         alone = For("_u", var("_f0"), var("_f1"), var("_step"), tuple(one))
         return [*before, If(_EVEN, (walk,), (alone,))]
 
@@ -213,6 +216,7 @@ class _Packs(PackCalls):
         part = For(index, low, high, integer(1), tuple(chunk.call()), rare=True)
         wide = place if kind == INDEX else ir.Op("cast", (place,), INDEX)
         walk += [*self.heads(start), self.first(wide), *self.pack(whole, part, extent)]
+        # There may be more packs than work-items: of short rows few are whole.
         loop = For("_p", var("_f0"), var("_total"), var("_step"), tuple(walk))
         return [
             Assign("_per_row", self.number(op("truncdiv", most, self.count))),
@@ -220,21 +224,23 @@ class _Packs(PackCalls):
         ]  # fmt: skip
 
     def whole_before_part(self, whole: list[Stmt], part: Stmt) -> list[Stmt]:
-        """The walk of a reduction, whose packs begin with the range, in two loops: that of whole
-        packs tests nothing, so that many loads are in flight."""
+        """The walk of a reduction, whose packs begin with the range, in several loops: that of
+        whole packs tests nothing, so that many loads are in flight."""
         chunk = self.chunk
         moved = op("truncdiv", var("_f1"), self.count)
-        following = chunk.set("_p", op("add", var("_p"), var("_step")))
+        following = op("add", var("_p"), var("_step"))
 
-        def walk(end: str, body: list[Stmt]) -> Stmt:
-            inside = ir.Op("lt", (var("_p"), var(end)), BOOL)
-            return While(inside, (self.first(var("_p")), *body, following), rolled=True)
+        def walk(last: Expr, end: str, body: list[Stmt], packs: int = 1) -> Stmt:
+            inside = ir.Op("lt", (last, var(end)), BOOL)
+            one = (self.first(var("_p")), *body, chunk.set("_p", following))
+            return While(inside, one * packs, rolled=True)
 
         return [
             chunk.set("_whole", ir.Select(_EVEN, moved, integer(0), INDEX)),
             chunk.set("_p", var("_f0")),
-            walk("_whole", whole),
-            walk("_packs", [part]),
+            *([walk(following, "_whole", whole, 2)] * (self.packing.count <= _TWICE)),
+            walk(var("_p"), "_whole", whole),
+            walk(var("_p"), "_packs", [part]),
         ]
 
     # -- numbers ----------------------------------------------------------------------------------

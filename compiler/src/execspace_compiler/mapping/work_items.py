@@ -28,7 +28,7 @@ def work_function(
     units are those of `chunk_function`, and `_step` is one. `narrow`: 32 bits number all flat
     units. For a reduction, the state is a parameter and the result; for an array reduction the
     array is a parameter. `scaled` and `small` as in `Chunk`; `packing`: pack by pack. `single`: one
-    unit, `_f0`.
+    unit, or pack, `_f0`.
     """
     policy, reduction = calls.policy, calls.reduction
     chunk = Chunk(calls, scaled=scaled, small=small)
@@ -36,7 +36,7 @@ def work_function(
     head = [var("_f0"), var("_f1")]
     if flat:
         kind = UINT32 if narrow else INDEX
-        packs = None if packing is None else pack_walk(chunk, kind, packing)
+        packs = None if packing is None else pack_walk(chunk, kind, packing, single)
         walk = chunk.flat(kind, packs, single)
         head.append(var("_step"))
     else:

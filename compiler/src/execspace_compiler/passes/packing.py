@@ -1,8 +1,9 @@
 """The body of a launch whose threads run neighbouring calls, with one access for their elements.
 
-A GPU reaches the speed of its memory if each thread moves 8 bytes with an access. Of narrower
-elements a thread takes a pack of neighbours: it loads the packs of all Views into arrays of its
-own, calls the body for each element, and stores the packs that the body has set.
+A GPU reaches the speed of its memory if each thread moves 8 bytes with an access, and needs fewer
+instructions with 16. Of narrower elements a thread takes a pack of neighbours: it loads the packs
+of all Views into arrays of its own, calls the body for each element, and stores the packs that the
+body has set.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from ..ir.types import BOOL, INDEX, Scalar, ViewTy
 from ..typing.lowered import Lowered
 from .contiguous import NUMBER, ContiguousBody
 
-ACCESS = 8  # bytes
-_READ = 16  # of a reduction, whose threads have nothing else on the way
+ACCESS = 16  # bytes
+_FAST = 8  # bytes of an element: threads access such elements one by one as fast
 _LARGE = 100  # expressions of a body that is copied for each element
 _LARGE_COPIES = 800  # of all copies in a block of threads, whose rows share what they read
 _PLAIN = frozenset("add sub mul neg cast min max and or not eq ne lt le gt ge".split())
@@ -162,12 +163,13 @@ def packings_of(
         return None
     if spec.policy.kind == "team" or spec.policy.tiled:
         return None
-    access = ACCESS if lowered.reduction is None else _READ
+    reads = lowered.reduction is not None  # and has nothing else on the way
     index = lowered.body.parameters[fastest].name
-    rows = packed_body(lowered.body, lowered.leading, index, access)
+    rows = packed_body(lowered.body, lowered.leading, index, ACCESS, wide=reads)
     linear = None
     if contiguous is not None:
-        linear = packed_body(contiguous.body, lowered.leading + 1, NUMBER.name, access)
+        body, leading = contiguous.body, lowered.leading + 1
+        linear = packed_body(body, leading, NUMBER.name, ACCESS, wide=reads)
     return None if rows is None and linear is None else Packings(rows, linear)
 
 
@@ -177,11 +179,11 @@ def packing_of_blocks(lowered: Lowered, fastest: int) -> Packing | None:
     Elements of 8 bytes are left alone: blocks read them as fast one by one.
     """
     index = lowered.body.parameters[fastest].name
-    for access in (_READ, ACCESS):
+    for access in (ACCESS, ACCESS // 2):
         found = packed_body(
             lowered.body, lowered.leading, index, access, most=_LARGE_COPIES, whole=True
         )
-        if found is not None and found.widest < ACCESS:
+        if found is not None and found.widest < _FAST:
             return found
     return None
 
@@ -202,6 +204,7 @@ def packed_body(
     *,
     most: int = 0,
     whole: bool = False,
+    wide: bool = True,
 ) -> Packing | None:
     """The body for packs; None if no View is accessed in a way that allows them.
 
@@ -218,6 +221,8 @@ def packed_body(
         Bytes of the widest element, if another body has a wider one than this.
     most : int
         Expressions of all copies of the body; 0: any number of copies of a small one.
+    wide : bool
+        Also where all packs are of elements that threads access as fast one by one.
     whole : bool
         None, too, if calls access any element that is their own or near it and in no pack.
     """
@@ -232,6 +237,8 @@ def packed_body(
     chosen = [u for u in uses.found.values() if u.always and uses.is_alone(u)]
     # Elements without packs are accessed one by one, and should be near each other for threads.
     widest = max(widest, *(element_of(u.view).itemsize for u in uses.found.values()), 0)
+    if not wide and all(element_of(u.view).itemsize >= _FAST for u in chosen):
+        return None
     if not chosen or widest >= access or (most and size * (access // widest) > most):
         return None
     if whole and (uses.apart or uses.rows != {u.key for u in chosen}):

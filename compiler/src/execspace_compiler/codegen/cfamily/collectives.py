@@ -24,6 +24,8 @@ from .states import ROWS, States
 
 Kernel = tuple[str, list[str], list[str]]  # name, body, parameters besides the arguments
 TILE = 8  # consecutive units of a work-item in one iteration of a scan
+_AT_ONCE = 4  # rows that a work-item reads before it joins them
+_SHORT = 2  # numbers of a row; longer ones would take long to compile
 
 
 class Collectives(States):
@@ -45,7 +47,9 @@ class Collectives(States):
 
     def kernels(self, passed: list[str]) -> list[Kernel]:
         """All kernels, in the order in which they are launched."""
-        if self.lowered.reduction is None and self.kernel.is_single(self.variant):
+        packed = self.kernel.packing(self.variant) is not None
+        single = self.kernel.is_single(self.variant) and not packed
+        if self.lowered.reduction is None and single:
             call = self.walk("_work", [], passed, ("_unit", "_unit + 1"))
             unit = f"const {self.long} _unit = {self.dialect.item.item_id};"
             return [("es_for", [unit, f"if (_unit < _a._units) {call};"], [])]
@@ -53,7 +57,6 @@ class Collectives(States):
             return [("es_for", self.share_and_walk(passed), [])]
         scratch = [f"{self.dialect.memory.device}{self.dialect.types['uint8']} *_scratch"]
         if self.lowered.spec.pattern == "scan" and self.tile:
-            packed = self.kernel.packing(self.variant) is not None
             lines = scan_lines(self, passed, self.items, self.width, packed)
             return [("es_scan", lines, [*scratch, *self._result_parameter()])]
         if self.lowered.spec.pattern == "scan":
@@ -180,16 +183,30 @@ class Collectives(States):
     def _is_last(self) -> list[str]:
         """Statements that compute whether all other groups have finished: `_last`."""
         d = self.dialect
-        fence = "" if d.sync.fetch_add else f"{d.sync.fence_acq_rel or d.sync.fence} "
         test = f"{self.counted()} == (int)({d.item.groups}) - 1"
         if self.group == 1:
-            return [d.sync.fence, f"const int _last = {test};", d.sync.fence]
+            return [d.sync.fence, f"const int _last = {test};"]
         return [
             self.printer.in_group("int", "_last_of_group"),
-            f"if (_lid == 0) {{ {fence}_last_of_group = {test}; {fence}}}",
+            f"if (_lid == 0) {{ {self._ordered}_last_of_group = {test}; }}",
             d.sync.barrier,
             "const int _last = _last_of_group;",
         ]
+
+    def _after_last(self) -> list[str]:
+        """Statements after which the last group sees what all others have stored: others need no
+        fence, which takes longer than the sum of all their rows."""
+        if self.group == 1:
+            return [self.dialect.sync.fence]
+        if not self._ordered:
+            return []
+        return [f"if (_lid == 0) {{ {self._ordered}}}", self.dialect.sync.barrier]
+
+    @property
+    def _ordered(self) -> str:
+        """The fence beside a count; none where counting is ordered."""
+        sync = self.dialect.sync
+        return "" if sync.fetch_add else f"{sync.fence_acq_rel or sync.fence} "
 
     def _only_first(self, lines: list[str]) -> list[str]:
         if self.group == 1:
@@ -209,22 +226,37 @@ class Collectives(States):
         lines += self._group_join("_s")
         lines += self._only_first(self._store_row("_s", d.item.group_id))
         lines += [*self._is_last(), "if (_last) {"]
-        join = [f"const {self.long} _groups = {d.item.groups};", *self.identity("_t")]
+        join = self._after_last()
+        join += [f"const {self.long} _groups = {d.item.groups};", *self.identity("_t")]
         first, last = "0", "_groups"
         if self.group > 1:
-            first = f"_groups * _lid / {self.group}"
-            last = f"_groups * (_lid + 1) / {self.group}"
+            join.append(f"const {self.long} _end = _groups * (_lid + 1) / {self.group};")
+            first, last = f"_groups * _lid / {self.group}", "_end"
         join += [
-            *self.rolled,
-            f"for ({self.long} _g = {first}; _g < {last}; ++_g) {{",
-            f"    {self.type()} _other;",
-            *("    " + line for line in self._load_row("_other", "_g")),
-            f"    _t = {self.merged('_t', '_other')};",
-            "}",
+            *self._rows_joined(first, last),
             *self._group_join("_t"),
             *self._only_first([*self.store_result("_t"), self.reset_count()]),
         ]
         return [*lines, *("    " + line for line in join), "}"]
+
+    def _rows_joined(self, first: str, last: str) -> list[str]:
+        """Statements that join rows to `_t`. Of short ones some are read at a time, for each access
+        takes as long as thousands of joins."""
+        kind = self.type()
+        count = _AT_ONCE if self.group > 1 and len(self.reduction.states) <= _SHORT else 1
+        names = [f"_other{n}" for n in range(count)]
+        lines = [f"{kind} {', '.join(names)};"]
+        for n, name in enumerate(names):
+            load = self._load_row(name, f"_g + {n}")
+            lines += [f"if (_g + {n} < {last}) {{", *("    " + line for line in load), "}"]
+        for n, name in enumerate(names):
+            lines.append(f"if (_g + {n} < {last}) _t = {self.merged('_t', name)};")
+        return [
+            *self.rolled,
+            f"for ({self.long} _g = {first}; _g < {last}; _g += {count}) {{",
+            *("    " + line for line in lines),
+            "}",
+        ]
 
     # -- results ----------------------------------------------------------------------------------
 
@@ -270,7 +302,8 @@ class Collectives(States):
             self.reset_count(),
         ]
         lines += [*self._is_last(), "if (_last) {"]
-        return [*lines, *("    " + line for line in self._only_first(prefixes)), "}"]
+        prefixes = [*self._after_last(), *self._only_first(prefixes)]
+        return [*lines, *("    " + line for line in prefixes), "}"]
 
     def _tile(self, passed: list[str]) -> list[str]:
         """Statements that join a work-item's units in a tile: `_s`, from `_u0` to `_u1`."""

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .dialect import Heads, Pragmas, SinglePassScan, header
+from .dialect import Heads, Pragmas, header
 from .gpu_cpp import GPU_CPP, lanes
-from .ptx import WORKAROUNDS
+from .ptx import NAMED_BARRIER, ORDERED_SCAN, WORKAROUNDS
 
 CUDA = replace(
     GPU_CPP,
@@ -22,11 +22,9 @@ CUDA = replace(
             ("_es_atomic_", header("cuda_atomics.h")),
             ("_es_shuffle", header("cuda_shuffle.h")),
             ("_es_pack_", header("gpu_packs.h")),
-            ("_es_unchanged", header("cuda_packs.h")),
         ),
     ),
-    syntax=replace(GPU_CPP.syntax, light_kernel="_ES_LIGHT_KERNEL({group})"),
-    memory=replace(GPU_CPP.memory, load_unchanged="_es_unchanged<{type}>({p})"),
+    syntax=replace(GPU_CPP.syntax, light_kernel="_ES_LIGHT_KERNEL({group}, {groups})"),
     atomics={
         **GPU_CPP.atomics,
         # In the memory of a group no subnormal number is flushed.
@@ -38,17 +36,6 @@ CUDA = replace(
     pragmas=Pragmas(rolled="#pragma unroll 1"),
     workarounds=WORKAROUNDS,
     sync=replace(GPU_CPP.sync, fence_acq_rel='asm volatile("fence.acq_rel.gpu;" : : : "memory");'),
-    lanes=replace(
-        lanes(32),
-        barrier='asm volatile("bar.sync %0, %1;" : : "r"({n}), "n"({count}) : "memory");',
-    ),
-    scan=SinglePassScan(
-        barrier=GPU_CPP.scan.barrier,
-        in_order=True,  # NVIDIA's own CUB relies on it
-        pair_load='asm volatile("ld.volatile.v2.u64 {{%0, %1}}, [%2];" '
-        ': "=l"({a}), "=l"({b}) : "l"({p}) : "memory");',
-        pair_store='asm volatile("st.volatile.v2.u64 [%0], {{%1, %2}};" '
-        ': : "l"({p}), "l"({a}), "l"({b}) : "memory");',
-        pause='asm volatile("nanosleep.u32 {ns};");',
-    ),
+    lanes=replace(lanes(32), barrier=NAMED_BARRIER),
+    scan=ORDERED_SCAN,
 )

@@ -17,6 +17,8 @@ from ...typing.lowered import Lowered
 from .dialect import Dialect
 
 _FEW_REGISTERS, _FEW_CALLS = 26, 4  # for packs, of 32; and of a thread
+_FEW_READ = 8  # for packs of a reduction
+_ALL, _OF_SCAN = 2048, 1280  # work-items of a processor
 
 
 @dataclass(frozen=True)
@@ -66,23 +68,33 @@ class DeviceKernel:
         return self.packings.contiguous if variant.contiguous else self.packings.rows
 
     def is_single(self, variant: Variant) -> bool:
-        """Whether a work-item runs one call at a time, so that its walk needs no loop: one would
-        only take time to compile."""
+        """Whether a work-item runs one call, or pack, at a time, so that its walk needs no loop:
+        one would only take time, to compile and to run."""
         pattern = self.lowered.spec.pattern
         if not self.flat or self.team is not None or variant.private:
             return False
         if pattern == "scan":
             return self.dialect.scans_in_one_pass
-        return pattern == "for" and variant.narrow and self.packing(variant) is None
+        return pattern == "for" and variant.narrow
 
-    def is_light(self, variant: Variant) -> bool:
-        """Whether a work-item in a block needs few registers, so that as many as possible should
-        be under way: with fewer, stencils in packs lose an eighth of the bandwidth."""
-        packing = self.packing(variant)
-        if self.blocks is None or packing is None or self.lowered.spec.policy.launch_bounds:
-            return False
-        few = packing.registers <= _FEW_REGISTERS and packing.count <= _FEW_CALLS
-        return few and is_plain(packing.body)
+    def resident(self, variant: Variant) -> int:
+        """Work-items that a processor should have under way, for which the compiler is to save
+        registers; 0: it decides.
+
+        Of plain kernels in packs, which wait for memory most of the time: with fewer, stencils lose
+        an eighth of the bandwidth, sums 3 %, and scans up to 10 %.
+        """
+        packing, reduction = self.packing(variant), self.lowered.reduction
+        if packing is None or self.lowered.spec.policy.launch_bounds or not is_plain(packing.body):
+            return 0
+        if reduction is None:
+            few = packing.registers <= _FEW_REGISTERS and packing.count <= _FEW_CALLS
+            return _ALL if self.blocks is not None and few else 0
+        if packing.registers > _FEW_READ or len(reduction.states) > 1:
+            return 0
+        if self.lowered.spec.pattern == "scan" and packing.widest > 2:
+            return _OF_SCAN  # the memory of the group has no room for more
+        return _ALL
 
     @cached_property
     def order(self) -> tuple[int, ...]:

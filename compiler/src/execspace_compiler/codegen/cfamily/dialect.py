@@ -56,7 +56,7 @@ class Syntax:
     restrict, constant : str
     light_kernel : str
         As `kernel`, for one that needs few registers: the compiler is to use no more than let a
-        processor run as many groups as it can. Empty if the language has no such qualifier.
+        processor run so many `groups` at once. Empty if the language has no such qualifier.
     """
 
     function: str
@@ -87,13 +87,16 @@ class Memory:
         empty if it is a parameter of the kernel, a pointer to a `widest_type`.
     widest_type : str
         The type with the largest alignment.
+    vectors : mapping
+        Bytes of a pack -> the type of a vector by which it is moved. Empty if the language has
+        none; then packs are moved as structs, or by `load_pack`.
+    byte_vector : str
+        The same of a pack of `count` elements of one byte, which some compilers take apart better:
+        a form.
     load_pack, store_pack : str
         Expression: a pack, of a `type`, at an address `p`, and statement that stores the pack `v`
-        there, where elements are of a class, which float16 may be: forms. Others, and all if these
-        are empty, are moved as a struct.
-    load_unchanged : str
-        Expression: as `load_pack`, of elements of any type that nobody stores into while the kernel
-        runs; a form. As others if empty.
+        there, of elements that are narrower than a word: forms. Others, and all if these are empty,
+        are moved as a struct.
     """
 
     addresses: bool = False
@@ -103,9 +106,10 @@ class Memory:
     aligned: bool = False
     dynamic_group: str = ""
     widest_type: str = ""
+    vectors: Mapping[int, str] = field(default_factory=dict)
+    byte_vector: str = ""
     load_pack: str = ""
     store_pack: str = ""
-    load_unchanged: str = ""
 
 
 @dataclass(frozen=True)
@@ -221,9 +225,8 @@ class SinglePassScan:
 
     Attributes
     ----------
-    barrier : str
-        Statement: the first 32 work-items of a group wait for each other, memory of the group.
-        Empty without forward progress for groups that have started.
+    progress : bool
+        Groups that have started go on, whatever others wait for.
     memory : int
         Bytes of a group's memory that the scan may use, so few that several groups can be resident.
     in_order : bool
@@ -235,7 +238,7 @@ class SinglePassScan:
         Statement: the work-item waits for about `ns` nanoseconds; a form. Empty if there is none.
     """
 
-    barrier: str = ""
+    progress: bool = False
     memory: int = 40 * 1024
     in_order: bool = False
     pair_load: str = ""
@@ -347,7 +350,7 @@ class Dialect:
     @property
     def scans_in_one_pass(self) -> bool:
         """Whether a scan is one kernel; elsewhere there are two."""
-        return bool(self.scan.barrier and self.lanes.ballot)
+        return bool(self.scan.progress and self.lanes.ballot)
 
 
 MATH = {

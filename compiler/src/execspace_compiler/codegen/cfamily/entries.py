@@ -213,8 +213,10 @@ class Entries:
         for name, body, more in kernels:
             parameters = ["const _args _a", *pointers, *more]
             syntax = printer.dialect.syntax
-            light = self.kernel.is_light(self.variant) and syntax.light_kernel
-            kernel = (light or syntax.kernel).format(group=self.variant.group)
+            group = self.variant.group
+            groups = self.kernel.resident(self.variant) // group
+            form = syntax.light_kernel if groups else ""
+            kernel = (form or syntax.kernel).format(group=group, groups=groups)
             lines.append(f"{kernel} {name}({', '.join(parameters)}) {{")
             lines += [f"    {line}" for line in (*head, *body)]
             lines += ["}", ""]

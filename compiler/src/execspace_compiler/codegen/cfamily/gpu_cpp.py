@@ -115,7 +115,7 @@ GPU_CPP = Dialect(
     sync=Synchronization(barrier="_ES_BARRIER();", fence="_ES_FENCE();"),
     math=Math(MATH, "{}f", mul_hi="_es_mul_hi({a}, {b})"),
     atomics=_ATOMICS,
-    scan=SinglePassScan(barrier="_ES_LANE_SYNC(0xffffffffull);"),
+    scan=SinglePassScan(progress=True),
     reserved=Reserved(_KEYWORDS, _FORM),
     printf_long="ll",
 )  # fmt: skip

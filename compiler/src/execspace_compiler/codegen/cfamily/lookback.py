@@ -155,7 +155,8 @@ def look_back(c: States) -> list[str]:
     order = [] if publication.one or not publication.order else [publication.order]
     of_bundle = "_a._tiles + _bundle"
     with_bundle = of_bundle if publication.one else "_a._tiles + _bundles + _bundle"
-    mask = f"0x{(1 << BUNDLE) - 1:x}ull"
+    one = f"1{d.suffixes['uint64']}"
+    mask = f"0x{(1 << BUNDLE) - 1:x}{d.suffixes['uint64']}"
 
     def indented(lines: list[str], depth: int = 1) -> list[str]:
         return ["    " * depth + line for line in lines]
@@ -193,7 +194,7 @@ def look_back(c: States) -> list[str]:
         f"        const {publication.uint64} _absent = {ballot('_bundle_flag == 0')};",
         f"        _end = _bundle <= {BUNDLE} ? (int)_bundle : {BUNDLE + 1};",
         f"        if (_known != 0) _end = {d.lanes.first.format(bits='_known')};",
-        f"        const bool _outer = _end <= {BUNDLE} && (_absent & ((1ull << _end) - 1)) == 0;",
+        f"        const bool _outer = _end <= {BUNDLE} && (_absent & (({one} << _end) - 1)) == 0;",
         "        if (!_told && _inner) {",
         *indented(order, 3),
         "            if (_lid < _own) {",

@@ -10,6 +10,7 @@ from .dialect import (
     MATH,
     Dialect,
     Heads,
+    Lanes,
     Math,
     Memory,
     Pragmas,
@@ -19,7 +20,7 @@ from .dialect import (
     WorkItem,
     header,
 )  # fmt: skip
-from .ptx import WORKAROUNDS
+from .ptx import NAMED_BARRIER, ORDERED_SCAN, WORKAROUNDS
 
 _KEYWORDS = frozenset(
     """auto break case char const continue default do double else enum extern float for goto if
@@ -72,6 +73,8 @@ OPENCL = Dialect(
         group="__local ",
         group_variable="__local {type} {name}{extents};",
         widest_type="ulong2",
+        vectors={4: "ushort2", 8: "uint2", 16: "uint4", 32: "uint8", 64: "uint16"},
+        byte_vector="uchar{count}",
     ),
     item=WorkItem(
         local_id="(long)get_local_id(0)",
@@ -99,9 +102,26 @@ OPENCL = Dialect(
 )  # fmt: skip
 
 # OpenCL C 1.2 has no device-wide fence, and NVIDIA's compiler emits one for the group for
-# mem_fence; inline assembly emits the right instruction.
+# mem_fence; inline assembly emits the right instruction. As there are warps on all of NVIDIA's
+# GPUs, and groups start in order and go on, so are shuffles and scans in one pass.
 OPENCL_NVIDIA = replace(
     OPENCL,
-    sync=replace(OPENCL.sync, fence='asm volatile("membar.gl;" : : : "memory");'),
+    heads=replace(OPENCL.heads, parts=(("_es_shuffle", header("opencl_nvidia.h")),)),
+    sync=replace(
+        OPENCL.sync,
+        fence='asm volatile("membar.gl;" : : : "memory");',
+        fence_acq_rel='asm volatile("fence.acq_rel.gpu;" : : : "memory");',
+    ),
+    lanes=Lanes(
+        32,
+        own="((int)get_local_id(0) & 31)",
+        shuffle="_es_shuffle({mask}, {value}, {source})",
+        ballot="_es_shuffle_ballot((uint){mask}, {test})",
+        first="((int)popcount((({bits}) & -({bits})) - 1))",
+        sync='asm volatile("bar.warp.sync %0;" : : "r"((uint)({mask})) : "memory");',
+        barrier=NAMED_BARRIER,
+    ),
+    scan=ORDERED_SCAN,
+    pragmas=replace(OPENCL.pragmas, rolled="#pragma unroll 1"),
     workarounds=WORKAROUNDS,
 )

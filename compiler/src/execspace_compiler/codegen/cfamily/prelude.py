@@ -265,8 +265,18 @@ class Prelude:
         name = f"_pack_{SHORT[t.name]}_{count}"
         size = t.itemsize * count
         text = f"typedef struct __attribute__((aligned({size}))) {{ {stored} v[{count}]; }} {name};"
+        whole = self.vector(t, count)
+        if whole:
+            text = f"typedef union {{ {whole} whole; {stored} v[{count}]; }} {name};"
         self.structs.setdefault(name, text)
         return name
+
+    def vector(self, t: Scalar, count: int) -> str:
+        """Type of the vector by which a pack is moved; empty if there is none."""
+        memory = self.dialect.memory
+        if t.itemsize == 1:
+            return memory.byte_vector.format(count=count)
+        return memory.vectors.get(t.itemsize * count, "")
 
     def math(self, name: str, t: str) -> str:
         """Name of a mathematical function of a floating type."""

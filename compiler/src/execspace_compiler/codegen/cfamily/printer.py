@@ -17,6 +17,8 @@ from .expressions import ExpressionPrinter
 from .spelling import c_string, joined_variable, used_variables
 from .teams import scratch_declarations, team_lines
 
+_WORD = 4  # bytes of a register
+
 
 class CPrinter(ExpressionPrinter):
     """Prints the functions of a module in a dialect."""
@@ -131,9 +133,7 @@ class CPrinter(ExpressionPrinter):
         if s.store:
             values = [f"{held}.v[{n}] = {array}[{n}];" for n in range(count)]
             return [f"{kind} {held};", *values, self.store_pack(element, count, place, held, space)]
-        form = self.dialect.memory.load_unchanged if s.unchanged else ""
-        pack = form.format(type=kind, p=place) or self.load_pack(element, count, place, space)
-        load = f"const {kind} {held} = {pack};"
+        load = f"const {kind} {held} = {self.load_pack(element, count, place, space)};"
         return [load, *(f"{array}[{n}] = {held}.v[{n}];" for n in range(count))]
 
     def pack(self, element: Scalar, count: int) -> str:
@@ -143,15 +143,21 @@ class CPrinter(ExpressionPrinter):
     def load_pack(self, element: Scalar, count: int, place: str, space: str) -> str:
         """Expression: the pack at an address in an address space."""
         kind, form = self.pack(element, count), self.dialect.memory.load_pack
-        if form and element.name == "float16":
+        if form and element.itemsize < _WORD:
             return form.format(type=kind, p=place)
+        whole = self.prelude.vector(element, count)
+        if whole:
+            return f"({kind}){{*(const {space}{whole} *)({place})}}"
         return f"*(const {space}{kind} *)({place})"
 
     def store_pack(self, element: Scalar, count: int, place: str, pack: str, space: str) -> str:
         """Statement that stores a pack."""
         kind, form = self.pack(element, count), self.dialect.memory.store_pack
-        if form and element.name == "float16":
+        if form and element.itemsize < _WORD:
             return form.format(p=place, v=pack)
+        whole = self.prelude.vector(element, count)
+        if whole:
+            return f"*({space}{whole} *)({place}) = {pack}.whole;"
         return f"*({space}{kind} *)({place}) = {pack};"
 
     def fail(self, s: ir.Fail) -> list[str]:

@@ -1,11 +1,24 @@
-"""Workarounds, in assembly, for miscompilations by NVIDIA's compilers of CUDA C++ and OpenCL C.
+"""Assembly for NVIDIA's GPUs that CUDA C++ and OpenCL C share.
 
-Seen with CUDA 13.0 in NVRTC, nvcc and OpenCL.
+Instructions that a language does not have, and workarounds for miscompilations by NVIDIA's
+compilers, seen with CUDA 13.0 in NVRTC, nvcc and OpenCL.
 """
 
 from __future__ import annotations
 
-from .dialect import Workarounds
+from .dialect import SinglePassScan, Workarounds
+
+NAMED_BARRIER = 'asm volatile("bar.sync %0, %1;" : : "r"({n}), "n"({count}) : "memory");'
+
+ORDERED_SCAN = SinglePassScan(
+    progress=True,
+    in_order=True,  # NVIDIA's own CUB relies on it
+    pair_load='asm volatile("ld.volatile.v2.u64 {{%0, %1}}, [%2];" '
+    ': "=l"({a}), "=l"({b}) : "l"({p}) : "memory");',
+    pair_store='asm volatile("st.volatile.v2.u64 [%0], {{%1, %2}};" '
+    ': : "l"({p}), "l"({a}), "l"({b}) : "memory");',
+    pause='asm volatile("nanosleep.u32 {ns};");',
+)
 
 WORKAROUNDS = Workarounds(
     # Widened, the int16 -(-32768) is 32768: ptxas drops the conversion after neg.s16 and abs.s16.

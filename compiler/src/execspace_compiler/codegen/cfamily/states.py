@@ -46,7 +46,7 @@ class States:
 
     def shuffled(self, value: str, source: str, lanes: int) -> str:
         """Expression: a value of another one of the first lanes of a warp, which all execute it."""
-        mask = f"0x{(1 << lanes) - 1:x}ull"
+        mask = f"0x{(1 << lanes) - 1:x}{self.dialect.suffixes['uint64']}"
         return self.dialect.lanes.shuffle.format(mask=mask, value=value, source=source)
 
     @property

@@ -93,7 +93,8 @@ class Teams:
         return self.number("team")
 
     def _bits(self, n: int) -> str:
-        return f"0x{(1 << n) - 1:x}{'u' if self.width <= 32 else 'ull'}"
+        suffix = self.d.suffixes["uint32" if self.width <= 32 else "uint64"]
+        return f"0x{(1 << n) - 1:x}{suffix}"
 
     def lanes_mask(self) -> str:
         """Mask of this thread's lanes."""

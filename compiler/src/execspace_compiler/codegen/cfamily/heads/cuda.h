@@ -4,8 +4,8 @@
 #define _ES_METHOD __device__ __forceinline__
 #define _ES_FUNCTION static _ES_METHOD
 #define _ES_KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
-#define _ES_LIGHT_KERNEL(threads) \
-    extern "C" __global__ void __launch_bounds__(threads, 2048 / (threads))
+#define _ES_LIGHT_KERNEL(threads, groups) \
+    extern "C" __global__ void __launch_bounds__(threads, groups)
 #define _ES_SHARED(type, name, extents) __shared__ type name extents
 #define _ES_GROUP_MEMORY extern __shared__ __align__(16) unsigned char _group_memory[]
 #define _ES_ITEM(axis) threadIdx.axis
