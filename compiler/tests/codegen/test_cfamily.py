@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 import os
 import re
+import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,8 +20,10 @@ import execspace as es
 from execspace_compiler.codegen.cfamily.cuda import CUDA
 from execspace_compiler.codegen.cfamily.dialect import Memory, Pragmas
 from execspace_compiler.codegen.cfamily.hip import hip
-from execspace_compiler.codegen.cfamily.opencl import OPENCL
+from execspace_compiler.codegen.cfamily.opencl import OPENCL, OPENCL_NVIDIA
 
+# On NVIDIA's GPUs these have shuffles, and scans one pass; the rest is as elsewhere.
+NVIDIA = ("max.packed", "sum.flat", "sum.complex", "minloc", "scan.packed", "scan.several")
 GOLDEN = Path(__file__).parents[1] / "golden" / "cfamily"
 
 
@@ -48,6 +52,35 @@ def test_opencl_text(case):
     check(case, "cl")
 
 
+@pytest.mark.parametrize("case", NVIDIA)
+def test_opencl_text_for_nvidia(case):
+    check(case, "nvidia.cl", dialect=OPENCL_NVIDIA, group=128)
+
+
+@pytest.mark.parametrize("case", NVIDIA)
+def test_clang_takes_the_opencl_text_for_nvidia(case, tmp_path):
+    """Its assembly, too: as PTX. Built-in functions are not declared, so no object is made."""
+    clang = shutil.which("clang-19") or shutil.which("clang")
+    if clang is None:
+        pytest.skip("no clang is installed")
+    kernel, arguments, options = CASES[case]
+    source = tmp_path / "text.cl"
+    source.write_text(text(kernel, *arguments, dialect=OPENCL_NVIDIA, group=128, **options).source)
+    command = [clang, "-x", "cl", "-cl-std=CL1.2", "--target=nvptx64-nvidia-cuda", "-S", "-w"]
+    command += [
+        "-Dasm=__asm__",
+        "-Xclang",
+        "-finclude-default-header",
+        "-O2",
+        "-o",
+        "-",
+        str(source),
+    ]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
+    assert "shfl.sync.idx.b32" in made.stdout
+
+
 @pytest.mark.parametrize("case", FLAT)
 def test_cuda_text(case):
     check(case, "cu", dialect=CUDA)
@@ -70,6 +103,7 @@ def test_waves_differ_only_where_lanes_exchange_values():
 def test_every_golden_belongs_to_a_case():
     expected = {f"{case}.cl.txt" for case in CASES} | {f"{case}.cu.txt" for case in FLAT}
     expected |= {f"{case}.hip.txt" for case in FLAT}
+    expected |= {f"{case}.nvidia.cl.txt" for case in NVIDIA}
     assert {path.name for path in GOLDEN.iterdir()} == expected
 
 

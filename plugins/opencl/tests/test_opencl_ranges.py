@@ -116,6 +116,11 @@ def cleared(i, j, A):
 
 
 @es.kernel
+def numbered(i, j, A):
+    A[i, j] = i + j
+
+
+@es.kernel
 def doubled(i, j, A):
     A[i, j] = 2 * A[i, j] + 1
 
@@ -193,3 +198,13 @@ def test_copies_are_used_whether_launches_block_or_not(flat_opencl, monkeypatch,
     found = bins if blocking else views[2].to_numpy()
     expected = np.bincount(keys, loads, 10) + np.bincount(keys[:100], loads[:100], 10)
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("units", [1, 2**30 - 1, 2**30 + 1, 2**31 - 1])
+def test_a_watched_range_has_a_work_item_for_each_call(flat_opencl, units):
+    """Where each runs one call, or one pack; there are as many as fit in 31 bits."""
+    A = es.View((4, 4), space=flat_opencl)
+    policy = es.MDRangePolicy((4, 4), space=flat_opencl)
+    launch = planned(policy, numbered, (A,), "for", None).plan.device_launch
+    groups, _, _, group, _, _ = launch.grid(units)
+    assert groups * group >= units
