@@ -41,3 +41,17 @@ def test_large_and_empty_lists_are_taken():
     assert es.array([2**63], es.uint64, memory=es.HOST).item() == 2**63
     assert es.array([300], es.float32, memory=es.HOST).item() == 300
     assert es.array([], es.int8, memory=es.HOST).shape == (0,)
+
+
+@pytest.mark.parametrize("numbers", [[2**63 + 1, 1], [[2**64 - 1], [2**53 + 1]], 2**63 + 1])
+def test_integers_of_64_bits_are_exact_though_numpy_makes_them_floats(numbers):
+    found = es.array(numbers, es.uint64, memory=es.HOST).to_numpy()
+    assert found.tolist() == numbers
+
+
+def test_integers_of_more_than_64_bits():
+    assert es.array([2**70, 1], es.float64, memory=es.HOST).to_numpy().tolist() == [2.0**70, 1.0]
+    with pytest.raises(es.ViewError, match=f"array: {2**64} does not fit uint64"):
+        es.array([1, 2**64], es.uint64, memory=es.HOST)
+    with pytest.raises(es.ViewError, match="array: -1 does not fit uint64"):
+        es.array([-1, 2**63], es.uint64, memory=es.HOST)

@@ -147,6 +147,20 @@ def test_the_type_in_an_annotation(name):
 REALS = st.floats() | st.floats(width=32) | st.integers(-(2**63), 2**63 - 1)
 
 
+@pytest.mark.parametrize("number", [2**60 + 2**52 + 1, 2**63 + 2**55 + 1, 3 * 2**64, -(2**127) - 1])
+def test_large_integers_are_rounded_once(number):
+    """Also those of a list, which NumPy makes float64 first: a tie then."""
+    form, dtype = FORMATS["bfloat16"], storage_dtype("bfloat16")
+    expected = np.array(pattern_of(number, form), form.word).view(dtype)
+    view = es.array([number, 1], es.bfloat16, memory=es.HOST)
+    assert view[0] == expected
+    view[1] = number
+    assert view[1] == expected
+    es.deep_copy(view, 0)
+    es.deep_copy(view, number)
+    assert view[0] == expected
+
+
 @given(number=REALS)
 def test_arrays_are_rounded_as_numbers_are(number):
     kind = np.int64 if isinstance(number, int) else np.float64

@@ -1,4 +1,4 @@
-r"""The kernels of the benchmark of element types, on the host, so that their texts can be collected.
+r"""The kernels of the benchmark of element types, on the host, to collect their texts.
 
     PYTHONPATH=. python tests/hip_on_host/run.py --arch gfx942 --texts folder -- \
         tests/hip_on_host/types_for_amd.py

@@ -63,6 +63,11 @@ def negative_integer_for_unsigned(i, u, k):
     u[i] = u[i] + k
 
 
+@case(U64, 2**63)
+def integer_for_unsigned_that_needs_64_bits(i, u, k):
+    u[i] = u[i] + k
+
+
 @case(I8, 300)
 def integer_that_does_not_fit_in_a_store(i, n, k):
     n[i] = k

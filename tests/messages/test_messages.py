@@ -181,6 +181,7 @@ LAUNCHES = {
     "bfloat16_as_an_argument", "result_in_a_bfloat16",
     "list_as_out", "array_of_dates", "array_of_strings", "builtin_instead_of_a_kernel",
     "dict_argument", "function_instead_of_a_reducer", "integer_argument_beyond_64_bits",
+    "integer_for_unsigned_that_needs_64_bits",
     "integer_that_does_not_fit", "integer_that_does_not_fit_in_a_store", "list_argument",
     "long_double_argument", "negative_integer_for_unsigned", "negative_number_of_indices",
     "number_instead_of_a_kernel", "partial_with_an_unknown_keyword",

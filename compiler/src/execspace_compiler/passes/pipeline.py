@@ -9,6 +9,8 @@ from functools import partial
 from types import FunctionType
 from typing import Any
 
+import numpy as np
+
 from execspace import (
     Capture,
     Kernel,
@@ -262,12 +264,22 @@ def check_limits(
 ) -> None:
     """Raise LaunchError for a Python integer that does not fit its type in the kernel."""
     for position, name, low, high in limits:
-        if not low <= args[position] <= high:
-            raise LaunchError(
-                f"Kernel '{kernel}': argument '{name}' is {args[position]}, but the kernel "
-                f"converts it to an integer type that holds {low} to {high}. Pass es.int64(...) "
-                f"to compute in 64 bits."
-            )
+        given = args[position]
+        if low <= given <= high:
+            continue
+        advice = "No integer type of kernels has as many bits; pass a float."
+        wide = next((t for t in (np.int64, np.uint64) if _holds(t, given)), None)
+        if wide is not None:
+            advice = f"Pass es.{wide.__name__}(...) to compute in 64 bits."
+        raise LaunchError(
+            f"Kernel '{kernel}': argument '{name}' is {given}, but the kernel converts it to an "
+            f"integer type that holds {low} to {high}. {advice}"
+        )
+
+
+def _holds(integer: type[np.integer[Any]], number: int) -> bool:
+    """Whether an integer type has a number."""
+    return bool(np.iinfo(integer).min <= number <= np.iinfo(integer).max)
 
 
 def _hidden_variables(spec: LaunchSpec) -> dict[str, str]:

@@ -135,11 +135,15 @@ def as_stored(values: Any, dtype: np.dtype[Any]) -> Any:
 
     ml_dtypes rounds a float64 and an integer to float32 first, and so some of them twice.
     """
-    if dtype.num < _OF_OTHERS or format_of(dtype) is None:
+    form = None if dtype.num < _OF_OTHERS else format_of(dtype)
+    if form is None:
         return values
     given = np.asarray(values)
     if given.dtype == dtype:
         return values
+    if given.dtype == object and all(isinstance(n, int | np.integer) for n in given.flat):
+        bits = [pattern_of(n, form) for n in given.flat]  # integers of more than 64 bits
+        return np.array(bits, form.word).reshape(given.shape).view(dtype)[()]
     if given.dtype.kind not in "biuf" or given.dtype.num >= _OF_OTHERS:
         return given.astype(dtype)
     with np.errstate(all="ignore"):

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from ..base.brief import brief
 from ..base.errors import ViewError, ViewTypeError
 from ..base.flags import flag
-from ..base.storage_types import format_of
+from ..base.storage_types import as_stored, format_of
 from ..contract.argtypes import plain_number
-from ..contract.dtypes import as_dtype
+from ..contract.dtypes import as_dtype, name_of
 from ..contract.layout import Layout
 from ..contract.memory import HOST, MemorySpace
 from ..contract.space import ExecutionSpace
@@ -174,10 +174,35 @@ def _elements(source: Any, who: str, kind: np.dtype[Any] | None) -> View[Any]:
         raise ViewTypeError(f"{who}: NumPy makes no array of it: {error}.") from error
     if not found.size and kind is not None:
         found = found.astype(kind)  # of an empty list NumPy knows no kind
+    if kind is not None and found.dtype.kind in "fO" and found.dtype != kind:
+        found = _with_large_integers(source, found, kind, who)
     check_plain(found, who)
     if kind is not None:
         check_range(found, kind, who)
     return view_of(found, label=f"source of {who}")
+
+
+def _with_large_integers(
+    source: Any, found: npt.NDArray[Any], kind: np.dtype[Any], who: str
+) -> npt.NDArray[Any]:
+    """What NumPy has made a float or an object of, since no integer type has all of it: exactly."""
+    stored = format_of(kind) is not None
+    if not (stored or kind.kind in "iu" or found.dtype == object):
+        return found
+    given = np.asarray(source, object)
+    if not all(isinstance(n, int | np.integer) for n in given.flat):
+        return found
+    if stored:
+        return np.asarray(as_stored(given, kind))
+    if kind.kind not in "iu":
+        return given.astype(np.float64)
+    least, greatest = np.iinfo(kind).min, np.iinfo(kind).max
+    for number in (min(given.flat), max(given.flat)):
+        if not least <= number <= greatest:
+            raise ViewError(
+                f"{who}: {number} does not fit {name_of(kind)}, which holds {least} to {greatest}."
+            )
+    return given.astype(kind)
 
 
 @overload
