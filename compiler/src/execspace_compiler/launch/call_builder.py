@@ -213,7 +213,7 @@ class CallBuilder:
             program = f"launch.other({narrow}, {overlap}, {large}, {roomy})"
             choices.append((unusual, program, self._whole_grid))
         if self.kernel.private:
-            private = private_expression(self.spec, self.kernel.private)
+            private = private_expression(self.lowered, self.kernel.private)
             choices.append((private, "launch.private", "launch.private_grid(units)"))
         return choices
 

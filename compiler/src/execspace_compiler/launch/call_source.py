@@ -97,14 +97,27 @@ def overlap_expression(lowered: Lowered, patterns: Sequence[str]) -> str:
 
     `patterns`: see `written_pairs`.
     """
+    return _overlap(_numbered_pairs(lowered, patterns)) or "False"
+
+
+def _numbered_pairs(lowered: Lowered, patterns: Sequence[str]) -> list[tuple[int, int]]:
     arguments = lowered.body.parameters[lowered.leading :]
     found = pairs_to_check(lowered, patterns)
-    pairs = ((arguments.index(a), arguments.index(b)) for a, b in found)
-    return " or ".join(f"may_overlap(a{n}, a{m})" for n, m in pairs) or "False"
+    return [(arguments.index(a), arguments.index(b)) for a, b in found]
 
 
-def private_expression(spec: LaunchSpec, numbers: Sequence[int]) -> str:
-    """Expression of whether groups add to copies of Views; see `private_sums`."""
+def _overlap(pairs: Sequence[tuple[int, int]]) -> str:
+    return " or ".join(f"may_overlap(a{n}, a{m})" for n, m in pairs)
+
+
+def private_expression(lowered: Lowered, numbers: Sequence[int]) -> str:
+    """Expression of whether groups add to copies of Views; see `private_sums`.
+
+    Of a View that a kernel stores or reads under another name as well there must be no copy.
+    """
+    spec = lowered.spec
+    pairs = _numbered_pairs(lowered, (spec.pattern,))
+    overlap = _overlap([p for p in pairs if not set(numbers).isdisjoint(p)])
     tests = [f"units >= {CALLS}"]
     for n in numbers:
         t = spec.arguments[n]
@@ -112,7 +125,7 @@ def private_expression(spec: LaunchSpec, numbers: Sequence[int]) -> str:
         most = elements(dtype_of(t.dtype), len(numbers))
         tests.append(f"0 < a{n}.size <= {most} and a{n}.size * {EACH} <= units")
         tests.append(f"a{n}.span_is_contiguous")
-    return " and ".join(tests)
+    return " and ".join([*tests, *[f"not ({overlap})"] * bool(overlap)])
 
 
 def large_expression(lowered: Lowered, size: int = 1) -> str:

@@ -193,8 +193,8 @@ class Sources:
         scan = self.spec.pattern == "scan"
         blocks = self.kernel.blocks
         several = scan or self.teams is not None or (blocks is not None and blocks.calls > 1)
-        packings = self.kernel.packings  # which may store to several Views in another order
-        several = several or (packings is not None and packings.stored > 1)
+        packings = self.kernel.packings
+        several = several or (packings is not None and packings.reorder_stores)
         return found and (several or reads_after_writing(self.lowered))
 
     def _threads(self) -> int:

@@ -96,6 +96,13 @@ class Packing:
         return (*(p.array for p in self.packs), *beside)
 
     @property
+    def reorders_stores(self) -> bool:
+        """Whether a pack is stored after what calls have stored elsewhere, or after another one."""
+        held = [p.view.name for p in self.packs if p.stored]
+        others = ir.written_views(self.body) - {a.name for a in self.arrays} - {*held}
+        return bool(held) and len(held) + len(others) > 1
+
+    @property
     def registers(self) -> int:
         """Registers of 4 bytes that hold all packs."""
         return sum((self.count + len(p.edges)) * p.itemsize for p in self.packs) // 4
@@ -147,11 +154,10 @@ class Packings:
         return Packings(change(self.rows), change(self.contiguous), scan)
 
     @property
-    def stored(self) -> int:
-        """Most packs that a thread stores, and so not in the order of the kernel."""
+    def reorder_stores(self) -> bool:
+        """Whether a thread stores to several Views in another order than the kernel does."""
         scan = None if self.scan is None else self.scan.plain
-        both = [p.packs for p in (self.rows, self.contiguous, scan) if p is not None]
-        return max(sum(p.stored for p in packs) for packs in both)
+        return any(p.reorders_stores for p in (self.rows, self.contiguous, scan) if p is not None)
 
 
 def packings_of(

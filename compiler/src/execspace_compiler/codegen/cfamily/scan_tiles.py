@@ -411,7 +411,9 @@ class _Packs(_Tile):
         c, kind = self.c, self.kind
         work = self.one_by_one(self.first("_k"), "_work")
         calls = [f"{kind} _s = _before;", *work]
-        if self.packed:
+        if not self.packed:  # beside the `_s` of a unit
+            calls = ["{", *indented(calls), "}"]
+        else:
             owns = [self.element(n) for n in range(self.width)] if c.given else []
             call = f"{self.of_pack(WORK, self.first('_k'), '_before', *owns)};"
             calls = if_whole([*([self.kept] if c.given else []), call], calls)

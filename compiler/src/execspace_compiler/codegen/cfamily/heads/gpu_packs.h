@@ -9,6 +9,9 @@ template <> struct _es_words<8> { typedef unsigned long long __attribute__((may_
 template <> struct _es_words<16> {
     struct __attribute__((aligned(16), may_alias)) type { unsigned int a, b, c, d; };
 };
+template <> struct _es_words<32> {
+    struct __attribute__((aligned(16), may_alias)) type { unsigned int all[8]; };
+};
 template <typename P> _ES_FUNCTION P _es_pack_at(const void *p) {
     const typename _es_words<sizeof(P)>::type words = *(const typename _es_words<sizeof(P)>::type *)p;
     P pack;
