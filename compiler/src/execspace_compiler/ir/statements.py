@@ -133,7 +133,8 @@ class For:
     kernel, and the step is one. If `rare`, it runs seldom, and compilers need not unroll it. If
     `nested`, it is a nested range of a team that a single thread runs, most often a short one. If
     `interleaved`, it does little but join numbers, and compilers with vectors run four of them at a
-    time whatever else is in the loop, so that sums are the same.
+    time whatever else is in the loop, so that sums are the same. If `sequential`, each iteration
+    takes a number from the one before, and compilers repeat the body.
     """
 
     name: str
@@ -146,6 +147,7 @@ class For:
     rare: bool = False
     nested: bool = False
     interleaved: bool = False
+    sequential: bool = False
 
 
 @dataclass(frozen=True, slots=True)

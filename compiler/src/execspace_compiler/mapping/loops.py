@@ -216,8 +216,9 @@ class Chunk:
         free = innermost and self.reduction is None and self.policy.kind != "team"
         many = innermost and self.is_little(self.body)
         return For(
-            f"_i{d}", first, last, integer(1), tuple(body), independent=free, interleaved=many
-        )
+            f"_i{d}", first, last, integer(1), tuple(body), independent=free, interleaved=many,
+            sequential=innermost and self.is_short_prefix(self.body),
+        )  # fmt: skip
 
     def is_little(self, body: ir.Function) -> bool:
         """Whether a body of a reduction does no more than compute a number or two."""
@@ -227,6 +228,11 @@ class Chunk:
         plain = len(joins) <= _FEW and all(isinstance(j, Plain) for j in joins)
         straight = all(isinstance(s, Assign | ir.Return) for s in ir.walk_statements(body.body))
         return plain and straight and len(ir.walk_expressions(body.body)) <= _LITTLE
+
+    def is_short_prefix(self, body: ir.Function) -> bool:
+        """Whether calls take prefixes, one from the other, and do little else."""
+        short = len(ir.walk_expressions(body.body)) <= 2 * _LITTLE
+        return short and self.calls.final is True
 
     def rows(self) -> list[Stmt]:
         """The untiled walk."""

@@ -24,7 +24,8 @@ _FOUR_VECTORS = {"interleave.count": "i32 4"}
 # ones, since indices are compared in 64 bits.
 _MASKED = {**_ONE_VECTOR, "vectorize.predicate.enable": "i1 true"}
 _SHORT = 64
-# Of a loop that hardly ever does anything, its counter and its branch are most of the work.
+# Of a loop that hardly ever does anything, its counter and its branch are most of the work; and of
+# a prefix sum they take half of the instructions that a processor looks ahead for memory.
 _UNROLLED = {"unroll.count": "i32 4"}
 
 
@@ -247,7 +248,7 @@ def _hints(f: Expressions, s: ir.For) -> dict[str, str]:
     """Hints for a loop of the kernel, or for one around it."""
     inside = ir.walk_statements(s.body)
     innermost = not any(isinstance(t, ir.For | ir.While) for t in inside)
-    if innermost and any(isinstance(t, ir.If) and t.rare for t in inside):
+    if innermost and (s.sequential or any(isinstance(t, ir.If) and t.rare for t in inside)):
         return _UNROLLED
     if s.interleaved:
         return _FOUR_VECTORS
