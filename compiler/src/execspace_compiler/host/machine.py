@@ -69,27 +69,31 @@ def processor() -> Processor:
     return Processor(llvm.get_host_cpu_name(), features.flatten())
 
 
-# Major versions of LLVM that are known to have the option below. Of an unknown option LLVM ends the
+# Major versions of LLVM that are known to have the options below. Of an unknown option LLVM ends the
 # process, and nobody can ask it which ones it has.
-_ALIGN_BRANCHES = range(20, 23)
+_OPTIONS_KNOWN = range(20, 23)
+# Processors keep decoded instructions by lines of 32 or 64 bytes. A loop whose branch lies in two of
+# them is up to a tenth slower, so how fast it is would depend on where it happens to be.
+_ALIGN_BRANCHES = "-x86-branches-within-32B-boundaries"
+# What vectors of 8 numbers leave of a row is up to 7 numbers, one by one: of 62 a tenth of the time.
+# Loops over narrower vectors take most of them. LLVM has them from vectors of 16 on by itself.
+_REMAINDERS = "-epilogue-vectorization-minimum-VF=8"
 _options = new_lock()
-_aligned = False
+_set = False
 
 
-def _align_branches() -> None:
-    """Let no branch of machine code for x86 cross 32 bytes, for this process.
-
-    Processors keep decoded instructions by lines of 32 or 64 bytes. A loop whose branch lies in two
-    of them is up to a tenth slower, so how fast it is would depend on where it happens to be.
-    """
-    global _aligned
+def _set_options(cpu: Processor) -> None:
+    """Set options of LLVM that hold for this process."""
+    global _set
     llvm = _llvm()
     with _options:
-        if _aligned or platform.machine().lower() not in ("x86_64", "amd64"):
+        if _set or platform.machine().lower() not in ("x86_64", "amd64"):
             return
-        if llvm.llvm_version_info[0] in _ALIGN_BRANCHES:
-            llvm.set_option("execspace", "-x86-branches-within-32B-boundaries")
-        _aligned = True
+        if llvm.llvm_version_info[0] in _OPTIONS_KNOWN:
+            llvm.set_option("execspace", _ALIGN_BRANCHES)
+            if cpu.has("avx512f"):
+                llvm.set_option("execspace", _REMAINDERS)
+        _set = True
 
 
 _threads = threading.local()
@@ -109,8 +113,8 @@ def _new_target_machine() -> TargetMachine:
     llvm = _llvm()
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    _align_branches()
     cpu = processor()
+    _set_options(cpu)
     target = llvm.Target.from_triple(llvm.get_process_triple())
     # JITLink puts all of a library into one piece of memory, so that addresses are near.
     model = "small" if _has_jitlink() else "jitdefault"
