@@ -69,14 +69,14 @@ def processor() -> Processor:
     return Processor(llvm.get_host_cpu_name(), features.flatten())
 
 
-# Major versions of LLVM that are known to have the options below. Of an unknown option LLVM ends the
-# process, and nobody can ask it which ones it has.
+# Major versions of LLVM that are known to have the options below. Of an unknown option LLVM ends
+# the process, and nobody can ask it which ones it has.
 _OPTIONS_KNOWN = range(20, 23)
-# Processors keep decoded instructions by lines of 32 or 64 bytes. A loop whose branch lies in two of
-# them is up to a tenth slower, so how fast it is would depend on where it happens to be.
+# Processors keep decoded instructions by lines of 32 or 64 bytes. A loop whose branch lies in two
+# of them is up to a tenth slower, so how fast it is would depend on where it happens to be.
 _ALIGN_BRANCHES = "-x86-branches-within-32B-boundaries"
-# What vectors of 8 numbers leave of a row is up to 7 numbers, one by one: of 62 a tenth of the time.
-# Loops over narrower vectors take most of them. LLVM has them from vectors of 16 on by itself.
+# What vectors of 8 numbers leave of a row is up to 7 numbers, one by one: of 62 a tenth of the
+# time. Loops over narrower vectors take most of them; LLVM has these from vectors of 16 on.
 _REMAINDERS = "-epilogue-vectorization-minimum-VF=8"
 _options = new_lock()
 _set = False
