@@ -63,11 +63,6 @@ def negative_integer_for_unsigned(i, u, k):
     u[i] = u[i] + k
 
 
-@case(U64, 2**63)
-def integer_for_unsigned_that_needs_64_bits(i, u, k):
-    u[i] = u[i] + k
-
-
 @case(I8, 300)
 def integer_that_does_not_fit_in_a_store(i, n, k):
     n[i] = k
@@ -203,3 +198,11 @@ def float16_in_a_local_array(i, x):
     t = es.local(3, es.float16)
     t[0] = x[i]
     x[i] = t[0]
+
+
+# -- numbers of 64 bits ---------------------------------------------------------------------------
+
+
+@case(U64, 2**63)
+def integer_for_unsigned_that_needs_64_bits(i, u, k):
+    u[i] = u[i] + k

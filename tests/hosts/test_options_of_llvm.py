@@ -1,17 +1,20 @@
-"""Machine code for x86 is padded so that no branch crosses 32 bytes, wherever a loop happens to be.
+"""Options of LLVM, of the whole process: no branch crosses 32 bytes, and what vectors leave of a
+row goes in narrower ones.
 
-Whether it is shows in a new process: the option is LLVM's, of the whole process.
+Whether branches are padded shows in a new process.
 """
 
 from __future__ import annotations
 
 import platform
+import re
 import subprocess
 import sys
 
 import llvmlite.binding as llvm
 import pytest
 
+import execspace as es
 from execspace_compiler.host import machine
 
 pytestmark = pytest.mark.skipif(
@@ -47,6 +50,18 @@ def test_branches_are_padded():
     assert int(ran.stdout) > 0
 
 
-def test_this_llvm_is_known_to_have_the_option():
+def test_this_llvm_is_known_to_have_the_options():
     """An unknown option would end the process: whoever raises the version tries it out first."""
-    assert llvm.llvm_version_info[0] in machine._ALIGN_BRANCHES
+    assert llvm.llvm_version_info[0] in machine._OPTIONS_KNOWN
+
+
+def scaled(i, j, a, b):
+    a[i, j] = 3 * b[i, j]
+
+
+@pytest.mark.skipif(not machine.processor().has("avx512f"), reason="vectors of less than 8")
+def test_what_is_left_of_a_row_goes_in_narrower_vectors():
+    a, b = (es.View((62, 62), memory=es.HOST) for _ in range(2))
+    found = es.explain(es.MDRangePolicy((62, 62), space="serial"), scaled, a, b).vectorisation
+    widths = {int(n) for text in found for n in re.findall(r"vectors of (\d+) x float64", text)}
+    assert 8 in widths and min(widths) < 8
