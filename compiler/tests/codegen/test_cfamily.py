@@ -66,16 +66,8 @@ def test_clang_takes_the_opencl_text_for_nvidia(case, tmp_path):
     kernel, arguments, options = CASES[case]
     source = tmp_path / "text.cl"
     source.write_text(text(kernel, *arguments, dialect=OPENCL_NVIDIA, group=128, **options).source)
-    command = [clang, "-x", "cl", "-cl-std=CL1.2", "--target=nvptx64-nvidia-cuda", "-S", "-w"]
-    command += [
-        "-Dasm=__asm__",
-        "-Xclang",
-        "-finclude-default-header",
-        "-O2",
-        "-o",
-        "-",
-        str(source),
-    ]
+    options = "-x cl -cl-std=CL1.2 --target=nvptx64-nvidia-cuda -Dasm=__asm__ -O2 -S -w -o -"
+    command = [clang, *options.split(), "-Xclang", "-finclude-default-header", str(source)]
     made = subprocess.run(command, capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stderr
     assert "shfl.sync.idx.b32" in made.stdout

@@ -14,10 +14,8 @@ from ..ir import Expr, Stmt, Var
 from ..ir.types import BOOL, Scalar
 from ..reductions.joins import Plain
 from ..typing.lowered import Lowered
-from .packing import Packing, Packings, ScanPacking, packed_body, widest_element
+from .packing import ACCESS, Packing, Packings, ScanPacking, packed_body, widest_element
 from .scan_contributions import given_contribution
-
-_ACCESS = 16  # bytes
 
 
 def scan_packings(lowered: Lowered) -> Packings | None:
@@ -35,7 +33,7 @@ def scan_packings(lowered: Lowered) -> Packings | None:
     widest = widest_element(last, index)
 
     def packed(version: ir.Function, more: int = 0) -> Packing | None:
-        return packed_body(version, leading + more, index, _ACCESS, widest)
+        return packed_body(version, leading + more, index, ACCESS, widest)
 
     first, plain = with_constant(body, final, False), packed(last)
     totals = packed(replace(first, name=f"{body.name}_total"))

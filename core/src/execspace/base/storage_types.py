@@ -141,13 +141,18 @@ def as_stored(values: Any, dtype: np.dtype[Any]) -> Any:
     given = np.asarray(values)
     if given.dtype == dtype:
         return values
-    if given.dtype == object and all(isinstance(n, int | np.integer) for n in given.flat):
+    if has_integers_only(given):
         bits = [pattern_of(n, form) for n in given.flat]  # integers of more than 64 bits
         return np.array(bits, form.word).reshape(given.shape).view(dtype)[()]
     if given.dtype.kind not in "biuf" or given.dtype.num >= _OF_OTHERS:
         return given.astype(dtype)
     with np.errstate(all="ignore"):
         return _near(given).astype(dtype)
+
+
+def has_integers_only(values: npt.NDArray[Any]) -> bool:
+    """Whether an array of objects has integers only, as NumPy keeps those of more than 64 bits."""
+    return values.dtype == object and all(isinstance(n, int | np.integer) for n in values.flat)
 
 
 def _near(values: npt.NDArray[Any]) -> npt.NDArray[np.float32]:

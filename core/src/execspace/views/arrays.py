@@ -6,6 +6,7 @@ carries one is refused, and so is a subclass of NumPy's array that defines anyth
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -42,8 +43,13 @@ def check_range(numbers: np.ndarray[Any, Any], kind: np.dtype[Any], what: str) -
     """
     if numbers.dtype.kind not in "iu" or kind.kind not in "iu" or not numbers.size:
         return
+    check_extremes((numbers.min(), numbers.max()), kind, what)
+
+
+def check_extremes(numbers: Iterable[int], kind: np.dtype[Any], what: str) -> None:
+    """Raise ViewError if any of a few integers does not fit an integer type."""
     least, greatest = np.iinfo(kind).min, np.iinfo(kind).max
-    for number in (numbers.min(), numbers.max()):
+    for number in numbers:
         if not least <= number <= greatest:
             raise ViewError(
                 f"{what}: {number} does not fit {name_of(kind)}, which holds {least} to {greatest}."

@@ -15,14 +15,14 @@ import numpy.typing as npt
 from ..base.brief import brief
 from ..base.errors import ViewError, ViewTypeError
 from ..base.flags import flag
-from ..base.storage_types import as_stored, format_of
+from ..base.storage_types import as_stored, format_of, has_integers_only
 from ..contract.argtypes import plain_number
-from ..contract.dtypes import as_dtype, name_of
+from ..contract.dtypes import as_dtype
 from ..contract.layout import Layout
 from ..contract.memory import HOST, MemorySpace
 from ..contract.space import ExecutionSpace
 from ..plugins.selection import default_space, resolve
-from .arrays import check_plain, check_range
+from .arrays import check_extremes, check_plain, check_range
 from .deep_copy import check_kind, copy_by_any_way
 from .interop import view_of
 from .mirrors import shape_of
@@ -190,18 +190,13 @@ def _with_large_integers(
     if not (stored or kind.kind in "iu" or found.dtype == object):
         return found
     given = np.asarray(source, object)
-    if not all(isinstance(n, int | np.integer) for n in given.flat):
+    if not has_integers_only(given):
         return found
     if stored:
         return np.asarray(as_stored(given, kind))
     if kind.kind not in "iu":
         return given.astype(np.float64)
-    least, greatest = np.iinfo(kind).min, np.iinfo(kind).max
-    for number in (min(given.flat), max(given.flat)):
-        if not least <= number <= greatest:
-            raise ViewError(
-                f"{who}: {number} does not fit {name_of(kind)}, which holds {least} to {greatest}."
-            )
+    check_extremes((given.min(), given.max()), kind, who)
     return given.astype(kind)
 
 
