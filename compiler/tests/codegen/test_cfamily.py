@@ -151,6 +151,18 @@ def halved_root(i, x):
     x[i] = math.sqrt(x[i]) + x[i]
 
 
-def test_functions_of_float16_are_rounded_where_a_dialect_has_them_in_wider_types_only():
-    source = text(halved_root, "float16[1]").source
-    assert "x[i] = (half)((half)sqrt(x[i]) + x[i]);" in source
+def test_each_result_of_float16_is_rounded():
+    source = text(halved_root, "float16[1]", dialect=CUDA).source
+    assert "x[i] = (_half)((_half)sqrt(x[i]) + x[i]);" in source
+    source = text(halved_root, "float16[1]", dialect=OPENCL).source
+    root = "_es_half_nearest(sqrt(_es_half_value(x[i])))"
+    assert f"x[i] = _es_half_nearest((_es_half_value({root}) + _es_half_value(x[i])));" in source
+
+
+def moved(i, x, y):
+    y[i] = math.copysign(-x[i], y[i])
+
+
+def test_float16_that_is_only_moved_is_not_converted_in_opencl():
+    line = next(s for s in text(moved, *["float16[1]"] * 2).source.split("\n") if "y[i] =" in s)
+    assert "half" not in line and "^ 0x8000" in line  # so a NaN keeps its sign

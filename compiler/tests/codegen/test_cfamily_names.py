@@ -133,7 +133,7 @@ def test_names_that_the_languages_reserve_can_be_variables(dialect, build, tmp_p
 
 
 BITS = re.compile(
-    "(-?)(?:as_double|as_float|as_halfushort|__longlong_as_double|__uint_as_float"
+    "(-?)(?:as_double|as_float|ushort|__longlong_as_double|__uint_as_float"
     "|_as_halfunsigned short|_es_bit_cast<double>|_es_bit_cast<float>)(0x[0-9a-f]+)U?L*"
 )
 

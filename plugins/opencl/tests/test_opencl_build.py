@@ -55,7 +55,7 @@ def test_whole_complex128_steps_are_refused(opencl):
         es.parallel_for(es.RangePolicy(3, space=opencl), swap, z)
 
 
-def test_float16_is_refused_where_the_device_has_none(opencl, monkeypatch):
+def test_float16_is_refused_where_a_space_says_that_it_has_none(opencl, monkeypatch):
     monkeypatch.setattr(
         opencl, "capabilities", dataclasses.replace(opencl.capabilities, float16=False)
     )

@@ -52,7 +52,7 @@ class OpenCL(DeviceSpace):
         self.tiles = gpu_tiles("opencl") if device.flat else NO_TILES
         self.capabilities = Capabilities(
             asynchronous=not device.takes_host,
-            float16="cl_khr_fp16" in device.handle.extensions,
+            float16=True,
             atomic_bytes=8,
             ordered_reductions=not device.flat,
         )

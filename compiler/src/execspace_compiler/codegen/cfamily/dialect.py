@@ -307,6 +307,23 @@ class Reserved:
 
 
 @dataclass(frozen=True)
+class Float16Bits:
+    """float16 in a language without its arithmetic: a number is its bits. Forms of expressions.
+
+    Attributes
+    ----------
+    value : str
+        The float32 that bits are.
+    nearest, nearest_once : str
+        Bits of the float16 next to a float32, or to a float64 in one step.
+    """
+
+    value: str
+    nearest: str
+    nearest_once: str
+
+
+@dataclass(frozen=True)
 class Dialect:
     """A language of the C family.
 
@@ -327,6 +344,8 @@ class Dialect:
         fastmath; without an entry they are done as elsewhere.
     printf_long : str
         Length modifier of 64-bit integers in printf.
+    float16 : Float16Bits, optional
+        For languages without arithmetic of float16, where its type is that of uint16.
     """
 
     name: str
@@ -346,6 +365,7 @@ class Dialect:
     workarounds: Workarounds = Workarounds()
     reserved: Reserved = Reserved()
     printf_long: str = "l"
+    float16: Float16Bits | None = None
 
     @property
     def scans_in_one_pass(self) -> bool:

@@ -17,7 +17,8 @@ from ...analysis.extents import extents_used
 from ...ir.ops import COMPARISONS
 from ...ir.types import BOOL, INDEX_WEAK, Record, Scalar, TupleTy, ViewTy
 from ...teams.device import Shape
-from .dialect import Dialect
+from .dialect import Dialect, Float16Bits
+from .float16_bits import bits_of, in_float32, is_float16, on_bits
 from .prelude import SHORT, Prelude
 from .spelling import ascii_name, part_of_view
 
@@ -240,6 +241,8 @@ class ExpressionPrinter:
         """A floating constant, exact."""
         with np.errstate(over="ignore"):  # rounded once; C converts to float16 by float32
             value = float(np.dtype(t.name).type(value))
+        if t.name == "float16" and self.dialect.float16 is not None:
+            return self.dialect.bits["float16"].format(bits_of(value))
         if math.isnan(value):
             return self.prelude.nan(t.name)
         if math.isinf(value):
@@ -331,6 +334,8 @@ class ExpressionPrinter:
         if name == "bit_cast":
             form = f"from {operand.name}" if operand.is_float else f"to {t.name}"
             return f"({self.dialect.bits[form].format(args[0])})"
+        if self.dialect.float16 is not None and "float16" in (operand.name, t.name):
+            return self.float16_operation(e, args, self.dialect.float16)
         if name == "opaque":  # or compilers would compute in the wider type that it is cast to
             return self.opaque(args[0], t)
         if name == "scaled":
@@ -390,6 +395,24 @@ class ExpressionPrinter:
             )
         return self.rounded(f"{self.prelude.math(name, t.name)}({', '.join(args)})", t)
 
+    def float16_operation(self, e: ir.Op, args: list[str], forms: Float16Bits) -> str:
+        """An operation on numbers that are their bits, or one that gives such a number."""
+        name = _JOINS.get(e.op, e.op)
+        if name in _CHOICES:
+            return f"{self.prelude.use(name, e.type.strong)}({', '.join(args)})"
+        text = on_bits(name, args, self.dialect.types["uint16"])
+        if text is not None:
+            return text
+        wide = in_float32(ir.Op(name, e.args, e.type))
+        values = list(args)
+        for n, (narrow, operand) in enumerate(zip(e.args, wide.args, strict=True)):
+            if is_float16(narrow):
+                values[n] = forms.value.format(args[n])
+            if isinstance(operand, ir.Const):
+                values[n] = self.const(operand)
+        text = self.operation(wide, values)
+        return forms.nearest.format(text) if is_float16(e) else text
+
     def rounded(self, text: str, t: Scalar) -> str:
         """A result in the precision of its type."""
         return f"({self.type(t)}){text}" if t.name == "float16" else text
@@ -425,6 +448,12 @@ class ExpressionPrinter:
         """A conversion, as by NumPy's astype."""
         if source.strong == t.strong:
             return text
+        forms = self.dialect.float16
+        if forms is not None and source.name == "float16":
+            text, source = forms.value.format(text), Scalar("float32")
+        if forms is not None and t.name == "float16":
+            single = source.name == "float32"
+            return (forms.nearest if single else forms.nearest_once).format(text)
         if t == BOOL:
             zero = self.const(ir.Const(0, source.strong))
             if source.kind == "c":

@@ -9,6 +9,7 @@ from .dialect import (
     CLANG_LOOP_IN_ORDER,
     MATH,
     Dialect,
+    Float16Bits,
     Heads,
     Lanes,
     Math,
@@ -56,17 +57,18 @@ OPENCL = Dialect(
     name="opencl",
     types={
         "bool": "bool", "int8": "char", "uint8": "uchar", "int16": "short", "uint16": "ushort",
-        "int32": "int", "uint32": "uint", "int64": "long", "uint64": "ulong", "float16": "half",
+        "int32": "int", "uint32": "uint", "int64": "long", "uint64": "ulong", "float16": "ushort",
         "float32": "float", "float64": "double",
     },
     suffixes={"int64": "L", "uint64": "UL", "uint32": "U"},
     bits={
-        "float64": "as_double({}UL)", "float32": "as_float({}U)", "float16": "as_half((ushort){}U)",
+        "float64": "as_double({}UL)", "float32": "as_float({}U)", "float16": "((ushort){}U)",
         "from float64": "as_ulong({})", "from float32": "as_uint({})",
         "to float64": "as_double({})", "to float32": "as_float({})",
-        "from float16": "as_ushort({})", "to float16": "as_half({})",
+        "from float16": "({})", "to float16": "({})",
     },
-    heads=Heads(header("opencl.h"), "#pragma OPENCL EXTENSION cl_khr_fp16 : enable\n"),
+    float16=Float16Bits("_es_half_value({})", "_es_half_nearest({})", "_es_half_nearest_once({})"),
+    heads=Heads(header("opencl.h"), header("opencl_half.h")),
     syntax=Syntax(function="static inline", kernel="__kernel void", restrict="restrict"),
     memory=Memory(
         device="__global ",
@@ -106,7 +108,11 @@ OPENCL = Dialect(
 # GPUs, and groups start in order and go on, so are shuffles and scans in one pass.
 OPENCL_NVIDIA = replace(
     OPENCL,
-    heads=replace(OPENCL.heads, parts=(("_es_shuffle", header("opencl_nvidia.h")),)),
+    heads=Heads(
+        OPENCL.heads.always,
+        header("opencl_nvidia_half.h"),
+        (("_es_shuffle", header("opencl_nvidia.h")),),
+    ),
     sync=replace(
         OPENCL.sync,
         fence='asm volatile("membar.gl;" : : : "memory");',

@@ -103,12 +103,12 @@ _REAL = {
 }""",
 }
 _ORDERED = {
-    "min": "$T _min_$N($T a, $T b) { return $c(b) < a ? b : a; }",
-    "max": "$T _max_$N($T a, $T b) { return $c(b) > a ? b : a; }",
-    "minimum": "$T _minimum_$N($T a, $T b) { return $c(a) < b || a != a ? a : b; }",
-    "maximum": "$T _maximum_$N($T a, $T b) { return $c(a) > b || a != a ? a : b; }",
-    "fmin": "$T _fmin_$N($T a, $T b) { return $c(a) <= b || b != b ? a : b; }",
-    "fmax": "$T _fmax_$N($T a, $T b) { return $c(a) >= b || b != b ? a : b; }",
+    "min": "$T _min_$N($T a, $T b) { return $c(b) < $v(a) ? b : a; }",
+    "max": "$T _max_$N($T a, $T b) { return $c(b) > $v(a) ? b : a; }",
+    "minimum": "$T _minimum_$N($T a, $T b) { return $c(a) < $v(b) || $v(a) != $v(a) ? a : b; }",
+    "maximum": "$T _maximum_$N($T a, $T b) { return $c(a) > $v(b) || $v(a) != $v(a) ? a : b; }",
+    "fmin": "$T _fmin_$N($T a, $T b) { return $c(a) <= $v(b) || $v(b) != $v(b) ? a : b; }",
+    "fmax": "$T _fmax_$N($T a, $T b) { return $c(a) >= $v(b) || $v(b) != $v(b) ? a : b; }",
 }
 # Joins of reductions, whose results are not compared in the kernel, so that nothing need be hidden.
 _ORDERED |= {
@@ -117,9 +117,11 @@ _ORDERED |= {
 }
 for _name, _sign in (("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">=")):
     _ORDERED |= {
-        f"keep_{_name}": f"$T _keep_{_name}_$N($T v, $T k, $T c) {{ return v {_sign} k ? v : c; }}",
+        f"keep_{_name}": (
+            f"$T _keep_{_name}_$N($T v, $T k, $T c) {{ return $v(v) {_sign} $v(k) ? v : c; }}"
+        ),
         f"replace_{_name}": (
-            f"$T _replace_{_name}_$N($T v, $T k, $T c) {{ return v {_sign} k ? c : v; }}"
+            f"$T _replace_{_name}_$N($T v, $T k, $T c) {{ return $v(v) {_sign} $v(k) ? c : v; }}"
         ),
     }
 _COMPLEX = {
@@ -308,8 +310,13 @@ class Prelude:
     def compared(self, text: str, type: Scalar) -> str:
         """An operand of a comparison; `text` is parenthesised."""
         if not type.is_integer or type.bits >= 32 or not self.dialect.workarounds.hidden:
-            return text
+            return self.value(text, type)
         return self._hidden_int32(text)
+
+    def value(self, text: str, type: Scalar) -> str:
+        """A number that can be compared; `text` is parenthesised."""
+        wide = self.dialect.float16 if type.name == "float16" else None
+        return text if wide is None else wide.value.format(text)
 
     def _hidden_int32(self, text: str) -> str:
         return self.hidden(f"({self.dialect.types['int32']}){text}", "int32")
@@ -359,6 +366,7 @@ class Prelude:
         unsigned = self.dialect.types.get(f"uint{type.bits}", "")
         text = re.sub(r"\$to\((.*?)\);", lambda found: f"{self.converted(found[1], t)};", text)
         text = re.sub(r"\$c\((\w)\)", lambda found: self.compared(found[1], type), text)
+        text = re.sub(r"\$v\((\w)\)", lambda found: self.value(found[1], type), text)
         if "$neg(a)" in text:
             text = text.replace("$neg(a)", self.negated("a", type))
         text = text.replace("$T", self.type(t)).replace("$U", unsigned)
