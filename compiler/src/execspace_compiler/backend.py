@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from .host.pool import SPIN_NS, start
     from .launch.call_builder import CallBuilder
     from .launch.device_code import DeviceCode
-    from .launch.device_launch import Call, DeviceLaunch, Frame, Grid
+    from .launch.device_launch import Call, DeviceLaunch, Grid
     from .launch.device_plan import DevicePlan
+    from .launch.frame import Frame
     from .launch.sources import Sources, Traits
     from .mapping.block_geometry import Limits
     from .mapping.default_tiles import gpu_tiles
@@ -46,7 +47,7 @@ _MODULES = {
     "DevicePlan": "launch.device_plan",
     "Dialect": "codegen.cfamily.dialect",
     "Fork": "host.fork",
-    "Frame": "launch.device_launch",
+    "Frame": "launch.frame",
     "Grid": "launch.device_launch",
     "HOST_TEAMS": "teams.host_limits",
     "Launcher": "host.launcher",

@@ -7,12 +7,10 @@ from pathlib import Path
 
 import pytest
 from cfamily_cases import without_heads
+from team_cases import lowered
 
 import execspace as es
-from execspace import Kernel, LaunchSpec, Sum, ViewType
-from execspace.contract.argtypes import SCALAR_TYPES
-from execspace.contract.launch_spec import policy_spec
-from execspace_compiler import ir, lower_kernel
+from execspace_compiler import ir
 from execspace_compiler.codegen.cfamily.cuda import CUDA
 from execspace_compiler.codegen.cfamily.device_kernel import DeviceKernel
 from execspace_compiler.codegen.cfamily.hip import hip
@@ -20,23 +18,9 @@ from execspace_compiler.codegen.cfamily.opencl import OPENCL
 from execspace_compiler.ir.diagnostics import Fault
 from execspace_compiler.launch.device_code import device_code
 from execspace_compiler.mapping.variant import Variant
-from execspace_compiler.teams.device import Shape, default_sizes, device_team, shape_of
+from execspace_compiler.teams.device import Shape, device_team, shape_of
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-
-
-def lowered(kernel, *arguments, pattern="for", **sizes):
-    types = []
-    for a in arguments:
-        if isinstance(a, str):
-            name, _, rank = a.partition(" ")
-            n = int(rank or 1)
-            types.append(ViewType(name, n, "right", n - 1, False, "host"))
-        else:
-            types.append(SCALAR_TYPES[a])
-    reducer = None if pattern == "for" else Sum()
-    policy = policy_spec("team", 1, **sizes)
-    return lower_kernel(Kernel(kernel), LaunchSpec(pattern, policy, tuple(types), reducer=reducer))
 
 
 def statements(team):
@@ -71,31 +55,6 @@ def test_where_nothing_is_exchanged_groups_do_one_team_after_the_other():
     assert shape_of(8, 1, 5, 1, False, 256) == Shape(8, 1, 5)
     assert Shape(8, 1, 5).group == 8
     assert Shape(8, 4, 5, 32).group == 160
-
-
-def test_sizes_by_what_the_kernel_does():
-    def rows(team, A, y):
-        for i in es.TeamThreadRange(team, A.extent(0)):
-            y[i] = es.parallel_reduce(es.ThreadVectorRange(team, A.extent(1)), lambda k: A[i, k])
-
-    def windows(team, A, y):
-        at = team.scratch(100)
-        for i in es.TeamThreadRange(team, 100):
-            at[i] = A[0, i]
-        team.barrier()
-        for i in es.TeamThreadRange(team, 90):
-            y[i] = es.parallel_reduce(es.ThreadVectorRange(team, 10), lambda k: at[i + k])
-
-    def alone(team, A, y):
-        y[team.league_rank] = A[team.league_rank, 0]
-
-    arguments = ("float64 2", "float64")
-    assert default_sizes(lowered(rows, *arguments), 32, 1024) == (8, 32)  # along the rows
-    assert default_sizes(lowered(windows, *arguments), 32, 1024) == (256, 1)  # scratch is near
-    assert default_sizes(lowered(rows, *arguments), 1, 1024) == (256, 1)
-    assert default_sizes(lowered(rows, *arguments, team_size=5), 32, 1024) == (5, 32)
-    assert default_sizes(lowered(rows, *arguments), 32, 64) == (2, 32)
-    assert default_sizes(lowered(alone, *arguments), 32, 1024) == (1, 1)  # others would do the same
 
 
 # -- lanes ------------------------------------------------------------------------------------

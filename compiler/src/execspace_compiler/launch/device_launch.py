@@ -32,7 +32,10 @@ from ..typing.lowered import Lowered
 from .call_builder import CallBuilder
 from .call_source import MOST_UNITS
 from .device_code import DeviceCode
+from .device_teams import WorkItemTeams
 from .failures import failure
+from .fitting_teams import FittingTeams
+from .frame import Frame
 from .sources import THREADS_PER_UNIT, Sources, Traits
 
 Grid = tuple[int, int, int, int, int, int]  # groups, and work-items of a group, along x, y and z
@@ -63,40 +66,6 @@ class _TooLarge(Exception):
     def __init__(self, most: int) -> None:
         super().__init__(f"at most {most} work-items")
         self.most = most
-
-
-class Frame:
-    """State of a launch until its kernels are enqueued; then another launch reuses it.
-
-    Attributes
-    ----------
-    extra : dict of str to Any
-        Memory that kernels take after the Views, in the order of their parameters: "status" of
-        assertions, "group" (scratch memory of level 0, if it is an argument), "pool" (of level
-        1), "scratch" of reductions, and the "result" for the host.
-    record, views : Any
-        Results of `CallBuilder.pack`.
-    tiles : int
-        For a single-pass scan: tiles for which its scratch memory has room.
-    epoch : int
-        Number of launches of such a scan with this frame.
-    shared : int
-        Bytes of dynamic group memory that its teams share.
-    pool : int
-        Bytes of the pool.
-    """
-
-    __slots__ = ("epoch", "extra", "pool", "record", "shared", "tiles", "views")
-
-    def __init__(self, extra: tuple[str, ...]) -> None:
-        self.extra: dict[str, Any] = dict.fromkeys(extra)
-        self.record: Any = None
-        self.views: Any = None
-        self.tiles = self.epoch = self.shared = self.pool = 0
-
-    def give(self, name: str, memory: Any) -> None:
-        """Set the memory for a name; a backend that stores addresses does it here."""
-        self.extra[name] = memory
 
 
 class DeviceLaunch(ABC, Generic[P]):
@@ -310,7 +279,27 @@ class DeviceLaunch(ABC, Generic[P]):
             found = self.check.with_fallback(
                 found, lambda: self.with_sources(with_smaller_teams).caller()
             )
-        return found
+        if self.fitting is None:
+            return found
+        return self.fitting.caller(
+            found, lambda room: self.with_sources(self.sources.with_room(room)).caller()
+        )
+
+    @cached_property
+    def fitting(self) -> FittingTeams | None:
+        """Sizes of teams that fit a launch; None if they are settled."""
+        if not isinstance(self.teams, WorkItemTeams) or self.teams.ranges is None:
+            return None
+        check = self.check if isinstance(self.check, Sizes) else None
+        return FittingTeams(
+            self.teams, check, self.units, self.traits.shared, self.usual.most_threads
+        )
+
+    def sources_for(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Sources:
+        """The sources of such a launch."""
+        if self.fitting is None:
+            return self.sources
+        return self.sources.with_room(self.fitting.room(self.fitting.counts(bounds[1], args)))
 
     def within(self, threads: int) -> Call:
         """The launch in groups of at most so many work-items; compiled once."""

@@ -73,4 +73,4 @@ class DevicePlan(DescribedPlan):
 
     def team_size_recommended(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> int:
         """Threads of a team in such a launch."""
-        return self.device_launch.sources.team_size_of(bounds, args)
+        return self.device_launch.sources_for(bounds, args).team_size_of(bounds, args)

@@ -16,7 +16,8 @@ from execspace.base.dataclass import dataclass
 from ..codegen.cfamily.dialect import Dialect
 from ..ir import Var
 from ..ir.diagnostics import Fault, Reporter
-from ..teams.device import DeviceTeam, default_sizes, device_team, shape_of
+from ..teams.automatic_sizes import RangeLengths, default_sizes, range_lengths
+from ..teams.device import DeviceTeam, device_team, shape_of
 from ..teams.host_limits import HOST_TEAMS
 from ..teams.host_teams import HostTeam, host_team
 from ..teams.scratch_sizes import Sizes
@@ -38,10 +39,13 @@ class Room:
         Most threads of a group.
     single : bool
         A group has only one team.
+    sizes : tuple of int, optional
+        Threads of a team and lanes of a thread that were chosen for a launch.
     """
 
     threads: int
     single: bool = False
+    sizes: tuple[int, int] | None = None
 
 
 def device_team_limits(dialect: Dialect, threads: int, shared: int) -> TeamLimits:
@@ -90,8 +94,9 @@ class WorkItemTeams:
         self.space, self.limits, self.policy = space, limits, lowered.spec.policy
         name = lowered.kernel.name
         most = min(room.threads, self.policy.launch_bounds or room.threads)
-        self.size, self.lanes = default_sizes(lowered, dialect.lanes.count, most)
-        if self.size * (self.lanes if dialect.lanes.count > 1 else 1) > most:
+        self.width = dialect.lanes.count
+        self.size, self.lanes = room.sizes or default_sizes(lowered, self.width, most)
+        if self.size * (self.lanes if self.width > 1 else 1) > most:
             raise PolicyError(
                 f"Kernel '{name}': team_size={self.size} and vector_length={self.lanes}; this "
                 f"device launches the kernel with at most {most} threads in a block. Give a "
@@ -99,15 +104,15 @@ class WorkItemTeams:
             )
         chunk = 1 if room.single or lowered.spec.pattern == "scan" else self.policy.chunk_size
         parts = bool(dialect.lanes.barrier)
-        shape = shape_of(self.size, self.lanes, chunk, dialect.lanes.count, parts, most)
+        shape = shape_of(self.size, self.lanes, chunk, self.width, parts, most)
         reporter = Reporter(name)
         try:
             self.device: DeviceTeam = device_team(lowered, shape)
         except Fault as fault:
             reporter.add(fault)
             reporter.check()
-        self.lowered = self.device.lowered
-        self.room = Room(most, room.single)
+        self.original, self.lowered = lowered, self.device.lowered
+        self.room = Room(most, room.single, room.sizes)
 
     @property
     def group(self) -> int:
@@ -125,6 +130,19 @@ class WorkItemTeams:
         if not self.policy.team_size and self.size > 1:
             return Room(self.device.shape.items // 2, True)
         return None
+
+    @cached_property
+    def ranges(self) -> RangeLengths | None:
+        """What sizes of teams in a launch depend on; None if they are settled."""
+        settled = self.room.single or self.room.sizes is not None
+        return None if settled else range_lengths(self.original)
+
+    def room_for(self, lengths: tuple[int, int], resident: int, most: int) -> Room:
+        """Limits with sizes for a launch; see `RangeLengths.sizes`."""
+        assert self.ranges is not None
+        most = min(most, self.room.threads)
+        sizes = self.ranges.sizes(lengths, (self.size, self.lanes), resident, self.width, most)
+        return Room(self.room.threads, sizes=sizes)
 
     def sizes(self, threads: int) -> TeamSizes:
         """The sizes chosen; a group may have so many threads."""
@@ -157,6 +175,7 @@ class WholeTeams:
     device: DeviceTeam | None = None
     group = 1
     with_smaller_teams: Room | None = None
+    ranges: RangeLengths | None = None
 
     def __init__(self, lowered: Lowered, space: str) -> None:
         self.space, self.policy = space, lowered.spec.policy

@@ -232,13 +232,17 @@ class Sources:
     def within(self, threads: int) -> Sources:
         """The sources for groups of at most `threads` threads."""
         single = isinstance(self.teams, WorkItemTeams) and self.teams.room.single
-        return Sources(self.space, self.traits, self.original, Room(threads, single))
+        return self.with_room(Room(threads, single))
 
     @property
     def with_smaller_teams(self) -> Sources | None:
         """Sources whose teams have more scratch memory; None if the policy sets all sizes."""
         room = None if self.teams is None else self.teams.with_smaller_teams
-        return None if room is None else Sources(self.space, self.traits, self.original, room)
+        return None if room is None else self.with_room(room)
+
+    def with_room(self, room: Room) -> Sources:
+        """The sources for groups of other limits."""
+        return Sources(self.space, self.traits, self.original, room)
 
     def usual_if(self, contiguous: bool) -> Variant:
         """The variant for a usual launch, whose Views are contiguous or not."""

@@ -149,78 +149,6 @@ class DeviceTeam:
         return -(-league // self.shape.chunk)
 
 
-def default_sizes(lowered: Lowered, width: int, most: int) -> tuple[int, int]:
-    """Threads of a team and lanes of a thread, if the policy does not set them.
-
-    Parameters
-    ----------
-    width : int
-        Width of a subgroup (warp); 1 if there are no shuffles, and a thread runs all its lanes.
-    most : int
-        Most work-items of a team.
-    """
-    policy, body = lowered.spec.policy, lowered.body
-    rank = body.parameters[TEAM_PARTS.index("team_rank")].name
-    levels = {
-        s.level
-        for s in ir.walk_statements(body.body)
-        if isinstance(s, ir.Split | ir.ScanRange | ir.Combine | ir.Prefix)
-    }
-    names = {e.name for e in ir.walk_expressions(body.body) if isinstance(e, Var)}
-    lanes = policy.vector_length or (width if _lanes_coalesce(lowered) else 1)
-    # Threads that cannot be distinguished would all do the same.
-    alone = rank not in names and not levels & {"thread", "team"}
-    default = max(1, min(DEFAULT_ITEMS, most) // (lanes if width > 1 else 1))
-    if policy.launch_bounds:
-        default = max(1, min(default, policy.launch_bounds // lanes))
-    return policy.team_size or (1 if alone else default), lanes
-
-
-DEFAULT_ITEMS = 256
-
-
-def _lanes_coalesce(lowered: Lowered) -> bool:
-    """Whether neighbouring lanes of a thread access neighbouring elements of a View (coalesced),
-    while neighbouring threads would not."""
-    functions = {f.name: f for f in lowered.functions}
-
-    def touches(body: tuple[Stmt, ...], indices: set[str]) -> bool:
-        names = set(indices)
-        for s in ir.walk_statements(body):
-            if isinstance(s, Assign) and any(v in names for v in _names(s.value)):
-                names.add(s.name)
-        places = [s for s in ir.walk_statements(body) if isinstance(s, ir.Store | ir.Atomic)]
-        loads = [e for e in ir.walk_expressions(body) if isinstance(e, ir.Load)]
-        for at in (*places, *loads):
-            t = at.view.type
-            if isinstance(t, ViewTy) and _is_shared(at.view) and "group" not in t.traits:
-                unit = t.unit if t.unit is not None else t.rank - 1
-                if 0 <= unit < len(at.indices) and names & set(_names(at.indices[unit])):
-                    return True
-        for e in ir.walk_expressions(body):
-            if isinstance(e, ir.Call):
-                f = functions[e.function]
-                pairs = zip(f.parameters, e.args, strict=True)
-                given = {p.name for p, a in pairs if names & set(_names(a))}
-                if given and touches(f.body, given):
-                    return True
-        return False
-
-    for s in ir.walk_statements(lowered.body.body):
-        if isinstance(s, ir.Split) and s.level == "vector" and touches(s.body, {s.names[-1]}):
-            return True
-        if isinstance(s, ir.ScanRange) and s.level == "vector" and touches(s.body, {s.name}):
-            return True
-    return False
-
-
-def _names(e: Expr) -> list[str]:
-    found = [e.name] if isinstance(e, Var) else []
-    for a in ir.operands(e):
-        found += _names(a)
-    return found
-
-
 def device_team(lowered: Lowered, shape: Shape) -> DeviceTeam:
     """The kernel for teams that are mapped to groups by `shape`.
 
@@ -367,14 +295,14 @@ class _Device:
     def changes_memory(self, s: Stmt) -> bool:
         """Whether a statement must run on one lane only."""
         if isinstance(s, ir.Store | ir.Atomic):
-            return _is_shared(s.view)
+            return is_shared(s.view)
         if isinstance(s, ir.Print | ir.Fail):
             return True
         if not isinstance(s, Assign | ir.Unpack | ir.Evaluate):
             return False
         calls = [e for e in ir.walk_expressions((s,)) if isinstance(e, ir.Call)]
         changed = [c.args[n] for c in calls for n in self.changed[c.function]]
-        shared = [_is_shared(a) for a in changed if isinstance(a, Var)]
+        shared = [is_shared(a) for a in changed if isinstance(a, Var)]
         told = any(c.function in self.reporting for c in calls)
         if not all(shared) and (any(shared) or told):
             raise type_fault(
@@ -544,6 +472,6 @@ def _is_view(v: Var) -> bool:
     return isinstance(v.type, ViewTy)
 
 
-def _is_shared(v: Var) -> bool:
+def is_shared(v: Var) -> bool:
     """Whether it is in memory that lanes share."""
     return isinstance(v.type, ViewTy) and v.type.shape is None

@@ -84,7 +84,7 @@ def scratch_layout(body: ir.Function, arguments: tuple[Var, ...], size: Expr) ->
     Fault
         If an extent is not known before the launch.
     """
-    known = _Known(body, arguments)
+    known = Known(body, arguments)
     totals: list[Expr] = [integer(0), integer(0)]
     allocations: dict[str, Allocation] = {}
     for s in ir.walk_statements(body.body):
@@ -131,7 +131,7 @@ def _rounded(nbytes: Expr) -> Expr:
     return op("mul", units, integer(ALIGNMENT))
 
 
-class _Known:
+class Known:
     """Expressions of a body in terms of values known before the launch."""
 
     def __init__(self, body: ir.Function, arguments: tuple[Var, ...]) -> None:
@@ -150,6 +150,7 @@ class _Known:
         self.active: set[str] = set()
 
     def expression(self, e: Expr, loc: Loc) -> Expr:
+        """An expression in these terms; a Fault if it has others."""
         match e:
             case Const():
                 return e
@@ -200,7 +201,7 @@ _PYTHON = {
 }  # fmt: skip
 
 
-def _python(e: Expr, names: Mapping[str, str]) -> str:
+def python_text(e: Expr, names: Mapping[str, str]) -> str:
     """A size as a Python expression; `names` maps parameters to names in Python."""
     match e:
         case Const():
@@ -210,9 +211,20 @@ def _python(e: Expr, names: Mapping[str, str]) -> str:
         case ir.Extent():
             return f"{names[e.view.name]}.shape[{e.dimension}]"
         case ir.Op():
-            text = _PYTHON[e.op].format(*(_python(a, names) for a in e.args))
+            text = _PYTHON[e.op].format(*(python_text(a, names) for a in e.args))
             return f"int({text})" if e.op == "cast" and e.type.is_integer else text
     raise AssertionError(f"no size: {e}")
+
+
+def names_of_values(parameters: tuple[Var, ...], league: str) -> dict[str, str]:
+    """Names in Python of the arguments of a launch, in their order, and of the league size."""
+    names = {}
+    for n, p in enumerate(parameters):
+        names[p.name] = f"args[{n}]"
+        if isinstance(p.type, Scalar):  # NumPy scalars would wrap around
+            names[p.name] = f"{'float' if p.type.is_float else 'int'}(args[{n}])"
+    names[league] = "league"
+    return names
 
 
 def scratch_sizes(
@@ -238,20 +250,15 @@ def scratch_sizes(
     space : str
         Name of the space, for messages.
     """
-    names = {}
-    for n, p in enumerate(parameters):
-        names[p.name] = f"args[{n}]"
-        if isinstance(p.type, Scalar):  # NumPy scalars would wrap around
-            names[p.name] = f"{'float' if p.type.is_float else 'int'}(args[{n}])"
-    names[league] = "league"
+    names = names_of_values(parameters, league)
     lines = ["def found(league, args):"]
     for place in layout.allocations.values():
         if not all(isinstance(e, Const) and e.value >= 0 for e in place.shape):
-            shape = "".join(f"int({_python(e, names)}), " for e in place.shape)
+            shape = "".join(f"int({python_text(e, names)}), " for e in place.shape)
             lines += [
                 f"    shape = ({shape})",
                 f"    if min(shape) < 0: refuse({place.statement.loc.line}, shape)",
             ]
-    first, second = (f"int({_python(e, names)})" for e in layout.nbytes)
+    first, second = (f"int({python_text(e, names)})" for e in layout.nbytes)
     lines.append(f"    return {first}, {second}")
     return Sizes(kernel, "\n".join(lines), layout.kept, limits, space)

@@ -24,6 +24,9 @@ def _remainder(a: int, b: int) -> int:
     return a % b if b else 0
 
 
+FUNCTIONS = {"quotient": _floor_division, "remainder": _remainder}  # of sizes in Python
+
+
 @dataclass(frozen=True)
 class Sizes:
     """Computes and checks the scratch memory of a launch.
@@ -53,9 +56,7 @@ class Sizes:
 
         It raises LaunchError for a negative extent.
         """
-        scope: dict[str, Any] = {
-            "refuse": self._negative, "quotient": _floor_division, "remainder": _remainder,
-        }  # fmt: skip
+        scope: dict[str, Any] = {**FUNCTIONS, "refuse": self._negative}
         exec(self.text, scope)
         found: Callable[[int, tuple[Any, ...]], tuple[int, int]] = scope["found"]
         return found
