@@ -64,7 +64,8 @@ def steps(team, x, n):
     [
         (65536, 256, 32),  # a warp, whose barriers cost little
         (65536, 2048, 128),
-        (65536, 8, 32),  # no less than a warp
+        (65536, 8, 4),  # teams of a part of a warp are side by side
+        (65536, 32, 16),
         (8192, 8192, 512),  # scratch leaves room for few teams, so they are larger
         (132, 2048, 512),  # there are few teams
         (512, 256, 64),
@@ -100,11 +101,29 @@ def row(team, x, y):
 
 
 @pytest.mark.parametrize(
-    ("length", "threads"), [(4, 32), (512, 32), (1024, 64), (2048, 128), (65536, 256)]
+    ("length", "threads"),
+    [(4, 1), (16, 2), (64, 8), (512, 32), (1024, 64), (2048, 128), (65536, 256)],
 )
 def test_sums_of_rows(length, threads):
     args = (np.zeros((1, length)), np.zeros(1))
-    assert sizes(row, "float64 2", "float64", league=65536, args=args) == (threads, 1)
+    assert sizes(row, "float64 2", "float64", league=1 << 22, args=args) == (threads, 1)
+
+
+@pytest.mark.parametrize(
+    ("length", "threads"), [(4, 1), (8, 2), (64, 16), (128, 32), (256, 32), (1024, 128)]
+)
+def test_copies_of_rows(length, threads):
+    def copied(team, x, y):
+        for k in es.TeamVectorRange(team, x.extent(1)):
+            y[team.league_rank, k] = x[team.league_rank, k]
+
+    args = (np.zeros((1, length)), np.zeros((1, length)))
+    assert sizes(copied, *["float64 2"] * 2, league=1 << 22, args=args) == (threads, 1)
+
+
+def test_without_exchanges_teams_have_at_least_a_usual_warp():
+    args = (np.zeros((1, 4)), np.zeros(1))
+    assert sizes(row, "float64 2", "float64", league=65536, args=args, width=1) == (32, 1)
 
 
 def columns(team, x, y):

@@ -126,7 +126,7 @@ class WorkItemTeams:
         if not self.device.uses(0):
             return None
         if self.device.shape.side_by_side > 1 and not self.policy.chunk_size:
-            return Room(self.room.threads, True)
+            return Room(self.room.threads, True, self.room.sizes)
         if not self.policy.team_size and self.size > 1:
             return Room(self.device.shape.items // 2, True)
         return None

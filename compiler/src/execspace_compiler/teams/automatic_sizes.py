@@ -28,9 +28,13 @@ DEFAULT_ITEMS = 256  # work-items of a team
 _MOST_ITEMS = 512  # where there are too few teams
 _FULL = 1024  # work-items that keep a multiprocessor busy
 
-# Iterations of a work-item, of which fewer would not pay for barriers: they were measured on an
-# H200 with sorts, relaxation, products of matrices, and sums of rows of 4 to 8192 numbers.
-_LONG, _SHORT, _JOINED = 2, 8, 16  # with loops of their own, without, of a sum over the team
+# Iterations of a work-item, as measured on an H200 with sorts, relaxation, products of matrices,
+# and copies and sums of rows of 4 to 8192 numbers: of a team within a warp, and of larger ones, for
+# which barriers count.
+_BETWEEN_BARRIERS = (1, 8)
+_LONG = (1, 2)  # with loops of their own
+_JOINED = (8, 16)  # of a sum over the team
+_OTHERS = (4, 8)
 _OF_LANE = 8
 
 
@@ -74,9 +78,10 @@ class RangeLengths:
     text : str
         A function `found` of the league size and the arguments of a launch: iterations that the
         threads of a team share, and the lanes of a thread; zero for what is not known.
-    coalesced, alone, nested, long, joined : bool
+    coalesced, alone, nested, long, joined, between_barriers : bool
         Lanes access neighbouring elements; threads cannot be distinguished; they have ranges over
-        lanes; their iterations have loops; they join values.
+        lanes; their iterations have loops; they join values; these are ranges in a loop that has
+        barriers.
     """
 
     text: str
@@ -85,6 +90,7 @@ class RangeLengths:
     nested: bool
     long: bool
     joined: bool
+    between_barriers: bool
 
     @cached_property
     def found(self) -> Callable[[int, tuple[Any, ...]], tuple[int, int]]:
@@ -121,12 +127,20 @@ class RangeLengths:
         most = min(most, _MOST_ITEMS)
         if self.nested:  # each thread has iterations, which its lanes share
             return max(1, min(shared, min(DEFAULT_ITEMS, most) // lanes)), lanes
-        each = _LONG if self.long else _JOINED if self.joined else _SHORT
-        items = min(_power_of_two(shared / each), DEFAULT_ITEMS)
+        few, many = self._iterations
+        warp = min(_power_of_two(shared / few), max(width, 32))
+        items = max(warp, min(_power_of_two(shared / many), DEFAULT_ITEMS))
         filled = 1 << (-(-_FULL // max(1, resident)) - 1).bit_length()
         items = max(items, min(filled, _power_of_two(shared / (1 if self.long else 2))))
-        items = min(max(items, 32, width, lanes), most)
-        return max(1, items // lanes), lanes
+        if width == 1:  # teams have a group each
+            items = max(items, 32)
+        return max(1, min(items, most) // lanes), lanes
+
+    @property
+    def _iterations(self) -> tuple[int, int]:
+        if self.between_barriers:
+            return _LONG if self.long else _BETWEEN_BARRIERS
+        return _LONG if self.long else _JOINED if self.joined else _OTHERS
 
 
 def _power_of_two(n: float) -> int:
@@ -166,6 +180,7 @@ def range_lengths(lowered: Lowered) -> RangeLengths | None:
         any(r.level == "vector" for r in ranges),
         any(_has_loop(r.body, functions) for r in of_threads),
         any(isinstance(s, combined) and s.level != "vector" for s in ir.walk_statements(body.body)),
+        bool(inside),
     )
 
 
