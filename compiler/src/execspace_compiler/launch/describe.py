@@ -239,8 +239,9 @@ def describe_host_teams(lowered: Lowered, sizes: TeamSizes) -> list[str]:
     return lines
 
 
-def describe_device_teams(team: DeviceTeam) -> list[str]:
-    """For a device on which the members of teams are work-items."""
+def describe_device_teams(team: DeviceTeam, fits: bool = False) -> list[str]:
+    """For a device on which the members of teams are work-items; whether launches may choose other
+    sizes, that fit their nested ranges."""
     shape = team.shape
     lines = [f"teams of {shape.size} threads of {shape.lanes} lanes, a work-item for each lane"]
     if shape.serial_lanes > 1:
@@ -270,4 +271,6 @@ def describe_device_teams(team: DeviceTeam) -> list[str]:
     if not policy.team_size:
         why = "none would have work of its own" if shape.size == 1 else "what a block has room for"
         lines.append(f"team_size was left open: {why}")
+    if fits:
+        lines.append("a launch takes sizes that fit the lengths of its nested ranges instead")
     return lines

@@ -340,7 +340,8 @@ class Sources:
     def mapping(self, bounds: tuple[int, ...]) -> list[str]:
         """Description of the mapping of a range."""
         if self.team is not None:
-            return describe_device_teams(self.team)
+            fits = self.teams is not None and self.teams.ranges is not None
+            return describe_device_teams(self.team, fits)
         if self.teams is not None:
             return describe_host_teams(self.original, self.teams.sizes(self.most))
         if not self.traits.flat:

@@ -69,8 +69,11 @@ class Sizes:
         others: list[Launch] = []
 
         def launch(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
-            if self.found(bounds[1], args)[0] <= self.limits[0]:
+            try:  # it checks scratch memory before anything is enqueued
                 return call(bounds, args)
+            except LaunchError:
+                if self.found(bounds[1], args)[0] <= self.limits[0]:
+                    raise
             if not others:
                 others.append(other())
             return others[0](bounds, args)
@@ -91,16 +94,20 @@ class Sizes:
         LaunchError
             If they exceed the limits, and for a negative extent.
         """
-        found = self.found(league, args)
-        for level, (wanted, most) in enumerate(zip(found, self.limits, strict=True)):
-            if wanted > most:
-                other = (
-                    "Use level=1 for what is large, or fewer threads."
-                    if level == 0
-                    else "Make it smaller, or use a View."
-                )
-                raise LaunchError(
-                    f"Kernel '{self.kernel}': a team needs {wanted} bytes of scratch at level "
-                    f"{level}; space '{self.space}' has at most {most} bytes for a team. {other}"
-                )
-        return found[0], found[1] + self.kept
+        inner, outer = self.found(league, args)
+        if inner > self.limits[0] or outer > self.limits[1]:
+            raise self._too_much((inner, outer))
+        return inner, outer + self.kept
+
+    def _too_much(self, found: tuple[int, int]) -> LaunchError:
+        level = 0 if found[0] > self.limits[0] else 1
+        other = (
+            "Use level=1 for what is large, or fewer threads."
+            if level == 0
+            else "Make it smaller, or use a View."
+        )
+        return LaunchError(
+            f"Kernel '{self.kernel}': a team needs {found[level]} bytes of scratch at level "
+            f"{level}; space '{self.space}' has at most {self.limits[level]} bytes for a team. "
+            f"{other}"
+        )
