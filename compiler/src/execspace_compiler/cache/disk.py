@@ -30,6 +30,7 @@ from execspace.base.files import (
     write_atomically,
 )
 from execspace.base.locks import new_rlock
+from execspace.base.tracebacks import program_level
 
 from . import own_code
 from .sha256 import sha256
@@ -133,7 +134,7 @@ def folder(kind: str) -> Path:
                 f"Cache folder {path} {'is not used' if untrusted else 'cannot be written'} "
                 f"({error}); compiled kernels are lost when the process ends. Set "
                 f"EXECSPACE_CACHE_DIR to a folder of your own.",
-                stacklevel=3,
+                stacklevel=program_level(),
             )
             return used
 
@@ -219,7 +220,7 @@ def keep(path: Path, content: str | bytes) -> bool:
             warnings.warn(
                 f"Compiled kernels cannot be kept in {place} ({error}); the next process compiles "
                 f"them again. Make room there, or set EXECSPACE_CACHE_DIR.",
-                stacklevel=3,
+                stacklevel=program_level(),
             )
         return False
     return True
