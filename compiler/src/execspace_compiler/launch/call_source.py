@@ -239,6 +239,8 @@ def value_expressions(field: Field) -> list[str]:
             return [f"a{n}.shape[{d}]"]
     if field.type.kind == "c":
         return [f"complex(a{n}).real", f"complex(a{n}).imag"]
+    if field.type.kind == "b":  # which of NumPy's is no integer
+        return [f"1 if a{n} else 0"]
     return [f"a{n}"]
 
 

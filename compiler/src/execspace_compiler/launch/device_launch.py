@@ -32,7 +32,7 @@ from ..typing.lowered import Lowered
 from .call_builder import CallBuilder
 from .call_source import MOST_UNITS
 from .device_code import DeviceCode
-from .device_teams import WorkItemTeams
+from .device_teams import Room, WorkItemTeams
 from .failures import failure
 from .fitting_teams import FittingTeams
 from .frame import Frame
@@ -273,17 +273,15 @@ class DeviceLaunch(ABC, Generic[P]):
         }  # fmt: skip
         exec(builder.source(), scope)
         found: Call = scope["call"]
-        with_smaller_teams = self.sources.with_smaller_teams
-        if with_smaller_teams is not None:
+        smaller = None if self.teams is None else self.teams.with_smaller_teams
+        if smaller is not None:
             assert isinstance(self.check, Sizes)
-            found = self.check.with_fallback(
-                found, lambda: self.with_sources(with_smaller_teams).caller()
-            )
-        if self.fitting is None:
-            return found
-        return self.fitting.caller(
-            found, lambda room: self.with_sources(self.sources.with_room(room)).caller()
-        )
+            found = self.check.with_fallback(found, lambda: self.with_room(smaller))
+        return found if self.fitting is None else self.fitting.caller(found, self.with_room)
+
+    def with_room(self, room: Room) -> Call:
+        """The launch in teams for which groups have other limits."""
+        return self.with_sources(self.sources.with_room(room)).caller()
 
     @cached_property
     def fitting(self) -> FittingTeams | None:

@@ -128,7 +128,8 @@ class WorkItemTeams:
         if self.device.shape.side_by_side > 1 and not self.policy.chunk_size:
             return Room(self.room.threads, True, self.room.sizes)
         if not self.policy.team_size and self.size > 1:
-            return Room(self.device.shape.items // 2, True)
+            single = not self.policy.chunk_size
+            return Room(self.room.threads, single, (self.size // 2, self.lanes))
         return None
 
     @cached_property
@@ -147,7 +148,8 @@ class WorkItemTeams:
     def sizes(self, threads: int) -> TeamSizes:
         """The sizes chosen; a group may have so many threads."""
         shape = self.device.shape
-        return TeamSizes(self.size, self.lanes, shape.chunk, max(1, threads // shape.lanes))
+        most = threads // shape.lanes if self.policy.vector_length else threads
+        return TeamSizes(self.size, self.lanes, shape.chunk, max(1, most))
 
     def scratch(self, group_memory: int) -> Sizes | None:
         """The check of a launch's scratch memory; None if it has none.

@@ -324,7 +324,8 @@ class Sources:
         """Threads of the largest team, for any kernel."""
         assert self.teams is not None
         limits = self.traits.team_limits()
-        return most_threads(self.spec, self.teams.lanes, limits.threads_max, limits.team_size_max)
+        lanes = self.spec.policy.vector_length or 1  # open ones shrink
+        return most_threads(self.spec, lanes, limits.threads_max, limits.team_size_max)
 
     def with_team_size(self, size: int) -> Lowered:
         """The kernel for the same policy with a team size."""

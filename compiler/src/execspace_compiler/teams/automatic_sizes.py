@@ -36,6 +36,7 @@ _LONG = (1, 2)  # with loops of their own
 _JOINED = (8, 16)  # of a sum over the team
 _OTHERS = (4, 8)
 _OF_LANE = 8
+_MANY = 1 << 40  # iterations; more make no difference
 
 
 def default_sizes(lowered: Lowered, width: int, most: int) -> tuple[int, int]:
@@ -49,11 +50,19 @@ def default_sizes(lowered: Lowered, width: int, most: int) -> tuple[int, int]:
         Most work-items of a team.
     """
     policy = lowered.spec.policy
-    lanes = policy.vector_length or (width if _lanes_coalesce(lowered) else 1)
+    lanes = policy.vector_length
+    if not lanes:
+        lanes = _lanes(most, policy.team_size, width) if _lanes_coalesce(lowered) else 1
     default = max(1, min(DEFAULT_ITEMS, most) // (lanes if width > 1 else 1))
     if policy.launch_bounds:
         default = max(1, min(default, policy.launch_bounds // lanes))
     return policy.team_size or (1 if _is_alone(lowered) else default), lanes
+
+
+def _lanes(most: int, threads: int, width: int) -> int:
+    """The most lanes, up to a warp, that so many threads can have; 0: there may be one."""
+    room = max(1, most // max(1, threads))
+    return int(min(width, 1 << (room.bit_length() - 1)))
 
 
 def _is_alone(lowered: Lowered) -> bool:
@@ -78,6 +87,8 @@ class RangeLengths:
     text : str
         A function `found` of the league size and the arguments of a launch: iterations that the
         threads of a team share, and the lanes of a thread; zero for what is not known.
+    threads : int
+        What the policy sets; 0: it does not.
     coalesced, alone, nested, long, joined, between_barriers : bool
         Lanes access neighbouring elements; threads cannot be distinguished; they have ranges over
         lanes; their iterations have loops; they join values; these are ranges in a loop that has
@@ -85,6 +96,7 @@ class RangeLengths:
     """
 
     text: str
+    threads: int
     coalesced: bool
     alone: bool
     nested: bool
@@ -95,7 +107,7 @@ class RangeLengths:
     @cached_property
     def found(self) -> Callable[[int, tuple[Any, ...]], tuple[int, int]]:
         """A function from league size and arguments of a launch to both lengths."""
-        scope: dict[str, Any] = {**FUNCTIONS}
+        scope: dict[str, Any] = {**FUNCTIONS, "wrong": (ArithmeticError, ValueError)}
         exec(self.text, scope)
         found: Callable[[int, tuple[Any, ...]], tuple[int, int]] = scope["found"]
         return found
@@ -117,11 +129,11 @@ class RangeLengths:
             As in `default_sizes`.
         """
         threads, lanes = usual
-        shared, of_lanes = lengths
+        shared, of_lanes = (min(n, _MANY) for n in lengths)
         if self.coalesced and of_lanes and width > 1:
-            lanes = min(_power_of_two(of_lanes / _OF_LANE), width)
-        if self.alone:
-            return 1, lanes
+            lanes = min(_power_of_two(of_lanes / _OF_LANE), _lanes(most, self.threads, width))
+        if self.threads or self.alone:
+            return self.threads or 1, lanes
         if not shared:
             return max(1, min(threads * usual[1], most) // lanes), lanes
         most = min(most, _MOST_ITEMS)
@@ -155,7 +167,7 @@ def range_lengths(lowered: Lowered) -> RangeLengths | None:
         return None
     coalesced = _lanes_coalesce(lowered) and not policy.vector_length
     alone = _is_alone(lowered)
-    if policy.team_size or (alone and not coalesced):
+    if (policy.team_size or alone) and not coalesced:
         return None
     league = body.parameters[TEAM_PARTS.index("league_size")]
     arguments = body.parameters[lowered.leading :]
@@ -174,7 +186,10 @@ def range_lengths(lowered: Lowered) -> RangeLengths | None:
     functions = {f.name: f for f in lowered.functions}
     combined = (ir.Combine, ir.Prefix, ir.ScanRange)
     return RangeLengths(
-        f"def found(league, args):\n    return {', '.join(lengths)}",
+        "def found(league, args):\n"
+        f"    try: return {', '.join(lengths)}\n"
+        "    except wrong: return 0, 0",  # a range that a test in the kernel guards
+        policy.team_size,
         coalesced,
         alone,
         any(r.level == "vector" for r in ranges),
@@ -212,10 +227,18 @@ def _length(r: _Range, known: Known, names: dict[str, str]) -> str | None:
     try:
         for start, stop in zip(r.starts, r.stops, strict=True):
             length = known.expression(op("sub", stop, start), stop.loc)
+            if _shifts(length):  # by numbers without bounds, where a test guards the range
+                return None
             product = length if product is None else op("mul", product, length)
     except Fault:
         return None
     return f"int({python_text(product or integer(1), names)})"
+
+
+def _shifts(e: Expr) -> bool:
+    if isinstance(e, ir.Op) and e.op == "lshift":
+        return True
+    return any(map(_shifts, ir.operands(e)))
 
 
 def _has_loop(body: tuple[Stmt, ...], functions: dict[str, ir.Function]) -> bool:

@@ -295,17 +295,25 @@ define internal half @half.rounded(float %x) alwaysinline {
 
 # A float64 as a float32, towards zero but with an odd last digit if that is not exact: then
 # rounding it to float16 is rounding the float64 (Boldo and Melquiond 2008, "Emulation of FMA and
-# correctly rounded sums: proved algorithms using rounding to odd").
+# correctly rounded sums: proved algorithms using rounding to odd"). The sign goes by itself: where
+# LLVM knows that a number is a zero, it would make one conversion of two, which it has no code for.
 _HALF_ODD = """
 define internal float @half.odd(double %x) alwaysinline {
   %bits = bitcast double %x to i64
-  %rest = and i64 %bits, 536870911
+  %size = and i64 %bits, 9223372036854775807
+  %rest = and i64 %size, 536870911
   %inexact = icmp ne i64 %rest, 0
-  %cut = and i64 %bits, -536870912
+  %cut = and i64 %size, -536870912
   %odd = or i64 %cut, 536870912
   %kept = select i1 %inexact, i64 %odd, i64 %cut
   %d = bitcast i64 %kept to double
-  %f = fptrunc double %d to float
+  %positive = fptrunc double %d to float
+  %single = bitcast float %positive to i32
+  %high = lshr i64 %bits, 32
+  %upper = trunc i64 %high to i32
+  %sign = and i32 %upper, -2147483648
+  %all = or i32 %single, %sign
+  %f = bitcast i32 %all to float
   ret float %f
 }"""
 

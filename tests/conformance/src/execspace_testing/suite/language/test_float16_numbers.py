@@ -115,6 +115,21 @@ def test_conversions_to_integers(space, dtype):
     np.testing.assert_array_equal(mapped(space, converted, dtype, x), x.astype(dtype))
 
 
+def zeros(i, o, x, w):
+    o[0, i], o[1, i] = i * 0.0, i * -0.0
+    o[2, i], o[3, i] = math.copysign(0.0, x[i]), math.copysign(0.0, w)
+    o[4, i] = x[i] if x[i] > 1 else i * 0.0
+
+
+def test_numbers_that_a_compiler_knows_to_be_zero(space):
+    needs_dtype(space, np.float16)
+    needs_dtype(space, np.float64)
+    o, x = np.ones((5, 4), np.float16), np.array([2.0, -1.0, 0.0, -0.0])
+    staged.parallel_for(es.RangePolicy(4, space=space), zeros, o, x, -3.0)
+    expected = [[0.0] * 4, [-0.0] * 4, [0.0, -0.0, 0.0, -0.0], [-0.0] * 4, [2.0, 0, 0, 0]]
+    same(o, np.array(expected, np.float16))
+
+
 def halfway():
     """Numbers between two neighbours among float16, in float64."""
     numbers = np.append(EVERY[:0x7C00].astype(np.float64), 65536.0)

@@ -132,6 +132,17 @@ def test_nan_arrives(space):
     assert np.isnan(out).all()
 
 
+def chosen(i, out, yes):
+    out[i] = 1 if yes else 2
+
+
+@pytest.mark.parametrize("yes", [True, False, np.bool_(True), np.bool_(False)])
+def test_bools_of_python_and_numpy(space, yes):
+    out = np.zeros(3, np.int64)
+    staged.parallel_for(es.RangePolicy(3, space=space), chosen, out, yes)
+    assert out.tolist() == [1 if yes else 2] * 3
+
+
 def put(i, out, value):
     out[i] = value
 
