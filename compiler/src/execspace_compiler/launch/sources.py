@@ -234,12 +234,6 @@ class Sources:
         single = isinstance(self.teams, WorkItemTeams) and self.teams.room.single
         return self.with_room(Room(threads, single))
 
-    @property
-    def with_smaller_teams(self) -> Sources | None:
-        """Sources whose teams have more scratch memory; None if the policy sets all sizes."""
-        room = None if self.teams is None else self.teams.with_smaller_teams
-        return None if room is None else self.with_room(room)
-
     def with_room(self, room: Room) -> Sources:
         """The sources for groups of other limits."""
         return Sources(self.space, self.traits, self.original, room)
@@ -307,10 +301,10 @@ class Sources:
                     f"values in {needed} bytes of shared memory; a block on space "
                     f"'{self.space.name}' has at most {most}. Use fewer threads."
                 )
-            check, other = teams.scratch(needed), sources.with_smaller_teams
-            if isinstance(check, Sizes) and other is not None:
+            check, smaller = teams.scratch(needed), teams.with_smaller_teams
+            if isinstance(check, Sizes) and smaller is not None:
                 if check.found(bounds[1], args)[0] > check.limits[0]:
-                    sources = other
+                    sources = sources.with_room(smaller)
                     continue
             if check is not None:
                 check(bounds[1], args)

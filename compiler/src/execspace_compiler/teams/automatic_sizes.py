@@ -163,8 +163,6 @@ def _power_of_two(n: float) -> int:
 def range_lengths(lowered: Lowered) -> RangeLengths | None:
     """What sizes of a launch depend on; None if the policy sets them, or nothing is known."""
     policy, body = lowered.spec.policy, lowered.body
-    if policy.team_size and policy.vector_length:
-        return None
     coalesced = _lanes_coalesce(lowered) and not policy.vector_length
     alone = _is_alone(lowered)
     if (policy.team_size or alone) and not coalesced:

@@ -18,7 +18,7 @@ from ...ir.ops import COMPARISONS
 from ...ir.types import BOOL, INDEX_WEAK, Record, Scalar, TupleTy, ViewTy
 from ...teams.device import Shape
 from .dialect import Dialect, Float16Bits
-from .float16_bits import bits_of, in_float32, is_float16, on_bits
+from .float16_bits import bits_of, in_float32, is_float16
 from .prelude import SHORT, Prelude
 from .spelling import ascii_name, part_of_view
 
@@ -334,8 +334,6 @@ class ExpressionPrinter:
         if name == "bit_cast":
             form = f"from {operand.name}" if operand.is_float else f"to {t.name}"
             return f"({self.dialect.bits[form].format(args[0])})"
-        if self.dialect.float16 is not None and "float16" in (operand.name, t.name):
-            return self.float16_operation(e, args, self.dialect.float16)
         if name == "opaque":  # or compilers would compute in the wider type that it is cast to
             return self.opaque(args[0], t)
         if name == "scaled":
@@ -357,10 +355,18 @@ class ExpressionPrinter:
             if operand.kind == "c":
                 return f"{args[0]}.{part}"
             return args[0] if name == "real" else self.const(ir.Const(0, t.strong))
-        if name == "complex":
-            return f"{self.prelude.use('make', t)}({', '.join(args)})"
         if name == "conj":
             return args[0]
+        if name == "copysign" and t.name == "float16":  # which keeps the sign of a NaN
+            magnitude, other = (self.dialect.bits["from float16"].format(a) for a in args)
+            word = self.dialect.types["uint16"]
+            return self.dialect.bits["to float16"].format(
+                f"({word})(({magnitude} & 0x7fff) | ({other} & 0x8000))"
+            )
+        if self.dialect.float16 is not None and "float16" in (operand.name, t.name):
+            return self.float16_operation(ir.Op(name, e.args, t), args, self.dialect.float16)
+        if name == "complex":
+            return f"{self.prelude.use('make', t)}({', '.join(args)})"
         if name in COMPARISONS[:4]:
             n = int(isinstance(e.args[0], ir.Const))
             args[n] = self.prelude.compared(args[n], operand)
@@ -387,23 +393,15 @@ class ExpressionPrinter:
             if not operand.is_float:
                 return "true" if name == "isfinite" else "false"
             return f"({self.prelude.math(name, operand.name)}({args[0]}) != 0)"
-        if name == "copysign" and t.name == "float16":  # which keeps the sign of a NaN
-            magnitude, sign = (self.dialect.bits["from float16"].format(a) for a in args)
-            word = self.dialect.types["uint16"]
-            return self.dialect.bits["to float16"].format(
-                f"({word})(({magnitude} & 0x7fff) | ({sign} & 0x8000))"
-            )
         return self.rounded(f"{self.prelude.math(name, t.name)}({', '.join(args)})", t)
 
     def float16_operation(self, e: ir.Op, args: list[str], forms: Float16Bits) -> str:
         """An operation on numbers that are their bits, or one that gives such a number."""
-        name = _JOINS.get(e.op, e.op)
-        if name in _CHOICES:
-            return f"{self.prelude.use(name, e.type.strong)}({', '.join(args)})"
-        text = on_bits(name, args, self.dialect.types["uint16"])
-        if text is not None:
-            return text
-        wide = in_float32(ir.Op(name, e.args, e.type))
+        if e.op in _CHOICES:
+            return f"{self.prelude.use(e.op, e.type.strong)}({', '.join(args)})"
+        if e.op == "neg":
+            return f"(({self.dialect.types['uint16']})({args[0]} ^ 0x8000))"
+        wide = in_float32(e)
         values = list(args)
         for n, (narrow, operand) in enumerate(zip(e.args, wide.args, strict=True)):
             if is_float16(narrow):

@@ -24,17 +24,6 @@ def bits_of(value: float) -> str:
     return hex(int(np.float16(value).view(np.uint16)))
 
 
-def on_bits(name: str, args: list[str], word: str) -> str | None:
-    """The source of an operation that works on bits, in an unsigned type; None for others."""
-    if name in ("real", "conj"):
-        return args[0]
-    if name == "neg":
-        return f"(({word})({args[0]} ^ 0x8000))"
-    if name == "copysign":
-        return f"(({word})(({args[0]} & 0x7fff) | ({args[1]} & 0x8000)))"
-    return None
-
-
 def in_float32(e: ir.Op) -> ir.Op:
     """The same operation of float32. Operands that are no constants have no names there."""
     return ir.Op(e.op, tuple(map(_wide, e.args)), _WIDE if is_float16(e) else e.type)
