@@ -176,7 +176,7 @@ def vector_math() -> VectorMath:
     from ..codegen.llvm.vector_math import VectorMath
 
     features = processor().features.split(",")
-    return VectorMath(frozenset(f[1:] for f in features if f.startswith("+")), libraries())
+    return VectorMath(frozenset(f[1:] for f in features if f.startswith("+")), libraries)
 
 
 def has_libraries(names: tuple[str, ...]) -> bool:

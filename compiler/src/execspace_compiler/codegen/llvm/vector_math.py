@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from execspace.base.dataclass import dataclass
 
 from .vector_functions import Library
@@ -15,12 +17,19 @@ class VectorMath:
     ----------
     features : frozenset of str
         Of the processor, as LLVM names them.
-    libraries : tuple of Library
+    loaded : callable
+        Gives the libraries; called by what calls a function of them, since loading takes 3 to
+        40 ms.
     """
 
     features: frozenset[str]
-    libraries: tuple[Library, ...]
+    loaded: Callable[[], tuple[Library, ...]]
+
+    @property
+    def libraries(self) -> tuple[Library, ...]:
+        """The libraries, loaded now."""
+        return self.loaded()
 
 
-NO_VECTORS = VectorMath(frozenset(), ())
+NO_VECTORS = VectorMath(frozenset(), tuple)
 """None: all calls are libm's."""
