@@ -105,12 +105,15 @@ class Packed:
         Subscripts of the first element, whose address is a multiple of the size of the array.
     store : bool
         From the array to the View.
+    nontemporal : bool
+        The launch does not access them again, so caches need not keep them.
     """
 
     array: Var
     view: Var
     indices: tuple[Expr, ...]
     store: bool
+    nontemporal: bool = False
     loc: Loc = field(default=NOWHERE, compare=False)
 
 

@@ -90,7 +90,8 @@ def _lines(body: tuple[Stmt, ...], depth: int) -> list[str]:
             case StoreAt():
                 out.append(f"{pad}*({s.pointer} + {s.index}) = {s.value}")
             case Packed():
-                pair = (f"pack {s.view}[{', '.join(map(str, s.indices))}]", str(s.array))
+                kind = "nontemporal pack" if s.nontemporal else "pack"
+                pair = (f"{kind} {s.view}[{', '.join(map(str, s.indices))}]", str(s.array))
                 target, source = pair if s.store else pair[::-1]
                 out.append(f"{pad}{target} = {source}")
             case If():

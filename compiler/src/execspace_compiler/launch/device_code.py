@@ -196,7 +196,7 @@ def _given_contribution(kernel: DeviceKernel, variant: Variant) -> ir.Function |
     packing, packs = kernel.packing(variant), kernel.packings.scan
     if packing is None or packs is None or packs.given is None:
         return None
-    return given_contribution(kernel.lowered, variant.disjoint)
+    return given_contribution(kernel.lowered, variant.disjoint, packed=True)
 
 
 def _calls(kernel: DeviceKernel, body: ir.Function | None = None, **more: Any) -> Calls:

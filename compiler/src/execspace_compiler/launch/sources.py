@@ -271,7 +271,10 @@ class Sources:
         """Threads of a group in that variant, and groups on a processor."""
         types = (self.spec.arguments[n] for n in self.kernel.private)
         known = self.traits.dialect.atomics
-        loops = any(isinstance(t, ViewType) and ("add", t.dtype) not in known for t in types)
+        loops = any(
+            isinstance(t, ViewType) and not known.keys() & {("add", t.dtype), ("sum add", t.dtype)}
+            for t in types
+        )
         group = min(FEW_THREADS if loops else GROUP, self.most)
         return group, max(1, (FEW_THREADS if loops else THREADS_PER_UNIT) // group)
 

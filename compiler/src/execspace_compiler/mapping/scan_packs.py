@@ -34,19 +34,26 @@ def pack_functions(
     small : bool
         As in `Chunk`.
     """
+    # Of contributions that the pass with prefixes is given, nothing is read a second time.
+    kept = {p.view.name for p in final.packs if p.loaded}
     return [
-        _totals(first, totals, kind, small),
+        _totals(first, totals, kept, kind, small),
         _work(last, final, kind, small),
         _aligned(last, (*totals.packs, *final.packs), totals),
     ]
 
 
-def _totals(calls: Calls, packing: Packing, kind: Scalar, small: bool) -> ir.Function:
-    """A function of the number of the first call, and of a state, that returns contributions."""
+def _totals(
+    calls: Calls, packing: Packing, kept: set[str], kind: Scalar, small: bool
+) -> ir.Function:
+    """A function of the number of the first call, and of a state, that returns contributions.
+
+    `kept`: Views that the other pass reads.
+    """
     chunk = Chunk(calls, small=small)
     assert calls.reduction is not None and isinstance(calls.body.result, Scalar)
     type = calls.body.result
-    body = _loads(packing)
+    body = _loads(packing, kept)
     arrays = _arrays(chunk, packing)
     found = [Var(f"_c{n}", type) for n in range(packing.count)]
     for n, contribution in enumerate(found):
@@ -66,7 +73,7 @@ def _work(calls: Calls, packing: Packing, kind: Scalar, small: bool) -> ir.Funct
     reduction = calls.reduction
     assert reduction is not None
     owns: list[Var] = []
-    body = _loads(packing)
+    body = _loads(packing, set())
     arrays = _arrays(chunk, packing)
     for n in range(packing.count):
         if calls.own is not None:
@@ -75,7 +82,9 @@ def _work(calls: Calls, packing: Packing, kind: Scalar, small: bool) -> ir.Funct
             chunk.calls = replace(calls, own=own)
         body += _at(chunk, n, kind, chunk.call(packing.body, (integer(n), *arrays)))
     body += [
-        ir.Packed(p.array, p.view, _place(p, packing), True) for p in packing.packs if p.stored
+        ir.Packed(p.array, p.view, _place(p, packing), True, True)
+        for p in packing.packs
+        if p.stored
     ]
     states = tuple(s.var for s in reduction.states)
     named = {s.name for s in states}
@@ -113,9 +122,12 @@ def _place(pack: Pack, packing: Packing) -> tuple[Expr, ...]:
     return tuple(with_variables(e, variable) for e in pack.indices)
 
 
-def _loads(packing: Packing) -> list[Stmt]:
+def _loads(packing: Packing, kept: set[str]) -> list[Stmt]:
+    """Statements that load the packs, which are not loaded again but from Views in `kept`."""
     return [
-        ir.Packed(p.array, p.view, _place(p, packing), False) for p in packing.packs if p.loaded
+        ir.Packed(p.array, p.view, _place(p, packing), False, p.view.name not in kept)
+        for p in packing.packs
+        if p.loaded
     ]
 
 

@@ -22,11 +22,21 @@ OWN = "_own_value"
 _EXACT = ("sum", "prod", "min", "max", "band", "bor")
 
 
-def given_contribution(lowered: Lowered, disjoint: bool) -> ir.Function | None:
+def given_contribution(
+    lowered: Lowered, disjoint: bool, packed: bool = False
+) -> ir.Function | None:
     """The body with another leading parameter, the contribution; None if that gains nothing.
 
-    Also None if the state does not hold the contribution exactly. `disjoint`: no View that is
-    written overlaps another one.
+    Also None if the state does not hold the contribution exactly.
+
+    Parameters
+    ----------
+    lowered : Lowered
+    disjoint : bool
+        No View that is written overlaps another one.
+    packed : bool
+        For a pack, whose calls each take what the one before returned. Otherwise that is not
+        needed, so only a body that uses its contribution gains.
     """
     body, reduction = lowered.body, lowered.reduction
     if reduction is None or len(reduction.joins) != 1:
@@ -46,9 +56,9 @@ def given_contribution(lowered: Lowered, disjoint: bool) -> ir.Function | None:
         return None
     own = Var(OWN, type)
     if isinstance(value, Var):
-        statements = _assigned_once(body, value, own)
+        statements = _assigned_once(body, value, own, 1 if packed else 2)
     else:
-        statements = _replaced(body, value, own) if disjoint else None
+        statements = _replaced(body, value, own, 1 if packed else 2) if disjoint else None
     if statements is None:
         return None
     before, after = body.parameters[: lowered.leading], body.parameters[lowered.leading :]
@@ -56,19 +66,21 @@ def given_contribution(lowered: Lowered, disjoint: bool) -> ir.Function | None:
                    body=statements)  # fmt: skip
 
 
-def _assigned_once(body: ir.Function, variable: Var, own: Var) -> tuple[Stmt, ...] | None:
+def _assigned_once(
+    body: ir.Function, variable: Var, own: Var, uses: int
+) -> tuple[Stmt, ...] | None:
     """The body of a kernel that returns a variable: its only assignment takes the contribution."""
     name = variable.name
     if name in {p.name for p in body.parameters} or names_set(body).count(name) != 1:
         return None
     reads = [e for e in ir.walk_expressions(body.body) if isinstance(e, Var) and e.name == name]
     found = [s for s in body.body if isinstance(s, ir.Assign) and s.name == name]
-    if len(reads) < 2 or len(found) != 1 or not _is_pure(found[0].value):
+    if len(reads) < uses or len(found) != 1 or not _is_pure(found[0].value):
         return None
     return tuple(replace(s, value=own) if s is found[0] else s for s in body.body)
 
 
-def _replaced(body: ir.Function, value: Expr, own: Var) -> tuple[Stmt, ...] | None:
+def _replaced(body: ir.Function, value: Expr, own: Var, uses: int) -> tuple[Stmt, ...] | None:
     """The body of a kernel that returns an expression: equal ones become the contribution."""
     written = ir.written_views(body)
     inner = _all_of(value)
@@ -80,7 +92,7 @@ def _replaced(body: ir.Function, value: Expr, own: Var) -> tuple[Stmt, ...] | No
         return None
     if any(e.view.name in written for e in loads):
         return None
-    if sum(e == value for e in ir.walk_expressions(body.body)) < 2:
+    if sum(e == value for e in ir.walk_expressions(body.body)) < uses:
         return None
     return tuple(_with(s, value, own) for s in body.body)
 

@@ -39,7 +39,7 @@ def scan_packings(lowered: Lowered) -> Packings | None:
     totals = packed(replace(first, name=f"{body.name}_total"))
     if totals is None or plain is None or totals.count != plain.count:
         return None
-    given = given_contribution(lowered, True)
+    given = given_contribution(lowered, True, packed=True)
     own = None if given is None else packed(with_constant(given, final, True), 1)
     return Packings(totals, None, ScanPacking(totals, plain, own))
 

@@ -58,11 +58,23 @@ def _instruction(printer: ExpressionPrinter, op: str, s: ir.Atomic) -> str | Non
     forms = printer.dialect.atomics
     kinds = [op]
     assert isinstance(s.view.type, ViewTy)
+    if only_adds(printer.module, s.type):
+        kinds.insert(0, f"sum {op}")
     if printer.module.fastmath:
         kinds.insert(0, f"fast {op}")
     if "group" in s.view.type.traits:
         kinds.insert(0, f"group {op}")
     return next((forms[k, s.type.name] for k in kinds if (k, s.type.name) in forms), None)
+
+
+def only_adds(module: ir.Module, type: Scalar) -> bool:
+    """Whether nothing sees a sum of this type before all of it is there.
+
+    Then an addition may take more than one step.
+    """
+    found = (s for f in module.functions for s in ir.walk_statements(f.body))
+    operations = [s for s in found if isinstance(s, ir.Atomic) and s.type == type]
+    return all(s.op in ("add", "sub") and s.name is None for s in operations)
 
 
 def _space_suffix(dialect: Dialect, space: str) -> str:

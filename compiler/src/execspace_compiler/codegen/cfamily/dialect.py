@@ -97,6 +97,8 @@ class Memory:
         Expression: a pack, of a `type`, at an address `p`, and statement that stores the pack `v`
         there, of elements that are narrower than a word: forms. Others, and all if these are empty,
         are moved as a struct.
+    nontemporal_load, nontemporal_store : str
+        The same of 16 bytes that caches need not keep. Empty if there is nothing for it.
     """
 
     addresses: bool = False
@@ -110,6 +112,8 @@ class Memory:
     byte_vector: str = ""
     load_pack: str = ""
     store_pack: str = ""
+    nontemporal_load: str = ""
+    nontemporal_store: str = ""
 
 
 @dataclass(frozen=True)
@@ -259,6 +263,8 @@ class Pragmas:
         reassociate it: form of `sign`, `name` of the sum, and `own`, the loop's variable.
     rolled : str
         Before a loop that runs seldom, which a compiler would unroll, and take long for it.
+    paired : str
+        Before a loop of which two iterations should be under way at once.
     loop_in_order : str
         Before a loop with loop-carried dependences (analysis/carried.py), for compilers that
         vectorise some of these.
@@ -268,6 +274,7 @@ class Pragmas:
     no_contraction_here: str = ""
     joining_loop: str = ""
     rolled: str = ""
+    paired: str = ""
     loop_in_order: str = ""
 
 
@@ -340,8 +347,10 @@ class Dialect:
     atomics : mapping
         (operation, type) -> form of an expression of `p` and `v` that returns the old value.
         "compare_exchange" takes `e` and `v`. Other operations are compare-and-swap loops. Before
-        an operation, "group" is for elements in the memory of a group, and "fast" for kernels with
-        fastmath; without an entry they are done as elsewhere.
+        an operation, "group" is for elements in the memory of a group, "fast" for kernels with
+        fastmath, and "sum", a statement, for kernels that do nothing else atomic to elements of
+        the type than add, and do not ask for what they find; without an entry they are done as
+        elsewhere.
     printf_long : str
         Length modifier of 64-bit integers in printf.
     float16 : Float16Bits, optional

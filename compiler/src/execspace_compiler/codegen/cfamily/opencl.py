@@ -111,8 +111,25 @@ OPENCL_NVIDIA = replace(
     heads=Heads(
         OPENCL.heads.always,
         header("opencl_nvidia_half.h"),
-        (("_es_shuffle", header("opencl_nvidia.h")),),
+        (
+            ("_es_shuffle", header("opencl_nvidia.h")),
+            ("_es_atomic_", header("opencl_nvidia_atomics.h")),
+        ),
     ),
+    atomics={
+        **OPENCL.atomics,
+        ("sum add", "float32"): "_es_atomic_sum({p}, (float)({v}))",
+        ("sum sub", "float32"): "_es_atomic_sum({p}, -(float)({v}))",
+        # In the memory of a group no subnormal number is flushed.
+        ("group add", "float32"): "_es_atomic_group_add({p}, (float)({v}))",
+        ("group sub", "float32"): "_es_atomic_group_add({p}, -(float)({v}))",
+        ("fast add", "float32"): "_es_atomic_flushed_add({p}, (float)({v}))",
+        ("fast sub", "float32"): "_es_atomic_flushed_add({p}, -(float)({v}))",
+        ("add", "float64"): "_es_atomic_double_add({p}, (double)({v}))",
+        ("sub", "float64"): "_es_atomic_double_add({p}, -(double)({v}))",
+        ("group add", "float64"): "_es_atomic_group_double_add({p}, (double)({v}))",
+        ("group sub", "float64"): "_es_atomic_group_double_add({p}, -(double)({v}))",
+    },
     sync=replace(
         OPENCL.sync,
         fence='asm volatile("membar.gl;" : : : "memory");',
@@ -128,6 +145,6 @@ OPENCL_NVIDIA = replace(
         barrier=NAMED_BARRIER,
     ),
     scan=ORDERED_SCAN,
-    pragmas=replace(OPENCL.pragmas, rolled="#pragma unroll 1"),
+    pragmas=replace(OPENCL.pragmas, rolled="#pragma unroll 1", paired="#pragma unroll 2"),
     workarounds=WORKAROUNDS,
 )

@@ -18,6 +18,7 @@ from .spelling import c_string, joined_variable, used_variables
 from .teams import scratch_declarations, team_lines
 
 _WORD = 4  # bytes of a register
+_ONCE = 16  # bytes of a pack that is moved past caches
 
 
 class CPrinter(ExpressionPrinter):
@@ -132,17 +133,24 @@ class CPrinter(ExpressionPrinter):
         kind = self.pack(element, count)
         if s.store:
             values = [f"{held}.v[{n}] = {array}[{n}];" for n in range(count)]
-            return [f"{kind} {held};", *values, self.store_pack(element, count, place, held, space)]
-        load = f"const {kind} {held} = {self.load_pack(element, count, place, space)};"
+            put = self.store_pack(element, count, place, held, space, s.nontemporal)
+            return [f"{kind} {held};", *values, put]
+        found = self.load_pack(element, count, place, space, s.nontemporal)
+        load = f"const {kind} {held} = {found};"
         return [load, *(f"{array}[{n}] = {held}.v[{n}];" for n in range(count))]
 
     def pack(self, element: Scalar, count: int) -> str:
         """The type of a pack."""
         return self.prelude.pack(element, self.stored(element), count)
 
-    def load_pack(self, element: Scalar, count: int, place: str, space: str) -> str:
+    def load_pack(
+        self, element: Scalar, count: int, place: str, space: str, nontemporal: bool = False
+    ) -> str:
         """Expression: the pack at an address in an address space."""
         kind, form = self.pack(element, count), self.dialect.memory.load_pack
+        once = self.dialect.memory.nontemporal_load
+        if nontemporal and once and element.itemsize * count == _ONCE:
+            return once.format(type=kind, p=place)
         if form and element.itemsize < _WORD:
             return form.format(type=kind, p=place)
         whole = self.prelude.vector(element, count)
@@ -150,9 +158,20 @@ class CPrinter(ExpressionPrinter):
             return f"({kind}){{*(const {space}{whole} *)({place})}}"
         return f"*(const {space}{kind} *)({place})"
 
-    def store_pack(self, element: Scalar, count: int, place: str, pack: str, space: str) -> str:
+    def store_pack(
+        self,
+        element: Scalar,
+        count: int,
+        place: str,
+        pack: str,
+        space: str,
+        nontemporal: bool = False,
+    ) -> str:
         """Statement that stores a pack."""
         kind, form = self.pack(element, count), self.dialect.memory.store_pack
+        once = self.dialect.memory.nontemporal_store
+        if nontemporal and once and element.itemsize * count == _ONCE:
+            return once.format(p=place, v=pack)
         if form and element.itemsize < _WORD:
             return form.format(p=place, v=pack)
         whole = self.prelude.vector(element, count)

@@ -186,10 +186,10 @@ class _Tile(ABC):
         """A line for each unit."""
         return [text(str(n)) for n in range(self.items)]
 
-    def loop(self, lines: list[str]) -> list[str]:
+    def loop(self, lines: list[str], pragma: list[str] | None = None) -> list[str]:
         """A loop over units; `_k` is the number of one."""
         return [
-            *self.c.rolled,
+            *(self.c.rolled if pragma is None else pragma),
             f"for (int _k = 0; _k < {self.items}; ++_k) {{",
             *indented(lines),
             "}",
@@ -372,7 +372,8 @@ class _Packs(_Tile):
             *self.row(),
             f"_sum = _k == 0 ? _row : {c.merged('_sum', '_row')};",
         ]
-        return [*lines, f"{kind} _sum = _none;", *self.loop(row)]
+        # Rows do not wait for each other here, and shuffles take longer than all else.
+        return [*lines, f"{kind} _sum = _none;", *self.loop(row, self.c.paired)]
 
     def row(self) -> list[str]:
         """Statements that set `_s` to the join of a row's units up to the lane's, `_row` of all."""

@@ -44,6 +44,12 @@ class States:
         line = self.dialect.pragmas.rolled
         return [line] if line else []
 
+    @property
+    def paired(self) -> list[str]:
+        """The line before a loop of which two iterations should be under way at once."""
+        line = self.dialect.pragmas.paired
+        return [line] if line else self.rolled
+
     def shuffled(self, value: str, source: str, lanes: int) -> str:
         """Expression: a value of another one of the first lanes of a warp, which all execute it."""
         mask = f"0x{(1 << lanes) - 1:x}{self.dialect.suffixes['uint64']}"

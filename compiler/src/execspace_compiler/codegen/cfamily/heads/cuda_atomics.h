@@ -16,6 +16,26 @@ _ES_ATOMIC(xor, atomicXor)
 _ES_FUNCTION double _es_atomic_add(volatile double *p, double v) {
     return atomicAdd((double *)p, v);
 }
+_ES_FUNCTION bool _es_atomic_is_subnormal(float x) {
+    return (__float_as_uint(x) & 0x7fffffffu) - 1u < 0x007fffffu;
+}
+_ES_FUNCTION void _es_atomic_exact_add(volatile float *p, float v) {
+    unsigned int *const place = (unsigned int *)p, seen = *(volatile unsigned int *)p, was;
+    do {
+        was = seen;
+        seen = atomicCAS(place, was, __float_as_uint(__uint_as_float(was) + v));
+    } while (seen != was);
+}
+// The instruction takes subnormal numbers for zeros, those in memory, v, and the sum. It tells what
+// was in memory, so what it has lost is known, and is added by exchanges.
+_ES_FUNCTION void _es_atomic_sum(volatile float *p, float v) {
+    float lost = v;
+    if (!_es_atomic_is_subnormal(v)) {
+        const float old = atomicAdd((float *)p, v);
+        lost = _es_atomic_is_subnormal(old) ? old : old + v;
+    }
+    if (_es_atomic_is_subnormal(lost)) _es_atomic_exact_add(p, lost);
+}
 _ES_FUNCTION float _es_atomic_fast_add(volatile float *p, float v) {
     return atomicAdd((float *)p, v);
 }

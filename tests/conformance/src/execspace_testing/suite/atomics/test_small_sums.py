@@ -150,6 +150,41 @@ def test_subnormal_numbers_are_added(space, calls):
     np.testing.assert_array_equal(staged.fetch(bins), expected)
 
 
+def taken(i, keys, loads, bins):
+    es.atomic_sub(bins, keys[i], loads[i])
+
+
+def asked(i, keys, loads, bins, found):
+    found[i] = es.atomic_fetch_add(bins, keys[i], loads[i])
+
+
+@pytest.mark.parametrize("kernel", [add, taken, asked], ids=lambda k: k.__name__)
+@pytest.mark.parametrize("elements", [7, 100_000])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_sums_that_pass_between_normal_and_subnormal_numbers(space, calls, dtype, elements, kernel):
+    # Multiples of the smallest number below twice the least normal one are exact, and so are sums
+    # of them in any order. Pairs of normal ones leave a subnormal one.
+    info, random = np.finfo(dtype), np.random.default_rng(1)
+    least, normal = info.smallest_subnormal, 1 << info.nmant
+    count, many = calls // 2, calls // min(elements, calls) + 100
+    keys = random.integers(0, elements, count, dtype=np.int32)
+    more = random.integers(-(normal // many // 2), normal // many // 2, count)
+    pairs = np.arange(0, count - 1, max(2, 4 * count // min(elements, count)))
+    keys[pairs + 1] = keys[pairs]
+    _, first = np.unique(keys[pairs], return_index=True)
+    pairs = pairs[first]  # one for an element, so that sums stay below twice the normal number
+    more[pairs], more[pairs + 1] = normal + 3, -normal - 1
+    before = random.integers(0, 3, elements)
+    sign = -1 if kernel is taken else 1
+    expected = before.copy()
+    np.add.at(expected, keys, sign * more)
+    bins = staged.view_on(space, before.astype(dtype) * least)
+    arrays = [staged.view_on(space, a) for a in (keys, more.astype(dtype) * least)]
+    asked_for = [staged.view_on(space, np.zeros(count, dtype))] if kernel is asked else []
+    es.parallel_for(es.RangePolicy(count, space=space), kernel, *arrays, bins, *asked_for)
+    np.testing.assert_array_equal(staged.fetch(bins), expected.astype(dtype) * least)
+
+
 def test_a_view_that_is_read_as_well(space, calls):
     keys, loads = keys_and_loads("int64", 10, calls)
     bins = staged.view_on(space, np.zeros(10, np.int64))
