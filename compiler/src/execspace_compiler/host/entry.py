@@ -2,7 +2,7 @@
 
 It is a C function that Python calls as a built-in one, with the bounds and the arguments of a
 plan's `launch`. It reads them through CPython's API, releases the GIL, spreads the parts of the
-range over threads and makes Python's objects of the result.
+range over threads and makes Python's objects of the result. A small launch keeps the GIL.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from .objects import NAME
 from .parts import CHUNKS, Parts
 from .python_api import Argument, PythonApi
 
+_MOMENT = 1 << 11  # operations, as `cost` counts them: one or two microseconds
 _STACK = 1 << 18  # bytes of partial results on the stack; larger ones are on the heap
 
 
@@ -94,12 +95,22 @@ class Entry:
         python.raise_if_failed()
         if self.printer.module.disjoint:
             self._leave_overlapping(e, python, arguments, bounds, args)
-        state = python.release()
+        let_go = self._releases(e)
+        state = python.release(let_go)
         found = self._launch(e, python, arguments, out)
-        python.acquire(state)
+        python.acquire(state, let_go)
         self._return(e, python, bounds, args, found)
         head = f"define ptr @{NAME}(ptr %self, ptr %given, i64 %count) nounwind noinline optnone {{"
         return [head, "entry:", *e.entry, *e.body, "}", ""]
+
+    def _releases(self, e: Expressions) -> str:
+        """Whether other threads of Python may run meanwhile: not for a moment's work, of which
+        releasing the GIL would be a tenth."""
+        work = None if self.lowered.prints else cost(self.lowered.body, self.lowered.functions)
+        if work is None:
+            return "true"
+        items = e.number(items_count(self.lowered.spec.policy))
+        return e.op(f"icmp sge i64 {items}, {_MOMENT // max(work, 1)}")
 
     def _launch(
         self, e: Expressions, python: PythonApi, arguments: list[Argument], out: str

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from execspace import ScalarType, ViewType
 from execspace.base.dataclass import dataclass
 
@@ -175,13 +177,35 @@ class PythonApi:
 
     # -- the GIL --------------------------------------------------------------------------------
 
-    def release(self) -> str:
-        """Release the GIL; the state for `acquire`."""
-        return self._call("PyEval_SaveThread", "ptr")
+    def release(self, test: str) -> str:
+        """Release the GIL if a test holds; where the state for `acquire` is."""
+        place = self.e.slot("ptr")
 
-    def acquire(self, state: str) -> None:
-        """Wait for the GIL."""
-        self._call("PyEval_RestoreThread", "void", f"ptr {state}")
+        def save() -> None:
+            self.e.do(f"store ptr {self._call('PyEval_SaveThread', 'ptr')}, ptr {place}")
+
+        self._only_if(test, save)
+        return place
+
+    def acquire(self, place: str, test: str) -> None:
+        """Wait for the GIL, if it was released."""
+
+        def restore() -> None:
+            state = self.e.op(f"load ptr, ptr {place}")
+            self._call("PyEval_RestoreThread", "void", f"ptr {state}")
+
+        self._only_if(test, restore)
+
+    def _only_if(self, test: str, act: Callable[[], None]) -> None:
+        if test == "true":
+            act()
+            return
+        inside, after = self.e.label("gil"), self.e.label("on")
+        self.e.branch(test, inside, after)
+        self.e.start(inside)
+        act()
+        self.e.jump(after)
+        self.e.start(after)
 
     # -- results --------------------------------------------------------------------------------
 

@@ -132,7 +132,8 @@ def sorted_out(
 
 def key_of(pattern: str, policy_key: Any, reducer: Any, out: tuple[View, ...]) -> tuple[Any, ...]:
     """The first part of the key of a plan; types of arguments and tags of captures follow."""
-    place = (policy_key, selection.CURRENT.get())
+    # Of a policy with a space of its own, that is where it runs, whichever is in use.
+    place = (policy_key, selection.CURRENT.get() if policy_key[1] is None else None)
     if pattern == "for":
         return place
     join = _SUM_KEY if reducer is Sum else reducer_key(reducer)

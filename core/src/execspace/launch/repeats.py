@@ -117,7 +117,6 @@ class _Test:
             _own("plan"): plan, _own("type"): type, _own("View"): View, _own("other"): other,
             _own("error"): Exception, _own("current"): selection.CURRENT.get,
         }  # fmt: skip
-        self.compare("current()", "is", selection.CURRENT.get())
 
     def constant(self, value: Any) -> str:
         """Name of a constant."""
@@ -140,10 +139,13 @@ class _Test:
             self.has_type(name, int)
             self.tests.append(f"0 <= {name} <= {self.constant(MOST)}")
             self.bounds = f"(0, {name})"
+            self.compare("current()", "is", selection.CURRENT.get())
         elif type(policy) in _POLICIES:
             self.has_type(name, type(policy))
             self.tests.append(f"{name}.key == {self.constant(policy.key)}")
             self.bounds = f"{name}.bounds"
+            if policy.space is None:
+                self.compare("current()", "is", selection.CURRENT.get())
         else:
             return False
         return True
