@@ -51,8 +51,9 @@ class Collectives(States):
         single = self.kernel.is_single(self.variant) and not packed
         if self.lowered.reduction is None and single:
             call = self.walk("_work", [], passed, ("_unit", "_unit + 1"))
-            unit = f"const {self.long} _unit = {self.dialect.item.item_id};"
-            return [("es_for", [unit, f"if (_unit < _a._units) {call};"], [])]
+            short = self.dialect.types["uint32"]
+            unit = f"const {short} _unit = {self.dialect.item.narrow_item_id};"
+            return [("es_for", [unit, f"if (_unit < ({short})_a._units) {call};"], [])]
         if self.lowered.reduction is None:
             return [("es_for", self.share_and_walk(passed), [])]
         scratch = [f"{self.dialect.memory.device}{self.dialect.types['uint8']} *_scratch"]

@@ -41,7 +41,7 @@ CUDA = replace(
         nontemporal_load="_es_nontemporal_load<{type}>({p})",
         nontemporal_store="_es_nontemporal_store({p}, {v});",
     ),
-    pragmas=Pragmas(rolled="#pragma unroll 1", paired="#pragma unroll 2"),
+    pragmas=Pragmas(rolled="#pragma unroll 1", overlapped="#pragma unroll 4"),
     workarounds=WORKAROUNDS,
     sync=replace(GPU_CPP.sync, fence_acq_rel='asm volatile("fence.acq_rel.gpu;" : : : "memory");'),
     lanes=replace(lanes(32), barrier=NAMED_BARRIER),

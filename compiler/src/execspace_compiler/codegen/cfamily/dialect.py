@@ -124,6 +124,8 @@ class WorkItem:
     ----------
     local_id, group_id, group_size, groups, item_id : str
         As OpenCL's get_local_id, get_group_id, get_local_size, get_num_groups and get_global_id.
+    narrow_item_id : str
+        The last one as a uint32, computed in 32 bits, for launches of less than 2^32 work-items.
     local_id_of, group_id_of, group_size_of, groups_of : str
         The same along an axis, of 32 bits, for thread blocks: forms of `axis`, a letter, and `n`,
         its number.
@@ -134,6 +136,7 @@ class WorkItem:
     group_size: str
     groups: str
     item_id: str
+    narrow_item_id: str
     local_id_of: str = ""
     group_id_of: str = ""
     group_size_of: str = ""
@@ -263,8 +266,8 @@ class Pragmas:
         reassociate it: form of `sign`, `name` of the sum, and `own`, the loop's variable.
     rolled : str
         Before a loop that runs seldom, which a compiler would unroll, and take long for it.
-    paired : str
-        Before a loop of which two iterations should be under way at once.
+    overlapped : str
+        Before a loop of which several iterations should be under way at once.
     loop_in_order : str
         Before a loop with loop-carried dependences (analysis/carried.py), for compilers that
         vectorise some of these.
@@ -274,7 +277,7 @@ class Pragmas:
     no_contraction_here: str = ""
     joining_loop: str = ""
     rolled: str = ""
-    paired: str = ""
+    overlapped: str = ""
     loop_in_order: str = ""
 
 

@@ -106,6 +106,7 @@ GPU_CPP = Dialect(
         group_id="(long long)_ES_GROUP_ID(x)",
         group_size="(long long)_ES_GROUP_SIZE(x)",
         groups="(long long)_ES_GROUPS(x)",
+        narrow_item_id="(unsigned int)(_ES_GROUP_ID(x) * _ES_GROUP_SIZE(x) + _ES_ITEM(x))",
         item_id="((long long)_ES_GROUP_ID(x) * _ES_GROUP_SIZE(x) + _ES_ITEM(x))",
         local_id_of="_ES_ITEM({axis})",
         group_id_of="_ES_GROUP_ID({axis})",

@@ -84,6 +84,7 @@ OPENCL = Dialect(
         group_size="(long)get_local_size(0)",
         groups="(long)get_num_groups(0)",
         item_id="(long)get_global_id(0)",
+        narrow_item_id="(uint)get_global_id(0)",
         local_id_of="(uint)get_local_id({n})",
         group_id_of="(uint)get_group_id({n})",
         group_size_of="(uint)get_local_size({n})",
@@ -145,6 +146,6 @@ OPENCL_NVIDIA = replace(
         barrier=NAMED_BARRIER,
     ),
     scan=ORDERED_SCAN,
-    pragmas=replace(OPENCL.pragmas, rolled="#pragma unroll 1", paired="#pragma unroll 2"),
+    pragmas=replace(OPENCL.pragmas, rolled="#pragma unroll 1", overlapped="#pragma unroll 2"),
     workarounds=WORKAROUNDS,
 )

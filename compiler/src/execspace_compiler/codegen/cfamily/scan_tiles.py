@@ -373,7 +373,7 @@ class _Packs(_Tile):
             f"_sum = _k == 0 ? _row : {c.merged('_sum', '_row')};",
         ]
         # Rows do not wait for each other here, and shuffles take longer than all else.
-        return [*lines, f"{kind} _sum = _none;", *self.loop(row, self.c.paired)]
+        return [*lines, f"{kind} _sum = _none;", *self.loop(row, self.c.overlapped)]
 
     def row(self) -> list[str]:
         """Statements that set `_s` to the join of a row's units up to the lane's, `_row` of all."""

@@ -45,9 +45,9 @@ class States:
         return [line] if line else []
 
     @property
-    def paired(self) -> list[str]:
-        """The line before a loop of which two iterations should be under way at once."""
-        line = self.dialect.pragmas.paired
+    def overlapped(self) -> list[str]:
+        """The line before a loop of which several iterations should be under way at once."""
+        line = self.dialect.pragmas.overlapped
         return [line] if line else self.rolled
 
     def shuffled(self, value: str, source: str, lanes: int) -> str:
