@@ -257,7 +257,9 @@ def _packed_scan(
     kind = UINT32 if variant.narrow else INDEX
     first = _calls(kernel, final=False)
     last = _calls(kernel, given, final=True, own=own)
-    functions = pack_functions(first, last, packing.totals, final, kind, variant.small)
+    functions = pack_functions(
+        first, last, packing.totals, final, kind, variant.small, kernel.dialect.scan.nontemporal
+    )
     walk = _walk(kernel, variant, _calls(kernel, final=True), "_work")
     return [packing.totals.body, final.body, *functions, walk]
 

@@ -19,7 +19,13 @@ _FIRST = var("_f0")
 
 
 def pack_functions(
-    first: Calls, last: Calls, totals: Packing, final: Packing, kind: Scalar, small: bool
+    first: Calls,
+    last: Calls,
+    totals: Packing,
+    final: Packing,
+    kind: Scalar,
+    small: bool,
+    nontemporal: bool,
 ) -> list[ir.Function]:
     """The functions TOTALS, WORK and ALIGNED.
 
@@ -33,27 +39,30 @@ def pack_functions(
         Type in which indices are computed.
     small : bool
         As in `Chunk`.
+    nontemporal : bool
+        Caches need not keep what is accessed once.
     """
     # Of contributions that the pass with prefixes is given, nothing is read a second time.
-    kept = {p.view.name for p in final.packs if p.loaded}
+    again = {p.view for p in final.packs if p.loaded}
+    once = {p.view for p in totals.packs} - again
     return [
-        _totals(first, totals, kept, kind, small),
-        _work(last, final, kind, small),
+        _totals(first, totals, once if nontemporal else set(), kind, small),
+        _work(last, final, again if nontemporal else set(), kind, small, nontemporal),
         _aligned(last, (*totals.packs, *final.packs), totals),
     ]
 
 
 def _totals(
-    calls: Calls, packing: Packing, kept: set[str], kind: Scalar, small: bool
+    calls: Calls, packing: Packing, last: set[Var], kind: Scalar, small: bool
 ) -> ir.Function:
     """A function of the number of the first call, and of a state, that returns contributions.
 
-    `kept`: Views that the other pass reads.
+    `last`: Views that are not read again, which caches need not keep.
     """
     chunk = Chunk(calls, small=small)
     assert calls.reduction is not None and isinstance(calls.body.result, Scalar)
     type = calls.body.result
-    body = _loads(packing, kept)
+    body = _loads(packing, last)
     arrays = _arrays(chunk, packing)
     found = [Var(f"_c{n}", type) for n in range(packing.count)]
     for n, contribution in enumerate(found):
@@ -67,13 +76,15 @@ def _totals(
     return ir.Function(TOTALS, parameters, result, {**chunk.locals}, tuple(body))
 
 
-def _work(calls: Calls, packing: Packing, kind: Scalar, small: bool) -> ir.Function:
+def _work(
+    calls: Calls, packing: Packing, last: set[Var], kind: Scalar, small: bool, nontemporal: bool
+) -> ir.Function:
     """A function of the number of the first call, the prefix there, and maybe contributions."""
     chunk = Chunk(calls, small=small)
     reduction = calls.reduction
     assert reduction is not None
     owns: list[Var] = []
-    body = _loads(packing, set())
+    body = _loads(packing, last)
     arrays = _arrays(chunk, packing)
     for n in range(packing.count):
         if calls.own is not None:
@@ -82,7 +93,7 @@ def _work(calls: Calls, packing: Packing, kind: Scalar, small: bool) -> ir.Funct
             chunk.calls = replace(calls, own=own)
         body += _at(chunk, n, kind, chunk.call(packing.body, (integer(n), *arrays)))
     body += [
-        ir.Packed(p.array, p.view, _place(p, packing), True, True)
+        ir.Packed(p.array, p.view, _place(p, packing), True, nontemporal)
         for p in packing.packs
         if p.stored
     ]
@@ -122,10 +133,10 @@ def _place(pack: Pack, packing: Packing) -> tuple[Expr, ...]:
     return tuple(with_variables(e, variable) for e in pack.indices)
 
 
-def _loads(packing: Packing, kept: set[str]) -> list[Stmt]:
-    """Statements that load the packs, which are not loaded again but from Views in `kept`."""
+def _loads(packing: Packing, last: set[Var]) -> list[Stmt]:
+    """Statements that load the packs, for the last time from some Views."""
     return [
-        ir.Packed(p.array, p.view, _place(p, packing), False, p.view.name not in kept)
+        ir.Packed(p.array, p.view, _place(p, packing), False, p.view in last)
         for p in packing.packs
         if p.loaded
     ]

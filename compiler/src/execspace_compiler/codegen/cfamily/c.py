@@ -72,7 +72,6 @@ C = Dialect(
         group_size="1L",
         groups="_number_of_parts",
         item_id="_part_number",
-        narrow_item_id="_part_number",
     ),
     sync=Synchronization(
         barrier="",  # groups have one member

@@ -52,7 +52,8 @@ class Collectives(States):
         if self.lowered.reduction is None and single:
             call = self.walk("_work", [], passed, ("_unit", "_unit + 1"))
             short = self.dialect.types["uint32"]
-            unit = f"const {short} _unit = {self.dialect.item.narrow_item_id};"
+            number = self.dialect.item.narrow_item_id or self.dialect.item.item_id
+            unit = f"const {short} _unit = {number};"
             return [("es_for", [unit, f"if (_unit < ({short})_a._units) {call};"], [])]
         if self.lowered.reduction is None:
             return [("es_for", self.share_and_walk(passed), [])]

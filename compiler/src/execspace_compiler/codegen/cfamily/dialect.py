@@ -98,7 +98,8 @@ class Memory:
         there, of elements that are narrower than a word: forms. Others, and all if these are empty,
         are moved as a struct.
     nontemporal_load, nontemporal_store : str
-        The same of 16 bytes that caches need not keep. Empty if there is nothing for it.
+        The same of 16 bytes that caches need not keep; `whole` is the type of the vector. Empty if
+        there is nothing for it.
     """
 
     addresses: bool = False
@@ -124,11 +125,12 @@ class WorkItem:
     ----------
     local_id, group_id, group_size, groups, item_id : str
         As OpenCL's get_local_id, get_group_id, get_local_size, get_num_groups and get_global_id.
-    narrow_item_id : str
-        The last one as a uint32, computed in 32 bits, for launches of less than 2^32 work-items.
     local_id_of, group_id_of, group_size_of, groups_of : str
         The same along an axis, of 32 bits, for thread blocks: forms of `axis`, a letter, and `n`,
         its number.
+    narrow_item_id : str
+        `item_id` as a uint32, computed in 32 bits, for launches of less than 2^32 work-items;
+        `item_id` itself if empty.
     """
 
     local_id: str
@@ -136,11 +138,11 @@ class WorkItem:
     group_size: str
     groups: str
     item_id: str
-    narrow_item_id: str
     local_id_of: str = ""
     group_id_of: str = ""
     group_size_of: str = ""
     groups_of: str = ""
+    narrow_item_id: str = ""
 
 
 @dataclass(frozen=True)
@@ -243,6 +245,8 @@ class SinglePassScan:
         if accesses may tear.
     pause : str
         Statement: the work-item waits for about `ns` nanoseconds; a form. Empty if there is none.
+    nontemporal : bool
+        Packs that are accessed once are moved so that caches need not keep them.
     """
 
     progress: bool = False
@@ -251,6 +255,7 @@ class SinglePassScan:
     pair_load: str = ""
     pair_store: str = ""
     pause: str = ""
+    nontemporal: bool = False
 
 
 @dataclass(frozen=True)

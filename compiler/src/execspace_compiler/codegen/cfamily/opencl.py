@@ -115,7 +115,12 @@ OPENCL_NVIDIA = replace(
         (
             ("_es_shuffle", header("opencl_nvidia.h")),
             ("_es_atomic_", header("opencl_nvidia_atomics.h")),
+            ("_es_nontemporal_", header("opencl_nvidia_nontemporal.h")),
         ),
+    ),
+    memory=replace(
+        OPENCL.memory,
+        nontemporal_load="({type}){{as_{whole}(_es_nontemporal_load({p}))}}",
     ),
     atomics={
         **OPENCL.atomics,

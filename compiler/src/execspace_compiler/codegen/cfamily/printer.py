@@ -148,12 +148,11 @@ class CPrinter(ExpressionPrinter):
     ) -> str:
         """Expression: the pack at an address in an address space."""
         kind, form = self.pack(element, count), self.dialect.memory.load_pack
-        once = self.dialect.memory.nontemporal_load
+        whole, once = self.prelude.vector(element, count), self.dialect.memory.nontemporal_load
         if nontemporal and once and element.itemsize * count == _ONCE:
-            return once.format(type=kind, p=place)
+            return once.format(type=kind, whole=whole, p=place)
         if form and element.itemsize < _WORD:
             return form.format(type=kind, p=place)
-        whole = self.prelude.vector(element, count)
         if whole:
             return f"({kind}){{*(const {space}{whole} *)({place})}}"
         return f"*(const {space}{kind} *)({place})"
