@@ -214,6 +214,7 @@ def keep(path: Path, content: str | bytes) -> bool:
     try:
         clear_place(path)
         write_atomically(path, data + _seal(path.name, data))
+        _written(path, len(data) + _SEAL_LENGTH)
     except OSError as error:
         if place not in _full and not place.is_relative_to(_NOWHERE):
             _full.add(place)
@@ -306,14 +307,35 @@ def size_limit() -> int:
     return (config.get_int("CACHE_SIZE") or 1024) * 2**20
 
 
+# Of a folder: the bytes in it when it was last listed and those written since, and how many entries
+# may be written until it is listed again, for other processes write there, too.
+_sizes: dict[Path, tuple[int, int]] = {}
+_UNSEEN = 64
+
+
+def _written(path: Path, size: int) -> None:
+    """Note what was written to a folder."""
+    known = _sizes.get(path.parent)
+    if known is not None:
+        _sizes[path.parent] = known[0] + size, known[1] - 1
+
+
 def limit_size(root: Path) -> None:
-    """Delete least recently used entries until the folder is within EXECSPACE_CACHE_SIZE."""
+    """Delete least recently used entries until the folder is within EXECSPACE_CACHE_SIZE.
+
+    Listing a folder of thousands of entries takes longer than compiling a kernel. So while this
+    process has written few since it last did, and all of it is within the limit, it does not.
+    """
     limit = size_limit()
+    known, left = _sizes.get(root, (0, 0))
+    if left > 0 and known <= limit:
+        return
     found = [(max(s.st_atime, s.st_mtime), s.st_size, file) for file, s in files(root)]
     total = sum(size for _, size, _ in found)
     for _, size, file in sorted(found):
         if total <= limit:
-            return
+            break
         with contextlib.suppress(OSError):
             file.unlink()
             total -= size
+    _sizes[root] = total, _UNSEEN

@@ -257,12 +257,29 @@ def _linker() -> Any:
 
 _numbers = itertools.count()
 
+# Functions of GCC's runtime library for integers of 128 bits, to which LLVM turns some sums of
+# indices; 64-bit processors have no instructions for them, and LLVM no code of its own.
+_WIDE_INTEGERS = ("__udivti3", "__umodti3", "__divti3", "__modti3")
+
+
+@cache
+def _wide_integers() -> dict[str, int]:
+    """Addresses of those that there are; elsewhere they are in every process, or nowhere."""
+    try:
+        library = ctypes.CDLL("libgcc_s.so.1")
+    except OSError:
+        return {}
+    found = (name for name in _WIDE_INTEGERS if hasattr(library, name))
+    return {n: ctypes.cast(getattr(library, n), ctypes.c_void_p).value or 0 for n in found}
+
 
 class Library:
     """Machine code in memory, as long as this object lives."""
 
     def __init__(self, code: bytes, exports: tuple[str, ...], imports: dict[str, int]) -> None:
         llvm = _llvm()
+        if any(name.encode() in code for name in _WIDE_INTEGERS):
+            imports = {**_wide_integers(), **imports}
         made = llvm.JITLibraryBuilder().add_current_process().add_object_img(code)
         for name in exports:
             made.export_symbol(name)

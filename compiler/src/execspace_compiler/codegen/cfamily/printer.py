@@ -149,6 +149,8 @@ class CPrinter(ExpressionPrinter):
         """Expression: the pack at an address in an address space."""
         kind, form = self.pack(element, count), self.dialect.memory.load_pack
         whole, once = self.prelude.vector(element, count), self.dialect.memory.nontemporal_load
+        # A vector of bytes that comes from assembly is taken apart in more steps.
+        nontemporal = nontemporal and not (whole and element.itemsize == 1)
         if nontemporal and once and element.itemsize * count == _ONCE:
             return once.format(type=kind, whole=whole, p=place)
         if form and element.itemsize < _WORD:

@@ -400,3 +400,17 @@ def test_nested_reductions_have_joins_of_their_own(space):
         return total
 
     assert o[0].tolist() == [joined(2), joined(3), joined(5), 1]
+
+
+def sum_of_numbers(team, n, step):
+    return es.parallel_reduce(es.TeamThreadRange(team, 0, n), lambda k: step * k + team.league_rank)
+
+
+@pytest.mark.parametrize("threads", [3, 7, 31, 33, 100])
+def test_sums_of_numbers_by_any_number_of_threads(space, threads):
+    # Compilers find a formula for them, which may divide numbers of 128 bits by that number.
+    limits = space.team_limits()
+    policy = es.TeamPolicy(2, min(threads, limits.team_size_max), 1, space=space)
+    for n, step in ((0, 1), (5, 1), (1000, 3), (33 * 7 + 1, -5)):
+        expected = 2 * step * n * (n - 1) // 2 + n
+        assert es.parallel_reduce(policy, sum_of_numbers, n, step) == expected
