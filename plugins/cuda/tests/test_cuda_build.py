@@ -130,9 +130,17 @@ def steps(i, a, x, y):
     es.atomic_sub(y, 0, a)
 
 
+def asked(i, a, x, y):
+    y[i] = es.atomic_fetch_add(x, 0, a)
+
+
 def test_atomic_steps_of_float32_keep_them_too():
-    """The instruction that adds a float32 in memory flushes them: sums are exchanged instead."""
+    """The instruction that adds a float32 in memory flushes them, but tells what was there: what it
+    has lost is added by exchanges. A result must be that of one step, which is exchanged."""
     found = ptx(text(steps, "float32"))
+    assert ".cas.b32" in found and re.search(r"\batom\S*\.add\S*\.f32", found)
+    assert not re.search(r"\bred\S*\.add\S*\.f32", found)
+    found = ptx(text(asked, "float32"))
     assert ".cas.b32" in found and not re.search(r"\b(atom|red)\S*\.add\S*\.f32", found)
     assert re.search(r"\b(atom|red)\S*\.add\S*\.f64", ptx(text(steps, "float64")))
 

@@ -409,6 +409,7 @@ def sum_of_numbers(team, n, step):
 @pytest.mark.parametrize("threads", [3, 7, 31, 33, 100])
 def test_sums_of_numbers_by_any_number_of_threads(space, threads):
     # Compilers find a formula for them, which may divide numbers of 128 bits by that number.
+    needs_teams(space)
     limits = space.team_limits()
     policy = es.TeamPolicy(2, min(threads, limits.team_size_max), 1, space=space)
     for n, step in ((0, 1), (5, 1), (1000, 3), (33 * 7 + 1, -5)):
