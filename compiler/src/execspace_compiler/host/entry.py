@@ -109,8 +109,11 @@ class Entry:
         work = None if self.lowered.prints else cost(self.lowered.body, self.lowered.functions)
         if work is None:
             return "true"
+        most = _MOMENT
+        if self.launcher.name != "serial":  # other threads may need it to begin
+            most = min(most, self.launcher.serial_work)
         items = e.number(items_count(self.lowered.spec.policy))
-        return e.op(f"icmp sge i64 {items}, {_MOMENT // max(work, 1)}")
+        return e.op(f"icmp sge i64 {items}, {most // max(work, 1)}")
 
     def _launch(
         self, e: Expressions, python: PythonApi, arguments: list[Argument], out: str
