@@ -166,9 +166,9 @@ def _block(lines: list[str], first: int) -> ast.Module | None:
     string, a bracket or after a decorator is no Python. `inspect.getblock` looks at each token
     instead, and compiles an expression of 2 to 4 ms for it.
     """
-    tried = 0
+    tried, margin = 0, _column(lines[first]) if first < len(lines) else 0
     for end in range(first + 1, len(lines) + 1):
-        if end < len(lines) and _column(lines[end]) > _column(lines[first]):
+        if end < len(lines) and _column(lines[end]) > margin:
             continue
         tree = _parsed_block(lines[first:end], first)
         if tree is not None:

@@ -6,6 +6,7 @@ first one on, and one tells whether the addresses of all Views allow packs.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import replace
 
 from .. import ir
@@ -44,25 +45,24 @@ def pack_functions(
     """
     # Of contributions that the pass with prefixes is given, nothing is read a second time.
     again = {p.view for p in final.packs if p.loaded}
-    once = {p.view for p in totals.packs} - again
     return [
-        _totals(first, totals, once if nontemporal else set(), kind, small),
-        _work(last, final, again if nontemporal else set(), kind, small, nontemporal),
+        _totals(first, totals, again, kind, small, nontemporal),
+        _work(last, final, kind, small, nontemporal),
         _aligned(last, (*totals.packs, *final.packs), totals),
     ]
 
 
 def _totals(
-    calls: Calls, packing: Packing, last: set[Var], kind: Scalar, small: bool
+    calls: Calls, packing: Packing, again: set[Var], kind: Scalar, small: bool, nontemporal: bool
 ) -> ir.Function:
     """A function of the number of the first call, and of a state, that returns contributions.
 
-    `last`: Views that are not read again, which caches need not keep.
+    `again`: Views that the other pass reads, too.
     """
     chunk = Chunk(calls, small=small)
     assert calls.reduction is not None and isinstance(calls.body.result, Scalar)
     type = calls.body.result
-    body = _loads(packing, last)
+    body = _loads(packing, nontemporal, again)
     arrays = _arrays(chunk, packing)
     found = [Var(f"_c{n}", type) for n in range(packing.count)]
     for n, contribution in enumerate(found):
@@ -77,14 +77,14 @@ def _totals(
 
 
 def _work(
-    calls: Calls, packing: Packing, last: set[Var], kind: Scalar, small: bool, nontemporal: bool
+    calls: Calls, packing: Packing, kind: Scalar, small: bool, nontemporal: bool
 ) -> ir.Function:
     """A function of the number of the first call, the prefix there, and maybe contributions."""
     chunk = Chunk(calls, small=small)
     reduction = calls.reduction
     assert reduction is not None
     owns: list[Var] = []
-    body = _loads(packing, last)
+    body = _loads(packing, nontemporal)
     arrays = _arrays(chunk, packing)
     for n in range(packing.count):
         if calls.own is not None:
@@ -133,10 +133,10 @@ def _place(pack: Pack, packing: Packing) -> tuple[Expr, ...]:
     return tuple(with_variables(e, variable) for e in pack.indices)
 
 
-def _loads(packing: Packing, last: set[Var]) -> list[Stmt]:
-    """Statements that load the packs, for the last time from some Views."""
+def _loads(packing: Packing, nontemporal: bool, again: Set[Var] = frozenset()) -> list[Stmt]:
+    """Statements that load the packs, of which caches should keep those of the Views `again`."""
     return [
-        ir.Packed(p.array, p.view, _place(p, packing), False, p.view in last)
+        ir.Packed(p.array, p.view, _place(p, packing), False, nontemporal and p.view not in again)
         for p in packing.packs
         if p.loaded
     ]

@@ -58,7 +58,7 @@ def _instruction(printer: ExpressionPrinter, op: str, s: ir.Atomic) -> str | Non
     forms = printer.dialect.atomics
     kinds = [op]
     assert isinstance(s.view.type, ViewTy)
-    if only_adds(printer.module, s.type):
+    if (f"sum {op}", s.type.name) in forms and _only_adds(printer.module, s.type):
         kinds.insert(0, f"sum {op}")
     if printer.module.fastmath:
         kinds.insert(0, f"fast {op}")
@@ -67,7 +67,7 @@ def _instruction(printer: ExpressionPrinter, op: str, s: ir.Atomic) -> str | Non
     return next((forms[k, s.type.name] for k in kinds if (k, s.type.name) in forms), None)
 
 
-def only_adds(module: ir.Module, type: Scalar) -> bool:
+def _only_adds(module: ir.Module, type: Scalar) -> bool:
     """Whether nothing sees a sum of this type before all of it is there.
 
     Then an addition may take more than one step.

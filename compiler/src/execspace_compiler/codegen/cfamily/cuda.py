@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from .dialect import Heads, Pragmas, header
 from .gpu_cpp import GPU_CPP, lanes
-from .ptx import NAMED_BARRIER, ORDERED_SCAN, WORKAROUNDS
+from .ptx import FLOAT32_SUMS, NAMED_BARRIER, ORDERED_SCAN, WORKAROUNDS
 
 CUDA = replace(
     GPU_CPP,
@@ -26,16 +26,7 @@ CUDA = replace(
         ),
     ),
     syntax=replace(GPU_CPP.syntax, light_kernel="_ES_LIGHT_KERNEL({group}, {groups})"),
-    atomics={
-        **GPU_CPP.atomics,
-        ("sum add", "float32"): "_es_atomic_sum({p}, (float)({v}))",
-        ("sum sub", "float32"): "_es_atomic_sum({p}, -(float)({v}))",
-        # In the memory of a group no subnormal number is flushed.
-        ("group add", "float32"): "_es_atomic_group_add({p}, (float)({v}))",
-        ("group sub", "float32"): "_es_atomic_group_add({p}, -(float)({v}))",
-        ("fast add", "float32"): "_es_atomic_fast_add({p}, (float)({v}))",
-        ("fast sub", "float32"): "_es_atomic_fast_add({p}, -(float)({v}))",
-    },
+    atomics={**GPU_CPP.atomics, **FLOAT32_SUMS},
     memory=replace(
         GPU_CPP.memory,
         nontemporal_load="_es_nontemporal_load<{type}>({p})",

@@ -21,7 +21,7 @@ from .dialect import (
     WorkItem,
     header,
 )  # fmt: skip
-from .ptx import NAMED_BARRIER, ORDERED_SCAN, WORKAROUNDS
+from .ptx import FLOAT32_SUMS, NAMED_BARRIER, ORDERED_SCAN, WORKAROUNDS
 
 _KEYWORDS = frozenset(
     """auto break case char const continue default do double else enum extern float for goto if
@@ -124,13 +124,7 @@ OPENCL_NVIDIA = replace(
     ),
     atomics={
         **OPENCL.atomics,
-        ("sum add", "float32"): "_es_atomic_sum({p}, (float)({v}))",
-        ("sum sub", "float32"): "_es_atomic_sum({p}, -(float)({v}))",
-        # In the memory of a group no subnormal number is flushed.
-        ("group add", "float32"): "_es_atomic_group_add({p}, (float)({v}))",
-        ("group sub", "float32"): "_es_atomic_group_add({p}, -(float)({v}))",
-        ("fast add", "float32"): "_es_atomic_flushed_add({p}, (float)({v}))",
-        ("fast sub", "float32"): "_es_atomic_flushed_add({p}, -(float)({v}))",
+        **FLOAT32_SUMS,
         ("add", "float64"): "_es_atomic_double_add({p}, (double)({v}))",
         ("sub", "float64"): "_es_atomic_double_add({p}, -(double)({v}))",
         ("group add", "float64"): "_es_atomic_group_double_add({p}, (double)({v}))",

@@ -20,6 +20,17 @@ ORDERED_SCAN = SinglePassScan(
     pause='asm volatile("nanosleep.u32 {ns};");',
 )
 
+# Functions of the heads of CUDA and OpenCL; see `Dialect.atomics`.
+FLOAT32_SUMS = {
+    ("sum add", "float32"): "_es_atomic_sum({p}, (float)({v}))",
+    ("sum sub", "float32"): "_es_atomic_sum({p}, -(float)({v}))",
+    # In the memory of a group no subnormal number is flushed.
+    ("group add", "float32"): "_es_atomic_group_add({p}, (float)({v}))",
+    ("group sub", "float32"): "_es_atomic_group_add({p}, -(float)({v}))",
+    ("fast add", "float32"): "_es_atomic_fast_add({p}, (float)({v}))",
+    ("fast sub", "float32"): "_es_atomic_fast_add({p}, -(float)({v}))",
+}
+
 WORKAROUNDS = Workarounds(
     # Widened, the int16 -(-32768) is 32768: ptxas drops the conversion after neg.s16 and abs.s16.
     # `x < 0 ? -x : x` is assumed not to be negative, although -x wraps. And `x < 0.0 ? x : 0.0`

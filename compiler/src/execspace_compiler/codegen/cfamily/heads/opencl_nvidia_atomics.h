@@ -7,7 +7,7 @@
                      : "=" register(old) : "l"(p), register(v) : "memory"); \
         return old; \
     }
-_ES_ATOMIC_SUM(flushed_add, "global", __global, float, "f32", "f")
+_ES_ATOMIC_SUM(fast_add, "global", __global, float, "f32", "f")
 _ES_ATOMIC_SUM(group_add, "shared", __local, float, "f32", "f")
 _ES_ATOMIC_SUM(double_add, "global", __global, double, "f64", "d")
 _ES_ATOMIC_SUM(group_double_add, "shared", __local, double, "f64", "d")
@@ -27,7 +27,7 @@ static inline void _es_atomic_exact_add(volatile __global float *p, float v) {
 static inline void _es_atomic_sum(volatile __global float *p, float v) {
     float lost = v;
     if (!_es_atomic_is_subnormal(v)) {
-        const float old = _es_atomic_flushed_add(p, v);
+        const float old = _es_atomic_fast_add(p, v);
         lost = _es_atomic_is_subnormal(old) ? old : old + v;
     }
     if (_es_atomic_is_subnormal(lost)) _es_atomic_exact_add(p, lost);
