@@ -107,6 +107,9 @@ def _built(device: Device, code: DeviceCode) -> cache.Compiled[Any]:
         raise BackendCompileError(code.complaint(_faults(log), log, who)) from error
 
 
+_STEP = 8  # registers that a work-item gets at once
+
+
 def _options(device: Device, code: DeviceCode) -> list[str]:
     options = ["-cl-std=CL1.2", "-w"]  # drivers print warnings of generated source otherwise
     exact = cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
@@ -115,6 +118,10 @@ def _options(device: Device, code: DeviceCode) -> list[str]:
     # The option is for the whole source: it would undo what strict functions promise.
     if code.lowered.kernel.fastmath and not code.strict:
         options.append("-cl-fast-relaxed-math")
+    # The language has no qualifier of a kernel for it, as CUDA has.
+    if code.resident and "cl_nv_compiler_options" in device.handle.extensions.split():
+        registers = int(device.handle.registers_per_block_nv) // code.resident
+        options.append(f"-cl-nv-maxrregcount={registers // _STEP * _STEP}")
     return options
 
 

@@ -18,6 +18,7 @@ from .dialect import Dialect
 
 _FEW_REGISTERS, _FEW_CALLS = 26, 4  # for packs, of 32; and of a thread
 _FEW_READ = 8  # for packs of a reduction
+_WORD = 8  # bytes of a state of scans without packs
 _ALL, _OF_SCAN = 2048, 1280  # work-items of a processor
 
 
@@ -81,20 +82,34 @@ class DeviceKernel:
         """Work-items that a processor should have under way, for which the compiler is to save
         registers; 0: it decides.
 
-        Of plain kernels in packs, which wait for memory most of the time: with fewer, stencils lose
-        an eighth of the bandwidth, sums 3 %, and scans up to 10 %.
+        Of plain kernels in packs, which wait for memory most of the time, and of plain scans: with
+        fewer, stencils lose an eighth of the bandwidth, sums 3 %, and scans up to a sixth.
         """
         packing, reduction = self.packing(variant), self.lowered.reduction
-        if packing is None or self.lowered.spec.policy.launch_bounds or not is_plain(packing.body):
+        scan = self.lowered.spec.pattern == "scan"
+        if self.lowered.spec.policy.launch_bounds:
+            return 0
+        if packing is None:
+            light = scan and self.team is None and self.dialect.scans_in_one_pass
+            return _OF_SCAN if light and self._is_light_scan() else 0
+        if not is_plain(packing.body):
             return 0
         if reduction is None:
             few = packing.registers <= _FEW_REGISTERS and packing.count <= _FEW_CALLS
             return _ALL if self.blocks is not None and few else 0
         if packing.registers > _FEW_READ or len(reduction.states) > 1:
             return 0
-        if self.lowered.spec.pattern == "scan" and packing.widest > 2:
+        if scan and packing.widest > 2:
             return _OF_SCAN  # the memory of the group has no room for more
         return _ALL
+
+    def _is_light_scan(self) -> bool:
+        """Whether a scan of single calls needs few registers: with states of 16 bytes it would
+        keep some of them in memory, and lose a sixth."""
+        reduction = self.lowered.reduction
+        if reduction is None or len(reduction.states) > 1:
+            return False
+        return reduction.states[0].type.itemsize <= _WORD and is_plain(self.lowered.body)
 
     @cached_property
     def order(self) -> tuple[int, ...]:

@@ -56,7 +56,8 @@ class Syntax:
     restrict, constant : str
     light_kernel : str
         As `kernel`, for one that needs few registers: the compiler is to use no more than let a
-        processor run so many `groups` at once. Empty if the language has no such qualifier.
+        processor run so many `groups` at once. Empty if the language has no such qualifier; a
+        compiler may have an option for it, see `DeviceCode.resident`.
     """
 
     function: str
@@ -100,6 +101,8 @@ class Memory:
     nontemporal_load, nontemporal_store : str
         The same of 16 bytes that caches need not keep; `whole` is the type of the vector. Empty if
         there is nothing for it.
+    nontemporal_least : int
+        Bytes of an element, at least, for which these are used.
     """
 
     addresses: bool = False
@@ -115,6 +118,7 @@ class Memory:
     store_pack: str = ""
     nontemporal_load: str = ""
     nontemporal_store: str = ""
+    nontemporal_least: int = 1
 
 
 @dataclass(frozen=True)

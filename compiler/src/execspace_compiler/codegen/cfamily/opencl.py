@@ -121,6 +121,8 @@ OPENCL_NVIDIA = replace(
     memory=replace(
         OPENCL.memory,
         nontemporal_load="({type}){{as_{whole}(_es_nontemporal_load({p}))}}",
+        nontemporal_store="_es_nontemporal_store({p}, as_uint4({v}.whole));",
+        nontemporal_least=2,  # bytes of what comes from assembly are taken out in more steps
     ),
     atomics={
         **OPENCL.atomics,
@@ -145,6 +147,6 @@ OPENCL_NVIDIA = replace(
         barrier=NAMED_BARRIER,
     ),
     scan=ORDERED_SCAN,
-    pragmas=replace(OPENCL.pragmas, rolled="#pragma unroll 1", overlapped="#pragma unroll 2"),
+    pragmas=replace(OPENCL.pragmas, rolled="#pragma unroll 1", overlapped="#pragma unroll 4"),
     workarounds=WORKAROUNDS,
 )

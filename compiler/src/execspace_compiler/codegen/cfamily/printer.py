@@ -149,9 +149,7 @@ class CPrinter(ExpressionPrinter):
         """Expression: the pack at an address in an address space."""
         kind, form = self.pack(element, count), self.dialect.memory.load_pack
         whole, once = self.prelude.vector(element, count), self.dialect.memory.nontemporal_load
-        # A vector of bytes that comes from assembly is taken apart in more steps.
-        nontemporal = nontemporal and not (whole and element.itemsize == 1)
-        if nontemporal and once and element.itemsize * count == _ONCE:
+        if nontemporal and once and self._moved_once(element, count):
             return once.format(type=kind, whole=whole, p=place)
         if form and element.itemsize < _WORD:
             return form.format(type=kind, p=place)
@@ -171,14 +169,19 @@ class CPrinter(ExpressionPrinter):
         """Statement that stores a pack."""
         kind, form = self.pack(element, count), self.dialect.memory.store_pack
         once = self.dialect.memory.nontemporal_store
-        if nontemporal and once and element.itemsize * count == _ONCE:
-            return once.format(p=place, v=pack)
+        whole = self.prelude.vector(element, count)
+        if nontemporal and once and self._moved_once(element, count):
+            return once.format(p=place, v=pack, whole=whole)
         if form and element.itemsize < _WORD:
             return form.format(p=place, v=pack)
-        whole = self.prelude.vector(element, count)
         if whole:
             return f"*({space}{whole} *)({place}) = {pack}.whole;"
         return f"*({space}{kind} *)({place}) = {pack};"
+
+    def _moved_once(self, element: Scalar, count: int) -> bool:
+        """Whether packs can be moved past caches."""
+        least = self.dialect.memory.nontemporal_least
+        return element.itemsize * count == _ONCE and element.itemsize >= least
 
     def fail(self, s: ir.Fail) -> list[str]:
         """Record the first failed assertion of a launch: its number, then the indices."""

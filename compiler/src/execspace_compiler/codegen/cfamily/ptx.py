@@ -17,6 +17,7 @@ ORDERED_SCAN = SinglePassScan(
     ': "=l"({a}), "=l"({b}) : "l"({p}) : "memory");',
     pair_store='asm volatile("st.volatile.v2.u64 [%0], {{%1, %2}};" '
     ': : "l"({p}), "l"({a}), "l"({b}) : "memory");',
+    nontemporal=True,
     pause='asm volatile("nanosleep.u32 {ns};");',
 )
 

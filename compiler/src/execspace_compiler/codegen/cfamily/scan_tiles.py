@@ -368,24 +368,29 @@ class _Packs(_Tile):
                 f"{self.of_pack(ALIGNED, '_base')};",
                 *if_whole([packs, *self.unrolled(load), *self.unrolled(keep)], lines),
             ]
-        row = [
-            *self.row(),
-            f"_sum = _k == 0 ? _row : {c.merged('_sum', '_row')};",
-        ]
-        # Rows do not wait for each other here, and shuffles take longer than all else.
-        return [*lines, f"{kind} _sum = _none;", *self.loop(row, self.c.overlapped)]
 
-    def row(self) -> list[str]:
+        def rows(whole: bool) -> list[str]:
+            # Rows do not wait for each other here, and shuffles take longer than all else.
+            joined = f"_sum = _k == 0 ? _row : {c.merged('_sum', '_row')};"
+            return self.loop([*self.row(whole), joined], c.overlapped if whole else None)
+
+        return [*lines, f"{kind} _sum = _none;", *self.of_tile(rows)]
+
+    def of_tile(self, lines: Callable[[bool], list[str]]) -> list[str]:
+        """Statements for packs that are moved by one access, and for others. The test is outside of
+        loops: within one it would keep compilers from overlapping iterations."""
+        return if_whole(lines(True), lines(False)) if self.packed else lines(False)
+
+    def row(self, whole: bool) -> list[str]:
         """Statements that set `_s` to the join of a row's units up to the lane's, `_row` of all."""
         last = self.shuffled("_s", str(self.lanes - 1))
-        return [*self.total(), *self.over_lanes("_s"), f"const {self.kind} _row = {last};"]
+        return [*self.total(whole), *self.over_lanes("_s"), f"const {self.kind} _row = {last};"]
 
-    def total(self) -> list[str]:
+    def total(self, whole: bool) -> list[str]:
         """Statements that set `_s` to the join of a unit."""
         kind = self.kind
-        one = f"_s = *({self.group_memory}{kind} *){self.place('_k')};"
-        if not self.packed:
-            return [f"{kind} {one}"]
+        if not whole:
+            return [f"{kind} _s = *({self.group_memory}{kind} *){self.place('_k')};"]
         printer, state = self.c.printer, self.c.reduction.states[0].type
         partial = self.c.reduction.partial(self.width)
         elements = [ir.Var(self.element(n), self.contribution) for n in range(self.width)]
@@ -399,7 +404,7 @@ class _Packs(_Tile):
                 f"{part}{printer.expr(partial.join(elements))};",
                 f"_s = {self.c.merged('_s', value)};",
             ]
-        return [f"{kind} _s = _none;", *if_whole([self.kept, *joins], [one])]
+        return [f"{kind} _s = _none;", self.kept, *joins]
 
     def over_group(self) -> list[str]:
         return [
@@ -410,24 +415,26 @@ class _Packs(_Tile):
 
     def final(self) -> list[str]:
         c, kind = self.c, self.kind
-        work = self.one_by_one(self.first("_k"), "_work")
-        calls = [f"{kind} _s = _before;", *work]
-        if not self.packed:  # beside the `_s` of a unit
-            calls = ["{", *indented(calls), "}"]
-        else:
-            owns = [self.element(n) for n in range(self.width)] if c.given else []
-            call = f"{self.of_pack(WORK, self.first('_k'), '_before', *owns)};"
-            calls = if_whole([*([self.kept] if c.given else []), call], calls)
-        row = [
-            *self.row(),
-            f"const {kind} _up = {self.shuffled('_s', '_lane > 0 ? _lane - 1 : 0')};",
-            f"{kind} _before = _carry;",
-            f"if (_lane > 0) _before = {c.merged('_carry', '_up')};",
-            *calls,
-            f"_carry = {c.merged('_carry', '_row')};",
-        ]
+
+        def rows(whole: bool) -> list[str]:
+            if whole:  # the row has its contributions at hand
+                owns = [self.element(n) for n in range(self.width)] if c.given else []
+                calls = [f"{self.of_pack(WORK, self.first('_k'), '_before', *owns)};"]
+            else:  # beside the `_s` of a unit
+                work = self.one_by_one(self.first("_k"), "_work")
+                calls = ["{", *indented([f"{kind} _s = _before;", *work]), "}"]
+            row = [
+                *self.row(whole),
+                f"const {kind} _up = {self.shuffled('_s', '_lane > 0 ? _lane - 1 : 0')};",
+                f"{kind} _before = _carry;",
+                f"if (_lane > 0) _before = {c.merged('_carry', '_up')};",
+                *calls,
+                f"_carry = {c.merged('_carry', '_row')};",
+            ]
+            return self.loop(row)
+
         return [
             f"{kind} _carry = _prefix;",
             f"if (_warp > 0) _carry = {c.merged('_prefix', '_left')};",
-            *self.loop(row),
+            *self.of_tile(rows),
         ]

@@ -297,6 +297,28 @@ def test_as_much_scratch_as_a_space_has(space):
     assert x.tolist() == [small + 2 * large] * 2
 
 
+def passed_on(team, x, n):
+    held = team.scratch(n, es.int64)
+    for i in es.TeamVectorRange(team, n):
+        held[i] = i + team.league_rank
+    team.barrier()
+    if es.single(es.PerTeam(team)):
+        for i in range(n):
+            x[team.league_rank] += held[i]
+
+
+@pytest.mark.parametrize("shape", [(4, 1), (2, 4), (16, 2)])
+def test_as_many_teams_side_by_side_as_scratch_allows(space, shape):
+    """Small teams may share a group of threads; together they may need all that a group has."""
+    teams = fitting(space, 96, 6)
+    policy = league(space, teams, shape)
+    most = policy.scratch_size_max(0) // 8
+    for n in sorted({fitting(space, most // parts, 300) for parts in (1, 2, 3, 8, 32)}):
+        x = np.zeros(teams, np.int64)
+        staged.parallel_for(policy, passed_on, x, n)
+        assert x.tolist() == [n * (n - 1) // 2 + n * r for r in range(teams)], n
+
+
 def test_a_size_that_differs_between_teams_is_refused(space):
     def by_rank(team, x):
         team.scratch(team.league_rank + 1)[0] = x[0]
