@@ -156,8 +156,8 @@ def test_every_backend_names_its_entries_by_this_key():
                 text = path.read_text(encoding="utf-8")
                 if "cache.folder(" in text or "disk.folder(" in text:
                     made[path.name] = re.search(r"\b(cache|disk)\.key\b", text) is not None
-    keyed = {"loading.py", "jit.py", "pool.py"}
+    keyed = {"loading.py", "jit.py"}
     assert {name for name, found in made.items() if found} == keyed
-    assert set(made) - keyed <= {"command.py"}
+    assert set(made) - keyed <= {"command.py", "pool.py"}  # the pool is all text
     assert cache.key("a") == cache.digest("a", cache.code()) != cache.digest("a")
     assert cache.key("a", package="execspace") != cache.key("a")

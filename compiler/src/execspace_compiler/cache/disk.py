@@ -252,6 +252,13 @@ def read_text(path: Path) -> str | None:
         return None
 
 
+def holds_entries(path: Path, ending: str) -> bool:
+    """Whether there is an entry with an ending such as ".bin" in a folder of entries."""
+    with contextlib.suppress(OSError), os.scandir(path) as found:
+        return any(entry.name.endswith(ending) for entry in found)
+    return False
+
+
 def is_kept(path: Path) -> bool:
     """Whether later processes find an entry: it is there, in a folder that outlives this one."""
     with _lock:

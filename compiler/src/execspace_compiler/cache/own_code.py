@@ -18,6 +18,7 @@ from pathlib import Path
 import execspace
 from execspace.base import config
 from execspace.base.files import read_regular, write_atomically
+from execspace.base.locks import new_lock
 
 from .sha256 import sha256
 
@@ -26,6 +27,7 @@ _LARGEST = 1 << 16  # bytes of the file of stamps; a line of it has 130
 
 # Folders of core that do not affect generated code.
 _IRRELEVANT = frozenset(("cli", "profiling", "tuning"))
+_reading = new_lock()
 _TICK = 0.05  # seconds: time stamps of files are coarser than the clock
 _SETTLED = 2.0  # seconds: a file written earlier cannot change without a new stamp
 
@@ -53,7 +55,8 @@ def digest(record: Path, package: str = "") -> str:
     if package:
         parts = digest(record, ""), _digest(record, package)
         return sha256(" ".join(parts).encode()).hexdigest()
-    return _digest(record, "")
+    with _reading:  # one thread reads the files; others find their digest by the stamps
+        return _digest(record, "")
 
 
 def _digest(record: Path, package: str) -> str:

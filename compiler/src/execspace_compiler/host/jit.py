@@ -12,7 +12,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -116,16 +116,14 @@ def begin_plan(
     """
     started = time.perf_counter()
     _refuse_without_threads(space, launcher)
-    folder = disk.folder("host")
-    key = partial(disk.key, *_versions(), package=type(space).__module__.partition(".")[0])
+    names = _Names(disk.folder("host"), type(space).__module__.partition(".")[0], _versions())
     print_ = fingerprint(kernel, spec)
-    record = None
+    launch: tuple[str, ...] = ()
     if print_ is not None:
         limits = team_limits(space) if spec.policy.kind == "team" else ""
-        more = f"{launcher} {may_overlap} {machine.has_cheap_masks()} {limits}"
-        record = folder / f"{key(print_, more)}.launch"
+        launch = print_, f"{launcher} {may_overlap} {machine.has_cheap_masks()} {limits}"
     outside: Outside = {}  # kernels with such calls have no record
-    entry = _recalled(record)
+    entry = _recalled(names.path("launch", *launch)) if launch and names.may_be_there else None
     code: _Entry | Callable[[], _Entry]
     if entry is not None:
         code = entry
@@ -135,9 +133,7 @@ def begin_plan(
 
         with _front_end:
             facts, source, outside = built(space, kernel, spec, launcher, may_overlap)
-        linked = (v for u in source.linked for v in (u.defined, u.unvectorised))
-        path = folder / f"{key(source.text, facts.encoded().decode(), *linked)}.code"
-        code = partial(_compiled, kernel, facts, source, path, record)
+        code = partial(_compiled, kernel, facts, source, names, launch)
     begun = time.perf_counter() - started
     return partial(_finished, space, kernel, spec, launcher, may_overlap, code, outside, begun)
 
@@ -190,20 +186,59 @@ def _finished(
     )
 
 
+@dataclass(frozen=True)
+class _Names:
+    """Names of entries, which begin with the code of execspace: it takes long to read, the first
+    time in a process."""
+
+    folder: Path
+    package: str
+    versions: tuple[str, ...]
+
+    def path(self, ending: str, *parts: str) -> Path:
+        """The path of an entry."""
+        name = disk.key(*self.versions, *parts, package=self.package)
+        return self.folder / f"{name}.{ending}"
+
+    @property
+    def may_be_there(self) -> bool:
+        """Whether there is any machine code, so that it pays to look one up."""
+        return disk.holds_entries(self.folder, ".code")
+
+    def read_code(self) -> None:
+        """Read the code of execspace, if no thread has yet."""
+        with suppress(Exception):  # `path` raises it
+            disk.code(self.package)
+
+
 def _compiled(
-    kernel: Kernel, facts: Facts, source: Source, path: Path, record: Path | None
+    kernel: Kernel, facts: Facts, source: Source, names: _Names, launch: tuple[str, ...]
 ) -> _Entry:
-    """The entry of a module, compiled unless it is there; LLVM runs without the GIL."""
+    """The entry of a module, compiled unless it is there; LLVM runs without the GIL.
+
+    If nothing can be there, the code of execspace is read meanwhile.
+    """
     from .building import object_code
 
-    with _once(path.stem):  # other threads compile other modules meanwhile
-        entry = _read(path)
+    linked = (v for u in source.linked for v in (u.defined, u.unvectorised))
+    parts = source.text, facts.encoded().decode(), *linked
+    with _once(disk.digest(*parts)):  # other threads compile other modules meanwhile
+        entry = code = None
+        if names.may_be_there:
+            entry = _read(names.path("code", *parts))
+        else:
+            reading = threading.Thread(target=names.read_code, name="execspace-code", daemon=True)
+            reading.start()
+            code = object_code(kernel, source)
+            reading.join()
         if entry is None:
-            entry = _Entry(path, facts, object_code(kernel, source), from_disk=False)
+            path = names.path("code", *parts)
+            code = object_code(kernel, source) if code is None else code
+            entry = _Entry(path, facts, code, from_disk=False)
             disk.keep(path, facts.encoded() + entry.code)
-    if record is not None:
-        disk.keep(record, path.stem)
-    disk.limit_size(path.parent)
+    if launch:
+        disk.keep(names.path("launch", *launch), entry.path.stem)
+    disk.limit_size(names.folder)
     return entry
 
 
@@ -247,10 +282,10 @@ def _tools(space: ExecutionSpace, launcher: Launcher, may_overlap: bool) -> dict
 _RECORD = re.compile(r"[0-9a-f]{40}")
 
 
-def _recalled(record: Path | None) -> _Entry | None:
+def _recalled(record: Path) -> _Entry | None:
     """The entry that an earlier process recorded for a launch, if it is still there."""
-    name = None if record is None else disk.read_text(record)
-    if record is None or name is None or not _RECORD.fullmatch(name):
+    name = disk.read_text(record)
+    if name is None or not _RECORD.fullmatch(name):
         return None
     return _read(record.with_name(f"{name}.code"))
 

@@ -163,7 +163,10 @@ def _threads() -> Iterator[threading.Thread]:
     for thread in threading.enumerate():
         ours = thread is threading.main_thread() or thread.name.startswith(THREADS)
         if not (ours or thread.daemon):
-            yield thread
+            while thread.ident is None and thread in threading.enumerate():
+                time.sleep(0.001)  # another thread is about to start it
+            if thread.ident is not None:
+                yield thread
 
 
 def _leave(code: int) -> None:

@@ -18,7 +18,7 @@ from .dialect import Dialect
 
 _FEW_REGISTERS, _FEW_CALLS = 26, 4  # for packs, of 32; and of a thread
 _FEW_READ = 8  # for packs of a reduction
-_WORD = 8  # bytes of a state of scans without packs
+_WORD = 8  # bytes of a contribution to scans without packs
 _ALL, _OF_SCAN = 2048, 1280  # work-items of a processor
 
 
@@ -104,12 +104,13 @@ class DeviceKernel:
         return _ALL
 
     def _is_light_scan(self) -> bool:
-        """Whether a scan of single calls needs few registers: with states of 16 bytes it would
-        keep some of them in memory, and lose a sixth."""
+        """Whether a scan of single calls needs few registers: those that keep contributions of 16
+        bytes would have some of them in memory, and lose a sixth."""
         reduction = self.lowered.reduction
         if reduction is None or len(reduction.states) > 1:
             return False
-        return reduction.states[0].type.itemsize <= _WORD and is_plain(self.lowered.body)
+        widest = max(c.itemsize for c in reduction.contributions)
+        return widest <= _WORD and is_plain(self.lowered.body)
 
     @cached_property
     def order(self) -> tuple[int, ...]:
