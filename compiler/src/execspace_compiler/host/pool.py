@@ -8,10 +8,14 @@ from __future__ import annotations
 import ctypes
 import platform
 import signal
+import threading
+from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from execspace.base import config
 from execspace.base.dataclass import dataclass
+from execspace.base.interrupts import held
 from execspace.base.locks import new_lock
 
 if TYPE_CHECKING:
@@ -117,12 +121,37 @@ def _loaded() -> llvm.ExecutionEngine:
     path = disk.folder("host") / f"{entry}.o"
     code = disk.read(path)
     if code is None:
-        code = machine.emit_object(llvm.parse_assembly(source))
+        code = _compiled(source, machine)
         disk.keep(path, code)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
     return engine
+
+
+def _compiled(source: str, machine: llvm.TargetMachine) -> bytes:
+    """The machine code of a module.
+
+    LLVM needs no GIL. So this thread imports the compiler meanwhile, which the first launch needs
+    next: who has no pool in the cache has no kernels there.
+    """
+    import llvmlite.binding as llvm
+
+    def compiled() -> bytes:
+        return bytes(machine.emit_object(llvm.parse_assembly(source)))
+
+    made: list[bytes] = []
+
+    def work() -> None:
+        with suppress(Exception):  # raised below
+            made.append(compiled())
+
+    thread = threading.Thread(target=work, name="execspace-pool", daemon=True)
+    thread.start()
+    with held():
+        import_module(f"{__package__}.building")
+    thread.join()
+    return made[0] if made else compiled()
 
 
 # Synchronous faults of the thread, which cannot be blocked.
