@@ -56,3 +56,42 @@ def test_a_first_launch_reads_entry_points_without_the_library(python):
 def test_seals_and_keys_are_sha256(size):
     data = random.Random(size).randbytes(size)
     assert sha256(data).hexdigest() == hashlib.sha256(data).hexdigest()
+
+
+SHIFTED = """
+    import sys, threading
+    import execspace as es
+
+    if "alone" in sys.argv:
+        def refuse(thread):
+            raise RuntimeError("can't start new thread")
+        threading.Thread.start = refuse
+
+    def doubled(i, x):
+        x[i] *= 2.0
+
+    def shifted(i, x):
+        x[i] += 3.0
+
+    x = es.ones(5)
+    if "second" in sys.argv:
+        es.parallel_for(5, doubled, x)
+        es.parallel_for(5, lambda i, x: es.atomic_mul(x, i, 0.5), x)
+    es.parallel_for(5, shifted, x)
+    assert x.to_numpy().tolist() == [4.0] * 5
+    print(len(threading.enumerate()))
+"""
+
+
+@pytest.mark.parametrize("host", ["serial", "openmp"])
+def test_an_entry_has_one_name_whatever_else_is_in_the_cache(python, tmp_path, host):
+    """In an empty folder the code of execspace, which is part of names, is read by a thread beside
+    LLVM; elsewhere before, to look the entry up; and where no thread can be started, after it."""
+    kept = {}
+    for how in ("first", "second", "alone"):
+        settings = {"EXECSPACE_DEFAULT": host, "EXECSPACE_CACHE_DIR": str(tmp_path / how)}
+        text = SHIFTED.replace("sys.argv", repr([how]))
+        assert python(text, **settings).split() == ["1"]
+        kept[how] = {path.name for path in (tmp_path / how / "host").iterdir() if path.is_file()}
+    assert kept["first"] == kept["alone"]
+    assert kept["first"] < kept["second"]

@@ -12,7 +12,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +31,7 @@ from ..cache.fingerprint import fingerprint
 from ..teams.host_limits import team_limits
 from ..teams.scratch_sizes import Sizes
 from . import machine
+from .beside import beside
 from .calls import aligned_call, entry_of, on_numba, reporting, with_scratch
 from .facts import Facts, decoded
 from .fork import checked_call
@@ -206,9 +207,8 @@ class _Names:
         return disk.holds_entries(self.folder, ".code")
 
     def read_code(self) -> None:
-        """Read the code of execspace, if no thread has yet."""
-        with suppress(Exception):  # `path` raises it
-            disk.code(self.package)
+        """Read the code of execspace, if nobody has yet."""
+        disk.code(self.package)
 
 
 def _compiled(
@@ -227,10 +227,8 @@ def _compiled(
         if names.may_be_there:
             entry = _read(names.path("code", *parts))
         else:
-            reading = threading.Thread(target=names.read_code, name="execspace-code", daemon=True)
-            reading.start()
-            code = object_code(kernel, source)
-            reading.join()
+            with beside(names.read_code):
+                code = object_code(kernel, source)
         if entry is None:
             path = names.path("code", *parts)
             code = object_code(kernel, source) if code is None else code

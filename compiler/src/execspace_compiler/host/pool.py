@@ -8,8 +8,6 @@ from __future__ import annotations
 import ctypes
 import platform
 import signal
-import threading
-from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -17,6 +15,8 @@ from execspace.base import config
 from execspace.base.dataclass import dataclass
 from execspace.base.interrupts import held
 from execspace.base.locks import new_lock
+
+from .beside import beside
 
 if TYPE_CHECKING:
     import llvmlite.binding as llvm
@@ -142,15 +142,8 @@ def _compiled(source: str, machine: llvm.TargetMachine) -> bytes:
 
     made: list[bytes] = []
 
-    def work() -> None:
-        with suppress(Exception):  # raised below
-            made.append(compiled())
-
-    thread = threading.Thread(target=work, name="execspace-pool", daemon=True)
-    thread.start()
-    with held():
+    with beside(lambda: made.append(compiled())), held():
         import_module(f"{__package__}.building")
-    thread.join()
     return made[0] if made else compiled()
 
 

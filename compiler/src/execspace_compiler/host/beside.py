@@ -1,0 +1,31 @@
+"""Work that needs no GIL, or little of it, done by a thread while another one goes on.
+
+Only for what shortens a wait: what must be done is done again by who needs it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+
+@contextmanager
+def beside(work: Callable[[], object]) -> Iterator[None]:
+    """Run a function in a thread during a block, which waits for it at its end.
+
+    What the function raises is ignored. If no thread can be started, it does not run.
+    """
+
+    def run() -> None:
+        with suppress(Exception):
+            work()
+
+    thread = threading.Thread(target=run, name="execspace-beside", daemon=True)
+    try:
+        thread.start()
+    except RuntimeError:  # the limit of threads, or the interpreter is about to end
+        yield
+        return
+    yield
+    thread.join()
