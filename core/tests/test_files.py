@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import tracemalloc
+from pathlib import Path
 
 import pytest
 
@@ -79,3 +81,27 @@ def test_a_file_and_a_link_to_one_stay(place):
     clear_place(place)
     clear_place(link)
     assert sorted(os.listdir(place.parent)) == ["file", "link"]
+
+
+def test_as_much_memory_as_the_file_needs(tmp_path):
+    """The most that it may have is no buffer's size: debugging allocators would fill it."""
+    place = tmp_path / "file"
+    for size in (0, 1, 4095, 100_000):
+        place.write_bytes(bytes(size))
+        tracemalloc.start()
+        assert read_regular(place) == bytes(size)
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert most < 3 * size + 100_000
+        assert read_regular(place, size) == bytes(size)
+        if size:
+            with pytest.raises(OSError):
+                read_regular(place, size - 1)
+
+
+def test_files_that_do_not_tell_their_size():
+    status = Path("/proc/self/status")
+    if not status.exists():
+        pytest.skip("no /proc")
+    assert status.stat().st_size == 0
+    assert read_regular(status).startswith(b"Name:")

@@ -452,14 +452,21 @@ def test_launches_at_exit_and_in_threads_compute_nothing(folder):
             es.parallel_for(4, late, x)
             print(x[0])
         atexit.register(at_exit)
+        def twice(i, x):
+            x[i] *= 2.0
+        def even_later():
+            time.sleep(0.3)
+            es.parallel_for(4, twice, x)
         def later():
             time.sleep(0.3)
             es.parallel_for(4, fill, x)
+            threading.Thread(target=even_later).start()
         threading.Thread(target=later).start()
     """)  # fmt: skip
     done = folder.python("-m", "execspace", "precompile", "program.py")
     assert done.returncode == 0, done.stderr
-    assert re.search(r"^fill +serial ", done.stdout, re.MULTILINE)
+    for kernel in ("fill", "twice"):
+        assert re.search(rf"^{kernel} +serial ", done.stdout, re.MULTILINE)
     assert done.stdout.endswith("\n0.0\n")
 
 

@@ -95,3 +95,15 @@ def test_an_entry_has_one_name_whatever_else_is_in_the_cache(python, tmp_path, h
         kept[how] = {path.name for path in (tmp_path / how / "host").iterdir() if path.is_file()}
     assert kept["first"] == kept["alone"]
     assert kept["first"] < kept["second"]
+
+
+@pytest.mark.parametrize("host", ["serial", "openmp"])
+def test_small_stacks_of_a_program_are_no_stacks_for_llvm(python, tmp_path, host):
+    settings = {"EXECSPACE_DEFAULT": host, "EXECSPACE_CACHE_DIR": str(tmp_path / "cache")}
+    program = PROGRAM.replace("import json, sys", "import json, sys, threading") + (
+        "    assert threading.stack_size() == 32768\n"
+    )
+    before = "import execspace as es"
+    assert before in program
+    text = program.replace(before, f"threading.stack_size(32768)\n    {before}", 1)
+    assert json.loads(python(text, **settings))[0] == 3.0

@@ -18,7 +18,7 @@ from pathlib import Path
 import execspace
 from execspace.base import config
 from execspace.base.files import read_regular, write_atomically
-from execspace.base.locks import new_lock
+from execspace.base.locks import new_rlock
 
 from .sha256 import sha256
 
@@ -27,7 +27,7 @@ _LARGEST = 1 << 16  # bytes of the file of stamps; a line of it has 130
 
 # Folders of core that do not affect generated code.
 _IRRELEVANT = frozenset(("cli", "profiling", "tuning"))
-_reading = new_lock()
+_reading = new_rlock()  # a handler of a signal may launch
 _TICK = 0.05  # seconds: time stamps of files are coarser than the clock
 _SETTLED = 2.0  # seconds: a file written earlier cannot change without a new stamp
 

@@ -9,13 +9,22 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
+_STACK = 1 << 20  # bytes, more than LLVM needs for a module that is not a kernel's
+
 
 @contextmanager
 def beside(work: Callable[[], object]) -> Iterator[None]:
     """Run a function in a thread during a block, which waits for it at its end.
 
-    What the function raises is ignored. If no thread can be started, it does not run.
+    What the function raises is ignored. If no thread can be started, or threads of this program
+    have small stacks, it does not run.
     """
+    size = threading.stack_size()  # which sets it to the usual size
+    if size:
+        threading.stack_size(size)
+    if 0 < size < _STACK:
+        yield
+        return
 
     def run() -> None:
         with suppress(Exception):

@@ -65,7 +65,10 @@ def read_regular(path: Path, most: int = 1 << 30, *, own: bool = False) -> bytes
             if status.st_uid != os.geteuid() or status.st_mode & 0o022:
                 raise PermissionError(f"others can write to {path}")
         file = os.fdopen(handle, "rb", closefd=False)
-        data = b"" if status.st_size > most else file.read(most + 1)
+        expected = min(status.st_size, most) + 1  # not `most`: so much memory would be allocated
+        data = b"" if status.st_size > most else file.read(expected)
+        if len(data) == expected:  # of a file of /proc, whose size is 0, or it has grown
+            data += file.read(most + 1 - expected)
     finally:
         os.close(handle)
     if max(status.st_size, len(data)) > most:  # it may have grown meanwhile

@@ -139,8 +139,9 @@ def _run(found: program.Program, limit: float, report: Callable[[_End], int]) ->
                 program.run(found)
             except SystemExit as end:
                 ended = _end(end)
-            for thread in _threads():
-                thread.join()
+            while threads := list(_threads()):  # those that they start, too
+                for thread in threads:
+                    thread.join()
             return ended
     except program.OutOfTime:
         return late
