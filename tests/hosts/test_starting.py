@@ -3,6 +3,7 @@
 import hashlib
 import json
 import random
+from textwrap import dedent
 
 import pytest
 
@@ -59,10 +60,10 @@ def test_seals_and_keys_are_sha256(size):
 
 
 SHIFTED = """
-    import sys, threading
+    import os, threading
     import execspace as es
 
-    if "alone" in sys.argv:
+    if os.environ["HOW"] == "alone":
         def refuse(thread):
             raise RuntimeError("can't start new thread")
         threading.Thread.start = refuse
@@ -74,7 +75,7 @@ SHIFTED = """
         x[i] += 3.0
 
     x = es.ones(5)
-    if "second" in sys.argv:
+    if os.environ["HOW"] == "second":
         es.parallel_for(5, doubled, x)
         es.parallel_for(5, lambda i, x: es.atomic_mul(x, i, 0.5), x)
     es.parallel_for(5, shifted, x)
@@ -90,8 +91,7 @@ def test_an_entry_has_one_name_whatever_else_is_in_the_cache(python, tmp_path, h
     kept = {}
     for how in ("first", "second", "alone"):
         settings = {"EXECSPACE_DEFAULT": host, "EXECSPACE_CACHE_DIR": str(tmp_path / how)}
-        text = SHIFTED.replace("sys.argv", repr([how]))
-        assert python(text, **settings).split() == ["1"]
+        assert python(SHIFTED, HOW=how, **settings).split() == ["1"]
         kept[how] = {path.name for path in (tmp_path / how / "host").iterdir() if path.is_file()}
     assert kept["first"] == kept["alone"]
     assert kept["first"] < kept["second"]
@@ -100,10 +100,6 @@ def test_an_entry_has_one_name_whatever_else_is_in_the_cache(python, tmp_path, h
 @pytest.mark.parametrize("host", ["serial", "openmp"])
 def test_small_stacks_of_a_program_are_no_stacks_for_llvm(python, tmp_path, host):
     settings = {"EXECSPACE_DEFAULT": host, "EXECSPACE_CACHE_DIR": str(tmp_path / "cache")}
-    program = PROGRAM.replace("import json, sys", "import json, sys, threading") + (
-        "    assert threading.stack_size() == 32768\n"
-    )
-    before = "import execspace as es"
-    assert before in program
-    text = program.replace(before, f"threading.stack_size(32768)\n    {before}", 1)
-    assert json.loads(python(text, **settings))[0] == 3.0
+    program = f"import threading\nthreading.stack_size(32768)\n{dedent(PROGRAM)}"
+    printed = python(f"{program}assert threading.stack_size() == 32768\n", **settings)
+    assert json.loads(printed)[0] == 3.0

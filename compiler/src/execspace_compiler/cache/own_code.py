@@ -27,9 +27,10 @@ _LARGEST = 1 << 16  # bytes of the file of stamps; a line of it has 130
 
 # Folders of core that do not affect generated code.
 _IRRELEVANT = frozenset(("cli", "profiling", "tuning"))
-_reading = new_rlock()  # a handler of a signal may launch
 _TICK = 0.05  # seconds: time stamps of files are coarser than the clock
 _SETTLED = 2.0  # seconds: a file written earlier cannot change without a new stamp
+
+_reading = new_rlock()  # a handler of a signal may launch
 
 File = tuple[str, str, os.stat_result]  # path, name within the package, stat
 

@@ -19,12 +19,18 @@ def beside(work: Callable[[], object]) -> Iterator[None]:
     What the function raises is ignored. If no thread can be started, or threads of this program
     have small stacks, it does not run.
     """
+    thread = _started(work)
+    yield
+    if thread is not None:
+        thread.join()
+
+
+def _started(work: Callable[[], object]) -> threading.Thread | None:
     size = threading.stack_size()  # which sets it to the usual size
     if size:
         threading.stack_size(size)
     if 0 < size < _STACK:
-        yield
-        return
+        return None
 
     def run() -> None:
         with suppress(Exception):
@@ -34,7 +40,5 @@ def beside(work: Callable[[], object]) -> Iterator[None]:
     try:
         thread.start()
     except RuntimeError:  # the limit of threads, or the interpreter is about to end
-        yield
-        return
-    yield
-    thread.join()
+        return None
+    return thread

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -117,14 +117,15 @@ def begin_plan(
     """
     started = time.perf_counter()
     _refuse_without_threads(space, launcher)
-    names = _Names(disk.folder("host"), type(space).__module__.partition(".")[0], _versions())
+    package, versions = type(space).__module__.partition(".")[0], _versions()
     print_ = fingerprint(kernel, spec)
     launch: tuple[str, ...] = ()
     if print_ is not None:
         limits = team_limits(space) if spec.policy.kind == "team" else ""
         launch = print_, f"{launcher} {may_overlap} {machine.has_cheap_masks()} {limits}"
+    names = _Names(disk.folder("host"), package, versions, launch)
     outside: Outside = {}  # kernels with such calls have no record
-    entry = _recalled(names.path("launch", *launch)) if launch and names.may_be_there else None
+    entry = _recalled(names.record) if names.may_be_there else None
     code: _Entry | Callable[[], _Entry]
     if entry is not None:
         code = entry
@@ -134,7 +135,7 @@ def begin_plan(
 
         with _front_end:
             facts, source, outside = built(space, kernel, spec, launcher, may_overlap)
-        code = partial(_compiled, kernel, facts, source, names, launch)
+        code = partial(_compiled, kernel, facts, source, names)
     begun = time.perf_counter() - started
     return partial(_finished, space, kernel, spec, launcher, may_overlap, code, outside, begun)
 
@@ -195,11 +196,17 @@ class _Names:
     folder: Path
     package: str
     versions: tuple[str, ...]
+    launch: tuple[str, ...]  # empty if launches like this one are not recorded
 
     def path(self, ending: str, *parts: str) -> Path:
         """The path of an entry."""
         name = disk.key(*self.versions, *parts, package=self.package)
         return self.folder / f"{name}.{ending}"
+
+    @cached_property
+    def record(self) -> Path | None:
+        """The path of the launch's record."""
+        return self.path("launch", *self.launch) if self.launch else None
 
     @property
     def may_be_there(self) -> bool:
@@ -211,9 +218,7 @@ class _Names:
         disk.code(self.package)
 
 
-def _compiled(
-    kernel: Kernel, facts: Facts, source: Source, names: _Names, launch: tuple[str, ...]
-) -> _Entry:
+def _compiled(kernel: Kernel, facts: Facts, source: Source, names: _Names) -> _Entry:
     """The entry of a module, compiled unless it is there; LLVM runs without the GIL.
 
     If nothing can be there, the code of execspace is read meanwhile.
@@ -223,19 +228,18 @@ def _compiled(
     linked = (v for u in source.linked for v in (u.defined, u.unvectorised))
     parts = source.text, facts.encoded().decode(), *linked
     with _once(disk.digest(*parts)):  # other threads compile other modules meanwhile
-        entry = code = None
-        if names.may_be_there:
-            entry = _read(names.path("code", *parts))
-        else:
+        code = None
+        if not names.may_be_there:
             with beside(names.read_code):
                 code = object_code(kernel, source)
+        path = names.path("code", *parts)
+        entry = _read(path) if code is None else None
         if entry is None:
-            path = names.path("code", *parts)
             code = object_code(kernel, source) if code is None else code
             entry = _Entry(path, facts, code, from_disk=False)
             disk.keep(path, facts.encoded() + entry.code)
-    if launch:
-        disk.keep(names.path("launch", *launch), entry.path.stem)
+    if names.record is not None:
+        disk.keep(names.record, path.stem)
     disk.limit_size(names.folder)
     return entry
 
@@ -280,10 +284,10 @@ def _tools(space: ExecutionSpace, launcher: Launcher, may_overlap: bool) -> dict
 _RECORD = re.compile(r"[0-9a-f]{40}")
 
 
-def _recalled(record: Path) -> _Entry | None:
+def _recalled(record: Path | None) -> _Entry | None:
     """The entry that an earlier process recorded for a launch, if it is still there."""
-    name = disk.read_text(record)
-    if name is None or not _RECORD.fullmatch(name):
+    name = None if record is None else disk.read_text(record)
+    if record is None or name is None or not _RECORD.fullmatch(name):
         return None
     return _read(record.with_name(f"{name}.code"))
 

@@ -18,7 +18,7 @@ from .dialect import Dialect
 
 _FEW_REGISTERS, _FEW_CALLS = 26, 4  # for packs, of 32; and of a thread
 _FEW_READ = 8  # for packs of a reduction
-_WORD = 8  # bytes of a contribution to scans without packs
+_FEW_BYTES = 8  # of a contribution to scans without packs
 _ALL, _OF_SCAN = 2048, 1280  # work-items of a processor
 
 
@@ -90,8 +90,7 @@ class DeviceKernel:
         if self.lowered.spec.policy.launch_bounds:
             return 0
         if packing is None:
-            light = scan and self.team is None and self.dialect.scans_in_one_pass
-            return _OF_SCAN if light and self._is_light_scan() else 0
+            return _OF_SCAN if scan and self._is_light_scan() else 0
         if not is_plain(packing.body):
             return 0
         if reduction is None:
@@ -106,11 +105,11 @@ class DeviceKernel:
     def _is_light_scan(self) -> bool:
         """Whether a scan of single calls needs few registers: those that keep contributions of 16
         bytes would have some of them in memory, and lose a sixth."""
-        reduction = self.lowered.reduction
-        if reduction is None or len(reduction.states) > 1:
+        reduction, one_pass = self.lowered.reduction, self.dialect.scans_in_one_pass
+        if reduction is None or len(reduction.states) > 1 or self.team or not one_pass:
             return False
         widest = max(c.itemsize for c in reduction.contributions)
-        return widest <= _WORD and is_plain(self.lowered.body)
+        return widest <= _FEW_BYTES and is_plain(self.lowered.body)
 
     @cached_property
     def order(self) -> tuple[int, ...]:

@@ -99,8 +99,8 @@ class Memory:
         there, of elements that are narrower than a word: forms. Others, and all if these are empty,
         are moved as a struct.
     nontemporal_load, nontemporal_store : str
-        The same of 16 bytes that caches need not keep; `whole` is the type of the vector. Empty if
-        there is nothing for it.
+        The same of 16 bytes that caches need not keep; `whole` is the type of the vector that is
+        loaded. Empty if there is nothing for it.
     nontemporal_least : int
         Bytes of an element, at least, for which these are used.
     """

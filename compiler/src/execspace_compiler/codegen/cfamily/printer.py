@@ -169,11 +169,11 @@ class CPrinter(ExpressionPrinter):
         """Statement that stores a pack."""
         kind, form = self.pack(element, count), self.dialect.memory.store_pack
         once = self.dialect.memory.nontemporal_store
-        whole = self.prelude.vector(element, count)
         if nontemporal and once and self._moved_once(element, count):
-            return once.format(p=place, v=pack, whole=whole)
+            return once.format(p=place, v=pack)
         if form and element.itemsize < _WORD:
             return form.format(p=place, v=pack)
+        whole = self.prelude.vector(element, count)
         if whole:
             return f"*({space}{whole} *)({place}) = {pack}.whole;"
         return f"*({space}{kind} *)({place}) = {pack};"
