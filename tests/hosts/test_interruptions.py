@@ -61,7 +61,7 @@ def test_a_first_launch_that_is_interrupted_anywhere_is_as_good_as_none(tmp_path
 
 PLACES = [
     "execspace_compiler.host.building",  # much of the compiler
-    "execspace_compiler.typing.rules.choices",  # rules are registered when they are imported
+    "execspace_compiler.typing.rules.choices",  # rules are registered when a kernel needs them
     "execspace_compiler.typing.rules.views",
     "llvmlite",  # the import of llvmlite
     "llvmlite.binding.ffi",  # which loads LLVM

@@ -29,7 +29,7 @@ KERNEL = """
 import execspace as es
 @es.kernel
 def kernel(i, x):
-    x[i] = abs(i - 2.0)
+    x[i] = (i - 2.0) if i > 2 else (2.0 - i)
 """
 
 

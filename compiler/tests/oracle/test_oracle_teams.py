@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import execspace as es
-from execspace_compiler.passes import pipeline
+from execspace_compiler.teams import checks
 
 SIZES = [(1, 1), (3, 1), (4, 2)]
 sizes = pytest.mark.parametrize(("threads", "lanes"), SIZES)
@@ -823,7 +823,7 @@ def test_a_scan_begins_with_no_barrier():
 @pytest.fixture
 def unchecked(monkeypatch):
     """The compiler lets pass what it refuses: barriers that not all threads reach."""
-    monkeypatch.setattr(pipeline, "check_team", lambda *args: None)
+    monkeypatch.setattr(checks, "check_team", lambda *args: None)
 
 
 def three_ways(team, x):

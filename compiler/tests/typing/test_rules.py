@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import math
+import pkgutil
+import subprocess
+import sys
 from dataclasses import dataclass
 from typing import get_args
 
@@ -27,6 +31,7 @@ from execspace_compiler.ir.types import (
     TupleTy,
     ViewTy,
 )
+from execspace_compiler.typing import rules
 from execspace_compiler.typing.context import (
     CALLED,
     CALLS,
@@ -37,11 +42,13 @@ from execspace_compiler.typing.context import (
     Context,
     Pending,
     Rules,
+    load_rules,
 )
 from execspace_compiler.typing.function import typer_of_module
+from execspace_compiler.typing.rules import calls
 from execspace_compiler.typing.rules.assignments import assign
 from execspace_compiler.typing.rules.binary_operators import compare_or_compute
-from execspace_compiler.typing.rules.choices import condition
+from execspace_compiler.typing.rules.conditions import condition
 from execspace_compiler.typing.rules.library import LIBRARY, library_call
 from execspace_compiler.typing.rules.operators import binary, constant, truth, unary
 from execspace_compiler.typing.rules.slices import sliced
@@ -119,19 +126,61 @@ def state(cx):
 
 # -- tables ---------------------------------------------------------------------------------------
 
+for found in pkgutil.iter_modules(rules.__path__):  # which kernels import one by one
+    load_rules(found.name)
+
+
+@pytest.mark.parametrize("table", [EXPRESSIONS, STATEMENTS, CALLED, METHODS], ids=lambda t: t.what)
+def test_each_rule_is_looked_for_in_the_module_that_has_it(table):
+    assert table.homes == {
+        key: rule.__module__.split(".")[-1] for key, rule in table.registered.items()
+    }
+
+
+def test_rules_of_functions_are_looked_for_by_where_the_functions_are_defined():
+    for function, rule in CALLS.registered.items():
+        assert rule.__module__.split(".")[-1] in calls._HOMES[function.__module__]
+
+
+def test_a_kernel_loads_the_rules_that_it_needs():
+    """In a new process, for here they are all loaded."""
+    script = """
+import sys, execspace as es
+
+def copy(i, x, y):
+    y[i] = x[i]
+
+def swap(i, x, y):
+    y[i] = es.atomic_exchange(x, i, 1.0) if i < 5 else x[i]
+
+def loaded():
+    at = "execspace_compiler.typing.rules."
+    return {m.removeprefix(at) for m in sys.modules if m.startswith(at)}
+
+x, y = es.View(10), es.View(10)
+es.parallel_for(10, copy, x, y)
+one = loaded()
+es.parallel_for(10, swap, x, y)
+print(len(one & {"atomic_functions", "choices", "teams", "printf"}), loaded() - one)
+"""
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    few, more = run.stdout.split(maxsplit=1)
+    assert few == "0" and {"atomic_functions", "choices"} <= ast.literal_eval(more)
+    assert "teams" not in more
+
 
 def test_each_expression_has_a_rule():
     """But slices, which the rule of subscripts knows."""
-    assert set(EXPRESSIONS) == set(get_args(hir.Expr)) - {hir.Slice}
+    assert set(EXPRESSIONS.registered) == set(get_args(hir.Expr)) - {hir.Slice}
 
 
 def test_each_statement_has_a_rule():
-    assert set(STATEMENTS) == set(get_args(hir.Stmt))
+    assert set(STATEMENTS.registered) == set(get_args(hir.Stmt))
 
 
 def test_each_kind_of_library_function_has_a_rule_and_each_rule_a_function():
     kinds = {callee.rule for callee in CALLEES.values()}
-    assert set(LIBRARY) == kinds - {"len", "fold"}  # those take tuples and Views
+    assert set(LIBRARY.registered) == kinds - {"len", "fold"}  # those take tuples and Views
 
 
 @pytest.mark.parametrize(
@@ -157,14 +206,14 @@ def test_a_function_is_what_a_name_refers_to_and_not_how_the_name_reads(function
 
 
 def test_what_can_be_called_has_a_rule():
-    assert set(CALLED) == {Obj, Method, FunctionValue}
+    assert set(CALLED.registered) == {Obj, Method, FunctionValue}
 
 
 def test_words_of_execspace_are_called_by_their_own_rules():
     words = [w for w in vars(es) if w.startswith("atomic_")]
     assert len(words) > 40
-    assert {getattr(es, w) for w in words} <= set(CALLS)
-    assert not set(CALLS) & set(CALLEES)
+    assert {getattr(es, w) for w in words} <= set(CALLS.registered)
+    assert not set(CALLS.registered) & set(CALLEES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +249,7 @@ def test_a_second_rule_is_refused():
 
     with pytest.raises(ValueError, match=r"^colour blue has a rule already: first$"):
         rules.of("blue")(lambda cx, e: None)
-    assert dict(rules) == {"red": first, "blue": first}
+    assert rules.registered == {"red": first, "blue": first}
 
 
 @pytest.mark.parametrize(
@@ -208,10 +257,10 @@ def test_a_second_rule_is_refused():
     [(EXPRESSIONS, hir.Local), (STATEMENTS, hir.If), (CALLS, es.printf), (METHODS, "extent")],
 )
 def test_no_rule_can_be_registered_twice(table, key):
-    known = dict(table)
+    known = dict(table.registered)
     with pytest.raises(ValueError, match="has a rule already"):
         table.of(key)(lambda cx, e: None)
-    assert dict(table) == known
+    assert table.registered == known
 
 
 def test_parts_of_a_node_are_typed_through_the_table(cx, monkeypatch):
@@ -681,7 +730,7 @@ def test_a_team_has_parts_and_methods(cx, team):
     assert isinstance(team, TeamValue)
     for name in TEAM_PARTS:
         assert team_attribute(team, name, HERE) == getattr(team, name)
-    for name in METHODS.keys() - {"extent", "conjugate"}:
+    for name in METHODS.registered.keys() - {"extent", "conjugate"}:
         assert team_attribute(team, name, HERE) == Method(team, name)
     with pytest.raises(Fault, match="a team has no attribute 'extent'"):
         team_attribute(team, "extent", HERE)

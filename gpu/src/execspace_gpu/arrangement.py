@@ -6,10 +6,11 @@ Nothing here knows of a device: addresses and steps are numbers, which count byt
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from execspace import View
+from execspace.base.dataclass import dataclass
 
 WORD = 8  # bytes that a thread moves at once; kernels reach the bandwidth with such words
 

@@ -7,9 +7,9 @@ themselves, looked up among the modules that the program has imported.
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from typing import Any
 
+from execspace.base.dataclass import dataclass
 from execspace.views.arrays import has_protocol
 
 LEGACY, PER_THREAD = 1, 2  # two special streams, as `__cuda_array_interface__` calls them

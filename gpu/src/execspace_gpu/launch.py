@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -13,6 +12,7 @@ import cupy
 from cupy_backends.cuda.api import driver, runtime
 
 from execspace import Kernel, LaunchSpec, ViewType
+from execspace.base.dataclass import dataclass
 from execspace.contract.memory import bytes_at
 from execspace_compiler.backend import (
     Call,

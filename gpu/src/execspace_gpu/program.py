@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import cupy
 from cupy_backends.cuda.api import driver
 
+from execspace.base.dataclass import dataclass
 from execspace_compiler.backend import DeviceCode, cache
 
 from .compiling import Compiler, compile_code

@@ -6,11 +6,11 @@ For `explain(target=...)`. A plugin makes its target of `TargetSpace`.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from execspace import HOST, Kernel, LaunchSpec, MemorySpace, Plan, SpaceUnavailableError, TeamSizes
+from execspace.base.dataclass import dataclass
 from execspace_compiler.backend import DeviceCode, Sources, cache
 
 from .compiling import compile_code

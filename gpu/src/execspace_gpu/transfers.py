@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import cupy
@@ -19,6 +19,7 @@ from cupy_backends.cuda.api import runtime
 
 import execspace as es
 from execspace import HOST, ExecutionSpace, View, profiling
+from execspace.base.dataclass import dataclass
 from execspace.base.storage_types import as_stored
 from execspace.views.deep_copy import extent_of_bytes, host_elements, same_block
 from execspace.views.interop import view_over

@@ -6,7 +6,9 @@ or at a fixed distance, and the others do not depend on it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from execspace.base.dataclass import dataclass
 
 from .. import ir
 from ..ir import Expr, Stmt, Var

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from execspace import BackendCompileError, ExecutionSpace, Kernel, LaunchSpec
 
@@ -13,7 +14,6 @@ from ..mapping.loops import index_order
 from ..passes.pipeline import lower_kernel, refuse_16_byte_atomics
 from ..reductions.results import check_out
 from ..teams.host_limits import team_limits
-from ..teams.host_teams import HostTeam, host_team
 from ..typing.lowered import Lowered
 from . import machine
 from .entry import disjoint_patterns
@@ -22,6 +22,9 @@ from .launch_source import Source, launch_module
 from .launcher import Launcher
 from .wide import aligned_views
 
+if TYPE_CHECKING:
+    from ..teams.host_teams import HostTeam
+
 
 class HostKernel:
     """A kernel as hosts run it: a range, also where it is for teams."""
@@ -29,6 +32,8 @@ class HostKernel:
     def __init__(self, lowered: Lowered, spec: LaunchSpec) -> None:
         self.team: HostTeam | None = None
         if spec.policy.kind == "team":
+            from ..teams.host_teams import host_team  # loaded by kernels of teams
+
             policy = spec.policy
             self.team = host_team(lowered, policy.team_size or 1, policy.vector_length or 1)
             lowered = self.team.lowered

@@ -130,7 +130,7 @@ def begin_plan(
     if entry is not None:
         code = entry
     else:
-        with held():  # modules register rules as they are imported, once
+        with held():
             from .building import built  # much of the compiler
 
         with _front_end:

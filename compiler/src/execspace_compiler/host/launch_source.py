@@ -6,22 +6,24 @@ A pure function of typed IR, so goldens need no LLVM.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from execspace.base.dataclass import dataclass
 
 from .. import ir
 from ..codegen.llvm.printer import LlvmPrinter
-from ..codegen.llvm.uniform_calls import Uniform
 from ..codegen.llvm.vector_math import NO_VECTORS, VectorMath
 from ..mapping.loops import Calls, chunk_function
-from ..passes.inner_loops import with_tested_loops
-from ..passes.masking import masked_of
-from ..passes.prechecks import prechecks_of
 from ..passes.thresholds import with_thresholds
 from ..reductions.partials import finish_function, last_function, prefix_function, seed_function
 from ..typing.lowered import Lowered
 from .entry import Entry
 from .launcher import Launcher
+
+if TYPE_CHECKING:
+    from ..codegen.llvm.uniform_calls import Uniform
+    from ..passes.masking import Masked
+    from ..passes.prechecks import Prechecks
 
 
 @dataclass(frozen=True)
@@ -59,10 +61,10 @@ def launch_module(
     """
     policy, reduction = lowered.spec.policy, lowered.reduction
     scan = lowered.spec.pattern == "scan"
-    walked = with_tested_loops(lowered, disjoint, masks)
+    walked, masked, prechecks = lowered, None, None
+    if lowered.asserts:
+        walked, masked, prechecks = _tested(lowered, disjoint, masks, order[-1])
     calls = Calls(walked.body, lowered.leading, policy, order, reduction)
-    masked = masked_of(walked, disjoint, order[-1]) if masks else None
-    prechecks = None if masked else prechecks_of(walked, disjoint, order[-1], masks)
     functions = [] if prechecks is None else [*prechecks.functions]
     functions += [] if masked is None else [*masked.tests, masked.body]
     last = replace(calls, final=True if scan else None)
@@ -83,3 +85,18 @@ def launch_module(
     text = "\n".join([head, "", *printer.text.lines(), "", *functions_, *entry]) + "\n"
     libraries = tuple(v.name for v in target.libraries) if printer.text.kept else ()
     return Source(text, tuple(printer.text.linked), libraries)
+
+
+def _tested(
+    lowered: Lowered, disjoint: bool, masks: bool, innermost: int
+) -> tuple[Lowered, Masked | None, Prechecks | None]:
+    """A kernel with assertions, its loops made fit for vectors; and how its own loop is."""
+    from ..passes.inner_loops import with_tested_loops  # which few kernels need
+    from ..passes.masking import masked_of
+    from ..passes.prechecks import prechecks_of
+
+    walked = with_tested_loops(lowered, disjoint, masks)
+    masked = masked_of(walked, disjoint, innermost) if masks else None
+    if masked is not None:
+        return walked, masked, None
+    return walked, None, prechecks_of(walked, disjoint, innermost, masks)

@@ -24,6 +24,7 @@ from .named_processor import split, try_out
 if TYPE_CHECKING:
     from llvmlite.binding import ModuleRef, TargetMachine
 
+    from ..codegen.llvm import vector_functions
     from ..codegen.llvm.uniform_calls import Uniform
     from ..codegen.llvm.vector_math import VectorMath
 
@@ -172,11 +173,16 @@ def versions() -> tuple[str, ...]:
 
 def vector_math() -> VectorMath:
     """Vector versions of mathematical functions for the processor."""
-    from ..codegen.llvm.vector_functions import libraries
     from ..codegen.llvm.vector_math import VectorMath
 
     features = processor().features.split(",")
-    return VectorMath(frozenset(f[1:] for f in features if f.startswith("+")), libraries)
+    return VectorMath(frozenset(f[1:] for f in features if f.startswith("+")), _vector_libraries)
+
+
+def _vector_libraries() -> tuple[vector_functions.Library, ...]:
+    from ..codegen.llvm.vector_functions import libraries
+
+    return libraries()
 
 
 def has_libraries(names: tuple[str, ...]) -> bool:

@@ -9,6 +9,7 @@ so that the contiguous one is vectorised over its whole extent. With tiles, a un
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from execspace import LaunchSpec, PolicySpec
 from execspace.base.dataclass import dataclass
@@ -17,12 +18,13 @@ from .. import ir
 from ..analysis.access import unit_stride_votes
 from ..ir import Assign, Expr, For, If, Stmt, Var, While, integer, op, var
 from ..ir.types import BOOL, INDEX, INT64, Scalar, ViewTy
-from ..passes.assertion_loops import masked_loop, tested_loop
-from ..passes.masking import Masked
-from ..passes.prechecks import Prechecks
 from ..reductions.joins import Plain
 from ..reductions.partials import counters, load_state, reset_state, rows, store_state
 from ..reductions.reduction import ARRAY, Reduction
+
+if TYPE_CHECKING:
+    from ..passes.masking import Masked
+    from ..passes.prechecks import Prechecks
 
 
 def index_order(body: ir.Function, spec: LaunchSpec) -> tuple[int, ...]:
@@ -210,8 +212,12 @@ class Chunk:
         self.locals[f"_i{d}"] = INT64
         innermost = d == self.order[-1]
         if innermost and self.masked is not None:
+            from ..passes.assertion_loops import masked_loop  # loaded by kernels that assert
+
             return masked_loop(self, d, first, last, self.masked)
         if innermost and self.prechecks is not None:
+            from ..passes.assertion_loops import tested_loop
+
             return tested_loop(self, d, first, last, self.prechecks)
         free = innermost and self.reduction is None and self.policy.kind != "team"
         many = innermost and self.is_little(self.body)

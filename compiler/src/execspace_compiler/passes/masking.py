@@ -63,7 +63,7 @@ def masked_of(lowered: Lowered, disjoint: bool, innermost: int) -> Masked | None
     body = lowered.body
     if lowered.spec.policy.kind == "team" or lowered.spec.pattern != "for" or lowered.prints:
         return None
-    if not any(isinstance(s, ir.Fail) for s in ir.walk_statements(body.body)):
+    if not lowered.asserts:
         return None
     helpers = {f.name: f for f in lowered.functions[:-1]}
     if not is_vectorisable(body, helpers) or not _contiguous(body, body.parameters[innermost].name):

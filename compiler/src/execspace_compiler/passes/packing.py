@@ -9,7 +9,9 @@ body has set.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
+
+from execspace.base.dataclass import dataclass
 
 from .. import ir
 from ..analysis.row_accesses import Row, RowUses, element_of, fixed_numbers, row_of

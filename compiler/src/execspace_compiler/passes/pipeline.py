@@ -45,9 +45,6 @@ from ..ir.types import (
     flat_scalars,
 )
 from ..reductions.reduction import Reduction, ReductionBuilder
-from ..teams.checks import check_team
-from ..teams.inlining import without_team_helpers
-from ..teams.scratch import scratch_layout
 from ..typing.function import TypedFunction, type_function, typer_of_module
 from ..typing.lowered import Lowered
 from ..typing.module import ModuleTyper, Resolver
@@ -130,6 +127,10 @@ def _of_team(
     helpers: tuple[ir.Function, ...], body: ir.Function, leading: int, reporter: Reporter
 ) -> tuple[tuple[ir.Function, ...], ir.Function]:
     """A team kernel with its helpers inlined, checked."""
+    from ..teams.checks import check_team  # loaded by kernels of teams
+    from ..teams.inlining import without_team_helpers
+    from ..teams.scratch import scratch_layout
+
     try:
         helpers, body = without_team_helpers(helpers, body)
         _, league, _, size = body.parameters[: len(TEAM_PARTS)]

@@ -76,7 +76,7 @@ def prechecks_of(lowered: Lowered, disjoint: bool, innermost: int, masks: bool) 
     if lowered.spec.policy.kind == "team" or lowered.spec.pattern == "scan" or lowered.prints:
         return None
     body = lowered.body
-    if not any(isinstance(s, ir.Fail) for s in ir.walk_statements(body.body)):
+    if not lowered.asserts:
         return None
     helpers = {f.name: f for f in lowered.functions[:-1]}
     if not is_vectorisable(body, helpers):

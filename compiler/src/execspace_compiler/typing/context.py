@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, TypeVar
 
 import numpy as np
@@ -37,27 +38,63 @@ class Pending(Exception):
 
 
 class Rules(dict[_Key, Callable[..., _Result]]):
-    """A table of rules; `what` describes its keys, for messages."""
+    """A table of rules that have been looked up; `what` describes its keys, for messages.
+
+    Attributes
+    ----------
+    homes : dict
+        Key -> the module below `rules` that registers its rule, which is imported when that is
+        first looked up.
+    registered : dict
+        All rules of modules that have been imported, or are being imported by another thread: they
+        come into the table when their module is complete.
+    """
 
     def __init__(self, what: str) -> None:
         super().__init__()
         self.what = what
+        self.homes: Mapping[_Key, str] = {}
+        self.registered: dict[_Key, Callable[..., _Result]] = {}
 
     def of(self, *keys: _Key) -> Callable[[_Rule], _Rule]:
         """Register a function as the rule of each key."""
 
         def register(rule: _Rule) -> _Rule:
             for key in keys:
-                if key in self:
-                    known = self[key].__name__
-                    raise ValueError(f"{self.what} {_name(key)} has a rule already: {known}")
-                self[key] = rule
+                known = self.registered.get(key)
+                # An import that was interrupted begins again.
+                if known is not None and _place(known) != _place(rule):
+                    told = f"{self.what} {_name(key)} has a rule already: {known.__name__}"
+                    raise ValueError(told)
+                self.registered[key] = rule
             return rule
 
         return register
 
+    def find(self, key: _Key) -> Callable[..., _Result] | None:
+        """The rule of a key, if it has one."""
+        if key not in self:
+            if key in self.homes:
+                load_rules(self.homes[key])
+            if key not in self.registered:
+                return None
+            self[key] = self.registered[key]
+        return self[key]
+
     def __missing__(self, key: _Key) -> Callable[..., _Result]:
-        raise LookupError(f"no typing rule for {self.what} {_name(key)}")
+        found = self.find(key)
+        if found is None:
+            raise LookupError(f"no typing rule for {self.what} {_name(key)}")
+        return found
+
+
+def _place(rule: Callable[..., Any]) -> tuple[str, str]:
+    return rule.__module__, rule.__qualname__
+
+
+def load_rules(module: str) -> None:
+    """Import a module of rules, unless that has been done."""
+    import_module(f"{__package__}.rules.{module}")
 
 
 def _name(key: object) -> str:
@@ -267,7 +304,7 @@ class Context:
         self, function: Value, args: Sequence[Value], keywords: Mapping[str, Value], loc: Loc
     ) -> Value:
         """A call of any value that kernels can call."""
-        rule = CALLED.get(type(function))
+        rule = CALLED.find(type(function))
         if rule is None:
             hint = "index it with square brackets" if indexable(function) else ""
             raise type_fault(

@@ -19,7 +19,7 @@ from ..ir.types import INT64, Scalar, Signature, TupleTy, Type, ViewTy, flat_sca
 from .context import Context
 from .definite_assignment import check_assigned
 from .module import ModuleTyper, Resolver, has_effects
-from .rules.variables import bind  # importing its package registers all rules
+from .rules.variables import bind  # whose package says where each rule is
 from .values import TeamTy, TeamValue, Value, part_name, parts, rebuild
 
 # Temporaries of reductions; parts of a user's variable `r1` end in an underscore, these do not.

@@ -50,6 +50,11 @@ class Lowered:
         """The kernel itself."""
         return self.functions[-1]
 
+    @property
+    def asserts(self) -> bool:
+        """Whether an assertion of the kernel, or of a helper, may fail in it."""
+        return any(isinstance(s, ir.Fail) for s in ir.walk_statements(self.body.body))
+
     def module(self, *more: ir.Function, disjoint: bool = False) -> ir.Module:
         """A module of the functions and `more`, with the kernel's options."""
         functions = (*self.functions, *more)

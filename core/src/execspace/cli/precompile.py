@@ -13,11 +13,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
 from ..base.console import seconds, table, write, write_json
+from ..base.dataclass import dataclass
 from ..launch.precompiling import THREADS, Compilation, Precompiler
 from ..plugins import registry, selection
 from . import program

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol, final, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, final, runtime_checkable
 
 from ..base import config, pending
 from ..base.errors import PluginError
 from ..events import dispatch
 from ..events.launches import fence_events, queue_of
 from ..events.timing import TimesWork
-from ..events.work import Work
 from .forward import Kernel, View
 from .launch_spec import LaunchSpec
 from .memory import MemorySpace
 from .records import Capabilities, Choice, Effects, TeamLimits, TeamSizes
 from .tiles import NO_TILES, TileTable, by_dimension, table_of
+
+if TYPE_CHECKING:
+    from ..events.work import Work
 
 __all__ = [
     "CompilesInSteps",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..contract.records import Effects, TeamSizes
 from ..contract.space import Plan
-from ..events.work import Work
+
+if TYPE_CHECKING:
+    from ..events.work import Work
 
 
 class PlanAround(Plan):

@@ -13,10 +13,11 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ..base import config
+from ..base.dataclass import dataclass
 from ..base.errors import KernelError
 from ..contract.launch_spec import LaunchSpec
 from ..contract.space import CompilesInSteps, ExecutionSpace, Plan

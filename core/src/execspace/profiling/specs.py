@@ -8,11 +8,12 @@ memory spaces are given by name, sizes in bytes, times in seconds of `time.perf_
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pluggy
 
-from ..events.work import Work
+if TYPE_CHECKING:
+    from ..events.work import Work
 
 GROUP = "execspace.tools"
 hookspec = pluggy.HookspecMarker(GROUP)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import pyopencl as cl
 
 from execspace import SpaceError, SpaceUnavailableError
+from execspace.base.dataclass import dataclass
 
 from .drivers.ending import FORKED, forked, watch
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, ClassVar
 
@@ -11,6 +10,7 @@ import numpy as np
 import pyopencl as cl
 
 from execspace import HOST, Kernel, LaunchSpec, View, ViewType
+from execspace.base.dataclass import dataclass
 from execspace.contract.dtypes import dtype_of
 from execspace_compiler.backend import (
     CallBuilder,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from .library import LIBRARY, NEEDS
 from .spelling import c_string
-from .uniform_calls import Uniform
 from .vector_math import NO_VECTORS, VectorMath
+
+if TYPE_CHECKING:
+    from .uniform_calls import Uniform
 
 
 class ModuleText:

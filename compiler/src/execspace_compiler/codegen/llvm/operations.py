@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from ... import ir
 from ...ir.types import BOOL, FLOAT32, INDEX_WEAK, Scalar
-from . import complex_numbers
 from .emitter import Emitter
-from .functions import call_library
 from .halves import rounded, rounded_once, widened
 from .spelling import Value, constant, part_of, type_of
 
@@ -46,7 +44,9 @@ def operation(e: Emitter, x: ir.Op, args: list[Value]) -> Value:
         a, b = (_real(v) for v in args)
         return _real(cast(e, a, operand, part_of(t))), _real(cast(e, b, operand, part_of(t)))
     if operand.kind == "c":
-        return complex_numbers.operation(e, name, args, operand)
+        from .complex_numbers import operation as of_complex  # loaded by kernels that have any
+
+        return of_complex(e, name, args, operand)
     return _of_reals(e, name, [_real(v) for v in args], operand, t)
 
 
@@ -93,6 +93,8 @@ def _of_reals(e: Emitter, name: str, args: list[str], s: Scalar, t: Scalar) -> s
         if name in ("floordiv", "mod"):
             function = e.module.library(f"{name}.f{s.bits}")
             return e.op(f"call {kind} {function}({kind} {args[0]}, {kind} {args[1]})")
+        from .functions import call_library  # loaded by kernels that call any
+
         return call_library(e, name, args, s)
     return _of_integers(e, name, args, s)
 

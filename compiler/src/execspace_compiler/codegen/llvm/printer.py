@@ -11,7 +11,6 @@ from ...analysis.invariants import deep_loops
 from ...ir import STATUS
 from ...ir.types import FLOAT64, Pointer, Scalar, ViewTy, flat_scalars
 from . import memory
-from .atomics import atomic
 from .emitter import ModuleText
 from .expressions import Expressions
 from .loops import failures, in_order, independent_loop, range_loop
@@ -211,6 +210,8 @@ class FunctionPrinter(Expressions):
                 memory.store(self, at, s.pointer.type.element, value)
             case ir.Atomic():
                 address, _ = memory.place(self, self.expr, self.views[s.view.name], s)
+                from .atomics import atomic  # loaded by kernels that have any
+
                 found = atomic(self, self.expr, s, address)
                 if s.name is not None:
                     assert found is not None

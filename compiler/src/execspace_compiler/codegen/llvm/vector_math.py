@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from execspace.base.dataclass import dataclass
 
-from .vector_functions import Library
+if TYPE_CHECKING:
+    from .vector_functions import Library
 
 
 @dataclass(frozen=True, slots=True)

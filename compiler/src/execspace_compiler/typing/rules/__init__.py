@@ -1,19 +1,54 @@
-"""Typing rules, in a module for each subject; importing this package registers all of them."""
+"""Typing rules, in a module for each subject.
 
-from . import assignments as assignments
-from . import atomic_functions as atomic_functions
-from . import attributes as attributes
-from . import calls as calls
-from . import captures as captures
-from . import choices as choices
-from . import control as control
-from . import expressions as expressions
-from . import helper_calls as helper_calls
-from . import leaving as leaving
-from . import local_arrays as local_arrays
-from . import printf as printf
-from . import team_reductions as team_reductions
-from . import teams as teams
-from . import tuples as tuples
-from . import variables as variables
-from . import views as views
+A module is imported when a kernel first has something of which it has the rule: most kernels need
+few of them. Here is which module has which rules; importing it registers them. Those of functions
+that kernels call are in calls.py.
+"""
+
+from __future__ import annotations
+
+from ...frontend import hir
+from ..context import CALLED, EXPRESSIONS, METHODS, STATEMENTS
+from ..values import FunctionValue, Method, Obj
+
+EXPRESSIONS.homes = {
+    hir.Attribute: "attributes",
+    hir.Call: "calls",
+    hir.Chain: "choices",
+    hir.Conditional: "choices",
+    hir.Constant: "expressions",
+    hir.Lambda: "helper_calls",
+    hir.Local: "variables",
+    hir.Logical: "choices",
+    hir.Named: "variables",
+    hir.Operation: "expressions",
+    hir.Outer: "captures",
+    hir.Subscript: "views",
+    hir.Tuple: "expressions",
+    hir.Undefined: "expressions",
+}
+STATEMENTS.homes = {
+    hir.Assert: "leaving",
+    hir.Assign: "assignments",
+    hir.Break: "control",
+    hir.Cases: "control",
+    hir.Continue: "control",
+    hir.Evaluate: "control",
+    hir.For: "control",
+    hir.ForEach: "control",
+    hir.If: "control",
+    hir.Return: "leaving",
+    hir.Update: "assignments",
+    hir.While: "control",
+}
+CALLED.homes = {FunctionValue: "helper_calls", Method: "calls", Obj: "calls"}
+METHODS.homes = {
+    "barrier": "teams",
+    "broadcast": "teams",
+    "conjugate": "calls",
+    "extent": "calls",
+    "reduce": "team_reductions",
+    "scan": "team_reductions",
+    "scratch": "teams",
+    "thread_scratch": "teams",
+}

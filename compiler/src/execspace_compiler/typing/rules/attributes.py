@@ -31,7 +31,6 @@ from .captures import outer
 from .memory import read
 from .operators import binary, constant, part
 from .records import field_of
-from .teams import team_attribute
 
 
 def _element_of_view(view: Any) -> Any:
@@ -45,6 +44,8 @@ def attribute(cx: Context, base: Value, name: str, loc: Loc) -> Value:
     if is_view(base):
         return _view_attribute(cx, base, name, loc)
     if isinstance(base, TeamValue):
+        from .teams import team_attribute  # loaded by kernels of teams
+
         return team_attribute(base, name, loc)
     if isinstance(base, ir.Expr) and isinstance(base.type, Scalar):
         if name in ("real", "imag"):

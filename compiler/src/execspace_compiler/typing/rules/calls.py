@@ -19,14 +19,24 @@ from ...frontend import hir
 from ...ir.diagnostics import Fault, Loc, counted, type_fault
 from ...ir.ops import CALLEES, Callee
 from ...ir.types import BOOL, FLOAT32, PY_INT, Scalar
-from ..context import CALLED, CALLS, EXPRESSIONS, METHODS, Call, Context
+from ..context import CALLED, CALLS, EXPRESSIONS, METHODS, Call, Context, load_rules
 from ..values import Method, Obj, TupleValue, Value, describe, extents, scalar
 from .host_functions import host_call
 from .library import library_call
 from .operators import truth
 from .refused import own_code, refused
 from .storage import narrowed, widened
-from .team_reductions import made_reducer
+
+# Module that defines functions which kernels call -> modules with rules of them.
+_HOMES = {
+    "builtins": ("tuples",),
+    "execspace.kernels.atomics": ("atomic_functions",),
+    "execspace.kernels.language": ("local_arrays", "printf"),
+    "execspace.launch.nested": ("teams",),
+    "execspace.launch.parallel": ("team_reductions",),
+    "execspace.launch.parallel_reduce": ("team_reductions",),
+    "execspace.views.interop": ("views",),
+}
 
 
 @EXPRESSIONS.of(hir.Call)
@@ -42,13 +52,18 @@ def _call(cx: Context, e: hir.Call) -> Value:
 def _object(cx: Context, call: Call) -> Value:
     """A call of a function or class: by its own rule, by its kind of class, or by CALLEES."""
     target = call.target
+    home = getattr(target, "__module__", None)
+    for module in _HOMES.get(home, ()) if isinstance(home, str) else ():
+        load_rules(module)
     try:
-        rule, callee = CALLS.get(target), CALLEES.get(target)
+        rule, callee = CALLS.find(target), CALLEES.get(target)
     except TypeError:  # unhashable
         rule, callee = None, None
     if rule is not None:
         return rule(cx, call)
     if isinstance(target, type) and issubclass(target, Reducer):
+        from .team_reductions import made_reducer  # loaded by kernels that make any
+
         return Obj(made_reducer(cx, target, call.args, call.keywords, call.loc), call.name)
     if _is_named_tuple(target):
         name = own_making(target) or own_operator(target)

@@ -17,7 +17,6 @@ from ...ir.diagnostics import type_fault
 from ..context import EXPRESSIONS, Context, Pending
 from ..values import FunctionValue, Obj, TupleValue, Value
 from .operators import constant
-from .refused import own_code
 from .variables import variable
 
 _NUMBER = bool | int | float | complex | np.generic
@@ -55,6 +54,8 @@ def _captured(
         value = np.float32(value)  # as an element is when it is read
     name = own(type(value))
     if name is not None:
+        from .refused import own_code
+
         raise own_code(path, type(value), name, e.loc)
     if isinstance(value, _NUMBER):
         return constant(value, e.loc)

@@ -6,12 +6,8 @@ rules out are typed for that purpose only, without emitting code; one that has a
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
-from enum import Enum
 from typing import Any
-
-import numpy as np
 
 from execspace.base.dataclass import dataclass
 
@@ -22,6 +18,7 @@ from ...ir.types import BOOL, PromotionError, Scalar, promote
 from ..context import EXPRESSIONS, Context
 from ..values import FunctionValue, Obj, TupleValue, Value, describe, scalar
 from .binary_operators import compare_or_compute
+from .conditions import condition, known_truth
 from .operators import either, truth
 
 _TOGETHER = 16  # operands of and/or that nest in each other
@@ -76,7 +73,7 @@ def _logical(cx: Context, e: hir.Logical, as_test: bool = False) -> Value:
         last = n + 1 == len(e.args)
         with cx.collecting(carried) as emitted:
             value = condition(cx, operand) if as_test else cx.value(operand)
-            known = None if last else _known_truth(value, operand.loc)
+            known = None if last else known_truth(value, operand.loc)
         carried = []
         if known is not None and known == (e.op == "and"):
             if isinstance(value, ir.Const):
@@ -107,32 +104,6 @@ def _object(
         )
     cx.out += emitted
     return value
-
-
-def _known_truth(value: Value, loc: Loc) -> bool | None:
-    """Truth of a constant; None for a number that is known at run time only."""
-    if isinstance(value, FunctionValue):
-        return True
-    if isinstance(value, Obj):
-        return _object_truth(value, loc)
-    number = scalar(value, loc)
-    return bool(number.value) if isinstance(number, ir.Const) else None
-
-
-def _object_truth(value: Obj, loc: Loc) -> bool:
-    """Truth of an object, if it cannot differ in later launches."""
-    held = value.value
-    kind = type(held)
-    if held is None or isinstance(held, str | bytes | type | Enum | np.dtype):
-        with suppress(Exception):  # a metaclass may raise anything
-            return bool(held)
-    elif not hasattr(kind, "__bool__") and not hasattr(kind, "__len__"):
-        return True
-    raise type_fault(
-        loc,
-        f"whether {describe(value)} is true may change, and no launch would notice",
-        "test it before the launch, and let the kernel read the bool",
-    )
 
 
 def _all_or_any(
@@ -223,14 +194,6 @@ def _joined(
     body = (*emitted, ir.Assign(name, second, loc))
     cx.out.append(ir.If(test, body, loc=loc))
     return ir.Var(name, BOOL, loc)
-
-
-def condition(cx: Context, e: hir.Expr) -> ir.Expr:
-    """Value of a condition."""
-    value = _logical(cx, e, as_test=True) if isinstance(e, hir.Logical) else cx.value(e)
-    if isinstance(value, Obj | FunctionValue):
-        return ir.Const(bool(_known_truth(value, e.loc)), BOOL, e.loc)
-    return truth(cx, scalar(value, e.loc), e.loc)
 
 
 @EXPRESSIONS.of(hir.Conditional)

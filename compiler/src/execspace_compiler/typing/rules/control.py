@@ -11,8 +11,7 @@ from ...ir.types import BOOL, INDEX, INT64, Scalar
 from ..context import STATEMENTS, Context
 from ..values import NestedRange, TupleValue, Value, describe, is_view, part_name, scalar, type_of
 from .assignments import assign
-from .choices import condition
-from .nested_loops import split_loop
+from .conditions import condition
 from .variables import joined, scalar_type, widen
 
 _GROUP = 16  # tests of a chain of elif that nest in each other
@@ -94,6 +93,8 @@ def _for_each(cx: Context, s: hir.ForEach) -> None:
     """
     items = cx.keep(cx.value(s.items))
     if isinstance(items, NestedRange):
+        from .nested_loops import split_loop  # loaded by kernels of teams
+
         split_loop(cx, s, items)
         return
     if not isinstance(items, TupleValue):

@@ -12,7 +12,7 @@ from ...ir.diagnostics import syntax_fault
 from ..context import EXPRESSIONS, Context
 from ..values import TupleValue, Value, scalar
 from .binary_operators import compare_or_compute
-from .choices import condition
+from .conditions import condition
 from .operators import constant, unary
 
 

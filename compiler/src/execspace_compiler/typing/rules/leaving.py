@@ -18,7 +18,7 @@ from ..values import (
     parts,
     scalar,
 )
-from .choices import condition
+from .conditions import condition
 
 
 @STATEMENTS.of(hir.Return)

@@ -30,7 +30,6 @@ from ..values import (
     shown,
     whole,
 )
-from .helper_calls import layout_call
 from .memory import read
 from .records import within
 from .slices import base_index, between, sliced
@@ -168,6 +167,8 @@ def _mapped_offset(cx: Context, view: ir.Var, indices: tuple[ir.Expr, ...], loc:
     sizes = extents(view, loc)
     inside = tuple(ir.Op("bounded", pair, INDEX, loc) for pair in zip(indices, sizes, strict=True))
     assert isinstance(view.type, ViewTy)
+    from .helper_calls import layout_call  # loaded by kernels that call helpers
+
     value = layout_call(cx, view.type.layout, (*inside, *sizes), loc)
     e = scalar(value, loc)
     if not e.type.is_integer:

@@ -6,11 +6,11 @@ whose arguments lie elsewhere than where they are put, are found before anything
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
 
 from execspace import BackendCompileError
+from execspace.base.dataclass import dataclass
 
 _METADATA = 32  # NT_AMDGPU_METADATA, of notes whose owner is "AMDGPU"
 _SECTIONS, _SECTION_SIZE, _SECTION_COUNT = 0x28, 0x3A, 0x3C  # in the header of 64-bit ELF

@@ -11,12 +11,12 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from execspace import BackendCompileError, SpaceUnavailableError
+from execspace.base.dataclass import dataclass
 from execspace_gpu.compiling import CompileError
 
 from .targets import isa_of, name_of, target_of

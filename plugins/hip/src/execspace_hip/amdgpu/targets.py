@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from execspace import BackendCompileError, TileTable
+from execspace.base.dataclass import dataclass
 from execspace_compiler.backend import Limits, gpu_tiles
 
 Adding = Literal["native", "coarse-grained", "exchanges"]
