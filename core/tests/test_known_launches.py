@@ -27,7 +27,8 @@ from known_launches import (
 )
 
 import execspace as es
-from execspace.base.tracebacks import program_level, shortened
+from execspace.base.frames import program_level
+from execspace.base.tracebacks import shortened
 from execspace.kernels.code_names import loaded_names
 from execspace.kernels.kernel import made_again
 from execspace.kernels.recent import Recent

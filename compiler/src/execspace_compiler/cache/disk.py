@@ -29,8 +29,8 @@ from execspace.base.files import (
     read_regular,
     write_atomically,
 )
+from execspace.base.frames import program_level
 from execspace.base.locks import new_rlock
-from execspace.base.tracebacks import program_level
 
 from . import own_code
 from .sha256 import sha256

@@ -14,10 +14,10 @@ import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
 from traceback import FrameSummary, TracebackException, walk_tb
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from . import config
+from .frames import is_own, package_of
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -87,9 +87,9 @@ def _shorten(part: TracebackException, error: BaseException, is_first: bool) -> 
     within = False  # execspace, so that libraries are none that the user called
     # Where sys.tracebacklimit is set there are fewer of the former.
     for summary, (frame, _) in zip(part.stack, walk_tb(error.__traceback__), strict=False):
-        if _package(frame) in _SHELLS and not kept and not within:
+        if package_of(frame) in _SHELLS and not kept and not within:
             continue
-        if _is_own(frame):
+        if is_own(frame):
             within = True
         elif not within or not summary.filename.startswith((*_libraries(), "<frozen ")):
             within = False
@@ -103,26 +103,6 @@ def _shorten(part: TracebackException, error: BaseException, is_first: bool) -> 
         summary.filename = _cell(summary.filename) or summary.filename
     part.stack[:] = kept
     return hidden
-
-
-def program_level() -> int:
-    """`stacklevel` of a warning that the caller gives, for the place in the user's program."""
-    frame: FrameType | None = sys._getframe(1)
-    level = 1
-    while frame is not None and _is_own(frame):
-        frame, level = frame.f_back, level + 1
-    return level
-
-
-def _package(frame: FrameType) -> str:
-    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
-
-
-def _is_own(frame: FrameType) -> bool:
-    """Whether a frame is of execspace, or of code that it has written into a user's module."""
-    package = _package(frame)
-    generated = frame.f_code.co_filename.startswith("<execspace ")
-    return generated or package == "execspace" or package.startswith("execspace_")
 
 
 def _libraries() -> list[str]:

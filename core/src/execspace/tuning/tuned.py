@@ -8,7 +8,7 @@ from typing import Any
 
 from ..base import config
 from ..base.errors import ExecspaceError, LaunchError, PolicyError
-from ..base.tracebacks import program_level
+from ..base.frames import program_level
 from ..contract.launch_spec import LaunchSpec
 from ..contract.records import Choice
 from ..contract.space import Plan
