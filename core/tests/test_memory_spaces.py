@@ -1,8 +1,5 @@
 """Memory: what is asked for by name, what is refused, who holds it, and when it is given back."""
 
-import gc
-import threading
-
 import numpy as np
 import pytest
 
@@ -230,35 +227,49 @@ def test_use_count_of_wrapped_arrays():
     assert es.view_of(values).use_count == 1  # another wrapping of the same array
 
 
-def test_the_collector_may_run_while_the_ledger_is_written():
-    """It runs when it likes, and what it drops has to be taken off the list: the same lock."""
+def test_what_is_alive_may_change_while_it_is_listed(monkeypatch):
+    """The collector runs when it likes, and drops Views; so do other threads."""
 
-    class Collecting(dict):
-        def __setitem__(self, key, value):
-            gc.collect()
-            super().__setitem__(key, value)
+    class Changing(dict):
+        changed = False
 
-    class Node:
-        pass
+        def values(self):
+            if self.changed:
+                return super().values()
+            self.changed = True
+            raise RuntimeError("dictionary changed size during iteration")
 
-    def block():
-        return Allocation(64, 8, "in a cycle", es.HOST, None)
+    with monkeypatch.context() as patch:
+        patch.setattr(memory, "_live", Changing({1: ("host", 24, "A", 0)}))
+        assert es.live_allocations() == [("host", 24, "A")]
 
-    def write():
-        node = Node()
-        node.me, node.block = node, block()
-        ledger.add(node.block)
-        del node
-        last.append(block())
-        ledger.add(last[0])
 
-    ledger, last = memory._Ledger(), []
-    ledger._live = Collecting()
-    thread = threading.Thread(target=write, daemon=True)
-    thread.start()
-    thread.join(10)
-    assert not thread.is_alive(), "the ledger waits for itself"
-    assert len(ledger.live()) == 1
+def test_small_blocks_of_the_host_are_used_again():
+    es.HOST.trim()
+    assert es.HOST.kept() == (0, 0)
+    A = es.View(100, np.int8)
+    address = A.data_ptr
+    array = np.asarray(A)
+    del A
+    assert es.HOST.kept() == (0, 0)  # the array has the memory
+    array[:] = 7
+    del array
+    assert es.HOST.kept() == (1, 128)
+    again = es.View(128, np.int8)
+    assert again.data_ptr == address and not np.asarray(again).any()
+    assert es.View(100, np.int8).data_ptr != address
+    del again
+    assert es.HOST.trim() == 256 and es.HOST.kept() == (0, 0)
+
+
+@pytest.mark.parametrize("nbytes", [0, 1, 64, 65, 1 << 16, (1 << 16) + 1])
+def test_blocks_of_the_host_are_aligned_and_zeroed(nbytes):
+    for _ in range(3):
+        A = es.View(nbytes, np.uint8)
+        assert A.data_ptr % 64 == 0
+        array = np.asarray(A)
+        assert not array.any()
+        array[:] = 255
 
 
 def test_a_tool_that_makes_views_may_watch_memory(events):

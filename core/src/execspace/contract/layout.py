@@ -11,13 +11,12 @@ from typing import Any
 
 from ..base.brief import brief
 from ..base.errors import ViewError
+from ..base.host_blocks import ALIGNMENT
 from ..base.locks import new_lock
 
 __all__ = [
     "Layout",
 ]
-
-ALIGNMENT = 64  # bytes: a cache line, and the widest vector register
 
 LEFT, RIGHT, STRIDE = "left", "right", "stride"
 LAYOUTS = (LEFT, RIGHT, STRIDE)

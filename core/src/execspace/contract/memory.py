@@ -6,21 +6,21 @@ promise; every host-parallel space shares it.
 
 from __future__ import annotations
 
-import weakref
+import sys
 from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ..base import config
 from ..base.array_interface import ArrayInterface
 from ..base.dlpack import capsule_of
-from ..base.locks import new_rlock
+from ..base.host_blocks import LARGEST, Blocks, Kept, aligned
 from ..base.readonly import ReadOnly, assign
 from ..base.storage_types import as_stored
 from ..events import dispatch
 from .forward import ExecutionSpace
-from .layout import ALIGNMENT
 
 __all__ = [
     "HOST",
@@ -31,7 +31,45 @@ __all__ = [
 ]
 
 
-class Allocation(ReadOnly):
+# Managed allocations that are alive: identity -> memory space, bytes, label, and the number of the
+# event, 0 where no tool was told. Single operations of a dict need no lock.
+_live: dict[int, tuple[str, int, str, int]] = {}
+
+
+def track(allocation: Allocation) -> None:
+    """Count an allocation as alive until it is gone, and tell tools of both."""
+    where, nbytes, label = allocation.memory_space.name, allocation.nbytes, allocation.label
+    if not dispatch.TOOLS:
+        _live[id(allocation)] = where, nbytes, label, 0
+        return
+    number = dispatch.new_id()
+    _live[id(allocation)] = where, nbytes, label, number
+    dispatch.emit("on_allocate", where, label, nbytes, number)
+
+
+class _AllocationParts:
+    """The attributes of an Allocation; assigned here, and then nowhere."""
+
+    __slots__ = ("__weakref__", "label", "managed", "memory_space", "nbytes", "owner", "pointer")
+
+    def _set(
+        self,
+        pointer: int,
+        nbytes: int,
+        label: str,
+        memory_space: MemorySpace,
+        owner: object,
+        managed: bool,
+    ) -> None:
+        self.pointer = pointer
+        self.nbytes = nbytes
+        self.label = label
+        self.memory_space = memory_space
+        self.owner = owner
+        self.managed = managed
+
+
+class Allocation(ReadOnly, _AllocationParts):
     """A block of memory that Views share; freed when the last of them is gone.
 
     Attributes
@@ -47,8 +85,8 @@ class Allocation(ReadOnly):
         False for memory that execspace only wraps.
     """
 
-    __slots__ = ("__weakref__", "label", "managed", "memory_space", "nbytes", "owner", "pointer")
-    _fixed = frozenset(__slots__)
+    __slots__ = ()
+    _fixed = frozenset(_AllocationParts.__slots__)
     _instead = "Views and kernels rely on it; make a new View"
 
     pointer: int
@@ -67,12 +105,29 @@ class Allocation(ReadOnly):
         owner: object,
         managed: bool = True,
     ) -> None:
-        assign(self, "pointer", pointer)
-        assign(self, "nbytes", nbytes)
-        assign(self, "label", label)
-        assign(self, "memory_space", memory_space)
-        assign(self, "owner", owner)
-        assign(self, "managed", managed)
+        values = pointer, nbytes, label, memory_space, owner, managed
+        names = "pointer", "nbytes", "label", "memory_space", "owner", "managed"
+        for name, value in zip(names, values, strict=True):
+            assign(self, name, value)
+
+    # Of names of the module, none may be there any more when the interpreter ends.
+    def __del__(
+        self, pop: Any = _live.pop, id: Any = id, dispatch: Any = dispatch, sys: Any = sys
+    ) -> None:
+        gone = pop(id(self), None)
+        if gone is not None and dispatch.TOOLS and not sys.is_finalizing():
+            where, nbytes, label, number = gone
+            dispatch.emit("on_free", where, label, nbytes, number or dispatch.new_id())
+
+
+def new_allocation(
+    pointer: int, nbytes: int, label: str, memory_space: MemorySpace, owner: object, managed: bool
+) -> Allocation:
+    """An Allocation, in half the time that its constructor takes."""
+    made: Any = object.__new__(_AllocationParts)
+    made._set(pointer, nbytes, label, memory_space, owner, managed)
+    made.__class__ = Allocation
+    return made  # type: ignore[no-any-return]
 
 
 class MemorySpace(ABC):
@@ -122,6 +177,14 @@ class MemorySpace(ABC):
         """Whether `copy` handles pairs of this space and `other`; may. By default the host."""
         return other is self or (other is HOST and self is not HOST)
 
+    def kept(self) -> Kept:
+        """Blocks that nobody uses, kept for later allocations; may, where there are any."""
+        return Kept(0, 0)
+
+    def trim(self) -> int:
+        """Give the blocks of `kept` back to whom they came from; may. Returns their bytes."""
+        return 0
+
     def host_array(self, view: Any) -> npt.NDArray[Any]:
         """NumPy array over the View's memory, without a copy; may.
 
@@ -153,46 +216,13 @@ class MemorySpace(ABC):
         return f"<memory space '{self.name}'>"
 
 
-class _Ledger:
-    """Counts live managed allocations, so that tests can prove that nothing leaks."""
-
-    def __init__(self) -> None:
-        # Reentrant: garbage collection may start while it is held, and drop an allocation.
-        self._lock = new_rlock()
-        self._live: dict[int, tuple[str, int, str]] = {}
-
-    def add(self, allocation: Allocation) -> None:
-        key = id(allocation)
-        space, nbytes, label = (
-            allocation.memory_space.name,
-            allocation.nbytes,
-            allocation.label,
-        )
-        with self._lock:
-            self._live[key] = (space, nbytes, label)
-        number = dispatch.new_id()
-        weakref.finalize(allocation, self._drop, key, space, label, nbytes, number).atexit = False
-        if dispatch.TOOLS:
-            dispatch.emit("on_allocate", space, label, nbytes, number)
-
-    def _drop(self, key: int, space: str, label: str, nbytes: int, number: int) -> None:
-        with self._lock:
-            self._live.pop(key, None)
-        if dispatch.TOOLS:
-            dispatch.emit("on_free", space, label, nbytes, number)
-
-    def live(self) -> list[tuple[str, int, str]]:
-        with self._lock:
-            return list(self._live.values())
-
-
-_ledger = _Ledger()
-track = _ledger.add
-
-
 def live_allocations() -> list[tuple[str, int, str]]:
     """Managed allocations that are still alive, as (memory space, bytes, label)."""
-    return _ledger.live()
+    while True:
+        try:
+            return [allocation[:3] for allocation in _live.values()]
+        except RuntimeError:  # one came or went meanwhile
+            continue
 
 
 def out_of_memory(label: str, nbytes: int, space: MemorySpace) -> MemoryError:
@@ -205,6 +235,9 @@ def out_of_memory(label: str, nbytes: int, space: MemorySpace) -> MemoryError:
         f"{len(mine)} Views hold {sum(n for n, _ in mine):,} bytes{held}. Drop Views that are no "
         f"longer needed, or make this one smaller."
     )
+
+
+_blocks = Blocks()
 
 
 class HostSpace(MemorySpace):
@@ -220,17 +253,29 @@ class HostSpace(MemorySpace):
     def allocate(self, nbytes: int, label: str, initialize: bool) -> Allocation:
         # calloc hands out untouched zero pages, so each page lands on the NUMA node of the
         # thread that first writes it: first touch by the first kernel, not by the allocator.
-        make = np.zeros if initialize else np.empty
         try:
-            buffer = make(nbytes + ALIGNMENT, dtype=np.uint8)
+            if nbytes <= LARGEST:
+                block = _blocks.take(nbytes)
+                if initialize:
+                    block.bytes.fill(0)
+                return new_allocation(block.address, nbytes, label, self, block, True)
+            buffer, address = aligned(nbytes, np.zeros if initialize else np.empty)
         except (MemoryError, ValueError) as error:
             raise out_of_memory(label, nbytes, self) from error
-        address = buffer.__array_interface__["data"][0]
-        return Allocation(address + -address % ALIGNMENT, nbytes, label, self, buffer)
+        return Allocation(address, nbytes, label, self, buffer)
+
+    def kept(self) -> Kept:
+        return _blocks.kept()
+
+    def trim(self) -> int:
+        return _blocks.trim()
 
     def copy(self, dst: Any, src: Any, instance: ExecutionSpace | None) -> None:
         if instance is not None:
             instance.fence("deep_copy")  # the calling thread copies: not before it is its turn
+        if dst.mapping is None and src.mapping is None:
+            self._whole(dst)[...] = as_stored(self._whole(src), dst.dtype)
+            return
         elements, at = self._elements(dst)
         values, where = self._elements(src)
         elements[at] = as_stored(values[where], dst.dtype)
@@ -238,8 +283,20 @@ class HostSpace(MemorySpace):
     def fill(self, dst: Any, value: Any, instance: ExecutionSpace | None) -> None:
         if instance is not None:
             instance.fence("deep_copy")
+        if dst.mapping is None:
+            self._whole(dst)[...] = as_stored(value, dst.dtype)
+            return
         elements, at = self._elements(dst)
         elements[at] = as_stored(value, dst.dtype)
+
+    def _whole(self, view: Any) -> npt.NDArray[Any]:
+        """All elements of a View without a mapping, which keeps the array if others may have it."""
+        found: npt.NDArray[Any] | None = view._host
+        if found is None:
+            found = self.host_array(view)
+            if self is HOST and not config.is_portable():
+                assign(view, "_host", found)
+        return found
 
     def _elements(self, view: Any) -> tuple[npt.NDArray[Any], Any]:
         """An array and the index into it that gives the View's elements in its shape."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, final, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, final, runtime_checkable
 
 from ..base import config, pending
 from ..base.errors import PluginError
@@ -244,6 +244,20 @@ class ExecutionSpace(ABC):
 
     def __repr__(self) -> str:
         return f"<execution space '{self.name}'>"
+
+
+_Synchronize = TypeVar("_Synchronize", bound=Callable[..., None])
+
+
+def waits_for_nothing(synchronize: _Synchronize) -> _Synchronize:
+    """Mark a `synchronize` that has nothing to wait for, ever: `fence` need not call it."""
+    synchronize.__dict__["_waits_for_nothing"] = True
+    return synchronize
+
+
+def never_waits(space: ExecutionSpace) -> bool:
+    """Whether a fence of a space waits for nothing: its `synchronize` is marked so."""
+    return hasattr(type(space).synchronize, "_waits_for_nothing")
 
 
 @runtime_checkable

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ..base import config
 from ..contract.memory import HOST, MemorySpace
-from ..contract.space import ExecutionSpace
+from ..contract.space import ExecutionSpace, waits_for_nothing
 from ..events.launches import queue_number
 from ..views.view import View
 from .memory import ApartMemory, SharedMemory
@@ -71,6 +71,7 @@ class UnsortedHostExecutionSpace(ExecutionSpace):
         other.__dict__.update(self.__dict__, _memories=shared)
         return other
 
+    @waits_for_nothing
     def synchronize(self, label: str = "") -> None:
         """Nothing is ever under way."""
 

@@ -130,7 +130,7 @@ def space(name: str) -> ExecutionSpace:
         if name not in MADE:
             _settle_checks()
             with held():  # what a factory imports or starts is not begun again
-                MADE[name] = _make(entry, name, device or None)
+                started.made(name, _make(entry, name, device or None))
         found: ExecutionSpace = MADE[name]
         return found
 
@@ -221,9 +221,15 @@ def _unknown(name: str, found: plugins.Registry) -> UnknownSpaceError:
     return UnknownSpaceError(f"Space '{name}' is not installed; installed spaces: {known}. {hint}")
 
 
+_KINDS_OF_SPACES: set[type] = set()  # classes of spaces, as they come
+
+
 def resolve(spec: str | ExecutionSpace) -> ExecutionSpace:
     """Turn a `space=` argument into a space."""
+    if type(spec) in _KINDS_OF_SPACES:  # an abstract class takes long to say so
+        return spec  # type: ignore[return-value]
     if isinstance(spec, ExecutionSpace):
+        _KINDS_OF_SPACES.add(type(spec))
         return spec
     if isinstance(spec, str):
         return space(spec)
@@ -392,6 +398,9 @@ def _chosen_memory() -> tuple[str | None, str]:
     return _memory_of_process
 
 
+_NO_KIND = (None, "")
+
+
 def memory_for(
     spec: str | ExecutionSpace | None, memory: str | MemorySpace | None = None
 ) -> tuple[MemorySpace, ExecutionSpace | None, str]:
@@ -402,6 +411,13 @@ def memory_for(
     SpaceError
         If the space has no memory of that name or kind.
     """
+    if memory is None and _memory.get() is None and _memory_of_process == _NO_KIND:
+        named = CURRENT.get() if spec is None else spec
+        if named is None:
+            named = _default
+        if type(named) in _KINDS_OF_SPACES:
+            usual: Any = named
+            return usual.memory_space, usual, usual.default_layout
     if isinstance(memory, MemorySpace):
         owner = None if spec is None else resolve(spec)
         return memory, owner, "right" if owner is None else owner.default_layout

@@ -6,7 +6,8 @@ from weakref import WeakSet
 
 from ..base import config, pending
 from ..base.locks import new_rlock
-from ..contract.space import ExecutionSpace
+from ..contract.space import ExecutionSpace, never_waits
+from ..events import dispatch
 from ..events.launches import MADE
 from .probing import described
 
@@ -15,12 +16,22 @@ __all__ = ["fence"]
 _working: WeakSet[ExecutionSpace] = WeakSet()
 _working_lock = new_rlock()  # reentrant for the garbage collector's sake
 _left_out: WeakSet[ExecutionSpace] = WeakSet()
+_only_idle = True  # no space of this process has anything that a fence would wait for
 
 
 def note(space: ExecutionSpace) -> None:
     """Remember a space that work is given to: it may be made without its name, or an instance."""
+    global _only_idle
+    _only_idle = _only_idle and never_waits(space)
     with _working_lock:
         _working.add(space)
+
+
+def made(name: str, space: ExecutionSpace) -> None:
+    """Remember the space of a name."""
+    global _only_idle
+    _only_idle = _only_idle and never_waits(space)
+    MADE[name] = space
 
 
 def started() -> list[ExecutionSpace]:
@@ -46,6 +57,8 @@ def fence(label: str = "") -> None:
     Exception
         The first that a space raised, once all were waited for; notes tell of those of others.
     """
+    if _only_idle and not dispatch.TOOLS and not config.is_portable():
+        return  # hosts, whose launches are done when they return
     failures: list[tuple[ExecutionSpace, Exception]] = []
     for space in started():
         try:
@@ -74,5 +87,7 @@ def _first(failures: list[tuple[ExecutionSpace, Exception]]) -> Exception:
 
 def forget() -> None:
     """Forget all of them."""
+    global _only_idle
+    _only_idle = True
     MADE.clear()
     _working.clear()

@@ -36,6 +36,12 @@ __all__ = [
 ]
 
 MAX_RANK = 6
+_USUAL = policy_spec("range", 1)
+_INTEGERS = {int}
+_Bounds = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], PolicySpec]
+# Bounds of MDRangePolicies without options -> lower, upper, both, and their PolicySpec.
+_known: dict[tuple[Any, Any], _Bounds] = {}
+_MOST_KNOWN = 1024
 ITERATE = ("auto", "left", "right")
 
 
@@ -100,6 +106,21 @@ class RangePolicy(ReadOnly, _RangeParts):
     ) -> Self:
         if end is None:
             begin, end = 0, begin
+        if (
+            type(begin) is int
+            and type(end) is int
+            and 0 <= begin <= end <= MOST
+            and launch_bounds is None
+            and schedule is STATIC
+            and chunk_size is None
+        ):  # as most are
+            usual: Any = object.__new__(_RangeParts)
+            usual.bounds = begin, end
+            usual.launch_bounds = None
+            usual.space = where = None if space is None else resolve(space)
+            usual.key = _USUAL, where
+            usual.__class__ = cls
+            return usual  # type: ignore[no-any-return]
         first, last = as_integer(begin, "RangePolicy: begin"), as_integer(end, "RangePolicy: end")
         if last < first:
             raise PolicyError(
@@ -244,6 +265,18 @@ class MDRangePolicy(ReadOnly, _MDRangeParts):
         schedule: str = STATIC,
         space: str | ExecutionSpace | None = None,
     ) -> Self:
+        plain = tile is items_per_thread is launch_bounds is None
+        plain = plain and type(iterate) is str and iterate == "auto" and schedule is STATIC
+        plain = plain and _are_integers(lower) and (upper is None or _are_integers(upper))
+        if plain and (known := _known.get((lower, upper))) is not None:
+            usual: Any = object.__new__(_MDRangeParts)
+            usual.lower, usual.upper, usual.bounds, spec = known
+            usual.tile = usual.launch_bounds = None
+            usual.iterate, usual.items_per_thread = "auto", ()
+            usual.space = where = None if space is None else resolve(space)
+            usual.key = spec, where
+            usual.__class__ = cls
+            return usual  # type: ignore[no-any-return]
         if upper is None:
             last = as_integers(lower, "an upper bound")
             first = (0,) * len(last)
@@ -302,6 +335,10 @@ class MDRangePolicy(ReadOnly, _MDRangeParts):
             "mdrange", rank, iterate, tiled, nonnegative, calls, most, dynamic=dynamic
         )
         self.key = (spec, self.space)
+        if plain:
+            if len(_known) >= _MOST_KNOWN:
+                _known.clear()
+            _known[lower, upper] = first, last, self.bounds, spec
         self.__class__ = cls
         return self  # type: ignore[no-any-return]
 
@@ -335,6 +372,11 @@ class MDRangePolicy(ReadOnly, _MDRangeParts):
         schedule = _shown_schedule(self.schedule)
         options = f"{tile}{order}{calls}{bounds}{schedule}{on_space(self.space)}"
         return f"MDRangePolicy({self.lower}, {self.upper}{options})"
+
+
+def _are_integers(bounds: Any) -> bool:
+    """Whether they equal no others: True is 1, and so is 1.0."""
+    return type(bounds) is tuple and set(map(type, bounds)) == _INTEGERS
 
 
 def _chunk(value: Any, dynamic: bool, first: int, last: int) -> int:

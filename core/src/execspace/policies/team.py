@@ -13,6 +13,7 @@ from ..contract.records import TeamLimits
 from ..contract.space import ExecutionSpace, SupportsTeams
 from ..plugins.selection import default_space, resolve
 from .checks import (
+    MOST,
     as_integer,
     checked_count,
     checked_launch_bounds,
@@ -25,7 +26,25 @@ __all__ = [
 ]
 
 
-class TeamPolicy(ReadOnly):
+class _TeamParts:
+    """Attributes of a TeamPolicy; assigned here, and then nowhere."""
+
+    __slots__ = (
+        "bounds", "chunk_size", "key", "launch_bounds", "league_size", "space", "team_size",
+        "vector_length",
+    )  # fmt: skip
+
+    bounds: tuple[int, ...]
+    chunk_size: int | str
+    key: tuple[PolicySpec, ExecutionSpace | None]
+    launch_bounds: int | None
+    league_size: int
+    space: ExecutionSpace | None
+    team_size: int | str
+    vector_length: int | str
+
+
+class TeamPolicy(ReadOnly, _TeamParts):
     """A league of teams of threads; the kernel is called by each thread of each team.
 
     Parameters
@@ -71,21 +90,9 @@ class TeamPolicy(ReadOnly):
     TeamPolicy(1000, 'auto', 8, launch_bounds=256)
     """
 
-    __slots__ = (
-        "bounds", "chunk_size", "key", "launch_bounds", "league_size", "space", "team_size",
-        "vector_length",
-    )  # fmt: skip
-    _fixed = frozenset(__slots__)
+    __slots__ = ()
+    _fixed = frozenset(_TeamParts.__slots__)
     _instead = "Policies do not change; make a new one"
-
-    bounds: tuple[int, ...]
-    chunk_size: int | str
-    key: tuple[PolicySpec, ExecutionSpace | None]
-    launch_bounds: int | None
-    league_size: int
-    space: ExecutionSpace | None
-    team_size: int | str
-    vector_length: int | str
 
     def __init__(
         self,
@@ -109,27 +116,37 @@ class TeamPolicy(ReadOnly):
                 f"TeamPolicy: vector_length={lanes}; expected a power of two, such as {below} or "
                 f"{2 * below}."
             )
-        most = checked_launch_bounds(launch_bounds, "TeamPolicy")
+        most = 0
+        if launch_bounds is not None:
+            most = checked_launch_bounds(launch_bounds, "TeamPolicy")
         least = (threads or 1) * (lanes or 1)
         if most and least > most:
             raise PolicyError(
                 f"TeamPolicy: a team of {threads or 1} x {lanes or 1} lanes has {least}, and "
                 f"launch_bounds={most} allows {most}; give a smaller team_size or vector_length."
             )
-        checked_count("TeamPolicy", (teams, threads or 1, lanes or 1))
-        checked_count("TeamPolicy with its last chunk", (teams + chunk,))
+        if teams * (threads or 1) * (lanes or 1) > MOST or teams + chunk > MOST:
+            checked_count("TeamPolicy", (teams, threads or 1, lanes or 1))
+            checked_count("TeamPolicy with its last chunk", (teams + chunk,))
         where = None if space is None else resolve(space)
-        assign(self, "league_size", teams)
-        assign(self, "team_size", threads or "auto")
-        assign(self, "vector_length", lanes or "auto")
-        assign(self, "chunk_size", chunk or "auto")
-        assign(self, "launch_bounds", launch_bounds)
-        assign(self, "space", where)
-        assign(self, "bounds", (0, teams))
-        spec = policy_spec(
-            "team", 1, launch_bounds=most, team_size=threads, vector_length=lanes, chunk_size=chunk
-        )
-        assign(self, "key", (spec, where))
+        spec = policy_spec("team", 1, "auto", False, True, (), most, threads, lanes, chunk)
+        exact = type(self) is TeamPolicy
+        parts: Any = self if exact else _TeamParts()
+        if exact:
+            assign(self, "__class__", _TeamParts)  # whose attributes may be assigned
+        parts.league_size = teams
+        parts.team_size = threads or "auto"
+        parts.vector_length = lanes or "auto"
+        parts.chunk_size = chunk or "auto"
+        parts.launch_bounds = launch_bounds
+        parts.space = where
+        parts.bounds = (0, teams)
+        parts.key = (spec, where)
+        if exact:
+            parts.__class__ = TeamPolicy
+        else:
+            for name in _TeamParts.__slots__:
+                assign(self, name, getattr(parts, name))
 
     def __reduce__(self) -> Any:
         sizes = (self.league_size, self.team_size, self.vector_length)
@@ -224,6 +241,8 @@ class TeamPolicy(ReadOnly):
 
 def _size(what: str, value: Any) -> int:
     """As in `PolicySpec`: 0 for "auto"."""
+    if type(value) is int and 0 < value <= MOST:
+        return value
     if isinstance(value, str):
         if value == "auto":
             return 0

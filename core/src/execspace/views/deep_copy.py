@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from ..base.errors import DTypeError, SpaceAccessError, SpaceError, ViewError
 from ..base.storage_types import kind_of
 from ..contract.argtypes import plain_number
 from ..contract.dtypes import name_of
+from ..contract.layout import span
 from ..contract.memory import HOST
 from ..contract.space import ExecutionSpace
 from ..events import dispatch
@@ -25,6 +27,11 @@ from .view import View
 __all__ = [
     "deep_copy",
 ]
+
+
+_NUMBERS = (int, float, complex, np.generic)
+# Numbers that elements of a type hold as they are, for which nothing need be looked up.
+_USUAL = frozenset(((float, "float64"), (np.float64, "float64"), (complex, "complex128")))
 
 
 def deep_copy(
@@ -59,7 +66,7 @@ def deep_copy(
     As Kokkos' forms with two and with three arguments:
     https://kokkos.org/kokkos-core-wiki/API/core/view/deep_copy.html
     """
-    target = view_of(dst, label="destination of deep_copy")
+    target = dst if type(dst) is View else view_of(dst, label="destination of deep_copy")
     if target.is_readonly:
         raise ViewError(f"deep_copy: destination View '{target.label}' is read-only.")
     if instance is not None and not isinstance(instance, ExecutionSpace):
@@ -68,9 +75,9 @@ def deep_copy(
         )
     if instance is None:
         fence("deep_copy: before")
-    number = isinstance(src, int | float | complex | np.generic)
-    source = src if number else view_of(src, label="source of deep_copy")
-    if number or target != source:
+    number = type(src) is not View and isinstance(src, _NUMBERS)
+    source = src if number or type(src) is View else view_of(src, label="source of deep_copy")
+    if number or target.data_ptr != source.data_ptr or target != source:
         if instance is None or not pending.watches(instance):
             _move(target, source, instance)
         else:
@@ -96,8 +103,10 @@ def _touched(target: View, source: Any) -> list[pending.Touched]:
 
 
 def _fill(target: View, value: Any, instance: ExecutionSpace | None) -> None:
-    number, kind = as_number(value)
-    check_kind(kind, target)
+    number = value
+    if (type(value), target.type.dtype) not in _USUAL:
+        number, kind = as_number(value)
+        check_kind(kind, target)
     _check_instance(instance, target, target)
     try:
         if dispatch.TOOLS:
@@ -182,11 +191,19 @@ def _check_instance(instance: ExecutionSpace | None, target: View, source: View)
 
 def extent_of_bytes(view: View) -> tuple[int, int]:
     """Addresses of a View's first byte and of the one past its last; it must not be empty."""
-    low = 0
-    if view.mapping is None:
-        low = sum((n - 1) * s for n, s in zip(view.shape, view.strides, strict=True) if s < 0)
-    start = view.data_ptr + low * view.dtype.itemsize
-    return start, start + view.span * view.dtype.itemsize
+    size = view.dtype.itemsize
+    if view.mapping is not None:
+        return view.data_ptr, view.data_ptr + view.span * size
+    low, span = _ends(view.shape, view.strides)
+    start = view.data_ptr + low * size
+    return start, start + span * size
+
+
+@lru_cache(maxsize=1024)
+def _ends(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, int]:
+    """Offset of the first element in memory from that of all indices zero; elements from there."""
+    low = sum((n - 1) * s for n, s in zip(shape, strides, strict=True) if s < 0)
+    return low, span(shape, strides)
 
 
 def may_overlap(a: View, b: View) -> bool:
@@ -227,7 +244,8 @@ def _copy(target: View, source: View, instance: ExecutionSpace | None) -> None:
             f"deep_copy: destination View '{target.label}' has shape {target.shape}, source "
             f"View '{source.label}' has {source.shape}; expected the same."
         )
-    check_kind(source.dtype, target)
+    if source.dtype is not target.dtype:
+        check_kind(source.dtype, target)
     to, from_ = target.memory_space, source.memory_space
     if to.reaches(from_):
         mover = to
@@ -240,7 +258,7 @@ def _copy(target: View, source: View, instance: ExecutionSpace | None) -> None:
             f"es.create_mirror_view_and_copy(es.HOST, ...)."
         )
     _check_instance(instance, target, source)
-    if target.size and to is from_:
+    if to is from_:
         if may_overlap(target, source) and share_elements(target, source):
             raise ViewError(
                 f"deep_copy: View '{target.label}' and View '{source.label}' overlap in memory; "

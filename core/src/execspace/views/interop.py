@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base import config
+from ..base.array_interface import address_of
 from ..base.dlpack import array_from
 from ..base.errors import PluginError, ViewError, ViewTypeError
+from ..base.readonly import assign
 from ..contract import layout as _layout
+from ..contract.argtypes import ViewType
 from ..contract.dtypes import as_dtype
-from ..contract.memory import HOST, Allocation, MemorySpace
+from ..contract.memory import HOST, MemorySpace, new_allocation
 from ..contract.space import ExecutionSpace, WrapsArrays
 from ..plugins import registry as plugins
 from ..plugins import selection
 from .arrays import advice, check_plain, has_protocol
 from .view import View
 from .view_keys import MAX_RANK
+from .view_parts import type_of
 
 __all__ = [
     "subview",
@@ -59,12 +64,13 @@ def view_of(source: Any, *, label: str = "") -> View:
             claimed: View = where.view_of(source, label)
             return claimed
         data = _on_host(source, label)
-    # A third of the time of data.ctypes.data.
-    address = data.__array_interface__["data"][0]
-    return view_over(
-        label, address, data.dtype, data.shape, data.strides, not data.flags.writeable, HOST, data,
-        None,
+    view = view_over(
+        label, address_of(data), data.dtype, data.shape, data.strides, not data.flags.writeable,
+        HOST, data, None,
     )  # fmt: skip
+    if type(data) is np.ndarray and not config.is_portable():
+        assign(view, "_host", data[...])  # the shape of an array may be assigned
+    return view
 
 
 def view_over(
@@ -101,22 +107,64 @@ def view_over(
         If there is no such dtype, or the elements are not aligned, not in native byte order, or of
         too high a rank.
     """
+    key = dtype, shape, strides, readonly, memory.name
+    plan = _known.get(key)
+    if plan is None:
+        plan = _plan_of(label, dtype, shape, strides, readonly, memory.name)
+        if len(_known) >= _MOST:
+            _known.clear()
+        _known[key] = plan
+    if address % plan.alignment:
+        raise _unaligned(label, dtype, strides)
+    allocation = new_allocation(address, plan.nbytes, label, memory, owner, False)
+    return View._of_type(
+        allocation, address, plan.dtype, shape, plan.steps, plan.layout, readonly, space, None,
+        plan.type,
+    )  # fmt: skip
+
+
+class _Plan(NamedTuple):
+    """What a View is of arrays of one dtype, shape and strides; `steps` count elements."""
+
+    dtype: np.dtype[Any]
+    alignment: int
+    steps: tuple[int, ...]
+    nbytes: int
+    layout: str
+    type: ViewType
+
+
+_known: dict[tuple[Any, ...], _Plan] = {}
+_MOST = 1024
+
+
+def _plan_of(
+    label: str,
+    dtype: np.dtype[Any],
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    readonly: bool,
+    memory: str,
+) -> _Plan:
     kind = as_dtype(dtype)
     size = kind.itemsize
-    if dtype != kind or address % kind.alignment or any(s % size for s in strides):
-        raise ViewError(
-            f"Cannot make a View '{label}' of an array of dtype {dtype.str} with strides "
-            f"{strides}: elements must be aligned and in native byte order. Copy it first."
-        )
+    if dtype != kind or any(s % size for s in strides):
+        raise _unaligned(label, dtype, strides)
     if len(shape) > MAX_RANK:
         raise ViewError(f"View '{label}': rank {len(shape)} exceeds {MAX_RANK}.")
     steps = tuple(s // size for s in strides)
     # From the first element in memory to the last one: parts of an array have gaps.
     span = size * (1 + sum((n - 1) * abs(s) for n, s in zip(shape, steps, strict=True)))
-    nbytes = span if prod(shape) else 0
-    allocation = Allocation(address, nbytes, label, memory, owner, managed=False)
     layout = _layout.classify(shape, steps)
-    return View._over(allocation, address, kind, shape, steps, layout, readonly, space, None)
+    type = type_of(kind, steps, layout, readonly, memory)
+    return _Plan(kind, kind.alignment, steps, span if prod(shape) else 0, layout, type)
+
+
+def _unaligned(label: str, dtype: np.dtype[Any], strides: tuple[int, ...]) -> ViewError:
+    return ViewError(
+        f"Cannot make a View '{label}' of an array of dtype {dtype.str} with strides {strides}: "
+        f"elements must be aligned and in native byte order. Copy it first."
+    )
 
 
 def _on_host(source: Any, label: str) -> np.ndarray[Any, Any]:

@@ -233,6 +233,8 @@ def _resized(view: View, shape: Any, initialize: bool) -> View:
 
 def _take_over(view: View, fresh: View) -> None:
     view._become(
-        fresh.allocation, fresh.data_ptr, fresh.dtype, fresh.shape, fresh.strides, fresh.layout,
-        False, view.space, fresh.mapping, fresh.type.static, view.traits,
+        View._over(
+            fresh.allocation, fresh.data_ptr, fresh.dtype, fresh.shape, fresh.strides, fresh.layout,
+            False, view.space, fresh.mapping, fresh.type.static, view.traits,
+        )
     )  # fmt: skip

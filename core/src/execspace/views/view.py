@@ -17,19 +17,20 @@ import numpy as np
 import numpy.typing as npt
 
 from ..base import config, pending, ports
+from ..base.array_interface import address_of
 from ..base.brief import brief
 from ..base.errors import ViewError, ViewIndexError, ViewTypeError, shown
 from ..base.flags import flag
 from ..base.readonly import ReadOnly, assign
 from ..base.storage_types import FORMATS, as_stored
 from ..contract import layout as _layout
-from ..contract.dtypes import as_dtype
 from ..contract.memory import HOST, Allocation, MemorySpace, array_over, track
 from ..contract.space import ExecutionSpace
 from ..plugins.selection import memory_for
+from .planned import known_plan, plan_of
 from .static import static
 from .typed import ScalarT, Typed
-from .view_keys import ALL, TRAITS, All, example_name, extents_of, has_new_axis
+from .view_keys import ALL, TRAITS, All, example_name, has_new_axis, is_part
 from .view_parts import ViewParts
 from .view_protocols import GivesArrays
 from .view_refusals import NoArithmetic, cannot_store, check_comparable, out_of_reach
@@ -134,31 +135,31 @@ class View(ReadOnly, NoArithmetic, GivesArrays, Subscripts, Typed[ScalarT]):
         initialize: bool = True,
         padding: bool = False,
     ) -> None:
-        initialize = flag(initialize, "initialize", f"View '{label}'", ViewError)
-        padding = flag(padding, "padding", f"View '{label}'", ViewError)
-        extents, fixed = extents_of(shape, label)
-        kind = as_dtype(dtype)
+        if initialize is not True and initialize is not False:
+            initialize = flag(initialize, "initialize", f"View '{label}'", ViewError)
         memory_space, owner, preferred = memory_for(space, memory)
-        mapping = layout if isinstance(layout, _layout.Layout) else None
-        chosen = preferred if layout is None else layout
-        strides, name, span = _layout.arrange(extents, kind.itemsize, chosen, padding, label)
-        if max(span * kind.itemsize, 0, *extents, *strides) >= 2**62:
-            raise ViewError(
-                f"View '{label}': shape ({', '.join(map(shown, extents))}) exceeds the address "
-                f"space."
-            )
-        allocation = memory_space.allocate(span * kind.itemsize, label, initialize)
+        plan = known_plan(shape, dtype, memory_space.name, layout, preferred, padding)
+        if plan is None:
+            plan = plan_of(shape, dtype, memory_space.name, layout, preferred, padding, label)
+        kind, extents, strides, name, nbytes, mapping, type_ = plan
+        allocation = memory_space.allocate(nbytes, label, initialize)
         track(allocation)
-        self._become(
-            allocation, allocation.pointer, kind, extents, strides, name, False, owner,
-            mapping, fixed,
+        values = (
+            allocation, allocation.pointer, kind, extents, strides, name, False, owner, mapping,
+            type_,
         )  # fmt: skip
+        if type(self) is not View:
+            self._become(View._of_type(*values))
+            return
+        assign(self, "__class__", ViewParts)  # whose attributes may be assigned
+        parts: Any = self
+        parts._set(*values)
+        parts.__class__ = View
 
-    def _become(self, *args: Any) -> None:
-        """Take other attributes: those of a View that is being made, or given new memory."""
-        made = View._over(*args)
+    def _become(self, other: View) -> None:
+        """Take the attributes of another View: memory of its own, where this one gets new one."""
         for name in ViewParts.__slots__[1:]:
-            assign(self, name, getattr(made, name))
+            assign(self, name, getattr(other, name))
 
     def _called(self) -> str:
         return f"View '{self.label}'"
@@ -320,6 +321,11 @@ class View(ReadOnly, NoArithmetic, GivesArrays, Subscripts, Typed[ScalarT]):
 
     def __getitem__(self, key: Any) -> Any:
         """Element (all indices integers; host-accessible memory only) or subview."""
+        if self.mapping is None:  # what most subscripts are
+            if type(key) is slice and len(self.shape) == 1:
+                return self._row(key)
+            if type(key) is tuple and len(key) == len(self.shape) and is_part(key):
+                return self._cut(key)
         if has_new_axis(key):
             return self._with_new_axes(key if isinstance(key, tuple) else (key,))
         parts = self._key(key)
@@ -489,7 +495,7 @@ def _unshared_count() -> int:
     global _unshared
     if _unshared is None:
         array = np.zeros(1)
-        address = array.__array_interface__["data"][0]
+        address = address_of(array)
         lone = View._over(
             Allocation(address, array.nbytes, "", HOST, array, managed=False), address,
             array.dtype, (1,), (1,), "right", False, None, None,

@@ -41,7 +41,23 @@ def example_name(view: Any, other: str = "A") -> str:
 
 def has_new_axis(key: Any) -> bool:
     """Whether a subscript asks for a new axis."""
-    return key is None or (isinstance(key, tuple) and any(part is None for part in key))
+    if isinstance(key, tuple):
+        for part in key:
+            if part is None:
+                return True
+    return key is None
+
+
+def is_part(key: tuple[Any, ...]) -> bool:
+    """Whether a subscript has plain integers and slices only, and a slice among them."""
+    slices = False
+    for part in key:
+        kind = type(part)
+        if kind is slice or kind is All:
+            slices = True
+        elif kind is not int:
+            return False
+    return slices
 
 
 def numpy_has(part: Any) -> str:

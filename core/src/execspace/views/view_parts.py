@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from array import array
+from struct import Struct
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +13,29 @@ from ..contract.argtypes import ViewType
 from ..contract.dtypes import name_of
 from ..contract.memory import Allocation, MemorySpace
 from ..contract.space import ExecutionSpace
+from .view_keys import MAX_RANK
+
+# The tables that kernels read, by rank: pointer, extents, strides. The bytes of a `bytes` lie after
+# its header, and before the zero at its end.
+_PACK = tuple(Struct(f"{1 + 2 * rank}q").pack for rank in range(MAX_RANK + 1))
+_HEADER = bytes.__basicsize__ - 1
+_new = object.__new__
+
+
+def type_of(
+    dtype: np.dtype[Any],
+    strides: tuple[int, ...],
+    layout: str,
+    readonly: bool,
+    memory: str,
+    mapping: _layout.Layout | None = None,
+    fixed: tuple[int | None, ...] = (),
+    traits: tuple[str, ...] = (),
+) -> ViewType:
+    """The type of a View of these parts; `memory` is the name of the memory space."""
+    unit = None if mapping else _layout.unit_dimension(layout, strides)
+    key = layout if mapping is None else _layout.layout_key(mapping)
+    return ViewType(name_of(dtype), len(strides), key, unit, readonly, memory, fixed, traits)
 
 
 class ViewParts:
@@ -49,9 +72,8 @@ class ViewParts:
         layout: str,
         readonly: bool,
         space: ExecutionSpace | None,
-        mapping: _layout.Layout | None = None,
-        fixed: tuple[int | None, ...] = (),
-        traits: tuple[str, ...] = (),
+        mapping: _layout.Layout | None,
+        type: ViewType,
     ) -> None:
         self.allocation = allocation
         self.data_ptr = pointer
@@ -63,17 +85,64 @@ class ViewParts:
         self.is_readonly = readonly
         self.space = space
         self._host: npt.NDArray[Any] | None = None
-        unit = None if mapping else _layout.unit_dimension(layout, strides)
-        memory = allocation.memory_space.name
-        key = layout if mapping is None else _layout.layout_key(mapping)
-        rank = len(shape)
-        self.type = ViewType(name_of(dtype), rank, key, unit, readonly, memory, fixed, traits)
-        self._table = array("q", (pointer, *shape, *strides))
-        self.descriptor = self._table.buffer_info()[0]
+        self.type = type
+        self._table = table = _PACK[len(shape)](pointer, *shape, *strides)
+        self.descriptor = id(table) + _HEADER
+
+    def _like(
+        self,
+        pointer: int,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        layout: str,
+        type: ViewType,
+    ) -> Self:
+        """A View of other elements of this one's memory, both without a mapping.
+
+        Repeats `_set`, for a call would cost a fifth of a subview.
+        """
+        made: Any = _new(ViewParts)
+        made.allocation = self.allocation
+        made.data_ptr = pointer
+        made.dtype = self.dtype
+        made.shape = shape
+        made.strides = strides
+        made.layout = layout
+        made.mapping = None
+        made.is_readonly = self.is_readonly
+        made.space = self.space
+        made._host = None
+        made.type = type
+        made._table = table = _PACK[len(shape)](pointer, *shape, *strides)
+        made.descriptor = id(table) + _HEADER
+        made.__class__ = self.__class__
+        return made  # type: ignore[no-any-return]
 
     @classmethod
-    def _over(cls, *args: Any) -> Self:
-        """A View of parts that are known, as `_set` takes them; nothing is allocated."""
+    def _over(
+        cls,
+        allocation: Allocation,
+        pointer: int,
+        dtype: np.dtype[Any],
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        layout: str,
+        readonly: bool,
+        space: ExecutionSpace | None,
+        mapping: _layout.Layout | None = None,
+        fixed: tuple[int | None, ...] = (),
+        traits: tuple[str, ...] = (),
+    ) -> Self:
+        """A View of parts that are known; nothing is allocated."""
+        memory = allocation.memory_space.name
+        type = type_of(dtype, strides, layout, readonly, memory, mapping, fixed, traits)
+        return cls._of_type(
+            allocation, pointer, dtype, shape, strides, layout, readonly, space, mapping, type
+        )
+
+    @classmethod
+    def _of_type(cls, *args: Any) -> Self:
+        """A View of the parts that `_set` takes."""
         parts: Any = object.__new__(ViewParts)
         parts._set(*args)
         parts.__class__ = cls

@@ -12,8 +12,13 @@ from typing import Any, Self
 from ..base.brief import brief
 from ..base.errors import ViewError, ViewIndexError, ViewTypeError, shown
 from ..contract import layout as _layout
+from ..contract.argtypes import ViewType
 from .view_keys import ALL, MAX_RANK, All, example_name, numpy_has, part_text, trimmed
-from .view_parts import ViewParts
+from .view_parts import ViewParts, type_of
+
+# Type, extents, strides, static extents of a part -> its layout and its type.
+_types_of_parts: dict[tuple[Any, ...], tuple[str, ViewType]] = {}
+_MOST_TYPES = 4096
 
 
 class Subscripts(ViewParts):
@@ -29,37 +34,82 @@ class Subscripts(ViewParts):
                 f"View '{self.label}' has layout {self.layout!r}, of which there are no subviews; "
                 f"copy it into a View of layout 'right' or 'left' with es.deep_copy."
             )
-        fixed: list[int | None] = []
-        known = self.type.static or (None,) * len(self.shape)
+        return self._cut(key)
+
+    def _cut(self, key: tuple[Any, ...]) -> Self:
+        """As `_subview`, of a View without a mapping."""
+        known = self.type.static
         pointer, shape, strides = self.data_ptr, [], []
+        fixed: list[int | None] = []
         size = self.dtype.itemsize
-        for d, (part, n, s) in enumerate(zip(key, self.shape, self.strides, strict=True)):
+        steps = self.strides
+        d = 0
+        for part in key:
+            n, s = self.shape[d], steps[d]
+            if type(part) is int and 0 <= part < n:
+                pointer += part * s * size
+                d += 1
+                continue
             if part is ALL:
                 start, count, step = 0, n, 1
-            elif isinstance(part, slice):
+            elif type(part) is slice:
                 start, count, step = self._slice(part, d)
             elif isinstance(part, tuple):
                 start, count, step = *self._pair(part, d), 1
             else:
                 pointer += self._index(part, d) * s * size
+                d += 1
                 continue
             if count:
                 pointer += start * s * size
             shape.append(count)
             strides.append(s * step)
-            fixed.append(known[d] if count == n else None)
-        extents, steps = tuple(shape), tuple(strides)
-        kind = _layout.classify(extents, steps, prefer=self.layout)
-        return self._over(
-            self.allocation, pointer, self.dtype, extents, steps, kind,
-            self.is_readonly, self.space, None, trimmed(fixed), self.traits,
-        )  # fmt: skip
+            if known:
+                fixed.append(known[d] if count == n else None)
+            d += 1
+        return self._part(pointer, tuple(shape), tuple(strides), trimmed(fixed) if known else ())
+
+    def _row(self, part: slice) -> Self:
+        """A slice of a View of rank 1 without a mapping."""
+        if not self.type.static:
+            try:
+                start, stop, step = part.indices(self.shape[0])
+            except (TypeError, ValueError):
+                return self._cut((part,))  # which says what is wrong
+            # With two elements or more, one after another, the layout is what it was.
+            if step == 1 and stop - start > 1:
+                at = self.data_ptr + start * self.strides[0] * self.dtype.itemsize
+                return self._like(at, (stop - start,), self.strides, self.layout, self.type)
+        return self._cut((part,))
+
+    def _part(
+        self,
+        pointer: int,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        fixed: tuple[int | None, ...],
+    ) -> Self:
+        """A View of elements of this one, which has no mapping, of its properties."""
+        key = self.type, shape, strides, fixed
+        found = _types_of_parts.get(key)
+        if found is None:
+            layout = _layout.classify(shape, strides, prefer=self.layout)
+            kind = type_of(
+                self.dtype, strides, layout, self.is_readonly, self.memory_space.name, None, fixed,
+                self.traits,
+            )  # fmt: skip
+            if len(_types_of_parts) >= _MOST_TYPES:
+                _types_of_parts.clear()
+            found = _types_of_parts[key] = layout, kind
+        return self._like(pointer, shape, strides, *found)
 
     def _slice(self, part: slice, d: int) -> tuple[int, int, int]:
         """First index, number of indices and step of a slice, cut to the extent as Python does."""
         n = self.shape[d]
         try:
             start, stop, step = part.indices(n)
+            if step == 1:
+                return start, stop - start if stop > start else 0, 1
         except (TypeError, ValueError) as error:
             raise ViewError(
                 f"View '{self.label}': {part_text(part)} is not a slice of dimension {d}: {error}."
@@ -105,7 +155,10 @@ class Subscripts(ViewParts):
         """One part for each dimension; dimensions that the subscript leaves out are whole."""
         parts = key if isinstance(key, tuple) else (key,)
         rank = len(self.shape)
-        dots = [d for d, part in enumerate(parts) if part is Ellipsis]
+        dots = []
+        for d, part in enumerate(parts):
+            if part is Ellipsis:
+                dots.append(d)
         if not dots and len(parts) == rank:
             return parts
         if len(parts) - len(dots) > rank or len(dots) > 1:
@@ -150,12 +203,7 @@ class Subscripts(ViewParts):
                 d += 1
         if len(shape) > MAX_RANK:
             raise ViewError(f"View '{self.label}': rank {len(shape)} exceeds {MAX_RANK}.")
-        extents, steps = tuple(shape), tuple(strides)
-        kind = _layout.classify(extents, steps, prefer=part.layout)
-        return self._over(
-            part.allocation, part.data_ptr, part.dtype, extents, steps, kind, part.is_readonly,
-            part.space, None, trimmed(fixed), part.traits,
-        )  # fmt: skip
+        return part._part(part.data_ptr, tuple(shape), tuple(strides), trimmed(fixed))
 
     def _dimension(self, d: Any) -> int:
         """A dimension by its number; a negative one counts from the end."""
