@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import platform
 import re
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -183,9 +184,11 @@ def _finished(
     if profiling.TOOLS:
         seconds = begun + time.perf_counter() - started
         profiling.emit("on_compile", kernel.name, space.name, seconds, entry.from_disk)
+    reads_views = bool(facts.aligned or facts.scratch is not None or spec.array_shape)
     return HostPlan(
-        space, kernel, spec, call, launcher, facts.disjoint, entry.path, entry.from_disk, loaded
-    )
+        space, kernel, spec, call, launcher, facts.disjoint, entry.path, entry.from_disk, loaded,
+        reads_views,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -259,7 +262,8 @@ def _once(name: str) -> Iterator[None]:
 
 def _versions() -> tuple[str, ...]:
     """Dependences of machine code besides the launch and execspace's own code."""
-    return (execspace.__version__, np.__version__, platform.python_version(), *machine.versions())
+    python = f"{platform.python_version()}{sys.abiflags}"
+    return (execspace.__version__, np.__version__, python, *machine.versions())
 
 
 def _tools(space: ExecutionSpace, launcher: Launcher, may_overlap: bool) -> dict[str, str]:

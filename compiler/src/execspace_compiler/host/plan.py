@@ -41,6 +41,8 @@ class HostPlan(HostTeamSizes, DescribedPlan):
         Machine code came from the cache.
     loaded : bool
         It was loaded in this process before.
+    reads_views : bool
+        What is done around the entry reads attributes of Views, or replaces its result.
     """
 
     space: ExecutionSpace
@@ -52,6 +54,15 @@ class HostPlan(HostTeamSizes, DescribedPlan):
     path: Path
     from_disk: bool
     loaded: bool
+    reads_views: bool
+
+    def launch_of_arrays(self, arrays: tuple[bool, ...]) -> Callable[..., Any] | None:
+        """A launch that takes NumPy's arrays in place of these Views, without making any."""
+        if self.reads_views:
+            return None
+        from .arrays import launch_of_arrays
+
+        return launch_of_arrays(self.launch, self.spec.arguments, arrays)
 
     @property
     def source(self) -> str:

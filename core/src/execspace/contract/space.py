@@ -71,6 +71,12 @@ class Plan(ABC):
         faults are reported late, so that the report names the launch."""
         return self.launch(bounds, args)
 
+    def launch_of_arrays(self, arrays: tuple[bool, ...]) -> Launch | None:
+        """A `launch` that takes `numpy.ndarray` in place of the Views of host memory that `arrays`
+        marks, of all arguments; may. It returns NotImplemented, and launches nothing, where an
+        array has not the type that `spec` says. None: it takes Views only."""
+        return None
+
     def ready(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> None:  # noqa: B027
         """Do now what only the first launch with these bounds would do; may. Profiling tools do
         not count it as part of the launch."""

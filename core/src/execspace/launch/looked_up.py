@@ -9,6 +9,8 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any
 
+import numpy as np
+
 from ..contract.argtypes import SCALAR_TYPES, ArgType
 from ..kernels.kernel import Kernel, kernel_of
 from ..reducers.base import as_reducer
@@ -16,7 +18,7 @@ from ..views.view import View
 from .arguments import views_of_out
 from .nested_policy import Nested, run_nested
 from .policy_argument import policy_of
-from .prepare import key_of, launch, prepare, run, sorted_out
+from .prepare import Call, key_of, launch, prepare, run, sorted_out
 from .repeats import for_test, join_test
 
 _SCALAR_TAGS: dict[Any, ArgType] = dict(SCALAR_TYPES)
@@ -49,6 +51,8 @@ def launch_by_key(
         types.append(t)
     if target.statics or len(types) < len(args):
         call = sorted_out(pattern, policy_key, bounds, target, scope, args, reducer, out)
+        if call.kernel is target and call.scope is scope and call.key in call.names.plans:
+            _remember_arrays(call, kernel, policy, args, reducer, out)
         return launch(call, policy, label)
     views = () if out is None else views_of_out(out)
     names = target.names_now(scope)
@@ -81,3 +85,30 @@ def launch_by_key(
     if hidden or views:
         args = (*args, *hidden, *views)
     return run(pattern, target, plan, policy, bounds, args, label)
+
+
+def _remember_arrays(
+    call: Call, kernel: Any, policy: Any, args: tuple[Any, ...], reducer: Any, out: Any
+) -> None:
+    """Know launches on arrays of such types again, of which there is a plan already."""
+    kinds = {type(a) for a in args} - {View} - _SCALAR_TAGS.keys()
+    if kinds != {np.ndarray} or call.moved or type(kernel) not in (Kernel, FunctionType):
+        return
+    recent = kernel.recent if type(kernel) is Kernel else call.kernel.recent
+    if not recent.wants():
+        return
+    tags: list[Any] = []
+    names = call.names
+    if names.paths:
+        names, tags, _ = call.kernel.environment(call.scope, names)
+    plan = names.plans.get(call.key)
+    if plan is None:
+        return
+    launched = (call.scope, names, tags, policy, args, plan)
+    if call.pattern == "for":
+        recent.remember("plain", lambda known: for_test(*launched, known))
+    else:
+        joined = (call.pattern, reducer, out)
+        recent.remember("joined", lambda known: join_test(*launched, known, *joined))
+    if call.kernel.names is not names or names.plans.get(call.key) is not plan:
+        recent.forget()  # another thread has forgotten the plan meanwhile

@@ -71,7 +71,7 @@ def for_test(
     """
     test = _Test(scope, plan, other)
     if test.policy(policy) and test.arguments(args) and test.names(scope, names, tags):
-        made: ForTest = test.function("fn", "policy", "args")
+        made: ForTest | None = test.function("fn", "policy", "args")
         return made
     return None
 
@@ -95,7 +95,7 @@ def join_test(
         return None
     if not (test.names(scope, names, tags) and test.out(out)):
         return None
-    made: JoinTest = test.function("fn", "policy", "args", "pattern", "reducer", "out")
+    made: JoinTest | None = test.function("fn", "policy", "args", "pattern", "reducer", "out")
     return made
 
 
@@ -109,6 +109,8 @@ class _Test:
 
     def __init__(self, scope: Scope, plan: Plan, other: Any) -> None:
         self.fn = scope.fn
+        self.plan = plan
+        self.arrays: tuple[bool, ...] = ()  # which arguments are given as NumPy's arrays
         self.reads: list[str] = []  # statements
         self.tests: list[str] = []
         self.given: list[str] = []  # what the plan gets
@@ -116,6 +118,7 @@ class _Test:
         self.constants: dict[str, Any] = {
             _own("plan"): plan, _own("type"): type, _own("View"): View, _own("other"): other,
             _own("error"): Exception, _own("current"): selection.CURRENT.get,
+            _own("not_launched"): NotImplemented,
         }  # fmt: skip
 
     def constant(self, value: Any) -> str:
@@ -159,12 +162,21 @@ class _Test:
         for name, a in zip(names, args, strict=True):
             if type(a) is View:
                 self.view(name, a)
-            elif type(a) in SCALAR_TYPES:
+            elif type(a) in SCALAR_TYPES or type(a) is np.ndarray:
                 self.has_type(name, type(a))
             else:
                 return False
         self.given += names
+        self.arrays = tuple(type(a) is np.ndarray for a in args)
         return True
+
+    def _launch(self) -> str | None:
+        """What launches; None if the plan takes Views only."""
+        if not any(self.arrays):
+            return f"{_own('plan')}.launch"
+        others = len(self.given) - len(self.arrays)
+        launch = self.plan.launch_of_arrays((*self.arrays, *(False,) * others))
+        return None if launch is None else self.constant(launch)
 
     def view(self, name: str, view: View) -> None:
         self.has_type(name, View)
@@ -291,12 +303,18 @@ class _Test:
     # -- the function -----------------------------------------------------------------------------
 
     def function(self, *parameters: str) -> Any:
-        """The test, a function of these parameters."""
+        """The test, a function of these parameters; None if the plan does not take the arrays."""
+        run = self._launch()
+        if run is None:
+            return None
         adds = any(not n.startswith(_own("a")) for n in self.given)
         given = f"({', '.join(self.given)},)" if adds else _own("args")
         names = (*map(_own, parameters), *self.constants)
         launch = ", ".join(map(_own, parameters))
-        code = _code(names, tuple(self.reads), tuple(self.tests), self.bounds, given, launch)
+        code = _code(
+            names, tuple(self.reads), tuple(self.tests), self.bounds, given, launch, run,
+            any(self.arrays),
+        )  # fmt: skip
         values = tuple(self.constants.values())
         return FunctionType(code, self.fn.__globals__, code.co_name, values)
 
@@ -330,8 +348,10 @@ def _code(
     bounds: str,
     given: str,
     launch: str,
+    run: str,
+    may_leave: bool,
 ) -> CodeType:
-    same, run = _own("same"), _own("run")
+    same, call, result = _own("same"), _own("run"), _own("result")
     lines = "\n        ".join(reads)
     text = f"""
 def known_launch({", ".join(parameters)}):
@@ -342,8 +362,16 @@ def known_launch({", ".join(parameters)}):
         {same} = False
     if not {same}:
         return {_own("other")}({launch})
-    {run} = {_own("plan")}.launch
-    return {run}({bounds}, {given})
+    {call} = {run}
 """
+    if may_leave:
+        text += f"""
+    {result} = {call}({bounds}, {given})
+    if {result} is {_own("not_launched")}:
+        return {_own("other")}({launch})
+    return {result}
+"""
+    else:
+        text += f"    return {call}({bounds}, {given})\n"
     module = compile(text, "<execspace launch>", "exec", dont_inherit=True)
     return next(c for c in module.co_consts if isinstance(c, CodeType))
