@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 MEMBERS := -e core -e compiler -e gpu -e plugins/serial -e plugins/openmp -e plugins/opencl \
 	-e plugins/cuda -e plugins/hip -e tools -e tests/conformance
 
-.PHONY: demo test nightly test-all third-party on-device lint bench bench-mdrange interop clean help
+.PHONY: demo test nightly test-all third-party on-device lint bench bench-mdrange bench-latency interop clean help
 
 help:
 	@echo "make demo   run examples/hillslope.py on a real elevation model"
@@ -17,6 +17,7 @@ help:
 	@echo "make lint   ruff and mypy"
 	@echo "make on-device SPACE=cuda  kit, plugin's tests, docs, checkers and benchmarks, into one JSON file"
 	@echo "make bench  time execspace against NumPy, Numba and C/OpenMP, in pairs"
+	@echo "make bench-latency  time launches, Views, copies, fences and policies, beside NumPy and CuPy"
 	@echo "make bench-mdrange  time multi-dimensional ranges against kernels by hand, on every space"
 	@echo "make interop  install the libraries whose arrays are tested, such as PyTorch"
 	@echo "make clean  remove the environment"
@@ -79,6 +80,10 @@ bench: $(VENV)/ready
 # For example: make bench-mdrange MDRANGE="--quick --json mdrange.json"
 bench-mdrange: $(VENV)/ready
 	$(BIN)/python -m benchmarks.mdrange.run $(MDRANGE)
+
+# For example: make bench-latency LATENCY="--space openmp --json latency.json"
+bench-latency: $(VENV)/ready
+	$(BIN)/python -m benchmarks.latency.run $(LATENCY)
 
 clean:
 	rm -rf $(VENV)

@@ -202,7 +202,7 @@ def test_a_fence_waits_for_all_spaces_before_it_raises(plain, monkeypatch):
     spaces = [Faulty("one", lost), Faulty("two", plugged), plain, Faulty("three", lost)]
     for space in spaces:
         monkeypatch.setitem(MADE, space.name, space)
-        started.note(space)
+    monkeypatch.setattr(started, "_only_idle", False)
     for label in ("first", "second"):
         with pytest.raises(OSError, match="card lost") as error:
             es.fence(label)

@@ -54,6 +54,7 @@ class GpuDevice:
         self.ferry = Ferry(number)
         self._pool = pool
         self._queues: weakref.WeakSet[Queue] = weakref.WeakSet()
+        self._has_queues = False  # but the default one, ever
         with self.handle:
             self._order = Order()
             self.default = Queue(self._order, own=False)
@@ -62,6 +63,8 @@ class GpuDevice:
         """A stream of its own."""
         with self.handle:
             made = Queue(self._order, own=True)
+            self._has_queues = True
+            self.note_allocation()  # Views before it were not noted
         with self._order.lock:
             self._queues.add(made)
         return made
@@ -69,7 +72,7 @@ class GpuDevice:
     def queues(self) -> list[Queue]:
         """All of them, the default one first."""
         order = self._order
-        if not self._queues and not order.busy:
+        if not self._has_queues and not order.busy:
             return [self.default]
         with order.lock:
             return list(dict.fromkeys((self.default, *self._queues, *order.busy)))
@@ -93,8 +96,9 @@ class GpuDevice:
         return self.faults.exception(what, error, launches)
 
     def note_allocation(self) -> None:
-        """Let queues wait for what the default stream does for a new View."""
-        self._order.note_allocation(self.default)
+        """Let queues wait for what the default stream does for a new View, if there are any."""
+        if self._has_queues:
+            self._order.note_allocation(self.default)
 
     def block(self, size: int) -> Any:
         """Bytes from the pool, in order with the current stream of CuPy; the device is current."""
@@ -118,7 +122,7 @@ class GpuDevice:
     def synchronize(self, queues: Iterable[Queue]) -> None:
         """Wait for queues and let go of what they hold; blocks. Errors of the platform pass."""
         queues = list(queues)
-        held = [queue.take_held() for queue in queues]
+        held = [queue.take_held() for queue in queues if queue.holds]
         with self.current():
             for queue in queues:
                 runtime.streamSynchronize(queue.stream)

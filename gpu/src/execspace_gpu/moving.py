@@ -14,6 +14,9 @@ from cupy_backends.cuda.api import runtime
 
 import execspace as es
 from execspace import View
+from execspace.contract.argtypes import SCALAR_TYPES
+from execspace.kernels.kernel import kernel_from
+from execspace.views.deep_copy import extent_of_bytes
 from execspace.views.interop import view_over
 
 from .arrangement import WORD, Arrangement, arranged
@@ -124,11 +127,10 @@ class _Move:
     def _view(
         self, view: View, size: int, address: int, shape: tuple[int, ...], steps: tuple[int, ...]
     ) -> View:
-        """Words in the memory of a View, whose library's streams stay in order."""
-        owner = view if view.allocation.managed else view.allocation.owner
+        """Words in the memory of a View."""
         return view_over(
             "deep_copy", address, _WORDS[size], shape, steps, False, view.memory_space,
-            owner, view.space,
+            _owner_of(view), view.space,
         )  # fmt: skip
 
 
@@ -166,6 +168,32 @@ def _assign(space: DeviceSpace, dst: View, src: View) -> None:
     es.parallel_for(policy, _MOVES[dst.rank - 1], dst, src, label="deep_copy")
 
 
+def put(space: DeviceSpace, dst: View, value: Any) -> bool:
+    """Set each element to a number of its dtype, on the stream of a space; False if no kernel takes
+    such a number, or the rank is too high."""
+    if type(value) not in SCALAR_TYPES:
+        return False
+    if dst.mapping is None and dst.rank != 1 and dst.span_is_contiguous:
+        first, last = extent_of_bytes(dst)
+        size = dst.dtype.itemsize
+        dst = view_over(
+            dst.label, first, dst.dtype, ((last - first) // size,), (size,), False,
+            dst.memory_space, _owner_of(dst), dst.space,
+        )  # fmt: skip
+    if not 0 < dst.rank <= len(_PUTS):
+        return False
+    policy: Any = es.RangePolicy(dst.shape[0], space=space)
+    if dst.rank > 1:
+        policy = es.MDRangePolicy((0,) * dst.rank, dst.shape, space=space)
+    es.parallel_for(policy, _PUTS[dst.rank - 1], dst, value)
+    return True
+
+
+def _owner_of(view: View) -> Any:
+    """What keeps the memory of a View alive, whose library's streams stay in order."""
+    return view if view.allocation.managed else view.allocation.owner
+
+
 # -- kernels --------------------------------------------------------------------------------------
 
 
@@ -185,6 +213,24 @@ def _move4(i: int, j: int, k: int, p: int, dst: Any, src: Any) -> None:
     dst[i, j, k, p] = src[i, j, k, p]
 
 
+def _put1(i: int, dst: Any, value: Any) -> None:
+    dst[i] = value
+
+
+def _put2(i: int, j: int, dst: Any, value: Any) -> None:
+    dst[i, j] = value
+
+
+def _put3(i: int, j: int, k: int, dst: Any, value: Any) -> None:
+    dst[i, j, k] = value
+
+
+def _put4(i: int, j: int, k: int, p: int, dst: Any, value: Any) -> None:
+    dst[i, j, k, p] = value
+
+
+# Kernels with a name, for a label makes a launch longer.
+_PUTS = tuple(kernel_from(f, name="deep_copy") for f in (_put1, _put2, _put3, _put4))
 _MOVES = (_move1, _move2, _move3, _move4)
 
 _HALVES, _QUARTERS, _BYTES = 0x00000000FFFFFFFF, 0x0000FFFF0000FFFF, 0x00FF00FF00FF00FF

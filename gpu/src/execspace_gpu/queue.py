@@ -110,6 +110,11 @@ class Queue:
                 finished.append(self._done.popleft())
         del finished  # not under the lock: what is freed may run anything
 
+    @property
+    def holds(self) -> bool:
+        """Whether anything is held."""
+        return bool(self._held or self._done)
+
     def take_held(self) -> Any:
         """What is held; to be dropped when the stream is done."""
         with self._order.lock:

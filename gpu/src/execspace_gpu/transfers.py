@@ -29,7 +29,7 @@ from .arrangement import arranged, dense_parts, is_dense
 from .device_space import DeviceSpace
 from .devices import ERRORS
 from .interop import in_order
-from .moving import DEFAULT, move
+from .moving import DEFAULT, move, put
 from .workers import copy_array
 
 _PART = 1 << 26  # bytes of a buffer that a rearranged copy takes at a time
@@ -71,6 +71,9 @@ def copy_view(dst: View, src: View, instance: ExecutionSpace | None) -> None:
     if not dst.size:
         return
     a, b = _owner(dst), _owner(src)
+    if _is_plain(dst, src, a, b):
+        _copy_plain(a or b, dst, src, instance)  # type: ignore[arg-type]
+        return
     if a is not None and b is not None and a.number != b.number:
         a = None if dst.memory_space.host_accessible else a
         b = None if src.memory_space.host_accessible else b
@@ -99,6 +102,11 @@ def fill_view(space: DeviceSpace, dst: View, value: Any, instance: ExecutionSpac
     pattern = np.empty(1, dst.dtype)
     number = int(value) if isinstance(value, int) and dst.dtype.kind in "iu" else value
     pattern[0] = as_stored(number, dst.dtype)
+    own = _own_queue(space, instance)
+    if put(own or space.root, dst, pattern[0]):
+        if own is None:
+            space.root.synchronize_stream("deep_copy")
+        return
     with _queued(space, instance, (dst,)) as queue:
         content = pattern.view(np.uint8)
         if dst.span_is_contiguous and dst.mapping is None and (content == content[0]).all():
@@ -122,11 +130,7 @@ def _queued(
 
     Streams of arrays of other libraries are in order with it.
     """
-    own = None
-    if isinstance(instance, DeviceSpace) and instance.number == space.number:
-        own = instance
-    if instance is not None and own is None:
-        instance.fence("deep_copy")  # of another space: this copy comes after its work, and blocks
+    own = _own_queue(space, instance)
     queue = _Queue(own or space.root)
     try:
         with queue.space.current():
@@ -136,6 +140,43 @@ def _queued(
                 runtime.streamSynchronize(queue.space.stream)
     except ERRORS as error:
         raise queue.space.fault("deep_copy", error) from error
+
+
+def _own_queue(space: DeviceSpace, instance: ExecutionSpace | None) -> DeviceSpace | None:
+    """The instance if it is one of the same device; another one is waited for, and the copy blocks,
+    so that it comes after its work."""
+    if isinstance(instance, DeviceSpace) and instance.number == space.number:
+        return instance
+    if instance is not None:
+        instance.fence("deep_copy")
+    return None
+
+
+def _is_plain(dst: View, src: View, a: DeviceSpace | None, b: DeviceSpace | None) -> bool:
+    """Whether a copy is one small block of bytes on one device, or between it and the host, and no
+    other library knows of the memory."""
+    if a is not None and b is not None and a is not b:
+        return False
+    own = {id(space.foreign) for space in (a, b) if space is not None}
+    if id(dst.memory_space) in own or id(src.memory_space) in own:
+        return False
+    return dst.nbytes < ferry.LEAST and same_block(dst, src)
+
+
+def _copy_plain(space: DeviceSpace, dst: View, src: View, instance: ExecutionSpace | None) -> None:
+    own = _own_queue(space, instance)
+    queue = (own or space.root).queue
+    try:
+        with space.current():
+            if own is not None and own.parent is not None:
+                queue.await_allocations()
+            runtime.memcpyAsync(dst.data_ptr, src.data_ptr, src.nbytes, DEFAULT, queue.stream)
+            if own is None:
+                runtime.streamSynchronize(queue.stream)
+            else:
+                queue.hold(dst, src)
+    except ERRORS as error:
+        raise space.fault("deep_copy", error) from error
 
 
 def _owner(view: View) -> DeviceSpace | None:

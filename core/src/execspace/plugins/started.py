@@ -16,13 +16,17 @@ __all__ = ["fence"]
 _working: WeakSet[ExecutionSpace] = WeakSet()
 _working_lock = new_rlock()  # reentrant for the garbage collector's sake
 _left_out: WeakSet[ExecutionSpace] = WeakSet()
+_any_noted = False  # spaces have work, or are left out, that are not those of a name
 _only_idle = True  # no space of this process has anything that a fence would wait for
 
 
 def note(space: ExecutionSpace) -> None:
     """Remember a space that work is given to: it may be made without its name, or an instance."""
-    global _only_idle
+    global _only_idle, _any_noted
+    if MADE.get(space.name) is space:
+        return
     _only_idle = _only_idle and never_waits(space)
+    _any_noted = True
     with _working_lock:
         _working.add(space)
 
@@ -46,6 +50,8 @@ def leave_out(space: ExecutionSpace) -> None:
 
     Takes no lock, for another thread of the parent may have held it.
     """
+    global _any_noted
+    _any_noted = True
     _left_out.add(space)
 
 
@@ -60,7 +66,9 @@ def fence(label: str = "") -> None:
     if _only_idle and not dispatch.TOOLS and not config.is_portable():
         return  # hosts, whose launches are done when they return
     failures: list[tuple[ExecutionSpace, Exception]] = []
-    for space in started():
+    plain = not (_any_noted or dispatch.TOOLS or config.is_portable())
+    spaces = [s for s in MADE.values() if not never_waits(s)] if plain else started()
+    for space in spaces:
         try:
             space.fence(label)
         except Exception as failure:  # not the user's Ctrl-C, which ends the waiting
@@ -87,7 +95,7 @@ def _first(failures: list[tuple[ExecutionSpace, Exception]]) -> Exception:
 
 def forget() -> None:
     """Forget all of them."""
-    global _only_idle
-    _only_idle = True
+    global _only_idle, _any_noted
+    _only_idle, _any_noted = True, False
     MADE.clear()
     _working.clear()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,9 @@ def deep_copy(
     target = dst if type(dst) is View else view_of(dst, label="destination of deep_copy")
     if target.is_readonly:
         raise ViewError(f"deep_copy: destination View '{target.label}' is read-only.")
-    if instance is not None and not isinstance(instance, ExecutionSpace):
+    if instance is not None and not (
+        instance is target.space or isinstance(instance, ExecutionSpace)
+    ):
         raise SpaceError(
             f"deep_copy: instance={brief(instance)}; expected a space, es.space(name)."
         )
@@ -179,7 +182,10 @@ def check_kind(kind: Any, target: View, what: str = "deep_copy: a value") -> Non
 def _check_instance(instance: ExecutionSpace | None, target: View, source: View) -> None:
     if instance is None:
         return
-    if not any(v.memory_space.reachable_from(instance) for v in (target, source)):
+    # A View of its own it reaches.
+    if instance is not target.space and not any(
+        v.memory_space.reachable_from(instance) for v in (target, source)
+    ):
         raise SpaceAccessError(
             f"deep_copy: instance of space '{instance.name}' reaches neither memory space "
             f"'{target.memory_space.name}' of View '{target.label}' nor "
@@ -220,11 +226,16 @@ def may_overlap(a: View, b: View) -> bool:
 def same_block(a: View, b: View) -> bool:
     """Whether the elements of both lie in one block in the same order: a copy is one of bytes."""
     plain = a.mapping is None and b.mapping is None and a.dtype == b.dtype
-    if not (plain and a.span_is_contiguous and b.span_is_contiguous):
+    return plain and _is_one_block(a.shape, a.strides, b.strides)
+
+
+@lru_cache(maxsize=1024)
+def _is_one_block(shape: tuple[int, ...], a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    size = prod(shape)
+    if span(shape, a) != size or span(shape, b) != size:
         return False
     # Strides that are never walked do not count, nor does an order that both reverse.
-    pairs = zip(a.shape, a.strides, b.strides, strict=True)
-    return all(s == t and s > 0 for n, s, t in pairs if n > 1)
+    return all(s == t and s > 0 for n, s, t in zip(shape, a, b, strict=True) if n > 1)
 
 
 def host_elements(view: View) -> npt.NDArray[Any]:

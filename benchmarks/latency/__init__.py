@@ -1,0 +1,1 @@
+"""What everything around a kernel costs: launches, Views, copies, fences, policies."""
