@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from .kernels.host_functions import *
     from .kernels.kernel import *
     from .kernels.language import *
+    from .launch.bound import *
     from .launch.nested import *
     from .launch.parallel import *
     from .launch.parallel_reduce import *
@@ -123,6 +124,7 @@ _NAMES = {
     "kernels.host_functions": "host_function",
     "kernels.kernel": "Kernel kernel",
     "kernels.language": "function local printf",
+    "launch.bound": "Bound bind",
     "launch.nested": """
         PerTeam PerThread TeamThreadMDRange TeamThreadRange TeamVectorMDRange
         TeamVectorRange ThreadVectorMDRange ThreadVectorRange single

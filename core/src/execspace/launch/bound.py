@@ -1,0 +1,184 @@
+"""Launches that are repeated: everything is looked up once, and a call does nothing but launch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..base.brief import brief
+from ..base.errors import LaunchError
+from ..contract.argtypes import SCALAR_TYPES, ArgType
+from ..contract.launch_spec import leading_parameters
+from ..contract.space import ExecutionSpace
+from ..events import dispatch
+from ..kernels.captures import parameters
+from ..kernels.kernel import Kernel, kernel_of
+from ..policies.range import Policy
+from ..policies.team import TeamPolicy
+from ..reducers.base import Reducer
+from ..views.interop import view_of
+from ..views.view import View
+from .arguments import explain_overflow
+from .policy_argument import policy_of
+from .prepare import PATTERNS, Call, prepare, run, sorted_out
+
+__all__ = [
+    "Bound",
+    "bind",
+]
+
+
+class Bound:
+    """A launch with its arguments; calling it launches. Made by `bind`."""
+
+    __slots__ = ("_args", "_bounds", "_call", "_label", "_names", "_plan", "_policy")
+
+    def __init__(self, call: Call, plan: Any, policy: Any, label: str | None) -> None:
+        self._call, self._plan, self._policy, self._label = call, plan, policy, label
+        self._bounds, self._args = call.bounds, call.arguments
+        shape = call.reducer.array_shape if isinstance(call.reducer, Reducer) else None
+        leading = leading_parameters(call.pattern, call.policy[0], shape)
+        named = [n for n in parameters(call.scope.fn) if n not in call.scope.bound][leading:]
+        explicit = len(self._args) - call.captured - len(call.out)
+        self._names = {name: n for n, name in enumerate(named[:explicit])}
+
+    def __call__(self) -> Any:
+        """Launch, and return what the launch returns.
+
+        Asynchronous where the space is, as the launch would be. Errors that have to do with the
+        kernel and with types were raised by `bind`.
+        """
+        if self._label is None and not dispatch.TOOLS:
+            try:
+                return self._plan.launch(self._bounds, self._args)
+            except OverflowError as error:
+                explain_overflow(self._call.kernel, self._args, error)
+        call = self._call
+        return run(
+            call.pattern, call.kernel, self._plan, self._policy, self._bounds, self._args,
+            self._label,
+        )  # fmt: skip
+
+    def exchange(self, **arguments: Any) -> None:
+        """Have later calls use other Views, arrays or numbers, by the names of the parameters.
+
+        What another thread is launching meanwhile has all of the old ones or all of the new ones.
+
+        Raises
+        ------
+        LaunchError
+            If there is no such parameter, or the argument is not of the type that the launch was
+            compiled for. Nothing is exchanged then.
+        """
+        args = list(self._args)
+        for name, given in arguments.items():
+            position = self._names.get(name)
+            if position is None:
+                known = ", ".join(f"'{n}'" for n in self._names) or "none"
+                raise LaunchError(
+                    f"{self}: no argument '{name}' can be exchanged; those that can are: {known}."
+                )
+            args[position] = self._fitting(name, args[position], given)
+        self._args = tuple(args)
+
+    def _fitting(self, name: str, old: Any, given: Any) -> Any:
+        """What takes the place of an argument."""
+        expected: ArgType
+        got: ArgType | None
+        if isinstance(old, View):
+            value = given if type(given) is View else view_of(given, label=f"argument '{name}'")
+            expected, got = old.type, value.type
+        else:
+            value, expected, got = given, SCALAR_TYPES[type(old)], SCALAR_TYPES.get(type(given))
+            if got is None:
+                raise LaunchError(
+                    f"{self}: argument '{name}' is {brief(given)}; expected a number of type "
+                    f"{expected}."
+                )
+        if expected is not got:
+            raise LaunchError(
+                f"{self}: argument '{name}' is of type {got}, and the launch was compiled for "
+                f"{expected}; bind it again with es.bind."
+            )
+        return value
+
+    @property
+    def space(self) -> ExecutionSpace:
+        """Where it runs."""
+        space: ExecutionSpace = self._plan.space
+        return space
+
+    def __repr__(self) -> str:
+        return f"<bound launch of kernel '{self._call.kernel.name}' on '{self.space.name}'>"
+
+
+def bind(
+    policy: int | Policy | TeamPolicy,
+    kernel: Kernel | Callable[..., Any],
+    /,
+    *args: Any,
+    pattern: str = "for",
+    reducer: Any = None,
+    out: Any = None,
+    label: str | None = None,
+) -> Bound:
+    """A launch to be repeated: a callable that launches again with the same arguments.
+
+    Parameters
+    ----------
+    policy, kernel, *args, label
+        As for `parallel_for`. Without a space of its own it runs where it would run now, whichever
+        space is in use when it is called.
+    pattern : {"for", "reduce", "scan"}, default "for"
+    reducer, out
+        As for `parallel_reduce` and `parallel_scan`. Given one of them, the pattern "for" means
+        "reduce".
+
+    Returns
+    -------
+    Bound
+        It keeps the Views alive. `Bound.exchange` replaces some.
+
+    Raises
+    ------
+    LaunchError
+        Also for `es.In` and its siblings, which copy at each launch.
+    KernelSyntaxError, KernelTypeError, SpaceAccessError, PolicyError, ReducerError
+
+    Notes
+    -----
+    Compiles the kernel and launches nothing. Numbers and functions that the kernel takes from
+    around it are what they are now, as in a graph.
+
+    Examples
+    --------
+    >>> import execspace as es
+    >>> def add(i, x, s):
+    ...     x[i] += s
+    >>> x = es.zeros(3, memory=es.HOST, space="serial")
+    >>> step = es.bind(es.RangePolicy(3, space="serial"), add, x, 2.0)
+    >>> for _ in range(5):
+    ...     step()
+    >>> x.to_numpy()
+    array([10., 10., 10.])
+    >>> step.exchange(s=-1.0)
+    >>> step()
+    >>> x[0]
+    np.float64(9.0)
+    """
+    if not isinstance(pattern, str) or pattern not in PATTERNS:
+        raise LaunchError(f"pattern={brief(pattern)}; expected 'for', 'reduce' or 'scan'.")
+    if pattern == "for" and not (reducer is None and out is None):
+        pattern = "reduce"
+    target, scope = kernel_of(kernel)
+    policy_key, bounds = policy_of(policy, pattern)
+    call = sorted_out(pattern, policy_key, bounds, target, scope, args, reducer, out)
+    if call.moved:
+        raise LaunchError(
+            f"Kernel '{target.name}': es.bind takes no es.In, es.Out or es.InOut, which copy at "
+            f"each launch; make Views of the arrays with es.array, and copy with es.deep_copy."
+        )
+    plan = call.names.plans.get(call.key)
+    if plan is None:
+        plan = call.names.plans[call.key] = prepare(call)
+    return Bound(call, plan, policy, label)
