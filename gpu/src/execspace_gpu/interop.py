@@ -82,6 +82,15 @@ def wrap(space: DeviceSpace, source: Any, label: str) -> View:
     )  # fmt: skip
 
 
+def view_of_cupy(space: DeviceSpace, array: Any, label: str) -> View:
+    """As `wrap`, of an array of CuPy's own class on the device of a space."""
+    owner = ForeignArray(array, space.number, space.protocols)
+    return view_over(
+        label, int(array.data.ptr), array.dtype, array.shape, array.strides, False, space.foreign,
+        owner, space.root,
+    )  # fmt: skip
+
+
 def _interface(source: Any) -> dict[str, Any] | None:
     """`__cuda_array_interface__` of an array that has it."""
     if not has_protocol(source, "__cuda_array_interface__"):

@@ -13,6 +13,7 @@ from cupy_backends.cuda.api import driver, runtime
 
 from execspace import Kernel, LaunchSpec, ViewType
 from execspace.base.dataclass import dataclass
+from execspace.base.errors import ExecspaceError
 from execspace.contract.memory import bytes_at
 from execspace_compiler.backend import (
     Call,
@@ -28,7 +29,7 @@ from .device_space import DeviceSpace
 from .devices import ERRORS, ERRORS_OR_MEMORY, NO_CONTEXT, on_device
 from .forks import remember_plan
 from .frame import BufferFrame
-from .interop import after, before
+from .interop import after, before, view_of_cupy
 from .program import Program
 
 
@@ -55,6 +56,33 @@ class GpuPlan(DevicePlan):
     def kept(self) -> bool | None:
         """Whether a later process finds it on disk."""
         return self.device_launch.usual.compiled.kept
+
+    def launch_of_arrays(self, classes: tuple[type | None, ...]) -> Call | None:
+        """A launch on CuPy's arrays, whose Views it makes without asking who they are."""
+        if any(not (k is None or k is cupy.ndarray) for k in classes):
+            return None
+        space, types = self.space, self.spec.arguments
+        wanted = [(n, types[n]) for n, kind in enumerate(classes) if kind is not None]
+        if any(not isinstance(t, ViewType) or t.memory != space.foreign.name for _, t in wanted):
+            return None
+        name, number = self.kernel.name, space.number
+
+        def launch(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
+            given = list(args)
+            for n, type in wanted:
+                array = args[n]
+                if array.data.device_id != number:
+                    return NotImplemented
+                try:
+                    view = view_of_cupy(space, array, f"argument {n} of {name}")
+                except ExecspaceError:  # which the long way tells of
+                    return NotImplemented
+                if view.type is not type:
+                    return NotImplemented
+                given[n] = view
+            return self.launch(bounds, tuple(given))
+
+        return launch
 
     def launch_as(self, label: str, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
         """As `launch`; a report of a fault names the label."""

@@ -10,6 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from execspace import ExecutionSpace, Kernel, LaunchSpec
 from execspace.base.dataclass import dataclass
 
@@ -56,12 +58,13 @@ class HostPlan(HostTeamSizes, DescribedPlan):
     loaded: bool
     reads_views: bool
 
-    def launch_of_arrays(self, arrays: tuple[bool, ...]) -> Callable[..., Any] | None:
+    def launch_of_arrays(self, classes: tuple[type | None, ...]) -> Callable[..., Any] | None:
         """A launch that takes NumPy's arrays in place of these Views, without making any."""
-        if self.reads_views:
+        if self.reads_views or any(not (k is None or k is np.ndarray) for k in classes):
             return None
         from .arrays import launch_of_arrays
 
+        arrays = tuple(kind is not None for kind in classes)
         return launch_of_arrays(self.launch, self.spec.arguments, arrays)
 
     @property

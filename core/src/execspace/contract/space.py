@@ -71,10 +71,12 @@ class Plan(ABC):
         faults are reported late, so that the report names the launch."""
         return self.launch(bounds, args)
 
-    def launch_of_arrays(self, arrays: tuple[bool, ...]) -> Launch | None:
-        """A `launch` that takes `numpy.ndarray` in place of the Views of host memory that `arrays`
-        marks, of all arguments; may. It returns NotImplemented, and launches nothing, where an
-        array has not the type that `spec` says. None: it takes Views only."""
+    def launch_of_arrays(self, classes: tuple[type | None, ...]) -> Launch | None:
+        """A `launch` that takes objects of these very classes in place of Views; may.
+
+        `classes` has one for each argument, None for those that are given as `launch` takes them.
+        It returns NotImplemented, and launches nothing, where an array has not the type that `spec`
+        says. None: it takes no objects of such a class."""
         return None
 
     def ready(self, bounds: tuple[int, ...], args: tuple[Any, ...]) -> None:  # noqa: B027

@@ -9,8 +9,6 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any
 
-import numpy as np
-
 from ..contract.argtypes import SCALAR_TYPES, ArgType
 from ..kernels.kernel import Kernel, kernel_of
 from ..reducers.base import as_reducer
@@ -91,8 +89,7 @@ def _remember_arrays(
     call: Call, kernel: Any, policy: Any, args: tuple[Any, ...], reducer: Any, out: Any
 ) -> None:
     """Know launches on arrays of such types again, of which there is a plan already."""
-    kinds = {type(a) for a in args} - {View} - _SCALAR_TAGS.keys()
-    if kinds != {np.ndarray} or call.moved or type(kernel) not in (Kernel, FunctionType):
+    if call.moved or type(kernel) not in (Kernel, FunctionType):
         return
     recent = kernel.recent if type(kernel) is Kernel else call.kernel.recent
     if not recent.wants():

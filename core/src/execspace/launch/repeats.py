@@ -37,6 +37,7 @@ from ..reducers.base import Reducer, is_built_in
 from ..views.view import View
 
 _UNKNOWN = object()
+_TAKEN = frozenset((View, *SCALAR_TYPES))  # classes of arguments that any plan takes
 _POLICIES = (RangePolicy, MDRangePolicy, TeamPolicy)
 # Not a tuple: `in` would ask a metaclass of the user's whether its class is equal to one of these.
 _NEVER_CHANGE = frozenset((
@@ -110,7 +111,7 @@ class _Test:
     def __init__(self, scope: Scope, plan: Plan, other: Any) -> None:
         self.fn = scope.fn
         self.plan = plan
-        self.arrays: tuple[bool, ...] = ()  # which arguments are given as NumPy's arrays
+        self.arrays: tuple[type | None, ...] = ()  # classes of arguments that are arrays
         self.reads: list[str] = []  # statements
         self.tests: list[str] = []
         self.given: list[str] = []  # what the plan gets
@@ -162,20 +163,22 @@ class _Test:
         for name, a in zip(names, args, strict=True):
             if type(a) is View:
                 self.view(name, a)
-            elif type(a) in SCALAR_TYPES or type(a) is np.ndarray:
+            else:  # numbers, and arrays, if the plan takes such
                 self.has_type(name, type(a))
-            else:
-                return False
         self.given += names
-        self.arrays = tuple(type(a) is np.ndarray for a in args)
+        self.arrays = tuple(None if type(a) in _TAKEN else type(a) for a in args)
         return True
+
+    @property
+    def _has_arrays(self) -> bool:
+        return any(kind is not None for kind in self.arrays)
 
     def _launch(self) -> str | None:
         """What launches; None if the plan takes Views only."""
-        if not any(self.arrays):
+        if not self._has_arrays:
             return f"{_own('plan')}.launch"
         others = len(self.given) - len(self.arrays)
-        launch = self.plan.launch_of_arrays((*self.arrays, *(False,) * others))
+        launch = self.plan.launch_of_arrays((*self.arrays, *(None,) * others))
         return None if launch is None else self.constant(launch)
 
     def view(self, name: str, view: View) -> None:
@@ -313,7 +316,7 @@ class _Test:
         launch = ", ".join(map(_own, parameters))
         code = _code(
             names, tuple(self.reads), tuple(self.tests), self.bounds, given, launch, run,
-            any(self.arrays),
+            self._has_arrays,
         )  # fmt: skip
         values = tuple(self.constants.values())
         return FunctionType(code, self.fn.__globals__, code.co_name, values)
