@@ -490,3 +490,34 @@ def test_kernels_and_copies_take_tensors(torch, plain):
     es.deep_copy(t, values)
     es.parallel_for(es.RangePolicy(3, space=plain), lambda i, x: x.__setitem__(i, x[i] * 2), t)
     assert t.tolist() == [0, 2, 4]
+
+
+def test_equal_dtypes_that_are_not_the_same():
+    """Records may be aligned or not, and dtypes may have metadata; equality sees neither."""
+    aligned = np.dtype([("a", "i4"), ("b", "f8")], align=True)
+    packed = np.dtype({
+        "names": ["a", "b"], "formats": ["i4", "f8"], "offsets": [0, 8], "itemsize": 16,
+    })  # fmt: skip
+    assert aligned == packed and aligned.alignment != packed.alignment
+    memory = np.zeros(100, np.uint8)
+    for _ in range(2):
+        at = -memory.ctypes.data % 8
+        assert es.view_of(memory[at + 4 : at + 52].view(packed)).shape == (3,)
+        assert es.view_of(memory[at : at + 48].view(aligned)).shape == (3,)
+        with pytest.raises(es.ViewError, match="must be aligned"):
+            es.view_of(memory[at + 4 : at + 52].view(aligned))
+        assert es.View(3, aligned).dtype.isalignedstruct
+        assert not es.View(3, packed).dtype.isalignedstruct
+    for made in (lambda d: es.View(77, d), lambda d: es.view_of(np.zeros(77, d))):
+        assert made(np.dtype("f8", metadata={"unit": "m"})).dtype.metadata is not None
+        assert made(np.dtype("f8")).dtype.metadata is None
+
+
+def test_a_dtype_may_change():
+    class Kind:
+        dtype = np.dtype("f4")
+
+    given = Kind()
+    assert es.View(3, given).dtype == np.float32
+    Kind.dtype = np.dtype("i8")
+    assert es.View(3, given).dtype == np.int64

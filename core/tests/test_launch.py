@@ -1,13 +1,14 @@
 """Launches as core sees them: arguments, the choice of a space, and what is checked first."""
 
+import functools
 import math
 
 import numpy as np
 import pytest
 
 import execspace as es
+from execspace.contract.space import waits_for_nothing
 from execspace.events.launches import MADE
-from execspace.plugins import started
 
 
 @es.kernel
@@ -202,7 +203,6 @@ def test_a_fence_waits_for_all_spaces_before_it_raises(plain, monkeypatch):
     spaces = [Faulty("one", lost), Faulty("two", plugged), plain, Faulty("three", lost)]
     for space in spaces:
         monkeypatch.setitem(MADE, space.name, space)
-    monkeypatch.setattr(started, "_only_idle", False)
     for label in ("first", "second"):
         with pytest.raises(OSError, match="card lost") as error:
             es.fence(label)
@@ -274,3 +274,28 @@ def test_a_plan_without_what_it_must_have_is_a_fault_of_the_plugin(plain, plan, 
         assert str(error.value).endswith("This is a defect of its plugin.")
     with pytest.raises(es.PluginError):
         es.explain(policy, fill, es.View(2), 1.0)
+
+
+def test_a_fence_leaves_out_nothing_but_what_says_that_it_never_waits(monkeypatch, plain):
+    """A space that waits is waited for, whatever its class is derived from."""
+    waited = []
+
+    class Host(type(plain)):
+        @waits_for_nothing
+        def synchronize(self, label=""):
+            waited.append(self.name)
+
+    class Wrapped(Host):
+        @functools.wraps(Host.synchronize)
+        def synchronize(self, label=""):
+            waited.append(self.name)
+
+    for made in (Host("idle"), Wrapped("wrapped"), Host("its own")):
+        monkeypatch.setitem(MADE, made.name, made)
+    monkeypatch.setattr(MADE["its own"], "synchronize", lambda label="": waited.append("its own"))
+    es.fence()
+    assert waited == ["wrapped", "its own"]
+    monkeypatch.setattr(Host, "synchronize", lambda self, label="": waited.append(self.name))
+    waited.clear()
+    es.fence()
+    assert waited == ["idle", "wrapped", "its own"]

@@ -6,6 +6,8 @@ way, and means there what it always meant.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -240,3 +242,34 @@ def test_threads_launch_on_arrays_of_their_own(name):
 
 def put(x, i, s):
     x[i] = s
+
+
+def test_threads_that_are_the_first_to_launch_on_arrays():
+    """Each would make the code that reads arrays; in a new process, for here it is made."""
+    kernels = "\n".join(f"def k{n}(i, x): x[i] += {n + 1}.0" for n in range(6))
+    script = f"""
+import sys, threading, numpy as np, execspace as es
+{kernels}
+policy = es.RangePolicy(10, space="serial")
+for k in (k0, k1, k2, k3, k4, k5):
+    es.parallel_for(policy, k, es.View(10, memory=es.HOST))
+sys.setswitchinterval(1e-5)
+begin, found = threading.Barrier(6), []
+def launches(kernel):
+    x = np.zeros(10)
+    begin.wait()
+    for _ in range(500):
+        es.parallel_for(policy, kernel, x)
+    found.append(float(x[9]))
+threads = [threading.Thread(target=launches, args=(k,)) for k in (k0, k1, k2, k3, k4, k5)]
+for t in threads:
+    t.start()
+for t in threads:
+    t.join()
+print(sorted(found))
+"""
+    for _ in range(2):
+        run = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, timeout=100
+        )
+        assert run.stdout == f"{[500.0 * n for n in range(1, 7)]}\n", run.stderr

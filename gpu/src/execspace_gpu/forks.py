@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+import threading
 import weakref
 from collections.abc import Iterator
 from typing import Any, NoReturn
@@ -26,10 +27,14 @@ _TOUCHING = {
     ("memory", "GpuMemory"): ("allocate", "copy", "fill", "to_dlpack"),
 }  # fmt: skip
 
-# Spaces, plans and allocations of this process, by id.
+# Spaces and plans of this process, by id.
 _spaces: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 _plans: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
-_allocations: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+# Allocations come by the million: references, those to what is gone are dropped now and then.
+_allocations: list[weakref.ref[Any]] = []
+_dropping = threading.Lock()
+_FEW = 1024
+_most = _FEW
 _watching = False
 _forked = False
 
@@ -50,7 +55,16 @@ def remember_plan(plan: Any) -> None:
 
 def remembered(allocation: Allocation) -> Allocation:
     """Memory that a child must not free."""
-    _allocations[id(allocation)] = allocation
+    global _most
+    _allocations.append(weakref.ref(allocation))
+    if len(_allocations) > _most and _dropping.acquire(blocking=False):
+        try:
+            count = len(_allocations)  # what comes meanwhile comes after them
+            alive = [r for r in _allocations[:count] if r() is not None]
+            _allocations[:count] = alive
+            _most = max(_FEW, 2 * len(alive))
+        finally:
+            _dropping.release()
     return allocation
 
 
@@ -60,7 +74,8 @@ def _after_fork() -> None:
         return
     _forked = True
     spaces = list(_spaces.values())
-    for thing in (*spaces, *_plans.values(), *_allocations.values()):
+    allocations = [a for r in list(_allocations) if (a := r()) is not None]
+    for thing in (*spaces, *_plans.values(), *allocations):
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
     for space in spaces:
         started.leave_out(space)

@@ -18,7 +18,7 @@ from cupy_backends.cuda.api import runtime
 
 from execspace import Allocation, ExecutionSpace, MemorySpace, SpaceError, View
 from execspace.base.storage_types import format_of
-from execspace.contract.memory import array_over, bytes_at, out_of_memory
+from execspace.contract.memory import array_over, bytes_at, new_allocation, out_of_memory
 
 from .device_space import DeviceSpace
 from .devices import ERRORS_OR_MEMORY, is_out_of_memory
@@ -93,14 +93,18 @@ class DeviceMemory(GpuMemory):
     def allocate(self, nbytes: int, label: str, initialize: bool) -> Allocation:
         space, size = self.space, max(nbytes, 1)
         try:
-            with space.current(), space.stream_object:
-                block = space.device.block(size)
+            with space.current():
+                if cupy.cuda.get_current_stream().ptr == space.stream:  # to make it so takes longer
+                    block = space.device.block(size)
+                else:
+                    with space.stream_object:
+                        block = space.device.block(size)
                 if initialize:
                     runtime.memsetAsync(block.ptr, 0, size, space.stream)
                 space.device.note_allocation()
         except ERRORS_OR_MEMORY as error:
             raise self._failed(label, nbytes, error) from error
-        return remembered(Allocation(int(block.ptr), nbytes, label, self, block))
+        return remembered(new_allocation(int(block.ptr), nbytes, label, self, block, True))
 
 
 class ForeignMemory(GpuMemory):
@@ -140,7 +144,7 @@ class ManagedMemory(GpuMemory):
                     runtime.streamSynchronize(space.stream)  # the host may look at once
         except ERRORS_OR_MEMORY as error:
             raise self._failed(label, nbytes, error) from error
-        return remembered(Allocation(int(block.ptr), nbytes, label, self, block))
+        return remembered(new_allocation(int(block.ptr), nbytes, label, self, block, True))
 
     def host_array(self, view: View) -> npt.NDArray[Any]:
         return array_over(view, view.allocation.owner)
@@ -184,7 +188,7 @@ class PinnedMemory(GpuMemory):
             raise self._failed(label, nbytes, error) from error
         if initialize:
             bytes_at(block.ptr, size, block)[...] = 0
-        return remembered(Allocation(block.ptr, nbytes, label, self, block))
+        return remembered(new_allocation(block.ptr, nbytes, label, self, block, True))
 
     def host_array(self, view: View) -> npt.NDArray[Any]:
         return array_over(view, view.allocation.owner)
@@ -208,4 +212,4 @@ class StagingMemory(PinnedMemory):
                 block = self.space.device.allocate(cupy.cuda.alloc_pinned_memory, max(nbytes, 1))
         except ERRORS_OR_MEMORY as error:
             raise self._failed(label, nbytes, error) from error
-        return remembered(Allocation(int(block.ptr), nbytes, label, self, block))
+        return remembered(new_allocation(int(block.ptr), nbytes, label, self, block, True))

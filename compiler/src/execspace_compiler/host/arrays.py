@@ -18,12 +18,14 @@ from typing import Any
 import numpy as np
 
 from execspace import ScalarType, ViewType
+from execspace.base.locks import new_lock
 from execspace.contract.dtypes import dtype_of
 
 from ..cache import disk
 from . import machine
 
 _NAME = "execspace_arrays"
+_lock = new_lock()
 _C, _F, _ALIGNED, _WRITEABLE = 0x1, 0x2, 0x100, 0x400  # flags of an array
 _HEADER = object.__basicsize__  # of each of Python's objects; then what is its own
 _BYTES = bytes.__basicsize__ - 1
@@ -213,8 +215,11 @@ def launch_of_arrays(
             wanted = _wanted(type, dtype)
             kept.append(dtype)
         numbers += wanted
-    held = pack(f"{len(numbers)}q", *numbers), launch, NotImplemented, _Described, kept
-    made: Callable[..., Any] = machine.built_in(_library().address(_NAME), held)
+    with _lock:  # threads would each make one
+        library = _library()
+    numbers_ = pack(f"{len(numbers)}q", *numbers)
+    held = numbers_, launch, NotImplemented, _Described, kept, library
+    made: Callable[..., Any] = machine.built_in(library.address(_NAME), held)
     return made
 
 

@@ -105,10 +105,12 @@ class Allocation(ReadOnly, _AllocationParts):
         owner: object,
         managed: bool = True,
     ) -> None:
-        values = pointer, nbytes, label, memory_space, owner, managed
-        names = "pointer", "nbytes", "label", "memory_space", "owner", "managed"
-        for name, value in zip(names, values, strict=True):
-            assign(self, name, value)
+        assign(self, "pointer", pointer)
+        assign(self, "nbytes", nbytes)
+        assign(self, "label", label)
+        assign(self, "memory_space", memory_space)
+        assign(self, "owner", owner)
+        assign(self, "managed", managed)
 
     # Of names of the module, none may be there any more when the interpreter ends.
     def __del__(

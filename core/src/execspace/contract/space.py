@@ -257,15 +257,18 @@ class ExecutionSpace(ABC):
 _Synchronize = TypeVar("_Synchronize", bound=Callable[..., None])
 
 
+_idle: set[Callable[..., None]] = set()
+
+
 def waits_for_nothing(synchronize: _Synchronize) -> _Synchronize:
     """Mark a `synchronize` that has nothing to wait for, ever: `fence` need not call it."""
-    synchronize.__dict__["_waits_for_nothing"] = True
+    _idle.add(synchronize)
     return synchronize
 
 
 def never_waits(space: ExecutionSpace) -> bool:
-    """Whether a fence of a space waits for nothing: its `synchronize` is marked so."""
-    return hasattr(type(space).synchronize, "_waits_for_nothing")
+    """Whether a fence of a space waits for nothing: its `synchronize` is one marked so."""
+    return getattr(space.synchronize, "__func__", None) in _idle
 
 
 @runtime_checkable

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..base.brief import brief
 from ..base.errors import LaunchError
-from ..contract.argtypes import SCALAR_TYPES, ArgType
+from ..base.locks import new_lock
+from ..base.subclasses import own_operator
+from ..contract.argtypes import SCALAR_TYPES, ArgType, plain_number
 from ..contract.launch_spec import leading_parameters
 from ..contract.space import ExecutionSpace
 from ..events import dispatch
@@ -21,11 +25,15 @@ from ..views.view import View
 from .arguments import explain_overflow
 from .policy_argument import policy_of
 from .prepare import PATTERNS, Call, prepare, run, sorted_out
+from .transfers import Transfer
 
 __all__ = [
     "Bound",
     "bind",
 ]
+
+
+_exchanging = new_lock()
 
 
 class Bound:
@@ -59,7 +67,7 @@ class Bound:
             self._label,
         )  # fmt: skip
 
-    def exchange(self, **arguments: Any) -> None:
+    def exchange(self, /, **arguments: Any) -> None:
         """Have later calls use other Views, arrays or numbers, by the names of the parameters.
 
         What another thread is launching meanwhile has all of the old ones or all of the new ones.
@@ -70,26 +78,40 @@ class Bound:
             If there is no such parameter, or the argument is not of the type that the launch was
             compiled for. Nothing is exchanged then.
         """
-        args = list(self._args)
-        for name, given in arguments.items():
-            position = self._names.get(name)
-            if position is None:
-                known = ", ".join(f"'{n}'" for n in self._names) or "none"
-                raise LaunchError(
-                    f"{self}: no argument '{name}' can be exchanged; those that can are: {known}."
-                )
-            args[position] = self._fitting(name, args[position], given)
-        self._args = tuple(args)
+        with _exchanging:
+            args = list(self._args)
+            for name, given in arguments.items():
+                position = self._names.get(name)
+                if position is None:
+                    known = ", ".join(f"'{n}'" for n in self._names) or "none"
+                    raise LaunchError(
+                        f"{self}: no argument '{name}' can be exchanged; those that can are: "
+                        f"{known}."
+                    )
+                args[position] = self._fitting(name, args[position], given)
+            self._args = tuple(args)
 
     def _fitting(self, name: str, old: Any, given: Any) -> Any:
         """What takes the place of an argument."""
         expected: ArgType
         got: ArgType | None
+        if isinstance(given, Transfer):
+            raise _copying(self._call.kernel)
         if isinstance(old, View):
+            if isinstance(given, View) and type(given) is not View:
+                raise LaunchError(
+                    f"{self}: argument '{name}' is of {type(given).__name__!r}, a subclass of "
+                    f"View; give a View."
+                )
             value = given if type(given) is View else view_of(given, label=f"argument '{name}'")
             expected, got = old.type, value.type
         else:
-            value, expected, got = given, SCALAR_TYPES[type(old)], SCALAR_TYPES.get(type(given))
+            value, expected = given, SCALAR_TYPES[type(old)]
+            kind = type(given)
+            if kind not in SCALAR_TYPES and isinstance(given, bool | int | float | complex):
+                if not isinstance(given, np.generic) and own_operator(kind) is None:
+                    value = plain_number(given)
+            got = SCALAR_TYPES.get(type(value))
             if got is None:
                 raise LaunchError(
                     f"{self}: argument '{name}' is {brief(given)}; expected a number of type "
@@ -108,8 +130,21 @@ class Bound:
         space: ExecutionSpace = self._plan.space
         return space
 
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            f"{self} cannot be pickled: it holds memory and code of this process. Pickle its "
+            f"kernel, and call es.bind where that arrives."
+        )
+
     def __repr__(self) -> str:
         return f"<bound launch of kernel '{self._call.kernel.name}' on '{self.space.name}'>"
+
+
+def _copying(kernel: Kernel) -> LaunchError:
+    return LaunchError(
+        f"Kernel '{kernel.name}': es.bind takes no es.In, es.Out or es.InOut, which copy at each "
+        f"launch; make Views of the arrays with es.array, and copy with es.deep_copy."
+    )
 
 
 def bind(
@@ -173,11 +208,8 @@ def bind(
     target, scope = kernel_of(kernel)
     policy_key, bounds = policy_of(policy, pattern)
     call = sorted_out(pattern, policy_key, bounds, target, scope, args, reducer, out)
-    if call.moved:
-        raise LaunchError(
-            f"Kernel '{target.name}': es.bind takes no es.In, es.Out or es.InOut, which copy at "
-            f"each launch; make Views of the arrays with es.array, and copy with es.deep_copy."
-        )
+    if call.moved or any(isinstance(a, Transfer) for a in args):
+        raise _copying(target)
     plan = call.names.plans.get(call.key)
     if plan is None:
         plan = call.names.plans[call.key] = prepare(call)

@@ -130,7 +130,7 @@ def space(name: str) -> ExecutionSpace:
         if name not in MADE:
             _settle_checks()
             with held():  # what a factory imports or starts is not begun again
-                started.made(name, _make(entry, name, device or None))
+                MADE[name] = _make(entry, name, device or None)
         found: ExecutionSpace = MADE[name]
         return found
 

@@ -17,25 +17,16 @@ _working: WeakSet[ExecutionSpace] = WeakSet()
 _working_lock = new_rlock()  # reentrant for the garbage collector's sake
 _left_out: WeakSet[ExecutionSpace] = WeakSet()
 _any_noted = False  # spaces have work, or are left out, that are not those of a name
-_only_idle = True  # no space of this process has anything that a fence would wait for
 
 
 def note(space: ExecutionSpace) -> None:
     """Remember a space that work is given to: it may be made without its name, or an instance."""
-    global _only_idle, _any_noted
+    global _any_noted
     if MADE.get(space.name) is space:
         return
-    _only_idle = _only_idle and never_waits(space)
     _any_noted = True
     with _working_lock:
         _working.add(space)
-
-
-def made(name: str, space: ExecutionSpace) -> None:
-    """Remember the space of a name."""
-    global _only_idle
-    _only_idle = _only_idle and never_waits(space)
-    MADE[name] = space
 
 
 def started() -> list[ExecutionSpace]:
@@ -63,11 +54,13 @@ def fence(label: str = "") -> None:
     Exception
         The first that a space raised, once all were waited for; notes tell of those of others.
     """
-    if _only_idle and not dispatch.TOOLS and not config.is_portable():
-        return  # hosts, whose launches are done when they return
+    if _any_noted or dispatch.TOOLS or config.is_portable():
+        spaces = started()
+    else:  # without hosts, whose launches are done when they return
+        spaces = [s for s in tuple(MADE.values()) if not never_waits(s)]
+        if not spaces:
+            return
     failures: list[tuple[ExecutionSpace, Exception]] = []
-    plain = not (_any_noted or dispatch.TOOLS or config.is_portable())
-    spaces = [s for s in MADE.values() if not never_waits(s)] if plain else started()
     for space in spaces:
         try:
             space.fence(label)
@@ -95,7 +88,7 @@ def _first(failures: list[tuple[ExecutionSpace, Exception]]) -> Exception:
 
 def forget() -> None:
     """Forget all of them."""
-    global _only_idle, _any_noted
-    _only_idle, _any_noted = True, False
+    global _any_noted
+    _any_noted = False
     MADE.clear()
     _working.clear()

@@ -14,7 +14,7 @@ from ..base.errors import PluginError, ViewError, ViewTypeError
 from ..base.readonly import assign
 from ..contract import layout as _layout
 from ..contract.argtypes import ViewType
-from ..contract.dtypes import as_dtype
+from ..contract.dtypes import as_dtype, is_fixed
 from ..contract.memory import HOST, MemorySpace, new_allocation
 from ..contract.space import ExecutionSpace, WrapsArrays
 from ..plugins import registry as plugins
@@ -108,12 +108,13 @@ def view_over(
         too high a rank.
     """
     key = dtype, shape, strides, readonly, memory.name
-    plan = _known.get(key)
+    plan = _known.get(key) if is_fixed(dtype) else None
     if plan is None:
         plan = _plan_of(label, dtype, shape, strides, readonly, memory.name)
         if len(_known) >= _MOST:
             _known.clear()
-        _known[key] = plan
+        if is_fixed(dtype):
+            _known[key] = plan
     if address % plan.alignment:
         raise _unaligned(label, dtype, strides)
     allocation = new_allocation(address, plan.nbytes, label, memory, owner, False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ from ..base.errors import ViewError, shown
 from ..base.flags import flag
 from ..contract import layout as _layout
 from ..contract.argtypes import ViewType
-from ..contract.dtypes import as_dtype
+from ..contract.dtypes import as_dtype, means_one
 from .view_keys import extents_of
 from .view_parts import type_of
 
@@ -37,12 +36,11 @@ def known_plan(
     shape: Any, dtype: Any, memory: str, layout: Any, preferred: str, padding: Any
 ) -> Plan | None:
     """The plan of a View like one before; None if there is none, or if it might not be the same."""
-    if layout is not None or padding is not False or not _has_integers(shape):
+    if layout is not None or padding is not False:
         return None
-    try:
+    if means_one(dtype) and _has_integers(shape):
         return _known.get((shape, dtype, memory, preferred))
-    except TypeError:  # a dtype that is a list of fields
-        return None
+    return None
 
 
 def _has_integers(shape: Any) -> bool:
@@ -53,12 +51,11 @@ def _has_integers(shape: Any) -> bool:
 
 
 def _keep(shape: Any, dtype: Any, memory: str, preferred: str, found: Plan) -> None:
-    if not _has_integers(shape):
+    if not (means_one(dtype) and _has_integers(shape)):
         return
     if len(_known) >= _MOST:
         _known.clear()
-    with suppress(TypeError):
-        _known[shape, dtype, memory, preferred] = found
+    _known[shape, dtype, memory, preferred] = found
 
 
 def plan_of(

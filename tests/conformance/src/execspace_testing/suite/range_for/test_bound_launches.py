@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 
 import numpy as np
@@ -148,6 +149,52 @@ def test_copies_of_arrays_are_refused(space):
         es.bind(es.RangePolicy(3, space=space), total, es.In(np.zeros(3)), reducer=es.Sum)
     with pytest.raises(es.LaunchError, match="pattern='map'"):
         es.bind(es.RangePolicy(3, space=space), total, pattern="map")
+
+
+def test_what_exchange_takes_is_what_bind_takes(space):
+    class Number(float):
+        """A number by another name."""
+
+    class Mine(es.View):
+        """A View by another name."""
+
+    def put(i, self, y):
+        y[i] = self
+
+    y = filled(space, [0, 0])
+    step = es.bind(es.RangePolicy(2, space=space), put, Number(2.0), y)
+    step()
+    assert y.to_numpy().tolist() == [2, 2]
+    step.exchange(self=Number(3.0))
+    step()
+    assert y.to_numpy().tolist() == [3, 3]
+    with pytest.raises(es.LaunchError, match="'Mine', a subclass of View"):
+        step.exchange(y=Mine(2, space=space))
+    with pytest.raises(es.LaunchError, match=r"es.bind takes no es.In"):
+        step.exchange(y=es.In(np.zeros(2)))
+    with pytest.raises(TypeError, match="cannot be pickled: it holds memory"):
+        pickle.dumps(step)
+
+
+def test_threads_exchange_what_is_theirs(space):
+    def add(i, a, b, y):
+        y[i] = a + b
+
+    step = es.bind(es.RangePolicy(1, space=space), add, 0, 0, filled(space, [0]))
+
+    def exchange(name):
+        for n in range(1000):
+            step.exchange(**{name: n})
+
+    threads = [threading.Thread(target=exchange, args=(name,)) for name in "ab"]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    y = filled(space, [0])
+    step.exchange(y=y)
+    step()
+    assert y.to_numpy().tolist() == [1998]
 
 
 def test_threads_call_one(space):
