@@ -61,24 +61,7 @@ NAMES = (
 )  # fmt: skip
 
 
-_PLAIN = frozenset(np.dtype(name) for name in NAMES)
-# Objects that mean one dtype for ever, by identity: of dtypes that are equal to these, some have
-# metadata, and of records that are equal some are aligned.
-_FIXED = {id(d): d for d in _PLAIN}
-_FIXED_SPECS = {
-    id(s): s for s in (*_FIXED.values(), *(d.type for d in _PLAIN), bool, int, float, complex)
-}
-
-
-def is_fixed(dtype: Any) -> bool:
-    """Whether it is NumPy's own dtype of a number, which is one object."""
-    return id(dtype) in _FIXED
-
-
-def means_one(spec: Any) -> bool:
-    """Whether a dtype-like is an object that means the same dtype whenever it is given."""
-    return id(spec) in _FIXED_SPECS or type(spec) is str
-
+PLAIN = frozenset(np.dtype(name) for name in NAMES)
 
 # Structured dtypes have no name of their own; types of arguments know them by this text.
 _records: dict[str, np.dtype[Any]] = {}
@@ -135,7 +118,7 @@ def as_dtype(spec: npt.DTypeLike) -> np.dtype[Any]:
     DTypeError
         If NumPy does not know the dtype, or it is not one of the element types above.
     """
-    if isinstance(spec, np.dtype) and spec in _PLAIN:
+    if isinstance(spec, np.dtype) and spec in PLAIN:
         return spec
     if isinstance(spec, str) and spec in storage_types.NAMES:
         return storage_types.storage_dtype(spec)

@@ -54,12 +54,17 @@ def fence(label: str = "") -> None:
     Exception
         The first that a space raised, once all were waited for; notes tell of those of others.
     """
+    waited_for_all(label)
+
+
+def waited_for_all(label: str) -> bool:
+    """As `fence`; False if there is no space that could have anything to wait for."""
     if _any_noted or dispatch.TOOLS or config.is_portable():
         spaces = started()
     else:  # without hosts, whose launches are done when they return
         spaces = [s for s in tuple(MADE.values()) if not never_waits(s)]
         if not spaces:
-            return
+            return False
     failures: list[tuple[ExecutionSpace, Exception]] = []
     for space in spaces:
         try:
@@ -73,6 +78,7 @@ def fence(label: str = "") -> None:
             raise _first(failures)
         finally:
             failures.clear()  # which their tracebacks would keep alive
+    return True
 
 
 def _first(failures: list[tuple[ExecutionSpace, Exception]]) -> Exception:

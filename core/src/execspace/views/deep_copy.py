@@ -21,7 +21,7 @@ from ..contract.memory import HOST
 from ..contract.space import ExecutionSpace
 from ..events import dispatch
 from ..events.launches import copy_events, queue_of
-from ..plugins.started import fence, note
+from ..plugins.started import fence, note, waited_for_all
 from .interop import view_of
 from .view import View
 
@@ -76,8 +76,7 @@ def deep_copy(
         raise SpaceError(
             f"deep_copy: instance={brief(instance)}; expected a space, es.space(name)."
         )
-    if instance is None:
-        fence("deep_copy: before")
+    waits = instance is None and waited_for_all("deep_copy: before")
     number = type(src) is not View and isinstance(src, _NUMBERS)
     source = src if number or type(src) is View else view_of(src, label="source of deep_copy")
     if number or target.data_ptr != source.data_ptr or target != source:
@@ -86,7 +85,7 @@ def deep_copy(
         else:
             with pending.work("deep_copy", queue_of(instance), _touched(target, source)):
                 _move(target, source, instance)
-    if instance is None:
+    if waits:
         fence("deep_copy: after")
 
 

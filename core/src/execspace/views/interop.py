@@ -14,12 +14,13 @@ from ..base.errors import PluginError, ViewError, ViewTypeError
 from ..base.readonly import assign
 from ..contract import layout as _layout
 from ..contract.argtypes import ViewType
-from ..contract.dtypes import as_dtype, is_fixed
+from ..contract.dtypes import as_dtype
 from ..contract.memory import HOST, MemorySpace, new_allocation
 from ..contract.space import ExecutionSpace, WrapsArrays
 from ..plugins import registry as plugins
 from ..plugins import selection
 from .arrays import advice, check_plain, has_protocol
+from .planned import is_fixed
 from .view import View
 from .view_keys import MAX_RANK
 from .view_parts import type_of

@@ -11,13 +11,30 @@ from ..base.errors import ViewError, shown
 from ..base.flags import flag
 from ..contract import layout as _layout
 from ..contract.argtypes import ViewType
-from ..contract.dtypes import as_dtype, means_one
+from ..contract.dtypes import PLAIN, as_dtype
 from .view_keys import extents_of
 from .view_parts import type_of
 
 _MOST = 1024  # plans that are kept
 _INTEGERS: tuple[set[type], ...] = ({int}, set())
 _known: dict[tuple[Any, ...], Plan] = {}
+
+
+# By identity, for of dtypes that are equal some have metadata, and some records are aligned.
+_FIXED = {id(d): d for d in PLAIN}
+_FIXED_SPECS = {
+    id(s): s for s in (*_FIXED.values(), *(d.type for d in PLAIN), bool, int, float, complex)
+}
+
+
+def is_fixed(dtype: Any) -> bool:
+    """Whether it is NumPy's own dtype of a number, which is one object."""
+    return id(dtype) in _FIXED
+
+
+def means_one(spec: Any) -> bool:
+    """Whether a dtype-like is an object that means the same dtype whenever it is given."""
+    return id(spec) in _FIXED_SPECS or type(spec) is str
 
 
 class Plan(NamedTuple):
