@@ -16,7 +16,7 @@ import numpy as np
 import pyopencl as cl
 
 from execspace import Allocation, ExecutionSpace, HostSpace, MemorySpace, View
-from execspace.contract.layout import ALIGNMENT
+from execspace.base.host_blocks import ALIGNMENT
 from execspace.contract.memory import bytes_at, out_of_memory
 
 from .device import Device, DeviceSpace
