@@ -189,7 +189,9 @@ def driver(monkeypatch, tmp_path):
     monkeypatch.setitem(config.VARIABLES, "OTHER_BLOCKING", variable)
 
     cuda = SimpleNamespace(
-        Device=Device, Stream=Stream, Event=lambda disable_timing: SimpleNamespace(ptr=1),
+        Device=Device, Stream=Stream, Event=lambda disable_timing: SimpleNamespace(
+            ptr=1, record=lambda stream: None
+        ),
         function=SimpleNamespace(Module=Module),
     )  # fmt: skip
     pretended = SimpleNamespace(cuda=cuda)

@@ -336,6 +336,33 @@ def test_a_child_compiles_that_was_forked_while_another_thread_did(python, tmp_p
     assert python(program, EXECSPACE_CACHE_DIR=str(tmp_path / "cache")) == "0\n"
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.parametrize("moment", [0.02, 0.1, 0.15, 0.25])
+def test_a_child_launches_that_was_forked_during_the_first_launch(python, tmp_path, moment):
+    """Another thread imports the compiler then, and Python's locks of imports are held."""
+    program = f"""
+        import os, signal, threading, time, warnings
+        import execspace as es
+
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12: forking with threads
+
+        def first():
+            es.parallel_reduce(es.RangePolicy(10, space="openmp"), lambda i: i * 3)
+
+        thread = threading.Thread(target=first)
+        thread.start()
+        time.sleep({moment})
+        child = os.fork()
+        if child == 0:
+            signal.alarm(30)
+            found = es.parallel_reduce(es.RangePolicy(10, space="openmp"), lambda i: i * 5)
+            os._exit(0 if found == 225 else 1)
+        thread.join()
+        print(os.waitpid(child, 0)[1])
+    """
+    assert python(program, EXECSPACE_CACHE_DIR=str(tmp_path / "cache")) == "0\n"
+
+
 # -- the cache on disk --------------------------------------------------------------------------
 
 

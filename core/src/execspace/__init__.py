@@ -167,8 +167,11 @@ _OPTIONAL = dict.fromkeys(("bfloat16", "float8_e4m3fn", "float8_e5m2"), "contrac
 
 def __getattr__(name: str) -> Any:
     """Load the module of a name when it is first asked for."""
+    from .base.forks import forks_wait
+
     if name in ("profiling", "tuning"):
-        return import_module(f".{name}", __name__)
+        with forks_wait():
+            return import_module(f".{name}", __name__)
     module = _MODULE_OF.get(name) or _OPTIONAL.get(name)
     if module is None:
         from difflib import get_close_matches
@@ -178,7 +181,8 @@ def __getattr__(name: str) -> Any:
         ]
         hint = f". Did you mean: '{close[0]}'?" if close else ""
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
-    found = getattr(import_module(f".{module}", __name__), name)
+    with forks_wait():
+        found = getattr(import_module(f".{module}", __name__), name)
     globals()[name] = found
     return found
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any
 
+from ..base.forks import forks_wait
 from ..contract.argtypes import SCALAR_TYPES, ArgType
 from ..kernels.kernel import Kernel, kernel_of
 from ..reducers.base import as_reducer
@@ -50,7 +51,8 @@ def launch_by_key(
     if target.statics or len(types) < len(args):
         call = sorted_out(pattern, policy_key, bounds, target, scope, args, reducer, out)
         if call.kernel is target and call.scope is scope and call.key in call.names.plans:
-            _remember_arrays(call, kernel, policy, args, reducer, out)
+            with forks_wait():
+                _remember_arrays(call, kernel, policy, args, reducer, out)
         return launch(call, policy, label)
     views = () if out is None else views_of_out(out)
     names = target.names_now(scope)

@@ -21,6 +21,7 @@ from ..base.errors import (
     SpaceAccessError,
     SpaceError,
 )
+from ..base.forks import forks_wait
 from ..contract.argtypes import SCALAR_TYPES
 from ..contract.launch_spec import LaunchSpec, leading_parameters, with_options
 from ..contract.space import ExecutionSpace, Plan
@@ -195,7 +196,8 @@ def prepare(call: Call) -> Plan:
     if INSTEAD is not None:
         return INSTEAD(call)
     try:
-        return launching(*compiled(call))
+        with forks_wait():
+            return launching(*compiled(call))
     except _KERNEL_FAULTS as error:
         raise without_frames(error) from error.__cause__
 

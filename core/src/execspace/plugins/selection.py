@@ -23,6 +23,7 @@ from ..base.errors import (
     SpaceUnavailableError,
     UnknownSpaceError,
 )
+from ..base.forks import forks_wait
 from ..base.interrupts import held
 from ..base.locks import new_rlock
 from ..contract.entries import Probe, SpaceEntry
@@ -48,6 +49,7 @@ CURRENT: ContextVar[ExecutionSpace | None] = ContextVar("execspace_current", def
 # The memory of the innermost `use_memory`, or None.
 _memory: ContextVar[str | None] = ContextVar("execspace_memory", default=None)
 KINDS = ("device", "shared", "pinned", "host")
+_NO_KIND: tuple[None, str] = (None, "")
 _memory_of_process: tuple[str | None, str] | None = None  # as EXECSPACE_MEMORY has it
 
 _lock = new_rlock()
@@ -119,6 +121,12 @@ def space(name: str) -> ExecutionSpace:
     made: ExecutionSpace | None = MADE.get(name)
     if made is not None:
         return made
+    with forks_wait():
+        return _started(name)
+
+
+def _started(name: str) -> ExecutionSpace:
+    """The space of a name, which loads plugins and starts it."""
     base, _, device = name.partition(":")
     entry = plugins.find_space(base)
     if entry is None:
@@ -256,7 +264,8 @@ def _process_default() -> ExecutionSpace:
     if _default is None:
         with _lock:
             if _default is None:
-                _default = _from_environment() or _by_priority()
+                with forks_wait():
+                    _default = _from_environment() or _by_priority()
     return _default
 
 
@@ -394,11 +403,8 @@ def _chosen_memory() -> tuple[str | None, str]:
                 f"EXECSPACE_MEMORY={kind!r} is not a kind of memory; expected one of "
                 f"{', '.join(KINDS)}."
             )
-        _memory_of_process = (kind or None, f"EXECSPACE_MEMORY={kind}" if kind else "")
+        _memory_of_process = (kind, f"EXECSPACE_MEMORY={kind}") if kind else _NO_KIND
     return _memory_of_process
-
-
-_NO_KIND = (None, "")
 
 
 def memory_for(
@@ -411,7 +417,7 @@ def memory_for(
     SpaceError
         If the space has no memory of that name or kind.
     """
-    if memory is None and _memory.get() is None and _memory_of_process == _NO_KIND:
+    if memory is None and _memory.get() is None and _memory_of_process is _NO_KIND:
         named = CURRENT.get() if spec is None else spec
         if named is None:
             named = _default

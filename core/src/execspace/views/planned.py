@@ -55,7 +55,7 @@ def known_plan(
     """The plan of a View like one before; None if there is none, or if it might not be the same."""
     if layout is not None or padding is not False:
         return None
-    if means_one(dtype) and _has_integers(shape):
+    if (type(shape) is int or _has_integers(shape)) and means_one(dtype):
         return _known.get((shape, dtype, memory, preferred))
     return None
 

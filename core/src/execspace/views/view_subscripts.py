@@ -53,7 +53,10 @@ class Subscripts(ViewParts):
             if part is ALL:
                 start, count, step = 0, n, 1
             elif type(part) is slice:
-                start, count, step = self._slice(part, d)
+                if part.start is part.stop is part.step is None:
+                    start, count, step = 0, n, 1
+                else:
+                    start, count, step = self._slice(part, d)
             elif isinstance(part, tuple):
                 start, count, step = *self._pair(part, d), 1
             else:
