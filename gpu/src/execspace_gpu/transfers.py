@@ -82,7 +82,8 @@ def copy_view(dst: View, src: View, instance: ExecutionSpace | None) -> None:
                 view.memory_space.space.root.fence("deep_copy")  # type: ignore[attr-defined]
             HOST.copy(dst, src, None)
             return
-    with _queued(a or b, instance, (dst, src)) as queue:  # type: ignore[arg-type]
+    space: DeviceSpace = a or b  # type: ignore[assignment]
+    with _queued(space, _own_queue(space, instance), (dst, src)) as queue:
         if a is not None and b is not None and a.number != b.number:
             _between_devices(queue, dst, src, a, b)
         elif _is_block(dst, src):
@@ -103,15 +104,17 @@ def fill_view(space: DeviceSpace, dst: View, value: Any, instance: ExecutionSpac
     number = int(value) if isinstance(value, int) and dst.dtype.kind in "iu" else value
     pattern[0] = as_stored(number, dst.dtype)
     own = _own_queue(space, instance)
-    if put(own or space.root, dst, pattern[0]):
+    content = pattern.tobytes()
+    is_of_bytes = content.count(content[:1]) == len(content) and dst.mapping is None
+    is_of_bytes = is_of_bytes and dst.span_is_contiguous
+    if not is_of_bytes and put(own or space.root, dst, pattern[0]):
         if own is None:
             space.root.synchronize_stream("deep_copy")
         return
-    with _queued(space, instance, (dst,)) as queue:
-        content = pattern.view(np.uint8)
-        if dst.span_is_contiguous and dst.mapping is None and (content == content[0]).all():
+    with _queued(space, own, (dst,)) as queue:
+        if is_of_bytes:
             first, last = extent_of_bytes(dst)
-            runtime.memsetAsync(first, int(content[0]), last - first, queue.space.stream)
+            runtime.memsetAsync(first, content[0], last - first, queue.space.stream)
             return
         one = queue.scratch((1,) * dst.rank, dst.dtype)
         _copy_block(queue.space, one, es.view_of(pattern.reshape(one.shape)))
@@ -124,13 +127,12 @@ def fill_view(space: DeviceSpace, dst: View, value: Any, instance: ExecutionSpac
 
 @contextmanager
 def _queued(
-    space: DeviceSpace, instance: ExecutionSpace | None, views: tuple[View, ...]
+    space: DeviceSpace, own: DeviceSpace | None, views: tuple[View, ...]
 ) -> Iterator[_Queue]:
-    """The queue that a copy goes to: that of an instance, in order, or the default one, waited for.
+    """The queue that a copy goes to: its `own`, in order, or the default one, waited for.
 
     Streams of arrays of other libraries are in order with it.
     """
-    own = _own_queue(space, instance)
     queue = _Queue(own or space.root)
     try:
         with queue.space.current():

@@ -15,7 +15,7 @@ import re
 import stat
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import platformdirs
@@ -225,6 +225,19 @@ def keep(path: Path, content: str | bytes) -> bool:
             )
         return False
     return True
+
+
+def of_text(parts: tuple[str, ...], make: Callable[[], bytes]) -> bytes:
+    """Machine code of hosts that depends on nothing but some texts: what is kept, or made now.
+
+    Execspace's own code, part of other names, need not be read for it.
+    """
+    path = folder("host") / f"{digest(*parts)}.o"
+    code = read(path)
+    if code is None:
+        code = make()
+        keep(path, code)
+    return code
 
 
 def read(path: Path) -> bytes | None:

@@ -273,10 +273,6 @@ def _is_where_expected() -> bool:
 @cache
 def _library() -> machine.Library:
     """The function as machine code, compiled or from the cache on disk."""
-    entry = disk.digest(_TEXT, "optimised", *machine.versions(), platform.python_version())
-    path = disk.folder("host") / f"{entry}.o"
-    code = disk.read(path)
-    if code is None:
-        code = machine.object_code(_TEXT)
-        disk.keep(path, code)
+    parts = _TEXT, "optimised", *machine.versions(), platform.python_version()
+    code = disk.of_text(parts, lambda: machine.object_code(_TEXT))
     return machine.Library(code, (_NAME,), {})

@@ -115,14 +115,8 @@ def _loaded() -> llvm.ExecutionEngine:
     # Without optimisation: its text is written as it should run, and a launch takes as long, but
     # it compiles in 5 ms instead of 16.
     machine = llvm.Target.from_default_triple().create_target_machine(opt=0, jit=True)
-    # The text is all that it depends on. Execspace's own code, part of other names, would be read
-    # here, where nothing else goes on.
-    entry = disk.digest(source, "not optimised", llvmlite.__version__, machine.triple)
-    path = disk.folder("host") / f"{entry}.o"
-    code = disk.read(path)
-    if code is None:
-        code = _compiled(source, machine)
-        disk.keep(path, code)
+    parts = source, "not optimised", llvmlite.__version__, machine.triple
+    code = disk.of_text(parts, lambda: _compiled(source, machine))
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()

@@ -11,7 +11,10 @@ from typing import Any
 
 from ..base.forks import forks_wait
 from ..contract.argtypes import SCALAR_TYPES, ArgType
-from ..kernels.kernel import Kernel, kernel_of
+from ..contract.space import Plan
+from ..kernels.captures import Scope
+from ..kernels.kernel import Kernel, KernelNames, kernel_of
+from ..kernels.recent import Recent
 from ..reducers.base import as_reducer
 from ..views.view import View
 from .arguments import views_of_out
@@ -21,6 +24,7 @@ from .prepare import Call, key_of, launch, prepare, run, sorted_out
 from .repeats import for_test, join_test
 
 _SCALAR_TAGS: dict[Any, ArgType] = dict(SCALAR_TYPES)
+_Launched = tuple[Scope, KernelNames, list[Any], Any, tuple[Any, ...], Plan]
 
 
 def launch_by_key(
@@ -71,17 +75,9 @@ def launch_by_key(
         if call.moved or call.names is not names or call.key != key:
             return launch(call, policy, label)
         plan = names.plans[key] = prepare(call)
-    if type(kernel) is Kernel or type(kernel) is FunctionType:
-        recent = kernel.recent if type(kernel) is Kernel else target.recent
-        if recent.wants():
-            launched = (scope, names, tags, policy, args, plan)
-            if pattern == "for":
-                recent.remember("plain", lambda known: for_test(*launched, known))
-            else:
-                joined = (pattern, reducer, out)
-                recent.remember("joined", lambda known: join_test(*launched, known, *joined))
-            if target.names is not names or names.plans.get(key) is not plan:
-                recent.forget()  # another thread has forgotten the plan meanwhile
+    if _wants_test(kernel, target):
+        launched = (scope, names, tags, policy, args, plan)
+        _remember(kernel, target, key, launched, (pattern, reducer, out))
     if hidden or views:
         args = (*args, *hidden, *views)
     return run(pattern, target, plan, policy, bounds, args, label)
@@ -91,10 +87,7 @@ def _remember_arrays(
     call: Call, kernel: Any, policy: Any, args: tuple[Any, ...], reducer: Any, out: Any
 ) -> None:
     """Know launches on arrays of such types again, of which there is a plan already."""
-    if call.moved or type(kernel) not in (Kernel, FunctionType):
-        return
-    recent = kernel.recent if type(kernel) is Kernel else call.kernel.recent
-    if not recent.wants():
+    if call.moved or not _wants_test(kernel, call.kernel):
         return
     tags: list[Any] = []
     names = call.names
@@ -104,10 +97,30 @@ def _remember_arrays(
     if plan is None:
         return
     launched = (call.scope, names, tags, policy, args, plan)
-    if call.pattern == "for":
+    _remember(kernel, call.kernel, call.key, launched, (call.pattern, reducer, out))
+
+
+def _recent(kernel: Any, target: Kernel) -> Recent:
+    """The tests of a kernel as it was given; `target` keeps its plans."""
+    recent: Recent = kernel.recent if type(kernel) is Kernel else target.recent
+    return recent
+
+
+def _wants_test(kernel: Any, target: Kernel) -> bool:
+    plain = type(kernel) is Kernel or type(kernel) is FunctionType
+    return plain and _recent(kernel, target).wants()
+
+
+def _remember(
+    kernel: Any, target: Kernel, key: Any, launched: _Launched, joined: tuple[str, Any, Any]
+) -> None:
+    """Write a test for a launch: scope, names, tags, policy, arguments and plan; and for pattern,
+    reducer and ``out=``."""
+    recent = _recent(kernel, target)
+    _, names, _, _, _, plan = launched
+    if joined[0] == "for":
         recent.remember("plain", lambda known: for_test(*launched, known))
     else:
-        joined = (call.pattern, reducer, out)
         recent.remember("joined", lambda known: join_test(*launched, known, *joined))
-    if call.kernel.names is not names or names.plans.get(call.key) is not plan:
+    if target.names is not names or names.plans.get(key) is not plan:
         recent.forget()  # another thread has forgotten the plan meanwhile

@@ -17,21 +17,20 @@ import numpy as np
 import numpy.typing as npt
 
 from ..base import config, pending, ports
-from ..base.array_interface import address_of
 from ..base.brief import brief
 from ..base.errors import ViewError, ViewIndexError, ViewTypeError, shown
 from ..base.flags import flag
 from ..base.readonly import ReadOnly, assign
 from ..base.storage_types import FORMATS, as_stored
 from ..contract import layout as _layout
-from ..contract.memory import HOST, Allocation, MemorySpace, array_over, track
+from ..contract.memory import MemorySpace, array_over, track
 from ..contract.space import ExecutionSpace
 from ..plugins.selection import memory_for
 from .planned import known_plan, plan_of
 from .static import static
 from .typed import ScalarT, Typed
 from .view_keys import ALL, TRAITS, All, example_name, has_new_axis, is_part
-from .view_parts import ViewParts
+from .view_parts import ViewParts, unshared_count
 from .view_protocols import GivesArrays
 from .view_refusals import NoArithmetic, cannot_store, check_comparable, out_of_reach
 from .view_subscripts import Subscripts
@@ -198,7 +197,7 @@ class View(ReadOnly, NoArithmetic, GivesArrays, Subscripts, Typed[ScalarT]):
     @property
     def use_count(self) -> int:
         """Number of Views that share the allocation."""
-        return sys.getrefcount(self.allocation) - _unshared_count()
+        return sys.getrefcount(self.allocation) - unshared_count()
 
     @property
     def is_managed(self) -> bool:
@@ -484,21 +483,3 @@ class View(ReadOnly, NoArithmetic, GivesArrays, Subscripts, Typed[ScalarT]):
                 raise ValueError(f"View '{self.label}': a change of dtype needs a copy.")
             return shared.astype(dtype)
         return shared.copy() if copy else shared
-
-
-_unshared: int | None = None
-
-
-def _unshared_count() -> int:
-    # How many references getrefcount sees beside those of Views depends on the interpreter,
-    # so it is measured once, on a View that nothing shares.
-    global _unshared
-    if _unshared is None:
-        array = np.zeros(1)
-        address = address_of(array)
-        lone = View._over(
-            Allocation(address, array.nbytes, "", HOST, array, managed=False), address,
-            array.dtype, (1,), (1,), "right", False, None, None,
-        )  # fmt: skip
-        _unshared = sys.getrefcount(lone.allocation) - 1
-    return _unshared

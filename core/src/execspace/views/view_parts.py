@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+from functools import cache
 from struct import Struct
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from ..base.array_interface import address_of
 from ..contract import layout as _layout
 from ..contract.argtypes import ViewType
 from ..contract.dtypes import name_of
-from ..contract.memory import Allocation, MemorySpace
+from ..contract.memory import HOST, Allocation, MemorySpace
 from ..contract.space import ExecutionSpace
 from .view_keys import MAX_RANK
 
@@ -162,3 +165,18 @@ class ViewParts:
     def traits(self) -> tuple[str, ...]:
         """Memory traits that kernels use; see `with_traits`."""
         return self.type.traits
+
+
+@cache
+def unshared_count() -> int:
+    """References to an allocation that `sys.getrefcount` sees beside those of Views.
+
+    It depends on the interpreter, so it is measured, on a View that nothing shares.
+    """
+    array = np.zeros(1)
+    address = address_of(array)
+    lone = ViewParts._over(
+        Allocation(address, array.nbytes, "", HOST, array, managed=False), address,
+        array.dtype, (1,), (1,), "right", False, None, None,
+    )  # fmt: skip
+    return sys.getrefcount(lone.allocation) - 1
