@@ -24,7 +24,7 @@ from ..views.interop import view_of
 from ..views.view import View
 from .arguments import explain_overflow
 from .policy_argument import policy_of
-from .prepare import PATTERNS, Call, plan_of, run, sorted_out
+from .prepare import PATTERNS, Call, prepare, run, sorted_out
 from .transfers import Transfer
 
 __all__ = [
@@ -210,4 +210,7 @@ def bind(
     call = sorted_out(pattern, policy_key, bounds, target, scope, args, reducer, out)
     if call.moved or any(isinstance(a, Transfer) for a in args):
         raise _copying(target)
-    return Bound(call, plan_of(call), policy, label)
+    plan = call.names.plans.get(call.key)
+    if plan is None:
+        plan = call.names.plans[call.key] = prepare(call)
+    return Bound(call, plan, policy, label)

@@ -143,19 +143,13 @@ def key_of(pattern: str, policy_key: Any, reducer: Any, out: tuple[View, ...]) -
 
 def launch(call: Call, policy: Any, label: str | None) -> Any:
     """Launch a call, with the plan that is kept for it or a new one; `policy` is the user's."""
-    plan = plan_of(call)
+    plan = call.names.plans.get(call.key)
+    if plan is None:
+        plan = call.names.plans[call.key] = prepare(call)
     ready = partial(
         run, call.pattern, call.kernel, plan, policy, call.bounds, call.arguments, label
     )
     return around(call.moved, plan.space, ready) if call.moved else ready()
-
-
-def plan_of(call: Call) -> Plan:
-    """The plan that is kept for a call, or a new one."""
-    plan = call.names.plans.get(call.key)
-    if plan is None:
-        plan = call.names.plans[call.key] = prepare(call)
-    return plan
 
 
 def run(
