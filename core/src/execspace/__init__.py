@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .contract.dtypes import float8_e4m3fn as float8_e4m3fn
     from .contract.dtypes import float8_e5m2 as float8_e5m2
     from .contract.entries import *
+    from .contract.graphs import *
     from .contract.hookspecs import *
     from .contract.launch_spec import *
     from .contract.layout import *
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
     from .contract.tiles import *
     from .events.work import *
     from .explaining import *
+    from .graphs.graph import *
+    from .graphs.node import *
+    from .graphs.running import *
     from .host.space import *
     from .kernels.atomics import *
     from .kernels.host_functions import *
@@ -96,6 +100,7 @@ _NAMES = {
         uint32 uint64 uint8
     """,
     "contract.entries": "API_VERSION HealthCheck Probe ReducerEntry SpaceEntry ToolEntry",
+    "contract.graphs": "GraphLaunch SupportsGraphs",
     "contract.hookspecs": "hookimpl",
     "contract.launch_spec": "Capture LaunchSpec PolicySpec",
     "contract.layout": "Layout",
@@ -108,6 +113,9 @@ _NAMES = {
     "contract.tiles": "TileTable",
     "events.work": "Work",
     "explaining": "Explanation explain",
+    "graphs.graph": "Graph",
+    "graphs.node": "GraphNode when_all",
+    "graphs.running": "GraphExec",
     "host.space": "HostExecutionSpace",
     "kernels.atomics": """
         atomic_add atomic_add_fetch atomic_and atomic_and_fetch atomic_compare_exchange

@@ -12,13 +12,14 @@ from execspace.contract.tiles import fitted_tile, table_of
 from execspace_compiler.backend import Dialect, Limits, Traits
 
 from .compiling import Compiler
+from .graph_functions import GraphNames
 
 
 class GpuKind(ExecutionSpace):
     """A space as far as the source of kernels depends on it.
 
     must: `short`, `title`, `dialect`, `compiler`, `arch`, `limits`, `shared`. should: `tiles`.
-    may: `shared_always`, `flat_block`.
+    may: `shared_always`, `flat_block`, `graph_names`.
 
     Attributes
     ----------
@@ -31,12 +32,15 @@ class GpuKind(ExecutionSpace):
         Bytes of shared memory that every device has for a block, without asking for more.
     flat_block : int
         Threads of a block where each does one call of a kernel.
+    graph_names : GraphNames or None
+        Where the driver has its functions for graphs; None: it has none.
     """
 
     short: ClassVar[str]
     title: ClassVar[str]
     shared_always: ClassVar[int] = 48 * 1024
     flat_block: ClassVar[int] = 128
+    graph_names: ClassVar[GraphNames | None] = None
 
     default_layout = "left"
     capabilities = Capabilities(

@@ -110,6 +110,7 @@ class GpuCallBuilder(CallBuilder):
     """Packs a `BufferFrame`, and calls the driver without a function between."""
 
     keeps_views = False
+    stream = "stream"  # expression of the stream that the usual kernel goes to
 
     def __init__(self, launch: GpuLaunch, named: bool) -> None:
         super().__init__(launch.sources, launch.code, launch.watched)
@@ -148,7 +149,7 @@ class GpuCallBuilder(CallBuilder):
         shared = "frame.shared" if self.scratch else "0"
         function = f"{program}.functions[0]" if "[" in program else "function"
         return [
-            f"try: driver({function}, {grid}, {shared}, stream, frame.parameters, 0)",
+            f"try: driver({function}, {grid}, {shared}, {self.stream}, frame.parameters, 0)",
             f"except errors as error: launch.with_context(error, {function}, ({grid}), frame)",
         ]
 

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from execspace import Kernel, LaunchSpec, MemorySpace, Plan, View
+from execspace import GraphLaunch, Kernel, LaunchSpec, MemorySpace, Plan, View
 from execspace_compiler.backend import device_candidates
 
 from .device_space import DeviceSpace
 from .devices import ERRORS, number_of
+from .graph_functions import graph_functions
 from .interop import wrap
-from .launch import compile_plan
+from .launch import GpuPlan, compile_plan
 from .memory import DeviceMemory, ForeignMemory, ManagedMemory, PinnedMemory, StagingMemory
 from .sorting import Sorts
 from .timing import Mark
@@ -84,6 +86,24 @@ class GpuExecutionSpace(Sorts, DeviceSpace):
             return type(self)(self.number, self.root)
         except ERRORS as error:
             raise self.fault("A new instance", error) from error
+
+    # -- graphs -----------------------------------------------------------------------------------
+
+    def can_replay(self, plan: Plan) -> bool:
+        return (
+            self.graph_names is not None
+            and isinstance(plan, GpuPlan)
+            and plan.space is self
+            and not plan.device_launch.watched
+        )
+
+    def instantiate(
+        self, launches: Sequence[GraphLaunch], earlier: Callable[[], None] | None
+    ) -> Callable[[], None]:
+        from .graphs import instantiate
+
+        assert self.graph_names is not None
+        return instantiate(self, graph_functions(self.graph_names), launches, earlier)
 
     def tuning_candidates(self, plan: Any, bounds: tuple[int, ...]) -> list[CandidateGenerator]:
         return device_candidates(plan, bounds)

@@ -268,7 +268,7 @@ class DeviceLaunch(ABC, Generic[P]):
         builder = builder or self.call_builder()
         scope: dict[str, Any] = {
             **builder.scope(), "launch": self, "usual": self.usual, "programs": _Usual(self),
-            "frames": [], "make_frame": self.make_frame, "scratch": self.check,
+            "frames": self.new_frames(), "make_frame": self.make_frame, "scratch": self.check,
             "errors": self.errors, "too_large": _TooLarge,
         }  # fmt: skip
         exec(builder.source(), scope)
@@ -325,6 +325,10 @@ class DeviceLaunch(ABC, Generic[P]):
             names += ["scratch"] + ["result"] * (not self.spec.out)
         return tuple(names)
 
+    def new_frames(self) -> list[Frame]:
+        """Where frames wait for the next launch; may, if no launch shall have that of another."""
+        return []
+
     def make_frame(self) -> Frame:
         """A frame, with the memory that does not depend on the launch."""
         frame, entry = self.new_frame(self.extra), self.entry
@@ -364,11 +368,15 @@ class DeviceLaunch(ABC, Generic[P]):
             frame.give("pool", self.allocate(max(nbytes, 16), 0))
             frame.pool = nbytes
 
+    def room_bytes(self, units: int) -> int:
+        """Bytes of the scratch memory of a scan."""
+        return scratch_bytes(self.groups(units), self.entry.states)
+
     def room(self, frame: Frame, units: int) -> tuple[int, int]:
         """Tiles for which the scratch memory of a scan has room, and the number of the launch."""
         tiles = self.groups(units)
         if tiles > frame.tiles:
-            nbytes = scratch_bytes(tiles, self.entry.states)
+            nbytes = self.room_bytes(units)
             frame.give("scratch", self.allocate(nbytes, nbytes))
             frame.tiles = tiles
         frame.epoch += 1

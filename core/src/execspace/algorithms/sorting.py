@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from ..base.flags import flag
 from ..contract.space import ExecutionSpace, SupportsSort
 from ..events import dispatch
 from ..events.launches import kernel_events, queue_of
+from ..events.recording import current
 from ..views.view import View
 from .arguments import argument, check_apart, choose_space, part, result
 from .merge_sort import gather_rows, merge_argsort, merge_sort, scratch
@@ -81,6 +83,14 @@ def sort(
     where = choose_space(space, (target,), "sort")
     if target.size < 2:
         return
+    recorder = current()
+    if recorder is not None:
+        recorder.call("sort", partial(_sort, target, descending, where), where)
+    else:
+        _sort(target, descending, where)
+
+
+def _sort(target: View, descending: bool, where: ExecutionSpace) -> None:
     if isinstance(where, SupportsSort) and target.mapping is None:
         with _library_call("sort", where, target):
             where.sort(target, descending)
@@ -130,7 +140,10 @@ def argsort(
     where = choose_space(space, (source, *given), "argsort")
     order = result(out, "argsort", source.shape, np.int64, where)
     check_apart((source, order), "argsort")
-    if source.size:
+    recorder = current()
+    if recorder is not None:
+        recorder.call("argsort", partial(_order, source, descending, order, where), where)
+    elif source.size:
         _order(source, descending, order, where)
     return order
 
@@ -189,6 +202,16 @@ def sort_by_key(
     check_apart(moved, "sort_by_key")
     if source.size < 2:
         return
+    recorder = current()
+    if recorder is not None:
+        recorder.call("sort_by_key", partial(_sort_rows, moved, descending, where), where)
+    else:
+        _sort_rows(moved, descending, where)
+
+
+def _sort_rows(moved: list[View], descending: bool, where: ExecutionSpace) -> None:
+    """Sort keys, which come first, and the rows of other Views with them."""
+    source = moved[0]
     order = scratch(source.size, where.memory_space)
     _order(source, descending, order, where)
     for view in moved:
@@ -200,6 +223,8 @@ def sort_by_key(
 
 
 def _order(keys: View, descending: bool, out: View, space: ExecutionSpace) -> None:
+    if not keys.size:
+        return
     if isinstance(space, SupportsSort) and keys.mapping is None and out.mapping is None:
         with _library_call("argsort", space, out, keys):
             space.argsort(keys, descending, out)

@@ -14,6 +14,7 @@ from ..base import config, pending
 from ..base.errors import PluginError
 from ..events import dispatch
 from ..events.launches import fence_events, queue_of
+from ..events.recording import refuse_waiting
 from ..events.timing import TimesWork
 from .forward import Kernel, View
 from .launch_spec import LaunchSpec
@@ -215,6 +216,7 @@ class ExecutionSpace(ABC):
         if not dispatch.TOOLS:
             self.synchronize(label)
         else:
+            refuse_waiting("A fence")
             with fence_events(self, label):
                 self.synchronize(label)
         if config.is_portable():

@@ -7,6 +7,10 @@ from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any
 
+from ..base.locks import new_lock
+
+# What is told of launches. While a thread records a graph, its mark is among them, so that one `if`
+# serves both.
 TOOLS: tuple[Any, ...] = ()
 TIMED: tuple[Any, ...] = ()  # those of them that want times of devices
 # A tool, its method, and which arguments of the event that takes; None: all.
@@ -14,6 +18,8 @@ Call = tuple[Any, Callable[..., Any], tuple[int, ...] | None]
 _calls: Mapping[str, tuple[Call, ...]] = {}
 _detach: Callable[[Any], None]  # there is one as soon as there is a tool
 _ids = count(1)
+_marks: tuple[object, ...] = ()  # of recordings
+_marking = new_lock()
 
 
 def new_id() -> int:
@@ -31,7 +37,35 @@ def publish(
     global TOOLS, TIMED, _calls, _detach
     _calls, _detach = calls, detach
     TIMED = timed
-    TOOLS = tools
+    with _marking:
+        TOOLS = (*tools, *_marks)
+
+
+def attached() -> tuple[Any, ...]:
+    """The tools that events go to."""
+    return tuple(t for t in TOOLS if type(t) is not _Mark)
+
+
+class _Mark:
+    """Stands among the tools while a graph is recorded; no event goes to it."""
+
+
+def begin_recording() -> object:
+    """Have launches look whether they are recorded, until `end_recording` of what this returns."""
+    global TOOLS, _marks
+    mark = _Mark()
+    with _marking:
+        _marks = (*_marks, mark)
+        TOOLS = (*TOOLS, mark)
+    return mark
+
+
+def end_recording(mark: object) -> None:
+    """End what `begin_recording` began."""
+    global TOOLS, _marks
+    with _marking:
+        _marks = tuple(m for m in _marks if m is not mark)
+        TOOLS = tuple(t for t in TOOLS if t is not mark)
 
 
 def is_attached(tool: Any) -> bool:

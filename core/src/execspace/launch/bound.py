@@ -12,19 +12,17 @@ from ..base.errors import LaunchError
 from ..base.locks import new_lock
 from ..base.subclasses import own_operator
 from ..contract.argtypes import SCALAR_TYPES, ArgType, plain_number
-from ..contract.launch_spec import leading_parameters
-from ..contract.space import ExecutionSpace
+from ..contract.space import ExecutionSpace, Plan
 from ..events import dispatch
 from ..kernels.captures import parameters
 from ..kernels.kernel import Kernel, kernel_of
 from ..policies.range import Policy
 from ..policies.team import TeamPolicy
-from ..reducers.base import Reducer
 from ..views.interop import view_of
 from ..views.view import View
 from .arguments import explain_overflow
 from .policy_argument import policy_of
-from .prepare import PATTERNS, Call, prepare, run, sorted_out
+from .prepare import PATTERNS, prepare, run, sorted_out
 from .transfers import Transfer
 
 __all__ = [
@@ -39,15 +37,23 @@ _exchanging = new_lock()
 class Bound:
     """A launch with its arguments; calling it launches. Made by `bind`."""
 
-    __slots__ = ("_args", "_bounds", "_call", "_label", "_names", "_plan", "_policy")
+    __slots__ = ("_args", "_bounds", "_kernel", "_label", "_names", "_plan", "_policy")
 
-    def __init__(self, call: Call, plan: Any, policy: Any, label: str | None) -> None:
-        self._call, self._plan, self._policy, self._label = call, plan, policy, label
-        self._bounds, self._args = call.bounds, call.arguments
-        shape = call.reducer.array_shape if isinstance(call.reducer, Reducer) else None
-        leading = leading_parameters(call.pattern, call.policy[0], shape)
-        named = [n for n in parameters(call.scope.fn) if n not in call.scope.bound][leading:]
-        explicit = len(self._args) - call.captured - len(call.out)
+    def __init__(
+        self,
+        kernel: Kernel,
+        plan: Plan,
+        policy: Any,
+        bounds: tuple[int, ...],
+        args: tuple[Any, ...],
+        label: str | None,
+    ) -> None:
+        self._kernel, self._plan, self._policy, self._label = kernel, plan, policy, label
+        self._bounds, self._args = bounds, args
+        spec = plan.spec
+        named = [n for n in parameters(kernel.fn) if n not in spec.bound][spec.leading :]
+        captured = sum(c.argument is not None for c in spec.captures)
+        explicit = len(spec.arguments) - captured
         self._names = {name: n for n, name in enumerate(named[:explicit])}
 
     def __call__(self) -> Any:
@@ -60,11 +66,10 @@ class Bound:
             try:
                 return self._plan.launch(self._bounds, self._args)
             except OverflowError as error:
-                explain_overflow(self._call.kernel, self._args, error)
-        call = self._call
+                explain_overflow(self._kernel, self._args, error)
         return run(
-            call.pattern, call.kernel, self._plan, self._policy, self._bounds, self._args,
-            self._label,
+            self._plan.spec.pattern, self._kernel, self._plan, self._policy, self._bounds,
+            self._args, self._label,
         )  # fmt: skip
 
     def exchange(self, /, **arguments: Any) -> None:
@@ -96,7 +101,7 @@ class Bound:
         expected: ArgType
         got: ArgType | None
         if isinstance(given, Transfer):
-            raise _copying(self._call.kernel)
+            raise _copying(self._kernel)
         if isinstance(old, View):
             if isinstance(given, View) and type(given) is not View:
                 raise LaunchError(
@@ -125,10 +130,29 @@ class Bound:
         return value
 
     @property
+    def kernel(self) -> Kernel:
+        """What it launches."""
+        return self._kernel
+
+    @property
+    def plan(self) -> Plan:
+        """The compiled launch."""
+        return self._plan
+
+    @property
+    def bounds(self) -> tuple[int, ...]:
+        """As `Plan.launch` takes them."""
+        return self._bounds
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """As `Plan.launch` takes them: those of the user, captured Views, and Views of ``out=``."""
+        return self._args
+
+    @property
     def space(self) -> ExecutionSpace:
         """Where it runs."""
-        space: ExecutionSpace = self._plan.space
-        return space
+        return self._plan.space
 
     def __reduce__(self) -> Any:
         raise TypeError(
@@ -137,7 +161,7 @@ class Bound:
         )
 
     def __repr__(self) -> str:
-        return f"<bound launch of kernel '{self._call.kernel.name}' on '{self.space.name}'>"
+        return f"<bound launch of kernel '{self._kernel.name}' on '{self.space.name}'>"
 
 
 def _copying(kernel: Kernel) -> LaunchError:
@@ -213,4 +237,4 @@ def bind(
     plan = call.names.plans.get(call.key)
     if plan is None:
         plan = call.names.plans[call.key] = prepare(call)
-    return Bound(call, plan, policy, label)
+    return Bound(call.kernel, plan, policy, bounds, call.arguments, label)

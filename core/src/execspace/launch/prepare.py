@@ -26,6 +26,7 @@ from ..contract.argtypes import SCALAR_TYPES
 from ..contract.launch_spec import LaunchSpec, leading_parameters, with_options
 from ..contract.space import ExecutionSpace, Plan
 from ..events import dispatch
+from ..events.recording import current
 from ..kernels.captures import Scope, without_views
 from ..kernels.kernel import Kernel, KernelNames, kernel_of
 from ..plugins import selection, started
@@ -146,6 +147,12 @@ def launch(call: Call, policy: Any, label: str | None) -> Any:
     plan = call.names.plans.get(call.key)
     if plan is None:
         plan = call.names.plans[call.key] = prepare(call)
+    if call.moved and (recorder := current()) is not None:
+        raise recorder.refuse(
+            f"kernel '{call.kernel.name}' has es.In, es.Out, es.InOut or out= of an array out of "
+            f"reach, which are copied at each launch",
+            "make Views of the arrays before, and copy with es.deep_copy",
+        )
     ready = partial(
         run, call.pattern, call.kernel, plan, policy, call.bounds, call.arguments, label
     )
@@ -164,6 +171,9 @@ def run(
     """Launch a plan, and tell tools of it."""
     try:
         if dispatch.TOOLS:
+            recorder = current()
+            if recorder is not None:
+                return recorder.launch(pattern, kernel, plan, policy, bounds, args, label)
             event = f"parallel_{pattern}"
             return run_kernel(event, kernel.name, label, policy, plan, bounds, args)
         if label is None:

@@ -9,6 +9,7 @@ from ..base.locks import new_rlock
 from ..contract.space import ExecutionSpace, never_waits
 from ..events import dispatch
 from ..events.launches import MADE
+from ..events.recording import refuse_waiting
 from .probing import described
 
 __all__ = ["fence"]
@@ -59,6 +60,8 @@ def fence(label: str = "") -> None:
 
 def waited_for_all(label: str) -> bool:
     """As `fence`; False if there is no space that could have anything to wait for."""
+    if dispatch.TOOLS:
+        refuse_waiting("A fence")
     if _any_noted or dispatch.TOOLS or config.is_portable():
         spaces = started()
     else:  # without hosts, whose launches are done when they return

@@ -121,7 +121,7 @@ def attach(tool: Any) -> Any:
                 f"not have: {' '.join(wrong)}. Events and arguments: "
                 f"help(execspace.profiling.ToolSpecs)."
             ) from error
-        _publish((*dispatch.TOOLS, tool))
+        _publish((*dispatch.attached(), tool))
     return tool
 
 
@@ -130,7 +130,7 @@ def detach(tool: Any) -> None:
     with _lock:
         if is_attached(tool):
             _manager.unregister(name=f"{_name(tool)} {id(tool)}")
-            _publish(tuple(t for t in dispatch.TOOLS if t is not tool))
+            _publish(tuple(t for t in dispatch.attached() if t is not tool))
 
 
 def _publish(tools: tuple[Any, ...]) -> None:

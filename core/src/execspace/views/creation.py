@@ -21,6 +21,7 @@ from ..contract.dtypes import as_dtype
 from ..contract.layout import Layout
 from ..contract.memory import HOST, MemorySpace
 from ..contract.space import ExecutionSpace
+from ..events.recording import at_once
 from ..plugins.selection import default_space, resolve
 from .arrays import check_extremes, check_plain, check_range
 from .deep_copy import check_kind, copy_by_any_way
@@ -110,7 +111,8 @@ def array(
         shape, kind, space=space, memory=memory, layout=layout, label=named, initialize=False
     )
     check_kind(elements.dtype, made, "array: a value")
-    copy_by_any_way(made, elements)
+    with at_once():
+        copy_by_any_way(made, elements)
     return made
 
 
@@ -315,10 +317,11 @@ def full(
 
 def filled(made: View[Any], value: Any) -> None:
     """Fill a new View, which the host may read at once if it reaches the memory."""
-    made.fill(value)
-    memory = made.memory_space
-    if memory is not HOST and memory.host_accessible and made.space is not None:
-        made.space.fence("es.full")
+    with at_once():
+        made.fill(value)
+        memory = made.memory_space
+        if memory is not HOST and memory.host_accessible and made.space is not None:
+            made.space.fence("es.full")
 
 
 def arange(

@@ -17,10 +17,11 @@ from ..base.storage_types import kind_of
 from ..contract.argtypes import plain_number
 from ..contract.dtypes import name_of
 from ..contract.layout import span
-from ..contract.memory import HOST
+from ..contract.memory import HOST, MemorySpace
 from ..contract.space import ExecutionSpace
 from ..events import dispatch
 from ..events.launches import copy_events, queue_of
+from ..events.recording import current
 from ..plugins.started import fence, note, waited_for_all
 from .interop import view_of
 from .view import View
@@ -76,10 +77,14 @@ def deep_copy(
         raise SpaceError(
             f"deep_copy: instance={brief(instance)}; expected a space, es.space(name)."
         )
-    waits = instance is None and waited_for_all("deep_copy: before")
+    recorder = current() if dispatch.TOOLS else None
+    waits = instance is None and recorder is None and waited_for_all("deep_copy: before")
     number = type(src) is not View and isinstance(src, _NUMBERS)
     source = src if number or type(src) is View else view_of(src, label="source of deep_copy")
-    if number or target.data_ptr != source.data_ptr or target != source:
+    if recorder is not None:
+        check_copy(target, source, instance)
+        recorder.copy(target, source, instance)
+    elif number or target.data_ptr != source.data_ptr or target != source:
         if instance is None or not pending.watches(instance):
             _move(target, source, instance)
         else:
@@ -104,12 +109,26 @@ def _touched(target: View, source: Any) -> list[pending.Touched]:
     return touched
 
 
-def _fill(target: View, value: Any, instance: ExecutionSpace | None) -> None:
+def check_copy(target: View, source: Any, instance: ExecutionSpace | None) -> None:
+    """Raise what copying would."""
+    if isinstance(source, View):
+        _checked(target, source, instance)
+    else:
+        _checked_number(target, source, instance)
+
+
+def _checked_number(target: View, value: Any, instance: ExecutionSpace | None) -> Any:
+    """A number as it is stored; raises where it cannot be."""
     number = value
     if (type(value), target.type.dtype) not in _USUAL:
         number, kind = as_number(value)
         check_kind(kind, target)
     _check_instance(instance, target, target)
+    return number
+
+
+def _fill(target: View, value: Any, instance: ExecutionSpace | None) -> None:
+    number = _checked_number(target, value, instance)
     try:
         if dispatch.TOOLS:
             with copy_events(_where(target), "number", target.nbytes, instance):
@@ -248,7 +267,8 @@ def share_elements(a: View, b: View) -> bool:
     return may_share(ArrayInterface(a, None), ArrayInterface(b, None))
 
 
-def _copy(target: View, source: View, instance: ExecutionSpace | None) -> None:
+def _checked(target: View, source: View, instance: ExecutionSpace | None) -> MemorySpace:
+    """The memory space that can copy; raises where there is none, or the Views do not fit."""
     if target.shape != source.shape:
         raise ViewError(
             f"deep_copy: destination View '{target.label}' has shape {target.shape}, source "
@@ -274,6 +294,11 @@ def _copy(target: View, source: View, instance: ExecutionSpace | None) -> None:
                 f"deep_copy: View '{target.label}' and View '{source.label}' overlap in memory; "
                 f"copy through a third View."
             )
+    return mover
+
+
+def _copy(target: View, source: View, instance: ExecutionSpace | None) -> None:
+    mover = _checked(target, source, instance)
     if dispatch.TOOLS:
         with copy_events(_where(target), _where(source), target.nbytes, instance):
             mover.copy(target, source, instance)

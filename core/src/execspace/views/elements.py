@@ -15,6 +15,7 @@ from ..base.errors import ViewError, ViewTypeError
 from ..base.storage_types import as_stored
 from ..contract import layout as _layout
 from ..contract.memory import HOST
+from ..events.recording import current
 from .arrays import check_plain, check_range, has_protocol
 from .deep_copy import as_number, check_kind, copy_by_any_way, deep_copy, share_elements
 from .interop import view_of
@@ -29,6 +30,12 @@ _TAKEN = {float: "fc", int: "iufc"}
 
 def to_numpy(view: View) -> npt.NDArray[Any]:
     """A new array with the elements; see `View.to_numpy`."""
+    recorder = current()
+    if recorder is not None:
+        raise recorder.refuse(
+            f"the elements of View '{view.label}' are not there yet: what is recorded does not run",
+            "read them when the graph was submitted, or copy them in the graph with es.deep_copy",
+        )
     array = np.empty(view.shape, view.dtype)
     deep_copy(array, view)
     return array

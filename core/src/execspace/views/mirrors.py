@@ -13,6 +13,7 @@ from ..base.flags import flag
 from ..contract.layout import Layout
 from ..contract.memory import HOST, MemorySpace
 from ..contract.space import ExecutionSpace
+from ..events.recording import at_once
 from ..plugins.selection import resolve
 from ..plugins.started import fence
 from .deep_copy import copy_by_any_way, deep_copy
@@ -136,10 +137,11 @@ def create_mirror_view_and_copy(where: Where, view: View | Any, /) -> View:
     """
     given = view_of(view)
     mirror = create_mirror_view(given, where=where, initialize=False)
-    if mirror is given:  # maybe read-only
-        fence("create_mirror_view_and_copy")
-    else:
-        copy_by_any_way(mirror, given)
+    with at_once():
+        if mirror is given:  # maybe read-only
+            fence("create_mirror_view_and_copy")
+        else:
+            copy_by_any_way(mirror, given)
     return mirror
 
 

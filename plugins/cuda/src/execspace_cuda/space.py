@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from execspace_compiler.backend import CUDA, gpu_tiles
+from execspace_gpu.graph_functions import CUDA_GRAPHS
 from execspace_gpu.space import GpuExecutionSpace
 
 from .build import NVRTC
@@ -27,6 +28,7 @@ class Cuda(GpuExecutionSpace):
     compiler = NVRTC
     protocols = PROTOCOLS
     has_async_pool = True
+    graph_names = CUDA_GRAPHS
 
     @cached_property
     def capability(self) -> str:

@@ -9,6 +9,7 @@ from cupy_backends.cuda.api import runtime
 
 from execspace_compiler.backend import Dialect, Limits, hip
 from execspace_gpu.compiling import compile_code
+from execspace_gpu.graph_functions import HIP_GRAPHS
 from execspace_gpu.program import Program
 from execspace_gpu.space import GpuExecutionSpace
 
@@ -27,6 +28,7 @@ class Hip(GpuExecutionSpace):
     protocols = PROTOCOLS
     shared_always = LDS
     flat_block = Target.block
+    graph_names = HIP_GRAPHS
 
     def __init__(self, number: int, parent: GpuExecutionSpace | None = None) -> None:
         super().__init__(number, parent)

@@ -39,6 +39,7 @@ _TITLES = {
     "language": "the kernel language",
     "teams": "nested ranges, scratch, barriers, collectives",
     "library": "sorting, searching, histograms, random numbers",
+    "graphs": "graphs of launches and copies",
     "programs": "published algorithms with published answers",
     "differential": "random programs against the oracle, bit by bit",
 }

@@ -1,0 +1,81 @@
+"""What a thread does with launches and copies: nothing, or record them for a graph.
+
+Launches look here only where `dispatch.TOOLS` is not empty, which a recording sees to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+from typing import Any, Protocol
+
+from ..base.errors import LaunchError
+from . import dispatch
+
+
+class Recorder(Protocol):
+    """Takes what a program would run."""
+
+    def launch(
+        self, pattern: str, kernel: Any, plan: Any, policy: Any, bounds: tuple[int, ...],
+        args: tuple[Any, ...], label: str | None,
+    ) -> None:  # fmt: skip
+        """A launch, whose result goes to Views."""
+
+    def copy(self, target: Any, source: Any, instance: Any) -> None:
+        """A deep_copy; the source is a View or a number."""
+
+    def call(self, name: str, function: Callable[[], object], instance: Any) -> None:
+        """Work that is done as a whole, on an instance, by a function."""
+
+    def refuse(self, what: str, instead: str) -> LaunchError:
+        """The exception for what no graph can have."""
+
+
+_current: ContextVar[Recorder | None] = ContextVar("execspace_recording", default=None)
+
+
+def current() -> Recorder | None:
+    """Who records what this thread launches."""
+    return _current.get() if dispatch.TOOLS else None
+
+
+@contextmanager
+def recording(recorder: Recorder) -> Iterator[None]:
+    """Give what this thread launches to a recorder."""
+    mark = dispatch.begin_recording()
+    token = _current.set(recorder)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+        dispatch.end_recording(mark)
+
+
+def at_once() -> AbstractContextManager[None]:
+    """Launch and copy at once, whoever records: for Views that are being made."""
+    return _paused() if dispatch.TOOLS else _NOTHING
+
+
+_NOTHING = nullcontext()
+
+
+@contextmanager
+def _paused() -> Iterator[None]:
+    token = _current.set(None)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def refuse_waiting(what: str) -> None:
+    """Raise LaunchError for a fence in a recording."""
+    recorder = current()
+    if recorder is not None:
+        raise recorder.refuse(
+            f"{what} has nothing to wait for: what is recorded does not run yet",
+            "leave it out, for a graph keeps the order of what depends on each other, or wait when "
+            "the graph was submitted",
+        )

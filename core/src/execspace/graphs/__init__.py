@@ -1,0 +1,1 @@
+"""Graphs: launches and copies that are recorded once and replayed at the price of few."""

@@ -1,0 +1,91 @@
+"""Copies in graphs as launches, where the space of the graph reaches both sides.
+
+A launch can be replayed with others, and fused with them; what the host or another device takes
+part in is copied between launches by `deep_copy`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..contract.space import ExecutionSpace
+from ..kernels.kernel import Kernel, kernel_from
+from ..launch.bound import Bound, bind
+from ..policies.range import MDRangePolicy, RangePolicy
+from ..views.deep_copy import same_block
+from ..views.view import View
+
+_MOST_RANKS = 4
+_SMALL = 1 << 20  # bytes; larger ones whose order changes are better left to the memory space
+
+
+def bound_copy(space: ExecutionSpace, target: View, source: Any, label: str | None) -> Bound | None:
+    """The launch of a copy, or of filling with a number; None if it should be no launch."""
+    if target.mapping is not None or target.dtype.fields is not None:
+        return None
+    if not target.memory_space.reachable_from(space) or not target.size:
+        return None
+    if isinstance(source, View):
+        if source.mapping is not None or source.dtype != target.dtype or source == target:
+            return None
+        if not source.memory_space.reachable_from(space):
+            return None
+        if target.nbytes > _SMALL and not same_block(target, source):
+            return None
+        source = source.readonly()
+    else:
+        source = np.asarray(source).astype(target.dtype)[()]
+        if type(source) is not target.dtype.type or target.dtype.kind not in "biufc":
+            return None
+    if target.rank == 0:
+        target = target[None]
+        source = source[None] if isinstance(source, View) else source
+    if target.rank > _MOST_RANKS:
+        return None
+    kernels = _COPIES if isinstance(source, View) else _FILLS
+    policy: Any = RangePolicy(target.shape[0], space=space)
+    if target.rank > 1:
+        policy = MDRangePolicy((0,) * target.rank, target.shape, space=space)
+    return bind(policy, kernels[target.rank - 1], target, source, label=label)
+
+
+def _copy1(i: int, dst: Any, src: Any) -> None:
+    dst[i] = src[i]
+
+
+def _copy2(i: int, j: int, dst: Any, src: Any) -> None:
+    dst[i, j] = src[i, j]
+
+
+def _copy3(i: int, j: int, k: int, dst: Any, src: Any) -> None:
+    dst[i, j, k] = src[i, j, k]
+
+
+def _copy4(i: int, j: int, k: int, p: int, dst: Any, src: Any) -> None:
+    dst[i, j, k, p] = src[i, j, k, p]
+
+
+def _fill1(i: int, dst: Any, value: Any) -> None:
+    dst[i] = value
+
+
+def _fill2(i: int, j: int, dst: Any, value: Any) -> None:
+    dst[i, j] = value
+
+
+def _fill3(i: int, j: int, k: int, dst: Any, value: Any) -> None:
+    dst[i, j, k] = value
+
+
+def _fill4(i: int, j: int, k: int, p: int, dst: Any, value: Any) -> None:
+    dst[i, j, k, p] = value
+
+
+def _named(*functions: Any) -> tuple[Kernel, ...]:
+    return tuple(kernel_from(f, name="deep_copy") for f in functions)
+
+
+_COPIES = _named(_copy1, _copy2, _copy3, _copy4)
+_FILLS = _named(_fill1, _fill2, _fill3, _fill4)

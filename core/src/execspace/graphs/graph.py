@@ -1,0 +1,353 @@
+"""`es.Graph`: what a program launches again and again, recorded or put together of nodes.
+
+A graph belongs to a space. It keeps what it uses alive: Views, arrays and compiled plans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
+
+from ..base.brief import brief
+from ..base.errors import LaunchError, SpaceError
+from ..contract.space import ExecutionSpace, Plan
+from ..events import recording
+from ..kernels.kernel import Kernel
+from ..launch.bound import Bound, bind
+from ..plugins.selection import default_space, resolve, use_space
+from ..plugins.started import note
+from ..views.deep_copy import check_copy
+from ..views.interop import view_of
+from ..views.view import View
+from .copies import bound_copy
+from .loops import Loop, checked_flag
+from .node import GraphNode, Grows, label_of
+
+if TYPE_CHECKING:
+    from .running import GraphExec
+
+__all__ = [
+    "Graph",
+]
+
+
+class Graph(Grows):
+    """Launches and copies that are made once, and submitted any number of times.
+
+    Within ``with graph:`` what this thread launches and copies is recorded and does not run; what
+    depends on what follows from the Views that kernels read and write. Or nodes are added by
+    `then`, `then_reduce`, `then_scan`, `then_copy` and `then_host`, each after those that one
+    names. Both may be mixed.
+
+    Parameters
+    ----------
+    space : str or ExecutionSpace, optional
+        Where it runs; it may be an instance. The default space if not given. Within ``with`` it is
+        the default space.
+    label : str, default "graph"
+        Its name for profiling tools.
+
+    Notes
+    -----
+    Numbers, global names and captured values are what they were when a launch was added. Views
+    that are made while a graph is recorded are made at once, and their first elements are not made
+    again by a submission: fill them in the graph, with `deep_copy`. A reduction needs ``out=``.
+
+    Kokkos: https://kokkos.org/kokkos-core-wiki/ProgrammingGuide/Graph.html
+
+    Examples
+    --------
+    >>> import execspace as es
+    >>> def scale(i, x, s):
+    ...     x[i] *= s
+    >>> def add(i, x, y):
+    ...     x[i] += y[i]
+    >>> x, y = es.ones(4, space="serial"), es.ones(4, space="serial")
+    >>> with es.Graph("serial") as graph:
+    ...     es.parallel_for(4, scale, x, 2.0)
+    ...     es.parallel_for(4, add, x, y)
+    >>> ready = graph.instantiate()
+    >>> for _ in range(3):
+    ...     ready.submit()
+    >>> x.to_numpy()
+    array([15., 15., 15., 15.])
+    """
+
+    def __init__(self, space: str | ExecutionSpace | None = None, *, label: str = "graph") -> None:
+        if not isinstance(label, str) or not label:
+            raise LaunchError(f"Graph: label={brief(label)}; expected a text.")
+        self.space = default_space() if space is None else resolve(space)
+        self.label = label
+        self.version = 0  # counts what was added or exchanged
+        self._nodes: list[GraphNode] = []
+        self._open: list[list[GraphNode]] = [self._nodes]  # the innermost loop is last
+        self._ready: GraphExec | None = None  # of `submit`
+        self._is_instantiated = False
+        self._recording: ExitStack | None = None
+
+    @property
+    def graph(self) -> Graph:
+        return self
+
+    def _before(self) -> tuple[GraphNode, ...]:
+        return ()
+
+    @property
+    def nodes(self) -> tuple[GraphNode, ...]:
+        """Its nodes, in the order in which they were added."""
+        return tuple(self._nodes)
+
+    def __getitem__(self, label: str) -> GraphNode:
+        """The node of a label, also within loops: that of its launch, or the name of its kernel.
+
+        Raises
+        ------
+        LaunchError
+            If there is none, or there are several.
+        """
+        found = [node for node in _walk(self._nodes) if node.label == label]
+        if len(found) != 1:
+            known = ", ".join(dict.fromkeys(repr(node.label) for node in _walk(self._nodes)))
+            raise LaunchError(
+                f"{self} has {len(found) or 'no'} node{'s' * (len(found) > 1)} with the label "
+                f"{label!r}; expected one. Labels are: {known or 'none'}; give launches a label= "
+                f"of their own."
+            )
+        return found[0]
+
+    # -- recording --------------------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        if self._recording is not None:
+            raise LaunchError(f"{self} is being recorded already; leave its with block first.")
+        self._check_open()
+        with ExitStack() as stack:
+            stack.enter_context(use_space(self.space))
+            stack.enter_context(recording.recording(self))
+            self._recording = stack.pop_all()
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        stack, self._recording = self._recording, None
+        assert stack is not None
+        stack.close()
+
+    def launch(
+        self,
+        pattern: str,
+        kernel: Kernel,
+        plan: Plan,
+        policy: Any,
+        bounds: tuple[int, ...],
+        args: tuple[Any, ...],
+        label: str | None,
+    ) -> None:
+        """Record a launch; for `parallel_for` and its siblings."""
+        self._add_launch(Bound(kernel, plan, policy, bounds, args, label), label, None)
+
+    def copy(self, target: View, source: Any, instance: ExecutionSpace | None) -> None:
+        """Record a copy; for `deep_copy`."""
+        self._check_space(instance, f"deep_copy into View '{target.label}'")
+        self._add_copy(target, source, None, None)
+
+    def call(
+        self, name: str, function: Callable[[], object], instance: ExecutionSpace | None
+    ) -> None:
+        """Record work that is done as a whole; for `sort` and its siblings."""
+        self._check_space(instance, name)
+        self._add("call", name, None, function)
+
+    def refuse(self, what: str, instead: str) -> LaunchError:
+        """The exception for what no graph can have."""
+        return LaunchError(f"{self}, which is being recorded: {what}; {instead}.")
+
+    # -- loops ------------------------------------------------------------------------------------
+
+    def repeat(self, count: int) -> AbstractContextManager[None]:
+        """Record nodes that each submission runs `count` times: ``with graph.repeat(10): ...``."""
+        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+            raise LaunchError(f"{self}: repeat({brief(count)}); expected a number of times.")
+        return self._loop(Loop("repeat", count=count))
+
+    def while_(self, flag: View) -> AbstractContextManager[None]:
+        """Record nodes that run again for as long as the one element of a View is not zero.
+
+        It is read before each turn, which waits for the space; so a submission blocks.
+        """
+        return self._loop(Loop("while", flag=checked_flag(self, "while_", flag)))
+
+    def if_(self, flag: View) -> AbstractContextManager[None]:
+        """Record nodes that run if the one element of a View is not zero; read as by `while_`."""
+        return self._loop(Loop("if", flag=checked_flag(self, "if_", flag)))
+
+    @contextmanager
+    def _loop(self, loop: Loop) -> Iterator[None]:
+        if self._recording is None:
+            raise LaunchError(
+                f"{self}: a loop takes what is recorded in it; write it within `with graph:`."
+            )
+        self._open.append(loop.nodes)
+        try:
+            yield
+        finally:
+            self._open.pop()
+        self._add("loop", loop.kind, None, loop)
+
+    # -- adding -----------------------------------------------------------------------------------
+
+    def _bind(
+        self,
+        after: tuple[GraphNode, ...],
+        policy: Any,
+        kernel: Any,
+        args: tuple[Any, ...],
+        pattern: str,
+        reducer: Any,
+        out: Any,
+        label: str | None,
+    ) -> GraphNode:
+        with use_space(self.space):
+            bound = bind(
+                policy, kernel, *args, pattern=pattern, reducer=reducer, out=out, label=label
+            )
+        return self._add_launch(bound, label, after)
+
+    def _add_launch(
+        self, bound: Bound, label: str | None, after: tuple[GraphNode, ...] | None
+    ) -> GraphNode:
+        name = bound.kernel.name
+        self._check_space(bound.space, f"kernel '{name}'")
+        spec = bound.plan.spec
+        if spec.pattern != "for" and not spec.out:
+            raise self.refuse_number(name, spec.pattern)
+        return self._add("launch", label or name, after, bound)
+
+    def refuse_number(self, kernel: str, pattern: str) -> LaunchError:
+        """The exception for a reduction whose result is a number."""
+        return LaunchError(
+            f"{self}: parallel_{pattern} of kernel '{kernel}' returns a number, which nobody knows "
+            f"before the graph has run; give a View for it, out=es.View(()), and read that when "
+            f"the graph was submitted."
+        )
+
+    def _copy_after(
+        self, after: tuple[GraphNode, ...], dst: Any, src: Any, label: str | None
+    ) -> GraphNode:
+        target = view_of(dst, label="destination of deep_copy")
+        number = not isinstance(src, View) and isinstance(src, int | float | complex)
+        source = src if number or _is_number(src) else view_of(src, label="source of deep_copy")
+        check_copy(target, source, self.space)
+        return self._add_copy(target, source, label, after)
+
+    def _add_copy(
+        self,
+        target: View,
+        source: Any,
+        label: str | None,
+        after: tuple[GraphNode, ...] | None,
+    ) -> GraphNode:
+        with recording.at_once(), use_space(self.space):
+            bound = bound_copy(self.space, target, source, label)
+        if bound is not None:
+            return self._add("launch", label or bound.kernel.name, after, bound)
+        name = label or f"deep_copy {label_of(source)} to {label_of(target)}"
+        return self._add("copy", name, after, (target, source))
+
+    def _host_after(
+        self,
+        after: tuple[GraphNode, ...],
+        function: Callable[..., object],
+        args: tuple[Any, ...],
+        label: str | None,
+    ) -> GraphNode:
+        if not callable(function):
+            raise LaunchError(f"{self}: then_host of {brief(function)}; expected a function.")
+        name = label or str(getattr(function, "__name__", type(function).__name__))
+        return self._add("host", name, after, partial(function, *args))
+
+    def _add(
+        self, kind: str, label: str, after: tuple[GraphNode, ...] | None, work: Any
+    ) -> GraphNode:
+        self._check_open()
+        node = GraphNode(self, kind, label, after, work)
+        self._open[-1].append(node)
+        self.version += 1
+        return node
+
+    def _changed(self) -> None:
+        """Arguments of a node are others: what was instantiated looks at them again."""
+        self.version += 1
+
+    def _check_open(self) -> None:
+        if self._is_instantiated:
+            raise LaunchError(
+                f"{self} was instantiated, and takes no further nodes; make another graph. "
+                f"Arguments of its launches can be exchanged: graph['label'].exchange(...)."
+            )
+
+    def _check_space(self, space: ExecutionSpace | None, what: str) -> None:
+        if space is None or space is self.space:
+            return
+        mine = "another instance" if space.name == self.space.name else "another space"
+        raise SpaceError(
+            f"{self}: {what} runs on {space!r}, {mine}; expected {self.space!r}. A graph has one "
+            f"space: leave out space= and instance=, or make a graph for that one."
+        )
+
+    # -- running ----------------------------------------------------------------------------------
+
+    def instantiate(self, *, fuse: bool = False, temporary: Sequence[View] = ()) -> GraphExec:
+        """Make the graph ready to be submitted; it takes no further nodes.
+
+        Parameters
+        ----------
+        fuse : bool, default False
+            Compile neighbouring launches over one range into one kernel where that is safe, see
+            `es.fuse`. Results are the same to the bit.
+        temporary : sequence of View, default ()
+            Views that nothing but this graph reads. Where all that use one are fused, it is not
+            stored, and its elements are left as they are.
+
+        Raises
+        ------
+        LaunchError, KernelTypeError, BackendCompileError
+        """
+        from .running import GraphExec
+
+        self._check_recorded("instantiated")
+        self._is_instantiated = True
+        return GraphExec(self, fuse=fuse, temporary=temporary)
+
+    def submit(self) -> None:
+        """Run the graph, instantiated as it is at the first time; as `GraphExec.submit`."""
+        if self._ready is None:
+            self._ready = self.instantiate()
+        self._ready.submit()
+
+    def _check_recorded(self, what: str) -> None:
+        if self._recording is not None:
+            raise LaunchError(f"{self} cannot be {what} while it is recorded; end that first.")
+        note(self.space)
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"{self} cannot be pickled: it holds memory and code of this process.")
+
+    def __repr__(self) -> str:
+        count = len(self._nodes)
+        nodes = f"{count} node{'s' * (count != 1)}"
+        return f"<graph '{self.label}' of {nodes} on '{self.space.name}'>"
+
+
+def _is_number(value: Any) -> bool:
+    import numpy as np
+
+    return isinstance(value, np.generic)
+
+
+def _walk(nodes: Sequence[GraphNode]) -> Iterator[GraphNode]:
+    for node in nodes:
+        yield node
+        if node.kind == "loop":
+            yield from _walk(node._work.nodes)

@@ -1,0 +1,1 @@
+"""Level: graphs of launches and copies."""
