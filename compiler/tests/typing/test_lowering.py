@@ -150,9 +150,9 @@ def test_cost_is_known_unless_a_loop_is_of_unknown_length(lower):
         for _ in range(i):
             x[i] += 1.0
 
-    costs = [cost(b.body, b.functions) for b in (lower(k, "float64[1]") for k in (short, loop))]
+    costs = [cost(lower(k, "float64[1]")) for k in (short, loop)]
     assert 0 < costs[0] < costs[1] <= 20 * costs[0]
-    assert cost(lower(unknown, "float64[1]").body, ()) is None
+    assert cost(lower(unknown, "float64[1]")) is None
 
 
 # -- finding source ---------------------------------------------------------------------------

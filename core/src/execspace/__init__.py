@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from .contract.tiles import *
     from .events.work import *
     from .explaining import *
+    from .graphs.fused_launch import *
     from .graphs.graph import *
     from .graphs.node import *
     from .graphs.running import *
@@ -113,6 +114,7 @@ _NAMES = {
     "contract.tiles": "TileTable",
     "events.work": "Work",
     "explaining": "Explanation explain",
+    "graphs.fused_launch": "Fused fuse",
     "graphs.graph": "Graph",
     "graphs.node": "GraphNode when_all",
     "graphs.running": "GraphExec",

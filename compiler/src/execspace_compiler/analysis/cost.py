@@ -5,11 +5,13 @@ from __future__ import annotations
 from .. import ir
 from ..ir import Expr, For, If, Stmt, While
 from ..ir.ops import FLOAT1, FLOAT2
+from ..typing.lowered import Lowered
 
 
-def cost(function: ir.Function, module: tuple[ir.Function, ...]) -> int | None:
-    """Rough number of operations in one call; None if a trip count is unknown."""
-    return _cost(function.body, {f.name: f for f in module})
+def cost(lowered: Lowered) -> int | None:
+    """Rough number of operations in one call of a kernel; None if a trip count is unknown."""
+    functions = lowered.joining or lowered.functions
+    return _cost(functions[-1].body, {f.name: f for f in functions})
 
 
 _HEAVY = 20  # a division or a mathematical function, in additions

@@ -30,6 +30,8 @@ class _Indescribable(Exception):
 
 def fingerprint(kernel: Kernel, spec: LaunchSpec) -> str | None:
     """A string that is equal only for launches that lower to the same IR, or None."""
+    if kernel.parts:
+        return None
     try:
         return "\n".join([*_kernel(kernel), *_spec(spec), *_names(kernel.fn, spec)])
     except _Indescribable:

@@ -106,7 +106,7 @@ class Entry:
     def _releases(self, e: Expressions) -> str:
         """Whether other threads of Python may run meanwhile: not for a moment's work, of which
         releasing the GIL would be a tenth."""
-        work = None if self.lowered.prints else cost(self.lowered.body, self.lowered.functions)
+        work = None if self.lowered.prints else cost(self.lowered)
         if work is None:
             return "true"
         most = _MOMENT
@@ -155,7 +155,7 @@ class Entry:
             return "1", "1", "true"
         sign = e.op(f"load i64, ptr {python.object('process')}")
         threads = e.op(f"mul i64 {sign}, {self.launcher.parts}")
-        work = cost(self.lowered.body, self.lowered.functions)
+        work = cost(self.lowered)
         if work is None:
             return str(self.launcher.parts), threads, "false"
         few = self.launcher.serial_work // max(work, 1)

@@ -64,7 +64,10 @@ def launch_module(
     walked, masked, prechecks = lowered, None, None
     if lowered.asserts:
         walked, masked, prechecks = _tested(lowered, disjoint, masks, order[-1])
-    calls = Calls(walked.body, lowered.leading, policy, order, reduction)
+    calls = Calls(
+        walked.body, lowered.leading, policy, order, reduction, parts=lowered.parts,
+        buffers=lowered.buffers,
+    )  # fmt: skip
     functions = [] if prechecks is None else [*prechecks.functions]
     functions += [] if masked is None else [*masked.tests, masked.body]
     last = replace(calls, final=True if scan else None)
@@ -76,7 +79,7 @@ def launch_module(
         functions.append(last_function(reduction, "_finish"))
     elif reduction is not None:
         functions.append(finish_function(reduction, "_finish"))
-    module = walked.module(*functions, disjoint=disjoint)
+    module = walked.module(*functions, disjoint=disjoint, in_parts=True)
     outlined = frozenset(("_chunk",)) if scan and launcher.name != "serial" else frozenset()
     printer = LlvmPrinter(with_thresholds(module), outlined, target)
     functions_ = printer.source()

@@ -97,6 +97,11 @@ class HostPlan(HostTeamSizes, DescribedPlan):
 
         return describe_vectors(self.optimised)
 
+    @property
+    def joining(self) -> str:
+        """The order of indices; what is joined in each strip is compiled alike."""
+        return str(self.order)
+
     def _module(self) -> ModuleRef:
         from .machine import optimised
 

@@ -101,13 +101,15 @@ class Function:
 class Module:
     """The functions of one launch, callees first; the last ones are entries.
 
-    `disjoint`: no two Views of the launch overlap in memory.
+    `disjoint`: no two Views of the launch overlap in memory. `parts`: names of the functions that
+    are bodies of kernels, if there are several.
     """
 
     functions: tuple[Function, ...]
     fma: bool = True
     fastmath: bool = False
     disjoint: bool = False
+    parts: frozenset[str] = frozenset()
 
     def function(self, name: str) -> Function:
         """Look up a function by name."""

@@ -69,6 +69,8 @@ OPERATIONS: dict[str, str] = {
     # Emitted for devices: mapping/loops.py and mapping/packs.py.
     "scaled": "a // d of uint32, from the factor b and the shift c that belong to d",
     "opaque": "a, an integer of 32 bits about which compilers are to assume nothing",
+    "stored": "a, a float of which compilers know nothing, but that it is the same for the same b",
+    "kept": "a, a float that compilers compute although nobody reads it",
     "bounded": "a, an index that lies within the extent b; the oracle checks it",
     "reduce_sum": "joins two partial sums; may be reassociated",
     "reduce_prod": "joins two partial products; may be reassociated",

@@ -99,7 +99,7 @@ class CallBuilder:
     @property
     def cost(self) -> int | None:
         """Rough cost of one call of the kernel, in additions; None: it depends on the call."""
-        return cost(self.lowered.body, self.lowered.functions)
+        return cost(self.lowered)
 
     # -- the source -------------------------------------------------------------------------------
 

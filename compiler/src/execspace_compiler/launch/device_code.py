@@ -157,7 +157,9 @@ def device_code(kernel: DeviceKernel, variant: Variant) -> DeviceCode:
         functions += private_functions(lowered, kernel.private)
     entries = Entries(kernel, variant, views, given is not None, items)
     shape = None if kernel.team is None else kernel.team.shape
-    module = with_thresholds(walked.lowered.module(*functions, disjoint=variant.disjoint))
+    module = with_thresholds(
+        walked.lowered.module(*functions, disjoint=variant.disjoint, in_parts=not kernel.flat)
+    )
     printer = CPrinter(module, kernel.dialect, variant.small, shape)
     resident = 0 if kernel.packing(variant) else kernel.resident(variant)
     lines = tuple(printer.source(entries.print))
@@ -211,7 +213,7 @@ def _calls(kernel: DeviceKernel, body: ir.Function | None = None, **more: Any) -
     leading = lowered.leading + (body is not None)
     return Calls(
         body or lowered.body, leading, lowered.spec.policy, kernel.order, lowered.reduction,
-        kernel.pools, **more,
+        kernel.pools, parts=() if kernel.flat else lowered.parts, buffers=lowered.buffers, **more,
     )  # fmt: skip
 
 

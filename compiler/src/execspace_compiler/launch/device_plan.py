@@ -43,6 +43,17 @@ class DevicePlan(DescribedPlan):
         """The generated source."""
         return self.device_launch.code.source
 
+    @property
+    def joining(self) -> str | None:
+        """The order in which groups of work-items join what the kernel returns."""
+        sources = self.device_launch.sources
+        kernel = sources.kernel
+        if kernel.contiguous is not None or kernel.blocks is not None:
+            return None  # it depends on the Views of a launch
+        packing = kernel.packing(sources.usual)
+        count = 1 if packing is None else packing.count
+        return f"{kernel.order} {sources.group} {count}"
+
     def mapping(self, bounds: tuple[int, ...]) -> list[str]:
         """The mapping of a range."""
         return self.device_launch.sources.mapping(bounds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from execspace import Effects, Plan, Work
@@ -23,6 +24,13 @@ class DescribedPlan(Plan):
         from ..analysis.effects import effects_of
 
         return effects_of(self.lowered)
+
+    @property
+    def subscripts(self) -> Mapping[int, tuple[int | None, ...]] | None:
+        """How its calls address Views."""
+        from ..analysis.subscripts import subscripts_of
+
+        return subscripts_of(self.lowered)
 
     @property
     def variables(self) -> dict[str, str]:

@@ -8,6 +8,7 @@ so that the contiguous one is vectorised over its whole extent. With tiles, a un
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from ..ir.types import BOOL, INDEX, INT64, Scalar, ViewTy
 from ..reductions.joins import Plain
 from ..reductions.partials import counters, load_state, reset_state, rows, store_state
 from ..reductions.reduction import ARRAY, Reduction
+from ..typing.lowered import JOINED, STRIP
 
 if TYPE_CHECKING:
     from ..passes.masking import Masked
@@ -129,6 +131,8 @@ class Calls:
         The contribution of a call to a scan, if the body takes it.
     numbered : bool
         The body takes the number of the call; see `contiguous.contiguous_body`.
+    parts, buffers : tuple
+        As in `Lowered`.
     """
 
     body: ir.Function
@@ -140,6 +144,8 @@ class Calls:
     final: bool | None = None
     own: Var | None = None
     numbered: bool = False
+    parts: tuple[ir.Function, ...] = ()
+    buffers: tuple[Var, ...] = ()
 
 
 _LITTLE, _FEW = 16, 2  # expressions, and numbers that are joined
@@ -211,6 +217,17 @@ class Chunk:
         """A loop over a dimension; the innermost one of a parallel_for is independent."""
         self.locals[f"_i{d}"] = INT64
         innermost = d == self.order[-1]
+        if innermost and self.calls.parts:
+            return self.parts(d, first, last)
+        if innermost and self.joins_floats:
+            return self.strip(
+                d, "", first, last, JOINED, lambda lo, hi: [self.whole(d, lo, hi, body)]
+            )
+        return self.whole(d, first, last, body)
+
+    def whole(self, d: int, first: Expr, last: Expr, body: list[Stmt]) -> Stmt:
+        """A loop over all of a dimension, or of a strip."""
+        innermost = d == self.order[-1]
         if innermost and self.masked is not None:
             from ..passes.assertion_loops import masked_loop  # loaded by kernels that assert
 
@@ -225,6 +242,66 @@ class Chunk:
             f"_i{d}", first, last, integer(1), tuple(body), independent=free, interleaved=many,
             sequential=innermost and self.is_short_prefix(self.body),
         )  # fmt: skip
+
+    @property
+    def joins_floats(self) -> bool:
+        """Whether compilers join floats in an order of theirs."""
+        if self.reduction is None or self.reduction.array is not None:
+            return False
+        if self.calls.final is not None or self.policy.kind == "team":
+            return False
+        return any(
+            isinstance(j, Plain) and j.kind in ("sum", "prod") and j.type.kind in "fc"
+            for j in self.reduction.joins
+        )
+
+    def parts(self, d: int, first: Expr, last: Expr) -> Stmt:
+        """The innermost loop of a fused kernel, in strips in which one part follows the other.
+
+        A sum of floats is joined in strips of `JOINED`, as it is by itself.
+        """
+        if self.reduction is None:
+            return self.strip(d, "", first, last, STRIP, lambda lo, hi: self.in_turn(d, lo, hi))
+        body = self.calls.parts[-1]
+        buffers: tuple[Expr, ...] = self.calls.buffers
+        more = (*buffers, integer(0)) if buffers else ()
+
+        def joined(lo: Expr, hi: Expr) -> list[Stmt]:
+            before = self.strip(d, "_", lo, hi, STRIP, lambda a, b: self.in_turn(d, a, b))
+            join = For(
+                f"_i{d}", lo, hi, integer(1), tuple(self.call(body, more)),
+                interleaved=self.is_little(body),
+            )  # fmt: skip
+            return [before, join]
+
+        return self.strip(d, "", first, last, JOINED, joined)
+
+    def strip(
+        self, d: int, name: str, first: Expr, last: Expr, size: int,
+        body: Callable[[Expr, Expr], list[Stmt]],
+    ) -> Stmt:  # fmt: skip
+        """A loop over strips of a dimension; `body` gets the ends of one."""
+        start, end = f"_s{name}{d}", f"_e{name}{d}"
+        self.locals |= {start: INT64, end: INT64}
+        count = op(
+            "min", integer(size), op("sub", last, var(start))
+        )  # the last index may be 2^63 - 1
+        walk = (Assign(end, op("add", var(start), count)), *body(var(start), var(end)))
+        return For(start, first, last, integer(size), walk)
+
+    def in_turn(self, d: int, first: Expr, last: Expr) -> list[Stmt]:
+        """Loops over a strip, one for each part but that of a reduction."""
+        buffers, walk = self.calls.buffers, list[Stmt]()
+        self.locals |= {b.name: b.type for b in buffers if isinstance(b.type, ViewTy)}
+        sum = first
+        for other in self.order[:-1]:
+            sum = op("add", sum, var(f"_i{other}"))
+        more = (*buffers, sum) if buffers else ()
+        parts = self.calls.parts
+        for part in parts if self.reduction is None else parts[:-1]:
+            call = ir.Evaluate(ir.Call(part.name, self.passed(more), INT64))
+            walk.append(For(f"_i{d}", first, last, integer(1), (call,), independent=True))
+        return walk
 
     def is_little(self, body: ir.Function) -> bool:
         """Whether a body of a reduction does no more than compute a number or two."""

@@ -80,6 +80,11 @@ def lower_kernel(kernel: Kernel, spec: LaunchSpec, resolver: Resolver | None = N
     KernelSyntaxError, KernelTypeError
         With all faults found, each with its location in the source.
     """
+    if kernel.parts:
+        from .fusion import fused  # few programs have such
+
+        types = [argument_type(a) for a in spec.arguments]
+        return fused(kernel, spec, types, partial(lower_kernel, resolver=resolver))
     source = source_of(kernel.fn, kernel.source)
     captures = {c.name: c for c in spec.captures}
     hidden = _hidden_variables(spec)

@@ -9,6 +9,11 @@ from .. import ir
 from ..ir import Assertion
 from ..reductions.reduction import Reduction
 
+# Calls that each kernel of a fused one makes before the next, on hosts: their elements fit into the
+# smallest cache. And calls that a sum of floats is made of, by itself or at the end of a fused
+# kernel, so that both add in the same order; with fewer it would take longer by itself.
+STRIP, JOINED = 512, 8192
+
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
@@ -33,6 +38,15 @@ class Lowered:
         least and the greatest value that fits.
     typed : tuple of ir.Function
         Helpers and the body as they were typed, before helpers of a team were inlined.
+    joining : tuple of ir.Function or None
+        Of a fused kernel that ends with a reduction, the functions of that one: their cost tells
+        into how many parts hosts take a range, and so the order of joins.
+    parts : tuple of ir.Function
+        Of a fused kernel, the bodies of its kernels, which take what the body takes. Hosts run each
+        in turn for `STRIP` calls, as if each were alone. Before its arguments each takes the
+        `buffers`, if there are any, and the sum of the indices of the first of these calls.
+    buffers : tuple of ir.Var
+        Arrays of `STRIP` elements for what is not stored.
     """
 
     kernel: Kernel
@@ -44,6 +58,9 @@ class Lowered:
     prints: bool
     limits: tuple[tuple[int, str, int, int], ...]
     typed: tuple[ir.Function, ...]
+    joining: tuple[ir.Function, ...] | None = None
+    parts: tuple[ir.Function, ...] = ()
+    buffers: tuple[ir.Var, ...] = ()
 
     @property
     def body(self) -> ir.Function:
@@ -55,7 +72,14 @@ class Lowered:
         """Whether an assertion of the kernel, or of a helper, may fail in it."""
         return any(isinstance(s, ir.Fail) for s in ir.walk_statements(self.body.body))
 
-    def module(self, *more: ir.Function, disjoint: bool = False) -> ir.Module:
-        """A module of the functions and `more`, with the kernel's options."""
-        functions = (*self.functions, *more)
-        return ir.Module(functions, self.kernel.fma, self.kernel.fastmath, disjoint)
+    def module(
+        self, *more: ir.Function, disjoint: bool = False, in_parts: bool = False
+    ) -> ir.Module:
+        """A module of the functions and `more`, with the kernel's options.
+
+        `in_parts`: of a fused kernel its parts, in place of the body.
+        """
+        parts = self.parts if in_parts else ()
+        functions = (*self.functions[:-1], *(parts or (self.body,)), *more)
+        bodies = frozenset(f.name for f in parts)
+        return ir.Module(functions, self.kernel.fma, self.kernel.fastmath, disjoint, bodies)

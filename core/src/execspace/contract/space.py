@@ -100,6 +100,23 @@ class Plan(ABC):
         return None
 
     @property
+    def subscripts(self) -> Mapping[int, tuple[int | None, ...]] | None:
+        """How its calls address Views, for fusion; may, where the space compiles a `FusedKernel`.
+
+        For each argument that is a View and is accessed, by number: the index of the policy that
+        each of its subscripts is, in all accesses; None for a subscript that is none, or not always
+        the same; nothing at all if even that is not known. None: the launch cannot be fused with
+        others, for it prints, asserts, has teams or is a scan. A plan that tells has an attribute
+        `kernel`, what `ExecutionSpace.compile` was given."""
+        return None
+
+    @property
+    def joining(self) -> str | None:
+        """What fixes the order in which a reduction joins contributions, as text; should where
+        there are `subscripts`. Plans with equal texts join alike. None: it is not known."""
+        return None
+
+    @property
     def order(self) -> tuple[int, ...]:
         """Dimensions of the range from the slowest to the fastest; may. Empty: unknown."""
         return ()

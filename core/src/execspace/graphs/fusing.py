@@ -1,21 +1,279 @@
-"""Fusion."""
+"""Which launches may be one, and what stands in the way of others.
+
+Neighbours over one range are fused if no call of one kernel touches what another call of the other
+stores: where they have a View in common, both address it by the indices of the range, alike.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
+from typing import Any
 
-from ..contract.graphs import GraphLaunch
+from ..base import config
+from ..base.dataclass import dataclass
+from ..contract.argtypes import ViewType
+from ..contract.space import Plan
+from ..kernels.fused import FusedKernel
+from ..kernels.kernel import KernelPart
+from ..launch.prepare import checked
+from ..launch.transfers import overlaps_itself
+from ..views.deep_copy import may_overlap
 from ..views.view import View
 
-if TYPE_CHECKING:
-    from .graph import Graph
+_MOST_PARTS = 16
+_MOST_ARGUMENTS = 48
+
+
+@dataclass(frozen=True, slots=True)
+class Single:
+    """A launch that may be fused; `owner` is what it is the launch of."""
+
+    name: str
+    plan: Plan
+    bounds: tuple[int, ...]
+    args: tuple[Any, ...]
+    owner: object = None
+
+
+@dataclass
+class Group:
+    """Launches that are one."""
+
+    members: list[Single] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)  # of the members among all launches
 
 
 class Fusion:
-    def __init__(self, graph: Graph, temporary: Sequence[View]) -> None:
-        self.graph, self.temporary = graph, tuple(temporary)
-        self.lines: list[str] = []
+    """Fuses launches, and remembers the kernels that it has made.
 
-    def fused(self, launches: list[GraphLaunch]) -> list[GraphLaunch]:
-        return launches
+    Attributes
+    ----------
+    lines : list of str
+        What was fused by the last call, and what stood in the way.
+    users : sequence of (object, sequence)
+        All that may use a temporary View: owners, and what they use.
+    """
+
+    def __init__(self, temporary: Sequence[View] = ()) -> None:
+        self.temporary = tuple(temporary)
+        self.lines: list[str] = []
+        self.users: Sequence[tuple[object, Sequence[Any]]] = ()
+        self._plans: dict[tuple[Any, ...], Plan] = {}
+
+    def groups(self, launches: Sequence[Single]) -> list[Group]:
+        """Neighbours that are one launch, in order."""
+        found: list[Group] = []
+        if config.is_portable():
+            self.lines.append("nothing is fused under EXECSPACE_CHECK=portable")
+        for number, one in enumerate(launches):
+            why = "" if found else "it is the first"
+            if found:
+                why = obstacle(found[-1].members, one)
+            if found and not why and not config.is_portable():
+                found[-1].members.append(one)
+                found[-1].numbers.append(number)
+                continue
+            if found:
+                self.lines.append(f"'{one.name}' not with '{found[-1].members[-1].name}': {why}")
+            found.append(Group([one], [number]))
+        return found
+
+    def launches(self, group: Group) -> list[Single]:
+        """The launch of a group; two, if its reduction would be joined in another order."""
+        if len(group.members) == 1:
+            return [group.members[0]]
+        whole, last = self._launch(group.members), group.members[-1]
+        if last.plan.spec.pattern == "for" or _joined_alike(whole.plan, last.plan):
+            return [whole]
+        rest = group.members[:-1]
+        self.lines.append(
+            f"'{last.name}' not with '{rest[-1].name}': it would be joined in another order"
+        )
+        return [self._launch(rest) if len(rest) > 1 else rest[0], last]
+
+    def _launch(self, members: Sequence[Single]) -> Single:
+        """The launch of several."""
+        arguments = _Arguments()
+        parts = []
+        for m in members:
+            spec = m.plan.spec
+            given = m.args[: len(spec.arguments)]
+            positions = tuple(map(arguments.position, given, spec.arguments))
+            parts.append(KernelPart(_kernel(m.plan), spec, positions))
+        last = members[-1]
+        out = last.args[len(last.plan.spec.arguments) :]
+        temporary = tuple(
+            n
+            for n, a in enumerate(arguments.values)
+            if isinstance(a, View) and any(_same(a, t) for t in self.temporary)
+            if self._is_used_only_by({id(m.owner) for m in members}, a)
+        )
+        key = (
+            *((id(m.plan), p.positions) for m, p in zip(members, parts, strict=True)),
+            tuple(arguments.types), temporary,
+        )  # fmt: skip
+        plan = self._plans.get(key)
+        if plan is None:
+            kernel = FusedKernel(tuple(parts), temporary)
+            spec = replace(last.plan.spec, arguments=tuple(arguments.types), captures=(), bound=())
+            space = last.plan.space
+            plan = self._plans[key] = checked(space.compile(kernel, spec), space, kernel)
+        self.lines.append(f"fused: {_name(members)}")
+        return Single(_name(members), plan, last.bounds, (*arguments.values, *out))
+
+    def _is_used_only_by(self, owners: set[int], view: View) -> bool:
+        return not any(
+            isinstance(a, View) and _may_meet(view, a)
+            for owner, used in self.users
+            if id(owner) not in owners
+            for a in used
+        )
+
+    def forget(self) -> None:
+        """Forget what stood in the way."""
+        self.lines = []
+
+
+class _Arguments:
+    """The arguments of a fused launch: each View once, whatever number of kernels take it."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self.types: list[Any] = []
+
+    def position(self, value: Any, type: Any) -> int:
+        if isinstance(value, View):
+            for n, known in enumerate(self.values):
+                if isinstance(known, View) and _same(known, value) and _alike(self.types[n], type):
+                    if self.types[n].readonly and not type.readonly:
+                        self.values[n], self.types[n] = value, type
+                    return n
+        self.values.append(value)
+        self.types.append(type)
+        return len(self.values) - 1
+
+
+def _name(members: Sequence[Single]) -> str:
+    return " + ".join(m.name for m in members)
+
+
+def _joined_alike(a: Plan, b: Plan) -> bool:
+    known = a.joining
+    return known is not None and known == b.joining
+
+
+def _kernel(plan: Plan) -> Any:
+    return plan.kernel  # type: ignore[attr-defined]  # which plans with subscripts have
+
+
+def _alike(a: ViewType, b: ViewType) -> bool:
+    """Whether types differ in nothing but that one is of read-only Views."""
+    return all(getattr(a, name) == getattr(b, name) for name in _TYPE)
+
+
+_TYPE = tuple(name for name in ViewType.__slots__ if name != "readonly")
+
+
+def _same(a: View, b: View) -> bool:
+    """Whether two Views are the same elements under the same indices."""
+    if a.mapping is not None or b.mapping is not None:
+        return False
+    same = a.data_ptr == b.data_ptr and a.memory_space is b.memory_space and a.dtype == b.dtype
+    return same and a.shape == b.shape and a.strides == b.strides
+
+
+# -- what stands in the way -----------------------------------------------------------------------
+
+
+def obstacle(group: Sequence[Single], one: Single) -> str:
+    """Why a launch cannot be fused with those before it; empty if it can."""
+    first, last = group[0], group[-1]
+    for m in (last, one):
+        why = _alone(m)
+        if why:
+            return why
+    if last.plan.spec.pattern != "for":
+        return f"'{last.name}' is a reduction, which ends what is fused"
+    ranges = (first.plan.spec.policy is one.plan.spec.policy, first.bounds == one.bounds)
+    if not all(ranges):
+        return "the ranges differ" if ranges[0] else "the policies differ"
+    a, b = _kernel(last.plan), _kernel(one.plan)
+    if (a.fma, a.fastmath) != (b.fma, b.fastmath):
+        return "one has other options fma= and fastmath= than the other"
+    if len(group) == _MOST_PARTS or sum(len(m.args) for m in (*group, one)) > _MOST_ARGUMENTS:
+        return f"at most {_MOST_PARTS} kernels with {_MOST_ARGUMENTS} arguments are fused"
+    return next((why for m in group if (why := _conflict(m, one))), "")
+
+
+def _alone(one: Single) -> str:
+    """Why a launch cannot be fused with any other; empty if it might."""
+    spec = one.plan.spec
+    if spec.pattern == "scan":
+        return f"'{one.name}' is a scan"
+    if spec.policy.kind == "team":
+        return f"'{one.name}' has teams"
+    if one.plan.subscripts is None or one.plan.effects is None:
+        return f"'{one.name}' prints, asserts or calls the host, or its space does not fuse"
+    return ""
+
+
+def _conflict(before: Single, after: Single) -> str:
+    """What two launches have in common that they must not; empty if nothing."""
+    for a in _accesses(before):
+        for b in _accesses(after):
+            if not (a.writes or b.writes) or not _may_meet(a.view, b.view):
+                continue
+            name = a.view.label or b.view.label or a.name
+            if not _same(a.view, b.view):
+                return f"Views overlap without being the same ('{name}')"
+            if not _alike(a.view.type, b.view.type):
+                return f"'{name}' has other traits in one than in the other"
+            if a.out or b.out:
+                return f"the result of a reduction goes to '{name}', which the other one uses"
+            rank = before.plan.spec.policy.rank
+            if a.at != b.at or not set(range(rank)) <= set(a.at):
+                who = before.name if not set(range(rank)) <= set(a.at) else after.name
+                return f"'{who}' uses '{name}' at other places than that of its index"
+            if overlaps_itself(a.view):
+                return f"elements of '{name}' share memory"
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """What a launch does with a View; `at` as in `Plan.subscripts`, empty if not known."""
+
+    name: str
+    view: View
+    at: tuple[int | None, ...]
+    writes: bool
+    out: bool
+
+
+def _accesses(one: Single) -> list[_Access]:
+    effects, known = one.plan.effects, one.plan.subscripts
+    assert effects is not None and known is not None
+    inputs = len(one.plan.spec.arguments)
+    found = []
+    for n, a in enumerate(one.args):
+        out = n >= inputs
+        if isinstance(a, View) and (out or n in effects.read or n in effects.written):
+            at = _at(known, n)
+            found.append(_Access(f"argument {n}", a, at, out or n in effects.written, out))
+    return found
+
+
+def _at(known: Mapping[int, tuple[int | None, ...]], n: int) -> tuple[int | None, ...]:
+    return known.get(n, ())
+
+
+def _may_meet(a: View, b: View) -> bool:
+    return (a.memory_space is b.memory_space and may_overlap(a, b)) or (
+        a.memory_space is not b.memory_space and _host_overlap(a, b)
+    )
+
+
+def _host_overlap(a: View, b: View) -> bool:
+    """Whether Views of two memory spaces may be the same memory, as arrays of others may be."""
+    return not (a.allocation.managed and b.allocation.managed) and may_overlap(a, b)

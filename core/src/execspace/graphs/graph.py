@@ -23,7 +23,7 @@ from ..views.interop import view_of
 from ..views.view import View
 from .copies import bound_copy
 from .loops import Loop, checked_flag
-from .node import GraphNode, Grows, label_of
+from .node import GraphNode, Grows, label_of, walk
 
 if TYPE_CHECKING:
     from .running import GraphExec
@@ -107,9 +107,9 @@ class Graph(Grows):
         LaunchError
             If there is none, or there are several.
         """
-        found = [node for node in _walk(self._nodes) if node.label == label]
+        found = [node for node in walk(self._nodes) if node.label == label]
         if len(found) != 1:
-            known = ", ".join(dict.fromkeys(repr(node.label) for node in _walk(self._nodes)))
+            known = ", ".join(dict.fromkeys(repr(node.label) for node in walk(self._nodes)))
             raise LaunchError(
                 f"{self} has {len(found) or 'no'} node{'s' * (len(found) > 1)} with the label "
                 f"{label!r}; expected one. Labels are: {known or 'none'}; give launches a label= "
@@ -344,10 +344,3 @@ def _is_number(value: Any) -> bool:
     import numpy as np
 
     return isinstance(value, np.generic)
-
-
-def _walk(nodes: Sequence[GraphNode]) -> Iterator[GraphNode]:
-    for node in nodes:
-        yield node
-        if node.kind == "loop":
-            yield from _walk(node._work.nodes)

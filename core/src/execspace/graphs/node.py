@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..base.brief import brief
@@ -180,3 +180,11 @@ def when_all(*nodes: Grows) -> Grows:
 def label_of(view: Any) -> str:
     """A View in the label of a copy."""
     return view.label or "a View" if isinstance(view, View) else brief(view)
+
+
+def walk(nodes: Sequence[GraphNode]) -> Iterator[GraphNode]:
+    """Nodes, and those of loops among them."""
+    for node in nodes:
+        yield node
+        if node.kind == "loop":
+            yield from walk(node._work.nodes)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from operator import call
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +22,8 @@ from ..launch.bound import Bound
 from ..views.deep_copy import deep_copy
 from ..views.view import View
 from .dependences import Dependences, touched
-from .fusing import Fusion
-from .node import GraphNode
+from .fusing import Fusion, Single
+from .node import GraphNode, walk
 
 if TYPE_CHECKING:
     from .graph import Graph
@@ -47,7 +47,7 @@ class GraphExec:
 
     def __init__(self, graph: Graph, *, fuse: bool, temporary: Sequence[View]) -> None:
         self.graph = graph
-        self._fuse = Fusion(graph, temporary) if fuse else None
+        self._fuse = Fusion(temporary) if fuse else None
         self._lock = new_rlock()
         self._made: dict[int, Run] = {}  # graphs of the space, by the number of their first node
         self._seen = -1
@@ -97,6 +97,9 @@ class GraphExec:
         with self._lock:
             seen = self.graph.version
             self._kernels = 0
+            if self._fuse is not None:
+                self._fuse.forget()
+                self._fuse.users = [(n, _used(n)) for n in walk(self.graph.nodes)]
             made: dict[int, Run] = {}
             self._run = _all(self._runs(self.graph.nodes, made))
             self._made, self._seen = made, seen
@@ -134,19 +137,16 @@ class GraphExec:
         """Launches in a row, as few calls as there can be."""
         space = self.graph.space
         in_turn = not isinstance(space, SupportsGraphs) or config.is_portable()
-        launches = [_launch(node) for node in nodes]
-        if self._fuse is not None:
-            launches = self._fuse.fused(launches)
-        elif not in_turn:
-            launches = _with_dependences(nodes, launches)
+        singles = [_single(node) for node in nodes]
+        after = [()] * len(nodes) if in_turn else _dependences(nodes, singles)
+        launches = self._fused(singles, after)
         self._kernels += len(launches)
         if in_turn:
             yield _in_turn(launches)
             return
         assert isinstance(space, SupportsGraphs)
-        chosen = [_chosen(one) for one in launches]
         first = 0
-        for fits, group in groupby(chosen, lambda one: space.can_replay(one.plan)):
+        for fits, group in groupby(launches, lambda one: space.can_replay(one.plan)):
             part = list(group)
             if fits:
                 key = (id(nodes[0]), first)
@@ -156,6 +156,34 @@ class GraphExec:
             else:
                 yield _in_turn(part)
             first += len(part)
+
+    def _fused(
+        self, singles: Sequence[Single], after: Sequence[tuple[int, ...]]
+    ) -> list[GraphLaunch]:
+        """Launches, of which some are one if they may be."""
+        if self._fuse is None:
+            return [
+                GraphLaunch(s.plan, s.bounds, s.args, a)
+                for s, a in zip(singles, after, strict=True)
+            ]
+        launches: list[GraphLaunch] = []
+        place: dict[int, int] = {}  # number of a launch -> of what it is a part of
+        for group in self._fuse.groups(singles):
+            made = self._fuse.launches(group)
+            sizes = [len(group.numbers)] if len(made) == 1 else [len(group.numbers) - 1, 1]
+            numbers = iter(group.numbers)
+            for one, size in zip(made, sizes, strict=True):
+                own = list(islice(numbers, size))
+                place |= dict.fromkeys(own, len(launches))
+                others = {place[a] for n in own for a in after[n]} - {len(launches)}
+                launches.append(GraphLaunch(one.plan, one.bounds, one.args, tuple(sorted(others))))
+        return launches
+
+    def explain(self) -> str:
+        """What a submission runs: how many launches, and with ``fuse=True`` what was fused and what
+        stood in the way, in lines."""
+        lines = [f"{self.graph.label}: {self._kernels} launches on '{self.graph.space.name}'"]
+        return "\n".join([*lines, *(f"  {line}" for line in self.fusion)])
 
     def __reduce__(self) -> Any:
         raise TypeError(f"{self} cannot be pickled: it holds memory and code of this process.")
@@ -185,30 +213,34 @@ def _in_turn(launches: Sequence[GraphLaunch]) -> Run:
     return lambda: consume(map(call, functions, bounds, args))
 
 
-def _launch(node: GraphNode) -> GraphLaunch:
+def _single(node: GraphNode) -> Single:
+    """The launch of a node, by the plan that is tuned for it."""
     bound: Bound = node._work
-    return GraphLaunch(bound.plan, bound.bounds, bound.arguments, ())
+    plan, bounds = bound.plan, bound.bounds
+    if not config.is_portable():
+        plan, bounds, _ = plan.chosen(bounds, bound.arguments)
+    return Single(bound.kernel.name, plan, bounds, bound.arguments, node)
 
 
-def _with_dependences(
-    nodes: Sequence[GraphNode], launches: Sequence[GraphLaunch]
-) -> list[GraphLaunch]:
-    """Launches, with the numbers of those that each comes after."""
+def _used(node: GraphNode) -> tuple[Any, ...]:
+    """Views that a node uses, and other things."""
+    work = node._work
+    if isinstance(work, Bound):
+        return work.arguments
+    return work if isinstance(work, tuple) else (getattr(work, "flag", None),)
+
+
+def _dependences(nodes: Sequence[GraphNode], singles: Sequence[Single]) -> list[tuple[int, ...]]:
+    """For each launch the numbers of those that it comes after."""
     known, numbers = Dependences(), {node: n for n, node in enumerate(nodes)}
-    effects = {id(one.plan): one.plan.effects for one in launches}
+    effects = {id(one.plan): one.plan.effects for one in singles}
     found = []
-    for node, one in zip(nodes, launches, strict=True):
+    for node, one in zip(nodes, singles, strict=True):
         after = known.of(touched(effects[id(one.plan)], one.args))
         if node.after is not None:
             after = tuple(sorted(numbers[a] for a in node.after if a in numbers))
-        found.append(GraphLaunch(one.plan, one.bounds, one.args, after))
+        found.append(after)
     return found
-
-
-def _chosen(one: GraphLaunch) -> GraphLaunch:
-    """A launch of the plan that is tuned for it."""
-    plan, bounds, _ = one.plan.chosen(one.bounds, one.args)
-    return one if plan is one.plan else GraphLaunch(plan, bounds, one.args, one.after)
 
 
 def _numbered(part: Sequence[GraphLaunch], first: int) -> list[GraphLaunch]:

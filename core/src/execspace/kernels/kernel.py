@@ -12,6 +12,7 @@ from typing import Any, overload
 
 from ..base import ports
 from ..base.brief import brief
+from ..base.dataclass import dataclass
 from ..base.errors import LaunchError
 from ..base.flags import flag
 from ..base.readonly import ReadOnly
@@ -42,6 +43,25 @@ __all__ = [
     "Kernel",
     "kernel",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelPart:
+    """A kernel of a `FusedKernel`.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    spec : LaunchSpec
+        Of its launch by itself.
+    positions : tuple of int
+        For each of its arguments, without those of ``out=``, the number of the argument of the
+        fused launch that takes its place.
+    """
+
+    kernel: Kernel
+    spec: LaunchSpec
+    positions: tuple[int, ...]
 
 
 class KernelNames:
@@ -93,7 +113,14 @@ class Kernel(ReadOnly):
         Of `shared`; None until the first launch, when the names are all defined.
     recent : Recent
         Of `shared`, too, unless that is of another module.
+    parts : tuple of KernelPart
+        Of which it is made, if it is a `FusedKernel`.
+    temporary : tuple of int
+        Then: arguments that nobody reads after a launch, so they need not be stored.
     """
+
+    parts: tuple[KernelPart, ...] = ()
+    temporary: tuple[int, ...] = ()
 
     __slots__ = (
         "__dict__", "__weakref__", "_code", "_variants", "bound", "fastmath", "fma", "fn", "name",

@@ -129,6 +129,15 @@ class Bound:
             )
         return value
 
+    def copy(self) -> Bound:
+        """Another one, whose arguments are exchanged by themselves."""
+        return Bound(self._kernel, self._plan, self._policy, self._bounds, self._args, self._label)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the arguments that can be exchanged."""
+        return tuple(self._names)
+
     @property
     def kernel(self) -> Kernel:
         """What it launches."""

@@ -164,7 +164,7 @@ def in_reach(
                 f"Kernel '{kernel}': argument {position} is es.{type(a).__name__} of a read-only "
                 f"array; pass es.In of it, or a writable one."
             )
-        if a.writes and _overlaps_itself(given):
+        if a.writes and overlaps_itself(given):
             raise LaunchError(
                 f"Kernel '{kernel}': argument {position} is es.{type(a).__name__} of an array in "
                 f"which elements share memory (shape {given.shape}, strides {given.strides}): what "
@@ -221,7 +221,7 @@ def _shared(kernel: str, one: str, other: str) -> LaunchError:
     )
 
 
-def _overlaps_itself(view: View) -> bool:
+def overlaps_itself(view: View) -> bool:
     """Whether two elements of a View are one, as in arrays with strides of somebody else's."""
     if view.mapping is not None or view.size < 2:
         return False

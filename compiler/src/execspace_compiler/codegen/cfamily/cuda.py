@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from .dialect import Heads, Pragmas, header
 from .gpu_cpp import GPU_CPP, lanes
-from .ptx import FLOAT32_SUMS, NAMED_BARRIER, ORDERED_SCAN, WORKAROUNDS
+from .ptx import BARRIER, FLOAT32_SUMS, KEPT, NAMED_BARRIER, ORDERED_SCAN, WORKAROUNDS
 
 CUDA = replace(
     GPU_CPP,
@@ -32,7 +32,12 @@ CUDA = replace(
         nontemporal_load="_es_nontemporal_load<{type}>({p})",
         nontemporal_store="_es_nontemporal_store({p}, {v});",
     ),
-    pragmas=Pragmas(rolled="#pragma unroll 1", overlapped="#pragma unroll 4"),
+    pragmas=Pragmas(
+        barrier=BARRIER,
+        kept=KEPT,
+        rolled="#pragma unroll 1",
+        overlapped="#pragma unroll 4",
+    ),
     workarounds=WORKAROUNDS,
     sync=replace(GPU_CPP.sync, fence_acq_rel='asm volatile("fence.acq_rel.gpu;" : : : "memory");'),
     lanes=replace(lanes(32), barrier=NAMED_BARRIER),

@@ -270,6 +270,11 @@ class Pragmas:
     ----------
     no_contraction, no_contraction_here : str
         Disable contraction to multiply-add for a file, and at the start of a function's body.
+    barrier : mapping
+        NumPy dtype name -> statement after which the compiler knows nothing of the variable `x`: a
+        form of `text`, a comment. Empty if it looks at an expression at a time.
+    kept : mapping
+        The same of a statement for which it must compute `x`.
     joining_loop : str
         Line before a loop that only joins a float sum or product, which allows the compiler to
         reassociate it: form of `sign`, `name` of the sum, and `own`, the loop's variable.
@@ -284,6 +289,8 @@ class Pragmas:
 
     no_contraction: str = ""
     no_contraction_here: str = ""
+    barrier: Mapping[str, str] = field(default_factory=dict)
+    kept: Mapping[str, str] = field(default_factory=dict)
     joining_loop: str = ""
     rolled: str = ""
     overlapped: str = ""

@@ -329,6 +329,12 @@ class ExpressionPrinter:
         assert isinstance(operand, Scalar)
         if name == "bounded":
             return args[0]
+        if name == "stored":
+            number = e.args[1]
+            assert isinstance(number, ir.Const)
+            return self.prelude.barred(args[0], t.name, number.value)
+        if name == "kept":
+            return self.prelude.barred(args[0], t.name)
         if name == "cast":
             return self.cast(args[0], operand, t)
         if name == "bit_cast":

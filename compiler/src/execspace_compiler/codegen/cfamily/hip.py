@@ -29,6 +29,8 @@ _HIP = replace(
     scan=replace(GPU_CPP.scan, memory=16 * 1024),  # a compute unit has 64 KiB
     pragmas=Pragmas(
         no_contraction_here="_ES_STRICT",
+        barrier=dict.fromkeys(("float32", "float64"), 'asm("{text}" : "+v"(x));'),
+        kept=dict.fromkeys(("float32", "float64"), 'asm volatile("" : "+v"(x));'),
         rolled="#pragma unroll 1",
         loop_in_order=CLANG_LOOP_IN_ORDER,
     ),

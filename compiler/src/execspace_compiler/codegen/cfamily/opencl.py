@@ -21,7 +21,7 @@ from .dialect import (
     WorkItem,
     header,
 )  # fmt: skip
-from .ptx import FLOAT32_SUMS, NAMED_BARRIER, ORDERED_SCAN, WORKAROUNDS
+from .ptx import BARRIER, FLOAT32_SUMS, KEPT, NAMED_BARRIER, ORDERED_SCAN, WORKAROUNDS
 
 _KEYWORDS = frozenset(
     """auto break case char const continue default do double else enum extern float for goto if
@@ -147,6 +147,12 @@ OPENCL_NVIDIA = replace(
         barrier=NAMED_BARRIER,
     ),
     scan=ORDERED_SCAN,
-    pragmas=replace(OPENCL.pragmas, rolled="#pragma unroll 1", overlapped="#pragma unroll 4"),
+    pragmas=replace(
+        OPENCL.pragmas,
+        barrier=BARRIER,
+        kept=KEPT,
+        rolled="#pragma unroll 1",
+        overlapped="#pragma unroll 4",
+    ),
     workarounds=WORKAROUNDS,
 )

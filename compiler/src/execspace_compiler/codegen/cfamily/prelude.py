@@ -301,6 +301,19 @@ class Prelude:
             self.functions[name] = f"{self.dialect.syntax.function} {body}"
         return f"{name}({text})"
 
+    def barred(self, text: str, t: str, part: object = None) -> str:
+        """A float of which the compiler knows nothing in a part, or which it must compute."""
+        pragmas = self.dialect.pragmas
+        statement = (pragmas.kept if part is None else pragmas.barrier).get(t)
+        if statement is None:
+            return text
+        name = f"_kept_{SHORT[t]}" if part is None else f"_part{part}_{SHORT[t]}"
+        own = self.type(t)
+        statement = statement.replace("{text}", f"/* part {part} */")
+        body = f"{own} {name}({own} x) {{ {statement} return x; }}"
+        self.functions[name] = f"{self.dialect.syntax.function} {body}"
+        return f"{name}({text})"
+
     def converted(self, text: str, t: str) -> str:
         """An integer converted to another type; `text` is parenthesised."""
         if t == "int16" and self.dialect.workarounds.hidden:

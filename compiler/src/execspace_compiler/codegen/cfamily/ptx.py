@@ -32,6 +32,17 @@ FLOAT32_SUMS = {
     ("fast sub", "float32"): "_es_atomic_fast_add({p}, -(float)({v}))",
 }
 
+# ptxas contracts products and sums across empty assembly, too, so the sign bit goes through an
+# exclusive or with a zero about which it knows nothing.
+_ZERO = "mov.u32 z, %%smid; and.b32 z, z, 0x80000000;"
+BARRIER = {
+    "float32": f'asm("{{ .reg .b32 z, b; {_ZERO} mov.b32 b, %0; xor.b32 b, b, z; '
+    f'mov.b32 %0, b; }} {{text}}" : "+f"(x));',
+    "float64": f'asm("{{ .reg .b32 z, l, h; {_ZERO} mov.b64 {{l, h}}, %0; '
+    f'xor.b32 h, h, z; mov.b64 %0, {{l, h}}; }} {{text}}" : "+d"(x));',
+}
+KEPT = {"float32": 'asm volatile("" : "+f"(x));', "float64": 'asm volatile("" : "+d"(x));'}
+
 WORKAROUNDS = Workarounds(
     # Widened, the int16 -(-32768) is 32768: ptxas drops the conversion after neg.s16 and abs.s16.
     # `x < 0 ? -x : x` is assumed not to be negative, although -x wraps. And `x < 0.0 ? x : 0.0`

@@ -45,9 +45,12 @@ class LlvmPrinter:
         self.text = ModuleText(target)
         self.extents = extents_used(module.functions)
         self.functions = {f.name: f for f in module.functions}
-        self.body = [f for f in module.functions if not f.entry][-1]
-        marked = frozenset(self.scoped_views(self.body)) if module.disjoint else frozenset()
-        self.deep = deep_loops(module.functions, self.body, marked)
+        last = [f for f in module.functions if not f.entry][-1]
+        self.bodies = [f for f in module.functions if f.name in module.parts] or [last]
+        self.deep: set[int] = set()
+        for body in self.bodies:
+            marked = frozenset(self.scoped_views(body)) if module.disjoint else frozenset()
+            self.deep |= deep_loops(module.functions, body, marked)
 
     def source(self) -> list[str]:
         """Lines of all functions, without what they need besides."""
@@ -65,7 +68,7 @@ class LlvmPrinter:
     def scoped_views(self, f: ir.Function) -> list[str]:
         """Views of the kernel with an alias scope; helpers have none, since Views may be passed
         twice."""
-        if f.entry or f is not self.body or not self.module.disjoint:
+        if f.entry or f not in self.bodies or not self.module.disjoint:
             return []
         return [
             p.name

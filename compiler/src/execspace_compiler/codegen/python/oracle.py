@@ -225,6 +225,8 @@ class OraclePrinter:
             return f"_r.cast({args[0]}, {type_name(t)})"
         if name == "bit_cast":
             return f"_r.bit_cast({args[0]}, {type_name(t)})"
+        if name in ("stored", "kept"):
+            return args[0]
         if name == "bounded":
             return f"_r.bounded({args[0]}, {args[1]})"
         if t.kind == "c" and name == "sqrt":
