@@ -17,7 +17,7 @@ from ..base import config
 from ..base.array_interface import ArrayInterface
 from ..base.dlpack import capsule_of
 from ..base.host_blocks import LARGEST, Blocks, Kept, aligned
-from ..base.readonly import ReadOnly, assign
+from ..base.readonly import MAY_CHANGE_CLASS, ReadOnly, assign, with_class
 from ..base.storage_types import as_stored
 from ..events import dispatch
 from .forward import ExecutionSpace
@@ -128,6 +128,8 @@ def new_allocation(
     """An Allocation, in half the time that its constructor takes."""
     made: Any = object.__new__(_AllocationParts)
     made._set(pointer, nbytes, label, memory_space, owner, managed)
+    if not MAY_CHANGE_CLASS:
+        return with_class(made, Allocation)  # type: ignore[no-any-return]
     made.__class__ = Allocation
     return made  # type: ignore[no-any-return]
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Mapping
 from itertools import count
+from threading import RLock
 from typing import Any
 
 TOOLS: tuple[Any, ...] = ()
@@ -14,11 +16,16 @@ Call = tuple[Any, Callable[..., Any], tuple[int, ...] | None]
 _calls: Mapping[str, tuple[Call, ...]] = {}
 _detach: Callable[[Any], None]  # there is one as soon as there is a tool
 _ids = count(1)
+# Without the GIL two threads may get one number. Reentrant, for what is freed meanwhile has events.
+_counting: Any = RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_counting._at_fork_reinit)
 
 
 def new_id() -> int:
     """A number that no other event of this process has."""
-    return next(_ids)
+    with _counting:
+        return next(_ids)
 
 
 def publish(

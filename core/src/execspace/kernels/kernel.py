@@ -14,6 +14,7 @@ from ..base import ports
 from ..base.brief import brief
 from ..base.errors import LaunchError
 from ..base.flags import flag
+from ..base.free_threading import getter
 from ..base.readonly import ReadOnly
 from ..contract.launch_spec import Capture, LaunchSpec
 from ..contract.space import Plan
@@ -308,7 +309,7 @@ def _no_kernel(fn: Any) -> LaunchError:
 # Kernel keeps both alive, and so their identities; the oldest entries go when there are too many.
 _known: dict[tuple[Any, ...], Kernel] = {}
 _MOST_FUNCTIONS = 4096
-kernel_with = _known.get  # of a key in the form of `_shared`, for launches
+kernel_with = getter(_known)  # of a key in the form of `_shared`, for launches
 
 
 def _shared(fn: FunctionType, options: tuple[Any, ...]) -> Kernel:
