@@ -39,12 +39,10 @@ _live: dict[int, tuple[str, int, str, int]] = {}
 def track(allocation: Allocation) -> None:
     """Count an allocation as alive until it is gone, and tell tools of both."""
     where, nbytes, label = allocation.memory_space.name, allocation.nbytes, allocation.label
-    if not dispatch.TOOLS:
-        _live[id(allocation)] = where, nbytes, label, 0
-        return
-    number = dispatch.new_id()
+    number = dispatch.new_id() if dispatch.TOOLS else 0
     _live[id(allocation)] = where, nbytes, label, number
-    dispatch.emit("on_allocate", where, label, nbytes, number)
+    if number:
+        dispatch.emit("on_allocate", where, label, nbytes, number)
 
 
 class _AllocationParts:
