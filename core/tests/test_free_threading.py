@@ -3,7 +3,7 @@
 import sysconfig
 import threading
 
-from execspace.base.free_threading import FREE_THREADED, getter, numbers
+from execspace.base.free_threading import FREE_THREADED, drop_oldest, getter, numbers
 from execspace.base.readonly import with_class
 
 
@@ -49,3 +49,12 @@ def test_an_object_of_another_class_has_all_attributes():
     parts.a, parts.b = 1, "two"
     made = with_class(parts, Whole)
     assert type(made) is Whole and (made.a, made.b) == (1, "two")
+
+
+def test_the_oldest_goes_first_and_an_empty_table_stays_empty():
+    table = {"a": 1, "b": 2}
+    drop_oldest(table)
+    assert table == {"b": 2}
+    drop_oldest(table)
+    drop_oldest(table)
+    assert table == {}

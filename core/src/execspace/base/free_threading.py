@@ -1,13 +1,15 @@
 """What differs on an interpreter without the GIL, as of python3.13t and python3.14t.
 
-Dicts, lists and references have locks of their own there, so what is a single operation of one of
-these needs none here. What took the GIL for a lock beyond that has one, or is in this module.
+Dicts, lists and references have locks of their own there. So a single operation of one of these
+needs none, as `append`, `pop`, `setdefault` and `list(table.values())`; a loop over a table does,
+with the GIL as well. What else took the GIL for a lock has one, or is in this module.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from itertools import count
 from typing import Any
 
@@ -52,3 +54,9 @@ def getter(table: dict[Any, Any]) -> Callable[[Hashable], Any]:
             return None
 
     return get
+
+
+def drop_oldest(table: dict[Any, Any]) -> None:
+    """Remove the first entry of a table that other threads change: nothing, if they are at it."""
+    with suppress(StopIteration, RuntimeError):  # it is empty, or was changed between two steps
+        table.pop(next(iter(table)), None)
