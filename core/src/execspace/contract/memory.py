@@ -220,8 +220,11 @@ class MemorySpace(ABC):
 
 def live_allocations() -> list[tuple[str, int, str]]:
     """Managed allocations that are still alive, as (memory space, bytes, label)."""
-    # `list` copies in one step, also without the GIL; allocations may come and go after that.
-    return [allocation[:3] for allocation in list(_live.values())]
+    while True:
+        try:
+            return [allocation[:3] for allocation in _live.values()]
+        except RuntimeError:  # one came or went meanwhile
+            continue
 
 
 def out_of_memory(label: str, nbytes: int, space: MemorySpace) -> MemoryError:
