@@ -315,7 +315,8 @@ _new.argtypes = (ctypes.c_void_p, ctypes.py_object, ctypes.py_object)
 _new.restype = ctypes.py_object
 
 # CPython looks at the flags of a function while it frees it, and its collector may have freed the
-# owner before. So these are never given back, but used again, with the same flags.
+# owner before. So these are never given back, but used again, with the same flags. Each `append`
+# and `pop` is one step for other threads, with the GIL and without it.
 _methods: list[_Method] = []
 _unused: list[_Method] = []
 
