@@ -337,7 +337,7 @@ def test_a_child_compiles_that_was_forked_while_another_thread_did(python, tmp_p
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-@pytest.mark.parametrize("moment", [0.02, 0.1, 0.15, 0.25])
+@pytest.mark.parametrize("moment", [0.0, 0.02, 0.1, 0.15, 0.25])
 def test_a_child_launches_that_was_forked_during_the_first_launch(python, tmp_path, moment):
     """Another thread imports the compiler then, and Python's locks of imports are held."""
     program = f"""

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .base import ports
+from .base.forks import forks_wait  # not in `__getattr__`: a fork would have to wait for that, too
 from .base.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -177,8 +178,6 @@ _OPTIONAL = dict.fromkeys(("bfloat16", "float8_e4m3fn", "float8_e5m2"), "contrac
 
 def __getattr__(name: str) -> Any:
     """Load the module of a name when it is first asked for."""
-    from .base.forks import forks_wait
-
     if name in ("profiling", "tuning"):
         with forks_wait():
             return import_module(f".{name}", __name__)

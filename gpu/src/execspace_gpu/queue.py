@@ -12,6 +12,8 @@ from typing import Any
 import cupy
 from cupy_backends.cuda.api import runtime
 
+from execspace.base.free_threading import drop_oldest
+
 _MOST_HELD = 64  # launches of which Views are held before the stream is asked what is done
 _MOST_LABELS = 64  # that the report of a fault may name
 
@@ -74,7 +76,7 @@ class Queue:
         """Remember a launch with a label, of which there may be any number."""
         self.recent[name] = None
         while len(self.recent) > _MOST_LABELS:
-            self.recent.pop(next(iter(self.recent)), None)
+            drop_oldest(self.recent)
 
     def synchronize(self) -> None:
         """Wait for the stream; blocks. Errors of the platform pass."""

@@ -328,7 +328,8 @@ def size_limit() -> int:
 
 
 # Of a folder: the bytes in it when it was last listed and those written since, and how many entries
-# may be written until it is listed again, for other processes write there, too.
+# may be written until it is listed again, for other processes write there, too. Threads that write
+# at once may lose a count, as those of processes are.
 _sizes: dict[Path, tuple[int, int]] = {}
 _UNSEEN = 64
 

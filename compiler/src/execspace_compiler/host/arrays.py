@@ -4,6 +4,10 @@ A function in LLVM IR, of all plans, checks each array against the type of the V
 was compiled for, writes the table that a View has on its own stack, and calls the plan's entry with
 objects that have a View's `descriptor` and nothing else. The structure is part of NumPy's ABI:
 https://numpy.org/doc/stable/reference/c-api/types-and-structures.html
+
+Offsets are those of the interpreter, whose objects begin with 32 bytes in place of 16 where there
+is no GIL, and are tried out before the first use. References are counted by calls only. Nothing is
+locked: no other thread may change the shape of an array meanwhile, as for NumPy's own functions.
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ Machine code is kept as object files, so that it can be loaded in later processe
 from __future__ import annotations
 
 import ctypes
-import itertools
 import os
 import platform
 import threading
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from execspace import Capabilities
 from execspace.base import config
 from execspace.base.dataclass import dataclass
+from execspace.base.free_threading import numbers
 from execspace.base.locks import new_lock, open_in_children
 
 from .named_processor import split, try_out
@@ -261,7 +261,7 @@ def _linker() -> Any:
     return _llvm().create_lljit_compiler(_new_target_machine(), use_jit_link=_has_jitlink())
 
 
-_numbers = itertools.count()
+_new_number = numbers()
 
 # Functions of GCC's runtime library for integers of 128 bits, to which LLVM turns some sums of
 # indices; 64-bit processors have no instructions for them, and LLVM no code of its own.
@@ -291,7 +291,7 @@ class Library:
             made.export_symbol(name)
         for name, address in imports.items():
             made.import_symbol(name, address)
-        self._tracker = made.link(_linker(), f"execspace{next(_numbers)}-{os.getpid()}")
+        self._tracker = made.link(_linker(), f"execspace{_new_number()}-{os.getpid()}")
 
     def address(self, name: str) -> int:
         """Address of an exported symbol."""
@@ -315,7 +315,8 @@ _new.argtypes = (ctypes.c_void_p, ctypes.py_object, ctypes.py_object)
 _new.restype = ctypes.py_object
 
 # CPython looks at the flags of a function while it frees it, and its collector may have freed the
-# owner before. So these are never given back, but used again, with the same flags.
+# owner before. So these are never given back, but used again, with the same flags. Each `append`
+# and `pop` is one step for other threads, with the GIL and without it.
 _methods: list[_Method] = []
 _unused: list[_Method] = []
 

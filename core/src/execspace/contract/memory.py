@@ -17,7 +17,7 @@ from ..base import config
 from ..base.array_interface import ArrayInterface
 from ..base.dlpack import capsule_of
 from ..base.host_blocks import LARGEST, Blocks, Kept, aligned
-from ..base.readonly import ReadOnly, assign
+from ..base.readonly import MAY_CHANGE_CLASS, ReadOnly, assign, with_class
 from ..base.storage_types import as_stored
 from ..events import dispatch
 from .forward import ExecutionSpace
@@ -39,12 +39,10 @@ _live: dict[int, tuple[str, int, str, int]] = {}
 def track(allocation: Allocation) -> None:
     """Count an allocation as alive until it is gone, and tell tools of both."""
     where, nbytes, label = allocation.memory_space.name, allocation.nbytes, allocation.label
-    if not dispatch.TOOLS:
-        _live[id(allocation)] = where, nbytes, label, 0
-        return
-    number = dispatch.new_id()
+    number = dispatch.new_id() if dispatch.TOOLS else 0
     _live[id(allocation)] = where, nbytes, label, number
-    dispatch.emit("on_allocate", where, label, nbytes, number)
+    if number:
+        dispatch.emit("on_allocate", where, label, nbytes, number)
 
 
 class _AllocationParts:
@@ -128,6 +126,8 @@ def new_allocation(
     """An Allocation, in half the time that its constructor takes."""
     made: Any = object.__new__(_AllocationParts)
     made._set(pointer, nbytes, label, memory_space, owner, managed)
+    if not MAY_CHANGE_CLASS:
+        return with_class(made, Allocation)  # type: ignore[no-any-return]
     made.__class__ = Allocation
     return made  # type: ignore[no-any-return]
 

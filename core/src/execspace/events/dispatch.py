@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Mapping
 from itertools import count
+from threading import RLock
 from typing import Any
-
-from ..base.locks import new_lock
 
 # What is told of launches. While a thread records a graph, its mark is among them, so that one `if`
 # serves both.
@@ -19,12 +19,16 @@ _calls: Mapping[str, tuple[Call, ...]] = {}
 _detach: Callable[[Any], None]  # there is one as soon as there is a tool
 _ids = count(1)
 _marks: tuple[object, ...] = ()  # of recordings
-_marking = new_lock()
+# Without the GIL two threads may get one number. Reentrant, for what is freed meanwhile has events.
+_counting: Any = RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_counting._at_fork_reinit)
 
 
 def new_id() -> int:
     """A number that no other event of this process has."""
-    return next(_ids)
+    with _counting:
+        return next(_ids)
 
 
 def publish(
@@ -37,7 +41,7 @@ def publish(
     global TOOLS, TIMED, _calls, _detach
     _calls, _detach = calls, detach
     TIMED = timed
-    with _marking:
+    with _counting:
         TOOLS = (*tools, *_marks)
 
 
@@ -54,7 +58,7 @@ def begin_recording() -> object:
     """Have launches look whether they are recorded, until `end_recording` of what this returns."""
     global TOOLS, _marks
     mark = _Mark()
-    with _marking:
+    with _counting:
         _marks = (*_marks, mark)
         TOOLS = (*TOOLS, mark)
     return mark
@@ -63,7 +67,7 @@ def begin_recording() -> object:
 def end_recording(mark: object) -> None:
     """End what `begin_recording` began."""
     global TOOLS, _marks
-    with _marking:
+    with _counting:
         _marks = tuple(m for m in _marks if m is not mark)
         TOOLS = tuple(t for t in TOOLS if t is not mark)
 

@@ -11,13 +11,13 @@ import builtins
 from collections.abc import Iterator
 from functools import partial
 from inspect import getattr_static
-from itertools import count
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from ..base.errors import LaunchError
+from ..base.free_threading import numbers
 from ..base.subclasses import fields_of, own_operator
 from ..contract.argtypes import SCALAR_TYPES
 from ..contract.launch_spec import Capture
@@ -368,10 +368,10 @@ class HelperNames:
         self.fixed = fixed_names(scope)  # first: what changes meanwhile is then noticed
         self.unchanged = unchanged(scope.fn, self.fixed)
         self.paths = tuple(captured_paths(scope))
-        self.number = next(_numbers)
+        self.number = _new_number()
 
 
-_numbers = count()
+_new_number = numbers()
 _known_names: dict[tuple[Any, ...], HelperNames] = {}
 
 

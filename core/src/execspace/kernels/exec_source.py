@@ -218,7 +218,7 @@ def arrived(fn: FunctionType) -> str | None:
     if texts and "".join(linecache.getlines(file, fn.__globals__)) in texts:
         return None
     if file == _NAMELESS:
-        texts = list(dict.fromkeys(text for known in _arrived.values() for text in known))
+        texts = list(dict.fromkeys(text for known in list(_arrived.values()) for text in known))
     for text in texts:
         if code in codes_in(text, code):
             return text

@@ -15,6 +15,7 @@ from ..base.brief import brief
 from ..base.dataclass import dataclass
 from ..base.errors import LaunchError
 from ..base.flags import flag
+from ..base.free_threading import drop_oldest, getter
 from ..base.readonly import ReadOnly
 from ..contract.launch_spec import Capture, LaunchSpec
 from ..contract.space import Plan
@@ -205,8 +206,9 @@ class Kernel(ReadOnly):
         """Have the next launches of this spec, or of any, make their plans anew."""
         shared = self.shared
         plans = {} if shared.names is None else shared.names.plans
-        for key in [k for k, plan in plans.items() if spec is None or plan.spec == spec]:
-            plans.pop(key, None)
+        for key, plan in list(plans.items()):  # a copy in one step: other threads add plans
+            if spec is None or plan.spec == spec:
+                plans.pop(key, None)
         shared.recent.forget()  # after that: what is remembered meanwhile is then noticed
 
     def names_now(self, scope: Scope) -> KernelNames:
@@ -335,7 +337,7 @@ def _no_kernel(fn: Any) -> LaunchError:
 # Kernel keeps both alive, and so their identities; the oldest entries go when there are too many.
 _known: dict[tuple[Any, ...], Kernel] = {}
 _MOST_FUNCTIONS = 4096
-kernel_with = _known.get  # of a key in the form of `_shared`, for launches
+kernel_with = getter(_known)  # of a key in the form of `_shared`, for launches
 
 
 def _shared(fn: FunctionType, options: tuple[Any, ...]) -> Kernel:
@@ -346,7 +348,7 @@ def _shared(fn: FunctionType, options: tuple[Any, ...]) -> Kernel:
         fma, fastmath, name, source = options[:4] if options else (True, False, None, None)
         known = Kernel(without_views(fn), fma=fma, fastmath=fastmath, name=name, source=source)
         while len(_known) >= _MOST_FUNCTIONS:
-            _known.pop(next(iter(_known)), None)
+            drop_oldest(_known)
         known = _known.setdefault(key, known)
     return known
 
@@ -395,7 +397,7 @@ def made_again(fn: FunctionType, options: _Options, text: SourceText) -> Kernel:
         made.shared, made.recent = earlier, earlier.recent.of_another_module()
         return made
     while len(_arrived_kernels) >= _MOST_KERNELS:
-        _arrived_kernels.pop(next(iter(_arrived_kernels)), None)
+        drop_oldest(_arrived_kernels)
     _arrived_kernels[fn.__code__, options] = made.shared
     return made
 

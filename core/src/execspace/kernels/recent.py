@@ -27,6 +27,10 @@ JoinTest = Callable[[FunctionType, Any, tuple[Any, ...], str, Any, Any], Any]
 _MOST_PATIENCE = 256  # launches without a test, which cost some twenty times what a test does
 _MOST_TESTS = 4  # that are tried one after the other
 _adding = new_lock()
+# Counts and tests have no lock, for launches read them. What threads make of them at once is never
+# wrong: a test that is overwritten is written again, a count that is lost brings a test one launch
+# later, and each test calls the one that it found, so none tries what has been forgotten for longer
+# than `looked_up` takes to notice that.
 
 
 def _no_launch(*launch: Any) -> Any:

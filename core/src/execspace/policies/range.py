@@ -11,7 +11,8 @@ from typing import Any, Self
 
 from ..base.brief import brief
 from ..base.errors import PolicyError
-from ..base.readonly import ReadOnly
+from ..base.free_threading import getter
+from ..base.readonly import MAY_CHANGE_CLASS, ReadOnly, with_class
 from ..contract.launch_spec import PolicySpec, policy_spec
 from ..contract.space import ExecutionSpace
 from ..contract.tiles import MOST_PER_THREAD
@@ -41,6 +42,7 @@ _INTEGERS = {int}
 _Bounds = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], PolicySpec]
 # Bounds of MDRangePolicies without options -> lower, upper, both, and their PolicySpec.
 _known: dict[tuple[Any, Any], _Bounds] = {}
+_known_bounds = getter(_known)
 _MOST_KNOWN = 1024
 ITERATE = ("auto", "left", "right")
 
@@ -119,6 +121,8 @@ class RangePolicy(ReadOnly, _RangeParts):
             usual.launch_bounds = None
             usual.space = where = None if space is None else resolve(space)
             usual.key = _USUAL, where
+            if not MAY_CHANGE_CLASS:
+                return with_class(usual, cls)  # type: ignore[no-any-return]
             usual.__class__ = cls
             return usual  # type: ignore[no-any-return]
         first, last = as_integer(begin, "RangePolicy: begin"), as_integer(end, "RangePolicy: end")
@@ -141,6 +145,8 @@ class RangePolicy(ReadOnly, _RangeParts):
             dynamic=dynamic,
         )  # fmt: skip
         self.key = (spec, self.space)
+        if not MAY_CHANGE_CLASS:
+            return with_class(self, cls)  # type: ignore[no-any-return]
         self.__class__ = cls
         return self  # type: ignore[no-any-return]
 
@@ -268,13 +274,15 @@ class MDRangePolicy(ReadOnly, _MDRangeParts):
         plain = tile is items_per_thread is launch_bounds is None
         plain = plain and type(iterate) is str and iterate == "auto" and schedule is STATIC
         plain = plain and _are_integers(lower) and (upper is None or _are_integers(upper))
-        if plain and (known := _known.get((lower, upper))) is not None:
+        if plain and (known := _known_bounds((lower, upper))) is not None:
             usual: Any = object.__new__(_MDRangeParts)
             usual.lower, usual.upper, usual.bounds, spec = known
             usual.tile = usual.launch_bounds = None
             usual.iterate, usual.items_per_thread = "auto", ()
             usual.space = where = None if space is None else resolve(space)
             usual.key = spec, where
+            if not MAY_CHANGE_CLASS:
+                return with_class(usual, cls)  # type: ignore[no-any-return]
             usual.__class__ = cls
             return usual  # type: ignore[no-any-return]
         if upper is None:
@@ -339,6 +347,8 @@ class MDRangePolicy(ReadOnly, _MDRangeParts):
             if len(_known) >= _MOST_KNOWN:
                 _known.clear()
             _known[lower, upper] = first, last, self.bounds, spec
+        if not MAY_CHANGE_CLASS:
+            return with_class(self, cls)  # type: ignore[no-any-return]
         self.__class__ = cls
         return self  # type: ignore[no-any-return]
 

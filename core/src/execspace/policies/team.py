@@ -7,7 +7,7 @@ from typing import Any
 from ..base import ports
 from ..base.brief import brief
 from ..base.errors import PolicyError
-from ..base.readonly import ReadOnly, assign
+from ..base.readonly import MAY_CHANGE_CLASS, ReadOnly, assign
 from ..contract.launch_spec import LaunchSpec, PolicySpec, policy_spec
 from ..contract.records import TeamLimits
 from ..contract.space import ExecutionSpace, SupportsTeams
@@ -130,7 +130,7 @@ class TeamPolicy(ReadOnly, _TeamParts):
             checked_count("TeamPolicy with its last chunk", (teams + chunk,))
         where = None if space is None else resolve(space)
         spec = policy_spec("team", 1, "auto", False, True, (), most, threads, lanes, chunk)
-        exact = type(self) is TeamPolicy
+        exact = type(self) is TeamPolicy and MAY_CHANGE_CLASS
         parts: Any = self if exact else _TeamParts()
         if exact:
             assign(self, "__class__", _TeamParts)  # whose attributes may be assigned

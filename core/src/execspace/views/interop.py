@@ -11,6 +11,7 @@ from ..base import config
 from ..base.array_interface import address_of
 from ..base.dlpack import array_from
 from ..base.errors import PluginError, ViewError, ViewTypeError
+from ..base.free_threading import getter
 from ..base.readonly import assign
 from ..contract import layout as _layout
 from ..contract.argtypes import ViewType
@@ -109,7 +110,7 @@ def view_over(
         too high a rank.
     """
     key = dtype, shape, strides, readonly, memory.name
-    plan = _known.get(key) if is_fixed(dtype) else None
+    plan: _Plan | None = _known_plan(key) if is_fixed(dtype) else None
     if plan is None:
         plan = _plan_of(label, dtype, shape, strides, readonly, memory.name)
         if len(_known) >= _MOST:
@@ -137,6 +138,7 @@ class _Plan(NamedTuple):
 
 
 _known: dict[tuple[Any, ...], _Plan] = {}
+_known_plan = getter(_known)
 _MOST = 1024
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..base.errors import ViewError, shown
 from ..base.flags import flag
+from ..base.free_threading import getter
 from ..contract import layout as _layout
 from ..contract.argtypes import ViewType
 from ..contract.dtypes import PLAIN, as_dtype
@@ -18,6 +19,7 @@ from .view_parts import type_of
 _MOST = 1024  # plans that are kept
 _INTEGERS: tuple[set[type], ...] = ({int}, set())
 _known: dict[tuple[Any, ...], Plan] = {}
+_found = getter(_known)
 
 
 # By identity, for of dtypes that are equal some have metadata, and some records are aligned.
@@ -56,7 +58,8 @@ def known_plan(
     if layout is not None or padding is not False:
         return None
     if (type(shape) is int or _has_integers(shape)) and means_one(dtype):
-        return _known.get((shape, dtype, memory, preferred))
+        known: Plan | None = _found((shape, dtype, memory, preferred))
+        return known
     return None
 
 

@@ -20,7 +20,7 @@ from ..base import config, pending, ports
 from ..base.brief import brief
 from ..base.errors import ViewError, ViewIndexError, ViewTypeError, shown
 from ..base.flags import flag
-from ..base.readonly import ReadOnly, assign
+from ..base.readonly import MAY_CHANGE_CLASS, ReadOnly, assign
 from ..base.storage_types import FORMATS, as_stored
 from ..contract import layout as _layout
 from ..contract.memory import MemorySpace, array_over, track
@@ -147,7 +147,7 @@ class View(ReadOnly, NoArithmetic, GivesArrays, Subscripts, Typed[ScalarT]):
             allocation, allocation.pointer, kind, extents, strides, name, False, owner, mapping,
             type_,
         )  # fmt: skip
-        if type(self) is not View:
+        if type(self) is not View or not MAY_CHANGE_CLASS:
             self._become(View._of_type(*values))
             return
         assign(self, "__class__", ViewParts)  # whose attributes may be assigned

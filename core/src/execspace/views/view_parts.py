@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..base.array_interface import address_of
+from ..base.readonly import MAY_CHANGE_CLASS, with_class
 from ..contract import layout as _layout
 from ..contract.argtypes import ViewType
 from ..contract.dtypes import name_of
@@ -118,8 +119,10 @@ class ViewParts:
         made.type = type
         made._table = table = _PACK[len(shape)](pointer, *shape, *strides)
         made.descriptor = id(table) + _HEADER
-        made.__class__ = self.__class__
-        return made  # type: ignore[no-any-return]
+        if MAY_CHANGE_CLASS:
+            made.__class__ = self.__class__
+            return made  # type: ignore[no-any-return]
+        return with_class(made, self.__class__)  # type: ignore[no-any-return]
 
     @classmethod
     def _over(
@@ -148,8 +151,10 @@ class ViewParts:
         """A View of the parts that `_set` takes."""
         parts: Any = object.__new__(ViewParts)
         parts._set(*args)
-        parts.__class__ = cls
-        return parts  # type: ignore[no-any-return]
+        if MAY_CHANGE_CLASS:
+            parts.__class__ = cls
+            return parts  # type: ignore[no-any-return]
+        return with_class(parts, cls)  # type: ignore[no-any-return]
 
     @property
     def label(self) -> str:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +10,8 @@ import pytest
 
 import execspace as es
 from execspace_testing import staged
-from execspace_testing.sizes import fitting
+from execspace_testing.at_once import at_once
+from execspace_testing.sizes import fitting, interpreted
 
 from .shapes import league, small_integers, two_shapes
 
@@ -258,20 +257,21 @@ def test_launches_in_flight_have_scratch_of_their_own(space):
 
 
 def test_threads_of_python_launch_teams_at_the_same_time(space):
-    gate = threading.Barrier(3)
-    policy = league(space, 12, (8, 4))
+    policy, rounds = league(space, 12, (8, 4)), 2 if interpreted(space) else 10
 
     def work(k):
-        view = es.View((12, 32), space=space)
+        view, seen = es.View((12, 32), space=space), es.View(12, space=space)
         es.deep_copy(view, float(k))
-        gate.wait(timeout=60)
-        for _ in range(10):
+        es.deep_copy(seen, 0.0)
+        for _ in range(rounds):
             es.parallel_for(policy, blend, view, 3)
-        return staged.fetch(view)
+            es.parallel_for(policy, store_row, view, seen)
+        return staged.fetch(view), staged.fetch(seen)
 
-    with ThreadPoolExecutor(3) as pool:
-        for k, found in enumerate(pool.map(work, range(3))):
-            assert (found == k + 10).all()
+    for k, (view, seen) in enumerate(at_once(work)):
+        assert (view == k + rounds).all()
+        sums = sum(32 * (k + r) for r in range(1, rounds + 1))
+        assert (seen == sums + rounds * np.arange(12)).all()
 
 
 def moved_along(team, a, b):
