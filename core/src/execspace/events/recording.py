@@ -10,7 +10,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any, Protocol
 
-from ..base.errors import LaunchError
 from . import dispatch
 
 
@@ -29,7 +28,7 @@ class Recorder(Protocol):
     def call(self, name: str, function: Callable[[], object], instance: Any) -> None:
         """Work that is done as a whole, on an instance, by a function."""
 
-    def refuse(self, what: str, instead: str) -> LaunchError:
+    def refuse(self, what: str, instead: str) -> Exception:
         """The exception for what no graph can have."""
 
 

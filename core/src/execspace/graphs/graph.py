@@ -23,7 +23,7 @@ from ..views.interop import view_of
 from ..views.view import View
 from .copies import bound_copy
 from .loops import Loop, checked_flag
-from .node import GraphNode, Grows, label_of, walk
+from .node import AnyGraph, GraphNode, label_of, walk
 
 if TYPE_CHECKING:
     from .running import GraphExec
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 
-class Graph(Grows):
+class Graph(AnyGraph):
     """Launches and copies that are made once, and submitted any number of times.
 
     Within ``with graph:`` what this thread launches and copies is recorded and does not run; what
@@ -125,7 +125,7 @@ class Graph(Grows):
         self._check_open()
         with ExitStack() as stack:
             stack.enter_context(use_space(self.space))
-            stack.enter_context(recording.recording(self))
+            stack.enter_context(recording.recording(_Recorder(self)))
             self._recording = stack.pop_all()
         return self
 
@@ -133,35 +133,6 @@ class Graph(Grows):
         stack, self._recording = self._recording, None
         assert stack is not None
         stack.close()
-
-    def launch(
-        self,
-        pattern: str,
-        kernel: Kernel,
-        plan: Plan,
-        policy: Any,
-        bounds: tuple[int, ...],
-        args: tuple[Any, ...],
-        label: str | None,
-    ) -> None:
-        """Record a launch; for `parallel_for` and its siblings."""
-        self._add_launch(Bound(kernel, plan, policy, bounds, args, label), label, None)
-
-    def copy(self, target: View, source: Any, instance: ExecutionSpace | None) -> None:
-        """Record a copy; for `deep_copy`."""
-        self._check_space(instance, f"deep_copy into View '{target.label}'")
-        self._add_copy(target, source, None, None)
-
-    def call(
-        self, name: str, function: Callable[[], object], instance: ExecutionSpace | None
-    ) -> None:
-        """Record work that is done as a whole; for `sort` and its siblings."""
-        self._check_space(instance, name)
-        self._add("call", name, None, function)
-
-    def refuse(self, what: str, instead: str) -> LaunchError:
-        """The exception for what no graph can have."""
-        return LaunchError(f"{self}, which is being recorded: {what}; {instead}.")
 
     # -- loops ------------------------------------------------------------------------------------
 
@@ -221,16 +192,12 @@ class Graph(Grows):
         self._check_space(bound.space, f"kernel '{name}'")
         spec = bound.plan.spec
         if spec.pattern != "for" and not spec.out:
-            raise self.refuse_number(name, spec.pattern)
+            raise LaunchError(
+                f"{self}: parallel_{spec.pattern} of kernel '{name}' returns a number, which "
+                f"nobody knows before the graph has run; give a View for it, out=es.View(()), and "
+                f"read that when the graph was submitted."
+            )
         return self._add("launch", label or name, after, bound)
-
-    def refuse_number(self, kernel: str, pattern: str) -> LaunchError:
-        """The exception for a reduction whose result is a number."""
-        return LaunchError(
-            f"{self}: parallel_{pattern} of kernel '{kernel}' returns a number, which nobody knows "
-            f"before the graph has run; give a View for it, out=es.View(()), and read that when "
-            f"the graph was submitted."
-        )
 
     def _copy_after(
         self, after: tuple[GraphNode, ...], dst: Any, src: Any, label: str | None
@@ -275,10 +242,6 @@ class Graph(Grows):
         self._open[-1].append(node)
         self.version += 1
         return node
-
-    def _changed(self) -> None:
-        """Arguments of a node are others: what was instantiated looks at them again."""
-        self.version += 1
 
     def _check_open(self) -> None:
         if self._is_instantiated:
@@ -338,6 +301,33 @@ class Graph(Grows):
         count = len(self._nodes)
         nodes = f"{count} node{'s' * (count != 1)}"
         return f"<graph '{self.label}' of {nodes} on '{self.space.name}'>"
+
+
+class _Recorder:
+    """Adds what a thread launches to a graph; see `events.recording.Recorder`."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+
+    def launch(
+        self, pattern: str, kernel: Kernel, plan: Plan, policy: Any, bounds: tuple[int, ...],
+        args: tuple[Any, ...], label: str | None,
+    ) -> None:  # fmt: skip
+        bound = Bound(kernel, plan, policy, bounds, args, label)
+        self._graph._add_launch(bound, label, None)
+
+    def copy(self, target: View, source: Any, instance: ExecutionSpace | None) -> None:
+        self._graph._check_space(instance, f"deep_copy into View '{target.label}'")
+        self._graph._add_copy(target, source, None, None)
+
+    def call(
+        self, name: str, function: Callable[[], object], instance: ExecutionSpace | None
+    ) -> None:
+        self._graph._check_space(instance, name)
+        self._graph._add("call", name, None, function)
+
+    def refuse(self, what: str, instead: str) -> LaunchError:
+        return LaunchError(f"{self._graph}, which is being recorded: {what}; {instead}.")
 
 
 def _is_number(value: Any) -> bool:

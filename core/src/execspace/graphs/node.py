@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..base.brief import brief
 from ..base.errors import LaunchError
+from ..contract.space import ExecutionSpace
 from ..launch.bound import Bound
 from ..views.view import View
-
-if TYPE_CHECKING:
-    from .graph import Graph
 
 __all__ = [
     "GraphNode",
@@ -25,7 +23,7 @@ class Grows(ABC):
 
     @property
     @abstractmethod
-    def graph(self) -> Graph:
+    def graph(self) -> AnyGraph:
         """The graph."""
 
     @abstractmethod
@@ -79,6 +77,47 @@ class Grows(ABC):
         return self.graph._host_after(self._before(), function, args, label)
 
 
+class AnyGraph(Grows):
+    """What nodes know of their graph.
+
+    Attributes
+    ----------
+    space : ExecutionSpace
+    label : str
+    version : int
+        Counts what was added or exchanged.
+    """
+
+    space: ExecutionSpace
+    label: str
+    version: int
+
+    @property
+    @abstractmethod
+    def nodes(self) -> tuple[GraphNode, ...]:
+        """Its nodes, in the order in which they were added."""
+
+    @abstractmethod
+    def _bind(
+        self, after: tuple[GraphNode, ...], policy: Any, kernel: Any, args: tuple[Any, ...],
+        pattern: str, reducer: Any, out: Any, label: str | None,
+    ) -> GraphNode:  # fmt: skip
+        """Add a launch."""
+
+    @abstractmethod
+    def _copy_after(
+        self, after: tuple[GraphNode, ...], dst: Any, src: Any, label: str | None
+    ) -> GraphNode:
+        """Add a copy."""
+
+    @abstractmethod
+    def _host_after(
+        self, after: tuple[GraphNode, ...], function: Callable[..., object],
+        args: tuple[Any, ...], label: str | None,
+    ) -> GraphNode:  # fmt: skip
+        """Add a call of a function."""
+
+
 class GraphNode(Grows):
     """A launch, copy or call in a graph; `Graph` and `then` make them.
 
@@ -94,7 +133,7 @@ class GraphNode(Grows):
 
     def __init__(
         self,
-        graph: Graph,
+        graph: AnyGraph,
         kind: str,
         label: str,
         after: tuple[GraphNode, ...] | None,
@@ -104,7 +143,7 @@ class GraphNode(Grows):
         self._work = work
 
     @property
-    def graph(self) -> Graph:
+    def graph(self) -> AnyGraph:
         return self._graph
 
     def _before(self) -> tuple[GraphNode, ...]:
@@ -126,7 +165,7 @@ class GraphNode(Grows):
                 f"can be."
             )
         self._work.exchange(**arguments)
-        self._graph._changed()
+        self._graph.version += 1  # what was instantiated looks at its launches again
 
     def __repr__(self) -> str:
         return f"<{self.kind} '{self.label}' in {self._graph!r}>"
@@ -135,11 +174,11 @@ class GraphNode(Grows):
 class Several(Grows):
     """Nodes of one graph, and what comes after all of them; made by `when_all`."""
 
-    def __init__(self, graph: Graph, nodes: tuple[GraphNode, ...]) -> None:
+    def __init__(self, graph: AnyGraph, nodes: tuple[GraphNode, ...]) -> None:
         self._graph, self._nodes = graph, nodes
 
     @property
-    def graph(self) -> Graph:
+    def graph(self) -> AnyGraph:
         return self._graph
 
     def _before(self) -> tuple[GraphNode, ...]:

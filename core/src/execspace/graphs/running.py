@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, islice
 from operator import call
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..base import config
 from ..base.locks import new_rlock
@@ -23,10 +23,7 @@ from ..views.deep_copy import deep_copy
 from ..views.view import View
 from .dependences import Dependences, touched
 from .fusing import Fusion, Single
-from .node import GraphNode, walk
-
-if TYPE_CHECKING:
-    from .graph import Graph
+from .node import AnyGraph, GraphNode, walk
 
 __all__ = [
     "GraphExec",
@@ -45,7 +42,7 @@ class GraphExec:
         With ``fuse=True``: what was fused, and what stood in the way, in lines.
     """
 
-    def __init__(self, graph: Graph, *, fuse: bool, temporary: Sequence[View]) -> None:
+    def __init__(self, graph: AnyGraph, *, fuse: bool, temporary: Sequence[View]) -> None:
         self.graph = graph
         self._fuse = Fusion(temporary) if fuse else None
         self._lock = new_rlock()
