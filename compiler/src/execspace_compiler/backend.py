@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .host.jit import begin_plan, compile_plan
     from .host.launcher import Launcher
     from .host.machine import host_capabilities
-    from .host.pool import SPIN_NS, start
+    from .host.pool import SPIN_NS, Pool, start
     from .launch.call_builder import CallBuilder
     from .launch.device_code import DeviceCode
     from .launch.device_launch import Call, DeviceLaunch, Grid
@@ -55,6 +55,7 @@ _MODULES = {
     "Lowered": "typing.lowered",
     "OPENCL": "codegen.cfamily.opencl",
     "OPENCL_NVIDIA": "codegen.cfamily.opencl",
+    "Pool": "host.pool",
     "SPIN_NS": "host.pool",
     "Sources": "launch.sources",
     "Traits": "launch.sources",
@@ -90,6 +91,7 @@ __all__ = [
     "Launcher",
     "Limits",
     "Lowered",
+    "Pool",
     "Sources",
     "Traits",
     "begin_plan",

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from .launch.parallel_reduce import *
     from .launch.team_member import *
     from .launch.transfers import *
+    from .plugins.partitioning import *
     from .plugins.selection import *
     from .plugins.space_list import *
     from .plugins.started import *
@@ -102,8 +103,8 @@ _NAMES = {
     "contract.memory": "Allocation HOST HostSpace MemorySpace live_allocations",
     "contract.records": "Capabilities Effects TeamLimits TeamSizes",
     "contract.space": """
-        CompilesInSteps ExecutionSpace Plan SupportsSort SupportsTeams SupportsTuning TimesWork
-        WrapsArrays
+        CompilesInSteps ExecutionSpace Partitions Plan SupportsSort SupportsTeams SupportsTuning
+        TimesWork WrapsArrays
     """,
     "contract.tiles": "TileTable",
     "events.work": "Work",
@@ -133,6 +134,7 @@ _NAMES = {
     "launch.parallel_reduce": "parallel_reduce parallel_scan",
     "launch.team_member": "TeamMember",
     "launch.transfers": "In InOut Out",
+    "plugins.partitioning": "partition_space",
     "plugins.selection": "default_space space spaces use_memory use_space",
     "plugins.space_list": "SpaceInfo",
     "plugins.started": "fence",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CompilesInSteps",
     "ExecutionSpace",
+    "Partitions",
     "Plan",
     "SupportsSort",
     "SupportsTeams",
@@ -269,6 +270,18 @@ def waits_for_nothing(synchronize: _Synchronize) -> _Synchronize:
 def never_waits(space: ExecutionSpace) -> bool:
     """Whether a fence of a space waits for nothing: its `synchronize` is one marked so."""
     return type(space).synchronize in _idle and "synchronize" not in space.__dict__
+
+
+@runtime_checkable
+class Partitions(Protocol):
+    """A space that `partition_space` divides; of others it takes an `instance` for each part."""
+
+    def partition(self, weights: Sequence[float]) -> Sequence[ExecutionSpace]:
+        """Instances that share out what this space has in the proportions of weights.
+
+        One for each weight; weights are positive and finite. Work of several may run at once.
+        Memory spaces are those of this space. Raises SpaceError for more parts than there can be.
+        """
 
 
 @runtime_checkable
