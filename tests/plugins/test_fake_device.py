@@ -529,3 +529,89 @@ def test_dual_view_syncs_in_order_on_an_instance(fake):
         assert list(D.h_view) == [1, 1, 1]
     fake.fence()
     assert list(D.h_view) == [5, 5, 5]
+
+
+# -- events of a space that has none of its own: a fence does -------------------------------------
+
+
+def test_an_event_waits_by_a_fence(fake):
+    class Fences(es.profiling.Tool):
+        def __init__(self):
+            self.found = []
+
+        def on_fence_begin(self, space, queue, label):
+            self.found.append((space, queue, label))
+
+    tool = Fences()
+    x = es.View(3, space=fake)
+    es.parallel_for(es.RangePolicy(3, space=fake), scale, x, 2.0)
+    assert not isinstance(fake, es.SupportsEvents)
+    with fake.held():
+        es.parallel_for(es.RangePolicy(3, space=fake), scale, x, 2.0)
+        event = fake.record()
+        assert fake.waiting  # it has not waited
+        assert not event.done
+    assert not event.done  # who is not asked cannot tell
+    with es.profile(tool):
+        event.wait("mine")
+    assert event.done and not fake.waiting
+    assert ("fake", 0, "mine") in tool.found
+
+
+def test_queues_without_events_wait_by_the_host(fake):
+    first, second = fake.instance(), fake.instance()
+    x = es.View(3, space=fake)
+    for wait in (
+        lambda: second.wait_for(first),
+        lambda: second.wait_for(first.record()),
+        lambda: first.order_before(second),
+        lambda: es.space("serial").wait_for(first),
+    ):
+        es.parallel_for(es.RangePolicy(3, space=first), scale, x, 2.0)
+        wait()
+        assert not first.waiting
+    second.wait_for(es.space("serial"))  # has nothing to wait for
+    assert not second.waiting
+
+
+def test_what_a_launch_raises_is_raised_by_who_waits(fake):
+    x = es.View(3, space=fake)
+    es.parallel_for(es.RangePolicy(3, space=fake), refuse, x)
+    event = fake.record()
+    with pytest.raises(es.KernelAssertionError, match="x must be negative"):
+        event.wait()
+    event.wait()  # the queue is none the worse for it
+
+
+class Stream:
+    """Of a library, as CuPy's."""
+
+    ptr = 0x30
+
+    def __init__(self):
+        self.waits = 0
+
+    def synchronize(self):
+        self.waits += 1
+
+
+@pytest.mark.parametrize("name", ["fake", "serial"])
+def test_for_streams_of_libraries_the_host_waits(fake, name):
+    space, stream = es.space(name), Stream()
+    space.wait_for(stream)
+    assert stream.waits == 1
+    x = es.View(3, space=fake)
+    es.parallel_for(es.RangePolicy(3, space=fake), scale, x, 2.0)
+    space.order_before(stream)
+    assert stream.waits == 1
+    if name == "fake":
+        assert not fake.waiting
+
+
+def test_a_stream_that_nobody_can_wait_for_is_refused(fake):
+    class Bare:
+        def __cuda_stream__(self):
+            return 0, 0x30
+
+    with pytest.raises(es.SpaceError, match="Space 'fake' has no streams itself, and the stream"):
+        fake.wait_for(Bare())

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .contract.launch_spec import *
     from .contract.layout import *
     from .contract.memory import *
+    from .contract.ordering import *
     from .contract.records import *
     from .contract.space import *
     from .contract.tiles import *
@@ -101,6 +102,7 @@ _NAMES = {
     "contract.launch_spec": "Capture LaunchSpec PolicySpec",
     "contract.layout": "Layout",
     "contract.memory": "Allocation HOST HostSpace MemorySpace live_allocations",
+    "contract.ordering": "Event SupportsEvents SupportsStreams",
     "contract.records": "Capabilities Effects TeamLimits TeamSizes",
     "contract.space": """
         CompilesInSteps ExecutionSpace Partitions Plan SupportsSort SupportsTeams SupportsTuning
@@ -210,6 +212,8 @@ ports.fill.provide(_of("views.elements", "fill"))
 ports.mirrored.provide(_of("views.mirrors", "create_mirror_view_and_copy"))
 ports.to_numpy.provide(_of("views.elements", "to_numpy"))
 ports.fence.provide(_of("plugins.started", "fence"))
+ports.order_before.provide(_of("plugins.ordering", "order_before"))
+ports.wait_for.provide(_of("plugins.ordering", "wait_for"))
 ports.has_short_tracebacks.provide(_of("base.tracebacks", "is_short"))
 ports.short_traceback.provide(_of("base.tracebacks", "rendered"))
 ports.rich_message.provide(_of("base.tracebacks", "message"))

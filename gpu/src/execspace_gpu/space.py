@@ -18,6 +18,7 @@ from .devices import ERRORS, number_of
 from .interop import wrap
 from .launch import compile_plan
 from .memory import DeviceMemory, ForeignMemory, ManagedMemory, PinnedMemory, StagingMemory
+from .ordering import Orders
 from .sorting import Sorts
 from .timing import Mark
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from execspace.contract.space import CandidateGenerator
 
 
-class GpuExecutionSpace(Sorts, DeviceSpace):
+class GpuExecutionSpace(Sorts, Orders, DeviceSpace):
     """Runs kernels on a GPU, through CuPy.
 
     Launches are asynchronous. The space itself works on the legacy default stream, as CuPy,

@@ -34,17 +34,17 @@ class Launcher:
         results are on the stack.
     fork : Fork or None
         For "fork", and no other: it runs the parts.
-    pool : Pool or None
-        For "pool", and no other: whose threads; None: those of the process.
     serial_work : int
         Ranges of less work, in additions, run on the calling thread.
+    pool : Pool or None
+        For "pool", and no other: whose threads; None: those of the process.
     """
 
     name: str
     parts: int = 1
     fork: Fork | None = field(default=None, repr=False)  # not in the source, so in no cache key
-    pool: Pool | None = field(default=None, repr=False)  # the same machine code, loaded for it
     serial_work: int = SERIAL_WORK
+    pool: Pool | None = field(default=None, repr=False)  # the same machine code, loaded for it
 
     def __post_init__(self) -> None:
         if self.name not in LAUNCHERS:

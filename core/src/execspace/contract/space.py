@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, final, runtime_checkable
 
-from ..base import config, pending
+from ..base import config, pending, ports
 from ..base.errors import PluginError
 from ..events import dispatch
 from ..events.launches import fence_events, queue_of
@@ -18,6 +18,7 @@ from ..events.timing import TimesWork
 from .forward import Kernel, View
 from .launch_spec import LaunchSpec
 from .memory import MemorySpace
+from .ordering import Event
 from .records import Capabilities, Choice, Effects, TeamLimits, TeamSizes
 from .tiles import NO_TILES, TileTable, by_dimension, table_of
 
@@ -220,6 +221,47 @@ class ExecutionSpace(ABC):
                 self.synchronize(label)
         if config.is_portable():
             pending.fenced(queue_of(self))
+
+    @final
+    def record(self) -> Event:
+        """An event after all that was launched on this space so far; does not block.
+
+        Of a space whose launches are done when they return it is done. The event of a space says
+        nothing of its instances, unlike a fence.
+        """
+        return Event(self, waits=not never_waits(self))
+
+    @final
+    def wait_for(self, other: ExecutionSpace | Event | Any) -> None:
+        """Have what is launched here from now on come after other work.
+
+        Parameters
+        ----------
+        other : ExecutionSpace, Event or stream
+            All that was launched on a space so far; what an event stands for; or what a stream of
+            another library was given, as CuPy's and PyTorch's.
+
+        Raises
+        ------
+        SpaceError
+            For anything else.
+
+        Notes
+        -----
+        Does not block the host where both are queues of the same kind of device that wait for each
+        other. Elsewhere, as between a device and the host's spaces, it does.
+        """
+        ports.wait_for(self, other)
+
+    @final
+    def order_before(self, other: ExecutionSpace | Any) -> None:
+        """Have what a stream, or another space, is given from now on come after this space.
+
+        The other direction of `wait_for`, for streams of other libraries, which have no such
+        method. Blocks where this space has no streams itself. Raises SpaceError for what is neither
+        a stream nor a space.
+        """
+        ports.order_before(self, other)
 
     @property
     def concurrency(self) -> int:
