@@ -556,3 +556,20 @@ def test_order_before_is_the_same_from_the_other_side(hosted):
     first.order_before(second)
     es.parallel_reduce(on(second), element, x)  # waits, and so for what came before it
     assert not is_pending(x)
+
+
+def test_a_result_for_later_is_under_way_until_somebody_asks(check, monkeypatch):
+    class Telling(Hosted):
+        name = "telling"
+
+        def result_of(self, kernel, spec):
+            shared = self.memory_spaces[1]
+            return es.ReductionResult(shared, (np.dtype(np.float64),), None, lambda n: n[0])
+
+    telling = Telling()
+    monkeypatch.setitem(MADE, "telling", telling)
+    x = in_shared(telling)
+    later = es.parallel_reduce(on(telling), element, x, blocking=False)
+    assert is_pending(x)
+    assert later.result() == 0
+    assert not is_pending(x)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .launch.device_launch import Call, DeviceLaunch, Grid
     from .launch.device_plan import DevicePlan
     from .launch.frame import Frame
+    from .launch.results import result_of
     from .launch.sources import Sources, Traits
     from .mapping.block_geometry import Limits
     from .mapping.default_tiles import gpu_tiles
@@ -69,6 +70,7 @@ _MODULES = {
     "host_capabilities": "host.machine",
     "interpret": "oracle.interpret",
     "lower_kernel": "passes.pipeline",
+    "result_of": "launch.results",
     "start": "host.pool",
 }
 
@@ -104,6 +106,7 @@ __all__ = [
     "host_capabilities",
     "interpret",
     "lower_kernel",
+    "result_of",
     "start",
 ]
 

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from .kernels.kernel import *
     from .kernels.language import *
     from .launch.bound import *
+    from .launch.future import *
     from .launch.nested import *
     from .launch.parallel import *
     from .launch.parallel_reduce import *
@@ -103,10 +104,10 @@ _NAMES = {
     "contract.layout": "Layout",
     "contract.memory": "Allocation HOST HostSpace MemorySpace live_allocations",
     "contract.ordering": "Event SupportsEvents SupportsStreams",
-    "contract.records": "Capabilities Effects TeamLimits TeamSizes",
+    "contract.records": "Capabilities Effects ReductionResult TeamLimits TeamSizes",
     "contract.space": """
         CompilesInSteps ExecutionSpace Partitions Plan SupportsSort SupportsTeams SupportsTuning
-        TimesWork WrapsArrays
+        TellsResults TimesWork WrapsArrays
     """,
     "contract.tiles": "TileTable",
     "events.work": "Work",
@@ -128,6 +129,7 @@ _NAMES = {
     "kernels.kernel": "Kernel kernel",
     "kernels.language": "function local printf",
     "launch.bound": "Bound bind",
+    "launch.future": "Future",
     "launch.nested": """
         PerTeam PerThread TeamThreadMDRange TeamThreadRange TeamVectorMDRange
         TeamVectorRange ThreadVectorMDRange ThreadVectorRange single

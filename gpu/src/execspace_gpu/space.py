@@ -10,8 +10,8 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from execspace import Kernel, LaunchSpec, MemorySpace, Plan, View
-from execspace_compiler.backend import device_candidates
+from execspace import Kernel, LaunchSpec, MemorySpace, Plan, ReductionResult, View
+from execspace_compiler.backend import device_candidates, result_of
 
 from .device_space import DeviceSpace
 from .devices import ERRORS, number_of
@@ -68,6 +68,9 @@ class GpuExecutionSpace(Sorts, Orders, DeviceSpace):
 
     def compile(self, kernel: Kernel, spec: LaunchSpec) -> Plan:
         return compile_plan(self, kernel, spec)
+
+    def result_of(self, kernel: Kernel, spec: LaunchSpec) -> ReductionResult:
+        return result_of(kernel, spec, self.memory)
 
     def view_of(self, source: Any, label: str) -> View:
         return wrap(self, source, label)

@@ -19,7 +19,7 @@ from .forward import Kernel, View
 from .launch_spec import LaunchSpec
 from .memory import MemorySpace
 from .ordering import Event
-from .records import Capabilities, Choice, Effects, TeamLimits, TeamSizes
+from .records import Capabilities, Choice, Effects, ReductionResult, TeamLimits, TeamSizes
 from .tiles import NO_TILES, TileTable, by_dimension, table_of
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ __all__ = [
     "SupportsSort",
     "SupportsTeams",
     "SupportsTuning",
+    "TellsResults",
     "TimesWork",
     "WrapsArrays",
 ]
@@ -345,6 +346,18 @@ class CompilesInSteps(Protocol):
         Whatever depends on the program is read here, for it may bind names anew before the second
         step is done. Faults in the kernel are raised here, too. Second steps of several kernels
         may run at once, each in a thread; they should be the long ones, and not hold the GIL.
+        """
+
+
+@runtime_checkable
+class TellsResults(Protocol):
+    """A space whose reductions and scans may be waited for later (``blocking=False``), by Views of
+    `out` that core makes; elsewhere such a launch blocks."""
+
+    def result_of(self, kernel: Kernel, spec: LaunchSpec) -> ReductionResult:
+        """What `compile` of these would give a plan whose launch returns; `spec.out` is empty.
+
+        Compiles nothing. Raises KernelSyntaxError and KernelTypeError for faults in the kernel.
         """
 
 

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import pyopencl as cl
 
-from execspace import HOST, Capabilities, Kernel, LaunchSpec, MemorySpace, Plan, TeamLimits
+from execspace import (
+    HOST,
+    Capabilities,
+    Kernel,
+    LaunchSpec,
+    MemorySpace,
+    Plan,
+    ReductionResult,
+    TeamLimits,
+)
 from execspace.base import config
 from execspace.contract.ordering import Event
 from execspace.contract.tiles import NO_TILES, fitted_tile, table_of
@@ -88,6 +97,13 @@ class OpenCL(DeviceSpace):
         from .launch import compile_plan
 
         return compile_plan(self, kernel, spec)
+
+    def result_of(self, kernel: Kernel, spec: LaunchSpec) -> ReductionResult:
+        from execspace_compiler.backend import result_of
+
+        # Memory that the host reads, if there is any: a copy would wait for a queue.
+        shared = (m for m in self._memories if isinstance(m, SharedMemory))
+        return result_of(kernel, spec, next(shared, self.memory))
 
     def synchronize(self, label: str = "") -> None:
         self.device.synchronize(self.queue)

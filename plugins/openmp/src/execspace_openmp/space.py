@@ -17,6 +17,7 @@ from execspace import (
     Kernel,
     LaunchSpec,
     Plan,
+    ReductionResult,
     SpaceError,
     SpaceUnavailableError,
     TeamLimits,
@@ -141,6 +142,11 @@ class OpenMP(HostExecutionSpace):
         from execspace_compiler.backend import begin_plan
 
         return begin_plan(self, kernel, spec, self._launcher())
+
+    def result_of(self, kernel: Kernel, spec: LaunchSpec) -> ReductionResult:
+        from execspace_compiler.backend import result_of
+
+        return result_of(kernel, spec, self.memory_space, on_host=True)
 
     def team_limits(self) -> TeamLimits:
         from execspace_compiler.backend import HOST_TEAMS

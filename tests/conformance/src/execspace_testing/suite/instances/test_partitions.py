@@ -257,17 +257,15 @@ def test_threads_divide_a_space_at_the_same_time(space):
 
 def test_parts_may_be_dropped_while_they_work(space):
     n = size_for(space)
-    x, y = es.View(n, space=space), es.View(n, space=space)
+    x, made = es.View(n, space=space), [es.View(n, space=space) for _ in range(2)]
     es.deep_copy(x, 1.0)
-    for k in range(20):
-        for part in two(space):
-            es.parallel_for(es.RangePolicy(n, space=part), scaled, 1, x, y)
+    for k in range(10):
+        for part, y in zip(two(space), made, strict=True):
+            es.parallel_for(es.RangePolicy(n, space=part), scaled, k, x, y)
         del part
         gc.collect(0)
-        if k % 5 == 0:
-            space.fence()
-    space.fence()
-    assert (staged.fetch(y) == 1).all()
+        space.fence()
+    assert all((staged.fetch(y) == 9).all() for y in made)
 
 
 # -- misuse ----------------------------------------------------------------------------------------
