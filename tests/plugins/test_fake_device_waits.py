@@ -1,6 +1,6 @@
-"""Events, waits and futures on the pretend device of fake_device.py, which has no events of its own.
+"""Events, waits and futures on the pretend device of fake_device.py, which has no events itself.
 
-A fence then does, and who waits for more than he need is told so in the documentation.
+A fence then does, which may wait for more than was asked for.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ from ..contract.ordering import Event
 from ..contract.records import ReductionResult
 from ..contract.space import ExecutionSpace, TellsResults, never_waits
 from ..kernels.kernel import kernel_of
+from ..reducers.base import as_reducer
 from ..views.deep_copy import deep_copy
 from ..views.view import View
 from .nested_policy import Nested
@@ -110,6 +111,8 @@ def launch_for_later(
             f"parallel_{pattern} of a {type(policy).__name__} is a part of the kernel around it, "
             f"and has no future; leave out blocking=False."
         )
+    if reducer is None:  # which means Sum to `sorted_out`, for explain
+        as_reducer(reducer)
     target, scope = kernel_of(kernel)
     policy_key, bounds = policy_of(policy, pattern)
     call = sorted_out(pattern, policy_key, bounds, target, scope, args, reducer, out)
