@@ -15,7 +15,6 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from ..base import pending
-from ..base.brief import brief
 from ..base.errors import LaunchError
 from ..base.forks import forks_wait
 from ..contract.memory import MemorySpace
@@ -95,17 +94,11 @@ def launch_for_later(
     label: str | None,
     reducer: Any,
     out: Any,
-    blocking: Any,
 ) -> Future:
     """Launch a reduction or scan, and return the future of its result.
 
-    Raises
-    ------
-    LaunchError
-        Also if `blocking` is neither True nor False, and within a kernel that plain Python runs.
+    Raises what `parallel_reduce` raises, and LaunchError within a kernel that plain Python runs.
     """
-    if blocking is not False:
-        raise LaunchError(f"blocking={brief(blocking)}; expected True or False.")
     if isinstance(policy, Nested):
         raise LaunchError(
             f"parallel_{pattern} of a {type(policy).__name__} is a part of the kernel around it, "

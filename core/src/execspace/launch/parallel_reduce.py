@@ -6,6 +6,8 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
+from ..base.errors import LaunchError
+from ..base.flags import flag
 from ..events import dispatch
 from ..kernels.kernel import Kernel, kernel_with
 from ..kernels.recent import MISSED
@@ -81,12 +83,16 @@ def parallel_reduce(
     >>> es.parallel_reduce(5, lambda i: (i * i, 1), reducer=(es.Max, es.Sum))
     (16, 5)
     """
-    if blocking and label is None and not dispatch.TOOLS:
-        result = _repeated("reduce", policy, kernel, args, reducer, out)
-        if result is not MISSED:
-            return result
-    if blocking is not True:
-        return launch_for_later("reduce", policy, kernel, args, label, reducer, out, blocking)
+    try:
+        if blocking and label is None and not dispatch.TOOLS:
+            result = _repeated("reduce", policy, kernel, args, reducer, out)
+            if result is not MISSED:
+                return result
+    except ValueError:  # maybe of an array, which is neither true nor false
+        _waits(blocking, "reduce")
+        raise
+    if not _waits(blocking, "reduce"):
+        return launch_for_later("reduce", policy, kernel, args, label, reducer, out)
     return launch_by_key("reduce", policy, kernel, args, label, reducer, out)
 
 
@@ -140,13 +146,22 @@ def parallel_scan(
     Deterministic from run to run, as `parallel_reduce` is. Kokkos:
     https://kokkos.org/kokkos-core-wiki/API/core/parallel-dispatch/parallel_scan.html
     """
-    if blocking and label is None and not dispatch.TOOLS:
-        result = _repeated("scan", policy, kernel, args, reducer, out)
-        if result is not MISSED:
-            return result
-    if blocking is not True:
-        return launch_for_later("scan", policy, kernel, args, label, reducer, out, blocking)
+    try:
+        if blocking and label is None and not dispatch.TOOLS:
+            result = _repeated("scan", policy, kernel, args, reducer, out)
+            if result is not MISSED:
+                return result
+    except ValueError:  # maybe of an array, which is neither true nor false
+        _waits(blocking, "scan")
+        raise
+    if not _waits(blocking, "scan"):
+        return launch_for_later("scan", policy, kernel, args, label, reducer, out)
     return launch_by_key("scan", policy, kernel, args, label, reducer, out)
+
+
+def _waits(blocking: Any, pattern: str) -> bool:
+    """The option `blocking`; LaunchError if it is no bool."""
+    return blocking is True or flag(blocking, "blocking", f"parallel_{pattern}", LaunchError)
 
 
 def _repeated(

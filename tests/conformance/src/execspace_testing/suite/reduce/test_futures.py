@@ -422,10 +422,17 @@ def test_the_item_of_a_record_is_a_tuple(space):
 # -- misuse ---------
 
 
-@pytest.mark.parametrize("wrong", [None, 0, 1, "no"])
+@pytest.mark.parametrize("wrong", [None, 0, 1, "no", np.arange(2)])
 def test_blocking_is_true_or_false(space, wrong):
-    with pytest.raises(es.LaunchError, match=r"blocking=.*; expected True or False"):
+    with pytest.raises(
+        es.LaunchError, match=r"parallel_reduce: blocking=.*; expected True or False"
+    ):
         es.parallel_reduce(on(space), lambda i: i + 1, blocking=wrong)
+
+
+def test_bools_of_numpy_are_bools(space):
+    assert es.parallel_reduce(on(space), lambda i: 1, blocking=np.True_) == N
+    assert es.parallel_reduce(on(space), lambda i: 1, blocking=np.False_).result() == N
 
 
 def test_faults_of_the_launch_are_raised_by_it(space):
