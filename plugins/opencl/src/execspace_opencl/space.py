@@ -101,9 +101,9 @@ class OpenCL(DeviceSpace):
     def result_of(self, kernel: Kernel, spec: LaunchSpec) -> ReductionResult:
         from execspace_compiler.backend import result_of
 
-        # Memory that the host reads, if there is any: a copy would wait for a queue.
-        shared = (m for m in self._memories if isinstance(m, SharedMemory))
-        return result_of(kernel, spec, next(shared, self.memory))
+        # Not shared memory, which the host reads: only buffers outlive a View that is dropped while
+        # work on another queue than the default one is under way.
+        return result_of(kernel, spec, self.memory)
 
     def synchronize(self, label: str = "") -> None:
         self.device.synchronize(self.queue)
