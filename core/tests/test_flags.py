@@ -26,6 +26,8 @@ CALLS = {
     "function": lambda **o: es.function(**o)(lambda x: x),
     "kernel": lambda **o: es.kernel(**o)(lambda i: i),
     "linspace": lambda **o: es.linspace(0, 1, **o),
+    "parallel_reduce": lambda **o: es.parallel_reduce(3, lambda i: i, **o),
+    "parallel_scan": lambda **o: es.parallel_scan(3, lambda i, prefix, final: i, **o),
     "realloc": lambda **o: es.realloc(es.View(3), 4, **o),
     "sort": lambda **o: es.sort(np.arange(3), **o),
     "sort_by_key": lambda **o: es.sort_by_key(np.arange(3), np.arange(3), **o),

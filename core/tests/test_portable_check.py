@@ -502,3 +502,74 @@ def test_tools_see_launches_as_ever(hosted, events):
     begun = [told[:3] for event, told in events if event == "on_kernel_begin"]
     assert begun == [("parallel_for", "double", "twice"), ("library", "sort", "sort")]
     assert "on_fence_begin" not in [event for event, _ in events]  # a device does not wait
+
+
+# -- events and waits -----------------------------------------------------------------------------
+
+
+def test_an_event_covers_what_was_launched_before_it(hosted):
+    x, y = in_shared(hosted), in_shared(hosted)
+    es.parallel_for(on(hosted), double, x)
+    event = hosted.record()
+    es.parallel_for(on(hosted), double, y)
+    assert is_pending(x) and is_pending(y)
+    event.wait()
+    assert not is_pending(x) and is_pending(y)
+    later = hosted.record()
+    assert later.done  # who has asked knows, as if he had waited
+    assert not is_pending(y)
+
+
+def test_a_queue_that_waits_for_another_may_use_what_that_one_wrote(hosted):
+    first, second, third = (hosted.instance() for _ in range(3))
+    x = in_shared(hosted)
+    es.parallel_for(on(first), double, x)
+    assert refused("is written by kernel 'double'", lambda: es.parallel_for(on(second), double, x))
+    second.wait_for(first)
+    es.parallel_for(on(second), double, x)
+    assert is_pending(x)  # the host has not waited
+    assert refused("instance", lambda: es.parallel_for(on(first), double, x))
+    assert refused("instance", lambda: es.parallel_for(on(third), double, x))
+    third.wait_for(second.record())  # and so for what that one has waited for
+    es.parallel_for(on(third), double, x)
+    first.wait_for(third)
+    es.parallel_for(on(first), double, x)
+    first.fence()  # all of this has come before
+    assert not is_pending(x)
+
+
+def test_waiting_for_an_event_orders_nothing_later(hosted):
+    first, second = hosted.instance(), hosted.instance()
+    x = in_shared(hosted)
+    es.parallel_for(on(first), double, x)
+    second.wait_for(first)
+    es.parallel_for(on(first), double, x)
+    assert refused("is written by kernel 'double'", lambda: es.parallel_for(on(second), double, x))
+    second.wait_for(first)
+    es.parallel_for(on(second), double, x)
+
+
+def test_order_before_is_the_same_from_the_other_side(hosted):
+    first, second = hosted.instance(), hosted.instance()
+    x = in_shared(hosted)
+    es.parallel_for(on(first), double, x)
+    first.order_before(second)
+    es.parallel_reduce(on(second), element, x)  # waits, and so for what came before it
+    assert not is_pending(x)
+
+
+def test_a_result_for_later_is_under_way_until_somebody_asks(check, monkeypatch):
+    class Telling(Hosted):
+        name = "telling"
+
+        def result_of(self, kernel, spec):
+            shared = self.memory_spaces[1]
+            return es.ReductionResult(shared, (np.dtype(np.float64),), None, lambda n: n[0])
+
+    telling = Telling()
+    monkeypatch.setitem(MADE, "telling", telling)
+    x = in_shared(telling)
+    later = es.parallel_reduce(on(telling), element, x, blocking=False)
+    assert is_pending(x)
+    assert later.result() == 0
+    assert not is_pending(x)

@@ -173,7 +173,7 @@ def test_the_contract_can_be_read():
         len(path.read_text(encoding="utf-8").splitlines())
         for path in (PACKAGES["core"] / "contract").glob("*.py")
     )
-    assert lines <= 2250
+    assert lines <= 2400
 
 
 # -- what is written in sources --------------------------------------------------------------------
@@ -241,7 +241,7 @@ def imported_for_types():
 def test_type_checkers_see_what_programs_get():
     assert imported_for_types() == backend._MODULES
     assert sorted(backend.__all__) == sorted(backend._MODULES)
-    assert len(backend.__all__) <= 31
+    assert len(backend.__all__) <= 33
 
 
 @pytest.mark.parametrize("name", backend.__all__)

@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from .host.jit import begin_plan, compile_plan
     from .host.launcher import Launcher
     from .host.machine import host_capabilities
-    from .host.pool import SPIN_NS, start
+    from .host.pool import SPIN_NS, Pool, start
     from .launch.call_builder import CallBuilder
     from .launch.device_code import DeviceCode
     from .launch.device_launch import Call, DeviceLaunch, Grid
     from .launch.device_plan import DevicePlan
     from .launch.frame import Frame
+    from .launch.results import result_of
     from .launch.sources import Sources, Traits
     from .mapping.block_geometry import Limits
     from .mapping.default_tiles import gpu_tiles
@@ -55,6 +56,7 @@ _MODULES = {
     "Lowered": "typing.lowered",
     "OPENCL": "codegen.cfamily.opencl",
     "OPENCL_NVIDIA": "codegen.cfamily.opencl",
+    "Pool": "host.pool",
     "SPIN_NS": "host.pool",
     "Sources": "launch.sources",
     "Traits": "launch.sources",
@@ -68,6 +70,7 @@ _MODULES = {
     "host_capabilities": "host.machine",
     "interpret": "oracle.interpret",
     "lower_kernel": "passes.pipeline",
+    "result_of": "launch.results",
     "start": "host.pool",
 }
 
@@ -90,6 +93,7 @@ __all__ = [
     "Launcher",
     "Limits",
     "Lowered",
+    "Pool",
     "Sources",
     "Traits",
     "begin_plan",
@@ -102,6 +106,7 @@ __all__ = [
     "host_capabilities",
     "interpret",
     "lower_kernel",
+    "result_of",
     "start",
 ]
 

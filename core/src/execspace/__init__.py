@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .contract.launch_spec import *
     from .contract.layout import *
     from .contract.memory import *
+    from .contract.ordering import *
     from .contract.records import *
     from .contract.space import *
     from .contract.tiles import *
@@ -51,11 +52,13 @@ if TYPE_CHECKING:
     from .kernels.kernel import *
     from .kernels.language import *
     from .launch.bound import *
+    from .launch.future import *
     from .launch.nested import *
     from .launch.parallel import *
     from .launch.parallel_reduce import *
     from .launch.team_member import *
     from .launch.transfers import *
+    from .plugins.partitioning import *
     from .plugins.selection import *
     from .plugins.space_list import *
     from .plugins.started import *
@@ -107,10 +110,11 @@ _NAMES = {
     "contract.launch_spec": "Capture LaunchSpec PolicySpec",
     "contract.layout": "Layout",
     "contract.memory": "Allocation HOST HostSpace MemorySpace live_allocations",
-    "contract.records": "Capabilities Effects TeamLimits TeamSizes",
+    "contract.ordering": "Event SupportsEvents SupportsStreams",
+    "contract.records": "Capabilities Effects ReductionResult TeamLimits TeamSizes",
     "contract.space": """
-        CompilesInSteps ExecutionSpace Plan SupportsSort SupportsTeams SupportsTuning TimesWork
-        WrapsArrays
+        CompilesInSteps ExecutionSpace Partitions Plan SupportsSort SupportsTeams SupportsTuning
+        TellsResults TimesWork WrapsArrays
     """,
     "contract.tiles": "TileTable",
     "events.work": "Work",
@@ -136,6 +140,7 @@ _NAMES = {
     "kernels.kernel": "Kernel kernel",
     "kernels.language": "function local printf",
     "launch.bound": "Bound bind",
+    "launch.future": "Future",
     "launch.nested": """
         PerTeam PerThread TeamThreadMDRange TeamThreadRange TeamVectorMDRange
         TeamVectorRange ThreadVectorMDRange ThreadVectorRange single
@@ -144,6 +149,7 @@ _NAMES = {
     "launch.parallel_reduce": "parallel_reduce parallel_scan",
     "launch.team_member": "TeamMember",
     "launch.transfers": "In InOut Out",
+    "plugins.partitioning": "partition_space",
     "plugins.selection": "default_space space spaces use_memory use_space",
     "plugins.space_list": "SpaceInfo",
     "plugins.started": "fence",
@@ -217,6 +223,8 @@ ports.fill.provide(_of("views.elements", "fill"))
 ports.mirrored.provide(_of("views.mirrors", "create_mirror_view_and_copy"))
 ports.to_numpy.provide(_of("views.elements", "to_numpy"))
 ports.fence.provide(_of("plugins.started", "fence"))
+ports.order_before.provide(_of("plugins.ordering", "order_before"))
+ports.wait_for.provide(_of("plugins.ordering", "wait_for"))
 ports.has_short_tracebacks.provide(_of("base.tracebacks", "is_short"))
 ports.short_traceback.provide(_of("base.tracebacks", "rendered"))
 ports.rich_message.provide(_of("base.tracebacks", "message"))

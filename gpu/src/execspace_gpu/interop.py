@@ -155,7 +155,7 @@ def before(space: DeviceSpace, views: Iterable[View]) -> list[Stream] | None:
         elif (stream, owner.device) not in streams:
             if (stream, owner.device) != (space.stream, space.number):
                 streams.append((stream, owner.device))
-                _wait((space.stream, space.number), (stream, owner.device))
+                wait_on((space.stream, space.number), (stream, owner.device))
     return None if unknown else streams
 
 
@@ -165,7 +165,7 @@ def after(space: DeviceSpace, streams: list[Stream] | None) -> None:
         runtime.streamSynchronize(space.stream)
     else:
         for stream in streams:
-            _wait(stream, (space.stream, space.number))
+            wait_on(stream, (space.stream, space.number))
 
 
 @contextmanager
@@ -188,7 +188,7 @@ def in_order(
     after(space, streams)
 
 
-def _wait(waiting: Stream, working: Stream) -> None:
+def wait_on(waiting: Stream, working: Stream) -> None:
     """Let a stream wait for what is queued on another one by now."""
     with on_device(working[1]):
         event = cupy.cuda.Event(disable_timing=True)

@@ -11,8 +11,16 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from execspace import GraphLaunch, Kernel, LaunchSpec, MemorySpace, Plan, View
-from execspace_compiler.backend import device_candidates
+from execspace import (
+    GraphLaunch,
+    Kernel,
+    LaunchSpec,
+    MemorySpace,
+    Plan,
+    ReductionResult,
+    View,
+)
+from execspace_compiler.backend import device_candidates, result_of
 
 from .device_space import DeviceSpace
 from .devices import ERRORS, number_of
@@ -20,6 +28,7 @@ from .graph_functions import graph_functions
 from .interop import wrap
 from .launch import GpuPlan, compile_plan
 from .memory import DeviceMemory, ForeignMemory, ManagedMemory, PinnedMemory, StagingMemory
+from .ordering import Orders
 from .sorting import Sorts
 from .timing import Mark
 
@@ -27,7 +36,7 @@ if TYPE_CHECKING:
     from execspace.contract.space import CandidateGenerator
 
 
-class GpuExecutionSpace(Sorts, DeviceSpace):
+class GpuExecutionSpace(Sorts, Orders, DeviceSpace):
     """Runs kernels on a GPU, through CuPy.
 
     Launches are asynchronous. The space itself works on the legacy default stream, as CuPy,
@@ -69,6 +78,9 @@ class GpuExecutionSpace(Sorts, DeviceSpace):
 
     def compile(self, kernel: Kernel, spec: LaunchSpec) -> Plan:
         return compile_plan(self, kernel, spec)
+
+    def result_of(self, kernel: Kernel, spec: LaunchSpec) -> ReductionResult:
+        return result_of(kernel, spec, self.memory)
 
     def view_of(self, source: Any, label: str) -> View:
         return wrap(self, source, label)

@@ -252,3 +252,66 @@ def test_arrays_that_are_dropped_at_once(queue, cupy, side, delay):
     found = np.zeros(N)
     es.deep_copy(found, total)
     assert (found == 15.0).all()
+
+
+# -- waits that the program asks for --------------------------------------------------------------
+
+
+def test_a_space_waits_for_a_stream_of_cupy(cupy, cuda):
+    """CuPy writes on a stream of its own, late; an instance reads that without a fence."""
+    queue, stream = cuda.instance(), cupy.cuda.Stream(non_blocking=True)
+    x, total = es.View(N, space=cuda), es.View((), space=cuda)
+    es.parallel_reduce(on(queue), element, x, out=total)
+    other = es.View(N, space=cuda)
+    late = cuda.instance()
+    add_two(late, other)
+    cuda.fence()
+    for _ in range(3):
+        add_two(late, other)
+        late.order_before(stream)
+        with stream:
+            cupy.asarray(x)[...] = 3.0
+        queue.wait_for(stream)
+        es.parallel_reduce(on(queue), element, x, out=total)
+        event = queue.record()
+        assert not event.done
+        event.wait()
+        assert total.item() == 3 * N
+        es.deep_copy(x, 0.0)
+
+
+def test_a_stream_of_cupy_waits_for_a_space(cupy, cuda):
+    queue, stream = cuda.instance(), cupy.cuda.Stream(non_blocking=True)
+    x = es.View(N, space=cuda)
+    add_two(queue, x)
+    cuda.fence()
+    es.deep_copy(x, 0.0)
+    array = cupy.asarray(x)
+    add_two(queue, x)
+    queue.order_before(stream)
+    with stream:
+        found = array.sum()
+    stream.synchronize()
+    assert float(found) == 2 * N
+
+
+def test_instances_wait_for_each_other_on_the_device(cuda):
+    first, second = cuda.instance(), cuda.instance()
+    x, y = es.View(N, space=cuda), es.View(N, space=cuda)
+
+    @es.kernel
+    def taken(i, x, y):
+        y[i] = x[i]
+
+    add_two(first, x)
+    es.parallel_for(on(second), taken, x, y)
+    cuda.fence()
+    es.deep_copy(x, 0.0)
+    add_two(first, x)
+    event = first.record()
+    second.wait_for(event)
+    es.parallel_for(on(second), taken, x, y)
+    assert not event.done  # the host has not waited
+    second.fence()
+    assert event.done
+    assert set(y.to_numpy().tolist()) == {2.0}

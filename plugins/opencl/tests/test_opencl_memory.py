@@ -264,7 +264,19 @@ def test_drivers_that_refuse_a_block_only_when_it_is_used(device, monkeypatch):
 
     monkeypatch.setattr(cl, "enqueue_migrate_mem_objects", refuse)
     with pytest.raises(MemoryError, match="View 'late'"):
-        device(10, label="late", initialize=False)
+        device(10_000, label="late", initialize=False)
+    assert device(10, label="small", initialize=False).size == 10  # its first launch may say so
+
+
+def test_small_views_wait_for_no_queue(device, opencl):
+    """Results that are waited for later go to such: their launches must not block."""
+    gate = cl.UserEvent(opencl.device.context)
+    cl.enqueue_barrier(opencl.queue.handle, wait_for=[gate])
+    try:
+        view = device(10, initialize=False)
+    finally:
+        gate.set_status(cl.command_execution_status.COMPLETE)
+    assert view.size == 10
 
 
 def test_memory_goes_with_the_last_view(device, opencl):

@@ -23,7 +23,7 @@ from . import machine
 from .facts import Facts, Requirement
 from .objects import NAME, OBJECTS, TABLE
 from .output import flush_c_output
-from .pool import ENTRY
+from .pool import ENTRY, Pool
 
 # In a forked child it is -1: the pool of threads did not survive the fork, and waiting for it would
 # hang.
@@ -56,10 +56,12 @@ def entry_of(
     code: bytes,
     overlapping: Callable[..., Any] | None,
     outside: Mapping[str, tuple[int, object]],
+    pool: Pool | None = None,
 ) -> Callable[..., Any]:
     """The entry of a launch as a function of bounds and arguments.
 
     `outside`: address of each symbol of the code that is not found by its name, and its owner.
+    `pool`: whose threads run the parts, if not those of the process.
     """
     finish = None
     count, shape = len(spec.arguments), spec.array_shape
@@ -86,7 +88,7 @@ def entry_of(
         "owners": [owner for _, owner in outside.values()],
     }
     imports = {symbol: found for symbol, (found, _) in outside.items()}
-    if found := machine.address_of(ENTRY):
+    if found := machine.address_of(ENTRY) if pool is None else pool.run:
         imports[ENTRY] = found
     owner = _Code(code, objects, imports)
     call: Callable[..., Any] = machine.built_in(owner.library.address(NAME), owner)

@@ -167,7 +167,7 @@ def _finished(
         record_miss(entry.path.parent, entry.path.stem, kernel, spec, tools)
     facts = entry.facts
     overlapping = _Overlapping(space, kernel, spec, launcher) if facts.disjoint else None
-    call = entry_of(kernel.name, spec, facts, entry.code, overlapping, outside)
+    call = entry_of(kernel.name, spec, facts, entry.code, overlapping, outside, launcher.pool)
     if launcher.fork is not None:
         call = checked_call(call, kernel.name, launcher.fork)
     elif launcher.name == "prange":
@@ -322,7 +322,7 @@ _PROVIDERS = {
 
 def _refuse_without_threads(space: ExecutionSpace, launcher: Launcher) -> None:
     symbol, call = _PROVIDERS.get(launcher.name, (None, ""))
-    if symbol is not None and not machine.address_of(symbol):
+    if symbol is not None and launcher.pool is None and not machine.address_of(symbol):
         raise SpaceError(
             f"Space '{space.name}' compiles for Launcher({launcher.name!r}, {launcher.parts}), but "
             f"this process has no {symbol}, which launches call; the space must call "

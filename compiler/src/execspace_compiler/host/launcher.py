@@ -9,6 +9,7 @@ from execspace.base import config
 from execspace.base.dataclass import dataclass
 
 from .fork import Fork
+from .pool import Pool
 
 # Below this much work, in additions, a range runs on the calling thread: waking threads costs about
 # a microsecond if they are spinning, and far more if they sleep.
@@ -35,12 +36,15 @@ class Launcher:
         For "fork", and no other: it runs the parts.
     serial_work : int
         Ranges of less work, in additions, run on the calling thread.
+    pool : Pool or None
+        For "pool", and no other: whose threads; None: those of the process.
     """
 
     name: str
     parts: int = 1
     fork: Fork | None = field(default=None, repr=False)  # not in the source, so in no cache key
     serial_work: int = SERIAL_WORK
+    pool: Pool | None = field(default=None, repr=False)  # the same machine code, loaded for it
 
     def __post_init__(self) -> None:
         if self.name not in LAUNCHERS:
@@ -62,6 +66,11 @@ class Launcher:
             raise ValueError(
                 f"Launcher({self.name!r}, fork={self.fork!r}): only 'fork' takes a Fork; leave it "
                 f"out, or give Launcher('fork', parts, Fork(run))."
+            )
+        if self.pool is not None and self.name != "pool":
+            raise ValueError(
+                f"Launcher({self.name!r}, pool={self.pool!r}): only 'pool' takes a Pool; leave it "
+                f"out, or give Launcher('pool', parts, pool=Pool(threads))."
             )
 
     def _checked_parts(self) -> int:

@@ -1,6 +1,7 @@
-"""A thread pool for launches on Linux: compiles pool.ll, and starts it for a number of threads.
+"""Thread pools for launches on Linux: compiles pool.ll, and loads it once for each pool.
 
-Compiled kernels call its `execspace_pool_run` by name, so their machine code can be cached on disk.
+Compiled kernels call `execspace_pool_run` by name, so their machine code can be cached on disk.
+Whose it is, that of the process or of another `Pool`, is settled when the code is loaded.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 from execspace.base import config
 from execspace.base.dataclass import dataclass
 from execspace.base.interrupts import held
-from execspace.base.locks import new_lock
+from execspace.base.locks import new_rlock
 
 from .beside import beside
 
@@ -63,8 +64,45 @@ def llvm_ir(machine: str) -> str:
     return f"{found}\n{processor.declared}\n"
 
 
-_lock = new_lock()
-_engine: llvm.ExecutionEngine | None = None  # llvmlite is imported on first use
+_lock = new_rlock()  # who starts the first pool makes it
+_shared: Pool | None = None  # that of the process
+_code: bytes | None = None
+
+
+class Pool:
+    """Threads that run the parts of launches of their own; they last as long as the process.
+
+    Parameters
+    ----------
+    threads : int
+        Most threads of a launch, the caller among them.
+    spin_ns, stack
+        As for `start`.
+
+    Attributes
+    ----------
+    run : int
+        Address of its `execspace_pool_run`.
+    """
+
+    def __init__(self, threads: int, spin_ns: int = SPIN_NS, stack: int | None = None) -> None:
+        with _lock:
+            # Code that is loaded once more has variables of its own, and so threads of its own.
+            self._engine = _loaded()
+            self.run = int(self._engine.get_function_address(ENTRY))
+            # Threads run this code until the process ends, so it must not be freed.
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._engine))
+            self.set(threads, spin_ns, stack)
+
+    def set(self, threads: int, spin_ns: int, stack: int | None) -> None:
+        """Set what `start` sets."""
+        _describe_threads(self._variable("attributes"), self._variable("blocked"), stack)
+        ctypes.c_int64.from_address(self._variable("spin")).value = spin_ns
+        ctypes.c_int64.from_address(self._variable("threads")).value = threads
+
+    def _variable(self, name: str) -> int:
+        """Address of a variable of the pool."""
+        return int(self._engine.get_global_value_address(f"execspace_pool_{name}"))
 
 
 def start(threads: int, spin_ns: int = SPIN_NS, stack: int | None = None) -> None:
@@ -81,29 +119,20 @@ def start(threads: int, spin_ns: int = SPIN_NS, stack: int | None = None) -> Non
     stack : int or None
         Bytes of the stacks of new threads; None: the default of threads.
     """
-    global _engine
+    global _shared
     with _lock:
-        if _engine is None:
+        if _shared is None:
             from llvmlite.binding import add_symbol
 
-            engine = _loaded()
-            add_symbol(ENTRY, engine.get_function_address(ENTRY))
-            # Threads run this code until the process ends, so it must not be freed.
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))
-            _engine = engine
-        _describe_threads(stack)
-        ctypes.c_int64.from_address(_global("spin")).value = spin_ns
-        ctypes.c_int64.from_address(_global("threads")).value = threads
-
-
-def _global(name: str) -> int:
-    """Address of a variable of the pool."""
-    assert _engine is not None
-    return int(_engine.get_global_value_address(f"execspace_pool_{name}"))
+            _shared = Pool(threads, spin_ns, stack)
+            add_symbol(ENTRY, _shared.run)
+        else:
+            _shared.set(threads, spin_ns, stack)
 
 
 def _loaded() -> llvm.ExecutionEngine:
-    """The pool as machine code, compiled or from the cache."""
+    """A pool as machine code, compiled or from the cache."""
+    global _code
     import llvmlite
     import llvmlite.binding as llvm
 
@@ -111,14 +140,15 @@ def _loaded() -> llvm.ExecutionEngine:
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    source = llvm_ir(platform.machine())
     # Without optimisation: its text is written as it should run, and a launch takes as long, but
     # it compiles in 5 ms instead of 16.
     machine = llvm.Target.from_default_triple().create_target_machine(opt=0, jit=True)
-    parts = source, "not optimised", llvmlite.__version__, machine.triple
-    code = disk.of_text(parts, lambda: _compiled(source, machine))
+    if _code is None:
+        source = llvm_ir(platform.machine())
+        parts = source, "not optimised", llvmlite.__version__, machine.triple
+        _code = disk.of_text(parts, lambda: _compiled(source, machine))
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
-    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.add_object_file(llvm.ObjectFileRef.from_data(_code))
     engine.finalize_object()
     return engine
 
@@ -145,10 +175,10 @@ def _compiled(source: str, machine: llvm.TargetMachine) -> bytes:
 _FAULTS = ("SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT", "SIGTRAP", "SIGSYS")
 
 
-def _describe_threads(stack: int | None) -> None:
+def _describe_threads(attributes_at: int, blocked_at: int, stack: int | None) -> None:
     """Set attributes of threads: detached, stack size, and all signals blocked except faults."""
     libc = ctypes.CDLL(None)
-    attributes, blocked = (ctypes.c_void_p(_global(name)) for name in ("attributes", "blocked"))
+    attributes, blocked = ctypes.c_void_p(attributes_at), ctypes.c_void_p(blocked_at)
     libc.pthread_attr_init(attributes)
     libc.pthread_attr_setdetachstate(attributes, 1)  # PTHREAD_CREATE_DETACHED
     if stack is None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from execspace import LaunchError, LaunchSpec, Reducer, View, ViewType
+from execspace import LaunchError, LaunchSpec, MemorySpace, Reducer, ReductionResult, View, ViewType
 from execspace.base.storage_types import FORMATS
 from execspace.contract.dtypes import dtype_of
 from execspace.launch.arguments import check_shape
@@ -34,6 +34,18 @@ def result_maker(spec: LaunchSpec, names: Any) -> Callable[[Any], Any] | None:
         return None
     single: Reducer = reducer
     return lambda numbers: single.as_result(_nested(names, iter(_row(numbers))))
+
+
+def described(spec: LaunchSpec, names: Any, memory: MemorySpace) -> ReductionResult:
+    """What a launch without `out` returns, for who lets it store its numbers in memory."""
+    dtypes = tuple(np.dtype(n) for n in flattened(names))
+    make = None if spec.array_shape is not None else result_maker(spec, names)
+
+    def value(numbers: tuple[Any, ...]) -> Any:
+        number = numbers[0] if len(numbers) == 1 else numbers
+        return number if make is None else make(number)
+
+    return ReductionResult(memory, dtypes, spec.array_shape, value)
 
 
 def _row(numbers: Any) -> Sequence[Any]:

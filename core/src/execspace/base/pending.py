@@ -38,7 +38,14 @@ class _Mark(NamedTuple):
     place: ArrayInterface
     written: bool
     atomic: bool
+    number: int  # of the work among that of its queue
 
+
+Reached = dict[Queue, int]  # how much of the work of each queue is done at some moment
+
+# How much work queues were given, and what they have waited for of that of others.
+_given: Reached = {}
+_waited: dict[Queue, Reached] = {}
 
 # A mark for each queue and part of the memory. Nothing is kept alive: marks describe memory.
 _marks: weakref.WeakKeyDictionary[Allocation, dict[Any, _Mark]] = weakref.WeakKeyDictionary()
@@ -82,8 +89,9 @@ def work(
             _refuse_unordered(who, queue, t)
     yield
     with _lock:
+        _given[queue] = number = _given.get(queue, 0) + 1
         if waits:
-            _drop(lambda mark: mark.queue == queue)
+            passed(reached(queue))
             return
         for t in touched:
             view, place = t.view, ArrayInterface(t.view, None)
@@ -92,7 +100,9 @@ def work(
             marks.pop(key, None)  # the last one is told of
             if len(marks) >= _MOST:
                 del marks[next(iter(marks))]
-            marks[key] = _Mark(queue, who, place, t.written, "atomic" in view.traits)
+            marks[key] = _Mark(
+                queue, who, place, t.written, "atomic" in view.traits, number
+            )  # fmt: skip
 
 
 def check_host_access(view: View, *, stores: bool) -> None:
@@ -112,13 +122,36 @@ def check_host_access(view: View, *, stores: bool) -> None:
 
 
 def fenced(queue: Queue) -> None:
-    """Nothing of a queue is pending any more; nor of its instances, if it is the space itself."""
+    """Nothing of a queue is pending any more; nor of its instances, if it is the space itself.
+
+    Nor what they have waited for.
+    """
     name, number = queue
     with _lock:
-        if number:
-            _drop(lambda mark: mark.queue == queue)
-        else:
-            _drop(lambda mark: mark.queue[0] == name)
+        queues = [queue] if number else [queue, *(q for q in _given if q[0] == name)]
+        for one in queues:
+            passed(reached(one))
+
+
+def reached(queue: Queue) -> Reached:
+    """What is done where a queue is done with all that it was given so far."""
+    with _lock:
+        return {**_waited.get(queue, {}), queue: _given.get(queue, 0)}
+
+
+def ordered(queue: Queue, after: Reached) -> None:
+    """What a queue is given from now on comes after other work."""
+    with _lock:
+        waited = _waited.setdefault(queue, {})
+        for other, number in after.items():
+            if other != queue:
+                waited[other] = max(number, waited.get(other, 0))
+
+
+def passed(what: Reached) -> None:
+    """The host has seen that work is done."""
+    with _lock:
+        _drop(lambda mark: mark.number <= what.get(mark.queue, 0))
 
 
 def fenced_all() -> None:
@@ -138,9 +171,12 @@ def _marks_on(view: View, matters: Callable[[_Mark], bool]) -> Iterator[_Mark]:
 def _refuse_unordered(who: str, queue: Queue, t: Touched) -> None:
     atomic = "atomic" in t.view.traits
 
+    waited = _waited.get(queue, {})
+
     def collides(mark: _Mark) -> bool:
         both_atomic = atomic and mark.atomic
-        return mark.queue != queue and (mark.written or t.written) and not both_atomic
+        unordered = mark.queue != queue and mark.number > waited.get(mark.queue, 0)
+        return unordered and (mark.written or t.written) and not both_atomic
 
     for mark in _marks_on(t.view, collides):
         does = "written" if mark.written else "read"

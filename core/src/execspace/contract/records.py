@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
+
+import numpy as np
 
 from ..base.dataclass import dataclass
 
 __all__ = [
     "Capabilities",
     "Effects",
+    "ReductionResult",
     "TeamLimits",
     "TeamSizes",
 ]
@@ -104,6 +108,29 @@ class Capabilities:
     atomic_bytes: int = 16
     ordered_reductions: bool = True
     dynamic_schedules: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReductionResult:
+    """What a reduction or scan gives, as a number or numbers that Views of `out` hold exactly.
+
+    Attributes
+    ----------
+    memory : MemorySpace
+        Of the space, for such Views: where an allocation waits for no work.
+    dtypes : tuple of numpy.dtype
+        Of its numbers, in the order in which `out` takes them.
+    shape : tuple of int or None
+        Of an array reduction, of which `dtypes` has one; else None.
+    make : callable
+        From a tuple of Python numbers to the value that a launch without `out` returns; not called
+        for array reductions.
+    """
+
+    memory: Any
+    dtypes: tuple[np.dtype[Any], ...]
+    shape: tuple[int, ...] | None
+    make: Callable[[tuple[Any, ...]], Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, final, runtime_checkable
 
-from ..base import config, pending
+from ..base import config, pending, ports
 from ..base.errors import PluginError
 from ..events import dispatch
 from ..events.launches import fence_events, queue_of
@@ -19,7 +19,8 @@ from ..events.timing import TimesWork
 from .forward import Kernel, View
 from .launch_spec import LaunchSpec
 from .memory import MemorySpace
-from .records import Capabilities, Choice, Effects, TeamLimits, TeamSizes
+from .ordering import Event
+from .records import Capabilities, Choice, Effects, ReductionResult, TeamLimits, TeamSizes
 from .tiles import NO_TILES, TileTable, by_dimension, table_of
 
 if TYPE_CHECKING:
@@ -28,10 +29,12 @@ if TYPE_CHECKING:
 __all__ = [
     "CompilesInSteps",
     "ExecutionSpace",
+    "Partitions",
     "Plan",
     "SupportsSort",
     "SupportsTeams",
     "SupportsTuning",
+    "TellsResults",
     "TimesWork",
     "WrapsArrays",
 ]
@@ -239,6 +242,47 @@ class ExecutionSpace(ABC):
         if config.is_portable():
             pending.fenced(queue_of(self))
 
+    @final
+    def record(self) -> Event:
+        """An event after all that was launched on this space so far; does not block.
+
+        Of a space whose launches are done when they return it is done. The event of a space says
+        nothing of its instances, unlike a fence.
+        """
+        return Event(self, waits=not never_waits(self))
+
+    @final
+    def wait_for(self, other: ExecutionSpace | Event | Any) -> None:
+        """Have what is launched here from now on come after other work.
+
+        Parameters
+        ----------
+        other : ExecutionSpace, Event or stream
+            All that was launched on a space so far; what an event stands for; or what a stream of
+            another library was given, as CuPy's and PyTorch's.
+
+        Raises
+        ------
+        SpaceError
+            For anything else.
+
+        Notes
+        -----
+        Does not block the host where both are queues of the same kind of device that wait for each
+        other. Elsewhere, as between a device and the host's spaces, it does.
+        """
+        ports.wait_for(self, other)
+
+    @final
+    def order_before(self, other: ExecutionSpace | Any) -> None:
+        """Have what a stream, or another space, is given from now on come after this space.
+
+        The other direction of `wait_for`, for streams of other libraries, which have no such
+        method. Blocks where this space has no streams itself. Raises SpaceError for what is neither
+        a stream nor a space.
+        """
+        ports.order_before(self, other)
+
     @property
     def concurrency(self) -> int:
         """Number of work items that can run at the same time; should."""
@@ -291,6 +335,18 @@ def never_waits(space: ExecutionSpace) -> bool:
 
 
 @runtime_checkable
+class Partitions(Protocol):
+    """A space that `partition_space` divides; of others it takes an `instance` for each part."""
+
+    def partition(self, weights: Sequence[float]) -> Sequence[ExecutionSpace]:
+        """Instances that share out what this space has in the proportions of weights.
+
+        One for each weight; weights are positive and finite. Work of several may run at once.
+        Memory spaces are those of this space. Raises SpaceError for more parts than there can be.
+        """
+
+
+@runtime_checkable
 class ReportsThreads(Protocol):
     """A host-parallel space that can say which threading runtime it really uses."""
 
@@ -309,6 +365,18 @@ class CompilesInSteps(Protocol):
         Whatever depends on the program is read here, for it may bind names anew before the second
         step is done. Faults in the kernel are raised here, too. Second steps of several kernels
         may run at once, each in a thread; they should be the long ones, and not hold the GIL.
+        """
+
+
+@runtime_checkable
+class TellsResults(Protocol):
+    """A space whose reductions and scans may be waited for later (``blocking=False``), by Views of
+    `out` that core makes; elsewhere such a launch blocks."""
+
+    def result_of(self, kernel: Kernel, spec: LaunchSpec) -> ReductionResult:
+        """What `compile` of these would give a plan whose launch returns; `spec.out` is empty.
+
+        Compiles nothing. Raises KernelSyntaxError and KernelTypeError for faults in the kernel.
         """
 
 

@@ -63,12 +63,14 @@ class UnsortedHostExecutionSpace(ExecutionSpace):
 
         Under EXECSPACE_CHECK=portable another object, and nothing but fences orders the two.
         """
-        if not self._is_apart:
-            return self
+        return self._copied() if self._is_apart else self
+
+    def _copied(self, **changed: Any) -> Self:
+        """Another object of the space with the same memory, and these attributes of its own."""
         queue_number(self)  # it comes before its instances
         shared = self._memories
         other: Self = object.__new__(type(self))
-        other.__dict__.update(self.__dict__, _memories=shared)
+        other.__dict__.update(self.__dict__, _memories=shared, **changed)
         return other
 
     @waits_for_nothing

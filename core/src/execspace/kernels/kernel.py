@@ -77,15 +77,18 @@ class KernelNames:
     unchanged : callable or None
         A test of that. Once it fails, this object is of no use.
     plans : dict
+    results : dict
+        What launches give that are waited for later, by the keys of plans; see `launch.future`.
     """
 
-    __slots__ = ("fixed", "paths", "plans", "unchanged")
+    __slots__ = ("fixed", "paths", "plans", "results", "unchanged")
 
     def __init__(self, scope: Scope) -> None:
         self.fixed = fixed_names(scope)  # first: what changes meanwhile is then noticed
         self.unchanged = unchanged(scope.fn, self.fixed)
         self.paths = tuple(captured_paths(scope))
         self.plans: dict[tuple[Any, ...], Plan] = {}
+        self.results: dict[tuple[Any, ...], Any] = {}
 
 
 class Kernel(ReadOnly):

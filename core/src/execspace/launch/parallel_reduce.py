@@ -6,6 +6,8 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
+from ..base.errors import LaunchError
+from ..base.flags import flag
 from ..events import dispatch
 from ..kernels.kernel import Kernel, kernel_with
 from ..kernels.recent import MISSED
@@ -14,6 +16,7 @@ from ..policies.team import TeamPolicy
 from ..reducers.base import Reducer
 from ..reducers.builtin import Sum
 from .arguments import explain_overflow
+from .future import launch_for_later
 from .looked_up import launch_by_key
 from .nested_policy import Nested
 
@@ -31,6 +34,7 @@ def parallel_reduce(
     reducer: Reducer | type[Reducer] | str | tuple[Any, ...] = Sum,
     out: Any = None,
     label: str | None = None,
+    blocking: bool = True,
 ) -> Any:
     """Join the contributions that a kernel returns for every index of a policy.
 
@@ -51,12 +55,14 @@ def parallel_reduce(
         many as it has fields, and a larger View an array; a tuple of Views takes a result of
         several numbers in their order. Where the space cannot reach the memory, as that of a
         NumPy array from a device, the result is copied there and the launch blocks.
+    blocking : bool, default True
+        False: return a `Future` of what would be returned otherwise, without waiting for it.
 
     Returns
     -------
     int, float, bool, complex, tuple or numpy.ndarray
         What the reducer gives; its identity for an empty range. Of several reducers a tuple.
-        Blocks. None with `out`.
+        Blocks. None with `out`. With ``blocking=False`` a `Future` of that.
 
     Raises
     ------
@@ -77,10 +83,16 @@ def parallel_reduce(
     >>> es.parallel_reduce(5, lambda i: (i * i, 1), reducer=(es.Max, es.Sum))
     (16, 5)
     """
-    if label is None and not dispatch.TOOLS:
-        result = _repeated("reduce", policy, kernel, args, reducer, out)
-        if result is not MISSED:
-            return result
+    try:
+        if blocking and label is None and not dispatch.TOOLS:
+            result = _repeated("reduce", policy, kernel, args, reducer, out)
+            if result is not MISSED:
+                return result
+    except ValueError:  # maybe of an array, which is neither true nor false
+        _waits(blocking, "reduce")
+        raise
+    if not _waits(blocking, "reduce"):
+        return launch_for_later("reduce", policy, kernel, args, label, reducer, out)
     return launch_by_key("reduce", policy, kernel, args, label, reducer, out)
 
 
@@ -92,6 +104,7 @@ def parallel_scan(
     reducer: Reducer | type[Reducer] | str | tuple[Any, ...] = Sum,
     out: Any = None,
     label: str | None = None,
+    blocking: bool = True,
 ) -> Any:
     """Give a kernel, at every index, what all indices before it contributed.
 
@@ -112,12 +125,14 @@ def parallel_scan(
         How contributions are joined; see `parallel_reduce`. Any associative join will do.
     out : View, array, or tuple of them, optional
         Receives the total; see `parallel_reduce`.
+    blocking : bool, default True
+        False: return a `Future` of the total, without waiting for it.
 
     Returns
     -------
     int, float, bool, complex or tuple
         The total of all contributions; the identity for an empty range. Blocks. None with
-        `out`.
+        `out`. With ``blocking=False`` a `Future` of that.
 
     Raises
     ------
@@ -131,11 +146,22 @@ def parallel_scan(
     Deterministic from run to run, as `parallel_reduce` is. Kokkos:
     https://kokkos.org/kokkos-core-wiki/API/core/parallel-dispatch/parallel_scan.html
     """
-    if label is None and not dispatch.TOOLS:
-        result = _repeated("scan", policy, kernel, args, reducer, out)
-        if result is not MISSED:
-            return result
+    try:
+        if blocking and label is None and not dispatch.TOOLS:
+            result = _repeated("scan", policy, kernel, args, reducer, out)
+            if result is not MISSED:
+                return result
+    except ValueError:  # maybe of an array, which is neither true nor false
+        _waits(blocking, "scan")
+        raise
+    if not _waits(blocking, "scan"):
+        return launch_for_later("scan", policy, kernel, args, label, reducer, out)
     return launch_by_key("scan", policy, kernel, args, label, reducer, out)
+
+
+def _waits(blocking: Any, pattern: str) -> bool:
+    """The option `blocking`; LaunchError if it is no bool."""
+    return blocking is True or flag(blocking, "blocking", f"parallel_{pattern}", LaunchError)
 
 
 def _repeated(

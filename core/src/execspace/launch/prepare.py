@@ -44,7 +44,7 @@ from .watched import WatchedPlan
 
 PATTERNS = ("for", "reduce", "scan")
 _SUM, _SUM_KEY = as_reducer(Sum), reducer_key(Sum)
-_KERNEL_FAULTS = (KernelSyntaxError, KernelTypeError)
+KERNEL_FAULTS = (KernelSyntaxError, KernelTypeError)
 
 
 class Call(NamedTuple):
@@ -208,7 +208,7 @@ def prepare(call: Call) -> Plan:
     try:
         with forks_wait():
             return launching(*compiled(call))
-    except _KERNEL_FAULTS as error:
+    except KERNEL_FAULTS as error:
         raise without_frames(error) from error.__cause__
 
 
@@ -404,7 +404,7 @@ def planned(
     call = sorted_out(pattern, policy_key, bounds, own, scope, args, reducer, out)
     try:
         plan, source, spec = compiled(call)
-    except _KERNEL_FAULTS as error:
+    except KERNEL_FAULTS as error:
         raise without_frames(error) from error.__cause__
     if with_elements:
         begin(call.moved, plan.space)

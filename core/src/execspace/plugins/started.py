@@ -23,8 +23,8 @@ _any_noted = False  # spaces have work, or are left out, that are not those of a
 def note(space: ExecutionSpace) -> None:
     """Remember a space that work is given to: it may be made without its name, or an instance."""
     global _any_noted
-    if MADE.get(space.name) is space:
-        return
+    if MADE.get(space.name) is space or (never_waits(space) and not config.is_portable()):
+        return  # of the latter a fence would wait for nothing
     _any_noted = True
     with _working_lock:
         _working.add(space)

@@ -24,6 +24,7 @@ from .drivers.ending import remember_object
 from .transfers import Transfers, fill_block
 
 _PAGE = 4096
+_SMALL = 1 << 16  # bytes; if there is no memory for so few, the first launch may say so
 
 
 class _Addresses:
@@ -61,11 +62,11 @@ class BufferMemory(MemorySpace):
         try:
             buffer = self.device.buffer(size)
             if initialize:
-                done = fill_block(queue, buffer, np.zeros((), np.uint8), 0, size)
-            else:  # drivers find out that there is no memory when it is first used
+                fill_block(queue, buffer, np.zeros((), np.uint8), 0, size).wait()
+            elif size > _SMALL:  # drivers find out that there is no memory when it is first used
                 flags = cl.mem_migration_flags.CONTENT_UNDEFINED
-                done = cl.enqueue_migrate_mem_objects(queue, [buffer], flags)
-            done.wait()  # an instance has a queue of its own, which would not wait for this one
+                cl.enqueue_migrate_mem_objects(queue, [buffer], flags).wait()
+            # It waits, for an instance has a queue of its own, which would not wait for this one.
         except cl.Error as error:
             raise out_of_memory(label, nbytes, self) from error
         return Allocation(_handed_out.take(size), nbytes, label, self, buffer)

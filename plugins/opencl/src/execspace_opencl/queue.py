@@ -41,6 +41,18 @@ class Queue:
         if not timed:
             self._go_on_with(self._plain)
 
+    def record(self) -> Any:
+        """An event after all work so far, which the driver is given now."""
+        with self.turn:
+            event = cl.enqueue_marker(self.handle)
+            self.handle.flush()
+        return event
+
+    def wait_for(self, event: Any) -> None:
+        """Work from now on comes after an event of a queue of the same context."""
+        with self.turn:
+            cl.enqueue_barrier(self.handle, wait_for=[event])
+
     def mark(self, clock: Clock) -> Mark:
         """Mark the end of all work so far, and keep times from now on."""
         with self.turn:

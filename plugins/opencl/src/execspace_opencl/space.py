@@ -7,12 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 import pyopencl as cl
 
-from execspace import HOST, Capabilities, Kernel, LaunchSpec, MemorySpace, Plan, TeamLimits
+from execspace import (
+    HOST,
+    Capabilities,
+    Kernel,
+    LaunchSpec,
+    MemorySpace,
+    Plan,
+    ReductionResult,
+    TeamLimits,
+)
 from execspace.base import config
+from execspace.contract.ordering import Event
 from execspace.contract.tiles import NO_TILES, fitted_tile, table_of
 from execspace_compiler.backend import gpu_tiles
 
 from .device import Device, DeviceSpace
+from .devices import driver_error
 from .drivers.ending import remember
 from .memory import BufferMemory, SharedMemory
 from .queue import Queue
@@ -87,12 +98,46 @@ class OpenCL(DeviceSpace):
 
         return compile_plan(self, kernel, spec)
 
+    def result_of(self, kernel: Kernel, spec: LaunchSpec) -> ReductionResult:
+        from execspace_compiler.backend import result_of
+
+        # Not shared memory, which the host reads: only buffers outlive a View that is dropped while
+        # work on another queue than the default one is under way.
+        return result_of(kernel, spec, self.memory)
+
     def synchronize(self, label: str = "") -> None:
         self.device.synchronize(self.queue)
 
     def instance(self) -> OpenCL:
         """A queue of its own on the same device; Views of the device are shared."""
         return OpenCL(self.device, self.device.new_queue(), self._memories)
+
+    def record_event(self) -> Any:
+        try:
+            return self.queue.record()
+        except cl.Error as error:
+            raise driver_error("An event", self.found, error) from error
+
+    def event_passed(self, handle: Any) -> bool:
+        status = int(handle.command_execution_status)
+        if status < 0:  # OpenCL's code of what went wrong
+            self.await_event(handle)
+        return status == int(cl.command_execution_status.COMPLETE)
+
+    def await_event(self, handle: Any) -> None:
+        try:
+            handle.wait()
+        except cl.Error as error:
+            raise driver_error("An event", self.found, error) from error
+
+    def wait_in_queue(self, event: Event) -> bool:
+        if not isinstance(event.space, OpenCL) or event.space.device is not self.device:
+            return False  # events of another context mean nothing here
+        try:
+            self.queue.wait_for(event.handle)
+        except cl.Error as error:
+            raise driver_error("wait_for", self.found, error) from error
+        return True
 
     def mark(self) -> Mark:
         return self.queue.mark(self.device.clock)

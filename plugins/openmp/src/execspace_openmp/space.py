@@ -1,10 +1,14 @@
-"""The OpenMP space: ranges split into one part for each thread of the host."""
+"""The OpenMP space: ranges split into one part for each thread of the host.
+
+Its instances have some of the threads each, and launch side by side.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from execspace import (
     Capabilities,
@@ -13,13 +17,19 @@ from execspace import (
     Kernel,
     LaunchSpec,
     Plan,
+    ReductionResult,
     SpaceError,
     SpaceUnavailableError,
     TeamLimits,
 )
 from execspace.base import config
+from execspace.base.locks import new_lock
 
-from .threads import GOMP, find_runtime, pin_numba_layer, start_pool
+from .shares import shares_of
+from .threads import GOMP, find_runtime, own_pool, pin_numba_layer, start_pool
+
+if TYPE_CHECKING:
+    from execspace_compiler.backend import Launcher, Pool
 
 
 class OpenMP(HostExecutionSpace):
@@ -28,6 +38,13 @@ class OpenMP(HostExecutionSpace):
     Ranges too small to be worth waking a team run on the calling thread. After a fork the
     child runs everything on one thread, because the team stays with the parent; the parts, and
     so the results of reductions, are the same.
+
+    Attributes
+    ----------
+    threads : int
+        Its own; launches have as many parts.
+    first : int
+        Of an instance of `partition`: the number of its first thread among those of the space.
     """
 
     name = "openmp"
@@ -37,8 +54,14 @@ class OpenMP(HostExecutionSpace):
         if runtime is None:
             raise SpaceUnavailableError(f"Space 'openmp': {GOMP} was not found.")
         self.runtime = runtime
-        self.threads = config.thread_count()
+        self.threads = self._all = config.thread_count()
+        self.first = 0
         self._has_pool = False
+        self._is_part = False
+        # Of instances by their first thread and their number of threads.
+        self._parts: dict[tuple[int, int], OpenMP] = {}
+        self._pools: dict[tuple[int, int], Pool] = {}
+        self._lock = new_lock()
         config.check_openmp_stack()
         self.layer = pin_numba_layer(self.threads) if runtime == "prange" else None
         if runtime == "libgomp":
@@ -61,16 +84,69 @@ class OpenMP(HostExecutionSpace):
         """What runs kernels: "pool", "libgomp" or "prange", and then Numba's verified layer."""
         return self.runtime if self.layer is None else f"{self.runtime}, Numba layer {self.layer}"
 
+    def partition(self, weights: Sequence[float]) -> list[OpenMP]:
+        """Instances with threads of their own, as many as weights say: each at least one.
+
+        The same threads are always the same instance, so that neither threads nor kernels that
+        were compiled for them get more, however often a program divides the space.
+
+        Raises
+        ------
+        SpaceError
+            If there are more parts than threads.
+        """
+        if len(weights) > self.threads:
+            raise SpaceError(
+                f"Space '{self.name}' has {self.threads} thread{'s' * (self.threads != 1)} here, "
+                f"but is to be divided into {len(weights)} parts; expected at most one part for "
+                f"each thread. Ask for fewer parts, or set EXECSPACE_NUM_THREADS, which is now "
+                f"{self._all}, before the space is first used."
+            )
+        found = []
+        first = self.first
+        for count in shares_of(weights, self.threads):
+            found.append(self._part(first, count))
+            first += count
+        return found
+
+    def _part(self, first: int, count: int) -> OpenMP:
+        with self._lock:  # which parts share, as they do the dictionary
+            part = self._parts.get((first, count))
+            if part is None:
+                part = self._copied(first=first, threads=count, _is_part=True)
+                self._parts[first, count] = part
+            return part
+
+    def _launcher(self) -> Launcher:
+        """Who runs the parts of launches; starts a pool where there is none yet."""
+        from execspace_compiler.backend import Launcher
+
+        if self.runtime != "pool":  # there each thread that launches has a team of its own
+            return Launcher(self.runtime, self.threads)
+        if not self._is_part:
+            if not self._has_pool:
+                start_pool(self.threads)
+                self._has_pool = True
+            return Launcher("pool", self.threads)
+        key = self.first, self.threads
+        with self._lock:
+            pool = self._pools.get(key)
+            if pool is None:
+                pool = self._pools[key] = own_pool(*key, self._all)
+        return Launcher("pool", self.threads, pool=pool)
+
     def compile(self, kernel: Kernel, spec: LaunchSpec) -> Plan:
         return self.begin_compile(kernel, spec)()
 
     def begin_compile(self, kernel: Kernel, spec: LaunchSpec) -> Callable[[], Plan]:
-        from execspace_compiler.backend import Launcher, begin_plan
+        from execspace_compiler.backend import begin_plan
 
-        if self.runtime == "pool" and not self._has_pool:
-            start_pool(self.threads)
-            self._has_pool = True
-        return begin_plan(self, kernel, spec, Launcher(self.runtime, self.threads))
+        return begin_plan(self, kernel, spec, self._launcher())
+
+    def result_of(self, kernel: Kernel, spec: LaunchSpec) -> ReductionResult:
+        from execspace_compiler.backend import result_of
+
+        return result_of(kernel, spec, self.memory_space, on_host=True)
 
     def team_limits(self) -> TeamLimits:
         from execspace_compiler.backend import HOST_TEAMS

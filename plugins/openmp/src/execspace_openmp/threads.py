@@ -11,9 +11,13 @@ import platform
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from execspace import ConfigError, SpaceError
 from execspace.base import config
+
+if TYPE_CHECKING:
+    from execspace_compiler.backend import Pool
 
 GOMP = "libgomp.so.1"
 
@@ -71,18 +75,41 @@ _ACTIVE_NS = 1_000_000_000
 
 def start_pool(threads: int) -> None:
     """Start the pool of this process, as variables of OpenMP say."""
-    from execspace_compiler.backend import SPIN_NS, start
+    from execspace_compiler.backend import start
+
+    limit = _thread_limit()
+    some = threads if limit is None else min(threads, limit)
+    start(some, _spin_ns(some), config.check_openmp_stack())
+
+
+def own_pool(first: int, threads: int, total: int) -> Pool:
+    """A pool for some of the threads of the space, as variables of OpenMP say.
+
+    Threads beyond OMP_THREAD_LIMIT are those at the end: parts have them last, or lack them.
+    """
+    from execspace_compiler.backend import Pool
+
+    limit = _thread_limit()
+    if limit is not None:
+        total, threads = min(total, limit), max(1, min(threads, limit - first))
+    return Pool(threads, _spin_ns(total), config.check_openmp_stack())
+
+
+def _thread_limit() -> int | None:
+    limit = os.environ.get("OMP_THREAD_LIMIT", "").strip()
+    return int(limit) if limit.isdecimal() and int(limit) else None
+
+
+def _spin_ns(threads: int) -> int:
+    """Nanoseconds that threads look for work, where so many may do so at once."""
+    from execspace_compiler.backend import SPIN_NS
 
     policy = os.environ.get("OMP_WAIT_POLICY", "").strip().lower()
-    limit = os.environ.get("OMP_THREAD_LIMIT", "").strip()
-    if limit.isdecimal() and int(limit):
-        threads = min(threads, int(limit))
-    spin = SPIN_NS
     if policy == "active":
-        spin = _ACTIVE_NS
-    elif policy == "passive" or threads > len(os.sched_getaffinity(0)):
-        spin = 0  # a thread that spins would keep another one from its core
-    start(threads, spin, config.check_openmp_stack())
+        return _ACTIVE_NS
+    if policy == "passive" or threads > len(os.sched_getaffinity(0)):
+        return 0  # a thread that spins would keep another one from its core
+    return SPIN_NS
 
 
 # How often a thread of libgomp looks for work before it sleeps: about 50 microseconds, as long as

@@ -12,6 +12,7 @@ from execspace import (
     Kernel,
     LaunchSpec,
     Plan,
+    ReductionResult,
     SpaceError,
     TeamLimits,
 )
@@ -42,6 +43,11 @@ class Serial(HostExecutionSpace):
 
         return begin_plan(self, kernel, spec, Launcher("serial"))
 
+    def result_of(self, kernel: Kernel, spec: LaunchSpec) -> ReductionResult:
+        from execspace_compiler.backend import result_of
+
+        return result_of(kernel, spec, self.memory_space, on_host=True)
+
     def team_limits(self) -> TeamLimits:
         from execspace_compiler.backend import HOST_TEAMS
 
@@ -62,6 +68,11 @@ class Oracle(UnsortedHostExecutionSpace):
         from execspace_compiler.backend import interpret
 
         return interpret(self, kernel, spec)
+
+    def result_of(self, kernel: Kernel, spec: LaunchSpec) -> ReductionResult:
+        from execspace_compiler.backend import result_of
+
+        return result_of(kernel, spec, self.memory_space, on_host=True)
 
     def team_limits(self) -> TeamLimits:
         from execspace_compiler.backend import HOST_TEAMS
