@@ -71,6 +71,7 @@ class FakePlan(es.Plan):
     team_size_recommended = _of_inner("team_size_recommended")
     source, mapping, variables = map(_of_inner, ("source", "mapping", "variables"))
     vectorisation, cache = map(_of_inner, ("vectorisation", "cache"))
+    subscripts, joining, kernel = map(_of_inner, ("subscripts", "joining", "kernel"))
 
     def launch(self, bounds, args):
         # The queue holds `args`, and so the Views, until the launch is done.
