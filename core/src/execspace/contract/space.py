@@ -249,6 +249,8 @@ class ExecutionSpace(ABC):
         Of a space whose launches are done when they return it is done. The event of a space says
         nothing of its instances, unlike a fence.
         """
+        if dispatch.TOOLS:
+            refuse_waiting("An event")
         return Event(self, waits=not never_waits(self))
 
     @final

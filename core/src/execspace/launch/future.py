@@ -21,6 +21,7 @@ from ..contract.memory import MemorySpace
 from ..contract.ordering import Event
 from ..contract.records import ReductionResult
 from ..contract.space import ExecutionSpace, TellsResults, never_waits
+from ..events.recording import current
 from ..kernels.kernel import kernel_of
 from ..reducers.base import as_reducer
 from ..views.deep_copy import deep_copy
@@ -103,6 +104,12 @@ def launch_for_later(
         raise LaunchError(
             f"parallel_{pattern} of a {type(policy).__name__} is a part of the kernel around it, "
             f"and has no future; leave out blocking=False."
+        )
+    if (recorder := current()) is not None:
+        raise recorder.refuse(
+            f"parallel_{pattern} with blocking=False has a result for later, which nobody knows "
+            f"before the graph has run",
+            "give a View for it, out=es.View(())",
         )
     if reducer is None:  # which means Sum to `sorted_out`, for explain
         as_reducer(reducer)

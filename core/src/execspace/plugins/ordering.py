@@ -10,10 +10,12 @@ from ..base.errors import SpaceError
 from ..contract.ordering import Event, SupportsStreams, has_events
 from ..contract.space import ExecutionSpace
 from ..events.launches import queue_of
+from ..events.recording import refuse_waiting
 
 
 def wait_for(later: ExecutionSpace, other: Any) -> None:
     """Have later work of a space come after that of another one, an event or a stream."""
+    refuse_waiting("wait_for")
     if isinstance(other, ExecutionSpace):
         if other is not later:
             _order(later, other.record())
@@ -27,6 +29,7 @@ def wait_for(later: ExecutionSpace, other: Any) -> None:
 
 def order_before(first: ExecutionSpace, other: Any) -> None:
     """Have later work of a stream, or of another space, come after a space."""
+    refuse_waiting("order_before")
     if isinstance(other, ExecutionSpace):
         wait_for(other, first)
         return

@@ -399,6 +399,10 @@ def test_what_no_graph_can_have_is_refused(space):
             x.to_numpy()
         with pytest.raises(es.ViewError):
             es.deep_copy(x, np.ones(4))
+        with pytest.raises(es.LaunchError, match="blocking=False has a result for later"):
+            es.parallel_reduce(3, product, x, x, blocking=False)
+        with pytest.raises(es.LaunchError, match="An event has nothing to wait for"):
+            es.space(space.name).record()
         with pytest.raises(es.LaunchError, match="cannot be instantiated while it is recorded"):
             graph.instantiate()
         with pytest.raises(es.LaunchError, match="is being recorded already"), graph:
