@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .host.machine import host_capabilities
     from .host.pool import SPIN_NS, Pool, start
     from .launch.call_builder import CallBuilder
+    from .launch.captured import CapturedLaunch
     from .launch.device_code import DeviceCode
     from .launch.device_launch import Call, DeviceLaunch, Grid
     from .launch.device_plan import DevicePlan
@@ -43,6 +44,7 @@ _MODULES = {
     "CUDA": "codegen.cfamily.cuda",
     "Call": "launch.device_launch",
     "CallBuilder": "launch.call_builder",
+    "CapturedLaunch": "launch.captured",
     "DeviceCode": "launch.device_code",
     "DeviceLaunch": "launch.device_launch",
     "DevicePlan": "launch.device_plan",
@@ -83,6 +85,7 @@ __all__ = [
     "C",
     "Call",
     "CallBuilder",
+    "CapturedLaunch",
     "DeviceCode",
     "DeviceLaunch",
     "DevicePlan",

@@ -6,7 +6,6 @@ the graph for as long as it lives, so that launches outside of it never meet it.
 
 from __future__ import annotations
 
-import copy
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, cast
@@ -15,13 +14,14 @@ import cupy
 from cupy_backends.cuda.api import runtime
 
 from execspace import GraphLaunch, View
-from execspace_compiler.backend import Call, CallBuilder, Frame
+from execspace_compiler.backend import Call, CallBuilder, CapturedLaunch, DeviceLaunch, Frame
 
 from .device_space import DeviceSpace
 from .devices import ERRORS_OR_MEMORY, NO_CONTEXT
 from .graph_functions import GraphError, GraphFunctions
 from .interop import ForeignArray, after, before
 from .launch import GpuCallBuilder, GpuLaunch, GpuPlan
+from .program import Program
 
 _FAULTS: tuple[type[Exception], ...] = (GraphError, *ERRORS_OR_MEMORY)
 _MOST_STREAMS = 32  # of a capture; with more branches some run one after another
@@ -35,7 +35,7 @@ class GpuGraph:
     ) -> None:
         self._space, self._functions = space, functions
         self._turn = threading.Lock()
-        self._callers: dict[int, tuple[GpuPlan, CapturedLaunch, Call]] = {}
+        self._callers: dict[int, tuple[GpuPlan, CapturedGpuLaunch, Call]] = {}
         self._executable: _Executable | None = None
         self.renew(launches)
 
@@ -108,11 +108,11 @@ class GpuGraph:
             raise
         return self._functions.end(capture.origin.ptr)
 
-    def _caller(self, plan: GpuPlan, capture: _Capture) -> tuple[CapturedLaunch, Call]:
+    def _caller(self, plan: GpuPlan, capture: _Capture) -> tuple[CapturedGpuLaunch, Call]:
         """What enqueues launches of a plan on whatever stream its launch has now."""
         known = self._callers.get(id(plan))
         if known is None:
-            launch = CapturedLaunch.of(plan.device_launch)
+            launch = CapturedGpuLaunch.of(plan.device_launch)
             known = self._callers[id(plan)] = plan, launch, launch.caller()
         return known[1:]
 
@@ -192,14 +192,7 @@ def _event(stream: Any) -> Any:
     return event
 
 
-class _Used(list[Frame]):
-    """Frames that no second launch gets, for a graph replays all of its launches."""
-
-    def pop(self, index: Any = -1) -> Frame:
-        raise IndexError("each launch of a graph has a frame of its own")
-
-
-class CapturedLaunch(GpuLaunch):
+class CapturedGpuLaunch(CapturedLaunch[Program], GpuLaunch):
     """A launch that is captured, on the stream that `space` has at the moment.
 
     Attributes
@@ -208,38 +201,19 @@ class CapturedLaunch(GpuLaunch):
         A copy, whose stream is another one.
     home : DeviceSpace
         Where the graph is replayed.
-    used : list of Frame
-        Of all launches of the graph.
     """
 
     home: DeviceSpace
-    used: _Used
 
-    @classmethod
-    def of(cls, launch: GpuLaunch) -> CapturedLaunch:
-        """The same launch, to be captured."""
-        made = copy.copy(launch)
-        for name in ("fitting", "private"):  # cached properties that may know the launch
-            made.__dict__.pop(name, None)
-        made.__class__ = cls
-        assert isinstance(made, cls)
-        made.space = _like(launch.space)
-        made.home, made.used = launch.space, _Used()
-        made._within = {}
-        return made
-
-    def with_sources(self, sources: Any) -> CapturedLaunch:
-        made = GpuLaunch(self.home, self.traits, sources)
-        made.__class__ = CapturedLaunch
-        assert isinstance(made, CapturedLaunch)
-        made.space, made.home, made.used = self.space, self.home, self.used
-        return made
+    def taken_over(self, launch: DeviceLaunch[Program]) -> None:
+        if isinstance(launch, CapturedGpuLaunch):
+            self.space, self.home = launch.space, launch.home
+        else:
+            assert isinstance(launch, GpuLaunch)
+            self.space, self.home = _like(launch.space), launch.space
 
     def call_builder(self, named: bool = True) -> CallBuilder:
         return _CapturedCallBuilder(self)
-
-    def new_frames(self) -> list[Frame]:
-        return self.used
 
     def room(self, frame: Frame, units: int) -> tuple[int, int]:
         """As for a first launch: each replay finds the status of tiles cleared."""
@@ -274,7 +248,7 @@ class _CapturedCallBuilder(GpuCallBuilder):
 
     stream = "space.stream"
 
-    def __init__(self, launch: CapturedLaunch) -> None:
+    def __init__(self, launch: CapturedGpuLaunch) -> None:
         super().__init__(launch, named=False)
         self.instance, self.foreign = False, []
 

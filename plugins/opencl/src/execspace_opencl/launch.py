@@ -93,6 +93,14 @@ class OpenCLCallBuilder(CallBuilder):
         return {**super().scope(), "address": address}
 
 
+def size_of(grid: Grid) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """All work-items, and those of a group; dimensions that are not there cost time."""
+    gx, gy, gz, bx, by, bz = grid
+    if gy * by * gz * bz > 1:
+        return (gx * bx, gy * by, gz * bz), (bx, by, bz)
+    return (gx * bx,), (bx,)
+
+
 class OpenCLLaunch(DeviceLaunch[Program]):
     """The programs of a plan, and frames with buffers."""
 
@@ -108,22 +116,23 @@ class OpenCLLaunch(DeviceLaunch[Program]):
 
     def enqueue(self, program: Program, number: int, grid: Grid, frame: Frame) -> None:
         self.check_group(program, grid)
-        gx, gy, gz, bx, by, bz = grid
-        arguments = frame.views
-        if frame.extra:
-            arguments = [*arguments, *frame.extra.values()]
-            if "result" in frame.extra and number < len(program.kernels) - 1:
-                arguments.pop()
-        # Dimensions that are not there cost time.
-        size: Any = ((gx * bx,), (bx,))
-        if gy * by * gz * bz > 1:
-            size = (gx * bx, gy * by, gz * bz), (bx, by, bz)
+        arguments, size = self.arguments(program, number, frame), size_of(grid)
         queue = self.space.queue
         with queue.turn:  # threads of the host share the arguments of kernels
             program.enqueue(queue.handle, number, frame.record, arguments, size)
             if self._given_back and number == len(program.kernels) - 1:
                 for buffer in {frame.views[n] for n in self._given_back}:
                     give_back(queue.handle, buffer)
+
+    @staticmethod
+    def arguments(program: Program, number: int, frame: Frame) -> list[Any]:
+        """What a kernel of a program takes after the record."""
+        arguments: list[Any] = frame.views
+        if frame.extra:
+            arguments = [*arguments, *frame.extra.values()]
+            if "result" in frame.extra and number < len(program.kernels) - 1:
+                arguments.pop()
+        return arguments
 
     def fault(self, error: Exception) -> Exception:
         return driver_error(f"Kernel '{self.name}'", self.space.device.found, error)

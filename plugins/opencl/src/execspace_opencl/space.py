@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyopencl as cl
@@ -10,6 +10,7 @@ import pyopencl as cl
 from execspace import (
     HOST,
     Capabilities,
+    GraphLaunch,
     Kernel,
     LaunchSpec,
     MemorySpace,
@@ -104,6 +105,20 @@ class OpenCL(DeviceSpace):
         # Not shared memory, which the host reads: only buffers outlive a View that is dropped while
         # work on another queue than the default one is under way.
         return result_of(kernel, spec, self.memory)
+
+    def can_replay(self, plan: Plan) -> bool:
+        from .launch import OpenCLPlan
+
+        if not isinstance(plan, OpenCLPlan) or plan.space is not self:
+            return False
+        return not plan.device_launch.watched
+
+    def instantiate(
+        self, launches: Sequence[GraphLaunch], earlier: Callable[[], None] | None
+    ) -> Callable[[], None]:
+        from .graphs import OpenCLGraph
+
+        return OpenCLGraph(self, launches)
 
     def synchronize(self, label: str = "") -> None:
         self.device.synchronize(self.queue)
