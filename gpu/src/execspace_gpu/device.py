@@ -77,6 +77,11 @@ class GpuDevice:
         with order.lock:
             return list(dict.fromkeys((self.default, *self._queues, *order.busy)))
 
+    @property
+    def has_queues(self) -> bool:
+        """Whether there may be work on other queues than the default one."""
+        return self._has_queues or bool(self._order.busy)
+
     def current(self) -> AbstractContextManager[None]:
         """Make the device that of the calling thread for the time of a block."""
         return _NOTHING if self.alone else on_device(self.number)

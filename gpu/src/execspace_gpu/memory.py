@@ -34,6 +34,10 @@ class GpuMemory(MemorySpace):
         self.name = f"{space.name}{suffix}"
         self.space = space
 
+    def in_order_with(self) -> ExecutionSpace | None:
+        root = self.space.root
+        return None if root.device.has_queues else root
+
     def reaches(self, other: MemorySpace) -> bool:
         return other.host_accessible or isinstance(other, GpuMemory)
 

@@ -172,11 +172,15 @@ def _copy_plain(space: DeviceSpace, dst: View, src: View, instance: ExecutionSpa
         with space.current():
             if own is not None and own.parent is not None:
                 queue.await_allocations()
-            runtime.memcpyAsync(dst.data_ptr, src.data_ptr, src.nbytes, DEFAULT, queue.stream)
-            if own is None:
-                runtime.streamSynchronize(queue.stream)
-            else:
+            if own is not None:
+                runtime.memcpyAsync(dst.data_ptr, src.data_ptr, src.nbytes, DEFAULT, queue.stream)
                 queue.hold(dst, src)
+            elif dst.memory_space is HOST or src.memory_space is HOST:
+                runtime.memcpy(dst.data_ptr, src.data_ptr, src.nbytes, DEFAULT)  # which blocks
+                queue.recent.clear()
+            else:
+                runtime.memcpyAsync(dst.data_ptr, src.data_ptr, src.nbytes, DEFAULT, queue.stream)
+                queue.synchronize()
     except ERRORS as error:
         raise space.fault("deep_copy", error) from error
 

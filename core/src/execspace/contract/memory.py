@@ -175,6 +175,11 @@ class MemorySpace(ABC):
     def fill(self, dst: Any, value: Any, instance: ExecutionSpace | None) -> None:
         """Set every element of View `dst` to `value`; must. Blocks, or is in order, as `copy`."""
 
+    def in_order_with(self) -> ExecutionSpace | None:
+        """The space after all of whose work, that of its instances too, `copy` and `fill` without
+        an instance come anyhow: `deep_copy` need not fence it first; may."""
+        return None
+
     def reaches(self, other: MemorySpace) -> bool:
         """Whether `copy` handles pairs of this space and `other`; may. By default the host."""
         return other is self or (other is HOST and self is not HOST)

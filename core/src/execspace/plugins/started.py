@@ -6,6 +6,7 @@ from weakref import WeakSet
 
 from ..base import config, pending
 from ..base.locks import new_rlock
+from ..contract.memory import MemorySpace
 from ..contract.space import ExecutionSpace, never_waits
 from ..events import dispatch
 from ..events.launches import MADE
@@ -58,14 +59,20 @@ def fence(label: str = "") -> None:
     waited_for_all(label)
 
 
-def waited_for_all(label: str) -> bool:
-    """As `fence`; False if there is no space that could have anything to wait for."""
+def waited_for_all(label: str, *ordered: MemorySpace) -> bool:
+    """As `fence`; False if there is no space that could have anything to wait for.
+
+    `ordered`: memory spaces of a copy that follows, which waits for some spaces itself.
+    """
     if dispatch.TOOLS:
         refuse_waiting("A fence")
     if _any_noted or dispatch.TOOLS or config.is_portable():
         spaces = started()
     else:  # without hosts, whose launches are done when they return
         spaces = [s for s in tuple(MADE.values()) if not never_waits(s)]
+        if spaces and ordered:
+            waiting = [memory.in_order_with() for memory in ordered]
+            spaces = [s for s in spaces if s not in waiting]
         if not spaces:
             return False
     failures: list[tuple[ExecutionSpace, Exception]] = []

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..base import pending
+from ..base import config, pending
 from ..base.array_interface import ArrayInterface, may_share
 from ..base.brief import brief
 from ..base.errors import DTypeError, SpaceAccessError, SpaceError, ViewError
@@ -78,19 +78,28 @@ def deep_copy(
             f"deep_copy: instance={brief(instance)}; expected a space, es.space(name)."
         )
     recorder = current() if dispatch.TOOLS else None
-    waits = instance is None and recorder is None and waited_for_all("deep_copy: before")
     number = type(src) is not View and isinstance(src, _NUMBERS)
     source = src if number or type(src) is View else view_of(src, label="source of deep_copy")
+    fences = instance is None and recorder is None
+    copies = number or target.data_ptr != source.data_ptr or target != source
+    if fences:
+        if not copies or not target.size:
+            waited_for_all("deep_copy: before")
+        elif number:
+            waited_for_all("deep_copy: before", target.memory_space)
+        else:
+            waited_for_all("deep_copy: before", target.memory_space, source.memory_space)
     if recorder is not None:
         check_copy(target, source, instance)
         recorder.copy(target, source, instance)
-    elif number or target.data_ptr != source.data_ptr or target != source:
+    elif copies:
         if instance is None or not pending.watches(instance):
             _move(target, source, instance)
         else:
             with pending.work("deep_copy", queue_of(instance), _touched(target, source)):
                 _move(target, source, instance)
-    if waits:
+    # The copy has blocked; so the second fence, as Kokkos has it, is for those who are told of it.
+    if fences and (dispatch.TOOLS or config.is_portable()):
         fence("deep_copy: after")
 
 
