@@ -77,10 +77,19 @@ class GpuDevice:
         with order.lock:
             return list(dict.fromkeys((self.default, *self._queues, *order.busy)))
 
+    def working(self) -> list[Queue]:
+        """Those that may have work: of streams of ours we know that they were waited for."""
+        queues = self.queues()
+        return (
+            queues
+            if len(queues) == 1
+            else [q for q in queues if q is self.default or q.recent or q.holds]
+        )
+
     @property
     def has_queues(self) -> bool:
         """Whether there may be work on other queues than the default one."""
-        return self._has_queues or bool(self._order.busy)
+        return len(self.working()) > 1
 
     def current(self) -> AbstractContextManager[None]:
         """Make the device that of the calling thread for the time of a block."""

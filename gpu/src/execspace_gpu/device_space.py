@@ -67,6 +67,7 @@ class DeviceSpace(GpuKind):
             self.device = parent.device
             self.queue = self.device.new_queue()
         self.stream, self.stream_object = self.queue.stream, self.queue.stream_object
+        self.fills: dict[Any, Any] = {}  # type of a View -> plan that fills it
         self.blocking = bool(config.get_bool(self.variable("BLOCKING")))
 
     def _pool(self) -> Callable[[int], Any]:

@@ -13,7 +13,6 @@ from cupy_backends.cuda.api import driver, runtime
 
 from execspace import Kernel, LaunchSpec, ViewType
 from execspace.base.dataclass import dataclass
-from execspace.base.errors import ExecspaceError
 from execspace.contract.memory import bytes_at
 from execspace_compiler.backend import (
     Call,
@@ -25,11 +24,12 @@ from execspace_compiler.backend import (
     Grid,
 )
 
+from .arrays import launch_of_arrays
 from .device_space import DeviceSpace
 from .devices import ERRORS, ERRORS_OR_MEMORY, NO_CONTEXT, on_device
 from .forks import remember_plan
 from .frame import BufferFrame
-from .interop import after, before, view_of_cupy
+from .interop import after, before
 from .program import Program
 
 
@@ -58,31 +58,24 @@ class GpuPlan(DevicePlan):
         return self.device_launch.usual.compiled.kept
 
     def launch_of_arrays(self, classes: tuple[type | None, ...]) -> Call | None:
-        """A launch on CuPy's arrays, whose Views it makes without asking who they are."""
+        """A launch on CuPy's arrays, which makes no Views of them where their streams agree."""
         if any(not (k is None or k is cupy.ndarray) for k in classes):
             return None
-        space, types = self.space, self.spec.arguments
-        wanted = [(n, types[n]) for n, kind in enumerate(classes) if kind is not None]
-        if any(not isinstance(t, ViewType) or t.memory != space.foreign.name for _, t in wanted):
-            return None
-        name, number = self.kernel.name, space.number
+        space, wanted = self.space, []
+        for n, kind in enumerate(classes):
+            if kind is not None:
+                type_ = self.spec.arguments[n]
+                if not isinstance(type_, ViewType) or type_.memory != space.foreign.name:
+                    return None
+                wanted.append((n, type_))
+        return launch_of_arrays(space, wanted, self.kernel.name, self._in_order, self.launch)
 
-        def launch(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
-            given = list(args)
-            for n, type in wanted:
-                array = args[n]
-                if array.data.device_id != number:
-                    return NotImplemented
-                try:
-                    view = view_of_cupy(space, array, f"argument {n} of {name}")
-                except ExecspaceError:  # which the long way tells of
-                    return NotImplemented
-                if view.type is not type:
-                    return NotImplemented
-                given[n] = view
-            return self.launch(bounds, tuple(given))
-
-        return launch
+    def _in_order(self) -> Call:
+        """The launch on arrays of other libraries whose work is in order with that of the space."""
+        launch = self.device_launch
+        builder = GpuCallBuilder(launch, named=True)
+        builder.foreign = []
+        return launch.caller(builder)
 
     def launch_as(self, label: str, bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
         """As `launch`; a report of a fault names the label."""
@@ -218,6 +211,34 @@ class GpuLaunch(DeviceLaunch[Program]):
             driver.launchKernel(function, *grid, shared, stream, frame.parameters, 0)
         except ERRORS as second:
             raise self.fault(second) from second
+
+    def reduce(self, program: Program, units: int, frame: Frame) -> Any:
+        if self._most_groups is None:
+            return super().reduce(program, units, frame)
+        space, group = self.space, self.group
+        groups = min(-(-units // group), self._most_groups) or 1
+        assert isinstance(frame, BufferFrame)
+        function = program.functions[0]
+        try:
+            stream, shared = space.stream, frame.shared
+            driver.launchKernel(function, groups, 1, 1, group, 1, 1, shared, stream,
+                                frame.parameters, 0)  # fmt: skip
+        except ERRORS as error:
+            self.with_context(error, function, (groups, 1, 1, group, 1, 1), frame)
+        if self.spec.out:
+            return None
+        try:
+            space.queue.synchronize()
+        except ERRORS as error:
+            raise self.fault(error) from error
+        return self.result(frame.extra["result"].bytes)
+
+    @cached_property
+    def _most_groups(self) -> int | None:
+        """Of a plain reduction of numbers by one kernel: the most groups; None for others."""
+        plain = self.spec.pattern == "reduce" and self.shape is None and self.teams is None
+        single = len(self.entry.kernels) == 1 and not self.entry.tile and not self.entry.array
+        return self.groups(1 << 62) if plain and single else None
 
     def fault(self, error: Exception) -> Exception:
         return self.space.fault(f"Kernel '{self.name}'", error)

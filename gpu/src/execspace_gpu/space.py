@@ -86,7 +86,7 @@ class GpuExecutionSpace(Sorts, Orders, DeviceSpace):
         return wrap(self, source, label)
 
     def synchronize(self, label: str = "") -> None:
-        queues = self.device.queues() if self.parent is None else [self.queue]
+        queues = self.device.working() if self.parent is None else [self.queue]
         try:
             self.device.synchronize(queues)
         except ERRORS as error:

@@ -29,7 +29,7 @@ from .arrangement import arranged, dense_parts, is_dense
 from .device_space import DeviceSpace
 from .devices import ERRORS
 from .interop import in_order
-from .moving import DEFAULT, move, put
+from .moving import DEFAULT, move, put, put_again
 from .workers import copy_array
 
 _PART = 1 << 26  # bytes of a buffer that a rearranged copy takes at a time
@@ -100,10 +100,14 @@ def fill_view(space: DeviceSpace, dst: View, value: Any, instance: ExecutionSpac
     """Set every element."""
     if not dst.size:
         return
+    own = _own_queue(space, instance)
+    if type(value) is float and value and put_again(own or space.root, dst, value):
+        if own is None:
+            space.root.synchronize_stream("deep_copy")
+        return
     pattern = np.empty(1, dst.dtype)
     number = int(value) if isinstance(value, int) and dst.dtype.kind in "iu" else value
     pattern[0] = as_stored(number, dst.dtype)
-    own = _own_queue(space, instance)
     content = pattern.tobytes()
     is_of_bytes = content.count(content[:1]) == len(content) and dst.mapping is None
     is_of_bytes = is_of_bytes and dst.span_is_contiguous
