@@ -28,8 +28,9 @@ PARTS = {
     "teams": ["teams"],
     "lanes": [f"teams.test_{name}" for name in LANES],
     "collectives": ["reduce", "scan"],
-    "some collectives": ["reduce.test_reducers", "scan.test_scan"],
+    "some collectives": ["reduce.test_reducers", "scan.test_scan", "graphs.test_nodes"],
     "random": ["differential"],
+    "graphs": ["graphs"],
 }
 RUNS = [
     (arch, sanitizer, part)
@@ -37,7 +38,7 @@ RUNS = [
     for part in parts
     for sanitizer in ("thread", "address", "")
 ]
-RUNS += [("gfx1100", "", "lanes"), ("gfx942", "", "some collectives")]
+RUNS += [("gfx942", "", "graphs"), ("gfx1100", "", "lanes"), ("gfx942", "", "some collectives")]
 # `make test` runs what lanes do together without sanitizers, once; what takes minutes is left to
 # `make test-all`. What sanitizers report is shown by faults that are planted, below. With both
 # sanitizers wavefronts of 64 run what the plain run does but for the long tests.

@@ -99,6 +99,17 @@ def runtime_library(sanitizer: str) -> Path:
     return path
 
 
+def shared_library(source: str, name: str, folder: Path) -> Path:
+    """A source of this folder as a library with the name of another one."""
+    path = folder / name
+    flags = ["-x", "c++", "-O1", "-fPIC", "-shared", f"-Wl,-soname,{name}", "-fpermissive", "-w"]
+    text = 'extern "C" {\n' + (machine.FOLDER / source).read_text(encoding="utf-8") + "\n}\n"
+    done = _run([compiler(), *flags, "-", "-o", str(path)], text)
+    if done.returncode:
+        raise CompileError(done.stderr)
+    return path
+
+
 def _keep(text: str, arch: str) -> None:
     folder = os.environ.get("HIP_ON_HOST_TEXTS")
     if folder:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pretended import launching
+from pretended import graphs, launching
 from pretended.machine import CUDADriverError
 
 __all__ = ["CUDADriverError", "funcGetAttribute", "funcSetAttribute", "launchKernel"]
@@ -13,10 +13,14 @@ def launchKernel(
     block_dim_z: int, shared_mem_bytes: int, stream: int, kernel_params: int, extra: int,
 ) -> None:  # fmt: skip
     """`kernel_params` is the address of a table of addresses."""
-    launching.launch(
-        f, (grid_dim_x, grid_dim_y, grid_dim_z), (block_dim_x, block_dim_y, block_dim_z),
-        shared_mem_bytes, kernel_params,
-    )  # fmt: skip
+    grid, group = (grid_dim_x, grid_dim_y, grid_dim_z), (block_dim_x, block_dim_y, block_dim_z)
+
+    def run() -> None:
+        launching.launch(f, grid, group, shared_mem_bytes, kernel_params)
+
+    # What a graph launches keeps its parameters, for each launch of one has a frame of its own.
+    if not graphs.captured(stream, run):
+        run()
 
 
 def funcGetAttribute(attribute: int, f: int) -> int:

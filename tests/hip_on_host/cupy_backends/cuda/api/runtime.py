@@ -9,7 +9,7 @@ import threading
 from types import SimpleNamespace
 from typing import Any
 
-from pretended import machine, memory
+from pretended import graphs, machine, memory
 from pretended.machine import CUDARuntimeError
 
 __all__ = ["CUDARuntimeError"]
@@ -121,7 +121,8 @@ def memset(ptr: int, value: int, size: int) -> None:
 
 def memsetAsync(ptr: int, value: int, size: int, stream: int) -> None:
     _known(stream)
-    ctypes.memset(ptr, value, size)
+    if not graphs.captured(stream, lambda: memset(ptr, value, size)):
+        ctypes.memset(ptr, value, size)
 
 
 def memcpy(dst: int, src: int, size: int, kind: int) -> None:
@@ -130,6 +131,8 @@ def memcpy(dst: int, src: int, size: int, kind: int) -> None:
 
 def memcpyAsync(dst: int, src: int, size: int, kind: int, stream: int) -> None:
     _known(stream)
+    if graphs.is_captured(stream):
+        raise CUDARuntimeError(900, "copies are not captured here")
     ctypes.memmove(dst, src, size)
 
 
@@ -175,6 +178,8 @@ def streamDestroy(stream: int) -> None:
 
 def streamSynchronize(stream: int) -> None:
     _known(stream)
+    if graphs.is_captured(stream):
+        raise CUDARuntimeError(900, "a captured stream cannot be waited for")
 
 
 def streamQuery(stream: int) -> int:
@@ -185,6 +190,7 @@ def streamQuery(stream: int) -> int:
 def streamWaitEvent(stream: int, event: int, flags: int = 0) -> None:
     _known(stream)
     _event(event)
+    graphs.awaited(stream, event)
 
 
 def _event(event: int) -> None:
@@ -205,6 +211,7 @@ def eventDestroy(event: int) -> None:
 def eventRecord(event: int, stream: int) -> None:
     _event(event)
     _known(stream)
+    graphs.recorded(event, stream)
 
 
 def eventQuery(event: int) -> int:
