@@ -69,6 +69,16 @@ def _paused() -> Iterator[None]:
         _current.reset(token)
 
 
+def refuse_elements(view: Any, what: str) -> None:
+    """Raise LaunchError for elements that the host reads or stores in a recording."""
+    recorder = current()
+    if recorder is not None:
+        raise recorder.refuse(
+            f"elements of View '{view.label}' would be {what} now, and not when the graph runs",
+            f"let a kernel or es.deep_copy do it, or have them {what} outside of the recording",
+        )
+
+
 def refuse_waiting(what: str) -> None:
     """Raise LaunchError for a fence in a recording."""
     recorder = current()

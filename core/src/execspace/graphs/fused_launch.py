@@ -10,7 +10,7 @@ from ..base.errors import LaunchError
 from ..contract.space import ExecutionSpace
 from ..launch.bound import Bound
 from ..views.view import View
-from .fusing import Fusion, Single
+from .fusing import Fusion, Single, check_temporary
 
 __all__ = [
     "Fused",
@@ -133,9 +133,7 @@ def fuse(*launches: Bound, temporary: Sequence[View] = ()) -> Fused:
                 f"fuse: argument {n} is {brief(one)}; expected a bound launch: "
                 f"es.bind(policy, kernel, ...)."
             )
-    for n, view in enumerate(temporary):
-        if not isinstance(view, View):
-            raise LaunchError(f"fuse: temporary[{n}] is {brief(view)}; expected a View.")
+    check_temporary("fuse", temporary)
     first = launches[0].space
     for one in launches:
         if one.space is not first:

@@ -11,9 +11,12 @@ from dataclasses import field, replace
 from typing import Any
 
 from ..base import config
+from ..base.brief import brief
 from ..base.dataclass import dataclass
+from ..base.errors import LaunchError
 from ..contract.argtypes import ViewType
 from ..contract.space import Plan
+from ..kernels.captures import parameters
 from ..kernels.fused import FusedKernel
 from ..kernels.kernel import KernelPart
 from ..launch.prepare import checked
@@ -98,8 +101,7 @@ class Fusion:
         parts = []
         for m in members:
             spec = m.plan.spec
-            given = m.args[: len(spec.arguments)]
-            positions = tuple(map(arguments.position, given, spec.arguments))
+            positions = arguments.positions(m.args[: len(spec.arguments)], spec.arguments)
             parts.append(KernelPart(_kernel(m.plan), spec, positions))
         last = members[-1]
         out = last.args[len(last.plan.spec.arguments) :]
@@ -108,6 +110,7 @@ class Fusion:
             for n, a in enumerate(arguments.values)
             if isinstance(a, View) and any(_same(a, t) for t in self.temporary)
             if self._is_used_only_by({id(m.owner) for m in members}, a)
+            if sum(isinstance(b, View) and _may_meet(a, b) for b in arguments.values) == 1
         )
         key = (
             *((id(m.plan), p.positions) for m, p in zip(members, parts, strict=True)),
@@ -135,17 +138,40 @@ class Fusion:
         self.lines = []
 
 
+def check_temporary(what: str, temporary: Any) -> None:
+    """Raise LaunchError for what is no sequence of Views."""
+    if isinstance(temporary, View) or not isinstance(temporary, Sequence):
+        raise LaunchError(
+            f"{what}: temporary={brief(temporary)}; expected a sequence of Views, temporary=[view]."
+        )
+    for n, view in enumerate(temporary):
+        if not isinstance(view, View):
+            raise LaunchError(f"{what}: temporary[{n}] is {brief(view)}; expected a View.")
+
+
 class _Arguments:
-    """The arguments of a fused launch: each View once, whatever number of kernels take it."""
+    """The arguments of a fused launch: each View once, whatever number of kernels take it.
+
+    A kernel that takes a View twice does so in the fused one, too: it would compute otherwise.
+    """
 
     def __init__(self) -> None:
         self.values: list[Any] = []
         self.types: list[Any] = []
 
-    def position(self, value: Any, type: Any) -> int:
+    def positions(self, values: Sequence[Any], types: Sequence[Any]) -> tuple[int, ...]:
+        """Where the arguments of a kernel are."""
+        found: list[int] = []
+        for value, type in zip(values, types, strict=True):
+            found.append(self._position(value, type, found))
+        return tuple(found)
+
+    def _position(self, value: Any, type: Any, taken: Sequence[int]) -> int:
         if isinstance(value, View):
             for n, known in enumerate(self.values):
-                if isinstance(known, View) and _same(known, value) and _alike(self.types[n], type):
+                if n in taken or not isinstance(known, View):
+                    continue
+                if _same(known, value) and _alike(self.types[n], type):
                     if self.types[n].readonly and not type.readonly:
                         self.values[n], self.types[n] = value, type
                     return n
@@ -214,7 +240,11 @@ def _alone(one: Single) -> str:
     if spec.policy.kind == "team":
         return f"'{one.name}' has teams"
     if one.plan.subscripts is None or one.plan.effects is None:
-        return f"'{one.name}' prints, asserts or calls the host, or its space does not fuse"
+        if type(one.plan).subscripts is Plan.subscripts:
+            return f"plans of space '{one.plan.space.name}' do not tell how kernels address Views"
+        if one.plan.effects is not None and one.plan.effects.prints:
+            return f"'{one.name}' prints"
+        return f"'{one.name}' asserts, calls functions of the host, or joins arrays"
     return ""
 
 
@@ -224,7 +254,7 @@ def _conflict(before: Single, after: Single) -> str:
         for b in _accesses(after):
             if not (a.writes or b.writes) or not _may_meet(a.view, b.view):
                 continue
-            name = a.view.label or b.view.label or a.name
+            name = a.view.label or b.view.label or b.name
             if not _same(a.view, b.view):
                 return f"Views overlap without being the same ('{name}')"
             if not _alike(a.view.type, b.view.type):
@@ -254,13 +284,17 @@ class _Access:
 def _accesses(one: Single) -> list[_Access]:
     effects, known = one.plan.effects, one.plan.subscripts
     assert effects is not None and known is not None
-    inputs = len(one.plan.spec.arguments)
+    spec = one.plan.spec
+    inputs = len(spec.arguments)
+    names = [n for n in parameters(_kernel(one.plan).fn) if n not in spec.bound][spec.leading :]
+    names += ["a captured View"] * (inputs - len(names))
     found = []
     for n, a in enumerate(one.args):
         out = n >= inputs
         if isinstance(a, View) and (out or n in effects.read or n in effects.written):
             at = _at(known, n)
-            found.append(_Access(f"argument {n}", a, at, out or n in effects.written, out))
+            name = names[n] if n < len(names) else "out"
+            found.append(_Access(name, a, at, out or n in effects.written, out))
     return found
 
 

@@ -5,6 +5,7 @@ A graph belongs to a space. It keeps what it uses alive: Views, arrays and compi
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
@@ -22,6 +23,7 @@ from ..views.deep_copy import check_copy
 from ..views.interop import view_of
 from ..views.view import View
 from .copies import bound_copy
+from .fusing import check_temporary
 from .loops import Loop, checked_flag
 from .node import AnyGraph, GraphNode, label_of, walk
 
@@ -86,6 +88,7 @@ class Graph(AnyGraph):
         self._ready: GraphExec | None = None  # of `submit`
         self._is_instantiated = False
         self._recording: ExitStack | None = None
+        self._before_recording = 0
 
     @property
     def graph(self) -> Graph:
@@ -123,6 +126,7 @@ class Graph(AnyGraph):
         if self._recording is not None:
             raise LaunchError(f"{self} is being recorded already; leave its with block first.")
         self._check_open()
+        self._before_recording = len(self._nodes)
         with ExitStack() as stack:
             stack.enter_context(use_space(self.space))
             stack.enter_context(recording.recording(_Recorder(self)))
@@ -133,14 +137,22 @@ class Graph(AnyGraph):
         stack, self._recording = self._recording, None
         assert stack is not None
         stack.close()
+        if failure[0] is not None:  # half of what was to be recorded would be worse than nothing
+            del self._nodes[self._before_recording :]
+            self._open[:] = [self._nodes]
+            self.version += 1
 
     # -- loops ------------------------------------------------------------------------------------
 
     def repeat(self, count: int) -> AbstractContextManager[None]:
         """Record nodes that each submission runs `count` times: ``with graph.repeat(10): ...``."""
-        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+        try:
+            times = -1 if isinstance(count, bool) else operator.index(count)
+        except TypeError:
+            times = -1
+        if times < 0:
             raise LaunchError(f"{self}: repeat({brief(count)}); expected a number of times.")
-        return self._loop(Loop("repeat", count=count))
+        return self._loop(Loop("repeat", count=times))
 
     def while_(self, flag: View) -> AbstractContextManager[None]:
         """Record nodes that run again for as long as the one element of a View is not zero.
@@ -280,6 +292,12 @@ class Graph(AnyGraph):
         from .running import GraphExec
 
         self._check_recorded("instantiated")
+        check_temporary("instantiate", temporary)
+        if temporary and not fuse:
+            raise LaunchError(
+                f"{self}: instantiate(temporary=...) without fuse=True: Views are stored unless "
+                f"launches are fused; give fuse=True, too."
+            )
         self._is_instantiated = True
         return GraphExec(self, fuse=fuse, temporary=temporary)
 

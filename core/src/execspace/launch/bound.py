@@ -116,6 +116,7 @@ class Bound:
             if kind not in SCALAR_TYPES and isinstance(given, bool | int | float | complex):
                 if not isinstance(given, np.generic) and own_operator(kind) is None:
                     value = plain_number(given)
+            value = _as_python(value, type(old))
             got = SCALAR_TYPES.get(type(value))
             if got is None:
                 raise LaunchError(
@@ -125,7 +126,7 @@ class Bound:
         if expected is not got:
             raise LaunchError(
                 f"{self}: argument '{name}' is of type {got}, and the launch was compiled for "
-                f"{expected}; bind it again with es.bind."
+                f"{expected}; convert it, or make another launch for it."
             )
         return value
 
@@ -171,6 +172,18 @@ class Bound:
 
     def __repr__(self) -> str:
         return f"<bound launch of kernel '{self._kernel.name}' on '{self.space.name}'>"
+
+
+_RANKS = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
+_PYTHON = {bool: 0, int: 1, float: 2, complex: 3}
+
+
+def _as_python(given: Any, kind: type) -> Any:
+    """A number as a Python number of a kind that holds it; else as it is."""
+    most = _PYTHON.get(kind)
+    if most is None or type(given) not in SCALAR_TYPES:
+        return given
+    return kind(given) if _RANKS.get(np.asarray(given).dtype.kind, 4) <= most else given
 
 
 def _copying(kernel: Kernel) -> LaunchError:
@@ -238,8 +251,8 @@ def bind(
         raise LaunchError(f"pattern={brief(pattern)}; expected 'for', 'reduce' or 'scan'.")
     if pattern == "for" and not (reducer is None and out is None):
         pattern = "reduce"
-    target, scope = kernel_of(kernel)
     policy_key, bounds = policy_of(policy, pattern)
+    target, scope = kernel_of(kernel)
     call = sorted_out(pattern, policy_key, bounds, target, scope, args, reducer, out)
     if call.moved or any(isinstance(a, Transfer) for a in args):
         raise _copying(target)

@@ -78,6 +78,12 @@ class Future:
                 self._read = None
             return self._value
 
+    def __bool__(self) -> bool:
+        raise TypeError(f"{self!r} is neither true nor false; ask for its result() or done.")
+
+    def __float__(self) -> float:
+        raise TypeError(f"{self!r} is no number yet; ask for its result().")
+
     def __reduce__(self) -> Any:
         raise TypeError(
             f"{self!r} cannot be pickled: it is work of this process. Pickle its result()."

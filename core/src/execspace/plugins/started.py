@@ -55,7 +55,14 @@ def fence(label: str = "") -> None:
     ------
     Exception
         The first that a space raised, once all were waited for; notes tell of those of others.
+    TypeError
+        If the label is no text.
     """
+    if not isinstance(label, str):
+        raise TypeError(
+            f"fence({label!r}): expected a label, which is a text; of one space or instance alone "
+            f"wait by its own method, space.fence()."
+        )
     waited_for_all(label)
 
 

@@ -15,7 +15,7 @@ from ..base.errors import ViewError, ViewTypeError
 from ..base.storage_types import as_stored
 from ..contract import layout as _layout
 from ..contract.memory import HOST
-from ..events.recording import current
+from ..events.recording import current, refuse_elements
 from .arrays import check_plain, check_range, has_protocol
 from .deep_copy import as_number, check_kind, copy_by_any_way, deep_copy, share_elements
 from .interop import view_of
@@ -30,12 +30,7 @@ _TAKEN = {float: "fc", int: "iufc"}
 
 def to_numpy(view: View) -> npt.NDArray[Any]:
     """A new array with the elements; see `View.to_numpy`."""
-    recorder = current()
-    if recorder is not None:
-        raise recorder.refuse(
-            f"the elements of View '{view.label}' are not there yet: what is recorded does not run",
-            "read them when the graph was submitted, or copy them in the graph with es.deep_copy",
-        )
+    refuse_elements(view, "read")
     array = np.empty(view.shape, view.dtype)
     deep_copy(array, view)
     return array
@@ -61,7 +56,8 @@ def fill(view: View, value: Any) -> None:
 def assign(view: View, parts: tuple[Any, ...], value: Any) -> None:
     """Store into a part of a View; see `View.__setitem__`."""
     what = f"View '{view.label}': a value"
-    at_once = view.memory_space.host_accessible
+    recorded = current() is not None
+    at_once = view.memory_space.host_accessible and not recorded
     if at_once and view.memory_space is not HOST and view.space is not None:
         view.space.fence("View[...] =")  # launches come first, as in memory out of reach
     if isinstance(value, int | float | complex | np.generic):
@@ -84,7 +80,7 @@ def assign(view: View, parts: tuple[Any, ...], value: Any) -> None:
     if source.allocation is part.allocation and part != source and share_elements(part, source):
         source = copied(source, None)  # as if all of it were read before any is stored
     copy_by_any_way(part, _broadcast(source, part), instance=view.space)
-    if view.space is not None and source.memory_space.host_accessible:
+    if view.space is not None and source.memory_space.host_accessible and not recorded:
         view.space.fence("View[...] =")  # who stores may change the source at once
 
 

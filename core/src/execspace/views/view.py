@@ -25,6 +25,8 @@ from ..base.storage_types import FORMATS, as_stored
 from ..contract import layout as _layout
 from ..contract.memory import MemorySpace, array_over, track
 from ..contract.space import ExecutionSpace
+from ..events import dispatch
+from ..events.recording import refuse_elements
 from ..plugins.selection import memory_for
 from .planned import known_plan, plan_of
 from .static import static
@@ -332,6 +334,8 @@ class View(ReadOnly, NoArithmetic, GivesArrays, Subscripts, Typed[ScalarT]):
             if isinstance(part, slice | All | tuple):
                 return self._subview(parts)
         at = tuple(self._index(p, d) for d, p in enumerate(parts))
+        if dispatch.TOOLS:
+            refuse_elements(self, "read")
         array = self._array(at=at)
         if self.mapping is not None:
             at = (self._offset(at),)
@@ -372,6 +376,8 @@ class View(ReadOnly, NoArithmetic, GivesArrays, Subscripts, Typed[ScalarT]):
                 f"View '{self.label}': an element takes a number, not View '{value.label}'; store "
                 f"its value, {example_name(value, 'B')}.item()."
             )
+        if dispatch.TOOLS:
+            refuse_elements(self, "stored")
         array = self._array(stores=True, at=at)
         if self.mapping is not None:
             at = (self._offset(at),)
@@ -471,6 +477,8 @@ class View(ReadOnly, NoArithmetic, GivesArrays, Subscripts, Typed[ScalarT]):
         SpaceAccessError
             If the host cannot read the memory.
         """
+        if dispatch.TOOLS:
+            refuse_elements(self, "read")
         self._array()
         if self.mapping is not None:
             raise ViewError(

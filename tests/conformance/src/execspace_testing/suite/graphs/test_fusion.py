@@ -269,7 +269,7 @@ def test_what_stands_in_the_way(space):
     def asserting(i, a):
         assert a[i] < 1e9
 
-    assert "prints, asserts" in why((copy, a, b), (asserting, b))
+    assert "'asserting' asserts" in why((copy, a, b), (asserting, b))
     strict = es.kernel(fma=False)(copy)
     assert "other options fma=" in why((copy, a, b), (strict, a, b))
 
@@ -430,6 +430,25 @@ def test_captured_views_and_values(space):
 
     chain_of(space, (first_,), (second, c)).submit()
     assert np.array_equal(c.to_numpy(), 3 * np.arange(100.0) + 3)
+
+
+def test_a_view_for_two_parameters(space):
+    """The same numbers under two names, and contraction chooses as for the launch alone."""
+
+    def poly(i, x, y, z):
+        z[i] = x[i] * y[i] + x[i] * 0.3
+
+    values = np.random.default_rng(3).random(2000)
+    results = []
+    for fuse in (False, True):
+        a, b, c = (filled(space, values + k) for k in range(3))
+        with es.Graph(space) as graph:
+            es.parallel_for(2000, copy, a, c)
+            es.parallel_for(2000, poly, a, a, b)
+            es.parallel_for(2000, poly, b, b, c)
+        graph.instantiate(fuse=fuse).submit()
+        results.append([v.to_numpy().tobytes() for v in (a, b, c)])
+    assert results[0] == results[1]
 
 
 def test_weak_numbers_stay_weak(space):
