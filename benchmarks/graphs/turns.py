@@ -75,7 +75,8 @@ def over(outcome: dict[str, dict[str, Any]], name: str, other: str) -> float | N
     own, theirs = (outcome.get(n, {}).get("turns_ms") for n in (name, other))
     if not own or not theirs:
         return None
-    return median(a / b for a, b in zip(own, theirs, strict=True))
+    ratio: float = median(a / b for a, b in zip(own, theirs, strict=True))
+    return ratio
 
 
 def peers_of(outcome: dict[str, dict[str, Any]]) -> Sequence[str]:
