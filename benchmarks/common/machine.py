@@ -80,9 +80,9 @@ def device_of(space: Any) -> str:
     kind = space.name.partition(":")[0]
     if kind == "opencl":
         return str(space.device.handle.name).strip()
-    if kind == "cuda":
+    if kind in ("cuda", "hip"):
         import cupy
 
-        found = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
+        found = cupy.cuda.runtime.getDeviceProperties(space.number)
         return str(found["name"].decode())
     return _cpu()

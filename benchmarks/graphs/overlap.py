@@ -13,6 +13,7 @@ import numpy as np
 
 import execspace as es
 from benchmarks.common.optional import NotThere
+from benchmarks.common.own_memory import own_memory
 
 from .turns import Contestant, over, take_turns
 
@@ -45,7 +46,7 @@ def measure(space: es.ExecutionSpace, rounds: int) -> dict[str, Any]:
 class _Pair:
     def __init__(self, space: es.ExecutionSpace) -> None:
         self.space = space
-        self.views = [es.View(ITEMS, space=space) for _ in range(2)]
+        self.views = [es.View(ITEMS, space=space, memory=own_memory(space)) for _ in range(2)]
         self.steps = 1000
         while self._took(space) < LONG and self.steps < 2**30:
             self.steps *= 2

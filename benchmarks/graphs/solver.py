@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import execspace as es
+from benchmarks.common.own_memory import own_memory
 
 from . import solver_peers
 from .turns import Contestant, over, peers_of, take_turns
@@ -78,7 +79,8 @@ def measure(space: Any, n: int, iterations: int, rounds: int) -> dict[str, Any]:
         FUSED: partial(solver.graph, FUSED, fuse=True),
     }
     peers = solver_peers.makers(space, solver.b, iterations, solver.compare)
-    found = take_turns(makers | peers, rounds, calls=1, peers=peers)
+    on_host = space.memory_spaces[0] is es.HOST
+    found = take_turns(makers | peers, rounds, calls=1, peers=peers, apart=on_host)
     for name, own in found.items():
         if "ms" not in own:
             continue
@@ -111,11 +113,9 @@ class _Solver:
     def __init__(self, space: Any, n: int, iterations: int) -> None:
         self.space, self.n, self.iterations = space, n, iterations
         self.b = right_side(n)
-        self.x, self.r, self.p, self.q = (
-            es.View((n, n, n), label=name, space=space) for name in "xrpq"
-        )
+        self.x, self.r, self.p, self.q = (self._view((n, n, n), name) for name in "xrpq")
         self.rr, self.new, self.pq, self.alpha, self.beta = (
-            es.View((), label=name, space=space) for name in ("rr", "new", "pq", "alpha", "beta")
+            self._view((), name) for name in ("rr", "new", "pq", "alpha", "beta")
         )
         self.right: Any = None  # x after the iterations, by launches
         cube, one = es.MDRangePolicy((n, n, n), space=space), es.RangePolicy(1, space=space)
@@ -129,8 +129,11 @@ class _Solver:
             (cube, advance, (self.alpha, self.p, self.x), None),
             (cube, direction, (self.beta, self.r, self.p), None),
         ]
-        self.start, self.zero = (es.View((n, n, n), space=space) for _ in range(2))
+        self.start, self.zero = (self._view((n, n, n), name) for name in ("start", "zero"))
         es.deep_copy(self.start, self.b)
+
+    def _view(self, shape: tuple[int, ...], label: str) -> es.View:
+        return es.View(shape, label=label, space=self.space, memory=own_memory(self.space))
 
     def reset(self) -> None:
         """x = 0, and so r = p = b."""

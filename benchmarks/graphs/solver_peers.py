@@ -1,4 +1,4 @@
-"""The same solver by other libraries: NumPy on hosts, CuPy on NVIDIA GPUs, JAX on both."""
+"""The same solver by others: NumPy and Numba on hosts, CuPy on NVIDIA GPUs, JAX on both."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common.optional import cupy_on_device, jax_in_float64
+from benchmarks.common.optional import NotThere, cupy_on_device, jax_in_float64, library
 
 from .turns import Contestant
 
@@ -44,7 +44,11 @@ def makers(
         return {}
     jax = partial(_jax, b, iterations, compare, kind != "cuda")
     if kind != "cuda":
-        return {"NumPy": partial(_numpy, b, iterations, compare), "JAX: fori_loop": jax}
+        return {  # NumPy comes last: the threads of its BLAS spin the longest
+            "JAX: fori_loop": jax,
+            "Numba: loops by hand": partial(_numba, b, iterations, compare, space.concurrency),
+            "NumPy": partial(_numpy, b, iterations, compare),
+        }
     vectors, by_hand = "CuPy: vector operations", "CuPy: ElementwiseKernel"
     return {
         vectors: partial(_cupy, vectors, b, iterations, compare, False),
@@ -81,6 +85,69 @@ def _numpy(b: Any, iterations: int, compare: Compare) -> Contestant:
         return compare(x)
 
     return Contestant("NumPy", call, lambda: None, check, reset, iterations)
+
+
+def _numba(b: Any, iterations: int, compare: Compare, threads: int) -> Contestant:
+    """Three loops, as few as there can be, on as many threads as the space has."""
+    numba = library("numba")
+    if threads > numba.config.NUMBA_NUM_THREADS:
+        raise NotThere(f"Numba has {numba.config.NUMBA_NUM_THREADS} threads, and not {threads}")
+    prange = numba.prange if threads > 1 else range
+
+    def multiply(p: Any, q: Any) -> Any:
+        n, total = p.shape[0], 0.0
+        for i in prange(n):
+            for j in range(n):
+                for k in range(n):
+                    t = 6.0 * p[i, j, k]
+                    t -= p[i - 1, j, k] if i > 0 else 0.0
+                    t -= p[i + 1, j, k] if i < n - 1 else 0.0
+                    t -= p[i, j - 1, k] if j > 0 else 0.0
+                    t -= p[i, j + 1, k] if j < n - 1 else 0.0
+                    t -= p[i, j, k - 1] if k > 0 else 0.0
+                    t -= p[i, j, k + 1] if k < n - 1 else 0.0
+                    q[i, j, k] = t
+                    total += p[i, j, k] * t
+        return total
+
+    def less(alpha: Any, q: Any, r: Any) -> Any:
+        total = 0.0
+        for i in prange(r.size):
+            r[i] -= alpha * q[i]
+            total += r[i] * r[i]
+        return total
+
+    def both(alpha: Any, beta: Any, r: Any, x: Any, p: Any) -> None:
+        for i in prange(x.size):
+            x[i] += alpha * p[i]
+            p[i] = r[i] + beta * p[i]
+
+    multiply, less, both = map(numba.njit(parallel=threads > 1), (multiply, less, both))
+    x, r, p, q = (np.empty_like(b) for _ in range(4))
+    flat_x, flat_r, flat_p, flat_q = (v.reshape(-1) for v in (x, r, p, q))
+    state = {"rr": 0.0}
+
+    def reset() -> None:
+        x.fill(0.0)
+        r[...] = p[...] = b
+        state["rr"] = float(np.vdot(r, r))
+
+    def call() -> None:
+        before = numba.get_num_threads()
+        numba.set_num_threads(threads)
+        for _ in range(iterations):
+            alpha = state["rr"] / multiply(p, q)
+            new = less(alpha, flat_q, flat_r)
+            beta, state["rr"] = new / state["rr"], new
+            both(alpha, beta, flat_r, flat_x, flat_p)
+        numba.set_num_threads(before)
+
+    def check() -> dict[str, Any]:
+        reset()
+        call()
+        return compare(x)
+
+    return Contestant("Numba: loops by hand", call, lambda: None, check, reset, iterations)
 
 
 def _cupy(name: str, b: Any, iterations: int, compare: Compare, by_hand: bool) -> Contestant:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import execspace as es
+from benchmarks.common.own_memory import own_memory
 
 from .turns import Contestant, over, take_turns
 
@@ -73,7 +74,8 @@ class _Chain:
     def __init__(self, space: es.ExecutionSpace, n: int) -> None:
         self.space, self.n, self.policy = space, n, es.RangePolicy(n, space=space)
         self.a, self.b, self.c = (
-            es.View(n, label=name, space=space, initialize=False) for name in "abc"
+            es.View(n, label=name, space=space, memory=own_memory(space), initialize=False)
+            for name in "abc"
         )
         self.first = np.resize(1.0 + np.arange(PERIOD) / PERIOD, n)
         self.right: list[Any] = []  # a, b and c after one chain, by launches

@@ -41,10 +41,12 @@ def take_turns(
     rounds: int,
     calls: int | None = None,
     peers: Collection[str] = (),
+    apart: bool = False,
 ) -> dict[str, dict[str, Any]]:
     """Times of all contestants in milliseconds; of one that failed or is not there, why.
 
-    `calls` of a turn are as many as fill it if not given; `peers` are other libraries.
+    `calls` of a turn are as many as fill it if not given; `peers` are other libraries; `apart`:
+    their turns come after all others', for they have threads that go on looking for work.
     """
     outcome: dict[str, dict[str, Any]] = {}
     ready: list[tuple[Contestant, int]] = []
@@ -59,9 +61,11 @@ def take_turns(
         except Exception as error:  # the others are still worth measuring
             known["error"] = f"{type(error).__name__}: {error}"
     turns: dict[str, list[float]] = {c.name: [] for c, _ in ready}
-    for _ in range(rounds):
-        for c, count in ready:
-            turns[c.name].append(_turn(c, count) / c.each)
+    after = [one for one in ready if apart and one[0].name in peers]
+    for together in [[one for one in ready if one not in after], *([one] for one in after)]:
+        for _ in range(rounds):
+            for c, count in together:
+                turns[c.name].append(_turn(c, count) / c.each)
     for (c, count), found in zip(ready, turns.values(), strict=True):
         outcome[c.name] |= {
             "ms": median(found) * 1e3, "least_ms": min(found) * 1e3, "calls": count,

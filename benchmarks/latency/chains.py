@@ -14,6 +14,7 @@ import numpy as np
 
 import execspace as es
 from benchmarks.common.optional import NotThere, cupy_on_device, library
+from benchmarks.common.own_memory import own_memory
 
 from .peers import SIZE, opencl_buffer
 from .rows import DEVICES, Missing, Row, attempt
@@ -78,7 +79,8 @@ def _row(
 
 
 def _own(space: es.ExecutionSpace) -> list[Row]:
-    policy, x = es.RangePolicy(SIZE, space=space), es.View(SIZE, space=space)
+    policy = es.RangePolicy(SIZE, space=space)
+    x = es.View(SIZE, space=space, memory=own_memory(space))
     bound = es.bind(policy, advance, x)
     graphs = [es.Graph(space), es.Graph(space)]
     for graph in graphs:
