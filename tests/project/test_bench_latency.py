@@ -82,7 +82,7 @@ def test_launches_of_others_do_the_same(modules, name):
     if not next(row.usable for row in es.spaces() if row.name == name):
         pytest.skip(f"{name} cannot be used here")
     peers = modules("latency.peers")
-    made = peers.launches_on_hosts()
+    made = [*peers.launches_on_hosts(), *peers.launches_on_cuda()]
     if name == "opencl":
         made = peers.launches_of_pyopencl(es.space(name))
     checked = [row for row in made if getattr(row, "check", None)]
