@@ -5,7 +5,8 @@ BIN := $(VENV)/bin
 MEMBERS := -e core -e compiler -e gpu -e plugins/serial -e plugins/openmp -e plugins/opencl \
 	-e plugins/cuda -e plugins/hip -e tools -e tests/conformance
 
-.PHONY: demo test nightly test-all third-party on-device lint bench bench-mdrange bench-latency interop clean help
+.PHONY: demo test nightly test-all third-party on-device lint bench bench-mdrange bench-latency bench-graphs \
+	interop clean help
 
 help:
 	@echo "make demo   run examples/hillslope.py on a real elevation model"
@@ -17,7 +18,8 @@ help:
 	@echo "make lint   ruff and mypy"
 	@echo "make on-device SPACE=cuda  kit, plugin's tests, docs, checkers and benchmarks, into one JSON file"
 	@echo "make bench  time execspace against NumPy, Numba and C/OpenMP, in pairs"
-	@echo "make bench-latency  time launches, Views, copies, fences and policies, beside NumPy and CuPy"
+	@echo "make bench-latency  time launches, graphs, Views, copies and fences, beside other libraries"
+	@echo "make bench-graphs  time chains, a solver and two instances, one by one, as graphs, and fused"
 	@echo "make bench-mdrange  time multi-dimensional ranges against kernels by hand, on every space"
 	@echo "make interop  install the libraries whose arrays are tested, such as PyTorch"
 	@echo "make clean  remove the environment"
@@ -84,6 +86,10 @@ bench-mdrange: $(VENV)/ready
 # For example: make bench-latency LATENCY="--space openmp --json latency.json"
 bench-latency: $(VENV)/ready
 	$(BIN)/python -m benchmarks.latency.run $(LATENCY)
+
+# For example: make bench-graphs GRAPHS="--space openmp --only solver --json graphs.json"
+bench-graphs: $(VENV)/ready
+	$(BIN)/python -m benchmarks.graphs.run $(GRAPHS)
 
 clean:
 	rm -rf $(VENV)

@@ -73,3 +73,16 @@ def _version(name: str) -> str | None:
         return version(name)
     except PackageNotFoundError:
         return None
+
+
+def device_of(space: Any) -> str:
+    """The name of what a space runs on."""
+    kind = space.name.partition(":")[0]
+    if kind == "opencl":
+        return str(space.device.handle.name).strip()
+    if kind in ("cuda", "hip"):
+        import cupy
+
+        found = cupy.cuda.runtime.getDeviceProperties(space.number)
+        return str(found["name"].decode())
+    return _cpu()

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
+from benchmarks.common.optional import NotThere
+
 TURN = 8e-3  # seconds of work in one turn, so that what a launch costs does not count
 MOST = 200  # launches in a turn
 PROBE = 50  # launches, enough for a fence not to count
@@ -20,10 +22,6 @@ HOST_TURN = 40e-3  # seconds of one on the host's clock, in which there is a fen
 TRIALS = 3  # turns of each variant, of which the fastest then competes
 
 Call = Callable[[], Any]
-
-
-class NotThere(Exception):
-    """What a contestant needs is not installed, or finds no device."""
 
 
 @dataclass(frozen=True)

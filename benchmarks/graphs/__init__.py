@@ -1,0 +1,1 @@
+"""Graphs and their rivals: a chain of streams, a solver, and kernels that overlap."""
