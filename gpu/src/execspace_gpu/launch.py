@@ -58,17 +58,10 @@ class GpuPlan(DevicePlan):
         return self.device_launch.usual.compiled.kept
 
     def launch_of_arrays(self, classes: tuple[type | None, ...]) -> Call | None:
-        """A launch on CuPy's arrays, which makes no Views of them where their streams agree."""
-        if any(not (k is None or k is cupy.ndarray) for k in classes):
-            return None
-        space, wanted = self.space, []
-        for n, kind in enumerate(classes):
-            if kind is not None:
-                type_ = self.spec.arguments[n]
-                if not isinstance(type_, ViewType) or type_.memory != space.foreign.name:
-                    return None
-                wanted.append((n, type_))
-        return launch_of_arrays(space, wanted, self.kernel.name, self._in_order, self.launch)
+        """A launch on arrays of CuPy or PyTorch, which makes no Views of them where their streams
+        are that of the space."""
+        types, name = self.spec.arguments, self.kernel.name
+        return launch_of_arrays(self.space, classes, types, name, self._in_order, self.launch)
 
     def _in_order(self) -> Call:
         """The launch on arrays of other libraries whose work is in order with that of the space."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ctypes
 import platform
+import sys
 from collections.abc import Callable
 from functools import cache
 from struct import pack
@@ -225,6 +226,44 @@ def launch_of_arrays(
     held = numbers_, launch, NotImplemented, _Described, kept, library
     made: Callable[..., Any] = machine.built_in(library.address(_NAME), held)
     return made
+
+
+def with_numpy(
+    launch: Callable[..., Any], classes: tuple[type | None, ...]
+) -> Callable[..., Any] | None:
+    """A launch of NumPy's arrays that also takes those of other classes which become NumPy's
+    without a copy; None if it cannot take one."""
+    places = []
+    for n, kind in enumerate(classes):
+        if kind is None or kind is np.ndarray:
+            continue
+        to_numpy = _to_numpy(kind)
+        if to_numpy is None:
+            return None
+        places.append((n, to_numpy))
+    if not places:
+        return launch
+
+    def converted(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
+        given = list(args)
+        try:
+            for n, to_numpy in places:
+                given[n] = to_numpy(args[n])
+        except Exception:  # of the array's class, which the long way tells of
+            return NotImplemented
+        return launch(bounds, tuple(given))
+
+    return converted
+
+
+def _to_numpy(kind: type) -> Callable[[Any], Any] | None:
+    """What makes a NumPy array over the memory of an array of a class, and never a copy."""
+    torch = sys.modules.get("torch")
+    if torch is not None and kind is torch.Tensor:
+        found: Callable[[Any], Any] = kind.numpy
+        return found
+    only = hasattr(kind, "__dlpack__") and not hasattr(kind, "__array_interface__")
+    return np.from_dlpack if only and not hasattr(kind, "__cuda_array_interface__") else None
 
 
 def _wanted(type: ViewType, dtype: np.dtype[Any]) -> tuple[int, ...]:

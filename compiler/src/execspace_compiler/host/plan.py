@@ -10,8 +10,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from execspace import ExecutionSpace, Kernel, LaunchSpec
 from execspace.base.dataclass import dataclass
 
@@ -59,13 +57,15 @@ class HostPlan(HostTeamSizes, DescribedPlan):
     reads_views: bool
 
     def launch_of_arrays(self, classes: tuple[type | None, ...]) -> Callable[..., Any] | None:
-        """A launch that takes NumPy's arrays in place of these Views, without making any."""
-        if self.reads_views or any(not (k is None or k is np.ndarray) for k in classes):
+        """A launch that takes NumPy's arrays in place of these Views, and others of which NumPy's
+        are made for less, without making any Views."""
+        if self.reads_views:
             return None
-        from .arrays import launch_of_arrays
+        from .arrays import launch_of_arrays, with_numpy
 
         arrays = tuple(kind is not None for kind in classes)
-        return launch_of_arrays(self.launch, self.spec.arguments, arrays)
+        launch = launch_of_arrays(self.launch, self.spec.arguments, arrays)
+        return None if launch is None else with_numpy(launch, classes)
 
     @property
     def source(self) -> str:

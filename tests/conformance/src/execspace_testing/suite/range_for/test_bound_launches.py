@@ -58,7 +58,10 @@ def test_what_does_not_fit_is_refused_and_nothing_is_exchanged(space):
         ({"x": narrow}, "argument 'x' is of type float32"),
         ({"x": square}, "argument 'x' is of type float64.2,"),
         ({"y": y.readonly()}, "argument 'y' is of type const float64"),
-        ({"s": 2j}, "argument 's' is of type weak complex128, and the launch was compiled for weak"),
+        (
+            {"s": 2j},
+            "argument 's' is of type weak complex128, and the launch was compiled for weak",
+        ),
         ({"s": x}, "argument 's' is .*; expected a number of type weak float64"),
     ]
     for given, message in refused:
