@@ -152,13 +152,9 @@ class OpenCLLaunch(DeviceLaunch[Program]):
 
     group_memory = staticmethod(cache(LocalMemory))
 
-    def read(self, memory: Buffer, nbytes: int) -> bytes:
-        queue = self.space.queue.handle
-        mapped, _ = cl.enqueue_map_buffer(
-            queue, memory, cl.map_flags.READ, 0, (nbytes,), np.uint8, is_blocking=True
-        )
-        found: bytes = mapped.tobytes()
-        mapped.base.release(queue)
+    def read(self, memory: Buffer, nbytes: int) -> Any:
+        found = np.empty(nbytes, np.uint8)
+        cl.enqueue_copy(self.space.queue.handle, found, memory)  # blocks
         return found
 
     def wait(self) -> None:

@@ -80,6 +80,13 @@ class OpenMP(HostExecutionSpace):
     def concurrency(self) -> int:
         return self.threads
 
+    def __repr__(self) -> str:
+        if not self._is_part:
+            return super().__repr__()
+        last = self.first + self.threads - 1
+        which = f"thread {last}" if last == self.first else f"threads {self.first} to {last}"
+        return f"<execution space '{self.name}', {which} of {self._all}>"
+
     def threading_runtime(self) -> str:
         """What runs kernels: "pool", "libgomp" or "prange", and then Numba's verified layer."""
         return self.runtime if self.layer is None else f"{self.runtime}, Numba layer {self.layer}"
@@ -99,8 +106,13 @@ class OpenMP(HostExecutionSpace):
             raise SpaceError(
                 f"Space '{self.name}' has {self.threads} thread{'s' * (self.threads != 1)} here, "
                 f"but is to be divided into {len(weights)} parts; expected at most one part for "
-                f"each thread. Ask for fewer parts, or set EXECSPACE_NUM_THREADS, which is now "
-                f"{self._all}, before the space is first used."
+                f"each thread. Ask for fewer parts"
+                + (
+                    ", or divide the space itself."
+                    if self._is_part
+                    else f", or set EXECSPACE_NUM_THREADS, which is now {self._all}, before the "
+                    f"space is first used."
+                )
             )
         found = []
         first = self.first
