@@ -41,8 +41,8 @@ def subscripts_of(lowered: Lowered) -> Subscripts | None:
             return
         own = tuple(_index(e, indices) for e in at)
         known = found.setdefault(number, own)
-        if known != own:  # what differs is no index
-            pairs = zip(known, own, strict=True) if known is not None else ()
+        if known is not None and known != own:  # what differs is no index
+            pairs = zip(known, own, strict=True)
             found[number] = tuple(a if a == b else None for a, b in pairs)
 
     for e in ir.walk_expressions(body.body):

@@ -14,6 +14,7 @@ from .. import ir
 from ..codegen.llvm.printer import LlvmPrinter
 from ..codegen.llvm.vector_math import NO_VECTORS, VectorMath
 from ..mapping.loops import Calls, chunk_function
+from ..mapping.strips import chunk_in_strips, has_strips, joined_function, walk_function
 from ..passes.thresholds import with_thresholds
 from ..reductions.partials import finish_function, last_function, prefix_function, seed_function
 from ..typing.lowered import Lowered
@@ -64,14 +65,14 @@ def launch_module(
     walked, masked, prechecks = lowered, None, None
     if lowered.asserts:
         walked, masked, prechecks = _tested(lowered, disjoint, masks, order[-1])
-    calls = Calls(
-        walked.body, lowered.leading, policy, order, reduction, parts=lowered.parts,
-        buffers=lowered.buffers,
-    )  # fmt: skip
+    calls = Calls(walked.body, lowered.leading, policy, order, reduction)
     functions = [] if prechecks is None else [*prechecks.functions]
     functions += [] if masked is None else [*masked.tests, masked.body]
     last = replace(calls, final=True if scan else None)
-    functions.append(chunk_function(last, "_chunk", pool, prechecks, masked))
+    if lowered.parts or (not scan and has_strips(calls)):
+        functions += _in_strips(lowered, calls, prechecks, masked)
+    else:
+        functions.append(chunk_function(last, "_chunk", pool, prechecks, masked))
     if reduction is not None and scan:
         functions.append(chunk_function(replace(calls, final=False), "_totals", pool))
         functions.append(seed_function(reduction, "_seed"))
@@ -80,7 +81,8 @@ def launch_module(
     elif reduction is not None:
         functions.append(finish_function(reduction, "_finish"))
     module = walked.module(*functions, disjoint=disjoint, in_parts=True)
-    outlined = frozenset(("_chunk",)) if scan and launcher.name != "serial" else frozenset()
+    # Compiled by themselves, so that nothing of how they are called changes what they compute.
+    outlined = frozenset(f.name for f in functions if f.name.startswith(("_chunk", "_joined")))
     printer = LlvmPrinter(with_thresholds(module), outlined, target)
     functions_ = printer.source()
     entry = Entry(printer, lowered, order, launcher).lines()
@@ -88,6 +90,27 @@ def launch_module(
     text = "\n".join([head, "", *printer.text.lines(), "", *functions_, *entry]) + "\n"
     libraries = tuple(v.name for v in target.libraries) if printer.text.kept else ()
     return Source(text, tuple(printer.text.linked), libraries)
+
+
+def _in_strips(
+    lowered: Lowered, calls: Calls, prechecks: Prechecks | None, masked: Masked | None
+) -> list[ir.Function]:
+    """The function of a chunk in strips, and those that it calls."""
+    parts = list(lowered.parts)
+    joined = None
+    if calls.reduction is not None:
+        body = parts.pop() if parts else calls.body
+        more = len(lowered.buffers) + 1 if lowered.buffers else 0
+        if more:  # which the reduction at the end has no use for
+            rest = body.parameters[lowered.leading + more :]
+            body = replace(body, parameters=(*body.parameters[: lowered.leading], *rest))
+        joined = joined_function(replace(calls, body=body), "_joined", prechecks, masked)
+    walks = tuple(
+        walk_function(replace(calls, body=part, reduction=None), f"_chunk{n}")
+        for n, part in enumerate(parts)
+    )
+    chunk = chunk_in_strips(calls, "_chunk", walks, joined, lowered.buffers)
+    return [*walks, *([] if joined is None else [joined]), chunk]
 
 
 def _tested(

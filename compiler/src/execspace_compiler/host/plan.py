@@ -5,7 +5,7 @@ Launches need neither the kernel in IR nor the compiler, so these are loaded whe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -96,6 +96,12 @@ class HostPlan(HostTeamSizes, DescribedPlan):
         from .vectorising import describe_vectors
 
         return describe_vectors(self.optimised)
+
+    @property
+    def subscripts(self) -> Mapping[int, tuple[int | None, ...]] | None:
+        """How its calls address Views; None also where it calls functions of which there are vector
+        versions: which of the two it calls, LLVM decides for a module as a whole."""
+        return None if self._source.linked else super().subscripts
 
     @property
     def joining(self) -> str:

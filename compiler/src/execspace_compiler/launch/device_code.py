@@ -213,7 +213,8 @@ def _calls(kernel: DeviceKernel, body: ir.Function | None = None, **more: Any) -
     leading = lowered.leading + (body is not None)
     return Calls(
         body or lowered.body, leading, lowered.spec.policy, kernel.order, lowered.reduction,
-        kernel.pools, parts=() if kernel.flat else lowered.parts, buffers=lowered.buffers, **more,
+        kernel.pools, parts=() if kernel.flat else lowered.parts, buffers=lowered.buffers,
+        in_strips=not kernel.flat, **more,
     )  # fmt: skip
 
 

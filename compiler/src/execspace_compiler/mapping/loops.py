@@ -133,6 +133,8 @@ class Calls:
         The body takes the number of the call; see `contiguous.contiguous_body`.
     parts, buffers : tuple
         As in `Lowered`.
+    in_strips : bool
+        Sums of floats are joined in strips of `JOINED` here; else who calls does so.
     """
 
     body: ir.Function
@@ -146,6 +148,7 @@ class Calls:
     numbered: bool = False
     parts: tuple[ir.Function, ...] = ()
     buffers: tuple[Var, ...] = ()
+    in_strips: bool = False
 
 
 _LITTLE, _FEW = 16, 2  # expressions, and numbers that are joined
@@ -248,7 +251,7 @@ class Chunk:
         """Whether compilers join floats in an order of theirs."""
         if self.reduction is None or self.reduction.array is not None:
             return False
-        if self.calls.final is not None or self.policy.kind == "team":
+        if not self.calls.in_strips or self.calls.final is not None or self.policy.kind == "team":
             return False
         return any(
             isinstance(j, Plain) and j.kind in ("sum", "prod") and j.type.kind in "fc"

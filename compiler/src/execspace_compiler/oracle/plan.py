@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from execspace import ExecutionSpace, LaunchSpec, View, ViewIndexError
+from execspace import ExecutionSpace, Kernel, LaunchSpec, View, ViewIndexError
 from execspace.base.dataclass import dataclass
 
 from .. import ir
@@ -46,9 +46,15 @@ class OraclePlan(DescribedPlan):
     functions: dict[str, Any]
     generated: str
     spec: LaunchSpec = field(init=False)
+    kernel: Kernel = field(init=False)
 
     def __post_init__(self) -> None:
-        self.spec = self.lowered.spec
+        self.spec, self.kernel = self.lowered.spec, self.lowered.kernel
+
+    @property
+    def joining(self) -> str:
+        """In the order of the indices, whatever the kernel does."""
+        return "in order"
 
     @property
     def source(self) -> str:

@@ -42,10 +42,10 @@ def fused(
     temporary = [v for n in kernel.temporary if (v := _element(made, arguments[n])) is not None]
     for view in temporary:
         made = _without_stores(made, view)
-    strips = temporary[:_MOST_BUFFERS]
+    strips = temporary[:_MOST_BUFFERS] if spec.policy.rank == 1 else []
     if spec.pattern == "reduce":  # whose own strips are longer
         used = {v for v in temporary if any(True for _ in _accesses(parts[-1].body, v.name))}
-        strips = [v for v in temporary if v not in used][:_MOST_BUFFERS]
+        strips = [v for v in strips if v not in used]
     buffers = tuple(
         Var(f"_{v.name}_strip", ViewTy(v.type.element, 1, "right", 0, False, (STRIP,)))
         for v in strips
@@ -100,7 +100,11 @@ class _Part:
         added = () if lowered.reduction is None else lowered.reduction.functions
         helpers = lowered.functions[: len(lowered.functions) - 1 - len(added)]
         calls = {f.name: f"{f.name}_p{number}" for f in helpers}
-        self.helpers = [_calling(replace(f, name=calls[f.name]), calls) for f in helpers]
+        if lowered.reduction is not None:  # what a reducer calls must keep its name
+            calls = {}
+        self.helpers = [
+            _calling(replace(f, name=calls.get(f.name, f.name)), calls) for f in helpers
+        ]
         own = lowered.body
         new = dict(zip((p.name for p in own.parameters[: lowered.leading]), leading, strict=True))
         given = own.parameters[lowered.leading :]
@@ -230,13 +234,25 @@ def _element(f: ir.Function, view: Var) -> Var | None:
     """The View, if a variable can stand for the element that a call works on: every access has the
     same subscripts, and the first is a store that always happens."""
     accesses = list(_accesses(f.body, view.name))
+    fixed = {p.name for p in f.parameters}
+    if any(a is None or not all(_is_fixed(e, fixed) for e in a) for a in accesses):
+        return None
     first = next((s for s in f.body if any(True for _ in _accesses((s,), view.name))), None)
     if not isinstance(first, Store) or any(_loads(e, view.name) for e in ir.expressions(first)):
         return None
-    if any(a is None or a != first.indices for a in accesses):
+    if any(a != first.indices for a in accesses):
         return None
     assert isinstance(view.type, ViewTy)
     return view if isinstance(view.type.element, Scalar) else None
+
+
+def _is_fixed(e: Expr, parameters: set[str]) -> bool:
+    """Whether an expression is the same throughout a call: made of parameters and constants."""
+    if isinstance(e, Var):
+        return e.name in parameters
+    return isinstance(e, ir.Const | Op | ir.Extent) and all(
+        _is_fixed(a, parameters) for a in ir.operands(e)
+    )
 
 
 def _without_stores(f: ir.Function, view: Var) -> ir.Function:

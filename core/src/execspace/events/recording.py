@@ -35,21 +35,30 @@ class Recorder(Protocol):
 _current: ContextVar[Recorder | None] = ContextVar("execspace_recording", default=None)
 
 
+_active: dict[int, Recorder] = {}  # those whose recording has not ended
+
+
 def current() -> Recorder | None:
     """Who records what this thread launches."""
-    return _current.get() if dispatch.TOOLS else None
+    if not dispatch.TOOLS:
+        return None
+    found = _current.get()  # a task that was begun in a recording may outlive it
+    return found if found is not None and id(found) in _active else None
 
 
 @contextmanager
 def recording(recorder: Recorder) -> Iterator[None]:
     """Give what this thread launches to a recorder."""
     mark = dispatch.begin_recording()
-    token = _current.set(recorder)
+    before = _current.get()
+    _active[id(recorder)] = recorder
+    _current.set(recorder)
     try:
         yield
     finally:
-        _current.reset(token)
+        _active.pop(id(recorder), None)
         dispatch.end_recording(mark)
+        _current.set(before)  # maybe of another context, as a generator's
 
 
 def at_once() -> AbstractContextManager[None]:

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base.brief import brief
+from ..base.errors import ViewError
 from ..contract.space import ExecutionSpace
 from ..kernels.kernel import Kernel, kernel_from
 from ..launch.bound import Bound, bind
@@ -36,8 +38,10 @@ def bound_copy(space: ExecutionSpace, target: View, source: Any, label: str | No
             return None
         source = source.readonly()
     else:
-        source = np.asarray(source).astype(target.dtype)[()]
-        if type(source) is not target.dtype.type or target.dtype.kind not in "biufc":
+        if target.dtype.kind not in "biufc":
+            return None
+        source = _number(target, source)
+        if type(source) is not target.dtype.type:
             return None
     if target.rank == 0:
         target = target[None]
@@ -49,6 +53,30 @@ def bound_copy(space: ExecutionSpace, target: View, source: Any, label: str | No
     if target.rank > 1:
         policy = MDRangePolicy((0,) * target.rank, target.shape, space=space)
     return bind(policy, kernels[target.rank - 1], target, source, label=label)
+
+
+def _number(target: View, value: Any) -> Any:
+    """A number of the dtype of a View; ViewError if it does not fit."""
+    if target.dtype.kind in "iu":
+        limits, number = np.iinfo(target.dtype), int(value)
+        if not limits.min <= number <= limits.max:
+            raise ViewError(
+                f"deep_copy: {brief(value)} does not fit into View '{target.label}' of dtype "
+                f"{target.dtype.name}."
+            )
+        return target.dtype.type(number)
+    try:
+        return np.asarray(value).astype(target.dtype)[()]
+    except OverflowError as error:
+        raise ViewError(
+            f"deep_copy: {brief(value)} does not fit into View '{target.label}' of dtype "
+            f"{target.dtype.name}."
+        ) from error
+
+
+def is_copy(kernel: Kernel) -> bool:
+    """Whether a kernel copies a View, all of it."""
+    return any(kernel.fn is known.fn for known in _COPIES)
 
 
 def _copy1(i: int, dst: Any, src: Any) -> None:

@@ -5,7 +5,7 @@ Two launches that only read the same Views, or that have none in common, may run
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..base.dataclass import dataclass
@@ -21,7 +21,7 @@ class Touched:
     Attributes
     ----------
     memory : object
-        What no other memory overlaps: a managed allocation, or a memory space for all others.
+        A managed allocation, which no other one overlaps; None for all other memory.
     low, high : int
         Addresses of the first byte and of the one past the last.
     writes : bool
@@ -41,7 +41,7 @@ def touched(effects: Effects | None, args: tuple[Any, ...]) -> list[Touched] | N
     for n, a in enumerate(args):
         if isinstance(a, View) and a.size and (n in effects.written or n in effects.read):
             own = a.allocation
-            memory: object = own if own.managed else a.memory_space
+            memory = own if own.managed else None
             found.append(Touched(memory, *extent_of_bytes(a), n in effects.written))
     return found
 
@@ -66,7 +66,7 @@ class Dependences:
         found: dict[int, None] = {}
         things = list(things)
         for t in things:
-            for other, earlier in self._of.get(id(t.memory), ()):
+            for other, earlier in self._near(t):
                 if (t.writes or earlier.writes) and t.low < earlier.high and earlier.low < t.high:
                     found[other] = None
         for t in things:
@@ -78,6 +78,15 @@ class Dependences:
             self._since.pop(n, None)
         self._since[number] = None
         return tuple(sorted(found)) or _optional(self._last_all)
+
+    def _near(self, t: Touched) -> Iterator[tuple[int, Touched]]:
+        """What may be in the same memory: arrays of others may lie in an allocation."""
+        if t.memory is None:
+            for known in self._of.values():
+                yield from known
+        else:
+            yield from self._of.get(id(t.memory), ())
+            yield from self._of.get(id(None), ())
 
 
 def _optional(number: int | None) -> tuple[int, ...]:

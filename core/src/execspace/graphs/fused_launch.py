@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..base import config
 from ..base.brief import brief
 from ..base.errors import LaunchError
 from ..contract.space import ExecutionSpace
@@ -23,7 +24,8 @@ class Fused:
 
     def __init__(self, launches: tuple[Bound, ...], temporary: tuple[View, ...]) -> None:
         self._launches, self._fusion = launches, Fusion(temporary)
-        self._bound = self._made(launches)
+        self._one_by_one = config.is_portable()
+        self._bound = launches[-1] if self._one_by_one else self._made(launches)
 
     def _made(self, launches: tuple[Bound, ...]) -> Bound:
         singles = []
@@ -44,7 +46,13 @@ class Fused:
         return Bound(kernel, one.plan, None, one.bounds, one.args, None)
 
     def __call__(self) -> Any:
-        """Launch, and return what the last of the launches returns."""
+        """Launch, and return what the last of the launches returns.
+
+        Under EXECSPACE_CHECK=portable they are launched one by one.
+        """
+        if self._one_by_one:
+            for bound in self._launches[:-1]:
+                bound()
         return self._bound()
 
     def exchange(self, /, **arguments: Any) -> None:
@@ -70,7 +78,8 @@ class Fused:
                     f"{', '.join(map(repr, known)) or 'none'}."
                 )
         launches = tuple(changed)
-        self._bound, self._launches = self._made(launches), launches
+        self._bound = launches[-1] if self._one_by_one else self._made(launches)
+        self._launches = launches
 
     @property
     def space(self) -> ExecutionSpace:
@@ -140,4 +149,4 @@ def fuse(*launches: Bound, temporary: Sequence[View] = ()) -> Fused:
             raise LaunchError(
                 f"fuse: launches of different spaces, {first!r} and {one.space!r}; expected one."
             )
-    return Fused(launches, tuple(temporary))
+    return Fused(tuple(bound.copy() for bound in launches), tuple(temporary))

@@ -54,14 +54,14 @@ class Fusion:
     ----------
     lines : list of str
         What was fused by the last call, and what stood in the way.
-    users : sequence of (object, sequence)
-        All that may use a temporary View: owners, and what they use.
+    users : sequence of (object, sequence), or None
+        All that may use a temporary View: owners, and what they use. None: not known.
     """
 
     def __init__(self, temporary: Sequence[View] = ()) -> None:
         self.temporary = tuple(temporary)
         self.lines: list[str] = []
-        self.users: Sequence[tuple[object, Sequence[Any]]] = ()
+        self.users: Sequence[tuple[object, Sequence[Any]]] | None = ()
         self._plans: dict[tuple[Any, ...], Plan] = {}
 
     def groups(self, launches: Sequence[Single]) -> list[Group]:
@@ -88,12 +88,16 @@ class Fusion:
             return [group.members[0]]
         whole, last = self._launch(group.members), group.members[-1]
         if last.plan.spec.pattern == "for" or _joined_alike(whole.plan, last.plan):
+            self.lines.append(f"fused: {_name(group.members)}")
             return [whole]
         rest = group.members[:-1]
         self.lines.append(
             f"'{last.name}' not with '{rest[-1].name}': it would be joined in another order"
         )
-        return [self._launch(rest) if len(rest) > 1 else rest[0], last]
+        if len(rest) == 1:
+            return [rest[0], last]
+        self.lines.append(f"fused: {_name(rest)}")
+        return [self._launch(rest), last]
 
     def _launch(self, members: Sequence[Single]) -> Single:
         """The launch of several."""
@@ -122,11 +126,10 @@ class Fusion:
             spec = replace(last.plan.spec, arguments=tuple(arguments.types), captures=(), bound=())
             space = last.plan.space
             plan = self._plans[key] = checked(space.compile(kernel, spec), space, kernel)
-        self.lines.append(f"fused: {_name(members)}")
         return Single(_name(members), plan, last.bounds, (*arguments.values, *out))
 
     def _is_used_only_by(self, owners: set[int], view: View) -> bool:
-        return not any(
+        return self.users is not None and not any(
             isinstance(a, View) and _may_meet(view, a)
             for owner, used in self.users
             if id(owner) not in owners
@@ -229,7 +232,29 @@ def obstacle(group: Sequence[Single], one: Single) -> str:
         return "one has other options fma= and fastmath= than the other"
     if len(group) == _MOST_PARTS or sum(len(m.args) for m in (*group, one)) > _MOST_ARGUMENTS:
         return f"at most {_MOST_PARTS} kernels with {_MOST_ARGUMENTS} arguments are fused"
-    return next((why for m in group if (why := _conflict(m, one))), "")
+    why = next((why for m in group if (why := _conflict(m, one))), "")
+    if not why and _overlap_within((*group, one)):
+        return f"a View that '{one.name}' takes twice is stored by others"
+    return why
+
+
+def _overlap_within(members: Sequence[Single]) -> bool:
+    """Whether arguments of the fused launch overlap of which one is stored: code for Views that do
+    not is other code."""
+    arguments = _Arguments()
+    stored: set[int] = set()
+    for m in members:
+        spec, effects = m.plan.spec, m.plan.effects
+        places = arguments.positions(m.args[: len(spec.arguments)], spec.arguments)
+        assert effects is not None
+        stored |= {places[n] for n in effects.written if n < len(places)}
+    views = arguments.values
+    return any(
+        isinstance(views[n], View) and isinstance(other, View) and _may_meet(views[n], other)
+        for n in stored
+        for k, other in enumerate(views)
+        if k != n
+    )
 
 
 def _alone(one: Single) -> str:
@@ -244,7 +269,12 @@ def _alone(one: Single) -> str:
             return f"plans of space '{one.plan.space.name}' do not tell how kernels address Views"
         if one.plan.effects is not None and one.plan.effects.prints:
             return f"'{one.name}' prints"
-        return f"'{one.name}' asserts, calls functions of the host, or joins arrays"
+        return (
+            f"'{one.name}' asserts, joins an array, or calls functions of the host, or such of "
+            f"which hosts have a version for vectors"
+        )
+    if _overlap_within((one,)):
+        return f"'{one.name}' stores into a View that overlaps another of its arguments"
     return ""
 
 

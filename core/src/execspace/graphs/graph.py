@@ -135,7 +135,8 @@ class Graph(AnyGraph):
 
     def __exit__(self, *failure: object) -> None:
         stack, self._recording = self._recording, None
-        assert stack is not None
+        if stack is None:
+            raise LaunchError(f"{self} is not being recorded; write `with graph:`.")
         stack.close()
         if failure[0] is not None:  # half of what was to be recorded would be worse than nothing
             del self._nodes[self._before_recording :]
@@ -167,7 +168,8 @@ class Graph(AnyGraph):
 
     @contextmanager
     def _loop(self, loop: Loop) -> Iterator[None]:
-        if self._recording is None:
+        recorder = recording.current()
+        if not isinstance(recorder, _Recorder) or recorder.graph is not self:
             raise LaunchError(
                 f"{self}: a loop takes what is recorded in it; write it within `with graph:`."
             )
@@ -298,8 +300,9 @@ class Graph(AnyGraph):
                 f"{self}: instantiate(temporary=...) without fuse=True: Views are stored unless "
                 f"launches are fused; give fuse=True, too."
             )
+        made = GraphExec(self, fuse=fuse, temporary=temporary)
         self._is_instantiated = True
-        return GraphExec(self, fuse=fuse, temporary=temporary)
+        return made
 
     def submit(self) -> None:
         """Run the graph, instantiated as it is at the first time; as `GraphExec.submit`."""
@@ -325,27 +328,27 @@ class _Recorder:
     """Adds what a thread launches to a graph; see `events.recording.Recorder`."""
 
     def __init__(self, graph: Graph) -> None:
-        self._graph = graph
+        self.graph = graph
 
     def launch(
         self, pattern: str, kernel: Kernel, plan: Plan, policy: Any, bounds: tuple[int, ...],
         args: tuple[Any, ...], label: str | None,
     ) -> None:  # fmt: skip
         bound = Bound(kernel, plan, policy, bounds, args, label)
-        self._graph._add_launch(bound, label, None)
+        self.graph._add_launch(bound, label, None)
 
     def copy(self, target: View, source: Any, instance: ExecutionSpace | None) -> None:
-        self._graph._check_space(instance, f"deep_copy into View '{target.label}'")
-        self._graph._add_copy(target, source, None, None)
+        self.graph._check_space(instance, f"deep_copy into View '{target.label}'")
+        self.graph._add_copy(target, source, None, None)
 
     def call(
         self, name: str, function: Callable[[], object], instance: ExecutionSpace | None
     ) -> None:
-        self._graph._check_space(instance, name)
-        self._graph._add("call", name, None, function)
+        self.graph._check_space(instance, name)
+        self.graph._add("call", name, None, function)
 
     def refuse(self, what: str, instead: str) -> LaunchError:
-        return LaunchError(f"{self._graph}, which is being recorded: {what}; {instead}.")
+        return LaunchError(f"{self.graph}, which is being recorded: {what}; {instead}.")
 
 
 def _is_number(value: Any) -> bool:

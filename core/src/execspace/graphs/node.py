@@ -10,7 +10,9 @@ from ..base.brief import brief
 from ..base.errors import LaunchError
 from ..contract.space import ExecutionSpace
 from ..launch.bound import Bound
+from ..views.deep_copy import may_overlap, share_elements
 from ..views.view import View
+from .copies import is_copy
 
 __all__ = [
     "GraphNode",
@@ -164,7 +166,11 @@ class GraphNode(Grows):
                 f"{self} is no launch, so there is nothing to exchange; only arguments of kernels "
                 f"can be."
             )
-        self._work.exchange(**arguments)
+        changed = self._work.copy()
+        changed.exchange(**arguments)
+        if is_copy(changed.kernel):  # which goes through all of its Views
+            check_exchanged(self, self._work.arguments, changed.arguments)
+        self._work = changed
         self._graph.version += 1  # what was instantiated looks at its launches again
 
     def __repr__(self) -> str:
@@ -214,6 +220,17 @@ def when_all(*nodes: Grows) -> Grows:
             )
     before = dict.fromkeys(b for node in nodes for b in node._before())
     return Several(graph, tuple(before))
+
+
+def check_exchanged(node: GraphNode, old: tuple[Any, ...], new: tuple[Any, ...]) -> None:
+    """Raise LaunchError for Views that a copy cannot have in place of others."""
+    if new[0].shape != old[0].shape or new[1].shape != old[1].shape:
+        raise LaunchError(
+            f"{node}: a copy of shape {old[0].shape} cannot have Views of shapes {new[0].shape} "
+            f"and {new[1].shape}; expected the same."
+        )
+    if may_overlap(new[0], new[1]) and share_elements(new[0], new[1]):
+        raise LaunchError(f"{node}: source and destination of a copy overlap; give others.")
 
 
 def label_of(view: Any) -> str:

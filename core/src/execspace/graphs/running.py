@@ -65,11 +65,11 @@ class GraphExec:
         """
         if self._seen != self.graph.version:
             self._renew()
-        if dispatch.TOOLS:
-            self._told()
-            return
         try:
-            self._run()
+            if dispatch.TOOLS:
+                self._told()
+            else:
+                self._run()
         except OverflowError as error:
             self._explain(error)
             raise
@@ -84,8 +84,8 @@ class GraphExec:
 
     def _explain(self, error: OverflowError) -> None:
         """Raise LaunchError for a Python integer that no argument of a kernel holds."""
-        for node in self.graph.nodes:
-            if isinstance(node._work, Bound):
+        for node in walk(self.graph.nodes):
+            if isinstance(node._work, Bound) and _has_large_numbers(node._work):
                 explain_overflow(node._work.kernel, node._work.arguments, error)
 
     # -- making -----------------------------------------------------------------------------------
@@ -96,7 +96,10 @@ class GraphExec:
             self._kernels = 0
             if self._fuse is not None:
                 self._fuse.forget()
-                self._fuse.users = [(n, _used(n)) for n in walk(self.graph.nodes)]
+                nodes = list(walk(self.graph.nodes))
+                # What libraries and functions of the host use, nobody tells.
+                unknown = any(n.kind in ("call", "host") for n in nodes)
+                self._fuse.users = None if unknown else [(n, _used(n)) for n in nodes]
             made: dict[int, Run] = {}
             self._run = _all(self._runs(self.graph.nodes, made))
             self._made, self._seen = made, seen
@@ -187,6 +190,10 @@ class GraphExec:
 
     def __repr__(self) -> str:
         return f"<instantiated {repr(self.graph)[1:]}"
+
+
+def _has_large_numbers(bound: Bound) -> bool:
+    return any(type(a) is int and not -(2**63) <= a < 2**64 for a in bound.arguments)
 
 
 def _nothing() -> None:

@@ -16,6 +16,7 @@ from ..base.errors import LaunchError, PolicyError
 from ..base.flags import flag
 from ..base.locks import new_rlock
 from ..contract.records import Choice
+from ..events.recording import refuse_waiting
 from ..kernels.kernel import Kernel
 from ..launch import prepare
 from ..views.view import View
@@ -199,6 +200,7 @@ def tune(
     >>> found.seconds <= found.default_seconds
     True
     """
+    refuse_waiting("es.tune, which measures launches,")
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
         raise LaunchError(f"tune: seconds={brief(seconds)}; expected a number above 0.")
     keep = flag(keep, "keep", "tune", LaunchError)

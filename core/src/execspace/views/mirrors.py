@@ -13,7 +13,7 @@ from ..base.flags import flag
 from ..contract.layout import Layout
 from ..contract.memory import HOST, MemorySpace
 from ..contract.space import ExecutionSpace
-from ..events.recording import at_once
+from ..events.recording import refuse_elements
 from ..plugins.selection import resolve
 from ..plugins.started import fence
 from .deep_copy import copy_by_any_way, deep_copy
@@ -137,11 +137,11 @@ def create_mirror_view_and_copy(where: Where, view: View | Any, /) -> View:
     """
     given = view_of(view)
     mirror = create_mirror_view(given, where=where, initialize=False)
-    with at_once():
-        if mirror is given:  # maybe read-only
-            fence("create_mirror_view_and_copy")
-        else:
-            copy_by_any_way(mirror, given)
+    refuse_elements(given, "copied")
+    if mirror is given:  # maybe read-only
+        fence("create_mirror_view_and_copy")
+    else:
+        copy_by_any_way(mirror, given)
     return mirror
 
 
@@ -171,6 +171,7 @@ def realloc(
     -----
     Kokkos: https://kokkos.org/kokkos-core-wiki/API/core/view/realloc.html
     """
+    refuse_elements(view, "replaced")
     wanted = _new_shape(view, shape, "realloc")
     if wanted is None:
         if initialize:
@@ -186,6 +187,7 @@ def resize(view: View, shape: int | static | Sequence[int | static]) -> None:
 
     As `realloc`; elements that are new are zero.
     """
+    refuse_elements(view, "replaced")
     wanted = _new_shape(view, shape, "resize")
     if wanted is None:
         return

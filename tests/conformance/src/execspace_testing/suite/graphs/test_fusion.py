@@ -451,6 +451,120 @@ def test_a_view_for_two_parameters(space):
     assert results[0] == results[1]
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_what_does_not_depend_on_the_index_is_contracted_alike(space, seed):
+    """Compilers compute it before the loop, and then it depends on where what they see together."""
+
+    def ka(i, b, u, s, t):
+        b[i] = s * t + u[0]
+
+    def kc(i, b, u, s, t):
+        b[i] = u[1] - s * t * i
+
+    def kb(i, z):
+        z[i] += 1
+
+    rng = np.random.default_rng(seed)
+    s, t = rng.random(2)
+    results = []
+    for fuse in (False, True):
+        b, c, z, u = (filled(space, np.full(3000, k + 0.3)) for k in range(4))
+        es.deep_copy(u, rng.random(3000) if not results else results[0][-1])
+        kept = u.to_numpy()
+        with es.Graph(space) as graph:
+            es.parallel_for(3000, ka, b, u, float(s), float(t))
+            es.parallel_for(3000, kb, z)
+            es.parallel_for(3000, kc, c, u, float(s), float(t))
+        graph.instantiate(fuse=fuse).submit()
+        results.append([*(v.to_numpy().tobytes() for v in (b, c, z)), kept])
+    assert results[0][:3] == results[1][:3]
+
+
+def test_helpers_functions_and_reducers_of_ones_own(space):
+    def put(a, i, x):
+        a[i] = x
+        return x
+
+    def with_helper(i, a, b):
+        b[i] = put(a, i, a[i] * a[i] + 1)
+
+    def grow(i, a):
+        n = 0.0
+        while n < a[i]:
+            n += 1.5
+        a[i] = n + math.exp(-n)
+
+    class Largest(es.Reducer):
+        commutative = True
+
+        def identity(self, dtype):
+            return -1.0
+
+        def join(self, a, b):
+            return a if a > b else b
+
+    results = []
+    for fuse in (False, True):
+        a, b, c = (filled(space, np.arange(700.0) % 13 + k) for k in range(3))
+        out = es.View((), space=space)
+        with es.Graph(space) as graph:
+            es.parallel_for(700, with_helper, a, b)
+            es.parallel_for(700, grow, c)
+            es.parallel_for(700, add, a, b, c)
+            es.parallel_reduce(700, total, c, reducer=Largest(), out=out)
+        graph.instantiate(fuse=fuse).submit()
+        results.append([v.to_numpy().tobytes() for v in (a, b, c, out)])
+    assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("order", [(20, 300), (3, 5000), (900, 3), (1, 1), (40, 512)])
+def test_rows_longer_and_shorter_than_a_strip(space, order):
+    def step(i, j, s, a, b):
+        b[i, j] = a[i, j] * s + b[i, j] * a[i, j]
+
+    def square(i, j, a):
+        return a[i, j] * a[i, j]
+
+    results = []
+    for fuse in (False, True):
+        a, b = (filled(space, np.random.default_rng(k).random(order)) for k in (1, 2))
+        out = es.View((), space=space)
+        policy = es.MDRangePolicy(order)
+        with es.Graph(space) as graph:
+            es.parallel_for(policy, step, 0.3, a, b)
+            es.parallel_for(policy, step, 0.7, b, a)
+            es.parallel_reduce(policy, square, a, out=out)
+        graph.instantiate(fuse=fuse).submit()
+        results.append([v.to_numpy().tobytes() for v in (a, b, out)])
+    assert results[0] == results[1]
+
+
+def test_temporaries_that_sorting_reads_are_stored(space):
+    keys, values, other = (filled(space, np.arange(100.0)[::-1] + k) for k in range(3))
+    with es.Graph(space) as graph:
+        es.parallel_for(100, scale, 2.0, keys, values)
+        es.parallel_for(100, copy, keys, other)
+        es.sort(keys)
+    graph.instantiate(fuse=True, temporary=[keys]).submit()
+    assert np.array_equal(keys.to_numpy(), 2 * (np.arange(100.0) + 1))
+
+
+def test_temporaries_at_places_that_change(space):
+    def moving(i, v, b):
+        k = 2 * i
+        v[k] = 5.0
+        k = 2 * i + 1
+        b[i] = v[k]
+
+    v, b, c, _ = (filled(space, np.arange(200.0) + k) for k in range(4))
+    before = v.to_numpy()
+    with es.Graph(space) as graph:
+        es.parallel_for(100, moving, v, b)
+        es.parallel_for(100, copy, b, c)
+    graph.instantiate(fuse=True, temporary=[v]).submit()
+    assert np.array_equal(b.to_numpy()[:100], before[1::2])
+
+
 def test_weak_numbers_stay_weak(space):
     a = filled(space, np.arange(100, dtype=np.float32))
     b = es.View(100, np.float32, space=space)
@@ -481,6 +595,8 @@ def test_fuse_makes_one_launch(space):
         es.fuse(3)
     with pytest.raises(es.LaunchError, match="got none"):
         es.fuse()
+    with pytest.raises(es.LaunchError, match="expected a sequence of Views"):
+        es.fuse(es.bind(policy, copy, a, b), temporary=b)
     assert "axpy + total" in repr(step)
 
 

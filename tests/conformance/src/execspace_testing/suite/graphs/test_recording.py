@@ -438,6 +438,53 @@ def test_what_no_graph_can_have_is_refused(space):
         pass
 
 
+def test_numbers_that_do_not_fit_are_refused(space):
+    x = es.View(3, es.int8, space=space)
+    with es.Graph(space), pytest.raises(es.ViewError, match="300 does not fit into View"):
+        es.deep_copy(x, 300)
+    y, z = filled(space, [1, 2, 3]), filled(space, [4, 5, 6])
+    with es.Graph(space) as graph:
+        es.deep_copy(y, z)
+    with pytest.raises(es.LaunchError, match=r"cannot have Views of shapes|compiled for"):
+        graph["deep_copy"].exchange(dst=filled(space, [1, 2]))
+    with pytest.raises(es.LaunchError, match="is not being recorded"):
+        graph.__exit__(None, None, None)
+
+
+def test_tasks_that_outlive_a_recording(space):
+    import asyncio
+
+    x, y = filled(space, [1, 2, 3]), filled(space, [1, 1, 1])
+    policy = es.RangePolicy(3, space=space)
+
+    async def later():
+        await asyncio.sleep(0)
+        es.parallel_for(policy, add, x, y)
+
+    async def main():
+        with es.Graph(space) as graph:
+            task = asyncio.create_task(later())
+        other = es.Graph(space)
+        with other:
+            await task
+        return graph, other
+
+    graph, other = asyncio.run(main())
+    assert (len(graph.nodes), len(other.nodes)) == (0, 0)
+    assert x.to_numpy().tolist() == [2, 3, 4]
+
+
+def test_what_would_mix_now_and_later_is_refused(space):
+    x = filled(space, [1, 2, 3])
+    with es.Graph(space):
+        with pytest.raises(es.LaunchError, match=r"es.tune, .* has nothing to wait for"):
+            es.tune(3, scale, x, 2.0)
+        with pytest.raises(es.LaunchError, match="would be replaced now"):
+            es.resize(x, 5)
+        with pytest.raises(es.LaunchError, match="would be copied now"):
+            es.create_mirror_view_and_copy(es.HOST, x)
+
+
 def test_loops_and_conditions(space):
     def countdown(i, left, x):
         left[()] -= 1
