@@ -181,7 +181,7 @@ def test_what_may_not_be_there_is_not_loaded_beside_a_test(functions, masks, wha
 
     found = functions(kernel, at, x, reducer=es.Sum)
     assert "kernel__outside" not in found
-    assert "failures of" in found["_chunk"] and "_kept" not in found["_chunk"]
+    assert "failures of" in found["_joined"] and "_kept" not in found["_joined"]
 
 
 def test_a_join_that_may_not_end_gets_no_number_that_failed(functions, masks):

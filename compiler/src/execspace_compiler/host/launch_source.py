@@ -100,16 +100,12 @@ def _in_strips(
     joined = None
     if calls.reduction is not None:
         body = parts.pop() if parts else calls.body
-        more = len(lowered.buffers) + 1 if lowered.buffers else 0
-        if more:  # which the reduction at the end has no use for
-            rest = body.parameters[lowered.leading + more :]
-            body = replace(body, parameters=(*body.parameters[: lowered.leading], *rest))
         joined = joined_function(replace(calls, body=body), "_joined", prechecks, masked)
     walks = tuple(
         walk_function(replace(calls, body=part, reduction=None), f"_chunk{n}")
         for n, part in enumerate(parts)
     )
-    chunk = chunk_in_strips(calls, "_chunk", walks, joined, lowered.buffers)
+    chunk = chunk_in_strips(calls, "_chunk", walks, joined, lowered.buffers, lowered.repeated)
     return [*walks, *([] if joined is None else [joined]), chunk]
 
 

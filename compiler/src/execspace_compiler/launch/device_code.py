@@ -214,6 +214,7 @@ def _calls(kernel: DeviceKernel, body: ir.Function | None = None, **more: Any) -
     return Calls(
         body or lowered.body, leading, lowered.spec.policy, kernel.order, lowered.reduction,
         kernel.pools, parts=() if kernel.flat else lowered.parts, buffers=lowered.buffers,
+        repeated=lowered.repeated,
         in_strips=not kernel.flat, **more,
     )  # fmt: skip
 

@@ -131,7 +131,7 @@ class Calls:
         The contribution of a call to a scan, if the body takes it.
     numbered : bool
         The body takes the number of the call; see `contiguous.contiguous_body`.
-    parts, buffers : tuple
+    parts, buffers, repeated : tuple
         As in `Lowered`.
     in_strips : bool
         Sums of floats are joined in strips of `JOINED` here; else who calls does so.
@@ -148,6 +148,7 @@ class Calls:
     numbered: bool = False
     parts: tuple[ir.Function, ...] = ()
     buffers: tuple[Var, ...] = ()
+    repeated: tuple[tuple[Var, ...], ...] = ()
     in_strips: bool = False
 
 
@@ -187,11 +188,17 @@ class Chunk:
         self.locals[name] = INT64
         return Assign(name, value)
 
-    def call(self, version: ir.Function | None = None, more: tuple[Expr, ...] = ()) -> list[Stmt]:
-        """The body, or another version of it, for the current indices; `more` leading arguments."""
+    def call(
+        self,
+        version: ir.Function | None = None,
+        more: tuple[Expr, ...] = (),
+        again: tuple[Expr, ...] = (),
+    ) -> list[Stmt]:
+        """The body, or another version of it, for the current indices; `more` leading arguments,
+        and some `again` at the end."""
         body = version or self.body
         result = body.result if isinstance(body.result, Scalar) else INT64
-        value = ir.Call(body.name, self.passed(more), result)
+        value = ir.Call(body.name, (*self.passed(more), *again), result)
         if self.reduction is None or self.reduction.array is not None:
             return [ir.Evaluate(value)]
         return self.reduction.accumulate(value)
@@ -266,13 +273,11 @@ class Chunk:
         if self.reduction is None:
             return self.strip(d, "", first, last, STRIP, lambda lo, hi: self.in_turn(d, lo, hi))
         body = self.calls.parts[-1]
-        buffers: tuple[Expr, ...] = self.calls.buffers
-        more = (*buffers, integer(0)) if buffers else ()
 
         def joined(lo: Expr, hi: Expr) -> list[Stmt]:
             before = self.strip(d, "_", lo, hi, STRIP, lambda a, b: self.in_turn(d, a, b))
             join = For(
-                f"_i{d}", lo, hi, integer(1), tuple(self.call(body, more)),
+                f"_i{d}", lo, hi, integer(1), tuple(self.call(body, again=self.calls.repeated[-1])),
                 interleaved=self.is_little(body),
             )  # fmt: skip
             return [before, join]
@@ -301,8 +306,9 @@ class Chunk:
             sum = op("add", sum, var(f"_i{other}"))
         more = (*buffers, sum) if buffers else ()
         parts = self.calls.parts
-        for part in parts if self.reduction is None else parts[:-1]:
-            call = ir.Evaluate(ir.Call(part.name, self.passed(more), INT64))
+        used = parts if self.reduction is None else parts[:-1]
+        for part, again in zip(used, self.calls.repeated, strict=False):
+            call = ir.Evaluate(ir.Call(part.name, (*self.passed(more), *again), INT64))
             walk.append(For(f"_i{d}", first, last, integer(1), (call,), independent=True))
         return walk
 

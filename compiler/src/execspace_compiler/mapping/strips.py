@@ -69,11 +69,12 @@ def chunk_in_strips(
     parts: tuple[ir.Function, ...],
     joined: ir.Function | None,
     buffers: tuple[Var, ...] = (),
+    repeated: tuple[tuple[Var, ...], ...] = (),
 ) -> ir.Function:
     """The function of a chunk; parameters are those of `loops.chunk_function`.
 
     `parts` are walks, one after the other in each strip; then comes the reduction, if there is one,
-    in longer strips.
+    in longer strips. `repeated` as in `Lowered`.
     """
     policy, order, reduction = calls.policy, calls.order, calls.reduction
     arguments = calls.body.parameters[calls.leading :]
@@ -98,15 +99,16 @@ def chunk_in_strips(
         start = op("add", var("_lo0"), first)
         more = (*buffers, start) if buffers else ()
         return [
-            ir.Evaluate(ir.Call(p.name, (first, last, *bounds, *more, *arguments), INT64))
-            for p in parts
+            ir.Evaluate(ir.Call(p.name, (first, last, *bounds, *more, *arguments, *again), INT64))
+            for p, again in zip(parts, repeated, strict=False)
         ]
 
     def joins(first: Expr, last: Expr) -> list[Stmt]:
         assert reduction is not None and joined is not None
         names = tuple(s.name for s in reduction.states)
         states = tuple(s.var for s in reduction.states)
-        given = (first, last, *states, *bounds, *arguments)
+        again = repeated[-1] if repeated else ()
+        given = (first, last, *states, *bounds, *arguments, *again)
         if len(names) == 1:
             join: Stmt = Assign(names[0], ir.Call(joined.name, given, states[0].type))  # type: ignore[arg-type]
         else:

@@ -22,6 +22,7 @@ from ..teams.inlining import single_exit
 from ..typing.lowered import STRIP, Lowered
 
 _MOST_BUFFERS = 3  # which are on the stack
+_AGAIN = 100  # numbers of barriers for Views that a part takes once more
 _FIRST = Var("_first_of_strip", INDEX)  # the sum of the indices of its first call
 
 
@@ -42,8 +43,9 @@ def fused(
     temporary = [v for n in kernel.temporary if (v := _element(made, arguments[n])) is not None]
     for view in temporary:
         made = _without_stores(made, view)
+    joins = spec.pattern == "reduce"
     strips = temporary[:_MOST_BUFFERS] if spec.policy.rank == 1 else []
-    if spec.pattern == "reduce":  # whose own strips are longer
+    if joins:  # whose own strips are longer
         used = {v for v in temporary if any(True for _ in _accesses(parts[-1].body, v.name))}
         strips = [v for v in strips if v not in used]
     buffers = tuple(
@@ -65,7 +67,10 @@ def fused(
     return Lowered(
         kernel, spec, (*helpers, *added, made), last.leading, last.reduction, (), False, limits,
         (*typed, made), last.functions if spec.pattern == "reduce" else None,
-        tuple(p.function(leading, arguments, kept, buffers) for p in parts), buffers,
+        tuple(
+            p.function(leading, arguments, kept, () if p is parts[-1] and joins else buffers)
+            for p in parts
+        ), buffers, tuple(tuple(p.repeated) for p in parts),
     )  # fmt: skip
 
 
@@ -108,7 +113,15 @@ class _Part:
         own = lowered.body
         new = dict(zip((p.name for p in own.parameters[: lowered.leading]), leading, strict=True))
         given = own.parameters[lowered.leading :]
-        new |= {p.name: arguments[at] for p, at in zip(given, positions, strict=True)}
+        self.again: dict[str, Var] = {}  # names of Views that the kernel takes once more
+        self.repeated: list[Var] = []
+        for n, (p, at) in enumerate(zip(given, positions, strict=True)):
+            own_view = arguments[at]
+            if at in positions[:n] and isinstance(p.type, ViewTy):
+                self.again[f"{own_view.name}_again{n}"] = own_view
+                self.repeated.append(own_view)
+                own_view = replace(own_view, name=f"{own_view.name}_again{n}")
+            new[p.name] = own_view
         self.locals: dict[str, Scalar | ViewTy] = {}
         for name, type in own.locals.items():
             new[name] = Var(f"_p{number}_{name}", type)
@@ -132,9 +145,13 @@ class _Part:
         more = (*buffers, _FIRST) if buffers else ()
         own = self.lowered.body
         return replace(
-            own, name=f"{own.name}_part{self.number}", parameters=(*leading, *more, *arguments),
+            own, name=f"{own.name}_part{self.number}",
+            parameters=(*leading, *more, *arguments, *self._repeated_parameters()),
             locals=self.locals, body=body,
         )  # fmt: skip
+
+    def _repeated_parameters(self) -> tuple[Var, ...]:
+        return tuple(replace(v, name=name) for name, v in self.again.items())
 
 
 def _calling(f: ir.Function, names: dict[str, str]) -> ir.Function:
@@ -163,7 +180,9 @@ def _merged(
     for part in parts:
         locals_ |= part.locals
         code = part.body
-        if exact:
+        if not exact:
+            code = renamed(code, part.again)
+        else:
             code = _apart(part, parts[part.number + 1 :], numbers, locals_)
         if part is not parts[-1]:
             flag = f"_p{part.number}_done"
@@ -195,6 +214,12 @@ def _apart(
 
     def change(e: Expr) -> Expr:
         e = ir.with_operands(e, tuple(map(change, ir.operands(e))))
+        if isinstance(e, Load) and e.view.name in part.again:
+            own = part.again[e.view.name]
+            number = _AGAIN + part.number * _AGAIN + list(part.again).index(e.view.name)
+            return _barred(replace(e, view=own), number)
+        if isinstance(e, ir.Extent) and e.view.name in part.again:
+            return replace(e, view=part.again[e.view.name])
         if part.number and isinstance(e, Load) and e.view.name not in part.locals:
             return _barred(e, part.number)
         return e

@@ -43,8 +43,12 @@ class Lowered:
         into how many parts hosts take a range, and so the order of joins.
     parts : tuple of ir.Function
         Of a fused kernel, the bodies of its kernels, which take what the body takes. Hosts run each
-        in turn for `STRIP` calls, as if each were alone. Before its arguments each takes the
-        `buffers`, if there are any, and the sum of the indices of the first of these calls.
+        in turn for `STRIP` calls, as if each were alone. Before its arguments each but that of
+        a reduction takes the `buffers`, if there are any, and the sum of the indices of the first
+        of these calls.
+    repeated : tuple of tuple of ir.Var
+        For each part, arguments that it takes once more at its end, under other names: of a View
+        that its kernel was given twice, compilers are not to know that.
     buffers : tuple of ir.Var
         Arrays of `STRIP` elements for what is not stored.
     """
@@ -61,6 +65,7 @@ class Lowered:
     joining: tuple[ir.Function, ...] | None = None
     parts: tuple[ir.Function, ...] = ()
     buffers: tuple[ir.Var, ...] = ()
+    repeated: tuple[tuple[ir.Var, ...], ...] = ()
 
     @property
     def body(self) -> ir.Function:

@@ -155,7 +155,7 @@ def check_temporary(what: str, temporary: Any) -> None:
 class _Arguments:
     """The arguments of a fused launch: each View once, whatever number of kernels take it.
 
-    A kernel that takes a View twice does so in the fused one, too: it would compute otherwise.
+    Where a kernel takes one twice, the compiler sees to it that it computes as if it were two.
     """
 
     def __init__(self) -> None:
@@ -166,13 +166,13 @@ class _Arguments:
         """Where the arguments of a kernel are."""
         found: list[int] = []
         for value, type in zip(values, types, strict=True):
-            found.append(self._position(value, type, found))
+            found.append(self._position(value, type))
         return tuple(found)
 
-    def _position(self, value: Any, type: Any, taken: Sequence[int]) -> int:
+    def _position(self, value: Any, type: Any) -> int:
         if isinstance(value, View):
             for n, known in enumerate(self.values):
-                if n in taken or not isinstance(known, View):
+                if not isinstance(known, View):
                     continue
                 if _same(known, value) and _alike(self.types[n], type):
                     if self.types[n].readonly and not type.readonly:
@@ -234,7 +234,7 @@ def obstacle(group: Sequence[Single], one: Single) -> str:
         return f"at most {_MOST_PARTS} kernels with {_MOST_ARGUMENTS} arguments are fused"
     why = next((why for m in group if (why := _conflict(m, one))), "")
     if not why and _overlap_within((*group, one)):
-        return f"a View that '{one.name}' takes twice is stored by others"
+        return f"'{one.name}' takes a View as of two types, which others store"
     return why
 
 
@@ -247,6 +247,8 @@ def _overlap_within(members: Sequence[Single]) -> bool:
         spec, effects = m.plan.spec, m.plan.effects
         places = arguments.positions(m.args[: len(spec.arguments)], spec.arguments)
         assert effects is not None
+        if any(places.count(places[n]) > 1 for n in effects.written if n < len(places)):
+            return True  # a kernel that stores into a View under one name and has it under another
         stored |= {places[n] for n in effects.written if n < len(places)}
     views = arguments.values
     return any(
