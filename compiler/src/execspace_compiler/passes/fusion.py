@@ -20,6 +20,7 @@ from ..ir.rewriting import renamed, rewritten
 from ..ir.types import BOOL, INDEX, INT64, Scalar, Type, ViewTy
 from ..teams.inlining import single_exit
 from ..typing.lowered import STRIP, Lowered
+from .fused_loads import LoadsOnce
 
 _MOST_BUFFERS = 3  # which are on the stack
 _AGAIN = 100  # numbers of barriers for Views that a part takes once more
@@ -212,16 +213,19 @@ def _apart(
                 prologue.append(Assign(own.name, _barred(p, part.number)))
                 new[p.name] = own
 
-    def change(e: Expr) -> Expr:
-        e = ir.with_operands(e, tuple(map(change, ir.operands(e))))
-        if isinstance(e, Load) and e.view.name in part.again:
+    def load(e: Load) -> Expr:
+        if e.view.name in part.again:
             own = part.again[e.view.name]
             number = _AGAIN + part.number * _AGAIN + list(part.again).index(e.view.name)
             return _barred(replace(e, view=own), number)
+        if part.number and e.view.name not in part.locals:
+            return _barred(e, part.number)
+        return e
+
+    def extent(e: Expr) -> Expr:
+        e = ir.with_operands(e, tuple(map(extent, ir.operands(e))))
         if isinstance(e, ir.Extent) and e.view.name in part.again:
             return replace(e, view=part.again[e.view.name])
-        if part.number and isinstance(e, Load) and e.view.name not in part.locals:
-            return _barred(e, part.number)
         return e
 
     def statement(s: Stmt) -> Stmt:
@@ -230,7 +234,8 @@ def _apart(
         return s
 
     body = renamed(part.body, new) if new else part.body
-    return (*prologue, *(rewritten(s, change, statement) for s in body))
+    body = LoadsOnce(load, f"_p{part.number}_load", locals_).body(body)
+    return (*prologue, *(rewritten(s, extent, statement) for s in body))
 
 
 def _stored(body: tuple[Stmt, ...]) -> set[str]:

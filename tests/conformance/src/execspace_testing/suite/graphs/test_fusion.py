@@ -451,6 +451,37 @@ def test_a_view_for_two_parameters(space):
     assert results[0] == results[1]
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+def test_a_value_that_is_loaded_twice_is_one(space, dtype):
+    """Compilers choose what to contract by how often a value is used."""
+
+    def first(i, x, y, z):
+        z[i] = x[i] * y[i] + x[i] * 0.3
+
+    def branches(i, x, y, z):
+        if i % 2 == 0:
+            z[i] = x[i] * 0.7 - y[i] * x[i]
+        else:
+            z[i] = y[i] * y[i] + x[i] * y[i]
+        z[i] = z[i] * z[i] + x[i] * z[i]
+
+    rng = np.random.default_rng(5)
+    values = [rng.random(2000).astype(dtype) for _ in range(4)]
+    if dtype == "complex128":
+        values = [v + 1j * rng.random(2000) for v in values]
+    results = []
+    for fuse in (False, True):
+        a, b, c, d = (filled(space, v) for v in values)
+        with es.Graph(space) as graph:
+            es.parallel_for(2000, copy, a, c)
+            es.parallel_for(2000, first, a, b, d)
+            es.parallel_for(2000, branches, d, b, c)
+            es.parallel_for(2000, first, c, a, b)
+        graph.instantiate(fuse=fuse).submit()
+        results.append([v.to_numpy().tobytes() for v in (a, b, c, d)])
+    assert results[0] == results[1]
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_what_does_not_depend_on_the_index_is_contracted_alike(space, seed):
     """Compilers compute it before the loop, and then it depends on where what they see together."""
