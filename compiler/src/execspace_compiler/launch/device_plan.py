@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
 
@@ -42,6 +43,17 @@ class DevicePlan(DescribedPlan):
     def source(self) -> str:
         """The generated source."""
         return self.device_launch.code.source
+
+    @property
+    def subscripts(self) -> Mapping[int, tuple[int | None, ...]] | None:
+        """How its calls address Views; None also where one call does the work of all kernels that
+        are fused, and what compilers contract in this one would depend on the others."""
+        if self.device_launch.traits.flat and self.kernel.fma and not self.kernel.fastmath:
+            from ..analysis.contraction import has_choice
+
+            if has_choice(self.lowered):
+                return None
+        return super().subscripts
 
     @property
     def joining(self) -> str | None:

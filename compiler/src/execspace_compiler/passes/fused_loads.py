@@ -17,6 +17,8 @@ from ..ir.types import Scalar, ViewTy
 
 Known = dict[Load, Var]
 
+_HARMLESS = (Assign, ir.If, ir.For, ir.While, ir.Break, ir.Continue, ir.Return)
+
 
 class LoadsOnce:
     """Statements whose loads `change` puts behind barriers, each of them once.
@@ -29,6 +31,8 @@ class LoadsOnce:
         Of names of variables.
     locals_ : dict
         Gets the variables.
+    effectful : frozenset of str
+        Functions that may store.
     """
 
     def __init__(
@@ -36,10 +40,12 @@ class LoadsOnce:
         change: Callable[[Load], Expr],
         prefix: str,
         locals_: dict[str, Scalar | ViewTy],
+        effectful: frozenset[str] = frozenset(),
     ) -> None:
         self._change = change
         self._prefix = prefix
         self._locals = locals_
+        self._effectful = effectful
         self._variables: Known = {}
 
     def body(self, statements: tuple[Stmt, ...], known: Known | None = None) -> tuple[Stmt, ...]:
@@ -52,20 +58,20 @@ class LoadsOnce:
                 continue
             nested = ir.bodies(s)
             if nested:
-                _forget(known, s)
-            before: list[Stmt] | None = None if nested or _calls(s) else []
+                self._forget(known, s)
+            before: list[Stmt] | None = None if nested or self._stores(s) else []
             new = tuple(self._expression(e, known, before) for e in ir.expressions(s))
             within = tuple(self.body(b, dict(known)) for b in nested)
             done += before or []
             changed = ir.with_bodies(ir.with_expressions(s, new), within)
-            _forget(known, s)
+            self._forget(known, s)
             if isinstance(s, Store) and isinstance(changed, Store):
                 changed = self._stored(s, changed, known, done)
             done.append(changed)
         return tuple(done)
 
     def _branches(self, s: ir.If, known: Known) -> list[Stmt]:
-        before: list[Stmt] | None = None if _calls(s) else []
+        before: list[Stmt] | None = None if self._stores(s) else []
         tests = tuple(self._expression(e, known, before) for e in ir.expressions(s))
         ways = [dict(known) for _ in ir.bodies(s)]
         bodies = tuple(self.body(b, way) for b, way in zip(ir.bodies(s), ways, strict=True))
@@ -80,7 +86,7 @@ class LoadsOnce:
             return new
         load = Load(old.view, old.indices, type.strong, old.loc, old.byte)
         barred = self._change(load)
-        if barred is load or old.view.type.element != type.strong or _calls(old):
+        if barred is load or old.view.type.element != type.strong or self._stores(old):
             return new
         variable = self._variable(load)
         done.append(Assign(variable.name, new.value, old.loc))
@@ -95,6 +101,20 @@ class LoadsOnce:
             self._variables[load] = Var(name, load.type.strong)
             self._locals[name] = load.type.strong
         return self._variables[load]
+
+    def _forget(self, known: Known, s: Stmt) -> None:
+        """Drop what a statement, or one nested in it, may change."""
+        for t in ir.walk_statements((s,)):
+            if not isinstance(t, _HARMLESS) or self._stores(t):
+                known.clear()
+            for name in ir.names_set(t):
+                for load in [k for k in known if _mentions(k, name)]:
+                    del known[load]
+
+    def _stores(self, s: Stmt) -> bool:
+        """Whether an expression of the statement may store, for it calls what does."""
+        found = (e for top in ir.expressions(s) for e in _all(top))
+        return any(isinstance(e, ir.Call) and e.function in self._effectful for e in found)
 
     def _expression(self, e: Expr, known: Known, before: list[Stmt] | None) -> Expr:
         """An expression; with `before`, all that it evaluates anyhow is loaded there."""
@@ -124,21 +144,6 @@ def _all(e: Expr) -> Iterator[Expr]:
     yield e
     for operand in ir.operands(e):
         yield from _all(operand)
-
-
-def _calls(s: Stmt) -> bool:
-    return any(isinstance(e, ir.Call) for top in ir.expressions(s) for e in _all(top))
-
-
-def _forget(known: Known, s: Stmt) -> None:
-    """Drop what a statement, or one nested in it, may change."""
-    for t in ir.walk_statements((s,)):
-        harmless = isinstance(t, Assign | ir.If | ir.For | ir.While | ir.Break | ir.Continue)
-        if not harmless or _calls(t):
-            known.clear()
-        for name in ir.names_set(t):
-            for load in [k for k in known if _mentions(k, name)]:
-                del known[load]
 
 
 def _mentions(load: Load, name: str) -> bool:

@@ -20,6 +20,7 @@ from ..ir.rewriting import renamed, rewritten
 from ..ir.types import BOOL, INDEX, INT64, Scalar, Type, ViewTy
 from ..teams.inlining import single_exit
 from ..typing.lowered import STRIP, Lowered
+from .failure_predicates import effectful_helpers
 from .fused_loads import LoadsOnce
 
 _MOST_BUFFERS = 3  # which are on the stack
@@ -234,7 +235,8 @@ def _apart(
         return s
 
     body = renamed(part.body, new) if new else part.body
-    body = LoadsOnce(load, f"_p{part.number}_load", locals_).body(body)
+    effectful = frozenset(effectful_helpers(part.helpers))
+    body = LoadsOnce(load, f"_p{part.number}_load", locals_, effectful).body(body)
     return (*prologue, *(rewritten(s, extent, statement) for s in body))
 
 

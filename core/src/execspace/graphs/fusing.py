@@ -272,8 +272,8 @@ def _alone(one: Single) -> str:
         if one.plan.effects is not None and one.plan.effects.prints:
             return f"'{one.name}' prints"
         return (
-            f"'{one.name}' asserts, joins an array, or calls functions of the host, or such of "
-            f"which hosts have a version for vectors"
+            f"'{one.name}' asserts, joins an array, calls functions of the host or such of which "
+            f"hosts have a version for vectors, or, for a GPU, adds a product to another"
         )
     if _overlap_within((one,)):
         return f"'{one.name}' stores into a View that overlaps another of its arguments"

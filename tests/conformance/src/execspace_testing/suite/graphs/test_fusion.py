@@ -458,9 +458,12 @@ def test_a_value_that_is_loaded_twice_is_one(space, dtype):
     def first(i, x, y, z):
         z[i] = x[i] * y[i] + x[i] * 0.3
 
+    def product(x, y):
+        return x * y + x - 0.3 * y
+
     def branches(i, x, y, z):
         if i % 2 == 0:
-            z[i] = x[i] * 0.7 - y[i] * x[i]
+            z[i] = x[i] * 0.7 - y[i] * x[i] + product(x[i], y[0])
         else:
             z[i] = y[i] * y[i] + x[i] * y[i]
         z[i] = z[i] * z[i] + x[i] * z[i]
