@@ -247,7 +247,12 @@ def written_views(function: Function) -> frozenset[str]:
 
 def walk_expressions(body: tuple[Stmt, ...]) -> list[Expr]:
     """All expressions of a body, outer before inner."""
-    todo = [e for s in walk_statements(body) for e in expressions(s)]
+    return subexpressions(*(e for s in walk_statements(body) for e in expressions(s)))
+
+
+def subexpressions(*whole: Expr) -> list[Expr]:
+    """Expressions and all that is in them, outer before inner."""
+    todo = list(whole)
     found: list[Expr] = []
     while todo:
         e = todo.pop()

@@ -8,7 +8,7 @@ nothing was stored between; and what a part stored itself and loads next, they k
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 from .. import ir
@@ -113,7 +113,7 @@ class LoadsOnce:
 
     def _stores(self, s: Stmt) -> bool:
         """Whether an expression of the statement may store, for it calls what does."""
-        found = (e for top in ir.expressions(s) for e in _all(top))
+        found = ir.subexpressions(*ir.expressions(s))
         return any(isinstance(e, ir.Call) and e.function in self._effectful for e in found)
 
     def _expression(self, e: Expr, known: Known, before: list[Stmt] | None) -> Expr:
@@ -140,11 +140,5 @@ class LoadsOnce:
         return variable
 
 
-def _all(e: Expr) -> Iterator[Expr]:
-    yield e
-    for operand in ir.operands(e):
-        yield from _all(operand)
-
-
 def _mentions(load: Load, name: str) -> bool:
-    return any(isinstance(e, Var) and e.name == name for e in _all(load))
+    return any(isinstance(e, Var) and e.name == name for e in ir.subexpressions(load))

@@ -72,7 +72,7 @@ def fused(
         tuple(
             p.function(leading, arguments, kept, () if p is parts[-1] and joins else buffers)
             for p in parts
-        ), buffers, tuple(tuple(p.repeated) for p in parts),
+        ), buffers, tuple(tuple(p.again.values()) for p in parts),
     )  # fmt: skip
 
 
@@ -115,13 +115,11 @@ class _Part:
         own = lowered.body
         new = dict(zip((p.name for p in own.parameters[: lowered.leading]), leading, strict=True))
         given = own.parameters[lowered.leading :]
-        self.again: dict[str, Var] = {}  # names of Views that the kernel takes once more
-        self.repeated: list[Var] = []
+        self.again: dict[str, Var] = {}  # Views that the kernel takes once more, by other names
         for n, (p, at) in enumerate(zip(given, positions, strict=True)):
             own_view = arguments[at]
             if at in positions[:n] and isinstance(p.type, ViewTy):
                 self.again[f"{own_view.name}_again{n}"] = own_view
-                self.repeated.append(own_view)
                 own_view = replace(own_view, name=f"{own_view.name}_again{n}")
             new[p.name] = own_view
         self.locals: dict[str, Scalar | ViewTy] = {}
@@ -145,15 +143,13 @@ class _Part:
         place = op("sub", sum, _FIRST)
         body = tuple(_buffered(s, kept, place) for s in self.body) if kept else self.body
         more = (*buffers, _FIRST) if buffers else ()
+        again = tuple(replace(v, name=name) for name, v in self.again.items())
         own = self.lowered.body
         return replace(
             own, name=f"{own.name}_part{self.number}",
-            parameters=(*leading, *more, *arguments, *self._repeated_parameters()),
+            parameters=(*leading, *more, *arguments, *again),
             locals=self.locals, body=body,
         )  # fmt: skip
-
-    def _repeated_parameters(self) -> tuple[Var, ...]:
-        return tuple(replace(v, name=name) for name, v in self.again.items())
 
 
 def _calling(f: ir.Function, names: dict[str, str]) -> ir.Function:

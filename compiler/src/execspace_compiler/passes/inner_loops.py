@@ -137,7 +137,7 @@ class _Loops:
         """Whether an iteration loads from subscripts that it has computed or loaded."""
         names = {n for s in ir.walk_statements(iteration.body) for n in ir.names_set(s)}
         loads = (e for e in ir.walk_expressions(iteration.body) if isinstance(e, ir.Load))
-        subscripts = ir.walk_expressions(tuple(Assign("_", i) for e in loads for i in e.indices))
+        subscripts = ir.subexpressions(*(i for e in loads for i in e.indices))
         return bool(read_by(subscripts)) or not names.isdisjoint(names_in(subscripts))
 
     def _with_parameters(self, test: ir.Function, loop: ir.For) -> ir.Function:

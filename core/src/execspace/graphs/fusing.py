@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
+from functools import cached_property
 from typing import Any
 
 from ..base import config
@@ -28,7 +29,7 @@ _MOST_PARTS = 16
 _MOST_ARGUMENTS = 48
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Single:
     """A launch that may be fused; `owner` is what it is the launch of."""
 
@@ -37,6 +38,16 @@ class Single:
     bounds: tuple[int, ...]
     args: tuple[Any, ...]
     owner: object = None
+
+    @cached_property
+    def subscripts(self) -> Mapping[int, tuple[int | None, ...]] | None:
+        """As those of the plan, which may look through the whole kernel for them."""
+        return self.plan.subscripts
+
+    @cached_property
+    def accesses(self) -> list[_Access]:
+        """What it does with Views."""
+        return _accesses(self)
 
 
 @dataclass
@@ -266,7 +277,7 @@ def _alone(one: Single) -> str:
         return f"'{one.name}' is a scan"
     if spec.policy.kind == "team":
         return f"'{one.name}' has teams"
-    if one.plan.subscripts is None or one.plan.effects is None:
+    if one.subscripts is None or one.plan.effects is None:
         if type(one.plan).subscripts is Plan.subscripts:
             return f"plans of space '{one.plan.space.name}' do not tell how kernels address Views"
         if one.plan.effects is not None and one.plan.effects.prints:
@@ -282,8 +293,8 @@ def _alone(one: Single) -> str:
 
 def _conflict(before: Single, after: Single) -> str:
     """What two launches have in common that they must not; empty if nothing."""
-    for a in _accesses(before):
-        for b in _accesses(after):
+    for a in before.accesses:
+        for b in after.accesses:
             if not (a.writes or b.writes) or not _may_meet(a.view, b.view):
                 continue
             name = a.view.label or b.view.label or b.name
@@ -314,7 +325,7 @@ class _Access:
 
 
 def _accesses(one: Single) -> list[_Access]:
-    effects, known = one.plan.effects, one.plan.subscripts
+    effects, known = one.plan.effects, one.subscripts
     assert effects is not None and known is not None
     spec = one.plan.spec
     inputs = len(spec.arguments)

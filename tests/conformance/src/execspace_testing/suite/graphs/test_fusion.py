@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import execspace as es
 
 from ...drawn import drawn
+from ...staged import view_on
 
 N = 193  # no multiple of anything
 
@@ -139,17 +140,11 @@ def chains(draw):
     return chain, end, overlap
 
 
-def filled(space, values):
-    view = es.View(values.shape, values.dtype, space=space)
-    es.deep_copy(view, values)
-    return view
-
-
 def run(space, dtype, chain, end, overlap, fuse, kernels=None):
     """Elements after a chain of launches, submitted twice; and the graph."""
     rng = np.random.default_rng(7)
     base = [(rng.random(N + 5) * 6 - 3).astype(dtype) for _ in range(VIEWS)]
-    views = [filled(space, b) for b in base]
+    views = [view_on(space, b) for b in base]
     if overlap:  # two of them are parts of one
         whole = views[0]
         views = [es.subview(whole, slice(0, N)), es.subview(whole, slice(5, N + 5)), *views[2:]]
@@ -219,7 +214,7 @@ def chain_of(space, *launches, temporary=(), n=100):
 
 
 def views_of(space):
-    return [filled(space, np.arange(100.0) + k) for k in range(4)]
+    return [view_on(space, np.arange(100.0) + k) for k in range(4)]
 
 
 def fuses(space):
@@ -308,7 +303,7 @@ def test_other_types(space, dtype):
         given_ = given_ * dtype(0.3 + 0.7j)
     results = []
     for fuse in (False, True):
-        a, b, c = (filled(space, given_ + k) for k in (0, 1, 2))
+        a, b, c = (view_on(space, given_ + k) for k in (0, 1, 2))
         with es.Graph(space) as graph:
             es.parallel_for(100, square, a, b)
             es.parallel_for(100, sums, a, b, c)
@@ -333,7 +328,7 @@ def test_ranges_of_several_dimensions(space):
 
     results = []
     for fuse in (False, True):
-        a, b = (filled(space, np.arange(400.0).reshape(20, 20) + k) for k in (0, 1))
+        a, b = (view_on(space, np.arange(400.0).reshape(20, 20) + k) for k in (0, 1))
         result = es.View((), space=space)
         policy = es.MDRangePolicy((20, 20))
         with es.Graph(space) as graph:
@@ -365,7 +360,7 @@ def test_rows_of_a_view(space):
 
     results = []
     for fuse in (False, True):
-        x, v = (filled(space, np.arange(300.0).reshape(100, 3) + k) for k in (1, 2))
+        x, v = (view_on(space, np.arange(300.0).reshape(100, 3) + k) for k in (1, 2))
         with es.Graph(space) as graph:
             es.parallel_for(100, normalise, v)
             es.parallel_for(100, move, x, v, 0.1)
@@ -441,7 +436,7 @@ def test_a_view_for_two_parameters(space):
     values = np.random.default_rng(3).random(2000)
     results = []
     for fuse in (False, True):
-        a, b, c = (filled(space, values + k) for k in range(3))
+        a, b, c = (view_on(space, values + k) for k in range(3))
         with es.Graph(space) as graph:
             es.parallel_for(2000, copy, a, c)
             es.parallel_for(2000, poly, a, a, b)
@@ -474,7 +469,7 @@ def test_a_value_that_is_loaded_twice_is_one(space, dtype):
         values = [v + 1j * rng.random(2000) for v in values]
     results = []
     for fuse in (False, True):
-        a, b, c, d = (filled(space, v) for v in values)
+        a, b, c, d = (view_on(space, v) for v in values)
         with es.Graph(space) as graph:
             es.parallel_for(2000, copy, a, c)
             es.parallel_for(2000, first, a, b, d)
@@ -502,7 +497,7 @@ def test_what_does_not_depend_on_the_index_is_contracted_alike(space, seed):
     s, t = rng.random(2)
     results = []
     for fuse in (False, True):
-        b, c, z, u = (filled(space, np.full(3000, k + 0.3)) for k in range(4))
+        b, c, z, u = (view_on(space, np.full(3000, k + 0.3)) for k in range(4))
         es.deep_copy(u, rng.random(3000) if not results else results[0][-1])
         kept = u.to_numpy()
         with es.Graph(space) as graph:
@@ -539,7 +534,7 @@ def test_helpers_functions_and_reducers_of_ones_own(space):
 
     results = []
     for fuse in (False, True):
-        a, b, c = (filled(space, np.arange(700.0) % 13 + k) for k in range(3))
+        a, b, c = (view_on(space, np.arange(700.0) % 13 + k) for k in range(3))
         out = es.View((), space=space)
         with es.Graph(space) as graph:
             es.parallel_for(700, with_helper, a, b)
@@ -561,7 +556,7 @@ def test_rows_longer_and_shorter_than_a_strip(space, order):
 
     results = []
     for fuse in (False, True):
-        a, b = (filled(space, np.random.default_rng(k).random(order)) for k in (1, 2))
+        a, b = (view_on(space, np.random.default_rng(k).random(order)) for k in (1, 2))
         out = es.View((), space=space)
         policy = es.MDRangePolicy(order)
         with es.Graph(space) as graph:
@@ -574,7 +569,7 @@ def test_rows_longer_and_shorter_than_a_strip(space, order):
 
 
 def test_temporaries_that_sorting_reads_are_stored(space):
-    keys, values, other = (filled(space, np.arange(100.0)[::-1] + k) for k in range(3))
+    keys, values, other = (view_on(space, np.arange(100.0)[::-1] + k) for k in range(3))
     with es.Graph(space) as graph:
         es.parallel_for(100, scale, 2.0, keys, values)
         es.parallel_for(100, copy, keys, other)
@@ -590,7 +585,7 @@ def test_temporaries_at_places_that_change(space):
         k = 2 * i + 1
         b[i] = v[k]
 
-    v, b, c, _ = (filled(space, np.arange(200.0) + k) for k in range(4))
+    v, b, c, _ = (view_on(space, np.arange(200.0) + k) for k in range(4))
     before = v.to_numpy()
     with es.Graph(space) as graph:
         es.parallel_for(100, moving, v, b)
@@ -600,7 +595,7 @@ def test_temporaries_at_places_that_change(space):
 
 
 def test_weak_numbers_stay_weak(space):
-    a = filled(space, np.arange(100, dtype=np.float32))
+    a = view_on(space, np.arange(100, dtype=np.float32))
     b = es.View(100, np.float32, space=space)
     chain_of(space, (scale, 0.1, b, a), (scale, 0.3, a, b)).submit()
     x = np.float32(0.3) * (np.float32(0.1) * np.arange(100, dtype=np.float32))

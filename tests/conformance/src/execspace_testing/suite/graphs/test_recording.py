@@ -10,6 +10,8 @@ import pytest
 
 import execspace as es
 
+from ...staged import view_on
+
 
 def scale(i, x, s):
     x[i] *= s
@@ -30,9 +32,7 @@ def prefix(i, before, final, x, y):
 
 
 def filled(space, values, dtype=es.float64):
-    view = es.View(np.shape(values), dtype, space=space)
-    es.deep_copy(view, np.asarray(values, dtype))
-    return view
+    return view_on(space, values, dtype=dtype)
 
 
 def test_what_is_recorded_runs_when_it_is_submitted(space):

@@ -12,12 +12,12 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
 import pytest
 
 import execspace as es
 from execspace_testing import staged
 from execspace_testing.sizes import fitting
+from execspace_testing.staged import seen_from_outside
 
 N = 200
 
@@ -40,15 +40,6 @@ def on(queue, n=N):
 
 def rounds_of(space):
     return fitting(space, 20_000, 60)
-
-
-def seen_from_outside(space, view):
-    """Elements as they are now: a copy on a queue of its own waits for no other queue."""
-    queue = space.instance()
-    values = np.empty(view.shape, view.dtype)
-    es.deep_copy(values, view, instance=queue)
-    queue.fence()
-    return values
 
 
 # -- events ---------

@@ -16,6 +16,7 @@ import pytest
 import execspace as es
 from execspace_testing import staged
 from execspace_testing.sizes import fitting
+from execspace_testing.staged import seen_from_outside
 
 N = 50
 
@@ -53,15 +54,6 @@ def keep_busy(queue, x):
 
 
 BUSY = 42.0
-
-
-def seen_from_outside(space, view):
-    """Elements as they are now: a copy on a queue of its own waits for no other queue."""
-    queue = space.instance()
-    values = np.empty(view.shape, view.dtype)
-    es.deep_copy(values, view, instance=queue)
-    queue.fence()
-    return values
 
 
 def test_an_instance_runs_kernels_on_the_memory_of_the_space(space):
