@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -203,6 +204,8 @@ print(row.usable, row.reason)
 
 
 def test_without_drivers_the_space_says_what_to_install(python, tmp_path):
+    if list(Path(cl.__file__).parent.glob(".libs/libpocl*")):
+        pytest.skip("pocl-binary-distribution has put a driver into pyopencl itself")
     folder = tmp_path / "vendors"
     folder.mkdir()
     said = python(SPACES, OCL_ICD_VENDORS=str(folder))

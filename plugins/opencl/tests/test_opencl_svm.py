@@ -95,3 +95,24 @@ def test_arrays_keep_the_memory(shared_space):
     gc.collect()
     array[...] = 5  # the View is gone
     assert array.sum() == 60
+
+
+def test_memory_is_freed_after_the_work_of_all_instances(shared_space):
+    """A View that is dropped meanwhile is not handed out again, nor written by what comes late."""
+
+    def settle(i, x):
+        s = x[i]
+        for _ in range(20_000):
+            s = s * 0.5 + 0.5
+        x[i] = s
+
+    instance, n = shared_space.instance(), 3000
+    for _ in range(3):
+        x = shared(shared_space, n)
+        es.parallel_for(es.RangePolicy(n, space=instance), settle, x)
+        del x
+        later = [shared(shared_space, n) for _ in range(4)]
+        for view in later:
+            np.asarray(view)[:] = 7.0
+        instance.fence()
+        assert all((np.asarray(view) == 7.0).all() for view in later)

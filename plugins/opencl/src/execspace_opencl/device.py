@@ -85,28 +85,48 @@ class Device:
         self.handle = found.device
         self.units = int(self.handle.max_compute_units)
         self.context = cl.Context([self.handle])
-        self.default = Queue(self.context, self.handle)
+        self._left: list[cl.Event] = []  # of queues that are gone, which may be at work yet
+        self.default = Queue(self.context, self.handle, self._left)
         self._queues: weakref.WeakSet[Queue] = weakref.WeakSet()
-        self._lock = threading.Lock()
+        self._frees: cl.CommandQueue | None = None  # from when there are further queues
+        self._lock = threading.RLock()  # reentrant for the garbage collector's sake
         self._clock: Clock | None = None
 
     def new_queue(self) -> Queue:
         """A further queue, for an instance."""
-        made = Queue(self.context, self.handle)
+        made = Queue(self.context, self.handle, self._left)
         with self._lock:
+            if self._frees is None:
+                self._frees = cl.CommandQueue(self.context, self.handle)
             self._queues.add(made)
         return made
 
+    def _all(self) -> tuple[list[Queue], list[cl.Event]]:
+        """Queues, the default one first, and ends of work of those that are gone."""
+        with self._lock:
+            self._left[:] = [end for end in self._left if not _is_over(end)]
+            return [self.default, *self._queues], list(self._left)
+
+    def free(self, block: cl.SVMAllocation) -> None:
+        """Free shared memory once all queues are done with what they have been given so far."""
+        if self._frees is None:
+            block.enqueue_release(self.default.handle)
+            return
+        with self._lock:
+            queues, left = self._all()
+            ends = [queue.record() for queue in queues]
+            block.enqueue_release(self._frees, wait_for=[*ends, *left])
+            self._frees.flush()
+
     def synchronize(self, queue: Queue) -> None:
         """Wait for a queue, and for all if it is the default one; blocks."""
-        queues: tuple[Queue, ...] = (queue,)
-        if queue is self.default:
-            with self._lock:
-                queues = (queue, *self._queues)
+        queues, left = self._all() if queue is self.default else ([queue], [])
         timed = bool(profiling.TIMED)
         try:
             for one in queues:
                 one.finish(timed)
+            for end in left:
+                end.wait()
             if timed:
                 self.clock.compare()
         except cl.Error as error:
@@ -143,6 +163,10 @@ class Device:
         if "NVIDIA" in device.platform.name:
             dialect, shared = OPENCL_NVIDIA, shared - _SYSTEM
         return Traits("OpenCL", dialect, self.flat, limits, _GROUP, shared, shared)
+
+
+def _is_over(end: cl.Event) -> bool:
+    return int(end.command_execution_status) <= int(cl.command_execution_status.COMPLETE)
 
 
 def _chosen(what: str, *known: str) -> str | None:

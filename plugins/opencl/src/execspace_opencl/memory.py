@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -99,9 +99,19 @@ class BufferMemory(MemorySpace):
 
 
 class _Shared(cl.SVMAllocation):  # type: ignore[misc]
-    """An allocation that plans can refer to without keeping it."""
+    """An allocation that plans can refer to without keeping it; freed after all work that uses it."""
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ("__weakref__", "_device")
+
+    def __init__(self, device: Device, size: int) -> None:
+        flags = cl.svm_mem_flags.READ_WRITE | cl.svm_mem_flags.SVM_FINE_GRAIN_BUFFER
+        super().__init__(device.context, size, ALIGNMENT, flags)
+        self._device = device
+        remember_object(self)
+
+    def __del__(self) -> None:
+        with suppress(Exception):  # lost, at the program's end, or never there
+            self._device.free(self)
 
 
 class SharedMemory(HostSpace):
@@ -117,12 +127,9 @@ class SharedMemory(HostSpace):
         self.device = device
 
     def allocate(self, nbytes: int, label: str, initialize: bool) -> Allocation:
-        flags = cl.svm_mem_flags.READ_WRITE | cl.svm_mem_flags.SVM_FINE_GRAIN_BUFFER
-        context, queue = self.device.context, self.device.default.handle
         size = max(nbytes, 1)
         try:
-            block = _Shared(context, size, ALIGNMENT, flags, queue=queue)
-            remember_object(block)
+            block = _Shared(self.device, size)
         except (cl.MemoryError, cl.RuntimeError, cl.LogicError) as error:
             raise out_of_memory(label, nbytes, self) from error
         if initialize:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +17,13 @@ class Queue:
 
     Only events of a queue that keeps times have them, and each launch costs more there.
 
+    Parameters
+    ----------
+    context : pyopencl.Context
+    device : pyopencl.Device
+    left : list
+        Gets an event of the end of its work if it goes before that is done.
+
     Attributes
     ----------
     handle : pyopencl.CommandQueue
@@ -25,11 +33,16 @@ class Queue:
         enqueues any, and `handle` stays.
     """
 
-    def __init__(self, context: Any, device: Any) -> None:
+    def __init__(self, context: Any, device: Any, left: list[Any]) -> None:
+        self._left = left
         self._of = context, device
         self._plain = cl.CommandQueue(*self._of)
         self.handle: Any = self._plain
         self.turn = threading.RLock()
+
+    def __del__(self) -> None:
+        with suppress(Exception):  # lost, or at the program's end
+            self._left.append(self.record())
 
     @cached_property
     def _timed(self) -> Any:
