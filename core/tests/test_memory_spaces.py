@@ -1,9 +1,12 @@
 """Memory: what is asked for by name, what is refused, who holds it, and when it is given back."""
 
+import gc
+
 import numpy as np
 import pytest
 
 import execspace as es
+from execspace.base.blocks import Blocks
 from execspace.contract import memory
 from execspace.contract.memory import Allocation
 
@@ -260,6 +263,46 @@ def test_small_blocks_of_the_host_are_used_again():
     assert es.View(100, np.int8).data_ptr != address
     del again
     assert es.HOST.trim() == 256 and es.HOST.kept() == (0, 0)
+
+
+class Owner:
+    """Memory as a driver's Python binding has it: freed when the object is finalized."""
+
+    def __init__(self, address, freed):
+        self.address, self.freed = address, freed
+
+    def __del__(self):
+        self.freed.append(self.address)
+
+
+def test_a_block_that_goes_in_a_cycle_is_not_freed_and_kept():
+    freed, addresses = [], iter((64, 128, 256))
+    pool = Blocks(lambda nbytes: (Owner(address := next(addresses), freed), address))
+    ring = [pool.take(8)]
+    ring.append(ring)
+    del ring
+    gc.collect()
+    assert pool.kept() == (1, 64) and not freed
+    again, other = pool.take(64), pool.take(64)
+    assert (again.address, other.address) == (64, 128)
+    del again, other
+    assert pool.trim() == 128 and sorted(freed) == [64, 128]
+
+
+def test_pools_keep_what_they_may(monkeypatch):
+    may, freed = [True], []
+    pool = Blocks(lambda nbytes: (Owner(nbytes, freed), nbytes), lambda: may[0], least=512)
+    block = pool.take(1)
+    assert block.address == 512
+    may[0] = False  # something on another queue may yet be at work on it
+    del block
+    assert pool.kept() == (0, 0) and freed == [512]
+    monkeypatch.setenv("EXECSPACE_POOLS", "0")
+    may[0] = True
+    block = pool.take(100)
+    assert block.address == 100  # of its own size
+    del block
+    assert pool.kept() == (0, 0) and freed == [512, 100]
 
 
 @pytest.mark.parametrize("nbytes", [0, 1, 64, 65, 1 << 16, (1 << 16) + 1])

@@ -54,6 +54,7 @@ def environment(folder: Path, arch: str, sanitizer: str, mutation: str = "") -> 
         found["LD_PRELOAD"] = " ".join(map(_library, names))
     if sanitizer == "address":
         found["PYTHONMALLOC"] = "malloc"  # so that bounds of Python's memory are known
+        found["EXECSPACE_POOLS"] = "0"  # and those of Views
     for name in ("TSAN_OPTIONS", "ASAN_OPTIONS", "UBSAN_OPTIONS"):  # such as suppressions
         found[name] = ":".join(filter(None, [found[name], os.environ.get(name)]))
     return {**os.environ, **found}

@@ -15,6 +15,7 @@ import cupy
 from execspace import ViewType
 from execspace.base.dataclass import dataclass
 from execspace.base.errors import ExecspaceError
+from execspace.base.free_threading import getter
 from execspace.contract.dtypes import dtype_of
 from execspace.contract.layout import span
 
@@ -25,21 +26,24 @@ if TYPE_CHECKING:
 
     from .device_space import DeviceSpace
 
-_MOST = 1024  # forms of arrays that are remembered
+_MOST = 1024  # arrays that are remembered, of each argument
+Form = tuple[Any, Any, Any]  # dtype, shape and strides, as a library has them
 
 
 class ArrayInLaunch:
-    """An array as generated code sees a View, for the time of a launch."""
+    """An array as generated code sees a View, for the time of a launch.
 
-    __slots__ = ("data_ptr", "dtype", "shape", "strides")
+    `form` is what its library said of it.
+    """
+
+    __slots__ = ("data_ptr", "dtype", "form", "shape", "strides")
 
     mapping = None
     managed = False
 
-    def __init__(
-        self, data_ptr: int, dtype: Any, shape: tuple[int, ...], strides: tuple[int, ...]
-    ) -> None:
-        self.data_ptr, self.dtype, self.shape, self.strides = data_ptr, dtype, shape, strides
+    def __init__(self, data_ptr: int, dtype: Any, form: Form, strides: tuple[int, ...]) -> None:
+        self.data_ptr, self.dtype, self.form, self.strides = data_ptr, dtype, form, strides
+        self.shape: tuple[int, ...] = form[1]
 
     @property
     def allocation(self) -> ArrayInLaunch:
@@ -66,46 +70,41 @@ class ArrayInLaunch:
         return self.span == self.size
 
 
-Form = tuple[Any, Any, Any]
-
-
 @dataclass(frozen=True)
 class Library:
-    """How arrays of a library tell of themselves, fast.
+    """How arrays of a library tell of themselves, fast: expressions of an array `a`.
 
     Attributes
     ----------
-    form : callable
-        What their type follows from: dtype, shape and strides; None for an array with more to it.
-    address : callable
+    address : str
+    form : str
+        A `Form`.
+    more : str
+        Whether there is more to the array than that.
     device : callable
-        Number of the GPU that they are on.
+        Number of the GPU that an array is on.
     stream : callable
         The driver's handle of the library's current stream on a device.
     view : callable
         A View of an array, from the space, the array and a label.
     """
 
-    form: Callable[[Any], Form | None]
-    address: Callable[[Any], int]
+    address: str
+    form: str
+    more: str
     device: Callable[[Any], int]
     stream: Callable[[int], int]
     view: Callable[[Any, Any, str], Any]
 
 
 _CUPY = Library(
-    lambda a: (a.dtype.char, a.shape, a.strides),
-    lambda a: int(a.data.ptr),
+    "a.data.ptr",
+    "(a.dtype, a.shape, a.strides)",
+    "",
     lambda a: int(a.data.device_id),
     lambda number: int(cupy.cuda.get_current_stream().ptr),
     view_of_cupy,
 )
-
-
-def _form_of_tensor(a: Any) -> Form | None:
-    if a.requires_grad or a.is_conj() or a.is_neg():
-        return None
-    return a.dtype, a.shape, a.stride()
 
 
 def _library_of(kind: type) -> Library | None:
@@ -120,7 +119,14 @@ def _library_of(kind: type) -> Library | None:
     def stream(number: int) -> int:
         return int(torch.cuda.current_stream(number).cuda_stream)
 
-    return Library(_form_of_tensor, kind.data_ptr, lambda a: a.get_device(), raw or stream, wrap)
+    return Library(
+        "a.data_ptr()",
+        "(a.dtype, a.shape, a.stride())",
+        "a.requires_grad or a.is_conj() or a.is_neg()",
+        lambda a: a.get_device(),
+        raw or stream,
+        wrap,
+    )
 
 
 def launch_of_arrays(
@@ -136,7 +142,7 @@ def launch_of_arrays(
 
     `plain` makes the launch that takes no notice of other streams; `usual` is that of Views.
     """
-    places: list[tuple[int, ViewType, Library, Any, dict[Any, tuple[int, ...]]]] = []
+    places: list[_Place] = []
     for n, kind in enumerate(classes):
         if kind is None:
             continue
@@ -145,52 +151,81 @@ def launch_of_arrays(
             return None
         if type_.memory != space.foreign.name:
             return None
-        places.append((n, type_, library, dtype_of(type_.dtype), {}))
-    number, own = space.number, space.stream
-    streams = tuple({id(p[2]): p[2].stream for p in places}.values())
-    direct = None if space.parent is not None else plain()
-
-    def view(array: Any, n: int, type_: ViewType, library: Library) -> Any:
-        try:
-            made = library.view(space, array, f"argument {n} of {name}")
-        except ExecspaceError:  # which the long way tells of
-            return None
-        return made if made.type is type_ else None
+        places.append(_Place(space, n, type_, library, f"argument {n} of {name}"))
 
     def by_views(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
         given: list[Any] = list(args)
-        for n, type_, library, _, _ in places:
-            given[n] = view(args[n], n, type_, library)
-            if given[n] is None:
+        for place in places:
+            given[place.number] = place.view(args[place.number])
+            if given[place.number] is None:
                 return NotImplemented
         return usual(bounds, tuple(given))
 
-    def launch(bounds: tuple[int, ...], args: tuple[Any, ...]) -> Any:
-        given: list[Any] = list(args)
-        for n, type_, library, dtype, known in places:
-            array = args[n]
-            if library.device(array) != number:
-                return NotImplemented
-            form = library.form(array)
-            if form is None:
-                return by_views(bounds, args)
-            strides = known.get(form)
-            if strides is None:
-                made = view(array, n, type_, library)
-                if made is None:
-                    return NotImplemented
-                if len(known) >= _MOST:
-                    known.clear()
-                strides = known[form] = made.strides
-            address = library.address(array)
-            if address % dtype.itemsize:
-                return NotImplemented
-            given[n] = ArrayInLaunch(address, dtype, form[1], strides)
-        if direct is None:
-            return by_views(bounds, args)
-        for current in streams:
-            if current(number) != own:
-                return by_views(bounds, args)
-        return direct(bounds, tuple(given))
+    if space.parent is not None:
+        return by_views
+    streams = {id(p.library): p.library.stream for p in places}
+    names = [f"m{n}" if kind is not None else f"args[{n}]" for n, kind in enumerate(classes)]
+    lines = ["def launch(bounds, args):"]
+    for k, place in enumerate(places):
+        n, library = place.number, place.library
+        lines += [
+            f"    a = args[{n}]",
+            *[f"    if {library.more}: return by_views(bounds, args)"] * bool(library.more),
+            f"    address, form = {library.address}, {library.form}",
+            f"    m{n} = known{k}(address)",
+            f"    if m{n} is None or m{n}.form != form:",
+            f"        m{n} = new{k}(a, int(address), form)",
+            f"        if m{n} is None: return NotImplemented",
+        ]
+    lines += [
+        *(f"    if stream{k}({space.number}) != {space.stream}: return by_views(bounds, args)"
+          for k in range(len(streams))),
+        f"    return direct(bounds, ({', '.join(names)},))",
+    ]  # fmt: skip
+    scope: dict[str, Any] = {"by_views": by_views, "direct": plain()}
+    scope |= {f"stream{k}": stream for k, stream in enumerate(streams.values())}
+    scope |= {f"known{k}": getter(place.arrays) for k, place in enumerate(places)}
+    scope |= {f"new{k}": place.new for k, place in enumerate(places)}
+    exec(compile("\n".join(lines), "<execspace arrays>", "exec"), scope)
+    return scope["launch"]  # type: ignore[no-any-return]
 
-    return launch
+
+class _Place:
+    """An argument that is an array, and those that were given for it.
+
+    Attributes
+    ----------
+    number : int
+        Of the argument.
+    arrays : dict
+        By their address.
+    """
+
+    def __init__(
+        self, space: DeviceSpace, number: int, type: ViewType, library: Library, label: str
+    ) -> None:
+        self.space, self.number, self.type = space, number, type
+        self.library, self.label = library, label
+        self.dtype = dtype_of(type.dtype)
+        self.arrays: dict[int, ArrayInLaunch] = {}
+
+    def view(self, array: Any) -> Any:
+        """A View of an array; None if the kernel was not compiled for such a one."""
+        try:
+            made = self.library.view(self.space, array, self.label)
+        except ExecspaceError:  # which the long way tells of
+            return None
+        return made if made.type is self.type else None
+
+    def new(self, array: Any, address: int, form: Form) -> ArrayInLaunch | None:
+        """An array that was not given before; None as for `view`."""
+        if self.library.device(array) != self.space.number or address % self.dtype.itemsize:
+            return None
+        made = self.view(array)
+        if made is None:
+            return None
+        found = ArrayInLaunch(address, self.dtype, form, made.strides)
+        if len(self.arrays) >= _MOST:
+            self.arrays.clear()
+        self.arrays[address] = found
+        return found

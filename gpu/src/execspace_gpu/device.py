@@ -11,6 +11,8 @@ from typing import Any
 import cupy
 from cupy_backends.cuda.api import runtime
 
+from execspace.base.blocks import Blocks
+
 from .devices import ERRORS_OR_MEMORY, Faults, is_out_of_memory, on_device
 from .ferry import Ferry
 from .program import Program
@@ -39,6 +41,10 @@ class GpuDevice:
         The platform has no other one.
     programs : dict
         What is loaded.
+    has_further_queues : bool
+        Whether it ever had another queue than the default one.
+    pools : list of Blocks
+        Of its memories.
     default : Queue
         On the legacy default stream.
     ferry : Ferry
@@ -52,9 +58,10 @@ class GpuDevice:
         self.alone = int(runtime.getDeviceCount()) == 1
         self.programs: dict[Any, Program] = {}
         self.ferry = Ferry(number)
+        self.pools: list[Blocks] = []
         self._pool = pool
         self._queues: weakref.WeakSet[Queue] = weakref.WeakSet()
-        self._has_queues = False  # but the default one, ever
+        self.has_further_queues = False
         with self.handle:
             self._order = Order()
             self.default = Queue(self._order, own=False)
@@ -63,7 +70,7 @@ class GpuDevice:
         """A stream of its own."""
         with self.handle:
             made = Queue(self._order, own=True)
-            self._has_queues = True
+            self.has_further_queues = True
             self.note_allocation()  # Views before it were not noted
         with self._order.lock:
             self._queues.add(made)
@@ -72,7 +79,7 @@ class GpuDevice:
     def queues(self) -> list[Queue]:
         """All of them, the default one first."""
         order = self._order
-        if not self._has_queues and not order.busy:
+        if not self.has_further_queues and not order.busy:
             return [self.default]
         with order.lock:
             return list(dict.fromkeys((self.default, *self._queues, *order.busy)))
@@ -89,6 +96,8 @@ class GpuDevice:
     @property
     def has_queues(self) -> bool:
         """Whether there may be work on other queues than the default one."""
+        if not self.has_further_queues and not self._order.busy:
+            return False
         return len(self.working()) > 1
 
     def current(self) -> AbstractContextManager[None]:
@@ -111,7 +120,7 @@ class GpuDevice:
 
     def note_allocation(self) -> None:
         """Let queues wait for what the default stream does for a new View, if there are any."""
-        if self._has_queues:
+        if self.has_further_queues:
             self._order.note_allocation(self.default)
 
     def block(self, size: int) -> Any:
@@ -129,6 +138,8 @@ class GpuDevice:
             if not is_out_of_memory(error):
                 raise
             self.release_held()  # Views that instances are done with
+            for pool in self.pools:
+                pool.trim()
             cupy.get_default_memory_pool().free_all_blocks()
             cupy.get_default_pinned_memory_pool().free_all_blocks()
             return take(size)

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import cupy
+import numpy as np
 from cupy_backends.cuda.api import driver, runtime
 
 from execspace import Kernel, LaunchSpec, ViewType
@@ -139,6 +140,22 @@ class GpuCallBuilder(CallBuilder):
             f"except errors as error: launch.with_context(error, {function}, ({grid}), frame)",
         ]
 
+    def reduction(self, program: str) -> list[str]:
+        launch, most = self.launch, self.launch.most_groups
+        if most is None:
+            return super().reduction(program)
+        group = launch.group
+        grid = f"groups, 1, 1, {group}, 1, 1"
+        result = "None" if self.spec.out else "launch.awaited(frame)"
+        return [
+            f"groups = (units + {group - 1}) // {group} or 1",
+            f"if groups > {most}: groups = {most}",
+            f"reducing = ({program}).functions[0]",
+            f"try: driver(reducing, {grid}, 0, {self.stream}, frame.parameters, 0)",
+            f"except errors as error: launch.with_context(error, reducing, ({grid}), frame)",
+            f"result = {result}",
+        ]
+
     def after(self) -> list[str]:
         return [
             *["after(space, streams)"] * bool(self.foreign),
@@ -205,33 +222,39 @@ class GpuLaunch(DeviceLaunch[Program]):
         except ERRORS as second:
             raise self.fault(second) from second
 
-    def reduce(self, program: Program, units: int, frame: Frame) -> Any:
-        if self._most_groups is None:
-            return super().reduce(program, units, frame)
-        space, group = self.space, self.group
-        groups = min(-(-units // group), self._most_groups) or 1
-        assert isinstance(frame, BufferFrame)
-        function = program.functions[0]
-        try:
-            stream, shared = space.stream, frame.shared
-            driver.launchKernel(function, groups, 1, 1, group, 1, 1, shared, stream,
-                                frame.parameters, 0)  # fmt: skip
-        except ERRORS as error:
-            self.with_context(error, function, (groups, 1, 1, group, 1, 1), frame)
-        if self.spec.out:
-            return None
-        try:
-            space.queue.synchronize()
-        except ERRORS as error:
-            raise self.fault(error) from error
-        return self.result(frame.extra["result"].bytes)
-
     @cached_property
-    def _most_groups(self) -> int | None:
+    def most_groups(self) -> int | None:
         """Of a plain reduction of numbers by one kernel: the most groups; None for others."""
         plain = self.spec.pattern == "reduce" and self.shape is None and self.teams is None
         single = len(self.entry.kernels) == 1 and not self.entry.tile and not self.entry.array
         return self.groups(1 << 62) if plain and single else None
+
+    def awaited(self, frame: Frame) -> Any:
+        """The result of a reduction that was enqueued; blocks.
+
+        A number is looked for where the kernel stores it, for a short while: the driver tells of
+        the end of a kernel later. The kernel comes after all before it on the stream, and does
+        nothing but compute that number.
+        """
+        memory: _ResultBytes = frame.extra["result"]
+        queue, words, armed = self.space.queue, memory.words, memory.armed
+        if words is not None:
+            for _ in _LOOKS:
+                if words[0] != armed:
+                    break
+            else:
+                words = None
+        if words is not None:
+            queue.recent.clear()
+        else:
+            try:
+                queue.synchronize()
+            except ERRORS as error:
+                raise self.fault(error) from error
+        result = self.result(memory.bytes)
+        if memory.words is not None:
+            memory.words[0] = armed
+        return result
 
     def fault(self, error: Exception) -> Exception:
         return self.space.fault(f"Kernel '{self.name}'", error)
@@ -257,7 +280,7 @@ class GpuLaunch(DeviceLaunch[Program]):
     def allocate_result(self, nbytes: int) -> Any:
         try:
             with self.space.current():
-                return _ResultBytes(nbytes)
+                return _ResultBytes(nbytes, self.lone_number if self.most_groups else None)
         except ERRORS_OR_MEMORY as error:
             raise self.fault(error) from error
 
@@ -296,10 +319,29 @@ class GpuLaunch(DeviceLaunch[Program]):
         return switched
 
 
-class _ResultBytes:
-    """Memory of the host that kernels write."""
+# By bytes of a number: what is there before a kernel stores it. Bits that hardly any result has; one
+# that has them is waited for.
+_ARMED = {4: 0x7FC1_5EED, 8: 0x7FF9_5EED_0BAD_5EED}
+_LOOKS = range(300)  # for about 10 us
 
-    def __init__(self, nbytes: int) -> None:
+
+class _ResultBytes:
+    """Memory of the host that kernels write.
+
+    Attributes
+    ----------
+    words : memoryview or None
+        Its only number as an integer, where the host may look at it: `armed` until it is stored.
+    """
+
+    def __init__(self, nbytes: int, number: np.dtype[Any] | None) -> None:
         block = cupy.cuda.alloc_pinned_memory(nbytes)
         self.ptr = int(block.ptr)
         self.bytes = bytes_at(self.ptr, nbytes, block)
+        self.words: memoryview | None = None
+        self.armed = 0
+        if number is not None and number.kind in "iuf" and number.itemsize in _ARMED:
+            self.armed = _ARMED[number.itemsize]
+            view = memoryview(self.bytes)[: number.itemsize]
+            self.words = view.cast("I") if number.itemsize == 4 else view.cast("Q")
+            self.words[0] = self.armed

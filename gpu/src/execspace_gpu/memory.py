@@ -1,6 +1,6 @@
 """Memory of a GPU: of the device, managed, pinned on the host, and that of other libraries' arrays.
 
-Memory of the device comes from a pool that is in order with the default stream: what is freed while
+Memory of the device comes from pools that are in order with the default stream: what is freed while
 a kernel still uses it is handed out again only to work that comes after. Instances are not in that
 order and hold the Views of their launches until those are done.
 """
@@ -17,9 +17,11 @@ import numpy.typing as npt
 from cupy_backends.cuda.api import runtime
 
 from execspace import Allocation, ExecutionSpace, MemorySpace, SpaceError, View
+from execspace.base.blocks import LARGEST, Blocks, Kept
 from execspace.base.storage_types import format_of
 from execspace.contract.memory import array_over, bytes_at, new_allocation, out_of_memory
 
+from .copiers import Copier, gpu_copier
 from .device_space import DeviceSpace
 from .devices import ERRORS_OR_MEMORY, is_out_of_memory
 from .forks import remembered
@@ -28,11 +30,46 @@ from .transfers import copy_view, fill_view
 
 
 class GpuMemory(MemorySpace):
-    """What the memories of a GPU have in common."""
+    """What the memories of a GPU have in common.
+
+    Small blocks are kept in a pool that is in order with the default stream. `least`: bytes of the
+    smallest, for drivers give no less.
+    """
+
+    least = 512
 
     def __init__(self, space: DeviceSpace, suffix: str = "") -> None:
         self.name = f"{space.name}{suffix}"
         self.space = space
+        waits = self._waited if self.host_accessible else None
+        self._blocks = Blocks(self._new, waits, least=self.least)
+        space.device.pools.append(self._blocks)
+
+    def kept(self) -> Kept:
+        return self._blocks.kept()
+
+    def trim(self) -> int:
+        return self._blocks.trim()
+
+    def _take(self, nbytes: int) -> tuple[Any, int]:
+        """What owns so many bytes, and their address."""
+        if nbytes > LARGEST:
+            return self._new(nbytes)
+        block = self._blocks.take(nbytes)
+        return block, block.address
+
+    def _new(self, nbytes: int) -> tuple[Any, int]:
+        """The same, from where the pool has it."""
+        raise NotImplementedError
+
+    def _waited(self) -> bool:
+        """Let the default stream be done with a block, for the host may be the next to use it."""
+        try:
+            with self.space.current():
+                runtime.streamSynchronize(self.space.stream)
+        except Exception:  # lost, or at the program's end
+            return False
+        return True
 
     def in_order_with(self) -> ExecutionSpace | None:
         root = self.space.root
@@ -95,20 +132,32 @@ class DeviceMemory(GpuMemory):
     kinds = frozenset(("device",))
 
     def allocate(self, nbytes: int, label: str, initialize: bool) -> Allocation:
-        space, size = self.space, max(nbytes, 1)
+        device = self.space.device
         try:
-            with space.current():
-                if cupy.cuda.get_current_stream().ptr == space.stream:  # to make it so takes longer
-                    block = space.device.block(size)
-                else:
-                    with space.stream_object:
-                        block = space.device.block(size)
-                if initialize:
-                    runtime.memsetAsync(block.ptr, 0, size, space.stream)
-                space.device.note_allocation()
+            block, pointer = self._take(nbytes)
+            if initialize:
+                with self.space.current():
+                    runtime.memsetAsync(pointer, 0, nbytes or 1, self.space.stream)
+            if device.has_further_queues:
+                with self.space.current():
+                    device.note_allocation()
         except ERRORS_OR_MEMORY as error:
             raise self._failed(label, nbytes, error) from error
-        return remembered(new_allocation(int(block.ptr), nbytes, label, self, block, True))
+        return remembered(new_allocation(pointer, nbytes, label, self, block, True))
+
+    def copier(self, dst: Any, src: Any) -> Copier | None:
+        return gpu_copier(self, dst, src)
+
+    def _new(self, nbytes: int) -> tuple[Any, int]:
+        """Memory from the pool of CuPy or the driver, and its address."""
+        space = self.space
+        with space.current():
+            if cupy.cuda.get_current_stream().ptr == space.stream:  # to make it so takes longer
+                block = space.device.block(nbytes)
+            else:
+                with space.stream_object:
+                    block = space.device.block(nbytes)
+        return block, int(block.ptr)
 
 
 class ForeignMemory(GpuMemory):
@@ -134,21 +183,27 @@ class ManagedMemory(GpuMemory):
 
     kinds = frozenset(("shared",))
     host_accessible = True
+    least = LARGEST  # pages of other Views would move with it
 
     def __init__(self, space: DeviceSpace) -> None:
         super().__init__(space, " managed")
 
     def allocate(self, nbytes: int, label: str, initialize: bool) -> Allocation:
-        space, size = self.space, max(nbytes, 1)
+        space = self.space
         try:
-            with space.current():
-                block = space.device.allocate(cupy.cuda.malloc_managed, size)
-                if initialize:
-                    runtime.memsetAsync(block.ptr, 0, size, space.stream)
+            block, pointer = self._take(nbytes)
+            if initialize:
+                with space.current():
+                    runtime.memsetAsync(pointer, 0, nbytes or 1, space.stream)
                     runtime.streamSynchronize(space.stream)  # the host may look at once
         except ERRORS_OR_MEMORY as error:
             raise self._failed(label, nbytes, error) from error
-        return remembered(new_allocation(int(block.ptr), nbytes, label, self, block, True))
+        return remembered(new_allocation(pointer, nbytes, label, self, block, True))
+
+    def _new(self, nbytes: int) -> tuple[Any, int]:
+        with self.space.current():
+            block = self.space.device.allocate(cupy.cuda.malloc_managed, nbytes)
+        return block, int(block.ptr)
 
     def host_array(self, view: View) -> npt.NDArray[Any]:
         return array_over(view, view.allocation.owner)
@@ -159,10 +214,7 @@ class ManagedMemory(GpuMemory):
 
 
 class _HeldBlock:
-    """A block of pinned memory, freed when no stream uses it any more.
-
-    A pool would hand it out again at once, and the host might write into it too early.
-    """
+    """A block of pinned memory, freed when no stream uses it any more."""
 
     def __init__(self, space: DeviceSpace, size: int) -> None:
         self.space = space
@@ -179,20 +231,24 @@ class PinnedMemory(GpuMemory):
 
     kinds = frozenset(("pinned",))
     host_accessible = True
+    least = 4096  # a page
 
     def __init__(self, space: DeviceSpace) -> None:
         super().__init__(space, " pinned")
 
     def allocate(self, nbytes: int, label: str, initialize: bool) -> Allocation:
-        size = max(nbytes, 1)
         try:
-            with self.space.current():
-                block = self.space.device.allocate(partial(_HeldBlock, self.space), size)
+            block, pointer = self._take(nbytes)
         except ERRORS_OR_MEMORY as error:
             raise self._failed(label, nbytes, error) from error
         if initialize:
-            bytes_at(block.ptr, size, block)[...] = 0
-        return remembered(new_allocation(block.ptr, nbytes, label, self, block, True))
+            bytes_at(pointer, nbytes or 1, block)[...] = 0
+        return remembered(new_allocation(pointer, nbytes, label, self, block, True))
+
+    def _new(self, nbytes: int) -> tuple[Any, int]:
+        with self.space.current():
+            block = self.space.device.allocate(partial(_HeldBlock, self.space), nbytes)
+        return block, block.ptr
 
     def host_array(self, view: View) -> npt.NDArray[Any]:
         return array_over(view, view.allocation.owner)

@@ -101,7 +101,7 @@ def fill_view(space: DeviceSpace, dst: View, value: Any, instance: ExecutionSpac
     if not dst.size:
         return
     own = _own_queue(space, instance)
-    if type(value) is float and value and put_again(own or space.root, dst, value):
+    if type(value) is float and put_again(own or space.root, dst, value):
         if own is None:
             space.root.synchronize_stream("deep_copy")
         return

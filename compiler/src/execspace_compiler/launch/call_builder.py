@@ -83,6 +83,10 @@ class CallBuilder:
         """Lines that enqueue the usual parallel_for; may."""
         return [f"launch.enqueue({program}, 0, ({grid}), frame)"]
 
+    def reduction(self, program: str) -> list[str]:
+        """Lines that enqueue a reduction or scan, and set `result` to what it returns; may."""
+        return [f"result = launch.reduce({program}, units, frame)"]
+
     def after(self) -> list[str]:
         """Lines after kernels were enqueued; may."""
         return []
@@ -183,7 +187,7 @@ class CallBuilder:
             if not one_grid:
                 grid = f"{other} if {test} else {grid}"
         if not self.watched:
-            return [f"result = launch.reduce({chosen}, units, frame)"]
+            return self.reduction(chosen)
         if self.reduces:
             grid = "None"
         return [f"result = launch.watch({chosen}, {self._units}, {grid}, frame)"]

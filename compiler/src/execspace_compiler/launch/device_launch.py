@@ -21,6 +21,7 @@ import numpy as np
 from execspace import ExecutionSpace, Kernel, LaunchSpec, profiling
 from execspace.reducers.base import flattened
 
+from ..analysis.effects import effects_of
 from ..codegen.cfamily.entries import CODES
 from ..codegen.cfamily.lookback import scratch_bytes
 from ..codegen.cfamily.states import ROWS, SLOT
@@ -428,6 +429,16 @@ class DeviceLaunch(ABC, Generic[P]):
         """A function from the bytes of a result to the user's result."""
         return result_decoder(self.spec, self.lowered)
 
+    @property
+    def lone_number(self) -> np.dtype[Any] | None:
+        """The dtype of the number that a launch returns if it does nothing else that is seen."""
+        reduction, effects = self.lowered.reduction, effects_of(self.lowered)
+        number = None if reduction is None else reduction.result
+        more = effects.written or effects.prints or self.entry.status or self.spec.out
+        if more or not isinstance(number, str) or self.spec.array_shape is not None:
+            return None
+        return np.dtype(number)
+
     def watch(self, program: P, units: int, grid: Grid | None, frame: Frame) -> Any:
         """A launch that prints or asserts, or that must be synchronous; blocks."""
         prints = self.lowered.prints
@@ -478,6 +489,8 @@ def result_decoder(spec: LaunchSpec, lowered: Lowered) -> Callable[[Any], Any]:
     slots = (f"{c}{SLOT - t.itemsize}x" for c, t in zip(codes, dtypes, strict=True))
     unpack = struct.Struct(f"={''.join(slots)}").unpack_from
     complex_ones = [t.kind == "c" for t in dtypes]
+    if make is None and complex_ones == [False]:
+        return lambda raw: unpack(raw)[0]
 
     def decode(raw: Any) -> Any:
         numbers = unpack(raw)

@@ -40,6 +40,11 @@ VARIABLES = {
             None,
             "memory of new Views: device, shared (which the host reads), pinned, host",
         ),
+        Variable(
+            "POOLS",
+            "1",
+            "0: small Views get memory of their own, of their size, in which sanitizers see errors",
+        ),
         Variable("PLUGINS", None, "comma list of plugins to load; empty loads none"),
         Variable(
             "STRICT",

@@ -9,9 +9,9 @@ from functools import lru_cache
 from math import gcd, prod
 from typing import Any
 
+from ..base.blocks import ALIGNMENT
 from ..base.brief import brief
 from ..base.errors import ViewError
-from ..base.host_blocks import ALIGNMENT
 from ..base.locks import new_lock
 
 __all__ = [

@@ -15,12 +15,13 @@ import numpy.typing as npt
 
 from ..base import config
 from ..base.array_interface import ArrayInterface
+from ..base.blocks import LARGEST, Blocks, Kept, aligned
 from ..base.dlpack import capsule_of
-from ..base.host_blocks import LARGEST, Blocks, Kept, aligned
 from ..base.readonly import MAY_CHANGE_CLASS, ReadOnly, assign, with_class
 from ..base.storage_types import as_stored
 from ..events import dispatch
 from .forward import ExecutionSpace
+from .host_copies import Copier, host_copier
 
 __all__ = [
     "HOST",
@@ -34,37 +35,24 @@ __all__ = [
 # Managed allocations that are alive: identity -> memory space, bytes, label, and the number of the
 # event, 0 where no tool was told. Single operations of a dict need no lock.
 _live: dict[int, tuple[str, int, str, int]] = {}
+_new = object.__new__
 
 
 def track(allocation: Allocation) -> None:
     """Count an allocation as alive until it is gone, and tell tools of both."""
     where, nbytes, label = allocation.memory_space.name, allocation.nbytes, allocation.label
-    number = dispatch.new_id() if dispatch.TOOLS else 0
-    _live[id(allocation)] = where, nbytes, label, number
-    if number:
+    if not dispatch.TOOLS:
+        _live[id(allocation)] = where, nbytes, label, 0
+    else:
+        number = dispatch.new_id()
+        _live[id(allocation)] = where, nbytes, label, number
         dispatch.emit("on_allocate", where, label, nbytes, number)
 
 
 class _AllocationParts:
-    """The attributes of an Allocation; assigned here, and then nowhere."""
+    """The attributes of an Allocation; assigned while it is one, and then nowhere."""
 
     __slots__ = ("__weakref__", "label", "managed", "memory_space", "nbytes", "owner", "pointer")
-
-    def _set(
-        self,
-        pointer: int,
-        nbytes: int,
-        label: str,
-        memory_space: MemorySpace,
-        owner: object,
-        managed: bool,
-    ) -> None:
-        self.pointer = pointer
-        self.nbytes = nbytes
-        self.label = label
-        self.memory_space = memory_space
-        self.owner = owner
-        self.managed = managed
 
 
 class Allocation(ReadOnly, _AllocationParts):
@@ -124,8 +112,13 @@ def new_allocation(
     pointer: int, nbytes: int, label: str, memory_space: MemorySpace, owner: object, managed: bool
 ) -> Allocation:
     """An Allocation, in half the time that its constructor takes."""
-    made: Any = object.__new__(_AllocationParts)
-    made._set(pointer, nbytes, label, memory_space, owner, managed)
+    made: Any = _new(_AllocationParts)
+    made.pointer = pointer
+    made.nbytes = nbytes
+    made.label = label
+    made.memory_space = memory_space
+    made.owner = owner
+    made.managed = managed
     if not MAY_CHANGE_CLASS:
         return with_class(made, Allocation)  # type: ignore[no-any-return]
     made.__class__ = Allocation
@@ -183,6 +176,19 @@ class MemorySpace(ABC):
     def reaches(self, other: MemorySpace) -> bool:
         """Whether `copy` handles pairs of this space and `other`; may. By default the host."""
         return other is self or (other is HOST and self is not HOST)
+
+    def copier(self, dst: Any, src: Any) -> Copier | None:
+        """A short way of copies that come again and again; may.
+
+        Each of the two is the type of a View, a `ViewType`, or the class of what is none: arrays,
+        and numbers that fill. The function gets what `deep_copy` was given: `dst`, `src` and the
+        instance or None. It either does all that `deep_copy` promises and returns True, or does
+        nothing and returns False, for all else that is asked of a copy: other shapes, Views that
+        may overlap, memory of another space of the same name, an instance that is not its own.
+        Only called where no tool is told of copies; without an instance spaces are fenced before
+        as for `copy`.
+        """
+        return None
 
     def kept(self) -> Kept:
         """Blocks that nobody uses, kept for later allocations; may, where there are any."""
@@ -244,7 +250,7 @@ def out_of_memory(label: str, nbytes: int, space: MemorySpace) -> MemoryError:
     )
 
 
-_blocks = Blocks()
+_blocks = Blocks(aligned)
 
 
 class HostSpace(MemorySpace):
@@ -264,12 +270,15 @@ class HostSpace(MemorySpace):
             if nbytes <= LARGEST:
                 block = _blocks.take(nbytes)
                 if initialize:
-                    block.bytes.fill(0)
+                    block.owner.fill(0)
                 return new_allocation(block.address, nbytes, label, self, block, True)
             buffer, address = aligned(nbytes, np.zeros if initialize else np.empty)
         except (MemoryError, ValueError) as error:
             raise out_of_memory(label, nbytes, self) from error
         return Allocation(address, nbytes, label, self, buffer)
+
+    def copier(self, dst: Any, src: Any) -> Copier | None:
+        return host_copier(dst, src) if self is HOST else None
 
     def kept(self) -> Kept:
         return _blocks.kept()

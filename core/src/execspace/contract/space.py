@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, final, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, final, runtime_checkable
 
 from ..base import config, pending, ports
 from ..base.errors import PluginError
@@ -22,6 +22,7 @@ from .memory import MemorySpace
 from .ordering import Event
 from .records import Capabilities, Choice, Effects, ReductionResult, TeamLimits, TeamSizes
 from .tiles import NO_TILES, TileTable, by_dimension, table_of
+from .waiting import never_waits
 
 if TYPE_CHECKING:
     from ..events.work import Work
@@ -317,23 +318,6 @@ class ExecutionSpace(ABC):
 
     def __repr__(self) -> str:
         return f"<execution space '{self.name}'>"
-
-
-_Synchronize = TypeVar("_Synchronize", bound=Callable[..., None])
-
-
-_idle: set[Callable[..., None]] = set()
-
-
-def waits_for_nothing(synchronize: _Synchronize) -> _Synchronize:
-    """Mark a `synchronize` that has nothing to wait for, ever: `fence` need not call it."""
-    _idle.add(synchronize)
-    return synchronize
-
-
-def never_waits(space: ExecutionSpace) -> bool:
-    """Whether a fence of a space waits for nothing: its `synchronize` is one marked so."""
-    return type(space).synchronize in _idle and "synchronize" not in space.__dict__
 
 
 @runtime_checkable

@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from ..base import config
 from ..contract.memory import HOST, MemorySpace
-from ..contract.space import ExecutionSpace, waits_for_nothing
+from ..contract.space import ExecutionSpace
+from ..contract.waiting import waits_for_nothing
 from ..events.launches import queue_number
 from ..views.view import View
 from .memory import ApartMemory, SharedMemory

@@ -7,7 +7,8 @@ from weakref import WeakSet
 from ..base import config, pending
 from ..base.locks import new_rlock
 from ..contract.memory import MemorySpace
-from ..contract.space import ExecutionSpace, never_waits
+from ..contract.space import ExecutionSpace
+from ..contract.waiting import never_waits
 from ..events import dispatch
 from ..events.launches import MADE
 from ..events.recording import refuse_waiting
@@ -24,7 +25,8 @@ _any_noted = False  # spaces have work, or are left out, that are not those of a
 def note(space: ExecutionSpace) -> None:
     """Remember a space that work is given to: it may be made without its name, or an instance."""
     global _any_noted
-    if MADE.get(space.name) is space or (never_waits(space) and not config.is_portable()):
+    known = MADE.get(space.name) is space or (_any_noted and space in _working)
+    if known or (never_waits(space) and not config.is_portable()):
         return  # of the latter a fence would wait for nothing
     _any_noted = True
     with _working_lock:
@@ -64,6 +66,13 @@ def fence(label: str = "") -> None:
             f"wait by its own method, space.fence()."
         )
     waited_for_all(label)
+
+
+def all_idle() -> bool:
+    """Whether a fence of all spaces surely has nothing to wait for; nor is anybody told of it."""
+    if _any_noted or dispatch.TOOLS or config.is_portable():
+        return False
+    return all(map(never_waits, list(MADE.values())))
 
 
 def waited_for_all(label: str, *ordered: MemorySpace) -> bool:

@@ -16,13 +16,14 @@ from ..base.errors import DTypeError, SpaceAccessError, SpaceError, ViewError
 from ..base.storage_types import kind_of
 from ..contract.argtypes import plain_number
 from ..contract.dtypes import name_of
+from ..contract.host_copies import Copier
 from ..contract.layout import span
 from ..contract.memory import HOST, MemorySpace
 from ..contract.space import ExecutionSpace
 from ..events import dispatch
 from ..events.launches import copy_events, queue_of
 from ..events.recording import current
-from ..plugins.started import fence, note, waited_for_all
+from ..plugins.started import all_idle, fence, note, waited_for_all
 from .interop import view_of
 from .view import View
 
@@ -68,6 +69,8 @@ def deep_copy(
     As Kokkos' forms with two and with three arguments:
     https://kokkos.org/kokkos-core-wiki/API/core/view/deep_copy.html
     """
+    if not dispatch.TOOLS and _done_again(dst, src, instance):
+        return
     target = dst if type(dst) is View else view_of(dst, label="destination of deep_copy")
     if target.is_readonly:
         raise ViewError(f"deep_copy: destination View '{target.label}' is read-only.")
@@ -101,6 +104,45 @@ def deep_copy(
     # The copy has blocked; so the second fence, as Kokkos has it, is for those who are told of it.
     if fences and (dispatch.TOOLS or config.is_portable()):
         fence("deep_copy: after")
+
+
+# By types of Views and classes of all else; None where there is no short way.
+_copiers: dict[tuple[Any, Any], Copier | None] = {}
+_MOST_COPIERS = 4096
+_UNKNOWN: Any = object()
+
+
+def _done_again(dst: Any, src: Any, instance: ExecutionSpace | None) -> bool:
+    """Copy by the short way of a memory space, if there is one for what is given."""
+    key = (
+        dst.type if type(dst) is View else type(dst),
+        src.type if type(src) is View else type(src),
+    )
+    copier: Any = _copiers.get(key, _UNKNOWN)
+    if copier is None or config.is_portable():
+        return False
+    if copier is _UNKNOWN:
+        copier = _copier_of(dst, src, *key)
+        if copier is None:
+            return False
+    if instance is None and not all_idle():
+        ordered = [v.allocation.memory_space for v in (dst, src) if type(v) is View]
+        waited_for_all("deep_copy: before", *ordered)
+    if instance is not None:
+        note(instance)
+    return bool(copier(dst, src, instance))
+
+
+def _copier_of(dst: Any, src: Any, to: Any, source: Any) -> Copier | None:
+    """The short way of the first memory space that has one, which is kept."""
+    found: Copier | None = None
+    for view in (dst, src):
+        if type(view) is View and found is None:
+            found = view.memory_space.copier(to, source)
+    if len(_copiers) >= _MOST_COPIERS:
+        _copiers.clear()
+    _copiers[to, source] = found
+    return found
 
 
 def _move(target: View, source: Any, instance: ExecutionSpace | None) -> None:
@@ -253,11 +295,12 @@ def may_overlap(a: View, b: View) -> bool:
 def same_block(a: View, b: View) -> bool:
     """Whether the elements of both lie in one block in the same order: a copy is one of bytes."""
     plain = a.mapping is None and b.mapping is None and a.dtype == b.dtype
-    return plain and _is_one_block(a.shape, a.strides, b.strides)
+    return plain and is_one_block(a.shape, a.strides, b.strides)
 
 
 @lru_cache(maxsize=1024)
-def _is_one_block(shape: tuple[int, ...], a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+def is_one_block(shape: tuple[int, ...], a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    """Whether elements with these strides lie in one block on both sides, in the same order."""
     size = prod(shape)
     if span(shape, a) != size or span(shape, b) != size:
         return False

@@ -32,7 +32,7 @@ from .planned import known_plan, plan_of
 from .static import static
 from .typed import ScalarT, Typed
 from .view_keys import ALL, TRAITS, All, example_name, has_new_axis, is_part
-from .view_parts import ViewParts, unshared_count
+from .view_parts import HEADER, PACK, ViewParts, unshared_count
 from .view_protocols import GivesArrays
 from .view_refusals import NoArithmetic, cannot_store, check_comparable, out_of_reach
 from .view_subscripts import Subscripts
@@ -145,16 +145,30 @@ class View(ReadOnly, NoArithmetic, GivesArrays, Subscripts, Typed[ScalarT]):
         kind, extents, strides, name, nbytes, mapping, type_ = plan
         allocation = memory_space.allocate(nbytes, label, initialize)
         track(allocation)
-        values = (
-            allocation, allocation.pointer, kind, extents, strides, name, False, owner, mapping,
-            type_,
-        )  # fmt: skip
         if type(self) is not View or not MAY_CHANGE_CLASS:
-            self._become(View._of_type(*values))
+            pointer = allocation.pointer
+            self._become(
+                View._of_type(
+                    allocation, pointer, kind, extents, strides, name, False, owner, mapping, type_
+                )
+            )
             return
         assign(self, "__class__", ViewParts)  # whose attributes may be assigned
         parts: Any = self
-        parts._set(*values)
+        # Repeats `_set`, for a call would cost a fifth of it.
+        parts.allocation = allocation
+        parts.data_ptr = pointer = allocation.pointer
+        parts.dtype = kind
+        parts.shape = extents
+        parts.strides = strides
+        parts.layout = name
+        parts.mapping = mapping
+        parts.is_readonly = False
+        parts.space = owner
+        parts._host = None
+        parts.type = type_
+        parts._table = table = PACK[len(extents)](pointer, *extents, *strides)
+        parts.descriptor = id(table) + HEADER
         parts.__class__ = View
 
     def _become(self, other: View) -> None:

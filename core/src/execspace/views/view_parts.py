@@ -21,8 +21,8 @@ from .view_keys import MAX_RANK
 
 # The tables that kernels read, by rank: pointer, extents, strides. The bytes of a `bytes` lie after
 # its header, and before the zero at its end.
-_PACK = tuple(Struct(f"{1 + 2 * rank}q").pack for rank in range(MAX_RANK + 1))
-_HEADER = bytes.__basicsize__ - 1
+PACK = tuple(Struct(f"{1 + 2 * rank}q").pack for rank in range(MAX_RANK + 1))
+HEADER = bytes.__basicsize__ - 1
 _new = object.__new__
 
 
@@ -90,8 +90,8 @@ class ViewParts:
         self.space = space
         self._host: npt.NDArray[Any] | None = None
         self.type = type
-        self._table = table = _PACK[len(shape)](pointer, *shape, *strides)
-        self.descriptor = id(table) + _HEADER
+        self._table = table = PACK[len(shape)](pointer, *shape, *strides)
+        self.descriptor = id(table) + HEADER
 
     def _like(
         self,
@@ -117,8 +117,8 @@ class ViewParts:
         made.space = self.space
         made._host = None
         made.type = type
-        made._table = table = _PACK[len(shape)](pointer, *shape, *strides)
-        made.descriptor = id(table) + _HEADER
+        made._table = table = PACK[len(shape)](pointer, *shape, *strides)
+        made.descriptor = id(table) + HEADER
         if MAY_CHANGE_CLASS:
             made.__class__ = self.__class__
             return made  # type: ignore[no-any-return]

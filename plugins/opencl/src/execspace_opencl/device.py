@@ -99,7 +99,13 @@ class Device:
             if self._frees is None:
                 self._frees = cl.CommandQueue(self.context, self.handle)
             self._queues.add(made)
+            made.wait_for(self.default.record())  # which zeroes Views that it may be given
         return made
+
+    @property
+    def has_further_queues(self) -> bool:
+        """Whether it ever had another queue than the default one."""
+        return self._frees is not None
 
     def _all(self) -> tuple[list[Queue], list[cl.Event]]:
         """Queues, the default one first, and ends of work of those that are gone."""

@@ -74,7 +74,9 @@ class OpenCLCallBuilder(CallBuilder):
     def pointer(self, n: int) -> str:
         if n in self.by_address:
             return f"address(a{n}.data_ptr & {-WORD})"
-        return f"lent[{self.lent.index(n)}][0]" if n in self.lent else f"a{n}.allocation.owner"
+        return (
+            f"lent[{self.lent.index(n)}][0]" if n in self.lent else f"a{n}.allocation.owner.owner"
+        )
 
     def first(self, n: int) -> str:
         size = unit_of(dtype_of(self.types[n].dtype))

@@ -10,21 +10,21 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyopencl as cl
 
 from execspace import Allocation, ExecutionSpace, HostSpace, MemorySpace, View
-from execspace.base.host_blocks import ALIGNMENT
-from execspace.contract.memory import bytes_at, out_of_memory
+from execspace.base.blocks import ALIGNMENT, LARGEST, Block, Blocks, Kept
+from execspace.contract.memory import bytes_at, new_allocation, out_of_memory
 
-from .device import Device, DeviceSpace
+from .device import Buffer, Device, DeviceSpace
 from .drivers.ending import remember_object
 from .transfers import Transfers, fill_block
 
 _PAGE = 4096
-_SMALL = 1 << 16  # bytes; if there is no memory for so few, the first launch may say so
+_ZERO = np.zeros((), np.uint8)
 
 
 class _Addresses:
@@ -44,6 +44,13 @@ class _Addresses:
 _handed_out = _Addresses()
 
 
+class _Large(NamedTuple):
+    """A buffer that is not kept, as a block."""
+
+    owner: Buffer
+    address: int
+
+
 class BufferMemory(MemorySpace):
     """Buffers of one device."""
 
@@ -53,23 +60,36 @@ class BufferMemory(MemorySpace):
         self.name = device.name
         self.device = device
         self._transfers = Transfers(device)
+        # Blocks are in order with the default queue: with further ones none is kept.
+        self._blocks = Blocks(self._new, lambda: not device.has_further_queues)
 
     def allocate(self, nbytes: int, label: str, initialize: bool) -> Allocation:
         size = max(nbytes, 1)
         if size > self.device.handle.global_mem_size:  # some drivers find out late
             raise out_of_memory(label, nbytes, self)
         queue = self.device.default.handle
+        owner: Block | _Large
         try:
-            buffer = self.device.buffer(size)
+            owner = self._blocks.take(size) if size <= LARGEST else _Large(*self._new(size))
             if initialize:
-                fill_block(queue, buffer, np.zeros((), np.uint8), 0, size).wait()
-            elif size > _SMALL:  # drivers find out that there is no memory when it is first used
+                done = fill_block(queue, owner.owner, _ZERO, 0, size)
+                if self.device.has_further_queues:  # which would not wait for this one
+                    done.wait()
+            elif size > LARGEST:  # drivers find out that there is no memory when it is first used
                 flags = cl.mem_migration_flags.CONTENT_UNDEFINED
-                cl.enqueue_migrate_mem_objects(queue, [buffer], flags).wait()
-            # It waits, for an instance has a queue of its own, which would not wait for this one.
+                cl.enqueue_migrate_mem_objects(queue, [owner.owner], flags).wait()
         except cl.Error as error:
             raise out_of_memory(label, nbytes, self) from error
-        return Allocation(_handed_out.take(size), nbytes, label, self, buffer)
+        return new_allocation(owner.address, nbytes, label, self, owner, True)
+
+    def _new(self, nbytes: int) -> tuple[Buffer, int]:
+        return self.device.buffer(nbytes), _handed_out.take(nbytes)
+
+    def kept(self) -> Kept:
+        return self._blocks.kept()
+
+    def trim(self) -> int:
+        return self._blocks.trim()
 
     def reaches(self, other: MemorySpace) -> bool:
         return other is self or other.host_accessible
@@ -99,7 +119,7 @@ class BufferMemory(MemorySpace):
 
 
 class _Shared(cl.SVMAllocation):  # type: ignore[misc]
-    """An allocation that plans can refer to without keeping it; freed after all work that uses it."""
+    """An allocation that plans can refer to without keeping it; freed after all work so far."""
 
     __slots__ = ("__weakref__", "_device")
 
@@ -112,6 +132,11 @@ class _Shared(cl.SVMAllocation):  # type: ignore[misc]
     def __del__(self) -> None:
         with suppress(Exception):  # lost, at the program's end, or never there
             self._device.free(self)
+
+    @property
+    def owner(self) -> _Shared:
+        """What kernels take, as of a block."""
+        return self
 
 
 class SharedMemory(HostSpace):

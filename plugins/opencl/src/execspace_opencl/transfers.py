@@ -39,7 +39,7 @@ class _Place(NamedTuple):
 
     @classmethod
     def of(cls, view: View) -> _Place:
-        return cls(view.allocation.owner, _first(view), view.strides)
+        return cls(buffer_of(view), _first(view), view.strides)
 
 
 class Transfers:
@@ -76,7 +76,7 @@ class Transfers:
             self._write(dst, np.broadcast_to(pattern[0], dst.shape), queue)
         elif dst.span_is_contiguous and dst.dtype.itemsize in _PATTERNS:
             first = extent_of_bytes(dst)[0] - dst.allocation.pointer
-            fill_block(queue, dst.allocation.owner, _bits(pattern), first, dst.nbytes)
+            fill_block(queue, buffer_of(dst), _bits(pattern), first, dst.nbytes)
         else:
             source = _Place(self._staged(pattern, queue), 0, (0,) * dst.rank)
             self._move(_Place.of(dst), source, dst, queue)
@@ -99,7 +99,7 @@ class Transfers:
         if dst.mapping is not None:
             span = _span(dst, queue)
             span[dst.offsets()] = values
-            owner, first = dst.allocation.owner, _first(dst)
+            owner, first = buffer_of(dst), _first(dst)
             cl.enqueue_copy(queue, owner, _bits(span), dst_offset=first, is_blocking=True)
         else:
             source = _Place(self._staged(values, queue), 0, right_strides(dst.shape))
@@ -155,6 +155,11 @@ def _is_movable(dst: View, src: View) -> bool:
     return dst.mapping is None and src.mapping is None and dst.dtype == src.dtype
 
 
+def buffer_of(view: View) -> Any:
+    """The buffer that a View of the device lies in."""
+    return view.allocation.owner.owner  # type: ignore[attr-defined]
+
+
 def _first(view: View) -> int:
     """Byte of a View's first element in the buffer of its allocation."""
     return view.data_ptr - view.allocation.pointer
@@ -168,22 +173,21 @@ def _bits(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def _span(view: View, queue: Any) -> npt.NDArray[Any]:
     """All that lies between the first and the last element of a View."""
     span = np.empty(view.span, view.dtype)
-    owner, first = view.allocation.owner, _first(view)
+    owner, first = buffer_of(view), _first(view)
     cl.enqueue_copy(queue, _bits(span), owner, src_offset=first, is_blocking=True)
     return span
 
 
 def _copy_block(dst: View, src: View, queue: Any) -> None:
-    to, from_ = dst.allocation.owner, src.allocation.owner
     if src.memory_space.host_accessible:
         block = bytes_at(src.data_ptr, src.nbytes, readonly=True)
-        cl.enqueue_copy(queue, to, block, dst_offset=_first(dst), is_blocking=True)
+        cl.enqueue_copy(queue, buffer_of(dst), block, dst_offset=_first(dst), is_blocking=True)
     elif dst.memory_space.host_accessible:
         block = bytes_at(dst.data_ptr, dst.nbytes)
-        cl.enqueue_copy(queue, block, from_, src_offset=_first(src), is_blocking=True)
+        cl.enqueue_copy(queue, block, buffer_of(src), src_offset=_first(src), is_blocking=True)
     else:
         places = {"src_offset": _first(src), "dst_offset": _first(dst)}
-        cl.enqueue_copy(queue, to, from_, **places, byte_count=dst.nbytes)
+        cl.enqueue_copy(queue, buffer_of(dst), buffer_of(src), **places, byte_count=dst.nbytes)
 
 
 def fill_block(queue: Any, buffer: Any, pattern: npt.NDArray[Any], first: int, nbytes: int) -> Any:

@@ -226,8 +226,26 @@ class Collectives(States):
             pairs = zip(self.parts("_s"), values, strict=True)
             lines += [*(f"    {p} = {v};" for p, v in pairs), "}"]
         lines += self._group_join("_s")
-        lines += self._only_first(self._store_row("_s", d.item.group_id))
-        lines += [*self._is_last(), "if (_last) {"]
+        if not self.flat or self.group == 1:
+            rows = self._only_first(self._store_row("_s", d.item.group_id))
+            return [*lines, *rows, *self._is_last(), *self._total()]
+        # A group alone asks memory for nothing, which would take as long as a short walk.
+        shared, *counting = self._is_last()
+        alone = [*self.identity("_t"), f"_t = {self.merged('_t', '_s')};"]
+        return [
+            *lines,
+            shared,
+            f"if ({d.item.groups} == 1) {{",
+            *("    " + line for line in self._only_first([*alone, *self.store_result("_t")])),
+            "} else {",
+            *("    " + line for line in self._only_first(self._store_row("_s", d.item.group_id))),
+            *("    " + line for line in (*counting, *self._total())),
+            "}",
+        ]
+
+    def _total(self) -> list[str]:
+        """Statements by which the last group joins the rows of all."""
+        d = self.dialect
         join = self._after_last()
         join += [f"const {self.long} _groups = {d.item.groups};", *self.identity("_t")]
         first, last = "0", "_groups"
@@ -239,7 +257,7 @@ class Collectives(States):
             *self._group_join("_t"),
             *self._only_first([*self.store_result("_t"), self.reset_count()]),
         ]
-        return [*lines, *("    " + line for line in join), "}"]
+        return ["if (_last) {", *("    " + line for line in join), "}"]
 
     def _rows_joined(self, first: str, last: str) -> list[str]:
         """Statements that join rows to `_t`. Of short ones some are read at a time, for each access
