@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import execspace as es
-from execspace.contract.waiting import waits_for_nothing
+from execspace.base.waiting import waits_for_nothing
 from execspace.events.launches import MADE
 
 

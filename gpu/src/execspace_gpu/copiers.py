@@ -21,14 +21,13 @@ from .moving import DEFAULT
 
 if TYPE_CHECKING:
     from .device_space import DeviceSpace
-    from .memory import DeviceMemory
 
 Copier = Callable[[Any, Any, Any], bool]
 _MOST = 1024  # shapes that are remembered
 _LAYOUTS = frozenset(("right", "left", "stride"))
 
 
-def gpu_copier(memory: DeviceMemory, dst: Any, src: Any) -> Copier | None:
+def gpu_copier(memory: Any, dst: Any, src: Any) -> Copier | None:
     """The function for types of Views, or classes of arrays and numbers; None if there is none.
 
     `memory` is that of the device; one of the two is in it.
@@ -57,7 +56,7 @@ def gpu_copier(memory: DeviceMemory, dst: Any, src: Any) -> Copier | None:
 class _Ways:
     """The functions; each does all or nothing, and says which."""
 
-    def __init__(self, memory: DeviceMemory) -> None:
+    def __init__(self, memory: Any) -> None:
         self._memory = memory
         self._space = memory.space
         self._sizes: dict[Any, int] = {}  # bytes of a block by shape and strides; 0 of no block
@@ -133,11 +132,12 @@ class _Ways:
         """An instance of this device; None if it is none."""
         space = self._space
         if type(instance) is type(space) and instance.device is space.device:
-            return instance
+            found: DeviceSpace = instance
+            return found
         return None
 
     def _is_current(self) -> bool:
-        space = self._space
+        space: DeviceSpace = self._space
         return space.device.alone or int(runtime.getDevice()) == space.number
 
     def _block(self, a: Any, b: Any) -> int:
@@ -152,7 +152,7 @@ class _Ways:
     def _block_of_array(self, view: Any, array: Any) -> int:
         """The same of a View and a NumPy array."""
         shape, dtype = view.shape, view.dtype
-        if shape != array.shape or dtype != array.dtype:
+        if shape != array.shape or dtype != array.dtype or not array.flags.aligned:
             return 0
         key = shape, view.strides, array.strides, -dtype.itemsize
         found = self._sizes.get(key)

@@ -222,13 +222,6 @@ class GpuLaunch(DeviceLaunch[Program]):
         except ERRORS as second:
             raise self.fault(second) from second
 
-    @cached_property
-    def most_groups(self) -> int | None:
-        """Of a plain reduction of numbers by one kernel: the most groups; None for others."""
-        plain = self.spec.pattern == "reduce" and self.shape is None and self.teams is None
-        single = len(self.entry.kernels) == 1 and not self.entry.tile and not self.entry.array
-        return self.groups(1 << 62) if plain and single else None
-
     def awaited(self, frame: Frame) -> Any:
         """The result of a reduction that was enqueued; blocks.
 
@@ -319,8 +312,8 @@ class GpuLaunch(DeviceLaunch[Program]):
         return switched
 
 
-# By bytes of a number: what is there before a kernel stores it. Bits that hardly any result has; one
-# that has them is waited for.
+# By bytes of a number: what is there before a kernel stores it. Bits that hardly any result has;
+# one that has them is waited for.
 _ARMED = {4: 0x7FC1_5EED, 8: 0x7FF9_5EED_0BAD_5EED}
 _LOOKS = range(300)  # for about 10 us
 
@@ -342,6 +335,6 @@ class _ResultBytes:
         self.armed = 0
         if number is not None and number.kind in "iuf" and number.itemsize in _ARMED:
             self.armed = _ARMED[number.itemsize]
-            view = memoryview(self.bytes)[: number.itemsize]
+            view = memoryview(self.bytes[: number.itemsize])  # type: ignore[arg-type]
             self.words = view.cast("I") if number.itemsize == 4 else view.cast("Q")
             self.words[0] = self.armed

@@ -8,7 +8,6 @@ are the same for all.
 from __future__ import annotations
 
 import ctypes
-import struct
 import sys
 import time
 from abc import ABC, abstractmethod
@@ -19,19 +18,16 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 import numpy as np
 
 from execspace import ExecutionSpace, Kernel, LaunchSpec, profiling
-from execspace.reducers.base import flattened
 
 from ..analysis.effects import effects_of
-from ..codegen.cfamily.entries import CODES
 from ..codegen.cfamily.lookback import scratch_bytes
 from ..codegen.cfamily.states import ROWS, SLOT
 from ..ir import written_views
 from ..mapping.variant import Variant
-from ..reductions.results import result_maker
 from ..teams.scratch_sizes import Sizes
-from ..typing.lowered import Lowered
 from .call_builder import CallBuilder
 from .call_source import MOST_UNITS
+from .decoding import result_decoder
 from .device_code import DeviceCode
 from .device_teams import Room, WorkItemTeams
 from .failures import failure
@@ -395,6 +391,13 @@ class DeviceLaunch(ABC, Generic[P]):
         each = _GROUPS_PER_UNIT if self.traits.flat and self.shape is None else 1
         return max(1, min(-(-units // self.group), self.units * each))
 
+    @cached_property
+    def most_groups(self) -> int | None:
+        """Of a plain reduction of numbers by one kernel: the most groups; None for others."""
+        plain = self.spec.pattern == "reduce" and self.shape is None and self.teams is None
+        single = len(self.entry.kernels) == 1 and not self.entry.tile and not self.entry.array
+        return self.groups(1 << 62) if plain and single else None
+
     def items(self, units: int) -> int:
         """Work-items of the first kernel of an array reduction."""
         return self.groups(units) * self.group
@@ -473,33 +476,3 @@ class _Usual(dict[bool, Any]):
         variant = self.launch.sources.usual_if(contiguous)
         made = self[contiguous] = self.launch.program(variant)
         return made
-
-
-def result_decoder(spec: LaunchSpec, lowered: Lowered) -> Callable[[Any], Any]:
-    """A function from the bytes that kernels wrote to the result of a reduction."""
-    assert lowered.reduction is not None
-    names = lowered.reduction.result
-    dtypes = [np.dtype(n) for n in flattened(names)]
-    shape = spec.array_shape
-    if shape is not None:
-        count = int(np.prod(shape))
-        return lambda raw: np.frombuffer(raw, dtypes[0], count).copy().reshape(shape)
-    make = result_maker(spec, names)
-    codes = ["?" if t.kind == "b" else CODES[t.name] for t in dtypes]
-    slots = (f"{c}{SLOT - t.itemsize}x" for c, t in zip(codes, dtypes, strict=True))
-    unpack = struct.Struct(f"={''.join(slots)}").unpack_from
-    complex_ones = [t.kind == "c" for t in dtypes]
-    if make is None and complex_ones == [False]:
-        return lambda raw: unpack(raw)[0]
-
-    def decode(raw: Any) -> Any:
-        numbers = unpack(raw)
-        if True in complex_ones:
-            rest = iter(numbers)
-            numbers = tuple(
-                complex(next(rest), next(rest)) if c else next(rest) for c in complex_ones
-            )
-        number = numbers[0] if len(numbers) == 1 else numbers
-        return number if make is None else make(number)
-
-    return decode

@@ -17,11 +17,11 @@ from ..base import config
 from ..base.array_interface import ArrayInterface
 from ..base.blocks import LARGEST, Blocks, Kept, aligned
 from ..base.dlpack import capsule_of
+from ..base.host_copies import Copier, host_copier
 from ..base.readonly import MAY_CHANGE_CLASS, ReadOnly, assign, with_class
 from ..base.storage_types import as_stored
 from ..events import dispatch
 from .forward import ExecutionSpace
-from .host_copies import Copier, host_copier
 
 __all__ = [
     "HOST",

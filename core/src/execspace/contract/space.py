@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, final, runtime_checkable
 
 from ..base import config, pending, ports
 from ..base.errors import PluginError
+from ..base.waiting import never_waits
 from ..events import dispatch
 from ..events.launches import fence_events, queue_of
 from ..events.recording import refuse_waiting
@@ -22,7 +23,6 @@ from .memory import MemorySpace
 from .ordering import Event
 from .records import Capabilities, Choice, Effects, ReductionResult, TeamLimits, TeamSizes
 from .tiles import NO_TILES, TileTable, by_dimension, table_of
-from .waiting import never_waits
 
 if TYPE_CHECKING:
     from ..events.work import Work

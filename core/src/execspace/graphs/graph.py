@@ -25,7 +25,7 @@ from ..views.view import View
 from .copies import bound_copy
 from .fusing import check_temporary
 from .loops import Loop, checked_flag
-from .node import AnyGraph, GraphNode, label_of, walk
+from .node import AnyGraph, Definition, GraphNode, Step, label_of, runs_nothing, walk
 
 if TYPE_CHECKING:
     from .running import GraphExec
@@ -82,9 +82,9 @@ class Graph(AnyGraph):
             raise LaunchError(f"Graph: label={brief(label)}; expected a text.")
         self.space = default_space() if space is None else resolve(space)
         self.label = label
-        self.version = 0  # counts what was added or exchanged
-        self._nodes: list[GraphNode] = []
-        self._open: list[list[GraphNode]] = [self._nodes]  # the innermost loop is last
+        self.definition = Definition(self.space, label)
+        self._steps = self.definition.steps
+        self._open: list[list[Step]] = [self._steps]  # the innermost loop is last
         self._ready: GraphExec | None = None  # of `submit`
         self._is_instantiated = False
         self._recording: ExitStack | None = None
@@ -94,13 +94,13 @@ class Graph(AnyGraph):
     def graph(self) -> Graph:
         return self
 
-    def _before(self) -> tuple[GraphNode, ...]:
+    def _before(self) -> tuple[Step, ...]:
         return ()
 
     @property
     def nodes(self) -> tuple[GraphNode, ...]:
         """Its nodes, in the order in which they were added."""
-        return tuple(self._nodes)
+        return tuple(GraphNode(self, step) for step in self._steps)
 
     def __getitem__(self, label: str) -> GraphNode:
         """The node of a label, also within loops: that of its launch, or the name of its kernel.
@@ -110,15 +110,15 @@ class Graph(AnyGraph):
         LaunchError
             If there is none, or there are several.
         """
-        found = [node for node in walk(self._nodes) if node.label == label]
+        found = [step for step in walk(self._steps) if step.label == label]
         if len(found) != 1:
-            known = ", ".join(dict.fromkeys(repr(node.label) for node in walk(self._nodes)))
+            known = ", ".join(dict.fromkeys(repr(step.label) for step in walk(self._steps)))
             raise LaunchError(
                 f"{self} has {len(found) or 'no'} node{'s' * (len(found) > 1)} with the label "
                 f"{label!r}; expected one. Labels are: {known or 'none'}; give launches a label= "
                 f"of their own."
             )
-        return found[0]
+        return GraphNode(self, found[0])
 
     # -- recording --------------------------------------------------------------------------------
 
@@ -126,7 +126,7 @@ class Graph(AnyGraph):
         if self._recording is not None:
             raise LaunchError(f"{self} is being recorded already; leave its with block first.")
         self._check_open()
-        self._before_recording = len(self._nodes)
+        self._before_recording = len(self._steps)
         with ExitStack() as stack:
             stack.enter_context(use_space(self.space))
             stack.enter_context(recording.recording(_Recorder(self)))
@@ -139,9 +139,9 @@ class Graph(AnyGraph):
             raise LaunchError(f"{self} is not being recorded; write `with graph:`.")
         stack.close()
         if failure[0] is not None:  # half of what was to be recorded would be worse than nothing
-            del self._nodes[self._before_recording :]
-            self._open[:] = [self._nodes]
-            self.version += 1
+            del self._steps[self._before_recording :]
+            self._open[:] = [self._steps]
+            self.definition.version += 1
 
     # -- loops ------------------------------------------------------------------------------------
 
@@ -173,7 +173,7 @@ class Graph(AnyGraph):
             raise LaunchError(
                 f"{self}: a loop takes what is recorded in it; write it within `with graph:`."
             )
-        self._open.append(loop.nodes)
+        self._open.append(loop.steps)
         try:
             yield
         finally:
@@ -184,7 +184,7 @@ class Graph(AnyGraph):
 
     def _bind(
         self,
-        after: tuple[GraphNode, ...],
+        after: tuple[Step, ...],
         policy: Any,
         kernel: Any,
         args: tuple[Any, ...],
@@ -200,7 +200,7 @@ class Graph(AnyGraph):
         return self._add_launch(bound, label, after)
 
     def _add_launch(
-        self, bound: Bound, label: str | None, after: tuple[GraphNode, ...] | None
+        self, bound: Bound, label: str | None, after: tuple[Step, ...] | None
     ) -> GraphNode:
         name = bound.kernel.name
         self._check_space(bound.space, f"kernel '{name}'")
@@ -214,7 +214,7 @@ class Graph(AnyGraph):
         return self._add("launch", label or name, after, bound)
 
     def _copy_after(
-        self, after: tuple[GraphNode, ...], dst: Any, src: Any, label: str | None
+        self, after: tuple[Step, ...], dst: Any, src: Any, label: str | None
     ) -> GraphNode:
         target = view_of(dst, label="destination of deep_copy")
         number = not isinstance(src, View) and isinstance(src, int | float | complex)
@@ -227,7 +227,7 @@ class Graph(AnyGraph):
         target: View,
         source: Any,
         label: str | None,
-        after: tuple[GraphNode, ...] | None,
+        after: tuple[Step, ...] | None,
     ) -> GraphNode:
         with recording.at_once(), use_space(self.space):
             bound = bound_copy(self.space, target, source, label)
@@ -238,24 +238,29 @@ class Graph(AnyGraph):
 
     def _host_after(
         self,
-        after: tuple[GraphNode, ...],
+        after: tuple[Step, ...],
         function: Callable[..., object],
         args: tuple[Any, ...],
         label: str | None,
     ) -> GraphNode:
         if not callable(function):
             raise LaunchError(f"{self}: then_host of {brief(function)}; expected a function.")
+        if runs_nothing(function):
+            raise LaunchError(
+                f"{self}: then_host of {brief(function)}: a call of it makes a coroutine or a "
+                f"generator, and runs nothing; expected a function that does its work when called."
+            )
         name = label or str(getattr(function, "__name__", type(function).__name__))
         return self._add("host", name, after, partial(function, *args))
 
-    def _add(
-        self, kind: str, label: str, after: tuple[GraphNode, ...] | None, work: Any
-    ) -> GraphNode:
+    def _add(self, kind: str, label: str, after: tuple[Step, ...] | None, work: Any) -> GraphNode:
         self._check_open()
-        node = GraphNode(self, kind, label, after, work)
-        self._open[-1].append(node)
-        self.version += 1
-        return node
+        if not isinstance(label, str):
+            raise LaunchError(f"{self}: label={brief(label)}; expected a text.")
+        step = Step(kind, label, after, work)
+        self._open[-1].append(step)
+        self.definition.version += 1
+        return GraphNode(self, step)
 
     def _check_open(self) -> None:
         if self._is_instantiated:
@@ -300,7 +305,7 @@ class Graph(AnyGraph):
                 f"{self}: instantiate(temporary=...) without fuse=True: Views are stored unless "
                 f"launches are fused; give fuse=True, too."
             )
-        made = GraphExec(self, fuse=fuse, temporary=temporary)
+        made = GraphExec(self.definition, fuse=fuse, temporary=temporary)
         self._is_instantiated = True
         return made
 
@@ -319,7 +324,7 @@ class Graph(AnyGraph):
         raise TypeError(f"{self} cannot be pickled: it holds memory and code of this process.")
 
     def __repr__(self) -> str:
-        count = len(self._nodes)
+        count = len(self._steps)
         nodes = f"{count} node{'s' * (count != 1)}"
         return f"<graph '{self.label}' of {nodes} on '{self.space.name}'>"
 

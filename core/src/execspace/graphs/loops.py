@@ -16,7 +16,7 @@ from ..views.deep_copy import deep_copy
 from ..views.view import View
 
 if TYPE_CHECKING:
-    from .node import GraphNode
+    from .node import Step
 
 
 @dataclass
@@ -26,7 +26,7 @@ class Loop:
     kind: str
     count: int = 0
     flag: Any = None
-    nodes: list[GraphNode] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
 
     def around(self, body: Callable[[], None], space: ExecutionSpace) -> Callable[[], None]:
         """What runs the body as often as it shall."""

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import field
+from functools import partial
+from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction, ismethod
 from typing import Any
 
 from ..base.brief import brief
+from ..base.dataclass import dataclass
 from ..base.errors import LaunchError
 from ..contract.space import ExecutionSpace
 from ..launch.bound import Bound
@@ -20,6 +24,37 @@ __all__ = [
 ]
 
 
+class Step:
+    """What a graph does at a node; nodes refer to their graph, which has steps alone.
+
+    Attributes
+    ----------
+    kind, label : str
+    after : tuple of Step, or None
+    work : object
+        A `Bound`, what is copied, a function or a `Loop`.
+    """
+
+    def __init__(self, kind: str, label: str, after: tuple[Step, ...] | None, work: Any) -> None:
+        self.kind, self.label, self.after, self.work = kind, label, after, work
+
+
+@dataclass
+class Definition:
+    """What a graph and those that were made ready of it share.
+
+    Attributes
+    ----------
+    version : int
+        Counts what was added or exchanged.
+    """
+
+    space: ExecutionSpace
+    label: str
+    steps: list[Step] = field(default_factory=list)
+    version: int = 0
+
+
 class Grows(ABC):
     """What nodes can come after: a node, several of them, or the beginning of a graph."""
 
@@ -29,8 +64,8 @@ class Grows(ABC):
         """The graph."""
 
     @abstractmethod
-    def _before(self) -> tuple[GraphNode, ...]:
-        """The nodes that must be done."""
+    def _before(self) -> tuple[Step, ...]:
+        """What must be done."""
 
     def then(self, policy: Any, kernel: Any, /, *args: Any, label: str | None = None) -> GraphNode:
         """Add a `parallel_for` that comes after this.
@@ -80,41 +115,26 @@ class Grows(ABC):
 
 
 class AnyGraph(Grows):
-    """What nodes know of their graph.
+    """What nodes know of their graph."""
 
-    Attributes
-    ----------
-    space : ExecutionSpace
-    label : str
-    version : int
-        Counts what was added or exchanged.
-    """
-
-    space: ExecutionSpace
-    label: str
-    version: int
-
-    @property
-    @abstractmethod
-    def nodes(self) -> tuple[GraphNode, ...]:
-        """Its nodes, in the order in which they were added."""
+    definition: Definition
 
     @abstractmethod
     def _bind(
-        self, after: tuple[GraphNode, ...], policy: Any, kernel: Any, args: tuple[Any, ...],
+        self, after: tuple[Step, ...], policy: Any, kernel: Any, args: tuple[Any, ...],
         pattern: str, reducer: Any, out: Any, label: str | None,
     ) -> GraphNode:  # fmt: skip
         """Add a launch."""
 
     @abstractmethod
     def _copy_after(
-        self, after: tuple[GraphNode, ...], dst: Any, src: Any, label: str | None
+        self, after: tuple[Step, ...], dst: Any, src: Any, label: str | None
     ) -> GraphNode:
         """Add a copy."""
 
     @abstractmethod
     def _host_after(
-        self, after: tuple[GraphNode, ...], function: Callable[..., object],
+        self, after: tuple[Step, ...], function: Callable[..., object],
         args: tuple[Any, ...], label: str | None,
     ) -> GraphNode:  # fmt: skip
         """Add a call of a function."""
@@ -133,23 +153,34 @@ class GraphNode(Grows):
         What must be done before; None for what was recorded: whatever it depends on.
     """
 
-    def __init__(
-        self,
-        graph: AnyGraph,
-        kind: str,
-        label: str,
-        after: tuple[GraphNode, ...] | None,
-        work: Any,
-    ) -> None:
-        self._graph, self.kind, self.label, self.after = graph, kind, label, after
-        self._work = work
+    def __init__(self, graph: AnyGraph, step: Step) -> None:
+        self._graph, self._step = graph, step
 
     @property
     def graph(self) -> AnyGraph:
         return self._graph
 
-    def _before(self) -> tuple[GraphNode, ...]:
-        return (self,)
+    @property
+    def kind(self) -> str:
+        return self._step.kind
+
+    @property
+    def label(self) -> str:
+        return self._step.label
+
+    @property
+    def after(self) -> tuple[GraphNode, ...] | None:
+        after = self._step.after
+        return None if after is None else tuple(GraphNode(self._graph, step) for step in after)
+
+    def _before(self) -> tuple[Step, ...]:
+        return (self._step,)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GraphNode) and self._step is other._step
+
+    def __hash__(self) -> int:
+        return hash(self._step)
 
     def exchange(self, /, **arguments: Any) -> None:
         """Have later submissions use other Views, arrays or numbers in this launch, by the names of
@@ -161,17 +192,18 @@ class GraphNode(Grows):
             If it is no launch, there is no such parameter, or the argument is not of the type
             that the launch was compiled for. Nothing is exchanged then.
         """
-        if not isinstance(self._work, Bound):
+        work = self._step.work
+        if not isinstance(work, Bound):
             raise LaunchError(
                 f"{self} is no launch, so there is nothing to exchange; only arguments of kernels "
                 f"can be."
             )
-        changed = self._work.copy()
+        changed = work.copy()
         changed.exchange(**arguments)
         if is_copy(changed.kernel):  # which goes through all of its Views
-            check_exchanged(self, self._work.arguments, changed.arguments)
-        self._work = changed
-        self._graph.version += 1  # what was instantiated looks at its launches again
+            check_exchanged(self, work.arguments, changed.arguments)
+        self._step.work = changed
+        self._graph.definition.version += 1  # what was instantiated looks at its launches again
 
     def __repr__(self) -> str:
         return f"<{self.kind} '{self.label}' in {self._graph!r}>"
@@ -180,15 +212,15 @@ class GraphNode(Grows):
 class Several(Grows):
     """Nodes of one graph, and what comes after all of them; made by `when_all`."""
 
-    def __init__(self, graph: AnyGraph, nodes: tuple[GraphNode, ...]) -> None:
-        self._graph, self._nodes = graph, nodes
+    def __init__(self, graph: AnyGraph, steps: tuple[Step, ...]) -> None:
+        self._graph, self._steps = graph, steps
 
     @property
     def graph(self) -> AnyGraph:
         return self._graph
 
-    def _before(self) -> tuple[GraphNode, ...]:
-        return self._nodes
+    def _before(self) -> tuple[Step, ...]:
+        return self._steps
 
 
 def when_all(*nodes: Grows) -> Grows:
@@ -238,9 +270,19 @@ def label_of(view: Any) -> str:
     return view.label or "a View" if isinstance(view, View) else brief(view)
 
 
-def walk(nodes: Sequence[GraphNode]) -> Iterator[GraphNode]:
-    """Nodes, and those of loops among them."""
-    for node in nodes:
-        yield node
-        if node.kind == "loop":
-            yield from walk(node._work.nodes)
+def walk(steps: Sequence[Step]) -> Iterator[Step]:
+    """Steps, and those of loops among them."""
+    for step in steps:
+        yield step
+        if step.kind == "loop":
+            yield from walk(step.work.steps)
+
+
+def runs_nothing(function: Callable[..., object]) -> bool:
+    """Whether a call of a function only makes what would run."""
+    whole = function
+    while isinstance(whole, partial):
+        whole = whole.func
+    called = whole if hasattr(whole, "__code__") or ismethod(whole) else type(whole).__call__
+    kinds = (iscoroutinefunction, isgeneratorfunction, isasyncgenfunction)
+    return any(kind(called) for kind in kinds)

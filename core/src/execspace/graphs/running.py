@@ -20,10 +20,11 @@ from ..events.launches import graph_events
 from ..launch.arguments import explain_overflow
 from ..launch.bound import Bound
 from ..views.deep_copy import deep_copy
+from ..views.mirrors import Moves
 from ..views.view import View
 from .dependences import Dependences, touched
 from .fusing import Fusion, Single
-from .node import AnyGraph, GraphNode, walk
+from .node import Definition, Step, walk
 
 __all__ = [
     "GraphExec",
@@ -37,17 +38,20 @@ class GraphExec:
 
     Attributes
     ----------
-    graph : Graph
+    space : ExecutionSpace
+    label : str
+        Those of the graph.
     fusion : sequence of str
         With ``fuse=True``: what was fused, and what stood in the way, in lines.
     """
 
-    def __init__(self, graph: AnyGraph, *, fuse: bool, temporary: Sequence[View]) -> None:
-        self.graph = graph
+    def __init__(self, definition: Definition, *, fuse: bool, temporary: Sequence[View]) -> None:
+        self._definition = definition
+        self.space, self.label = definition.space, definition.label
         self._fuse = Fusion(temporary) if fuse else None
         self._lock = new_rlock()
         self._made: dict[int, Run] = {}  # graphs of the space, by the number of their first node
-        self._seen = -1
+        self._seen = self._moves = -1
         self._run: Run = _nothing
         self._kernels = 0
         self._renew()
@@ -63,7 +67,7 @@ class GraphExec:
         has calls of host functions, conditions, or kernels that print or assert. Where it is
         recorded for another graph, that graph runs it.
         """
-        if self._seen != self.graph.version:
+        if self._seen != self._definition.version or self._moves != Moves.last:
             self._renew()
         try:
             if dispatch.TOOLS:
@@ -77,34 +81,34 @@ class GraphExec:
     def _told(self) -> None:
         recorder = recording.current()
         if recorder is not None:
-            recorder.call(self.graph.label, self.submit, self.graph.space)
+            recorder.call(self.label, self.submit, self.space)
             return
-        with graph_events(self.graph.label, self.graph.space, self._kernels):
+        with graph_events(self.label, self.space, self._kernels):
             self._run()
 
     def _explain(self, error: OverflowError) -> None:
         """Raise LaunchError for a Python integer that no argument of a kernel holds."""
-        for node in walk(self.graph.nodes):
-            if isinstance(node._work, Bound) and _has_large_numbers(node._work):
-                explain_overflow(node._work.kernel, node._work.arguments, error)
+        for node in walk(self._definition.steps):
+            if isinstance(node.work, Bound) and _has_large_numbers(node.work):
+                explain_overflow(node.work.kernel, node.work.arguments, error)
 
     # -- making -----------------------------------------------------------------------------------
 
     def _renew(self) -> None:
         with self._lock:
-            seen = self.graph.version
+            seen, moves = self._definition.version, Moves.last
             self._kernels = 0
             if self._fuse is not None:
                 self._fuse.forget()
-                nodes = list(walk(self.graph.nodes))
+                nodes = list(walk(self._definition.steps))
                 # What libraries and functions of the host use, nobody tells.
                 unknown = any(n.kind in ("call", "host") for n in nodes)
                 self._fuse.users = None if unknown else [(n, _used(n)) for n in nodes]
             made: dict[int, Run] = {}
-            self._run = _all(self._runs(self.graph.nodes, made))
-            self._made, self._seen = made, seen
+            self._run = _all(self._runs(self._definition.steps, made))
+            self._made, self._seen, self._moves = made, seen, moves
 
-    def _runs(self, nodes: Sequence[GraphNode], made: dict[int, Run]) -> list[Run]:
+    def _runs(self, nodes: Sequence[Step], made: dict[int, Run]) -> list[Run]:
         """What runs nodes, one after another."""
         runs: list[Run] = []
         for kind, group in groupby(nodes, lambda node: node.kind):
@@ -115,27 +119,27 @@ class GraphExec:
                 runs += (self._other(node, made) for node in together)
         return runs
 
-    def _other(self, node: GraphNode, made: dict[int, Run]) -> Run:
-        space, work = self.graph.space, node._work
+    def _other(self, node: Step, made: dict[int, Run]) -> Run:
+        space, work = self.space, node.work
         if node.kind == "copy":
             target, source = work
             return lambda: deep_copy(target, source, instance=space)
         if node.kind == "host":
 
             def host() -> None:
-                space.fence(f"host function of {self.graph.label}")
+                space.fence(f"host function of {self.label}")
                 work()
 
             return host
         if node.kind == "loop":
-            run: Run = work.around(_all(self._runs(work.nodes, made)), space)
+            run: Run = work.around(_all(self._runs(work.steps, made)), space)
             return run
         run = work
         return run
 
-    def _launches(self, nodes: list[GraphNode], made: dict[int, Run]) -> Iterator[Run]:
+    def _launches(self, nodes: list[Step], made: dict[int, Run]) -> Iterator[Run]:
         """Launches in a row, as few calls as there can be."""
-        space = self.graph.space
+        space = self.space
         in_turn = not isinstance(space, SupportsGraphs) or config.is_portable()
         singles = [_single(node) for node in nodes]
         after = [()] * len(nodes) if in_turn else _dependences(nodes, singles)
@@ -182,14 +186,14 @@ class GraphExec:
     def explain(self) -> str:
         """What a submission runs: how many launches, and with ``fuse=True`` what was fused and what
         stood in the way, in lines."""
-        lines = [f"{self.graph.label}: {self._kernels} launches on '{self.graph.space.name}'"]
+        lines = [f"{self.label}: {self._kernels} launches on '{self.space.name}'"]
         return "\n".join([*lines, *(f"  {line}" for line in self.fusion)])
 
     def __reduce__(self) -> Any:
         raise TypeError(f"{self} cannot be pickled: it holds memory and code of this process.")
 
     def __repr__(self) -> str:
-        return f"<instantiated {repr(self.graph)[1:]}"
+        return f"<instantiated graph '{self.label}' on '{self.space.name}'>"
 
 
 def _has_large_numbers(bound: Bound) -> bool:
@@ -217,24 +221,24 @@ def _in_turn(launches: Sequence[GraphLaunch]) -> Run:
     return lambda: consume(map(call, functions, bounds, args))
 
 
-def _single(node: GraphNode) -> Single:
+def _single(node: Step) -> Single:
     """The launch of a node, by the plan that is tuned for it."""
-    bound: Bound = node._work
+    bound: Bound = node.work
     plan, bounds = bound.plan, bound.bounds
     if not config.is_portable():
         plan, bounds, _ = plan.chosen(bounds, bound.arguments)
     return Single(bound.kernel.name, plan, bounds, bound.arguments, node)
 
 
-def _used(node: GraphNode) -> tuple[Any, ...]:
+def _used(node: Step) -> tuple[Any, ...]:
     """Views that a node uses, and other things."""
-    work = node._work
+    work = node.work
     if isinstance(work, Bound):
         return work.arguments
     return work if isinstance(work, tuple) else (getattr(work, "flag", None),)
 
 
-def _dependences(nodes: Sequence[GraphNode], singles: Sequence[Single]) -> list[tuple[int, ...]]:
+def _dependences(nodes: Sequence[Step], singles: Sequence[Single]) -> list[tuple[int, ...]]:
     """For each launch the numbers of those that it comes after."""
     known, numbers = Dependences(), {node: n for n, node in enumerate(nodes)}
     effects = {id(one.plan): one.plan.effects for one in singles}

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..base import config
+from ..base.waiting import waits_for_nothing
 from ..contract.memory import HOST, MemorySpace
 from ..contract.space import ExecutionSpace
-from ..contract.waiting import waits_for_nothing
 from ..events.launches import queue_number
 from ..views.view import View
 from .memory import ApartMemory, SharedMemory

@@ -17,11 +17,11 @@ import numpy as np
 from ..base import pending
 from ..base.errors import LaunchError
 from ..base.forks import forks_wait
+from ..base.waiting import never_waits
 from ..contract.memory import MemorySpace
 from ..contract.ordering import Event
 from ..contract.records import ReductionResult
 from ..contract.space import ExecutionSpace, TellsResults
-from ..contract.waiting import never_waits
 from ..events.recording import current
 from ..kernels.kernel import kernel_of
 from ..reducers.base import as_reducer

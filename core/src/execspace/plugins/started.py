@@ -6,9 +6,9 @@ from weakref import WeakSet
 
 from ..base import config, pending
 from ..base.locks import new_rlock
+from ..base.waiting import never_waits
 from ..contract.memory import MemorySpace
 from ..contract.space import ExecutionSpace
-from ..contract.waiting import never_waits
 from ..events import dispatch
 from ..events.launches import MADE
 from ..events.recording import refuse_waiting

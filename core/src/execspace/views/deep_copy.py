@@ -13,10 +13,10 @@ from ..base import config, pending
 from ..base.array_interface import ArrayInterface, may_share
 from ..base.brief import brief
 from ..base.errors import DTypeError, SpaceAccessError, SpaceError, ViewError
+from ..base.host_copies import Copier
 from ..base.storage_types import kind_of
 from ..contract.argtypes import plain_number
 from ..contract.dtypes import name_of
-from ..contract.host_copies import Copier
 from ..contract.layout import span
 from ..contract.memory import HOST, MemorySpace
 from ..contract.space import ExecutionSpace

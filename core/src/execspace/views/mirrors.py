@@ -10,6 +10,7 @@ import numpy as np
 
 from ..base.errors import ViewError, ViewTypeError
 from ..base.flags import flag
+from ..base.free_threading import numbers
 from ..contract.layout import Layout
 from ..contract.memory import HOST, MemorySpace
 from ..contract.space import ExecutionSpace
@@ -235,6 +236,17 @@ def _resized(view: View, shape: Any, initialize: bool) -> View:
     )  # fmt: skip
 
 
+class Moves:
+    """Tells whether any View has got other memory: then `last` is another number than before."""
+
+    last = 0
+    _next = staticmethod(numbers(1))
+
+    @classmethod
+    def note(cls) -> None:
+        cls.last = cls._next()
+
+
 def _take_over(view: View, fresh: View) -> None:
     view._become(
         View._over(
@@ -242,3 +254,4 @@ def _take_over(view: View, fresh: View) -> None:
             False, view.space, fresh.mapping, fresh.type.static, view.traits,
         )
     )  # fmt: skip
+    Moves.note()

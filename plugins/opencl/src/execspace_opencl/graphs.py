@@ -14,9 +14,10 @@ import pyopencl as cl
 from execspace import GraphLaunch
 from execspace_compiler.backend import Call, CapturedLaunch, DeviceLaunch, Frame, Grid
 
+from .call_builder import size_of
 from .device import DeviceSpace
 from .devices import driver_error
-from .launch import OpenCLLaunch, OpenCLPlan, size_of
+from .launch import OpenCLLaunch, OpenCLPlan
 from .program import Program
 
 
@@ -61,6 +62,7 @@ class _Captured(CapturedLaunch[Program], OpenCLLaunch):
     """
 
     commands: list[Callable[[Any], object]]
+    inlines = False
 
     def taken_over(self, launch: DeviceLaunch[Program]) -> None:
         self.commands = getattr(launch, "commands", [])

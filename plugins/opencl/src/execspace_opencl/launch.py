@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache, cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 import pyopencl as cl
+from pyopencl._cl import _enqueue_read_buffer as read_buffer  # without its search for a meaning
 
 from execspace import HOST, Kernel, LaunchSpec, View, ViewType
 from execspace.base.dataclass import dataclass
-from execspace.contract.dtypes import dtype_of
 from execspace_compiler.backend import (
     CallBuilder,
     DeviceCode,
@@ -21,9 +20,10 @@ from execspace_compiler.backend import (
     Grid,
 )
 
+from .call_builder import OpenCLCallBuilder, size_of
 from .device import Buffer, DeviceSpace
 from .devices import driver_error
-from .host_memory import WORD, address, give_back, lend, unit_of
+from .host_memory import give_back, lend
 from .program import Program
 
 
@@ -58,49 +58,24 @@ def compile_plan(space: DeviceSpace, kernel: Kernel, spec: LaunchSpec) -> OpenCL
     )
 
 
+class ResultBuffer(Buffer):
+    """Memory that kernels write and the host reads.
+
+    Attributes
+    ----------
+    host : ndarray of uint8
+        What was read last.
+    """
+
+    __slots__ = ("host",)
+
+    def __init__(self, context: Any, nbytes: int) -> None:
+        super().__init__(context, cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR, nbytes)
+        self.host = np.empty(nbytes, np.uint8)
+
+
 class LocalMemory(cl.LocalMemory):  # type: ignore[misc]
     """Memory of a group; of a class of our own there are weak references."""
-
-
-class OpenCLCallBuilder(CallBuilder):
-    """Views are buffers with an offset; of the host they are addresses, or lent for the launch."""
-
-    def __init__(self, launch: OpenCLLaunch) -> None:
-        super().__init__(launch.sources, launch.code, launch.watched)
-        by_address = launch.space.device.takes_addresses
-        self.by_address = launch.host if by_address else ()
-        self.lent = () if by_address else launch.host
-
-    def pointer(self, n: int) -> str:
-        if n in self.by_address:
-            return f"address(a{n}.data_ptr & {-WORD})"
-        return (
-            f"lent[{self.lent.index(n)}][0]" if n in self.lent else f"a{n}.allocation.owner.owner"
-        )
-
-    def first(self, n: int) -> str:
-        size = unit_of(dtype_of(self.types[n].dtype))
-        if n in self.by_address:
-            return f"(a{n}.data_ptr & {WORD - 1}) // {size}" if size < WORD else "0"
-        if n in self.lent:
-            return f"lent[{self.lent.index(n)}][1] // {size}"
-        return f"(a{n}.data_ptr - a{n}.allocation.pointer) // {size}"
-
-    def pack(self, values: Sequence[str], pointers: Sequence[str]) -> list[str]:
-        views = ", ".join(f"a{n}" for n in self.lent)
-        lending = [f"lent = launch.lend([{views}])"] * bool(self.lent)
-        return [*lending, *super().pack(values, pointers)]
-
-    def scope(self) -> dict[str, Any]:
-        return {**super().scope(), "address": address}
-
-
-def size_of(grid: Grid) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """All work-items, and those of a group; dimensions that are not there cost time."""
-    gx, gy, gz, bx, by, bz = grid
-    if gy * by * gz * bz > 1:
-        return (gx * bx, gy * by, gz * bz), (bx, by, bz)
-    return (gx * bx,), (bx,)
 
 
 class OpenCLLaunch(DeviceLaunch[Program]):
@@ -108,6 +83,8 @@ class OpenCLLaunch(DeviceLaunch[Program]):
 
     space: DeviceSpace
     errors: ClassVar[tuple[type[Exception], ...]] = (cl.Error,)
+    inlines = True
+    """Whether generated code enqueues what is launched again with the same Views."""
 
     @property
     def units(self) -> int:
@@ -150,7 +127,7 @@ class OpenCLLaunch(DeviceLaunch[Program]):
         return buffer
 
     def allocate_result(self, nbytes: int) -> Buffer:
-        return self.space.device.buffer(nbytes, cl.mem_flags.ALLOC_HOST_PTR)
+        return ResultBuffer(self.space.device.context, nbytes)
 
     group_memory = staticmethod(cache(LocalMemory))
 
@@ -158,6 +135,12 @@ class OpenCLLaunch(DeviceLaunch[Program]):
         found = np.empty(nbytes, np.uint8)
         cl.enqueue_copy(self.space.queue.handle, found, memory)  # blocks
         return found
+
+    def awaited(self, frame: Frame) -> Any:
+        """The result of a reduction that was enqueued; blocks."""
+        result: ResultBuffer = frame.extra["result"]
+        read_buffer(self.space.queue.handle, result, result.host, 0, is_blocking=True)
+        return self.result(result.host)
 
     def wait(self) -> None:
         self.space.queue.handle.finish()

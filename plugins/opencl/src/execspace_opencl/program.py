@@ -37,6 +37,9 @@ class Program:
     kernels : list of pyopencl.Kernel
     resource_usage : dict
         See `usage_of`.
+    key, frame : object
+        What kernel 0 has for its arguments, where generated code has said so; and the frame, which
+        has others.
     most_threads : int
         Work-items that a group may have: few where a kernel needs many registers.
     """
@@ -52,6 +55,8 @@ class Program:
         self.records: list[bytes | None] = [None for _ in names]
         # Weak, for a plan must not keep the memory of Views that the program has dropped.
         self.last: list[list[Any]] = [[] for _ in names]
+        self.key: Any = None
+        self.frame: Any = None
         self.most_threads = min(usage["threads"] for usage in usages)
         if device.flat and device.found.is_cpu:  # a thread keeps what all of a group's items have
             room = _STACK // max(1, code.private_bytes)
@@ -65,6 +70,7 @@ class Program:
     def enqueue(self, queue: Any, n: int, record: bytes, rest: list[Any], size: Any) -> None:
         """Set the arguments that changed since the last launch, and enqueue."""
         kernel, last = self.kernels[n], self.last[n]
+        self.key = None
         if not last:
             last += [_never] * len(rest)
         if record != self.records[n]:

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..base.storage_types import FORMATS
-from .argtypes import ViewType
+from .storage_types import FORMATS
 from .waiting import never_waits
 
 Copier = Callable[[Any, Any, Any], bool]
@@ -31,24 +30,27 @@ _kinds = {
 
 
 def host_copier(dst: Any, src: Any) -> Copier | None:
-    """The function for types of Views, or classes of arrays and numbers; None if there is none."""
-    if isinstance(dst, ViewType):
+    """The function for types of Views, or classes of arrays and numbers; None if there is none.
+
+    A `ViewType` is no class, and all else that is given is one.
+    """
+    if not isinstance(dst, type):
         if not _is_usual(dst) or dst.readonly:
             return None
-        if isinstance(src, ViewType):
+        if not isinstance(src, type):
             return _copy_views if _is_usual(src) and src.dtype == dst.dtype else None
         if src is np.ndarray:
             return _copy_array
         if src is int and dst.dtype in _EXACT:
             return _fill_with_integer
         return _fill if _kinds[dst.dtype] in _TAKES.get(src, "") else None
-    if dst is np.ndarray and isinstance(src, ViewType) and _is_usual(src):
+    if dst is np.ndarray and not isinstance(src, type) and _is_usual(src):
         return _copy_to_array
     return None
 
 
-def _is_usual(type: ViewType) -> bool:
-    return type.memory == "host" and type.dtype in _kinds and type.layout in _LAYOUTS
+def _is_usual(of: Any) -> bool:
+    return of.memory == "host" and of.dtype in _kinds and of.layout in _LAYOUTS
 
 
 def _comes_at_once(instance: Any) -> bool:
@@ -74,6 +76,8 @@ def _copy_views(dst: Any, src: Any, instance: Any) -> bool:
 def _copy_array(dst: Any, src: npt.NDArray[Any], instance: Any) -> bool:
     a: npt.NDArray[Any] | None = dst._host
     if a is None or a.shape != src.shape or a.dtype != src.dtype or np.may_share_memory(a, src):
+        return False
+    if not src.flags.aligned:
         return False
     if instance is not None and not _comes_at_once(instance):
         return False

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from .forward import ExecutionSpace
+ExecutionSpace = Any  # which are made with this package
 
 _Synchronize = TypeVar("_Synchronize", bound=Callable[..., None])
 _idle: set[Callable[..., None]] = set()
