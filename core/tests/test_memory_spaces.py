@@ -377,3 +377,12 @@ def test_a_memory_space_must_allocate_copy_and_fill():
 
     with pytest.raises(TypeError, match="abstract"):
         Less()
+
+
+def test_all_pools_are_told_of_and_emptied():
+    es.trim_pools()
+    assert es.pools()["host"] == (0, 0)
+    A = es.View(100)
+    del A
+    assert es.pools()["host"] == es.HOST.kept() == (1, 1024)
+    assert es.trim_pools() >= 1024 and es.HOST.kept() == (0, 0)

@@ -209,3 +209,14 @@ def test_garbage_collected_while_a_line_is_written(tmp_path):
         "allocate",
         "free",
     ]
+
+
+def test_the_report_tells_what_pools_keep():
+    es.trim_pools()
+    with es.profile("memory-high-water") as found:
+        small = es.View(1000, memory=es.HOST)
+        del small
+        assert of(found, "host").kept == 8192
+        assert "kept for later Views at the end: 8.00 KiB of host" in str(found)
+        es.trim_pools()
+        assert of(found, "host").kept == 0 and "kept for later" not in str(found)

@@ -10,7 +10,7 @@ import sys
 import threading
 from dataclasses import asdict, dataclass
 
-from execspace import live_allocations
+from execspace import live_allocations, pools
 
 from .output import check_path, write_atomically
 from .peaks import Peak
@@ -39,6 +39,8 @@ class HighWaterRecord:
         How many were made while the tool watched.
     at_peak : tuple of Holding
         What was in use at the peak, the largest first.
+    kept : int
+        Bytes of freed blocks that are kept for later Views.
     """
 
     space: str
@@ -46,6 +48,7 @@ class HighWaterRecord:
     current: int
     allocations: int
     at_peak: tuple[Holding, ...]
+    kept: int = 0
 
 
 class MemoryHighWater(Report):
@@ -83,13 +86,15 @@ class MemoryHighWater(Report):
 
     def records(self) -> tuple[HighWaterRecord, ...]:
         """A record for each memory space that was used, the largest peak first."""
+        kept = {name: found.nbytes for name, found in pools().items()}
         with self._lock:
             found = [
                 HighWaterRecord(
-                    space, p.peak, p.current, p.allocations, tuple(Holding(*h) for h in p.at_peak())
+                    space, p.peak, p.current, p.allocations,
+                    tuple(Holding(*h) for h in p.at_peak()), kept.get(space, 0),
                 )
                 for space, p in self._peaks.copy().items()
-            ]
+            ]  # fmt: skip
         return tuple(sorted(found, key=lambda r: (-r.peak, r.space)))
 
     def finish(self) -> None:
@@ -113,6 +118,9 @@ class MemoryHighWater(Report):
         for record in records:
             if record.at_peak:
                 lines += ["", f"At the peak in {record.space}", "", self._held(record)]
+        kept = [f"{nbytes(r.kept)} of {r.space}" for r in records if r.kept]
+        if kept:
+            lines += ["", f"kept for later Views at the end: {', '.join(kept)}"]
         resident = resident_peak()
         told = "not known on this platform" if resident is None else nbytes(resident)
         lines += ["", f"largest resident set of the process, with all that it loaded: {told}"]

@@ -129,7 +129,7 @@ class _Shared(cl.SVMAllocation):  # type: ignore[misc]
         self._device = device
         remember_object(self)
 
-    def __del__(self) -> None:
+    def __del__(self, suppress: Any = suppress) -> None:  # of names none may be left at the end
         with suppress(Exception):  # lost, at the program's end, or never there
             self._device.free(self)
 

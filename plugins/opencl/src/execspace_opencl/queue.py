@@ -40,7 +40,7 @@ class Queue:
         self.handle: Any = self._plain
         self.turn = threading.RLock()
 
-    def __del__(self) -> None:
+    def __del__(self, suppress: Any = suppress) -> None:  # of names none may be left at the end
         with suppress(Exception):  # lost, or at the program's end
             self._left.append(self.record())
 
