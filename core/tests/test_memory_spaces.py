@@ -1,6 +1,7 @@
 """Memory: what is asked for by name, what is refused, who holds it, and when it is given back."""
 
 import gc
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -278,29 +279,69 @@ class Owner:
 def test_a_block_that_goes_in_a_cycle_is_not_freed_and_kept():
     freed, addresses = [], iter((64, 128, 256))
     pool = Blocks(lambda nbytes: (Owner(address := next(addresses), freed), address))
-    ring = [pool.take(8)]
+    ring = [pool.take(8)[0]]
     ring.append(ring)
     del ring
     gc.collect()
     assert pool.kept() == (1, 64) and not freed
-    again, other = pool.take(64), pool.take(64)
-    assert (again.address, other.address) == (64, 128)
+    (again, first), (other, second) = pool.take(64), pool.take(64)
+    assert (first, second) == (64, 128)
     del again, other
     assert pool.trim() == 128 and sorted(freed) == [64, 128]
+
+
+class Node:
+    """In a cycle, with a View that outlives it."""
+
+    kept: ClassVar = []
+
+    def __init__(self):
+        self.me, self.view = self, es.View(8)
+
+    def __del__(self):
+        self.kept.append(self.view)
+
+
+def test_a_view_that_outlives_its_cycle_keeps_its_memory():
+    Node()
+    gc.collect()
+    (view,) = Node.kept
+    others = [es.full(8, 7.0) for _ in range(3)]
+    assert not view.to_numpy().any() and all(view.data_ptr != v.data_ptr for v in others)
+    Node.kept.clear()
+
+
+def test_a_finalizer_sees_the_view_of_its_cycle():
+    seen = []
+
+    def reader(view):
+        try:
+            yield
+        finally:
+            later = es.ones(4, memory=es.HOST)
+            seen.append((view.to_numpy().tolist(), later.data_ptr == view.data_ptr))
+
+    view, holder = es.View(4, memory=es.HOST), [None]
+    holder.append(holder)
+    holder[0] = reader(view)
+    next(holder[0])
+    del holder, view
+    gc.collect()
+    assert seen == [([0.0] * 4, False)]
 
 
 def test_pools_keep_what_they_may(monkeypatch):
     may, freed = [True], []
     pool = Blocks(lambda nbytes: (Owner(nbytes, freed), nbytes), lambda: may[0], least=512)
-    block = pool.take(1)
-    assert block.address == 512
+    block, address = pool.take(1)
+    assert address == 512
     may[0] = False  # something on another queue may yet be at work on it
     del block
     assert pool.kept() == (0, 0) and freed == [512]
     monkeypatch.setenv("EXECSPACE_POOLS", "0")
     may[0] = True
-    block = pool.take(100)
-    assert block.address == 100  # of its own size
+    block, address = pool.take(100)
+    assert address == 100  # of its own size
     del block
     assert pool.kept() == (0, 0) and freed == [512, 100]
 

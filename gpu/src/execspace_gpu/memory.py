@@ -53,10 +53,7 @@ class GpuMemory(MemorySpace):
 
     def _take(self, nbytes: int) -> tuple[Any, int]:
         """What owns so many bytes, and their address."""
-        if nbytes > LARGEST:
-            return self._new(nbytes)
-        block = self._blocks.take(nbytes)
-        return block, block.address
+        return self._new(nbytes) if nbytes > LARGEST else self._blocks.take(nbytes)
 
     def _new(self, nbytes: int) -> tuple[Any, int]:
         """The same, from where the pool has it."""

@@ -120,7 +120,7 @@ def test_binaries_are_kept_and_broken_ones_built_again(opencl, monkeypatch, tmp_
         built.clear()
         program = programs.build(opencl.device, source, []).loaded
         x = es.View(4, es.int32, space=opencl, memory="device")
-        program.store(opencl.queue.handle, (4,), None, x.allocation.owner.owner)
+        program.store(opencl.queue.handle, (4,), None, opencl.device.buffers[x.allocation.pointer])
         result = np.zeros(4, np.int32)
         es.deep_copy(result, x)
         assert (result == 7).all()

@@ -8,7 +8,6 @@ first kernel touches them, and drivers' own pools have few of them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,49 +29,41 @@ class Kept(NamedTuple):
     nbytes: int
 
 
-class _Free(list[tuple[Any, int]]):
-    """Blocks of one size that nobody uses, as what owns them and their addresses.
+class _Block(int):
+    """An address that is free for others when nobody has it any more.
 
-    `owners` has those of all blocks, used or not, by address: a block that goes in a cycle of
-    references would take its owner with it, which the garbage collector then finalizes.
-    """
-
-    __slots__ = ("may_keep", "most", "owners")
-
-    def __init__(
-        self, most: int, may_keep: Callable[[], bool] | None, owners: dict[int, Any]
-    ) -> None:
-        self.most = most
-        self.may_keep = may_keep
-        self.owners = owners
-
-
-class Block(tuple[Any, int, _Free]):
-    """Memory that Views, and arrays over them, keep alive; then it is free for others.
-
-    A tuple, for a class of its own attributes takes twice as long to make.
-
-    Attributes
-    ----------
-    owner : object
-        What the pool got it as: of the host an ndarray of uint8, of a device its buffer.
-    address : int
+    Each pool has a class of its own, whose `__del__` is that of the pool.
     """
 
     __slots__ = ()
-    owner: Any = property(itemgetter(0))
-    address: Any = property(itemgetter(1))
 
-    def __del__(self) -> None:
-        owner, address, free = self
-        if len(free) < free.most and (free.may_keep is None or free.may_keep()):
-            free.append((owner, address))
-        else:
-            free.owners.pop(address, None)
+
+Holder = npt.NDArray[np.object_]
+"""What keeps a block in use: an array of nothing but the block, into which the garbage collector
+does not look.
+
+Of what is in a cycle of references it calls every `__del__` first, while the rest of the cycle may
+yet use the memory, or stay alive. What an array holds is no part of the cycle to it, and goes when
+the array does.
+"""
+_OBJECT = np.dtype(object)
+_new_array = np.empty
+
+
+class _Free(list[int]):
+    """Addresses of blocks of one size that nobody uses; and the most that there may be."""
+
+    __slots__ = ("most",)
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+
+
+_NONE = _Free(0)  # of blocks that are not kept
 
 
 class Blocks:
-    """A pool of blocks of powers of two bytes. Threads need no lock: lists have their own.
+    """A pool of blocks of powers of two bytes. Threads need no lock: lists and dicts have theirs.
 
     Parameters
     ----------
@@ -81,49 +72,87 @@ class Blocks:
     may_keep : callable, optional
         Asked when a block is freed: whether nothing works on it any more but what comes before
         all that its next owner does. It may wait until that is so.
+    drop : callable, optional
+        Called with the owner of a block that is not kept.
     least : int, default 64
         Bytes of the smallest blocks, a power of two.
+    owners : dict of int to object, optional
+        Gets the owners of all blocks, used or not, by their addresses.
+
+    Attributes
+    ----------
+    owners : dict of int to object
     """
 
     def __init__(
         self,
         make: Callable[[int], tuple[Any, int]],
         may_keep: Callable[[], bool] | None = None,
+        drop: Callable[[Any], None] | None = None,
         *,
         least: int = ALIGNMENT,
+        owners: dict[int, Any] | None = None,
     ) -> None:
         self._make = make
+        self._may_keep = may_keep
+        self._drop = drop
         self._least = least
+        self.owners: dict[int, Any] = {} if owners is None else owners
+        self._homes: dict[int, _Free] = {}  # of all blocks
         sizes = range(least.bit_length() - 1, LARGEST.bit_length())
-        self._owners: dict[int, Any] = {}
-        self._kept_of_none = _Free(0, None, self._owners)
-        self._free = {size: _Free(_KEPT >> size, may_keep, self._owners) for size in sizes}
+        self._free = {size: _Free(_KEPT >> size) for size in sizes}
+        freed = self._freed
+        members = {"__slots__": (), "__del__": lambda block: freed(int(block))}
+        self._kind: type[_Block] = type("_Block", (_Block,), members)
 
-    def take(self, nbytes: int) -> Block:
-        """A block of at least so many bytes, at most `LARGEST`, with whatever is in it.
+    def take(self, nbytes: int) -> tuple[Holder, int]:
+        """What holds a block of at least so many bytes, with whatever is in it, and its address.
 
         Raises
         ------
         Exception
             Of `make`.
         """
+        if nbytes > LARGEST:
+            return self.single(nbytes)
         least = self._least
         size = ((nbytes if nbytes > least else least) - 1).bit_length()
         free = self._free[size]
         try:
-            owner, address = free.pop()
+            address = free.pop()
         except IndexError:
-            return self._new_block(nbytes, size, free)
-        return Block((owner, address, free))
+            if not config.get_bool("POOLS"):
+                return self.single(nbytes)
+            address = self._new(1 << size, free)
+        holder = _new_array((), _OBJECT)
+        holder[()] = self._kind(address)
+        return holder, address
 
-    def _new_block(self, nbytes: int, size: int, free: _Free) -> Block:
-        if config.get_bool("POOLS"):
-            nbytes = 1 << size
-        else:  # of its own size, so that sanitizers see where it ends
-            nbytes, free = max(nbytes, 1), self._kept_of_none
+    def single(self, nbytes: int) -> tuple[Holder, int]:
+        """The same of a block of its own size, where sanitizers see its end; it is not kept."""
+        address = self._new(max(nbytes, 1), _NONE)
+        holder = _new_array((), _OBJECT)
+        holder[()] = self._kind(address)
+        return holder, address
+
+    def _new(self, nbytes: int, free: _Free) -> int:
         owner, address = self._make(nbytes)
-        self._owners[address] = owner
-        return Block((owner, address, free))
+        self.owners[address] = owner
+        self._homes[address] = free
+        return address
+
+    def _freed(self, address: int) -> None:
+        free = self._homes[address]
+        if len(free) < free.most and (self._may_keep is None or self._may_keep()):
+            free.append(address)
+        else:
+            self._forget(address)
+
+    def _forget(self, address: int) -> None:
+        del self._homes[address]
+        owner = self.owners.pop(address)
+        if self._drop is not None:
+            self._drop(owner)
 
     def kept(self) -> Kept:
         """The blocks that nobody uses."""
@@ -136,10 +165,10 @@ class Blocks:
         for size, free in self._free.items():
             while free:
                 try:
-                    _, address = free.pop()
-                    self._owners.pop(address, None)
+                    address = free.pop()
                 except IndexError:  # another thread took it
                     break
+                self._forget(address)
                 freed += 1 << size
         return freed
 

@@ -73,11 +73,17 @@ def _copy_views(dst: Any, src: Any, instance: Any) -> bool:
     return True
 
 
+def _lies_in_elements(array: npt.NDArray[Any]) -> bool:
+    """Whether a View can lie over an array, which may be a field of records."""
+    flags, size = array.flags, array.itemsize
+    return flags.aligned and (flags.forc or not any(step % size for step in array.strides))
+
+
 def _copy_array(dst: Any, src: npt.NDArray[Any], instance: Any) -> bool:
     a: npt.NDArray[Any] | None = dst._host
     if a is None or a.shape != src.shape or a.dtype != src.dtype or np.may_share_memory(a, src):
         return False
-    if not src.flags.aligned:
+    if not _lies_in_elements(src):
         return False
     if instance is not None and not _comes_at_once(instance):
         return False
@@ -89,8 +95,7 @@ def _copy_to_array(dst: npt.NDArray[Any], src: Any, instance: Any) -> bool:
     b: npt.NDArray[Any] | None = src._host
     if b is None or b.shape != dst.shape or b.dtype != dst.dtype or np.may_share_memory(dst, b):
         return False
-    flags = dst.flags
-    if not (flags.writeable and flags.aligned):
+    if not (dst.flags.writeable and _lies_in_elements(dst)):
         return False
     if instance is not None and not _comes_at_once(instance):
         return False

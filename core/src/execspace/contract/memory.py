@@ -268,10 +268,10 @@ class HostSpace(MemorySpace):
         # thread that first writes it: first touch by the first kernel, not by the allocator.
         try:
             if nbytes <= LARGEST:
-                block = _blocks.take(nbytes)
+                holder, address = _blocks.take(nbytes)
                 if initialize:
-                    block.owner.fill(0)
-                return new_allocation(block.address, nbytes, label, self, block, True)
+                    _blocks.owners[address].fill(0)
+                return new_allocation(address, nbytes, label, self, holder, True)
             buffer, address = aligned(nbytes, np.zeros if initialize else np.empty)
         except (MemoryError, ValueError) as error:
             raise out_of_memory(label, nbytes, self) from error

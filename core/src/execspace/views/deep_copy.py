@@ -129,6 +129,8 @@ def _done_again(dst: Any, src: Any, instance: ExecutionSpace | None) -> bool:
         ordered = [v.allocation.memory_space for v in (dst, src) if type(v) is View]
         waited_for_all("deep_copy: before", *ordered)
     if instance is not None:
+        if getattr(dst, "space", None) is not instance and not isinstance(instance, ExecutionSpace):
+            return False
         note(instance)
     return bool(copier(dst, src, instance))
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pyopencl as cl
-
 from execspace.contract.dtypes import dtype_of
 from execspace_compiler.backend import CallBuilder, Grid
 
@@ -26,9 +24,9 @@ class OpenCLCallBuilder(CallBuilder):
     def pointer(self, n: int) -> str:
         if n in self.by_address:
             return f"address(a{n}.data_ptr & {-WORD})"
-        return (
-            f"lent[{self.lent.index(n)}][0]" if n in self.lent else f"a{n}.allocation.owner.owner"
-        )
+        if n in self.lent:
+            return f"lent[{self.lent.index(n)}][0]"
+        return f"buffers[a{n}.allocation.pointer]"
 
     def first(self, n: int) -> str:
         size = unit_of(dtype_of(self.types[n].dtype))
@@ -73,17 +71,17 @@ class OpenCLCallBuilder(CallBuilder):
             f"one, groups, key = {program}, {groups}, ({views})",
             "with turn:",
             f"    if {test}one.key == key and one.records[0] == frame.record:",
-            f"        enqueue(queue.handle, one.kernels[0], (groups * {group},), ({group},))",
+            f"        launch.again(queue.handle, one.kernels[0], (groups * {group},), ({group},))",
             "    else:",
             f"        launch.enqueue(one, 0, (groups, 1, 1, {group}, 1, 1), frame)",
             "        one.key, one.frame = key, frame",
         ]
 
     def scope(self) -> dict[str, Any]:
-        queue = self.launch.space.queue
+        queue, device = self.launch.space.queue, self.launch.space.device
         return {
-            **super().scope(), "address": address, "turn": queue.turn, "queue": queue,
-            "enqueue": cl.enqueue_nd_range_kernel,
+            **super().scope(), "address": address, "buffers": device.buffers,
+            "turn": queue.turn, "queue": queue,
         }  # fmt: skip
 
 

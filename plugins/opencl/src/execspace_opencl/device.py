@@ -57,6 +57,8 @@ class Device:
         Kernels take memory of the host.
     takes_addresses : bool
         They take it by its address, whoever allocated it.
+    buffers : dict
+        What kernels take for memory of the device, by the address that Views have for it.
     default : Queue
         Of the space itself.
     """
@@ -85,6 +87,7 @@ class Device:
         self.handle = found.device
         self.units = int(self.handle.max_compute_units)
         self.context = cl.Context([self.handle])
+        self.buffers: dict[int, Any] = {}
         self._left: list[cl.Event] = []  # of queues that are gone, which may be at work yet
         self.default = Queue(self.context, self.handle, self._left)
         self._queues: weakref.WeakSet[Queue] = weakref.WeakSet()

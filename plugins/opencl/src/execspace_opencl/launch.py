@@ -84,7 +84,8 @@ class OpenCLLaunch(DeviceLaunch[Program]):
     space: DeviceSpace
     errors: ClassVar[tuple[type[Exception], ...]] = (cl.Error,)
     inlines = True
-    """Whether generated code enqueues what is launched again with the same Views."""
+    """Whether generated code enqueues what is launched again with the same Views, by `again`."""
+    again = staticmethod(cl.enqueue_nd_range_kernel)
 
     @property
     def units(self) -> int:

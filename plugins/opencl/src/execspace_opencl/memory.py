@@ -10,13 +10,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyopencl as cl
 
 from execspace import Allocation, ExecutionSpace, HostSpace, MemorySpace, View
-from execspace.base.blocks import ALIGNMENT, LARGEST, Block, Blocks, Kept
+from execspace.base.blocks import ALIGNMENT, LARGEST, Blocks, Kept
 from execspace.contract.memory import bytes_at, new_allocation, out_of_memory
 
 from .device import Buffer, Device, DeviceSpace
@@ -44,13 +44,6 @@ class _Addresses:
 _handed_out = _Addresses()
 
 
-class _Large(NamedTuple):
-    """A buffer that is not kept, as a block."""
-
-    owner: Buffer
-    address: int
-
-
 class BufferMemory(MemorySpace):
     """Buffers of one device."""
 
@@ -61,26 +54,28 @@ class BufferMemory(MemorySpace):
         self.device = device
         self._transfers = Transfers(device)
         # Blocks are in order with the default queue: with further ones none is kept.
-        self._blocks = Blocks(self._new, lambda: not device.has_further_queues)
+        self._blocks = Blocks(
+            self._new, lambda: not device.has_further_queues, owners=device.buffers
+        )
 
     def allocate(self, nbytes: int, label: str, initialize: bool) -> Allocation:
         size = max(nbytes, 1)
         if size > self.device.handle.global_mem_size:  # some drivers find out late
             raise out_of_memory(label, nbytes, self)
         queue = self.device.default.handle
-        owner: Block | _Large
         try:
-            owner = self._blocks.take(size) if size <= LARGEST else _Large(*self._new(size))
+            holder, address = self._blocks.take(size)
+            buffer = self.device.buffers[address]
             if initialize:
-                done = fill_block(queue, owner.owner, _ZERO, 0, size)
+                done = fill_block(queue, buffer, _ZERO, 0, size)
                 if self.device.has_further_queues:  # which would not wait for this one
                     done.wait()
             elif size > LARGEST:  # drivers find out that there is no memory when it is first used
                 flags = cl.mem_migration_flags.CONTENT_UNDEFINED
-                cl.enqueue_migrate_mem_objects(queue, [owner.owner], flags).wait()
+                cl.enqueue_migrate_mem_objects(queue, [buffer], flags).wait()
         except cl.Error as error:
             raise out_of_memory(label, nbytes, self) from error
-        return new_allocation(owner.address, nbytes, label, self, owner, True)
+        return new_allocation(address, nbytes, label, self, holder, True)
 
     def _new(self, nbytes: int) -> tuple[Buffer, int]:
         return self.device.buffer(nbytes), _handed_out.take(nbytes)
@@ -119,24 +114,9 @@ class BufferMemory(MemorySpace):
 
 
 class _Shared(cl.SVMAllocation):  # type: ignore[misc]
-    """An allocation that plans can refer to without keeping it; freed after all work so far."""
+    """An allocation that plans can refer to without keeping it."""
 
-    __slots__ = ("__weakref__", "_device")
-
-    def __init__(self, device: Device, size: int) -> None:
-        flags = cl.svm_mem_flags.READ_WRITE | cl.svm_mem_flags.SVM_FINE_GRAIN_BUFFER
-        super().__init__(device.context, size, ALIGNMENT, flags)
-        self._device = device
-        remember_object(self)
-
-    def __del__(self, suppress: Any = suppress) -> None:  # of names none may be left at the end
-        with suppress(Exception):  # lost, at the program's end, or never there
-            self._device.free(self)
-
-    @property
-    def owner(self) -> _Shared:
-        """What kernels take, as of a block."""
-        return self
+    __slots__ = ("__weakref__",)
 
 
 class SharedMemory(HostSpace):
@@ -150,16 +130,28 @@ class SharedMemory(HostSpace):
     def __init__(self, device: Device) -> None:
         self.name = f"{device.name} svm"
         self.device = device
+        self._blocks = Blocks(self._new, lambda: False, self._freed, owners=device.buffers)
 
     def allocate(self, nbytes: int, label: str, initialize: bool) -> Allocation:
         size = max(nbytes, 1)
         try:
-            block = _Shared(self.device, size)
+            holder, address = self._blocks.single(size)
         except (cl.MemoryError, cl.RuntimeError, cl.LogicError) as error:
             raise out_of_memory(label, nbytes, self) from error
         if initialize:
-            bytes_at(block.svm_ptr, size)[...] = 0
-        return Allocation(block.svm_ptr, nbytes, label, self, block)
+            bytes_at(address, size)[...] = 0
+        return new_allocation(address, nbytes, label, self, holder, True)
+
+    def _new(self, nbytes: int) -> tuple[_Shared, int]:
+        flags = cl.svm_mem_flags.READ_WRITE | cl.svm_mem_flags.SVM_FINE_GRAIN_BUFFER
+        made = _Shared(self.device.context, nbytes, ALIGNMENT, flags)
+        remember_object(made)
+        return made, int(made.svm_ptr)
+
+    def _freed(self, owner: _Shared, suppress: Any = suppress) -> None:
+        """After all work so far, which may use it."""
+        with suppress(Exception):  # lost, or at the program's end
+            self.device.free(owner)
 
     def reaches(self, other: MemorySpace) -> bool:
         return other.host_accessible

@@ -157,7 +157,8 @@ def _is_movable(dst: View, src: View) -> bool:
 
 def buffer_of(view: View) -> Any:
     """The buffer that a View of the device lies in."""
-    return view.allocation.owner.owner  # type: ignore[attr-defined]
+    device = view.memory_space.device  # type: ignore[attr-defined]
+    return device.buffers[view.allocation.pointer]
 
 
 def _first(view: View) -> int:

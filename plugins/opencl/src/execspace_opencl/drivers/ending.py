@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import inspect
 import os
 import sys
 import threading
@@ -24,7 +25,7 @@ _PLUGIN = __name__.partition(".")[0]
 # What touches the device, by module and class.
 _TOUCHING = {
     ("launch", "OpenCLLaunch"): (
-        "__init__", "load", "lend", "enqueue", "allocate", "read", "wait",
+        "__init__", "load", "lend", "enqueue", "again", "allocate", "read", "awaited", "wait",
     ),
     ("space", "OpenCL"): ("__init__", "synchronize", "instance", "mark", "time_of"),
     ("memory", "BufferMemory"): ("allocate", "copy", "fill"),
@@ -75,7 +76,9 @@ def _replace(wrapped: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Non
         loaded = sys.modules.get(f"{_PLUGIN}.{module}")
         kind = getattr(loaded, name, None)
         for method in methods if kind is not None else ():
-            setattr(kind, method, wrapped(getattr(kind, method)))
+            found = wrapped(getattr(kind, method))
+            static = isinstance(inspect.getattr_static(kind, method), staticmethod)
+            setattr(kind, method, staticmethod(found) if static else found)
 
 
 # -- forks ----------------------------------------------------------------------------------------

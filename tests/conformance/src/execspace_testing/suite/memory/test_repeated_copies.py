@@ -150,7 +150,8 @@ def test_elements_of_another_type_are_converted_each_time(space):
         assert np.array_equal(held(a), host)
         es.deep_copy(b, host)
         apart = np.zeros(25, np.int8)[1:21].view(np.int32)
-        for other in (host.astype(">i4"), apart):
+        field = np.zeros(5, [("a", "i4"), ("b", "i2")])["a"]  # elements 6 bytes apart
+        for other in (host.astype(">i4"), apart, field):
             with pytest.raises(es.ViewError, match="aligned and in native byte order"):
                 es.deep_copy(b, other)
             with pytest.raises(es.ViewError, match="aligned and in native byte order"):
@@ -188,3 +189,13 @@ def test_memory_of_views_that_are_gone_is_not_mixed_up(space):
         kept[step % 17] = view, values
         for one, expected in kept.values():
             assert np.array_equal(held(one), expected)
+
+
+def test_an_instance_that_is_none_is_refused_each_time(space):
+    a, b, host = es.ones(4), es.zeros(4), np.ones(4)
+    for _ in range(3):
+        es.deep_copy(b, a, instance=space)
+        for dst, src in ((b, a), (b, 1.0), (b, host), (host, b)):
+            for wrong in ("serial", 3, es.HOST, type(space), host):
+                with pytest.raises(es.SpaceError, match="expected a space"):
+                    es.deep_copy(dst, src, instance=wrong)
