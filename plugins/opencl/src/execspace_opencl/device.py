@@ -47,6 +47,8 @@ class Device:
     found : Found
     name : str
         Of spaces that use it.
+    called : str
+        In messages.
     handle : pyopencl.Device
     context : pyopencl.Context
     units : int
@@ -66,6 +68,7 @@ class Device:
     def __init__(self, name: str | None) -> None:
         self.found = found = choose(name)
         self.name = "opencl" if name is None else f"opencl:{name}"
+        self.called = f"device {found}"  # in a forked child nobody may ask the driver
         mapping = _chosen("MAPPING", "flat", "chunked")
         memory = _chosen("MEMORY", "device", "host")
         if memory == "host" and not found.is_cpu:

@@ -54,7 +54,7 @@ def compile_plan(space: DeviceSpace, kernel: Kernel, spec: LaunchSpec) -> OpenCL
     """Compile `kernel` for the device; see `DeviceLaunch.compile`."""
     device = space.device
     return OpenCLPlan.of(
-        kernel, OpenCLLaunch.compile(space, device.traits, kernel, spec, f"device {device.found}")
+        kernel, OpenCLLaunch.compile(space, device.traits, kernel, spec, device.called)
     )
 
 
