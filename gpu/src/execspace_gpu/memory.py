@@ -51,12 +51,8 @@ class GpuMemory(MemorySpace):
     def trim(self) -> int:
         return self._blocks.trim()
 
-    def _take(self, nbytes: int) -> tuple[Any, int]:
-        """What owns so many bytes, and their address."""
-        return self._new(nbytes) if nbytes > LARGEST else self._blocks.take(nbytes)
-
     def _new(self, nbytes: int) -> tuple[Any, int]:
-        """The same, from where the pool has it."""
+        """What owns so many bytes, and their address, from where the pool has them."""
         raise NotImplementedError
 
     def _waited(self) -> bool:
@@ -131,7 +127,7 @@ class DeviceMemory(GpuMemory):
     def allocate(self, nbytes: int, label: str, initialize: bool) -> Allocation:
         device = self.space.device
         try:
-            block, pointer = self._take(nbytes)
+            holder, pointer = self._blocks.take(nbytes)
             if initialize:
                 with self.space.current():
                     runtime.memsetAsync(pointer, 0, nbytes or 1, self.space.stream)
@@ -140,7 +136,7 @@ class DeviceMemory(GpuMemory):
                     device.note_allocation()
         except ERRORS_OR_MEMORY as error:
             raise self._failed(label, nbytes, error) from error
-        return remembered(new_allocation(pointer, nbytes, label, self, block, True))
+        return remembered(new_allocation(pointer, nbytes, label, self, holder, True))
 
     def copier(self, dst: Any, src: Any) -> Copier | None:
         return gpu_copier(self, dst, src)
@@ -188,14 +184,14 @@ class ManagedMemory(GpuMemory):
     def allocate(self, nbytes: int, label: str, initialize: bool) -> Allocation:
         space = self.space
         try:
-            block, pointer = self._take(nbytes)
+            holder, pointer = self._blocks.take(nbytes)
             if initialize:
                 with space.current():
                     runtime.memsetAsync(pointer, 0, nbytes or 1, space.stream)
                     runtime.streamSynchronize(space.stream)  # the host may look at once
         except ERRORS_OR_MEMORY as error:
             raise self._failed(label, nbytes, error) from error
-        return remembered(new_allocation(pointer, nbytes, label, self, block, True))
+        return remembered(new_allocation(pointer, nbytes, label, self, holder, True))
 
     def _new(self, nbytes: int) -> tuple[Any, int]:
         with self.space.current():
@@ -235,12 +231,12 @@ class PinnedMemory(GpuMemory):
 
     def allocate(self, nbytes: int, label: str, initialize: bool) -> Allocation:
         try:
-            block, pointer = self._take(nbytes)
+            holder, pointer = self._blocks.take(nbytes)
         except ERRORS_OR_MEMORY as error:
             raise self._failed(label, nbytes, error) from error
         if initialize:
-            bytes_at(pointer, nbytes or 1, block)[...] = 0
-        return remembered(new_allocation(pointer, nbytes, label, self, block, True))
+            bytes_at(pointer, nbytes or 1, holder)[...] = 0
+        return remembered(new_allocation(pointer, nbytes, label, self, holder, True))
 
     def _new(self, nbytes: int) -> tuple[Any, int]:
         with self.space.current():

@@ -13,6 +13,7 @@ from ..base import config, pending
 from ..base.array_interface import ArrayInterface, may_share
 from ..base.brief import brief
 from ..base.errors import DTypeError, SpaceAccessError, SpaceError, ViewError
+from ..base.free_threading import getter
 from ..base.host_copies import Copier
 from ..base.storage_types import kind_of
 from ..contract.argtypes import plain_number
@@ -106,10 +107,14 @@ def deep_copy(
         fence("deep_copy: after")
 
 
-# By types of Views and classes of all else; None where there is no short way.
-_copiers: dict[tuple[Any, Any], Copier | None] = {}
+def _no_way(dst: Any, src: Any, instance: Any) -> bool:
+    return False
+
+
+# By types of Views and classes of all else.
+_copiers: dict[tuple[Any, Any], Copier] = {}
+_known_copier = getter(_copiers)
 _MOST_COPIERS = 4096
-_UNKNOWN: Any = object()
 
 
 def _done_again(dst: Any, src: Any, instance: ExecutionSpace | None) -> bool:
@@ -118,13 +123,9 @@ def _done_again(dst: Any, src: Any, instance: ExecutionSpace | None) -> bool:
         dst.type if type(dst) is View else type(dst),
         src.type if type(src) is View else type(src),
     )
-    copier: Any = _copiers.get(key, _UNKNOWN)
-    if copier is None or config.is_portable():
+    copier = _known_copier(key) or _copier_of(dst, src, *key)
+    if copier is _no_way or config.is_portable():
         return False
-    if copier is _UNKNOWN:
-        copier = _copier_of(dst, src, *key)
-        if copier is None:
-            return False
     if instance is None and not all_idle():
         ordered = [v.allocation.memory_space for v in (dst, src) if type(v) is View]
         waited_for_all("deep_copy: before", *ordered)
@@ -135,16 +136,16 @@ def _done_again(dst: Any, src: Any, instance: ExecutionSpace | None) -> bool:
     return bool(copier(dst, src, instance))
 
 
-def _copier_of(dst: Any, src: Any, to: Any, source: Any) -> Copier | None:
-    """The short way of the first memory space that has one, which is kept."""
+def _copier_of(dst: Any, src: Any, to: Any, source: Any) -> Copier:
+    """The short way of the first memory space that has one, or none; it is kept."""
     found: Copier | None = None
     for view in (dst, src):
         if type(view) is View and found is None:
             found = view.memory_space.copier(to, source)
     if len(_copiers) >= _MOST_COPIERS:
         _copiers.clear()
-    _copiers[to, source] = found
-    return found
+    kept = _copiers[to, source] = found or _no_way
+    return kept
 
 
 def _move(target: View, source: Any, instance: ExecutionSpace | None) -> None:
