@@ -102,7 +102,11 @@ class Blocks:
         sizes = range(least.bit_length() - 1, LARGEST.bit_length())
         self._free = {size: _Free(_KEPT >> size) for size in sizes}
         freed = self._freed
-        members = {"__slots__": (), "__del__": lambda block: freed(int(block))}
+
+        def __del__(block: _Block) -> None:
+            freed(int(block))
+
+        members = {"__slots__": (), "__del__": __del__}
         self._kind: type[_Block] = type("_Block", (_Block,), members)
 
     def take(self, nbytes: int) -> tuple[Holder, int]:

@@ -67,6 +67,15 @@ def at_with(frame):
     return linecache.getline(frame.f_code.co_filename, frame.f_lineno).lstrip().startswith("with ")
 
 
+def in_finalizer(frame):
+    """Whether a frame is that of a `__del__`, or called from one: Python lets no exception out."""
+    while frame is not None:
+        if frame.f_code.co_name == "__del__":
+            return True
+        frame = frame.f_back
+    return False
+
+
 class Interruption:
     """Raises an exception at the n-th line that is run of core, compiler and backend."""
 
@@ -90,7 +99,7 @@ class Interruption:
         # What is generated for a kernel counts, too.
         if not file.startswith(self.folders) and not Path(file).name.startswith("execspace_"):
             return None
-        if event == "line" and not at_with(frame):
+        if event == "line" and not at_with(frame) and not in_finalizer(frame):
             self.lines += 1
             if self.lines == self.at:
                 self.place = f"{file}:{frame.f_lineno}"
