@@ -94,17 +94,20 @@ class Blocks:
         owners: dict[int, Any] | None = None,
     ) -> None:
         self._make = make
-        self._may_keep = may_keep
         self._drop = drop
         self._least = least
         self.owners: dict[int, Any] = {} if owners is None else owners
         self._homes: dict[int, _Free] = {}  # of all blocks
         sizes = range(least.bit_length() - 1, LARGEST.bit_length())
         self._free = {size: _Free(_KEPT >> size) for size in sizes}
-        freed = self._freed
+        homes, forget = self._homes, self._forget
 
         def __del__(block: _Block) -> None:
-            freed(int(block))
+            free = homes[block]
+            if len(free) < free.most and (may_keep is None or may_keep()):
+                free.append(int(block))  # the number, not the block itself
+            else:
+                forget(int(block))
 
         members = {"__slots__": (), "__del__": __del__}
         self._kind: type[_Block] = type("_Block", (_Block,), members)
@@ -144,13 +147,6 @@ class Blocks:
         self.owners[address] = owner
         self._homes[address] = free
         return address
-
-    def _freed(self, address: int) -> None:
-        free = self._homes[address]
-        if len(free) < free.most and (self._may_keep is None or self._may_keep()):
-            free.append(address)
-        else:
-            self._forget(address)
 
     def _forget(self, address: int) -> None:
         del self._homes[address]

@@ -10,6 +10,7 @@ from ..base.brief import brief
 from ..base.errors import LaunchError
 from ..contract.space import ExecutionSpace
 from ..launch.bound import Bound
+from ..views.mirrors import Moves
 from ..views.view import View
 from .fusing import Fusion, Single, check_temporary
 
@@ -28,6 +29,7 @@ class Fused:
         self._bound = launches[-1] if self._one_by_one else self._made(launches)
 
     def _made(self, launches: tuple[Bound, ...]) -> Bound:
+        self._moves = Moves.last
         singles = []
         for bound in launches:
             plan, bounds, _ = bound.plan.chosen(bound.bounds, bound.arguments)
@@ -48,11 +50,14 @@ class Fused:
     def __call__(self) -> Any:
         """Launch, and return what the last of the launches returns.
 
-        Under EXECSPACE_CHECK=portable they are launched one by one.
+        Under EXECSPACE_CHECK=portable they are launched one by one. Raises LaunchError if they can
+        be one no more, because a View was given other memory by `resize` or `realloc`.
         """
         if self._one_by_one:
             for bound in self._launches[:-1]:
                 bound()
+        elif self._moves != Moves.last:
+            self._bound = self._made(self._launches)
         return self._bound()
 
     def exchange(self, /, **arguments: Any) -> None:

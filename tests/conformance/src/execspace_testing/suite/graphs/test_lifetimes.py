@@ -39,6 +39,33 @@ def test_a_view_that_gets_other_memory_is_used_as_it_is_then(space, fuse, change
     assert all((view.to_numpy() == 50.0).all() for view in others)
 
 
+@pytest.mark.parametrize("fuse", [False, True])
+def test_views_that_are_parted_are_no_longer_one(space, fuse):
+    """As long as two Views are of one memory, what one call stores, the next loads."""
+    x = es.ones(4, space=space)
+    same = x.with_traits()
+    y = es.full(4, 10.0, space=space)
+    launches = es.bind(on := es.RangePolicy(4, space=space), add, x, y), es.bind(on, add, y, same)
+    step = es.fuse(*launches)
+    with es.Graph(space) as graph:
+        es.parallel_for(4, add, x, y)
+        es.parallel_for(4, add, y, same)
+    ready = graph.instantiate(fuse=fuse)
+    step()
+    ready.submit()
+    es.fence()
+    assert x.to_numpy().tolist() == [32.0] * 4 and y.to_numpy().tolist() == [53.0] * 4
+    es.realloc(x, 5)
+    es.deep_copy(x, 0.0)  # `same` has the memory that both had: 32
+    step()
+    es.fence()
+    assert x.to_numpy().tolist() == [53.0] * 4 + [0.0] and y.to_numpy().tolist() == [85.0] * 4
+    ready.submit()
+    es.fence()
+    assert x.to_numpy().tolist() == [138.0] * 4 + [0.0]
+    assert y.to_numpy().tolist() == [117.0] * 4 and same.to_numpy().tolist() == [32.0] * 4
+
+
 def test_a_graph_goes_with_its_last_reference(space):
     x, y = es.ones(4, space=space), es.ones(4, space=space)
     with es.Graph(space) as graph:
