@@ -54,11 +54,14 @@ def gpu_copier(memory: Any, dst: Any, src: Any) -> Copier | None:
 
 
 class _Ways:
-    """The functions; each does all or nothing, and says which."""
+    """The functions; each does all or nothing, and says which.
+
+    All ask `_is_current` before they touch the device, for `forks` replaces that.
+    """
 
     def __init__(self, memory: Any) -> None:
         self._memory = memory
-        self._space = memory.space
+        self.space = memory.space
         self._sizes: dict[Any, int] = {}  # bytes of a block by shape and strides; 0 of no block
 
     def within(self, dst: Any, src: Any, instance: Any) -> bool:
@@ -68,7 +71,7 @@ class _Ways:
             return False
         if dst.allocation.memory_space is not memory or src.allocation.memory_space is not memory:
             return False
-        space = self._space if instance is None else self._own(instance)
+        space = self.space if instance is None else self._own(instance)
         if space is None or not self._is_current():
             return False
         queue = space.queue
@@ -103,7 +106,7 @@ class _Ways:
         return self._carried(src, address_of(dst), src.data_ptr, nbytes, instance)
 
     def fill(self, dst: Any, src: float, instance: Any) -> bool:
-        space = self._space if instance is None else self._own(instance)
+        space = self.space if instance is None else self._own(instance)
         if space is None or dst.allocation.memory_space is not self._memory:
             return False
         plan = space.fills.get(dst.type)
@@ -120,7 +123,7 @@ class _Ways:
             return False
         if view.allocation.memory_space is not self._memory or not self._is_current():
             return False
-        space = self._space
+        space = self.space
         try:
             runtime.memcpy(to, source, nbytes, DEFAULT)
         except ERRORS as error:
@@ -130,14 +133,14 @@ class _Ways:
 
     def _own(self, instance: Any) -> DeviceSpace | None:
         """An instance of this device; None if it is none."""
-        space = self._space
+        space = self.space
         if type(instance) is type(space) and instance.device is space.device:
             found: DeviceSpace = instance
             return found
         return None
 
     def _is_current(self) -> bool:
-        space: DeviceSpace = self._space
+        space: DeviceSpace = self.space
         return space.device.alone or int(runtime.getDevice()) == space.number
 
     def _block(self, a: Any, b: Any) -> int:

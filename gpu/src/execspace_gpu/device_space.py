@@ -149,6 +149,7 @@ class DeviceSpace(GpuKind):
     def synchronize_stream(self, what: str) -> None:
         """Wait for this stream; blocks."""
         try:
-            self.queue.synchronize()
+            with self.current():
+                self.queue.synchronize()
         except ERRORS as error:
             raise self.fault(what, error) from error

@@ -25,6 +25,7 @@ _TOUCHING = {
     ),
     ("sorting", "Sorts"): ("sort", "argsort", "permute"),
     ("memory", "GpuMemory"): ("allocate", "copy", "fill", "to_dlpack"),
+    ("copiers", "_Ways"): ("_is_current",),
 }  # fmt: skip
 
 # Spaces and plans of this process, by id.
