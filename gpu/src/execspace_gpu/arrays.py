@@ -7,7 +7,9 @@ needs neither events nor somebody who keeps it.
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import cupy
@@ -81,6 +83,8 @@ class Library:
         A `Form`.
     more : str
         Whether there is more to the array than that.
+    stays : bool
+        All but its shape stays what it is for as long as an array is there.
     device : callable
         Number of the GPU that an array is on.
     stream : callable
@@ -92,6 +96,7 @@ class Library:
     address: str
     form: str
     more: str
+    stays: bool
     device: Callable[[Any], int]
     stream: Callable[[int], int]
     view: Callable[[Any, Any, str], Any]
@@ -101,6 +106,7 @@ _CUPY = Library(
     "a.data.ptr",
     "(a.dtype, a.shape, a.strides)",
     "",
+    True,
     lambda a: int(a.data.device_id),
     lambda number: int(cupy.cuda.get_current_stream().ptr),
     view_of_cupy,
@@ -123,6 +129,7 @@ def _library_of(kind: type) -> Library | None:
         "a.data_ptr()",
         "(a.dtype, a.shape, a.stride())",
         "a.requires_grad or a.is_conj() or a.is_neg()",
+        False,
         lambda a: a.get_device(),
         raw or stream,
         wrap,
@@ -168,15 +175,22 @@ def launch_of_arrays(
     lines = ["def launch(bounds, args):"]
     for k, place in enumerate(places):
         n, library = place.number, place.library
-        lines += [
-            f"    a = args[{n}]",
-            *[f"    if {library.more}: return by_views(bounds, args)"] * bool(library.more),
-            f"    address, form = {library.address}, {library.form}",
-            f"    m{n} = known{k}(address)",
-            f"    if m{n} is None or m{n}.form != form:",
-            f"        m{n} = new{k}(a, int(address), form)",
-            f"        if m{n} is None: return NotImplemented",
+        found = [
+            *[f"if {library.more}: return by_views(bounds, args)"] * bool(library.more),
+            f"address, form = {library.address}, {library.form}",
+            f"m{n} = known{k}(address)",
+            f"if m{n} is None or m{n}.form != form:",
+            f"    m{n} = new{k}(a, int(address), form)",
+            f"    if m{n} is None: return NotImplemented",
+            *[f"else: again{k}(a, m{n})"] * library.stays,
         ]
+        lines.append(f"    a = args[{n}]")
+        if library.stays:
+            lines += [
+                f"    m{n} = seen{k}(id(a))",
+                f"    if m{n} is None or m{n}.shape != a.shape:",
+            ]
+        lines += [f"{'        ' if library.stays else '    '}{line}" for line in found]
     lines += [
         *(f"    if stream{k}({space.number}) != {space.stream}: return by_views(bounds, args)"
           for k in range(len(streams))),
@@ -186,6 +200,8 @@ def launch_of_arrays(
     scope |= {f"stream{k}": stream for k, stream in enumerate(streams.values())}
     scope |= {f"known{k}": getter(place.arrays) for k, place in enumerate(places)}
     scope |= {f"new{k}": place.new for k, place in enumerate(places)}
+    scope |= {f"seen{k}": getter(place.seen) for k, place in enumerate(places)}
+    scope |= {f"again{k}": place.again for k, place in enumerate(places)}
     exec(compile("\n".join(lines), "<execspace arrays>", "exec"), scope)
     return scope["launch"]  # type: ignore[no-any-return]
 
@@ -199,6 +215,8 @@ class _Place:
         Of the argument.
     arrays : dict
         By their address.
+    seen : dict
+        By their identity, those that came twice, until they are gone.
     """
 
     def __init__(
@@ -208,6 +226,9 @@ class _Place:
         self.library, self.label = library, label
         self.dtype = dtype_of(type.dtype)
         self.arrays: dict[int, ArrayInLaunch] = {}
+        self.seen: dict[int, ArrayInLaunch] = {}
+        self._strides: dict[Form, tuple[int, ...]] = {}  # in elements
+        self._references: dict[int, weakref.ref[Any]] = {}
 
     def view(self, array: Any) -> Any:
         """A View of an array; None if the kernel was not compiled for such a one."""
@@ -221,11 +242,31 @@ class _Place:
         """An array that was not given before; None as for `view`."""
         if self.library.device(array) != self.space.number or address % self.dtype.itemsize:
             return None
-        made = self.view(array)
-        if made is None:
-            return None
-        found = ArrayInLaunch(address, self.dtype, form, made.strides)
+        strides = self._strides.get(form)
+        if strides is None:
+            made = self.view(array)
+            if made is None:
+                return None
+            if len(self._strides) >= _MOST:
+                self._strides.clear()
+            strides = self._strides[form] = made.strides
+        found = ArrayInLaunch(address, self.dtype, form, strides)
         if len(self.arrays) >= _MOST:
             self.arrays.clear()
         self.arrays[address] = found
         return found
+
+    def again(self, array: Any, known: ArrayInLaunch) -> None:
+        """Note an array that lies where one was before; maybe the same, which will come again."""
+        number = id(array)
+        if number not in self._references:
+            if len(self._references) >= _MOST:
+                self.seen.clear()
+                self._references.clear()
+            self._references[number] = weakref.ref(array, partial(self._gone, number))
+        self.seen[number] = known
+
+    def _gone(self, number: int, reference: weakref.ref[Any]) -> None:
+        if self._references.get(number) is reference:
+            del self._references[number]
+            self.seen.pop(number, None)

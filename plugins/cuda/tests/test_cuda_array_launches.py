@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -9,6 +12,10 @@ import execspace as es
 from execspace.views import interop
 
 DTYPES = ["float64", "float32", "int32", "int8", "complex64", "float16"]
+
+
+def on(cuda, n):
+    return es.RangePolicy(n, space=cuda)
 
 
 def double(i, j, x, y):
@@ -90,3 +97,50 @@ def test_numbers_that_do_not_fit_and_other_types(cuda, cupy):
         es.parallel_reduce(policy, kernel, x)
     with pytest.raises(es.ExecspaceError):
         es.parallel_reduce(policy, kernel, np.zeros(4))
+
+
+def test_arrays_that_come_again_are_known_for_what_they_are_now(cuda, cupy):
+    """The same object, another one where it was, and one that was given another shape."""
+
+    def fill(i, x, value):
+        x[i] = value
+
+    for step in range(6):
+        x = cupy.zeros(100)
+        for turn in range(4):
+            es.parallel_for(on(cuda, 100), fill, x, float(step + turn))
+            assert (x.get() == step + turn).all()
+        address = x.data.ptr
+        del x
+        y = cupy.zeros(200, "f4")  # often at the address that x had
+        es.parallel_for(on(cuda, 200), fill, y, 3.0)
+        assert (y.get() == 3.0).all() and y.data.ptr % 4 == 0 and address
+        del y
+
+    def rows(i, x):
+        for j in range(x.shape[1]):
+            x[i, j] = x.shape[0] * 100 + x.shape[1]
+
+    z = cupy.zeros((6, 4), "i8")
+    for shape in ((6, 4), (6, 4), (6, 4), (4, 6), (4, 6), (2, 12), (6, 4)):
+        z.shape = shape
+        es.parallel_for(on(cuda, shape[0]), rows, z)
+        assert (z.get() == shape[0] * 100 + shape[1]).all()
+    for _ in range(3):  # views of one memory, of several forms
+        for part in (z, z[::2], z.T, z.view("u8"), z[:, 1:3]):
+            es.parallel_for(on(cuda, part.shape[0]), rows, part)
+            assert (part.get() == part.shape[0] * 100 + part.shape[1]).all()
+
+
+def test_arrays_that_are_gone_are_not_kept(cuda, cupy):
+    def fill(i, x, value):
+        x[i] = value
+
+    x = cupy.zeros(1000)
+    gone = weakref.ref(x)
+    for _ in range(4):
+        es.parallel_for(on(cuda, 1000), fill, x, 1.0)
+    es.fence()
+    del x
+    gc.collect()
+    assert gone() is None
