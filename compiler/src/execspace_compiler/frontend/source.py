@@ -18,6 +18,7 @@ from types import CodeType, FunctionType
 
 from execspace import KernelSyntaxError
 from execspace.base.dataclass import dataclass
+from execspace.base.parsing import parse
 from execspace.kernels.exec_source import arrived, remembered, running
 
 from ..ir.diagnostics import Fault, Loc, syntax_fault
@@ -192,7 +193,7 @@ def _parsed_block(block: list[str], first: int) -> ast.Module | None:
     # A wrapper keeps columns as they are in the file, where dedenting would shift them.
     text = "if True:\n" + "".join(block) if indented else "".join(block)
     try:
-        tree = ast.parse(text)
+        tree = parse(text)
     except SyntaxError:
         return None
     ast.increment_lineno(tree, first - (1 if indented else 0))
@@ -202,7 +203,7 @@ def _parsed_block(block: list[str], first: int) -> ast.Module | None:
 @lru_cache(maxsize=32)
 def _parse(text: str) -> ast.Module | None:
     try:
-        return ast.parse(text)
+        return parse(text)
     except SyntaxError:
         return None
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from execspace import ExecutionSpace, Kernel, LaunchSpec, View, ViewIndexError
 from execspace.base.dataclass import dataclass
+from execspace.base.parsing import parse
 
 from .. import ir
 from ..codegen.python.oracle import HEAD, OraclePrinter, function_name
@@ -195,7 +196,7 @@ def loaded(
             scope[function_name(function.name)] = _outside(function.external)
             continue
         lines = printer.function(function)
-        tree = ast.parse("\n".join(lines))
+        tree = parse("\n".join(lines))
         _relocate(tree, lines, function.loc)
         exec(compile(tree, function.loc.file, "exec"), scope)
     functions = {f.name.removeprefix("_"): scope[function_name(f.name)] for f in made}

@@ -19,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base.parsing import parse
+
 _METHODS = (
     "format", "replace", "strip", "lstrip", "rstrip", "join", "removeprefix", "removesuffix",
     "expandtabs", "upper", "lower", "title", "zfill", "splitlines", "split", "decode",
@@ -51,7 +53,7 @@ def sources_of_call(caller: FrameType, source: str) -> Iterator[str]:
     if place is None or None in place:
         return
     try:
-        tree = ast.parse(source)
+        tree = parse(source)
     except SyntaxError:
         return
     for node in ast.walk(tree):

@@ -19,6 +19,7 @@ from functools import lru_cache
 from types import CodeType, FrameType, FunctionType
 
 from ..base.errors import KernelSyntaxError
+from ..base.parsing import parse
 
 # Where a module made by exec keeps its own text: its namespace, so that both go together.
 _KEY = "__execspace_source__"
@@ -134,11 +135,11 @@ def _codes_within(text: str, like: CodeType) -> list[CodeType]:
     if not like.co_flags & inspect.CO_NESTED:
         return []
     try:
-        module = ast.parse("def _around(): pass")
+        module = parse("def _around(): pass")
         (around,) = module.body
         assert isinstance(around, ast.FunctionDef)
         around.args.args = [ast.arg(name, lineno=1, col_offset=0) for name in like.co_freevars]
-        around.body = ast.parse(text).body
+        around.body = parse(text).body
         made = compile(module, like.co_filename, "exec", future_flags(like), dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError):
         return []
