@@ -427,3 +427,21 @@ def test_all_pools_are_told_of_and_emptied():
     del A
     assert es.pools()["host"] == es.HOST.kept() == (1, 1024)
     assert es.trim_pools() >= 1024 and es.HOST.kept() == (0, 0)
+
+
+def test_a_setting_that_is_no_bool_is_named(monkeypatch, plain):
+    es.trim_pools()
+    monkeypatch.setenv("EXECSPACE_POOLS", "x")
+    with pytest.raises(es.ConfigError, match="EXECSPACE_POOLS='x'"):
+        for _ in range(3):
+            es.View(1000, space=plain, memory=es.HOST)
+
+
+def test_a_short_way_that_is_no_function_is_named(rich):
+    class Short(Kind):
+        def copier(self, dst, src):
+            return 3
+
+    x = es.View(2, np.float64, space=rich, memory=Short("short", "device"))
+    with pytest.raises(es.PluginError, match=r"memory space 'short': copier\(...\) returned 3;"):
+        es.deep_copy(x, 1.0)

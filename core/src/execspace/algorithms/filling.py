@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..base.brief import brief
 from ..base.errors import DTypeError, ViewError
 from ..base.storage_types import format_of
 from ..contract.space import ExecutionSpace
+from ..events.recording import by_extents
 from ..launch.parallel import parallel_for
 from ..policies.range import MDRangePolicy, Policy, RangePolicy
 from ..views.interop import view_of
@@ -96,6 +98,25 @@ def fill_random(
     (np.int32(1), np.int32(6))
     """
     refuse_transfer(view, "fill_random", "view")
+    by_extents(
+        "fill_random", partial(_filled, distribution, space),
+        view=view, seed=seed, low=low, high=high, mean=mean, std=std, draw=draw, start=start,
+    )  # fmt: skip
+
+
+def _filled(
+    distribution: str,
+    space: str | ExecutionSpace | None,
+    *,
+    view: Any,
+    seed: Any,
+    low: Any,
+    high: Any,
+    mean: Any,
+    std: Any,
+    draw: Any,
+    start: Any,
+) -> None:
     target = view_of(view, label="destination of fill_random")
     _check_target(target)
     choose_space(space, (target,), "fill_random")

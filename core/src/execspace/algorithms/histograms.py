@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from ..base.brief import brief
 from ..base.errors import DTypeError, ViewError, shown
 from ..contract.space import ExecutionSpace, SupportsTeams
+from ..events.recording import by_extents, current
 from ..kernels.atomics import atomic_add
 from ..kernels.language import function
 from ..launch.nested import TeamThreadRange
@@ -112,19 +114,38 @@ def histogram(
         edges = _to_space(_given_edges(bins), where)
     kind = np.int64 if loads is None else np.float64
     counts = result(target, "histogram", (edges.size - 1,), kind, where)
+    fresh = target is None and current() is None
+    by_extents(
+        "histogram", partial(_counted, edges, first, last, where, fresh),
+        view=data, weights=loads, out=counts,
+    )  # fmt: skip
+    return counts, edges
+
+
+def _counted(
+    edges: View,
+    first: Any,
+    last: Any,
+    where: ExecutionSpace,
+    fresh: bool,
+    *,
+    view: Any,
+    weights: Any,
+    out: Any,
+) -> None:
+    data = argument(view, "histogram", "view")
+    loads = None if weights is None else _weights(weights, data)
+    kind = np.int64 if loads is None else np.float64
+    counts = result(out, "histogram", (edges.size - 1,), kind, where)
     for other in (data, edges) if loads is None else (data, edges, loads):
         check_apart((other, counts), "histogram")
-    if target is not None:
+    if not fresh:
         deep_copy(counts, 0, instance=where)
-    teams = _teams(where, data, counts)
-    if teams is not None:
-        parallel_for(
-            teams, _count_in_teams, data, edges, counts, loads, first, last, label="histogram"
-        )
-        return counts, edges
-    policy = RangePolicy(data.size, space=where)
-    parallel_for(policy, _count, data, edges, counts, loads, first, last, label="histogram")
-    return counts, edges
+    policy: Any = _teams(where, data, counts)
+    kernel: Any = _count_in_teams
+    if policy is None:
+        policy, kernel = RangePolicy(data.size, space=where), _count
+    parallel_for(policy, kernel, data, edges, counts, loads, first, last, label="histogram")
 
 
 _MANY = 1024  # threads that run at once: those of a device

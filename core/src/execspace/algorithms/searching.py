@@ -5,6 +5,7 @@ The order is that of `sort`: numbers ascend, and NaN is greater than every numbe
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from ..base.brief import brief
 from ..base.errors import ViewError
 from ..contract.space import ExecutionSpace
+from ..events.recording import by_extents
 from ..kernels.language import function
 from ..launch.parallel import parallel_for
 from ..policies.range import RangePolicy
@@ -149,8 +151,18 @@ def searchsorted(
     given = () if out is None else (argument(out, "searchsorted", "out", writable=True),)
     where = choose_space(space, (table, wanted, *given), "searchsorted")
     found = result(out, "searchsorted", wanted.shape, np.int64, where)
+    by_extents(
+        "searchsorted", partial(_searched, side, where),
+        sorted_view=table, values=wanted, out=found,
+    )  # fmt: skip
+    return found
+
+
+def _searched(side: str, where: ExecutionSpace, *, sorted_view: Any, values: Any, out: Any) -> None:
+    table = argument(sorted_view, "searchsorted", "sorted_view")
+    wanted = argument(values, "searchsorted", "values")
+    found = result(out, "searchsorted", wanted.shape, np.int64, where)
     for view in (table, wanted):
         check_apart((view, found), "searchsorted")
     policy = RangePolicy(wanted.size, space=where)
     parallel_for(policy, _SIDES[side], table, wanted, found, label="searchsorted")
-    return found

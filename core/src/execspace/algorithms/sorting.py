@@ -19,7 +19,7 @@ from ..base.flags import flag
 from ..contract.space import ExecutionSpace, SupportsSort
 from ..events import dispatch
 from ..events.launches import kernel_events, queue_of
-from ..events.recording import current
+from ..events.recording import as_one, by_extents
 from ..views.view import View
 from .arguments import argument, check_apart, choose_space, part, result
 from .merge_sort import gather_rows, merge_argsort, merge_sort, scratch
@@ -79,15 +79,18 @@ def sort(
     [3, 2, 1]
     """
     descending = flag(descending, "descending", "sort", ViewError)
-    target = part(argument(view, "sort", "view", writable=True), begin, end, "sort")
+    target = argument(view, "sort", "view", writable=True)
+    part(target, begin, end, "sort")
     where = choose_space(space, (target,), "sort")
-    if target.size < 2:
-        return
-    recorder = current()
-    if recorder is not None:
-        recorder.call("sort", partial(_sort, target, descending, where), where)
-    else:
-        _sort(target, descending, where)
+    by_extents("sort", partial(_sorted, descending, begin, end, where), view=target)
+
+
+def _sorted(
+    descending: bool, begin: int | None, end: int | None, where: ExecutionSpace, *, view: Any
+) -> None:
+    target = part(argument(view, "sort", "view", writable=True), begin, end, "sort")
+    if target.size > 1:
+        as_one("sort", partial(_sort, target, descending, where), where)
 
 
 def _sort(target: View, descending: bool, where: ExecutionSpace) -> None:
@@ -139,13 +142,15 @@ def argsort(
     given = () if out is None else (argument(out, "argsort", "out", writable=True),)
     where = choose_space(space, (source, *given), "argsort")
     order = result(out, "argsort", source.shape, np.int64, where)
-    check_apart((source, order), "argsort")
-    recorder = current()
-    if recorder is not None:
-        recorder.call("argsort", partial(_order, source, descending, order, where), where)
-    elif source.size:
-        _order(source, descending, order, where)
+    by_extents("argsort", partial(_ordered, descending, where), keys=source, out=order)
     return order
+
+
+def _ordered(descending: bool, where: ExecutionSpace, *, keys: Any, out: Any) -> None:
+    source = argument(keys, "argsort", "keys")
+    order = result(out, "argsort", source.shape, np.int64, where)
+    check_apart((source, order), "argsort")
+    as_one("argsort", partial(_order, source, descending, order, where), where)
 
 
 def sort_by_key(
@@ -187,6 +192,13 @@ def sort_by_key(
     array([ 0, 10, 20])
     """
     descending = flag(descending, "descending", "sort_by_key", ViewError)
+    where = choose_space(space, _rows(keys, *values), "sort_by_key")
+    named = {f"value_{k}": value for k, value in enumerate(values)}
+    by_extents("sort_by_key", partial(_sorted_rows, descending, where), keys=keys, **named)
+
+
+def _rows(keys: Any, *values: Any) -> list[View]:
+    """Keys, and what has a row for each of them."""
     source = argument(keys, "sort_by_key", "keys", writable=True)
     moved = [source]
     for k, value in enumerate(values):
@@ -198,15 +210,14 @@ def sort_by_key(
                 f"{source.shape[0]}, one for each key of View '{source.label}'."
             )
         moved.append(view)
-    where = choose_space(space, moved, "sort_by_key")
+    return moved
+
+
+def _sorted_rows(descending: bool, where: ExecutionSpace, *, keys: Any, **values: Any) -> None:
+    moved = _rows(keys, *values.values())
     check_apart(moved, "sort_by_key")
-    if source.size < 2:
-        return
-    recorder = current()
-    if recorder is not None:
-        recorder.call("sort_by_key", partial(_sort_rows, moved, descending, where), where)
-    else:
-        _sort_rows(moved, descending, where)
+    if moved[0].size > 1:
+        as_one("sort_by_key", partial(_sort_rows, moved, descending, where), where)
 
 
 def _sort_rows(moved: list[View], descending: bool, where: ExecutionSpace) -> None:

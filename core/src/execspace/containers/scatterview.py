@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from ..base.readonly import ReadOnly
 from ..base.storage_types import format_of
 from ..contract.layout import classify, left_strides, right_strides
 from ..contract.space import ExecutionSpace
+from ..events.recording import by_extents
 from ..launch.parallel import parallel_for
 from ..plugins.selection import default_space, resolve
 from ..policies.range import RangePolicy
@@ -206,41 +208,9 @@ class ScatterView(ReadOnly):
             If the shape or the layout differs, the View is not contiguous or read-only, or its
             elements are of a lower kind: no float goes into an integer.
         """
-        shape, layout = self._like
-        destination = view_of(destination)
-        if destination.shape != shape:
-            raise ViewError(
-                f"ScatterView: View '{destination.label}' has shape {destination.shape}; expected "
-                f"{shape}."
-            )
-        if destination.is_readonly:
-            raise ViewError(
-                f"ScatterView: View '{destination.label}' is read-only; contribute to another one."
-            )
-        dst = _flat(destination, "contribute")
-        own = self._copies.dtype
-        if not np.can_cast(np.dtype(own), np.dtype(destination.dtype), "same_kind"):
-            raise ViewError(
-                f"ScatterView: View '{destination.label}' is of {destination.dtype}; sums of {own} "
-                f"do not go into it. Contribute to a View of {own}, then convert it."
-            )
-        strides = self._copies.strides[1:]
-        if classify(shape, strides, destination.layout) != destination.layout:
-            raise ViewError(
-                f"ScatterView: View '{destination.label}' has layout {destination.layout}; "
-                f"expected {layout}. Contribute to a View of that layout, then copy it with "
-                f"es.deep_copy."
-            )
-        policy = RangePolicy(dst.size, space=self._space)
-        parallel_for(policy, _JOIN[self.op], dst, self._rows(dst.size), label="contribute")
-
-    def _rows(self, size: int) -> View:
-        """Each copy as a row of elements in the order of memory."""
-        copies = self._copies
-        shape, strides = (copies.extent(0), size), (copies.stride(0), 1)
-        return View._over(
-            copies.allocation, copies.data_ptr, copies.dtype, shape, strides,
-            classify(shape, strides, "right"), False, copies.space,
+        by_extents(
+            "contribute", partial(_contributed, self.op, self._copies, self._like, self._space),
+            destination=destination,
         )  # fmt: skip
 
     def reset(self) -> None:
@@ -284,6 +254,52 @@ class ScatterView(ReadOnly):
             extents, self._buffer.dtype, label=label, layout=self._like[1],
             memory=self._buffer.memory_space, space=self._buffer.space, initialize=False,
         )  # fmt: skip
+
+
+def _contributed(
+    op: str,
+    copies: View,
+    like: tuple[tuple[int, ...], str],
+    space: ExecutionSpace,
+    *,
+    destination: Any,
+) -> None:
+    shape, layout = like
+    destination = view_of(destination)
+    if destination.shape != shape:
+        raise ViewError(
+            f"ScatterView: View '{destination.label}' has shape {destination.shape}; expected "
+            f"{shape}."
+        )
+    if destination.is_readonly:
+        raise ViewError(
+            f"ScatterView: View '{destination.label}' is read-only; contribute to another one."
+        )
+    dst = _flat(destination, "contribute")
+    own = copies.dtype
+    if not np.can_cast(np.dtype(own), np.dtype(destination.dtype), "same_kind"):
+        raise ViewError(
+            f"ScatterView: View '{destination.label}' is of {destination.dtype}; sums of {own} "
+            f"do not go into it. Contribute to a View of {own}, then convert it."
+        )
+    strides = copies.strides[1:]
+    if classify(shape, strides, destination.layout) != destination.layout:
+        raise ViewError(
+            f"ScatterView: View '{destination.label}' has layout {destination.layout}; "
+            f"expected {layout}. Contribute to a View of that layout, then copy it with "
+            f"es.deep_copy."
+        )
+    policy = RangePolicy(dst.size, space=space)
+    parallel_for(policy, _JOIN[op], dst, _rows(copies, dst.size), label="contribute")
+
+
+def _rows(copies: View, size: int) -> View:
+    """Each copy as a row of elements in the order of memory."""
+    shape, strides = (copies.extent(0), size), (copies.stride(0), 1)
+    return View._over(
+        copies.allocation, copies.data_ptr, copies.dtype, shape, strides,
+        classify(shape, strides, "right"), False, copies.space,
+    )  # fmt: skip
 
 
 def _identity(op: str, dtype: np.dtype[Any]) -> Any:

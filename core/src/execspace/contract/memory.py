@@ -17,6 +17,7 @@ from ..base import config
 from ..base.array_interface import ArrayInterface
 from ..base.blocks import LARGEST, Blocks, Kept, aligned
 from ..base.dlpack import capsule_of
+from ..base.errors import ConfigError
 from ..base.host_copies import Copier, host_copier
 from ..base.readonly import MAY_CHANGE_CLASS, ReadOnly, assign, with_class
 from ..base.storage_types import as_stored
@@ -186,7 +187,8 @@ class MemorySpace(ABC):
         nothing and returns False, for all else that is asked of a copy: other shapes, Views that
         may overlap, memory of another space of the same name, an instance that is not its own.
         Only called where no tool is told of copies; without an instance spaces are fenced before
-        as for `copy`.
+        as for `copy`. Submissions of graphs call it, too, with the space of the graph. Asked once
+        for each pair; PluginError for what is no function.
         """
         return None
 
@@ -273,7 +275,9 @@ class HostSpace(MemorySpace):
                     _blocks.owners[address].fill(0)
                 return new_allocation(address, nbytes, label, self, holder, True)
             buffer, address = aligned(nbytes, np.zeros if initialize else np.empty)
-        except (MemoryError, ValueError) as error:
+        except ConfigError:
+            raise
+        except (MemoryError, ValueError) as error:  # the latter of NumPy, for sizes beyond any
             raise out_of_memory(label, nbytes, self) from error
         return Allocation(address, nbytes, label, self, buffer)
 

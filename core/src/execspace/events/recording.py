@@ -5,7 +5,7 @@ Launches look here only where `dispatch.TOOLS` is not empty, which a recording s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any, Protocol
@@ -27,6 +27,11 @@ class Recorder(Protocol):
 
     def call(self, name: str, function: Callable[[], object], instance: Any) -> None:
         """Work that is done as a whole, on an instance, by a function."""
+
+    def part(
+        self, name: str, function: Callable[..., object], arguments: Mapping[str, Any]
+    ) -> None:
+        """What a function launches with these arguments, see `by_extents`."""
 
     def refuse(self, what: str, instead: str) -> Exception:
         """The exception for what no graph can have."""
@@ -76,6 +81,28 @@ def _paused() -> Iterator[None]:
         yield
     finally:
         _current.reset(token)
+
+
+def by_extents(name: str, function: Callable[..., object], /, **arguments: Any) -> None:
+    """Call a function whose launches go by the extents of Views.
+
+    A recording calls it, too, to record what it launches; and again once a View has got other
+    memory, or one of the arguments is exchanged. Then it must check them as at first.
+    """
+    recorder = current()
+    if recorder is None:
+        function(**arguments)
+    else:
+        recorder.part(name, function, arguments)
+
+
+def as_one(name: str, function: Callable[[], object], instance: Any) -> None:
+    """Call a function that does work on an instance; a recording has each submission call it."""
+    recorder = current()
+    if recorder is None:
+        function()
+    else:
+        recorder.call(name, function, instance)
 
 
 def refuse_elements(view: Any, what: str) -> None:

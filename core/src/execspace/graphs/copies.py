@@ -1,4 +1,4 @@
-"""Copies in graphs as launches, where the space of the graph reaches both sides.
+"""Copies in graphs: launches, where the space of the graph reaches both sides.
 
 A launch can be replayed with others, and fused with them; what the host or another device takes
 part in is copied between launches by `deep_copy`.
@@ -6,24 +6,74 @@ part in is copied between launches by `deep_copy`.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
 
 from ..base.brief import brief
-from ..base.errors import ViewError
+from ..base.errors import LaunchError, ViewError
 from ..contract.space import ExecutionSpace
+from ..events import recording
 from ..kernels.kernel import Kernel, kernel_from
 from ..launch.bound import Bound, bind
 from ..policies.range import MDRangePolicy, RangePolicy
-from ..views.deep_copy import same_block
+from ..views.deep_copy import NUMBERS, check_copy, same_block
+from ..views.interop import view_of
 from ..views.view import View
+from .steps import Part, Step, name_of
 
 _MOST_RANKS = 4
 _SMALL = 1 << 20  # bytes; larger ones whose order changes are better left to the memory space
 
 
-def bound_copy(space: ExecutionSpace, target: View, source: Any, label: str | None) -> Bound | None:
+def copy_step(
+    who: object,
+    space: ExecutionSpace,
+    dst: Any,
+    src: Any,
+    label: str | None,
+    after: tuple[Step, ...] | None,
+) -> Step:
+    """The step of a copy, which has been checked; `src` is a View, an array or a number."""
+    part = Copy(str(who), space, {"dst": dst, _name_of_source(src): src})
+    name = name_of(who, label, "deep_copy")
+    part.steps()
+    return Step("copy", name, after, part)
+
+
+def _name_of_source(src: Any) -> str:
+    return "value" if type(src) is not View and isinstance(src, NUMBERS) else "src"
+
+
+class Copy(Part):
+    """A `deep_copy`."""
+
+    def _with(self, arguments: dict[str, Any]) -> Self:
+        (src,) = (a for name, a in arguments.items() if name != "dst")
+        if _name_of_source(src) not in arguments:
+            expected = "a number" if "value" in arguments else "a View or an array"
+            raise LaunchError(f"{self.who}: a deep_copy of {brief(src)}; expected {expected}.")
+        return type(self)(self.who, self.space, arguments)
+
+    def _fresh(self) -> Sequence[Step]:
+        dst, source = self.arguments.values()
+        target = view_of(dst, label="destination of deep_copy")
+        if target.is_readonly:
+            raise ViewError(f"deep_copy: destination View '{target.label}' is read-only.")
+        if "src" in self.arguments:
+            source = view_of(source, label="source of deep_copy")
+            if target == source:
+                return ()
+        check_copy(target, source, self.space)
+        with recording.at_once():
+            bound = bound_copy(self.space, target, source)
+        if bound is not None:
+            return [Step("launch", bound.kernel.name, None, bound)]
+        return [Step("copy", "deep_copy", None, (target, source))]
+
+
+def bound_copy(space: ExecutionSpace, target: View, source: Any) -> Bound | None:
     """The launch of a copy, or of filling with a number; None if it should be no launch."""
     if target.mapping is not None or target.dtype.fields is not None:
         return None
@@ -52,7 +102,7 @@ def bound_copy(space: ExecutionSpace, target: View, source: Any, label: str | No
     policy: Any = RangePolicy(target.shape[0], space=space)
     if target.rank > 1:
         policy = MDRangePolicy((0,) * target.rank, target.shape, space=space)
-    return bind(policy, kernels[target.rank - 1], target, source, label=label)
+    return bind(policy, kernels[target.rank - 1], target, source)
 
 
 def _number(target: View, value: Any) -> Any:
@@ -72,11 +122,6 @@ def _number(target: View, value: Any) -> Any:
             f"deep_copy: {brief(value)} does not fit into View '{target.label}' of dtype "
             f"{target.dtype.name}."
         ) from error
-
-
-def is_copy(kernel: Kernel) -> bool:
-    """Whether a kernel copies a View, all of it."""
-    return any(kernel.fn is known.fn for known in _COPIES)
 
 
 def _copy1(i: int, dst: Any, src: Any) -> None:

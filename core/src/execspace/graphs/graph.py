@@ -12,20 +12,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from ..base.brief import brief
-from ..base.errors import LaunchError, SpaceError
-from ..contract.space import ExecutionSpace, Plan
+from ..base.errors import LaunchError
+from ..contract.space import ExecutionSpace
 from ..events import recording
-from ..kernels.kernel import Kernel
-from ..launch.bound import Bound, bind
+from ..launch.bound import bind
 from ..plugins.selection import default_space, resolve, use_space
 from ..plugins.started import note
-from ..views.deep_copy import check_copy
-from ..views.interop import view_of
 from ..views.view import View
-from .copies import bound_copy
+from .copies import copy_step
 from .fusing import check_temporary
 from .loops import Loop, checked_flag
-from .node import AnyGraph, Definition, GraphNode, Step, label_of, runs_nothing, walk
+from .node import AnyGraph, GraphNode, runs_nothing
+from .recorder import Recorder, launch_step
+from .steps import Definition, Step, name_of, walk
 
 if TYPE_CHECKING:
     from .running import GraphExec
@@ -129,7 +128,7 @@ class Graph(AnyGraph):
         self._before_recording = len(self._steps)
         with ExitStack() as stack:
             stack.enter_context(use_space(self.space))
-            stack.enter_context(recording.recording(_Recorder(self)))
+            stack.enter_context(recording.recording(Recorder(self, self.space, self._add)))
             self._recording = stack.pop_all()
         return self
 
@@ -169,7 +168,7 @@ class Graph(AnyGraph):
     @contextmanager
     def _loop(self, loop: Loop) -> Iterator[None]:
         recorder = recording.current()
-        if not isinstance(recorder, _Recorder) or recorder.graph is not self:
+        if not isinstance(recorder, Recorder) or recorder.who is not self:
             raise LaunchError(
                 f"{self}: a loop takes what is recorded in it; write it within `with graph:`."
             )
@@ -178,7 +177,7 @@ class Graph(AnyGraph):
             yield
         finally:
             self._open.pop()
-        self._add("loop", loop.kind, None, loop)
+        self._add(Step("loop", loop.kind, None, loop))
 
     # -- adding -----------------------------------------------------------------------------------
 
@@ -197,44 +196,12 @@ class Graph(AnyGraph):
             bound = bind(
                 policy, kernel, *args, pattern=pattern, reducer=reducer, out=out, label=label
             )
-        return self._add_launch(bound, label, after)
-
-    def _add_launch(
-        self, bound: Bound, label: str | None, after: tuple[Step, ...] | None
-    ) -> GraphNode:
-        name = bound.kernel.name
-        self._check_space(bound.space, f"kernel '{name}'")
-        spec = bound.plan.spec
-        if spec.pattern != "for" and not spec.out:
-            raise LaunchError(
-                f"{self}: parallel_{spec.pattern} of kernel '{name}' returns a number, which "
-                f"nobody knows before the graph has run; give a View for it, out=es.View(()), and "
-                f"read that when the graph was submitted."
-            )
-        return self._add("launch", label or name, after, bound)
+        return self._add(launch_step(self, self.space, bound, label, after))
 
     def _copy_after(
         self, after: tuple[Step, ...], dst: Any, src: Any, label: str | None
     ) -> GraphNode:
-        target = view_of(dst, label="destination of deep_copy")
-        number = not isinstance(src, View) and isinstance(src, int | float | complex)
-        source = src if number or _is_number(src) else view_of(src, label="source of deep_copy")
-        check_copy(target, source, self.space)
-        return self._add_copy(target, source, label, after)
-
-    def _add_copy(
-        self,
-        target: View,
-        source: Any,
-        label: str | None,
-        after: tuple[Step, ...] | None,
-    ) -> GraphNode:
-        with recording.at_once(), use_space(self.space):
-            bound = bound_copy(self.space, target, source, label)
-        if bound is not None:
-            return self._add("launch", label or bound.kernel.name, after, bound)
-        name = label or f"deep_copy {label_of(source)} to {label_of(target)}"
-        return self._add("copy", name, after, (target, source))
+        return self._add(copy_step(self, self.space, dst, src, label, after))
 
     def _host_after(
         self,
@@ -250,14 +217,11 @@ class Graph(AnyGraph):
                 f"{self}: then_host of {brief(function)}: a call of it makes a coroutine or a "
                 f"generator, and runs nothing; expected a function that does its work when called."
             )
-        name = label or str(getattr(function, "__name__", type(function).__name__))
-        return self._add("host", name, after, partial(function, *args))
+        name = name_of(self, label, str(getattr(function, "__name__", type(function).__name__)))
+        return self._add(Step("host", name, after, partial(function, *args)))
 
-    def _add(self, kind: str, label: str, after: tuple[Step, ...] | None, work: Any) -> GraphNode:
+    def _add(self, step: Step) -> GraphNode:
         self._check_open()
-        if not isinstance(label, str):
-            raise LaunchError(f"{self}: label={brief(label)}; expected a text.")
-        step = Step(kind, label, after, work)
         self._open[-1].append(step)
         self.definition.version += 1
         return GraphNode(self, step)
@@ -268,15 +232,6 @@ class Graph(AnyGraph):
                 f"{self} was instantiated, and takes no further nodes; make another graph. "
                 f"Arguments of its launches can be exchanged: graph['label'].exchange(...)."
             )
-
-    def _check_space(self, space: ExecutionSpace | None, what: str) -> None:
-        if space is None or space is self.space:
-            return
-        mine = "another instance" if space.name == self.space.name else "another space"
-        raise SpaceError(
-            f"{self}: {what} runs on {space!r}, {mine}; expected {self.space!r}. A graph has one "
-            f"space: leave out space= and instance=, or make a graph for that one."
-        )
 
     # -- running ----------------------------------------------------------------------------------
 
@@ -327,36 +282,3 @@ class Graph(AnyGraph):
         count = len(self._steps)
         nodes = f"{count} node{'s' * (count != 1)}"
         return f"<graph '{self.label}' of {nodes} on '{self.space.name}'>"
-
-
-class _Recorder:
-    """Adds what a thread launches to a graph; see `events.recording.Recorder`."""
-
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
-
-    def launch(
-        self, pattern: str, kernel: Kernel, plan: Plan, policy: Any, bounds: tuple[int, ...],
-        args: tuple[Any, ...], label: str | None,
-    ) -> None:  # fmt: skip
-        bound = Bound(kernel, plan, policy, bounds, args, label)
-        self.graph._add_launch(bound, label, None)
-
-    def copy(self, target: View, source: Any, instance: ExecutionSpace | None) -> None:
-        self.graph._check_space(instance, f"deep_copy into View '{target.label}'")
-        self.graph._add_copy(target, source, None, None)
-
-    def call(
-        self, name: str, function: Callable[[], object], instance: ExecutionSpace | None
-    ) -> None:
-        self.graph._check_space(instance, name)
-        self.graph._add("call", name, None, function)
-
-    def refuse(self, what: str, instead: str) -> LaunchError:
-        return LaunchError(f"{self.graph}, which is being recorded: {what}; {instead}.")
-
-
-def _is_number(value: Any) -> bool:
-    import numpy as np
-
-    return isinstance(value, np.generic)

@@ -16,7 +16,7 @@ from ..views.deep_copy import deep_copy
 from ..views.view import View
 
 if TYPE_CHECKING:
-    from .node import Step
+    from .steps import Step
 
 
 @dataclass

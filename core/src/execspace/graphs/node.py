@@ -3,56 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
+from collections.abc import Callable
 from functools import partial
 from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction, ismethod
 from typing import Any
 
 from ..base.brief import brief
-from ..base.dataclass import dataclass
 from ..base.errors import LaunchError
-from ..contract.space import ExecutionSpace
 from ..launch.bound import Bound
-from ..views.deep_copy import may_overlap, share_elements
-from ..views.view import View
-from .copies import is_copy
+from .steps import Definition, Part, Step
 
 __all__ = [
     "GraphNode",
     "when_all",
 ]
-
-
-class Step:
-    """What a graph does at a node; nodes refer to their graph, which has steps alone.
-
-    Attributes
-    ----------
-    kind, label : str
-    after : tuple of Step, or None
-    work : object
-        A `Bound`, what is copied, a function or a `Loop`.
-    """
-
-    def __init__(self, kind: str, label: str, after: tuple[Step, ...] | None, work: Any) -> None:
-        self.kind, self.label, self.after, self.work = kind, label, after, work
-
-
-@dataclass
-class Definition:
-    """What a graph and those that were made ready of it share.
-
-    Attributes
-    ----------
-    version : int
-        Counts what was added or exchanged.
-    """
-
-    space: ExecutionSpace
-    label: str
-    steps: list[Step] = field(default_factory=list)
-    version: int = 0
 
 
 class Grows(ABC):
@@ -186,22 +150,29 @@ class GraphNode(Grows):
         """Have later submissions use other Views, arrays or numbers in this launch, by the names of
         the kernel's parameters.
 
+        Those of a copy are `dst` and `src`, or `value` for a number; those of a function of the
+        library are its own.
+
         Raises
         ------
         LaunchError
             If it is no launch, there is no such parameter, or the argument is not of the type
             that the launch was compiled for. Nothing is exchanged then.
+        ViewError, DTypeError
+            As the copy or the function of the library would. Nothing is exchanged then.
         """
         work = self._step.work
-        if not isinstance(work, Bound):
+        changed: Bound | Part
+        if isinstance(work, Part):
+            changed = work.exchanged(arguments)
+        elif isinstance(work, Bound):
+            changed = work.copy()
+            changed.exchange(**arguments)
+        else:
             raise LaunchError(
-                f"{self} is no launch, so there is nothing to exchange; only arguments of kernels "
-                f"can be."
+                f"{self} is no launch, so there is nothing to exchange; only arguments of kernels, "
+                f"copies and functions of the library can be."
             )
-        changed = work.copy()
-        changed.exchange(**arguments)
-        if is_copy(changed.kernel):  # which goes through all of its Views
-            check_exchanged(self, work.arguments, changed.arguments)
         self._step.work = changed
         self._graph.definition.version += 1  # what was instantiated looks at its launches again
 
@@ -252,30 +223,6 @@ def when_all(*nodes: Grows) -> Grows:
             )
     before = dict.fromkeys(b for node in nodes for b in node._before())
     return Several(graph, tuple(before))
-
-
-def check_exchanged(node: GraphNode, old: tuple[Any, ...], new: tuple[Any, ...]) -> None:
-    """Raise LaunchError for Views that a copy cannot have in place of others."""
-    if new[0].shape != old[0].shape or new[1].shape != old[1].shape:
-        raise LaunchError(
-            f"{node}: a copy of shape {old[0].shape} cannot have Views of shapes {new[0].shape} "
-            f"and {new[1].shape}; expected the same."
-        )
-    if may_overlap(new[0], new[1]) and share_elements(new[0], new[1]):
-        raise LaunchError(f"{node}: source and destination of a copy overlap; give others.")
-
-
-def label_of(view: Any) -> str:
-    """A View in the label of a copy."""
-    return view.label or "a View" if isinstance(view, View) else brief(view)
-
-
-def walk(steps: Sequence[Step]) -> Iterator[Step]:
-    """Steps, and those of loops among them."""
-    for step in steps:
-        yield step
-        if step.kind == "loop":
-            yield from walk(step.work.steps)
 
 
 def runs_nothing(function: Callable[..., object]) -> bool:

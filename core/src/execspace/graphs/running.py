@@ -6,6 +6,7 @@ What a space cannot have in a graph of its own runs between two of them.
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, islice
@@ -24,7 +25,7 @@ from ..views.mirrors import Moves
 from ..views.view import View
 from .dependences import Dependences, touched
 from .fusing import Fusion, Single
-from .node import Definition, Step, walk
+from .steps import Definition, Part, Step, expanded, walk
 
 __all__ = [
     "GraphExec",
@@ -50,9 +51,10 @@ class GraphExec:
         self.space, self.label = definition.space, definition.label
         self._fuse = Fusion(temporary) if fuse else None
         self._lock = new_rlock()
-        self._made: dict[int, Run] = {}  # graphs of the space, by the number of their first node
+        self._made: list[Run] = []  # graphs of the space
         self._seen = self._moves = -1
         self._run: Run = _nothing
+        self._stretches: dict[int, _Stretch] = {}  # by their first step
         self._kernels = 0
         self._renew()
 
@@ -67,7 +69,7 @@ class GraphExec:
         has calls of host functions, conditions, or kernels that print or assert. Where it is
         recorded for another graph, that graph runs it.
         """
-        if self._seen != self._definition.version or self._moves != Moves.last:
+        if self._is_stale():
             self._renew()
         try:
             if dispatch.TOOLS:
@@ -94,55 +96,79 @@ class GraphExec:
 
     # -- making -----------------------------------------------------------------------------------
 
+    def _is_stale(self) -> bool:
+        return self._seen != self._definition.version or self._moves != Moves.last
+
     def _renew(self) -> None:
         with self._lock:
             seen, moves = self._definition.version, Moves.last
             self._kernels = 0
             if self._fuse is not None:
                 self._fuse.forget()
-                nodes = list(walk(self._definition.steps))
+                steps = [step for _, step in expanded(list(walk(self._definition.steps)))]
                 # What libraries and functions of the host use, nobody tells.
-                unknown = any(n.kind in ("call", "host") for n in nodes)
-                self._fuse.users = None if unknown else [(n, _used(n)) for n in nodes]
-            made: dict[int, Run] = {}
+                unknown = any(step.kind in ("call", "host") for step in steps)
+                self._fuse.users = None if unknown else [(step, _used(step)) for step in steps]
+            made: list[Run] = []
             self._run = _all(self._runs(self._definition.steps, made))
             self._made, self._seen, self._moves = made, seen, moves
 
-    def _runs(self, nodes: Sequence[Step], made: dict[int, Run]) -> list[Run]:
-        """What runs nodes, one after another."""
+    def _runs(self, steps: Sequence[Step], made: list[Run]) -> list[Run]:
+        """What runs steps, one after another."""
+        if not any(map(_calls, steps)):
+            return self._between(steps, made)
         runs: list[Run] = []
-        for kind, group in groupby(nodes, lambda node: node.kind):
+        for calls, group in groupby(steps, _calls):
+            together = list(group)
+            if calls:
+                runs += (self._other(step, made) for step in together)
+                continue
+            stretch = self._stretches.setdefault(id(together[0]), _Stretch())
+            stretch.run = _all(self._between(together, made))
+            runs.append(stretch)
+        return runs
+
+    def _between(self, steps: Sequence[Step], made: list[Run]) -> list[Run]:
+        """What runs steps of which none calls a function of the host."""
+        runs: list[Run] = []
+        for kind, group in groupby(expanded(steps), lambda pair: pair[1].kind):
             together = list(group)
             if kind == "launch":
                 runs += self._launches(together, made)
             else:
-                runs += (self._other(node, made) for node in together)
+                runs += (self._other(step, made) for _, step in together)
         return runs
 
-    def _other(self, node: Step, made: dict[int, Run]) -> Run:
-        space, work = self.space, node.work
-        if node.kind == "copy":
+    def _other(self, step: Step, made: list[Run]) -> Run:
+        space, work = self.space, step.work
+        if step.kind == "copy":
             target, source = work
             return lambda: deep_copy(target, source, instance=space)
-        if node.kind == "host":
-
-            def host() -> None:
-                space.fence(f"host function of {self.label}")
-                work()
-
-            return host
-        if node.kind == "loop":
+        if step.kind == "loop":
             run: Run = work.around(_all(self._runs(work.steps, made)), space)
             return run
-        run = work
-        return run
+        if not _calls(step):
+            run = work
+            return run
+        label, waits, myself = self.label, step.kind == "host", weakref.ref(self)
 
-    def _launches(self, nodes: list[Step], made: dict[int, Run]) -> Iterator[Run]:
+        def called() -> None:
+            if waits:
+                space.fence(f"host function of {label}")
+            work()
+            graph = myself()
+            # What it has exchanged, resized or reallocated is so for what comes after it.
+            if graph is not None and graph._is_stale():
+                graph._renew()
+
+        return called
+
+    def _launches(self, nodes: Sequence[tuple[Step, Step]], made: list[Run]) -> Iterator[Run]:
         """Launches in a row, as few calls as there can be."""
         space = self.space
         in_turn = not isinstance(space, SupportsGraphs) or config.is_portable()
-        singles = [_single(node) for node in nodes]
-        after = [()] * len(nodes) if in_turn else _dependences(nodes, singles)
+        singles = [_single(step) for _, step in nodes]
+        after = [()] * len(nodes) if in_turn else _dependences([o for o, _ in nodes], singles)
         launches = self._fused(singles, after)
         self._kernels += len(launches)
         if in_turn:
@@ -153,10 +179,9 @@ class GraphExec:
         for fits, group in groupby(launches, lambda one: space.can_replay(one.plan)):
             part = list(group)
             if fits:
-                key = (id(nodes[0]), first)
-                run = space.instantiate(_numbered(part, first), self._made.get(hash(key)))
-                made[hash(key)] = run
-                yield run
+                known = self._made[len(made)] if len(made) < len(self._made) else None
+                made.append(space.instantiate(_numbered(part, first), known))
+                yield made[-1]
             else:
                 yield _in_turn(part)
             first += len(part)
@@ -200,6 +225,22 @@ def _has_large_numbers(bound: Bound) -> bool:
     return any(type(a) is int and not -(2**63) <= a < 2**64 for a in bound.arguments)
 
 
+class _Stretch:
+    """Steps between two calls of functions, which may change what those after them use."""
+
+    run: Run
+
+    def __call__(self) -> None:
+        self.run()
+
+
+def _calls(step: Step) -> bool:
+    """Whether a step calls a function that may do anything."""
+    if step.kind == "loop":
+        return any(map(_calls, step.work.steps))
+    return step.kind in ("call", "host") and not isinstance(step.work, Part)
+
+
 def _nothing() -> None:
     return None
 
@@ -238,15 +279,19 @@ def _used(node: Step) -> tuple[Any, ...]:
     return work if isinstance(work, tuple) else (getattr(work, "flag", None),)
 
 
-def _dependences(nodes: Sequence[Step], singles: Sequence[Single]) -> list[tuple[int, ...]]:
-    """For each launch the numbers of those that it comes after."""
-    known, numbers = Dependences(), {node: n for n, node in enumerate(nodes)}
+def _dependences(owners: Sequence[Step], singles: Sequence[Single]) -> list[tuple[int, ...]]:
+    """For each launch of a step the numbers of those that it comes after."""
+    known = Dependences()
+    numbers: dict[Step, list[int]] = {}
+    for n, owner in enumerate(owners):
+        numbers.setdefault(owner, []).append(n)
     effects = {id(one.plan): one.plan.effects for one in singles}
     found = []
-    for node, one in zip(nodes, singles, strict=True):
+    for n, (owner, one) in enumerate(zip(owners, singles, strict=True)):
         after = known.of(touched(effects[id(one.plan)], one.args))
-        if node.after is not None:
-            after = tuple(sorted(numbers[a] for a in node.after if a in numbers))
+        if owner.after is not None:
+            before = [m for step in owner.after for m in numbers.get(step, ())]
+            after = tuple(sorted({*before, *(m for m in numbers[owner] if m < n)}))
         found.append(after)
     return found
 

@@ -22,7 +22,7 @@ from ..views.interop import view_of
 from ..views.view import View
 from .arguments import explain_overflow
 from .policy_argument import policy_of
-from .prepare import PATTERNS, prepare, run, sorted_out
+from .prepare import PATTERNS, check_label, prepare, run, sorted_out
 from .transfers import Transfer
 
 __all__ = [
@@ -253,6 +253,8 @@ def bind(
         pattern = "reduce"
     policy_key, bounds = policy_of(policy, pattern)
     target, scope = kernel_of(kernel)
+    if label is not None:
+        check_label(target, label)
     call = sorted_out(pattern, policy_key, bounds, target, scope, args, reducer, out)
     if call.moved or any(isinstance(a, Transfer) for a in args):
         raise _copying(target)

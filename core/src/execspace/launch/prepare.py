@@ -169,6 +169,8 @@ def run(
     label: str | None,
 ) -> Any:
     """Launch a plan, and tell tools of it."""
+    if label is not None:
+        check_label(kernel, label)
     try:
         if dispatch.TOOLS:
             recorder = current()
@@ -181,6 +183,15 @@ def run(
         return plan.launch_as(label, bounds, args)
     except OverflowError as error:
         explain_overflow(kernel, args, error)
+
+
+def check_label(kernel: Kernel, label: object) -> None:
+    """Raise LaunchError for a label that is no text."""
+    if not isinstance(label, str):
+        raise LaunchError(
+            f"Kernel '{kernel.name}': label={brief(label)}; expected a text, which profiling tools "
+            f"show."
+        )
 
 
 class Instead(Protocol):

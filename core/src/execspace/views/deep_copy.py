@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ..base import config, pending
 from ..base.array_interface import ArrayInterface, may_share
 from ..base.brief import brief
-from ..base.errors import DTypeError, SpaceAccessError, SpaceError, ViewError
+from ..base.errors import DTypeError, PluginError, SpaceAccessError, SpaceError, ViewError
 from ..base.free_threading import getter
 from ..base.host_copies import Copier
 from ..base.storage_types import kind_of
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 
-_NUMBERS = (int, float, complex, np.generic)
+NUMBERS = (int, float, complex, np.generic)
 # Numbers that elements of a type hold as they are, for which nothing need be looked up.
 _USUAL = frozenset(((float, "float64"), (np.float64, "float64"), (complex, "complex128")))
 
@@ -82,7 +82,7 @@ def deep_copy(
             f"deep_copy: instance={brief(instance)}; expected a space, es.space(name)."
         )
     recorder = current() if dispatch.TOOLS else None
-    number = type(src) is not View and isinstance(src, _NUMBERS)
+    number = type(src) is not View and isinstance(src, NUMBERS)
     source = src if number or type(src) is View else view_of(src, label="source of deep_copy")
     fences = instance is None and recorder is None
     copies = number or target.data_ptr != source.data_ptr or target != source
@@ -94,7 +94,6 @@ def deep_copy(
         else:
             waited_for_all("deep_copy: before", target.memory_space, source.memory_space)
     if recorder is not None:
-        check_copy(target, source, instance)
         recorder.copy(target, source, instance)
     elif copies:
         if instance is None or not pending.watches(instance):
@@ -142,6 +141,11 @@ def _copier_of(dst: Any, src: Any, to: Any, source: Any) -> Copier:
     for view in (dst, src):
         if type(view) is View and found is None:
             found = view.memory_space.copier(to, source)
+            if found is not None and not callable(found):
+                raise PluginError(
+                    f"memory space '{view.memory_space.name}': copier(...) returned "
+                    f"{brief(found)}; expected a function, or None where it has none."
+                )
     if len(_copiers) >= _MOST_COPIERS:
         _copiers.clear()
     kept = _copiers[to, source] = found or _no_way

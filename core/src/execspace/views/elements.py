@@ -6,6 +6,7 @@ calls and tools are told.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..base.errors import ViewError, ViewTypeError
 from ..base.storage_types import as_stored
 from ..contract import layout as _layout
 from ..contract.memory import HOST
-from ..events.recording import current, refuse_elements
+from ..events.recording import by_extents, current, refuse_elements
 from .arrays import check_plain, check_range, has_protocol
 from .deep_copy import as_number, check_kind, copy_by_any_way, deep_copy, share_elements
 from .interop import view_of
@@ -55,8 +56,17 @@ def fill(view: View, value: Any) -> None:
 
 def assign(view: View, parts: tuple[Any, ...], value: Any) -> None:
     """Store into a part of a View; see `View.__setitem__`."""
+    if current() is None:
+        _assign(parts, False, view=view, value=value)
+        return
+    if not isinstance(value, View | int | float | complex | np.generic):
+        value = _source(view, value)
+    by_extents("deep_copy", partial(_assign, parts, True), view=view, value=value)
+
+
+def _assign(parts: tuple[Any, ...], recorded: bool, *, view: Any, value: Any) -> None:
+    view = view_of(view, label="destination")
     what = f"View '{view.label}': a value"
-    recorded = current() is not None
     at_once = view.memory_space.host_accessible and not recorded
     if at_once and view.memory_space is not HOST and view.space is not None:
         view.space.fence("View[...] =")  # launches come first, as in memory out of reach

@@ -72,6 +72,9 @@ def test_a_graph_goes_with_its_last_reference(space):
         es.parallel_for(4, add, x, y)
         with graph.repeat(2):
             es.parallel_for(4, double, x)
+            graph.then_host(int)
+        es.deep_copy(y, x)
+        es.fill_random(y, 1)
     ready = graph.instantiate()
     ready.submit()
     graph["add"].exchange(y=x)
@@ -128,10 +131,17 @@ def test_functions_that_would_run_nothing_and_labels_that_are_none_are_refused(s
             graph.then_host(function)
     seen = []
     graph.then_host(seen.append, 1, label="note")
-    with pytest.raises(es.LaunchError, match=r"label=3; expected a text"):
-        graph.then_host(seen.append, 2, label=3)
-    with pytest.raises(es.LaunchError, match="expected a text"):
-        graph.then_copy(x, 1.0, label=3)
+    for label in (3, 0, False, b"", []):
+        with pytest.raises(es.LaunchError, match=r"label=.+; expected a text"):
+            graph.then_host(seen.append, 2, label=label)
+        with pytest.raises(es.LaunchError, match="expected a text"):
+            graph.then_copy(x, 1.0, label=label)
+        with pytest.raises(es.LaunchError, match="expected a text"):
+            graph.then(4, double, x, label=label)
+        with graph, pytest.raises(es.LaunchError, match="expected a text"):
+            es.parallel_for(4, double, x, label=label)
+        with pytest.raises(es.LaunchError, match="expected a text"):
+            es.parallel_for(es.RangePolicy(4, space=space), double, x, label=label)
     assert [node.label for node in graph.nodes] == ["note"]
     graph.submit()
     assert seen == [1] and np.asarray(x.to_numpy()).sum() == 4.0

@@ -445,8 +445,12 @@ def test_numbers_that_do_not_fit_are_refused(space):
     y, z = filled(space, [1, 2, 3]), filled(space, [4, 5, 6])
     with es.Graph(space) as graph:
         es.deep_copy(y, z)
-    with pytest.raises(es.LaunchError, match=r"cannot have Views of shapes|compiled for"):
+    with pytest.raises(es.ViewError, match=r"has shape \(2,\), source View '' has \(3,\)"):
         graph["deep_copy"].exchange(dst=filled(space, [1, 2]))
+    with pytest.raises(es.LaunchError, match="expected a View or an array"):
+        graph["deep_copy"].exchange(src=2.0)
+    with pytest.raises(es.LaunchError, match="no argument 'value' can be exchanged; those that"):
+        graph["deep_copy"].exchange(value=2.0)
     with pytest.raises(es.LaunchError, match="is not being recorded"):
         graph.__exit__(None, None, None)
 
