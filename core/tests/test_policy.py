@@ -1,5 +1,8 @@
 """Policies: bounds, options, and what they refuse."""
 
+import copy
+import weakref
+
 import numpy as np
 import pytest
 
@@ -226,3 +229,62 @@ def test_a_table_has_as_many_extents_as_the_rank():
         es.TileTable("mine", {"stencil": {2: (64, 4)}}, {"stencil": {2: (8, 8)}})
     with pytest.raises(es.PolicyError, match="entry for 'stencil' of rank 2, and tiles has none"):
         es.TileTable("mine", {}, {"stencil": {2: (1, 2)}})
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda **o: es.RangePolicy(3, **o),
+        lambda **o: es.RangePolicy(1, 3, schedule="dynamic", **o),
+        lambda **o: es.MDRangePolicy((1, 2), (3, 4), **o),
+        lambda **o: es.MDRangePolicy((3, 4), tile=(1, 2), **o),
+        lambda **o: es.TeamPolicy(3, 4, **o),
+        lambda **o: es.TeamPolicy(3, launch_bounds=64, **o),
+    ],
+)
+def test_policies_are_values(make, plain):
+    policy = make()
+    for again in (*(make() for _ in range(40)), copy.deepcopy(policy)):
+        assert again == policy and hash(again) == hash(policy) and repr(again) == repr(policy)
+    assert make(space=plain) == make(space=plain) != policy
+    assert policy != es.RangePolicy(4) and policy != 3
+
+
+def test_numbers_of_other_types_are_looked_at_whatever_was_made_before():
+    for _ in range(40):
+        es.RangePolicy(1), es.MDRangePolicy((0, 0), (1, 1)), es.TeamPolicy(1, 1)
+    for make in (
+        lambda: es.RangePolicy(1.0),
+        lambda: es.RangePolicy(0, 1.0),
+        lambda: es.MDRangePolicy((0, 0), (1.0, 1)),
+        lambda: es.MDRangePolicy((0.0, 0), (1, 1)),
+        lambda: es.TeamPolicy(1.0, 1),
+        lambda: es.TeamPolicy(1, 1.0),
+    ):
+        with pytest.raises(es.PolicyError, match="integer"):
+            make()
+    assert type(es.MDRangePolicy((0, 0), (1, np.int64(1))).upper[1]) is int
+    assert type(es.RangePolicy(True).end) is int
+
+
+def test_a_policy_that_was_made_keeps_no_space(plain):
+    """Instances go with their last reference, and nothing says which policies were made for one."""
+    space = type(plain)()
+    gone = weakref.ref(space)
+    for _ in range(40):
+        es.RangePolicy(3, space=space), es.TeamPolicy(3, space=space)
+        es.MDRangePolicy((3, 3), space=space)
+    del space
+    assert gone() is None
+
+
+def test_classes_of_ones_own():
+    class Mine(es.RangePolicy):
+        def half(self):
+            return self.end // 2
+
+    class Box(es.MDRangePolicy):
+        pass
+
+    assert Mine(6).half() == 3 and type(Mine(6)) is Mine
+    assert Box((2, 3)).upper == (2, 3) and Box((2, 3)) != es.MDRangePolicy((2, 3))

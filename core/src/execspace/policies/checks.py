@@ -1,4 +1,4 @@
-"""What all policies check of their arguments, and how they are pickled and shown."""
+"""What all policies check of their arguments, and how they are shown."""
 
 from __future__ import annotations
 
@@ -63,11 +63,6 @@ def is_dynamic(schedule: Any, who: str) -> bool:
     if not isinstance(schedule, str) or schedule not in SCHEDULES:
         raise PolicyError(f"{who}: schedule={brief(schedule)}; expected one of {SCHEDULES}.")
     return schedule == DYNAMIC
-
-
-def made_again(kind: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """A policy that was pickled or copied."""
-    return kind(*arguments, **options)
 
 
 def on_space(space: ExecutionSpace | None) -> str:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import count
 from math import prod
 from typing import Any, Self
 
@@ -26,10 +27,10 @@ from .checks import (
     checked_count,
     checked_launch_bounds,
     is_dynamic,
-    made_again,
     on_space,
 )
 from .named_tiles import named_tile
+from .usual import SELDOM, Value, keep
 
 __all__ = [
     "MDRangePolicy",
@@ -38,12 +39,12 @@ __all__ = [
 
 MAX_RANK = 6
 _USUAL = policy_spec("range", 1)
-_INTEGERS = {int}
-_Bounds = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], PolicySpec]
-# Bounds of MDRangePolicies without options -> lower, upper, both, and their PolicySpec.
-_known: dict[tuple[Any, Any], _Bounds] = {}
-_known_bounds = getter(_known)
-_MOST_KNOWN = 1024
+_AUTO = "auto"
+_ranges: dict[tuple[Any, ...], RangePolicy] = {}  # by begin, end and space
+_known_range = getter(_ranges)
+_turn = count()
+_boxes: dict[tuple[Any, ...], MDRangePolicy] = {}  # by lower, upper and space
+_known_box = getter(_boxes)
 ITERATE = ("auto", "left", "right")
 
 
@@ -58,7 +59,7 @@ class _RangeParts:
     space: ExecutionSpace | None
 
 
-class RangePolicy(ReadOnly, _RangeParts):
+class RangePolicy(Value, ReadOnly, _RangeParts):
     """Indices `begin <= i < end`.
 
     Parameters
@@ -94,7 +95,6 @@ class RangePolicy(ReadOnly, _RangeParts):
 
     __slots__ = ()
     _fixed = frozenset(_RangeParts.__slots__)
-    _instead = "Policies do not change; make a new one"
 
     def __new__(
         cls,
@@ -108,23 +108,28 @@ class RangePolicy(ReadOnly, _RangeParts):
     ) -> Self:
         if end is None:
             begin, end = 0, begin
-        if (
-            type(begin) is int
-            and type(end) is int
-            and 0 <= begin <= end <= MOST
-            and launch_bounds is None
-            and schedule is STATIC
-            and chunk_size is None
-        ):  # as most are
-            usual: Any = object.__new__(_RangeParts)
-            usual.bounds = begin, end
-            usual.launch_bounds = None
-            usual.space = where = None if space is None else resolve(space)
-            usual.key = _USUAL, where
-            if not MAY_CHANGE_CLASS:
-                return with_class(usual, cls)  # type: ignore[no-any-return]
-            usual.__class__ = cls
-            return usual  # type: ignore[no-any-return]
+        plain = launch_bounds is chunk_size is None and schedule is STATIC
+        plain = plain and type(begin) is type(end) is int and cls is RangePolicy
+        if plain:
+            try:
+                known = _known_range((begin, end, space))
+            except TypeError:  # a space that has no hash
+                known = None
+            if known is not None:
+                return known  # type: ignore[no-any-return]
+            if 0 <= begin <= end <= MOST:  # as most are
+                usual: Any = object.__new__(_RangeParts)
+                usual.bounds = begin, end
+                usual.launch_bounds = None
+                usual.space = where = None if space is None else resolve(space)
+                usual.key = _USUAL, where
+                if not MAY_CHANGE_CLASS:
+                    usual = with_class(usual, cls)
+                else:
+                    usual.__class__ = cls
+                if not next(_turn) & SELDOM:
+                    keep(_ranges, (begin, end, space), usual)
+                return usual  # type: ignore[no-any-return]
         first, last = as_integer(begin, "RangePolicy: begin"), as_integer(end, "RangePolicy: end")
         if last < first:
             raise PolicyError(
@@ -145,17 +150,18 @@ class RangePolicy(ReadOnly, _RangeParts):
             dynamic=dynamic,
         )  # fmt: skip
         self.key = (spec, self.space)
-        if not MAY_CHANGE_CLASS:
-            return with_class(self, cls)  # type: ignore[no-any-return]
-        self.__class__ = cls
+        if not MAY_CHANGE_CLASS or cls is not RangePolicy:
+            self = with_class(self, cls)
+        else:
+            self.__class__ = cls
         return self  # type: ignore[no-any-return]
 
-    def __reduce__(self) -> Any:
+    def _arguments(self) -> tuple[Any, ...]:
         options = {
             "space": self.space, "launch_bounds": self.launch_bounds, "schedule": self.schedule,
             "chunk_size": self.chunk_size,
         }  # fmt: skip
-        return made_again, (type(self), self.bounds, options)
+        return self.bounds, options
 
     @property
     def begin(self) -> int:
@@ -210,7 +216,7 @@ class _MDRangeParts:
     upper: tuple[int, ...]
 
 
-class MDRangePolicy(ReadOnly, _MDRangeParts):
+class MDRangePolicy(Value, ReadOnly, _MDRangeParts):
     """All index tuples between `lower` (inclusive) and `upper` (exclusive).
 
     Parameters
@@ -257,7 +263,6 @@ class MDRangePolicy(ReadOnly, _MDRangeParts):
 
     __slots__ = ()
     _fixed = frozenset(_MDRangeParts.__slots__)
-    _instead = "Policies do not change; make a new one"
 
     def __new__(
         cls,
@@ -271,26 +276,25 @@ class MDRangePolicy(ReadOnly, _MDRangeParts):
         schedule: str = STATIC,
         space: str | ExecutionSpace | None = None,
     ) -> Self:
-        plain = tile is items_per_thread is launch_bounds is None
-        plain = plain and type(iterate) is str and iterate == "auto" and schedule is STATIC
-        plain = plain and _are_integers(lower) and (upper is None or _are_integers(upper))
-        if plain and (known := _known_bounds((lower, upper))) is not None:
-            usual: Any = object.__new__(_MDRangeParts)
-            usual.lower, usual.upper, usual.bounds, spec = known
-            usual.tile = usual.launch_bounds = None
-            usual.iterate, usual.items_per_thread = "auto", ()
-            usual.space = where = None if space is None else resolve(space)
-            usual.key = spec, where
-            if not MAY_CHANGE_CLASS:
-                return with_class(usual, cls)  # type: ignore[no-any-return]
-            usual.__class__ = cls
-            return usual  # type: ignore[no-any-return]
+        plain = tile is items_per_thread is launch_bounds is None and cls is MDRangePolicy
+        plain = plain and iterate is _AUTO and schedule is STATIC
+        if plain:
+            try:
+                known = _known_box((lower, upper, space))
+            except TypeError:  # a list, or a space that has no hash
+                known = None
+            if known is not None and (
+                (lower is known.lower and upper is known.upper) or _are_integers(lower, upper)
+            ):
+                return known  # type: ignore[no-any-return]
         if upper is None:
             last = as_integers(lower, "an upper bound")
             first = (0,) * len(last)
         else:
             first = as_integers(lower, "a lower bound")
             last = as_integers(upper, "an upper bound")
+            if type(lower) is type(upper) is tuple and _are_integers(lower, upper):
+                first, last = lower, upper  # which are known by identity, see above
         rank = len(first)
         if len(last) != rank:
             raise PolicyError(
@@ -343,16 +347,15 @@ class MDRangePolicy(ReadOnly, _MDRangeParts):
             "mdrange", rank, iterate, tiled, nonnegative, calls, most, dynamic=dynamic
         )
         self.key = (spec, self.space)
-        if plain:
-            if len(_known) >= _MOST_KNOWN:
-                _known.clear()
-            _known[lower, upper] = first, last, self.bounds, spec
-        if not MAY_CHANGE_CLASS:
-            return with_class(self, cls)  # type: ignore[no-any-return]
-        self.__class__ = cls
+        if not MAY_CHANGE_CLASS or cls is not MDRangePolicy:
+            self = with_class(self, cls)
+        else:
+            self.__class__ = cls
+        if plain and type(lower) is tuple and (upper is None or type(upper) is tuple):
+            keep(_boxes, (lower, upper, space), self)
         return self  # type: ignore[no-any-return]
 
-    def __reduce__(self) -> Any:
+    def _arguments(self) -> tuple[Any, ...]:
         calls = (
             self.items_per_thread[0]
             if len(self.items_per_thread) == 1
@@ -362,7 +365,7 @@ class MDRangePolicy(ReadOnly, _MDRangeParts):
             "tile": self.tile, "iterate": self.iterate, "items_per_thread": calls,
             "launch_bounds": self.launch_bounds, "schedule": self.schedule, "space": self.space,
         }  # fmt: skip
-        return made_again, (type(self), (self.lower, self.upper), options)
+        return (self.lower, self.upper), options
 
     @property
     def rank(self) -> int:
@@ -384,9 +387,13 @@ class MDRangePolicy(ReadOnly, _MDRangeParts):
         return f"MDRangePolicy({self.lower}, {self.upper}{options})"
 
 
-def _are_integers(bounds: Any) -> bool:
-    """Whether they equal no others: True is 1, and so is 1.0."""
-    return type(bounds) is tuple and set(map(type, bounds)) == _INTEGERS
+def _are_integers(lower: Any, upper: Any) -> bool:
+    """Whether tuples equal no others: True is 1, and so is 1.0."""
+    for bounds in (lower, upper or ()):
+        for n in bounds:
+            if type(n) is not int:
+                return False
+    return True
 
 
 def _chunk(value: Any, dynamic: bool, first: int, last: int) -> int:

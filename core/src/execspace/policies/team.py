@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from ..base import ports
 from ..base.brief import brief
 from ..base.errors import PolicyError
-from ..base.readonly import MAY_CHANGE_CLASS, ReadOnly, assign
+from ..base.free_threading import getter
+from ..base.readonly import MAY_CHANGE_CLASS, ReadOnly, with_class
 from ..contract.launch_spec import LaunchSpec, PolicySpec, policy_spec
 from ..contract.records import TeamLimits
 from ..contract.space import ExecutionSpace, SupportsTeams
@@ -17,13 +18,18 @@ from .checks import (
     as_integer,
     checked_count,
     checked_launch_bounds,
-    made_again,
     on_space,
 )
+from .usual import Value, keep
 
 __all__ = [
     "TeamPolicy",
 ]
+
+
+_AUTO = "auto"
+_teams: dict[tuple[Any, ...], TeamPolicy] = {}  # by sizes and space
+_known_team = getter(_teams)
 
 
 class _TeamParts:
@@ -44,7 +50,7 @@ class _TeamParts:
     vector_length: int | str
 
 
-class TeamPolicy(ReadOnly, _TeamParts):
+class TeamPolicy(Value, ReadOnly, _TeamParts):
     """A league of teams of threads; the kernel is called by each thread of each team.
 
     Parameters
@@ -92,10 +98,9 @@ class TeamPolicy(ReadOnly, _TeamParts):
 
     __slots__ = ()
     _fixed = frozenset(_TeamParts.__slots__)
-    _instead = "Policies do not change; make a new one"
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         league_size: int,
         team_size: int | str = "auto",
         vector_length: int | str = "auto",
@@ -103,7 +108,17 @@ class TeamPolicy(ReadOnly, _TeamParts):
         chunk_size: int | str = "auto",
         launch_bounds: int | None = None,
         space: str | ExecutionSpace | None = None,
-    ) -> None:
+    ) -> Self:
+        plain = chunk_size is _AUTO and launch_bounds is None and cls is TeamPolicy
+        plain = plain and type(league_size) is int and _is_plain(team_size)
+        plain = plain and _is_plain(vector_length)
+        if plain:
+            try:
+                known = _known_team((league_size, team_size, vector_length, space))
+            except TypeError:  # a space that has no hash
+                known = None
+            if known is not None:
+                return known  # type: ignore[no-any-return]
         teams = as_integer(league_size, "TeamPolicy: league_size")
         if teams < 0:
             raise PolicyError(f"TeamPolicy: league_size={teams}; expected 0 or more.")
@@ -130,31 +145,30 @@ class TeamPolicy(ReadOnly, _TeamParts):
             checked_count("TeamPolicy with its last chunk", (teams + chunk,))
         where = None if space is None else resolve(space)
         spec = policy_spec("team", 1, "auto", False, True, (), most, threads, lanes, chunk)
-        exact = type(self) is TeamPolicy and MAY_CHANGE_CLASS
-        parts: Any = self if exact else _TeamParts()
-        if exact:
-            assign(self, "__class__", _TeamParts)  # whose attributes may be assigned
-        parts.league_size = teams
-        parts.team_size = threads or "auto"
-        parts.vector_length = lanes or "auto"
-        parts.chunk_size = chunk or "auto"
-        parts.launch_bounds = launch_bounds
-        parts.space = where
-        parts.bounds = (0, teams)
-        parts.key = (spec, where)
-        if exact:
-            parts.__class__ = TeamPolicy
+        self: Any = object.__new__(_TeamParts)
+        self.league_size = teams
+        self.team_size = threads or "auto"
+        self.vector_length = lanes or "auto"
+        self.chunk_size = chunk or "auto"
+        self.launch_bounds = launch_bounds
+        self.space = where
+        self.bounds = (0, teams)
+        self.key = (spec, where)
+        if not MAY_CHANGE_CLASS or cls is not TeamPolicy:
+            self = with_class(self, cls)
         else:
-            for name in _TeamParts.__slots__:
-                assign(self, name, getattr(parts, name))
+            self.__class__ = cls
+        if plain:
+            keep(_teams, (league_size, team_size, vector_length, space), self)
+        return self  # type: ignore[no-any-return]
 
-    def __reduce__(self) -> Any:
+    def _arguments(self) -> tuple[Any, ...]:
         sizes = (self.league_size, self.team_size, self.vector_length)
         options = {
             "chunk_size": self.chunk_size, "launch_bounds": self.launch_bounds,
             "space": self.space,
         }  # fmt: skip
-        return made_again, (type(self), sizes, options)
+        return sizes, options
 
     def team_size_max(
         self, kernel: Any, /, *args: Any, pattern: str = "for", reducer: Any = None
@@ -283,3 +297,8 @@ def check_teams(kernel: str, spec: LaunchSpec, space: ExecutionSpace) -> None:
             f"{wanted.vector_length} make {lanes} lanes, and a team on space '{space.name}' has at "
             f"most {limits.threads_max}; make one of them less, or 'auto'."
         )
+
+
+def _is_plain(size: Any) -> bool:
+    """Whether a size equals no other one: True is 1, and so is 1.0."""
+    return size is _AUTO or type(size) is int

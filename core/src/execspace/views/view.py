@@ -339,8 +339,16 @@ class View(ReadOnly, NoArithmetic, GivesArrays, Subscripts, Typed[ScalarT]):
         if self.mapping is None:  # what most subscripts are
             if type(key) is slice and len(self.shape) == 1:
                 return self._row(key)
-            if type(key) is tuple and len(key) == len(self.shape) and is_part(key):
-                return self._cut(key)
+            if type(key) is tuple and len(key) == len(self.shape):
+                if len(key) == 2:  # a row or a column
+                    if type(key[1]) is slice:
+                        if type(key[0]) is int and (line := self._line(*key, 1)) is not None:
+                            return line
+                    elif type(key[0]) is slice and type(key[1]) is int:
+                        if (line := self._line(key[1], key[0], 0)) is not None:
+                            return line
+                if is_part(key):
+                    return self._cut(key)
         if has_new_axis(key):
             return self._with_new_axes(key if isinstance(key, tuple) else (key,))
         parts = self._key(key)

@@ -18,6 +18,8 @@ from .view_parts import ViewParts, type_of
 
 # Type, extents, strides, static extents of a part -> its layout and its type.
 _types_of_parts: dict[tuple[Any, ...], tuple[str, ViewType]] = {}
+# Type, extent, stride of a line -> its extents, strides, layout and type.
+_lines: dict[tuple[Any, ...], tuple[Any, ...]] = {}
 _MOST_TYPES = 4096
 
 
@@ -84,6 +86,25 @@ class Subscripts(ViewParts):
                 at = self.data_ptr + start * self.strides[0] * self.dtype.itemsize
                 return self._like(at, (stop - start,), self.strides, self.layout, self.type)
         return self._cut((part,))
+
+    def _line(self, index: int, part: slice, d: int) -> Self | None:
+        """All elements along dimension `d` of a View of rank 2, at an index of the other one; None
+        if it is not as simple as that."""
+        shape, strides, kind = self.shape, self.strides, self.type
+        if not 0 <= index < shape[1 - d] or kind.static:
+            return None
+        if part.start is not None or part.stop is not None or part.step is not None:
+            return None
+        key = kind, shape[d], strides[d]
+        found = _lines.get(key)
+        if found is None:
+            part_of = self._cut((index, part) if d else (part, index))
+            if len(_lines) >= _MOST_TYPES:
+                _lines.clear()
+            found = part_of.shape, part_of.strides, part_of.layout, part_of.type
+            _lines[key] = found
+        at = self.data_ptr + index * strides[1 - d] * self.dtype.itemsize
+        return self._like(at, *found)
 
     def _part(
         self,

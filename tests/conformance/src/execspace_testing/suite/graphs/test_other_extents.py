@@ -208,7 +208,7 @@ def test_parts_of_a_view(space):
     es.fence()
     assert x.to_numpy().tolist() == [4.0, 1.0, 1.0, 4.0, 7.0]
     es.realloc(x, 2)
-    with pytest.raises(es.ViewError, match="what is stored has shape|has shape"):
+    with pytest.raises(es.ViewError, match=r"what is stored has shape|has shape"):
         graph.submit()
 
 
