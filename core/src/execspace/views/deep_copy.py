@@ -22,7 +22,7 @@ from ..contract.layout import span
 from ..contract.memory import HOST, MemorySpace
 from ..contract.space import ExecutionSpace
 from ..events import dispatch
-from ..events.launches import copy_events, queue_of
+from ..events.launches import MADE, copy_events, queue_of
 from ..events.recording import current
 from ..plugins.started import all_idle, fence, note, waited_for_all
 from .interop import view_of
@@ -131,7 +131,8 @@ def _done_again(dst: Any, src: Any, instance: ExecutionSpace | None) -> bool:
     if instance is not None:
         if getattr(dst, "space", None) is not instance and not isinstance(instance, ExecutionSpace):
             return False
-        note(instance)
+        if MADE.get(instance.name) is not instance:
+            note(instance)
     return bool(copier(dst, src, instance))
 
 
