@@ -89,6 +89,7 @@ def _sorted(
     descending: bool, begin: int | None, end: int | None, where: ExecutionSpace, *, view: Any
 ) -> None:
     target = part(argument(view, "sort", "view", writable=True), begin, end, "sort")
+    choose_space(where, (target,), "sort")
     if target.size > 1:
         as_one("sort", partial(_sort, target, descending, where), where)
 
@@ -149,6 +150,7 @@ def argsort(
 def _ordered(descending: bool, where: ExecutionSpace, *, keys: Any, out: Any) -> None:
     source = argument(keys, "argsort", "keys")
     order = result(out, "argsort", source.shape, np.int64, where)
+    choose_space(where, (source, order), "argsort")
     check_apart((source, order), "argsort")
     as_one("argsort", partial(_order, source, descending, order, where), where)
 
@@ -215,6 +217,7 @@ def _rows(keys: Any, *values: Any) -> list[View]:
 
 def _sorted_rows(descending: bool, where: ExecutionSpace, *, keys: Any, **values: Any) -> None:
     moved = _rows(keys, *values.values())
+    choose_space(where, moved, "sort_by_key")
     check_apart(moved, "sort_by_key")
     if moved[0].size > 1:
         as_one("sort_by_key", partial(_sort_rows, moved, descending, where), where)

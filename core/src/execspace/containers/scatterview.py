@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..base.brief import brief
-from ..base.errors import ViewError, ViewTypeError
+from ..base.errors import LaunchError, ViewError, ViewTypeError
 from ..base.readonly import ReadOnly
 from ..base.storage_types import format_of
 from ..contract.layout import classify, left_strides, right_strides
@@ -20,7 +19,7 @@ from ..plugins.selection import default_space, resolve
 from ..policies.range import RangePolicy
 from ..views.deep_copy import deep_copy
 from ..views.interop import view_of
-from ..views.mirrors import create_mirror, reshaped, shape_of
+from ..views.mirrors import Moves, create_mirror, reshaped, shape_of
 from ..views.static import static
 from ..views.view import View
 from .uniquetoken import UniqueToken
@@ -159,7 +158,8 @@ class ScatterView(ReadOnly):
             (None, *view.type.static) if view.type.static else (),
         )  # fmt: skip
         if not initialize:
-            self.reset()
+            deep_copy(self._buffer, _identity(self.op, np.dtype(self._buffer.dtype)))
+        Moves.note()  # graphs that have recorded something for the buffers look at them
 
     # -- in kernels -----------------------------------------------------------------------------
 
@@ -208,14 +208,32 @@ class ScatterView(ReadOnly):
             If the shape or the layout differs, the View is not contiguous or read-only, or its
             elements are of a lower kind: no float goes into an integer.
         """
-        by_extents(
-            "contribute", partial(_contributed, self.op, self._copies, self._like, self._space),
-            destination=destination,
-        )  # fmt: skip
+        copies = self._copies
+
+        def contribute(destination: Any) -> None:
+            self._check_kept("contribute", copies)
+            _contributed(self.op, copies, self._like, self._space, destination=destination)
+
+        by_extents("contribute", contribute, destination=destination)
 
     def reset(self) -> None:
         """Forget all contributions. Blocks."""
-        deep_copy(self._buffer, _identity(self.op, np.dtype(self._buffer.dtype)))
+        buffer, copies = self._buffer, self._copies
+
+        def reset() -> None:
+            self._check_kept("reset", copies)
+            deep_copy(buffer, _identity(self.op, np.dtype(buffer.dtype)))
+
+        by_extents("reset", reset)
+
+    def _check_kept(self, what: str, copies: View) -> None:
+        """Raise LaunchError where a graph has recorded something for other buffers."""
+        if self._copies is not copies:
+            raise LaunchError(
+                f"ScatterView of '{self._buffer.label}': {what} was recorded before resize or "
+                f"realloc gave it other buffers, and so were kernels that got access() or "
+                f"copies(); record the graph anew."
+            )
 
     def reset_except(self, view: View) -> None:
         """Forget all contributions but those in a View: nothing happens to buffers within it.

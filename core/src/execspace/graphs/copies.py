@@ -21,7 +21,7 @@ from ..policies.range import MDRangePolicy, RangePolicy
 from ..views.deep_copy import NUMBERS, check_copy, same_block
 from ..views.interop import view_of
 from ..views.view import View
-from .steps import Part, Step, name_of
+from .steps import Part, Step, name_of, within
 
 _MOST_RANKS = 4
 _SMALL = 1 << 20  # bytes; larger ones whose order changes are better left to the memory space
@@ -36,8 +36,8 @@ def copy_step(
     after: tuple[Step, ...] | None,
 ) -> Step:
     """The step of a copy, which has been checked; `src` is a View, an array or a number."""
-    part = Copy(str(who), space, {"dst": dst, _name_of_source(src): src})
     name = name_of(who, label, "deep_copy")
+    part = Copy(within(who, name), space, {"dst": dst, _name_of_source(src): src})
     part.steps()
     return Step("copy", name, after, part)
 
@@ -53,7 +53,7 @@ class Copy(Part):
         (src,) = (a for name, a in arguments.items() if name != "dst")
         if _name_of_source(src) not in arguments:
             expected = "a number" if "value" in arguments else "a View or an array"
-            raise LaunchError(f"{self.who}: a deep_copy of {brief(src)}; expected {expected}.")
+            raise LaunchError(f"{self.who}: a copy of {brief(src)}; expected {expected}.")
         return type(self)(self.who, self.space, arguments)
 
     def _fresh(self) -> Sequence[Step]:
@@ -66,6 +66,8 @@ class Copy(Part):
             if target == source:
                 return ()
         check_copy(target, source, self.space)
+        if not isinstance(source, View) and target.dtype.fields is None:
+            _number(target, source)  # of an empty View, too, which may grow
         with recording.at_once():
             bound = bound_copy(self.space, target, source)
         if bound is not None:

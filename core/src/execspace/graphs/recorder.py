@@ -9,9 +9,10 @@ from ..base.errors import LaunchError, SpaceError
 from ..contract.space import ExecutionSpace, Plan
 from ..events import recording
 from ..kernels.kernel import Kernel
+from ..launch.arguments import explain_large
 from ..launch.bound import Bound
 from .copies import copy_step
-from .steps import Part, Step, name_of
+from .steps import Part, Step, name_of, within
 
 
 class Recorder:
@@ -48,7 +49,7 @@ class Recorder:
     def part(
         self, name: str, function: Callable[..., object], arguments: Mapping[str, Any]
     ) -> None:
-        made = LibraryCall(str(self.who), self._space, arguments, function)
+        made = LibraryCall(within(self.who, name), self._space, arguments, function)
         made.steps()
         self._keep(Step("call", name, None, made))
 
@@ -89,6 +90,7 @@ def launch_step(
     """The step of a launch; LaunchError if it returns a number."""
     name = bound.kernel.name
     check_space(who, space, bound.space, f"kernel '{name}'")
+    explain_large(bound.kernel, bound.arguments)
     spec = bound.plan.spec
     if spec.pattern != "for" and not spec.out:
         raise LaunchError(

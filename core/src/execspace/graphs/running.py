@@ -6,7 +6,6 @@ What a space cannot have in a graph of its own runs between two of them.
 
 from __future__ import annotations
 
-import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, islice
@@ -14,11 +13,12 @@ from operator import call
 from typing import Any
 
 from ..base import config
+from ..base.errors import DTypeError, SpaceAccessError, ViewError
 from ..base.locks import new_rlock
 from ..contract.graphs import GraphLaunch, SupportsGraphs
+from ..contract.space import ExecutionSpace
 from ..events import dispatch, recording
 from ..events.launches import graph_events
-from ..launch.arguments import explain_overflow
 from ..launch.bound import Bound
 from ..views.deep_copy import deep_copy
 from ..views.mirrors import Moves
@@ -49,18 +49,38 @@ class GraphExec:
     def __init__(self, definition: Definition, *, fuse: bool, temporary: Sequence[View]) -> None:
         self._definition = definition
         self.space, self.label = definition.space, definition.label
-        self._fuse = Fusion(temporary) if fuse else None
-        self._lock = new_rlock()
-        self._made: list[Run] = []  # graphs of the space
-        self._seen = self._moves = -1
-        self._run: Run = _nothing
-        self._stretches: dict[int, _Stretch] = {}  # by their first step
-        self._kernels = 0
-        self._renew()
+        fusion = Fusion(temporary) if fuse else None
+        self._stretches: list[_Stretch] = []
+        self._run = _all(self._runs(definition.steps, _Maker(definition, fusion)))
+        for stretch in self._stretches:
+            try:
+                stretch.make()
+            except (ViewError, DTypeError, SpaceAccessError):
+                if stretch.steps[0] is definition.steps[0]:
+                    raise
+                # Of what comes later, Views may fit by then, or it may not be its turn at all.
+
+    def _runs(self, steps: Sequence[Step], maker: _Maker) -> list[Run]:
+        """What runs steps, one after another; all but stretches stays as it is."""
+        runs: list[Run] = []
+        for parts, group in groupby(steps, _parts):
+            together = list(group)
+            if not parts:
+                stretch = _Stretch(together, maker)
+                self._stretches.append(stretch)
+                runs.append(stretch)
+                continue
+            for step in together:
+                if step.kind == "loop":
+                    body = _all(self._runs(step.work.steps, maker))
+                    runs.append(step.work.around(body, self.space))
+                else:
+                    runs.append(_called(step, self.space, self.label))
+        return runs
 
     @property
     def fusion(self) -> tuple[str, ...]:
-        return () if self._fuse is None else tuple(self._fuse.lines)
+        return tuple(line for stretch in self._stretches for line in stretch.lines)
 
     def submit(self) -> None:
         """Run the graph once, with the arguments that its launches have now.
@@ -68,109 +88,120 @@ class GraphExec:
         In order with what was launched on its space. Asynchronous where the space is, unless it
         has calls of host functions, conditions, or kernels that print or assert. Where it is
         recorded for another graph, that graph runs it.
+
+        Raises
+        ------
+        ViewError, DTypeError
+            If Views of a copy or a function of the library do not fit each other any more. What
+            comes before it up to the last loop or function of the host has not run then, either.
         """
-        if self._is_stale():
-            self._renew()
-        try:
-            if dispatch.TOOLS:
-                self._told()
-            else:
-                self._run()
-        except OverflowError as error:
-            self._explain(error)
-            raise
+        if dispatch.TOOLS:
+            self._told()
+        else:
+            self._run()
 
     def _told(self) -> None:
         recorder = recording.current()
         if recorder is not None:
             recorder.call(self.label, self.submit, self.space)
             return
-        with graph_events(self.label, self.space, self._kernels):
+        with graph_events(self.label, self.space, self._kernels()):
             self._run()
 
-    def _explain(self, error: OverflowError) -> None:
-        """Raise LaunchError for a Python integer that no argument of a kernel holds."""
-        for node in walk(self._definition.steps):
-            if isinstance(node.work, Bound) and _has_large_numbers(node.work):
-                explain_overflow(node.work.kernel, node.work.arguments, error)
+    def _kernels(self) -> int:
+        return sum(stretch.kernels for stretch in self._stretches)
 
-    # -- making -----------------------------------------------------------------------------------
+    def explain(self) -> str:
+        """What a submission runs: how many launches, and with ``fuse=True`` what was fused and what
+        stood in the way, in lines."""
+        lines = [f"{self.label}: {self._kernels()} launches on '{self.space.name}'"]
+        return "\n".join([*lines, *(f"  {line}" for line in self.fusion)])
 
-    def _is_stale(self) -> bool:
-        return self._seen != self._definition.version or self._moves != Moves.last
+    def __reduce__(self) -> Any:
+        raise TypeError(f"{self} cannot be pickled: it holds memory and code of this process.")
 
-    def _renew(self) -> None:
-        with self._lock:
-            seen, moves = self._definition.version, Moves.last
-            self._kernels = 0
-            if self._fuse is not None:
-                self._fuse.forget()
-                steps = [step for _, step in expanded(list(walk(self._definition.steps)))]
-                # What libraries and functions of the host use, nobody tells.
-                unknown = any(step.kind in ("call", "host") for step in steps)
-                self._fuse.users = None if unknown else [(step, _used(step)) for step in steps]
-            made: list[Run] = []
-            self._run = _all(self._runs(self._definition.steps, made))
-            self._made, self._seen, self._moves = made, seen, moves
+    def __repr__(self) -> str:
+        return f"<instantiated graph '{self.label}' on '{self.space.name}'>"
 
-    def _runs(self, steps: Sequence[Step], made: list[Run]) -> list[Run]:
-        """What runs steps, one after another."""
-        if not any(map(_calls, steps)):
-            return self._between(steps, made)
+
+class _Stretch:
+    """Steps in a row, made ready together: the begin of each is a call of the host, or a loop.
+
+    Made anew where arguments were exchanged or Views have got other memory, when it is its turn:
+    what comes before may have changed them.
+    """
+
+    __slots__ = ("_maker", "_run", "_stamp", "kernels", "lines", "made", "steps")
+
+    def __init__(self, steps: Sequence[Step], maker: _Maker) -> None:
+        self.steps, self._maker = steps, maker
+        self.made: list[Run] = []  # graphs of the space
+        self.lines: Sequence[str] = ()
+        self.kernels = 0
+        self._stamp: tuple[int, int] | None = None
+        self._run: Run = _nothing
+
+    def __call__(self) -> None:
+        if self._stamp != (self._maker.definition.version, Moves.last):
+            self.make()
+        self._run()
+
+    def make(self) -> None:
+        """Make it ready for the Views and arguments as they are."""
+        with self._maker.lock:
+            stamp = self._maker.definition.version, Moves.last
+            self._run = _all(self._maker.runs(self))
+            self._stamp = stamp
+
+
+class _Maker:
+    """Makes stretches of a graph ready."""
+
+    def __init__(self, definition: Definition, fuse: Fusion | None) -> None:
+        self.definition, self.space = definition, definition.space
+        self.lock = new_rlock()
+        self._fuse = fuse
+
+    def runs(self, stretch: _Stretch) -> list[Run]:
+        """What runs the steps of a stretch, one after another."""
+        if self._fuse is not None:
+            self._fuse.forget()
+            self._fuse.users = self._users()
         runs: list[Run] = []
-        for calls, group in groupby(steps, _calls):
-            together = list(group)
-            if calls:
-                runs += (self._other(step, made) for step in together)
-                continue
-            stretch = self._stretches.setdefault(id(together[0]), _Stretch())
-            stretch.run = _all(self._between(together, made))
-            runs.append(stretch)
-        return runs
-
-    def _between(self, steps: Sequence[Step], made: list[Run]) -> list[Run]:
-        """What runs steps of which none calls a function of the host."""
-        runs: list[Run] = []
-        for kind, group in groupby(expanded(steps), lambda pair: pair[1].kind):
+        made: list[Run] = []
+        kernels = 0
+        for kind, group in groupby(expanded(stretch.steps), lambda pair: pair[1].kind):
             together = list(group)
             if kind == "launch":
-                runs += self._launches(together, made)
+                launches, after = self._launches(together)
+                kernels += len(launches)
+                runs += self._replayed(launches, after, stretch.made, made)
             else:
-                runs += (self._other(step, made) for _, step in together)
+                runs += (_other(step, self.space) for _, step in together)
+        stretch.made, stretch.kernels = made, kernels
+        stretch.lines = () if self._fuse is None else tuple(self._fuse.lines)
         return runs
 
-    def _other(self, step: Step, made: list[Run]) -> Run:
-        space, work = self.space, step.work
-        if step.kind == "copy":
-            target, source = work
-            return lambda: deep_copy(target, source, instance=space)
-        if step.kind == "loop":
-            run: Run = work.around(_all(self._runs(work.steps, made)), space)
-            return run
-        if not _calls(step):
-            run = work
-            return run
-        label, waits, myself = self.label, step.kind == "host", weakref.ref(self)
+    def _users(self) -> list[tuple[Step, tuple[Any, ...]]] | None:
+        """What uses Views; None where nobody tells: of libraries and functions of the host."""
+        steps = [step for step in walk(self.definition.steps) if step.kind != "loop"]
+        if any(step.kind in ("call", "host") for step in steps):
+            return None
+        return [(step, _used(step)) for step in walk(self.definition.steps)]
 
-        def called() -> None:
-            if waits:
-                space.fence(f"host function of {label}")
-            work()
-            graph = myself()
-            # What it has exchanged, resized or reallocated is so for what comes after it.
-            if graph is not None and graph._is_stale():
-                graph._renew()
-
-        return called
-
-    def _launches(self, nodes: Sequence[tuple[Step, Step]], made: list[Run]) -> Iterator[Run]:
-        """Launches in a row, as few calls as there can be."""
+    def _launches(self, nodes: Sequence[tuple[Step, Step]]) -> tuple[list[GraphLaunch], bool]:
+        """Launches in a row, as few as there can be; and whether the space takes them in turn."""
         space = self.space
         in_turn = not isinstance(space, SupportsGraphs) or config.is_portable()
-        singles = [_single(step) for _, step in nodes]
+        singles = [_single(step, owner) for owner, step in nodes]
         after = [()] * len(nodes) if in_turn else _dependences([o for o, _ in nodes], singles)
-        launches = self._fused(singles, after)
-        self._kernels += len(launches)
+        return self._fused(singles, after), in_turn
+
+    def _replayed(
+        self, launches: list[GraphLaunch], in_turn: bool, known: Sequence[Run], made: list[Run]
+    ) -> Iterator[Run]:
+        """What runs launches: graphs of the space, where it has such; it adds them to `made`."""
+        space = self.space
         if in_turn:
             yield _in_turn(launches)
             return
@@ -179,8 +210,8 @@ class GraphExec:
         for fits, group in groupby(launches, lambda one: space.can_replay(one.plan)):
             part = list(group)
             if fits:
-                known = self._made[len(made)] if len(made) < len(self._made) else None
-                made.append(space.instantiate(_numbered(part, first), known))
+                before = known[len(made)] if len(made) < len(known) else None
+                made.append(space.instantiate(_numbered(part, first), before))
                 yield made[-1]
             else:
                 yield _in_turn(part)
@@ -208,37 +239,34 @@ class GraphExec:
                 launches.append(GraphLaunch(one.plan, one.bounds, one.args, tuple(sorted(others))))
         return launches
 
-    def explain(self) -> str:
-        """What a submission runs: how many launches, and with ``fuse=True`` what was fused and what
-        stood in the way, in lines."""
-        lines = [f"{self.label}: {self._kernels} launches on '{self.space.name}'"]
-        return "\n".join([*lines, *(f"  {line}" for line in self.fusion)])
 
-    def __reduce__(self) -> Any:
-        raise TypeError(f"{self} cannot be pickled: it holds memory and code of this process.")
-
-    def __repr__(self) -> str:
-        return f"<instantiated graph '{self.label}' on '{self.space.name}'>"
+def _other(step: Step, space: ExecutionSpace) -> Run:
+    """What runs a step that is no launch."""
+    if step.kind != "copy":
+        run: Run = step.work
+        return run
+    target, source = step.work
+    return lambda: deep_copy(target, source, instance=space)
 
 
-def _has_large_numbers(bound: Bound) -> bool:
-    return any(type(a) is int and not -(2**63) <= a < 2**64 for a in bound.arguments)
+def _called(step: Step, space: ExecutionSpace, label: str) -> Run:
+    """A call of a function that may do anything."""
+    work: Run = step.work
+    if step.kind != "host":
+        return work
+
+    def called() -> None:
+        space.fence(f"host function of {label}")
+        work()
+
+    return called
 
 
-class _Stretch:
-    """Steps between two calls of functions, which may change what those after them use."""
-
-    run: Run
-
-    def __call__(self) -> None:
-        self.run()
-
-
-def _calls(step: Step) -> bool:
-    """Whether a step calls a function that may do anything."""
-    if step.kind == "loop":
-        return any(map(_calls, step.work.steps))
-    return step.kind in ("call", "host") and not isinstance(step.work, Part)
+def _parts(step: Step) -> bool:
+    """Whether what comes after a step is made ready by itself."""
+    return step.kind in ("loop", "host") or (
+        step.kind == "call" and not isinstance(step.work, Part)
+    )
 
 
 def _nothing() -> None:
@@ -262,13 +290,13 @@ def _in_turn(launches: Sequence[GraphLaunch]) -> Run:
     return lambda: consume(map(call, functions, bounds, args))
 
 
-def _single(node: Step) -> Single:
+def _single(node: Step, owner: Step) -> Single:
     """The launch of a node, by the plan that is tuned for it."""
     bound: Bound = node.work
     plan, bounds = bound.plan, bound.bounds
     if not config.is_portable():
         plan, bounds, _ = plan.chosen(bounds, bound.arguments)
-    return Single(bound.kernel.name, plan, bounds, bound.arguments, node)
+    return Single(bound.kernel.name, plan, bounds, bound.arguments, owner)
 
 
 def _used(node: Step) -> tuple[Any, ...]:
@@ -276,7 +304,9 @@ def _used(node: Step) -> tuple[Any, ...]:
     work = node.work
     if isinstance(work, Bound):
         return work.arguments
-    return work if isinstance(work, tuple) else (getattr(work, "flag", None),)
+    if isinstance(work, Part):
+        return tuple(work.arguments.values())
+    return (getattr(work, "flag", None),)
 
 
 def _dependences(owners: Sequence[Step], singles: Sequence[Single]) -> list[tuple[int, ...]]:

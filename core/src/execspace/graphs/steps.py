@@ -112,3 +112,8 @@ def name_of(who: object, label: object, otherwise: str) -> str:
     if label is not None and not isinstance(label, str):
         raise LaunchError(f"{who}: label={brief(label)}; expected a text.")
     return label or otherwise
+
+
+def within(who: object, name: str) -> str:
+    """A step in messages."""
+    return f"'{name}' in graph '{getattr(who, 'label', who)}'"

@@ -123,13 +123,23 @@ def _static_value(kernel: Kernel, name: str, value: Any) -> Any:
 
 def explain_overflow(kernel: Kernel, args: tuple[Any, ...], error: OverflowError) -> NoReturn:
     """Say which number does not fit, if that is what the error is about."""
+    explain_large(kernel, args)
+    raise error
+
+
+def explain_large(kernel: Kernel, args: tuple[Any, ...]) -> None:
+    """Raise LaunchError for a Python integer that no argument of a kernel holds."""
     for position, a in enumerate(args):
         if type(a) is int and not -(2**63) <= a < 2**63:
-            raise LaunchError(
-                f"Kernel '{kernel.name}': argument {position} is {shown(a)}, which does not fit "
-                f"into a signed 64-bit integer; pass es.uint64(...) or a float."
-            ) from None
-    raise error
+            raise too_large(kernel, f"argument {position}", a) from None
+
+
+def too_large(kernel: Kernel, what: str, number: int) -> LaunchError:
+    """The exception for such a number."""
+    return LaunchError(
+        f"Kernel '{kernel.name}': {what} is {shown(number)}, which does not fit into a signed "
+        f"64-bit integer; pass es.uint64(...) or a float."
+    )
 
 
 # -- results --------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from ..base.brief import brief
 from ..base.errors import DTypeError, PluginError, SpaceAccessError, SpaceError, ViewError
 from ..base.free_threading import getter
 from ..base.host_copies import Copier
-from ..base.storage_types import kind_of
+from ..base.storage_types import as_stored, kind_of
 from ..contract.argtypes import plain_number
 from ..contract.dtypes import name_of
 from ..contract.layout import span
@@ -189,6 +189,8 @@ def _checked_number(target: View, value: Any, instance: ExecutionSpace | None) -
 def _fill(target: View, value: Any, instance: ExecutionSpace | None) -> None:
     number = _checked_number(target, value, instance)
     try:
+        if not target.size:  # whatever the memory, what does not fit is refused
+            np.empty((), target.dtype)[()] = as_stored(number, target.dtype)
         if dispatch.TOOLS:
             with copy_events(_where(target), "number", target.nbytes, instance):
                 target.memory_space.fill(target, number, instance)

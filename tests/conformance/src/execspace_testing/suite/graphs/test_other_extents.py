@@ -255,3 +255,106 @@ def test_what_a_host_function_changes_is_so_for_what_comes_after(space):
         assert len(x) == 8 * 4**times and seen[-2:] == [len(x) // 2, len(x)]
         assert x.to_numpy().tolist() == [4.0] * 8 + [2.0] * (len(x) - 8)
         assert y.to_numpy().tolist() == [times] * 8
+
+
+def test_what_a_host_function_mends_was_never_wrong(space):
+    """What comes later is looked at when it is its turn, and not at all if that never comes."""
+    x, y = es.zeros(3, space=space), es.zeros(3, space=space)
+    never, other = es.View((), es.int32, space=space), es.zeros(3, space=space)
+    graph = es.Graph(space)
+    with graph:
+        graph.then_host(lambda: es.realloc(y, x.size))
+        es.deep_copy(y, x)
+        graph.then_host(lambda: es.realloc(x, x.size + 2))
+        graph.then_host(lambda: es.realloc(y, x.size))
+        es.deep_copy(x, 4.0)
+        es.deep_copy(y, x)
+        with graph.if_(never):
+            es.deep_copy(other, x)
+        with graph.repeat(0):
+            es.deep_copy(y, other)
+    for extent in (5, 7, 9):
+        graph.submit()
+        es.fence()
+        assert y.to_numpy().tolist() == [4.0] * extent
+
+
+def test_a_scatter_view_that_gets_other_buffers_is_recorded_anew(space):
+    x = es.zeros(4, space=space)
+    scatter = es.ScatterView(x, space=space)
+    with es.Graph(space) as resets:
+        scatter.reset()
+    with es.Graph(space) as contributes:
+        scatter.contribute(x)
+    resets.submit()
+    contributes.submit()
+    scatter.realloc(4)
+    for graph, what in ((resets, "reset"), (contributes, "contribute")):
+        with pytest.raises(es.LaunchError, match=f"{what} was recorded before resize or realloc"):
+            graph.submit()
+
+
+def put(i, x, k):
+    x[i] = k
+
+
+def test_numbers_that_no_argument_holds_are_refused_when_they_are_given(space):
+    x = es.zeros(2, es.int64, space=space)
+    policy = es.RangePolicy(2, space=space)
+    graph = es.Graph(space)
+    node = graph.then(2, put, x, 1)
+    bound = es.bind(policy, put, x, 1)
+    fused = es.fuse(es.bind(policy, put, x, 1))
+    for number in (2**63, 2**64, -(2**63) - 1, 10**30, np.uint64(2**63)):
+        for one in (node, bound, fused):
+            with pytest.raises(es.LaunchError, match="does not fit into a signed 64-bit integer"):
+                one.exchange(k=number)
+        if not isinstance(number, np.generic):
+            with pytest.raises(es.LaunchError, match="does not fit into a signed 64-bit"):
+                es.Graph(space).then(2, put, x, number)
+            with es.Graph(space), pytest.raises(es.LaunchError, match="does not fit into a signed"):
+                es.parallel_for(2, put, x, number)
+    graph.submit()
+    bound()
+    es.fence()
+    assert x.to_numpy().tolist() == [1, 1]
+
+
+def test_messages_name_the_node(space):
+    x = es.zeros(3, space=space)
+    with es.Graph(space, label="mine") as graph:
+        x.fill(1.0)
+        es.sort(x)
+    for name in ("deep_copy", "sort"):
+        with pytest.raises(es.LaunchError, match=f"^'{name}' in graph 'mine': no argument 'foo'"):
+            graph[name].exchange(foo=1)
+
+
+def test_memory_out_of_reach_is_refused_by_exchange(space):
+    x, order = es.zeros(3, space=space), es.View(3, es.int64, space=space)
+    if es.HOST.reachable_from(space):
+        pytest.skip("this space reaches memory of the host")
+    with es.Graph(space) as graph:
+        es.sort(x)
+        es.argsort(x, out=order)
+        es.sort_by_key(x, order)
+    elsewhere = np.zeros(3)
+    for name, given in (
+        ("sort", {"view": elsewhere}),
+        ("argsort", {"out": np.zeros(3, np.int64)}),
+        ("sort_by_key", {"value_0": elsewhere}),
+    ):
+        with pytest.raises(es.SpaceAccessError):
+            graph[name].exchange(**given)
+
+
+def test_numbers_that_do_not_fit_into_an_empty_view(space):
+    x = es.View(0, es.uint8, space=space)
+    stores = (
+        lambda: es.deep_copy(x, -1), lambda: x.fill(300), lambda: es.deep_copy(x, 2**70),
+    )  # fmt: skip
+    for store in stores:
+        with pytest.raises(es.ViewError, match="does not fit into View"):
+            store()
+        with es.Graph(space), pytest.raises(es.ViewError, match="does not fit into View"):
+            store()
