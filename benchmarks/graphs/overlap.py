@@ -14,8 +14,7 @@ import numpy as np
 import execspace as es
 from benchmarks.common.optional import NotThere
 from benchmarks.common.own_memory import own_memory
-
-from .turns import Contestant, over, take_turns
+from benchmarks.common.turns import Contestant, over, take_turns
 
 ITEMS = 256
 LONG = 20e-3  # seconds that one of the kernels takes

@@ -16,9 +16,9 @@ import numpy as np
 
 import execspace as es
 from benchmarks.common.own_memory import own_memory
+from benchmarks.common.turns import Contestant, over, peers_of, take_turns
 
 from . import solver_peers
-from .turns import Contestant, over, peers_of, take_turns
 
 LAUNCHES, FUSED = "launches", "graph, fused"
 # Bytes that fused kernels must move at each point: 16 of q = A p and the dot, 24 of r, 40 of x, p.

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common.optional import NotThere, cupy_on_device, jax_in_float64, library
-
-from .turns import Contestant
+from benchmarks.common.turns import Contestant
 
 Compare = Callable[[Any], dict[str, Any]]
 DEVICES = ("hip", "opencl")  # where none of these works on the same device for certain

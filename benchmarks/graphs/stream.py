@@ -15,8 +15,7 @@ import numpy as np
 
 import execspace as es
 from benchmarks.common.own_memory import own_memory
-
-from .turns import Contestant, over, take_turns
+from benchmarks.common.turns import Contestant, over, take_turns
 
 S = 2**0.5 - 1  # the chain then leaves a as it was, but for roundings
 BYTES = {"triad": 24, "fused, b temporary": 24}

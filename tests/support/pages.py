@@ -24,7 +24,10 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-READMES = [*PAGES, *(ROOT / part / "README.md" for part in ("core", "compiler", "gpu", "tools"))]
+READMES = [
+    *PAGES,
+    *(ROOT / part / "README.md" for part in ("core", "compiler", "gpu", "tools", "kernels")),
+]
 READMES += sorted(ROOT.glob("plugins/*/README.md"))
 FLAGS = doctest.ELLIPSIS | doctest.REPORT_NDIFF
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

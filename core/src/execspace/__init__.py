@@ -152,7 +152,7 @@ _NAMES = {
     "launch.transfers": "In InOut Out",
     "plugins.partitioning": "partition_space",
     "plugins.pools": "pools trim_pools",
-    "plugins.selection": "default_space space spaces use_memory use_space",
+    "plugins.selection": "default_space space space_for spaces use_memory use_space",
     "plugins.space_list": "SpaceInfo",
     "plugins.started": "fence",
     "policies.named_tiles": "default_tile",

@@ -19,6 +19,7 @@ from ..base.errors import (
     ConfigError,
     PluginError,
     PluginWarning,
+    SpaceAccessError,
     SpaceError,
     SpaceUnavailableError,
     UnknownSpaceError,
@@ -38,6 +39,7 @@ from .space_list import SpaceInfo, SpaceList
 __all__ = [
     "default_space",
     "space",
+    "space_for",
     "spaces",
     "use_memory",
     "use_space",
@@ -328,6 +330,39 @@ def implied_space(views: Iterable[Any]) -> ExecutionSpace:
         return default
     able = {v.space.name: v.space for v in views if v.space and _reaches_all(v.space, views)}
     return next(iter(able.values())) if len(able) == 1 else default
+
+
+def space_for(*views: Any, space: str | ExecutionSpace | None = None) -> ExecutionSpace:
+    """Where a launch on Views runs: for libraries that choose by it what they launch.
+
+    Parameters
+    ----------
+    *views : View
+    space : str or ExecutionSpace, optional
+        The one that was asked for; else the default space if it reaches them all, or the one space
+        of theirs that does.
+
+    Raises
+    ------
+    SpaceAccessError
+        If it cannot reach one of them.
+    UnknownSpaceError, SpaceUnavailableError
+
+    Examples
+    --------
+    >>> import execspace as es
+    >>> es.space_for(es.zeros(3, space="serial"), space="serial").name
+    'serial'
+    """
+    found = implied_space(views) if space is None else resolve(space)
+    for view in views:
+        if not view.memory_space.reachable_from(found):
+            raise SpaceAccessError(
+                f"View '{view.label}' is in memory space '{view.memory_space.name}', which space "
+                f"'{found.name}' cannot reach. Make a View of its elements there, "
+                f"es.array(..., space='{found.name}'), and take results out of it by to_numpy()."
+            )
+    return found
 
 
 def _reaches_all(space: ExecutionSpace, views: Iterable[Any]) -> bool:

@@ -1,0 +1,1 @@
+"""Sparse matrices beside the libraries of vendors."""

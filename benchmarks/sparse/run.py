@@ -1,0 +1,247 @@
+"""Products and sums of sparse matrices, beside SciPy on hosts, and CuPy and PyTorch on CUDA.
+
+    python -m benchmarks.sparse.run [--space NAME ...] [--only SECTION ...] [--json FILE]
+
+Results are compared before anything is timed; contestants take turns, medians are shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import execspace as es
+from benchmarks.common.machine import describe, device_of
+from benchmarks.common.optional import NotThere
+from benchmarks.common.turns import Contestant, Maker, over, peers_of, take_turns
+from execspace_kernels import sparse
+
+from .matrices import Arrays, rmat, stencil
+
+SECTIONS = ("spmv", "spmm", "spadd")
+DEVICES = ("cuda", "hip", "opencl")
+VECTORS = 8
+FULL = {
+    "5 points, 2048^2": lambda: stencil((2048, 2048), 5),
+    "9 points, 2048^2": lambda: stencil((2048, 2048), 9),
+    "7 points, 160^3": lambda: stencil((160, 160, 160), 7),
+    "27 points, 128^3": lambda: stencil((128, 128, 128), 27),
+    "RMAT 2^20 x 16": lambda: rmat(20, 16),
+}
+QUICK = {
+    "5 points, 30^2": lambda: stencil((30, 30), 5),
+    "9 points, 30^2": lambda: stencil((30, 30), 9),
+    "RMAT 2^8 x 8": lambda: rmat(8, 8),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print, and write a file if asked to; 1 if execspace failed or was wrong."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
+    usable = [row.name for row in es.spaces() if row.usable and row.priority >= 0]
+    add = parser.add_argument
+    add("--space", action="append", help=f"a space to measure ({usable})")
+    add("--only", action="append", choices=SECTIONS, help="a section; all if not given")
+    add("--rounds", type=int, default=15, help="turns of each (15)")
+    add("--quick", action="store_true", help="small matrices, to see whether it runs")
+    add("--json", metavar="FILE", type=Path, help="write all results to a file")
+    options = parser.parse_args(arguments)
+    results: dict[str, dict[str, Any]] = {}
+    for name in options.space or usable:
+        for case, makers in cases(es.space(name), options):
+            peers = [who for who in makers if not who.startswith("execspace")]
+            found = take_turns(makers, options.rounds, peers=peers)
+            results.setdefault(name, {})[case] = found
+            Console().print(_table(f"{name}: {case}", found))
+    if options.json is not None:
+        record = {
+            "format": 1,
+            "date": datetime.now(UTC).isoformat(timespec="seconds"),
+            "machine": describe(", ".join(results), 0, None),
+            "devices": {name: device_of(es.space(name)) for name in results},
+            "results": results,
+        }
+        options.json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    wrong = [
+        f"{name}, {case}, {who}: {found['error']}"
+        for name, by_case in results.items()
+        for case, outcome in by_case.items()
+        for who, found in outcome.items()
+        if "error" in found and not found["peer"]
+    ]
+    for line in wrong:
+        print(line)
+    return int(bool(wrong))
+
+
+def cases(
+    space: es.ExecutionSpace, options: argparse.Namespace
+) -> Iterator[tuple[str, Mapping[str, Maker]]]:
+    """Each case with who takes part in it."""
+    made = {name: make() for name, make in (QUICK if options.quick else FULL).items()}
+    sections = options.only or SECTIONS
+    for name, arrays in made.items():
+        if "spmv" in sections:
+            yield f"SpMV, {name}", _products(space, arrays, ())
+        if "spmm" in sections:
+            yield f"SpMV, {VECTORS} vectors, {name}", _products(space, arrays, (VECTORS,))
+    if "spadd" in sections:
+        five, nine = list(made.values())[:2]
+        yield "SpAdd, 5 points + 9 points", _sums(space, five, nine)
+
+
+def _products(
+    space: es.ExecutionSpace, arrays: Arrays, columns: tuple[int, ...]
+) -> dict[str, Maker]:
+    row_map, entries, values, shape = arrays
+    x = np.random.default_rng(3).random((shape[1], *columns))
+    rows = np.repeat(np.arange(shape[0]), np.diff(row_map))
+    expected = np.stack(
+        [
+            np.bincount(rows, values * one[entries], minlength=shape[0])
+            for one in x.reshape(shape[1], -1).T
+        ],
+        axis=-1,
+    ).reshape(shape[0], *columns)
+
+    def ours(algorithm: str) -> Contestant:
+        A = sparse.CrsMatrix(row_map, entries, values, shape, check=False, space=space)
+        source, y = es.array(x, space=space), es.zeros(expected.shape, space=space)
+        name = "execspace" if algorithm == "auto" else f"execspace, {algorithm}"
+        return Contestant(
+            name, lambda: sparse.spmv(A, source, out=y, algorithm=algorithm, space=space),
+            space.fence, lambda: _checked(lambda: sparse.spmv(A, source, out=y, space=space), y,
+                                          expected),
+        )  # fmt: skip
+
+    found: dict[str, Maker] = {"execspace": partial(ours, "auto")}
+    return found | {
+        who: partial(make, arrays, x, expected, space) for who, make in _peers(space).items()
+    }
+
+
+def _checked(call: Any, y: Any, expected: Any) -> dict[str, Any]:
+    call()
+    found = y.to_numpy() if isinstance(y, es.View) else y()
+    assert np.allclose(found, expected, rtol=1e-10), "the product is wrong"
+    return {}
+
+
+def _peers(space: es.ExecutionSpace) -> dict[str, Any]:
+    if space.name.partition(":")[0] == "cuda":
+        return {"CuPy": _cupy, "PyTorch": _torch}
+    return {} if space.name.partition(":")[0] in DEVICES else {"SciPy": _scipy}
+
+
+def _scipy(arrays: Arrays, x: Any, expected: Any, space: Any) -> Contestant:
+    try:
+        from scipy.sparse import csr_array
+    except ImportError as error:
+        raise NotThere(str(error)) from None
+    row_map, entries, values, shape = arrays
+    A = csr_array((values, entries, row_map), shape=shape)
+    return Contestant("SciPy", lambda: A @ x, lambda: None,
+                      lambda: _checked(lambda: None, lambda: A @ x, expected))  # fmt: skip
+
+
+def _cupy(arrays: Arrays, x: Any, expected: Any, space: Any) -> Contestant:
+    try:
+        import cupy
+        from cupyx.scipy.sparse import csr_matrix
+    except ImportError as error:
+        raise NotThere(str(error)) from None
+    row_map, entries, values, shape = arrays
+    A = csr_matrix(tuple(map(cupy.asarray, (values, entries, row_map))), shape=shape)
+    on_device = cupy.asfortranarray(cupy.asarray(x))
+    return Contestant(
+        "CuPy", lambda: A @ on_device, cupy.cuda.Device().synchronize,
+        lambda: _checked(lambda: None, lambda: (A @ on_device).get(), expected),
+    )  # fmt: skip
+
+
+def _torch(arrays: Arrays, x: Any, expected: Any, space: Any) -> Contestant:
+    try:
+        import torch
+    except ImportError as error:
+        raise NotThere(str(error)) from None
+    row_map, entries, values, shape = arrays
+    parts = (torch.as_tensor(a).cuda() for a in (row_map, entries, values))
+    A, on_device = torch.sparse_csr_tensor(*parts, size=shape), torch.as_tensor(x).cuda()
+    return Contestant(
+        "PyTorch", lambda: A @ on_device, torch.cuda.synchronize,
+        lambda: _checked(lambda: None, lambda: (A @ on_device).cpu().numpy(), expected),
+    )  # fmt: skip
+
+
+def _sums(space: es.ExecutionSpace, five: Arrays, nine: Arrays) -> dict[str, Maker]:
+    def ours(reuse: bool) -> Contestant:
+        A, B = (
+            sparse.CrsMatrix(*parts, shape, check=False, space=space)
+            for *parts, shape in (five, nine)
+        )
+        handle = sparse.spadd_symbolic(A, B)
+        C = sparse.spadd_numeric(handle, A, B)
+        whole = float(five[2].sum() + nine[2].sum())
+
+        def check() -> None:
+            assert np.isclose(C.values.to_numpy().sum(), whole), "the sum is wrong"
+
+        if reuse:
+            return Contestant(
+                "execspace, numeric", lambda: sparse.spadd_numeric(handle, A, B, C), space.fence,
+                check,
+            )  # fmt: skip
+        return Contestant("execspace", lambda: sparse.spadd(A, B), space.fence, check)
+
+    found: dict[str, Maker] = {
+        "execspace": partial(ours, False),
+        "execspace, numeric": partial(ours, True),
+    }
+    if space.name.partition(":")[0] == "cuda":
+        found["CuPy"] = partial(_cupy_sum, five, nine)
+    elif space.name.partition(":")[0] not in DEVICES:
+        found["SciPy"] = partial(_scipy_sum, five, nine)
+    return found
+
+
+def _scipy_sum(five: Arrays, nine: Arrays) -> Contestant:
+    try:
+        from scipy.sparse import csr_array
+    except ImportError as error:
+        raise NotThere(str(error)) from None
+    A, B = (csr_array((v, e, r), shape=s) for r, e, v, s in (five, nine))
+    return Contestant("SciPy", lambda: A + B, lambda: None, lambda: None)
+
+
+def _cupy_sum(five: Arrays, nine: Arrays) -> Contestant:
+    try:
+        import cupy
+        from cupyx.scipy.sparse import csr_matrix
+    except ImportError as error:
+        raise NotThere(str(error)) from None
+    A, B = (csr_matrix(tuple(map(cupy.asarray, (v, e, r))), shape=s) for r, e, v, s in (five, nine))
+    return Contestant("CuPy", lambda: A + B, cupy.cuda.Device().synchronize, lambda: None)
+
+
+def _table(title: str, outcome: dict[str, dict[str, Any]]) -> Table:
+    table = Table("who", "ms", "of the fastest peer", title=title)
+    fastest = min(peers_of(outcome), key=lambda who: outcome[who]["ms"], default=None)
+    for who, found in outcome.items():
+        ratio = over(outcome, who, fastest) if fastest else None
+        shown = "" if ratio is None else f"{ratio:.2f}"
+        what = found.get("error") or found.get("not_there")
+        table.add_row(who, what or f"{found['ms']:.4f}", shown)
+    return table
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

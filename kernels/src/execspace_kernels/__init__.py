@@ -1,0 +1,20 @@
+"""Linear algebra on execspace's Views.
+
+`sparse` has sparse matrices and what is done with them. Submodules are loaded when they are used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from .errors import MatrixError
+
+__version__ = "0.1.0"
+__all__ = ["MatrixError", "sparse"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "sparse":
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

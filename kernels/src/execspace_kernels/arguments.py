@@ -1,0 +1,106 @@
+"""What all functions do with their arguments: arrays as Views, shapes, results, spaces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import execspace as es
+
+MANY = 1024  # work items that run at once on a device; hosts have fewer
+_INDICES = (np.dtype(np.int32), np.dtype(np.int64))
+
+
+Space = str | es.ExecutionSpace | None
+
+
+def as_view(source: Any, what: str, space: Space = None) -> es.View:
+    """An argument as a View, without a copy; of lists and tuples one is made for a space."""
+    if isinstance(source, es.View):
+        return source
+    if isinstance(source, list | tuple):
+        return es.array(np.asarray(source), space=space, label=what)
+    return es.view_of(source, label=what)
+
+
+def indices(source: Any, what: str, space: Space = None) -> es.View:
+    """A View of rank 1 of int32 or int64; lists become int64, other integers are refused."""
+    if isinstance(source, list | tuple):
+        source = es.array(np.asarray(source, np.int64), space=space, label=what)
+    view = as_view(source, what)
+    if view.rank != 1 or view.dtype not in _INDICES:
+        raise es.ViewError(
+            f"{what}: View '{view.label}' has rank {view.rank} and dtype {view.dtype}; expected "
+            f"rank 1 and int32 or int64."
+        )
+    return view
+
+
+def on_space(view: es.View, space: es.ExecutionSpace) -> es.View:
+    """A View whose memory the space reaches: the same, or a copy in the space's own memory."""
+    if view.memory_space.reachable_from(space):
+        return view
+    return es.array(view, space=space)
+
+
+def vector(source: Any, what: str, length: int, whose: str) -> es.View:
+    """One vector, a View of rank 1, or several, the columns of one of rank 2."""
+    view = as_view(source, what)
+    if view.rank not in (1, 2) or view.shape[0] != length:
+        raise es.ViewError(
+            f"{what}: View '{view.label}' has shape {view.shape}; expected ({length},) or "
+            f"({length}, k), for {whose}."
+        )
+    return view
+
+
+def result(
+    out: Any, what: str, shape: tuple[int, ...], dtype: Any, space: es.ExecutionSpace, like: es.View
+) -> es.View:
+    """`out`, if it is given and fits; else a new View, not filled, in the layout of another one."""
+    if out is None:
+        layout = like.layout if like.rank == len(shape) == 2 and like.layout != "stride" else None
+        return es.View(shape, dtype, label=what, space=space, layout=layout, initialize=False)
+    view = as_view(out, f"{what}: out")
+    if view.shape != shape:
+        raise es.ViewError(
+            f"{what}: out is View '{view.label}' of shape {view.shape}; expected {shape}."
+        )
+    if view.is_readonly:
+        raise es.ViewError(f"{what}: out is View '{view.label}', which is read-only.")
+    return view
+
+
+def overlap(a: es.View, b: es.View) -> bool:
+    """Whether the bytes between the ends of two Views meet; they may lie between each other."""
+    if a.memory_space is not b.memory_space or not a.size or not b.size:
+        return False
+    (low, high), (begin, end) = _ends(a), _ends(b)
+    return low < end and begin < high
+
+
+def _ends(view: es.View) -> tuple[int, int]:
+    steps = [(n - 1) * s for n, s in zip(view.shape, view.strides, strict=True)]
+    size = view.dtype.itemsize
+    low = view.data_ptr + sum(s for s in steps if s < 0) * size
+    return low, view.data_ptr + (sum(s for s in steps if s > 0) + 1) * size
+
+
+def choice(value: Any, what: str, known: Sequence[str]) -> str:
+    """One of some words; MatrixError for all else."""
+    from .errors import MatrixError
+
+    if not isinstance(value, str) or value not in known:
+        *some, last = map(repr, known)
+        raise MatrixError(f"{what}={value!r}; expected {', '.join(some)} or {last}.")
+    return value
+
+
+def first(n: int, space: es.ExecutionSpace, kernel: Callable[..., Any], *args: Any) -> int | None:
+    """The least index for which a kernel does not return `n`; None if there is none. Blocks."""
+    if n == 0:
+        return None
+    found = int(es.parallel_reduce(es.RangePolicy(n, space=space), kernel, *args, reducer=es.Min))
+    return None if found >= n else found

@@ -1,0 +1,30 @@
+"""Sparse matrices: `CrsMatrix`, `CooMatrix`, how they come and go, and products with vectors."""
+
+from .coo import CooMatrix
+from .crs import CrsMatrix, StaticCrsGraph
+from .foreign import as_crs, from_torch, to_scipy, to_torch
+from .market import read_matrix_market, write_matrix_market
+from .rows import diagonal, sort, sort_and_merge, transpose
+from .spadd import SpAddHandle, spadd, spadd_numeric, spadd_symbolic
+from .spmv import spmv
+
+__all__ = [
+    "CooMatrix",
+    "CrsMatrix",
+    "SpAddHandle",
+    "StaticCrsGraph",
+    "as_crs",
+    "diagonal",
+    "from_torch",
+    "read_matrix_market",
+    "sort",
+    "sort_and_merge",
+    "spadd",
+    "spadd_numeric",
+    "spadd_symbolic",
+    "spmv",
+    "to_scipy",
+    "to_torch",
+    "transpose",
+    "write_matrix_market",
+]

@@ -1,0 +1,92 @@
+"""CooMatrix: a sparse matrix as a list of rows, columns and values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import execspace as es
+
+from ..arguments import as_view, first, indices
+from ..errors import MatrixError
+from .crs import CrsMatrix, shape_of
+from .rows import from_keys, keys_of
+
+__all__ = ["CooMatrix"]
+
+
+class CooMatrix:
+    """A sparse matrix whose elements come in any order, some more than once: these are added.
+
+    Parameters
+    ----------
+    rows, columns : View or array of int32 or int64, shape (nnz,)
+    values : View or array, shape (nnz,)
+    shape : (int, int)
+    check : bool, default True
+        Look whether all rows and columns lie within the shape. Blocks.
+
+    Raises
+    ------
+    MatrixError, ViewError
+        If lengths or dtypes do not fit, or an element lies outside; the message names it.
+
+    Examples
+    --------
+    >>> from execspace_kernels import sparse
+    >>> A = sparse.CooMatrix([1, 0, 1], [0, 1, 0], [1.0, 2.0, 3.0], (2, 2)).to_crs()
+    >>> A.to_numpy().tolist()
+    [[0.0, 2.0], [4.0, 0.0]]
+    """
+
+    def __init__(
+        self, rows: Any, columns: Any, values: Any, shape: tuple[int, int], *, check: bool = True
+    ) -> None:
+        self.shape = shape_of(shape)
+        self.rows, self.columns = indices(rows, "rows"), indices(columns, "columns")
+        self.values = as_view(values, "values")
+        n = self.rows.shape[0]
+        if self.columns.shape != (n,) or self.values.shape != (n,):
+            raise MatrixError(
+                f"rows, columns and values have shapes {self.rows.shape}, {self.columns.shape} and "
+                f"{self.values.shape}; expected the same number of each."
+            )
+        if check:
+            space = es.space_for(self.rows, self.columns, self.values)
+            bad = first(n, space, _is_outside, self.rows, self.columns, *self.shape)
+            if bad is not None:
+                at = tuple(int(v[bad : bad + 1].to_numpy()[0]) for v in (self.rows, self.columns))
+                raise MatrixError(
+                    f"element {bad} is at {at}, outside of a matrix of {self.shape[0]} rows and "
+                    f"{self.shape[1]} columns."
+                )
+
+    @property
+    def nnz(self) -> int:
+        """Number of elements, those at one place counted each."""
+        return int(self.rows.shape[0])
+
+    def to_crs(self, *, offsets: Any = None) -> CrsMatrix:
+        """The matrix by rows: sorted, elements at one place added in the order that they have here.
+
+        Parameters
+        ----------
+        offsets : dtype, optional
+            int32 or int64, of the row map; by default int32 where that can count the entries.
+
+        Notes
+        -----
+        Blocks, for the number of entries must be known. Columns keep their dtype.
+        """
+        space = es.space_for(self.rows, self.columns, self.values)
+        keys = keys_of(self.rows, self.columns, self.shape, space)
+        values = es.array(self.values, space=space)
+        return from_keys(keys, values, self.shape, self.columns.dtype, offsets, space)
+
+    def __repr__(self) -> str:
+        rows, columns = self.shape
+        return f"<CooMatrix {rows} x {columns} of {self.values.dtype}, {self.nnz} elements>"
+
+
+def _is_outside(k: int, rows: Any, columns: Any, m: Any, n: Any) -> Any:
+    inside = 0 <= rows[k] < m and 0 <= columns[k] < n
+    return rows.extent(0) if inside else k

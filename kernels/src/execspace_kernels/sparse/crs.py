@@ -1,0 +1,366 @@
+"""CrsMatrix: a sparse matrix by rows, as in Kokkos Kernels; and its graph.
+
+Row `i` has the entries `row_map[i] <= k < row_map[i + 1]`: element `values[k]` of column
+`entries[k]`. What is found out about a graph once, such as its longest row, it keeps.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+import execspace as es
+
+from ..arguments import as_view, first, indices, on_space
+from ..errors import MatrixError
+from . import ports
+
+__all__ = ["CrsMatrix", "StaticCrsGraph"]
+
+
+class StaticCrsGraph:
+    """Which elements of a matrix are stored, by rows. It does not change.
+
+    Parameters
+    ----------
+    row_map : View or array of int32 or int64, shape (num_rows + 1,)
+        Where the entries of each row begin; the last one is the number of all.
+    entries : View or array of int32 or int64, shape (nnz,)
+        The column of each.
+    num_cols : int
+    check : bool, default True
+        Look whether all of it is valid, which reads it once and blocks. Functions rely on it.
+    space : str or ExecutionSpace, optional
+        Copy what this space does not reach to its memory; without it all is used where it lies.
+
+    Raises
+    ------
+    MatrixError
+        If `row_map` descends or does not fit to `entries`, or a column lies outside; it says where.
+    ViewError
+        If one of them has another rank or dtype.
+
+    Attributes
+    ----------
+    row_map, entries : View, read-only
+    num_rows, num_cols, nnz : int
+
+    Notes
+    -----
+    Kokkos: https://kokkos.org/kokkos-core-wiki/API/containers/StaticCrsGraph.html
+    """
+
+    def __init__(
+        self,
+        row_map: Any,
+        entries: Any,
+        num_cols: int,
+        *,
+        check: bool = True,
+        space: str | es.ExecutionSpace | None = None,
+    ) -> None:
+        starts = indices(row_map, "row_map", space)
+        columns = indices(entries, "entries", space)
+        self.num_cols = _extent(num_cols, "num_cols")
+        self.num_rows, self.nnz = starts.shape[0] - 1, columns.shape[0]
+        if self.num_rows < 0:
+            raise MatrixError("row_map is empty; expected one element more than there are rows.")
+        if self.nnz > np.iinfo(starts.dtype).max:
+            raise MatrixError(
+                f"row_map is of {starts.dtype}, which cannot count {self.nnz} entries; expected "
+                f"int64."
+            )
+        if space is not None:
+            where = es.space(space) if isinstance(space, str) else space
+            starts, columns = on_space(starts, where), on_space(columns, where)
+        self.row_map, self.entries = starts.readonly(), columns.readonly()
+        self._known: dict[Any, Any] = {}
+        if check:
+            self._check()
+
+    def _check(self) -> None:
+        if not self._is_map():
+            raise MatrixError(_what_is_wrong(self.row_map.to_numpy(), self.nnz))
+        bad = self._outside()
+        if bad is not None:
+            row = int(np.searchsorted(self.row_map.to_numpy(), bad, "right")) - 1
+            column = int(self.entries[bad : bad + 1].to_numpy()[0])
+            raise MatrixError(
+                f"entries: row {row} has an entry in column {column}; expected 0 to "
+                f"{self.num_cols - 1}, for there are {self.num_cols} columns."
+            )
+
+    def _is_map(self) -> bool:
+        """Whether the row map is one."""
+        if self._is_elsewhere():
+            starts = self.row_map.to_numpy()
+            ends = starts[0] == 0 and starts[-1] == self.nnz
+            return bool(ends and np.all(starts[1:] >= starts[:-1]))
+        rows = self.num_rows + 1
+        return first(rows, self.space, _descends, self.row_map, self.nnz) is None
+
+    def _outside(self) -> int | None:
+        """The first entry whose column lies outside, if there is one."""
+        if self._is_elsewhere():
+            columns = self.entries.to_numpy()
+            bad = np.flatnonzero((columns < 0) | (columns >= self.num_cols))
+            return int(bad[0]) if bad.size else None
+        return first(self.nnz, self.space, _is_outside, self.entries, self.num_cols)
+
+    def _is_elsewhere(self) -> bool:
+        """Whether it is in memory of the host, and the space in use is a device."""
+        try:
+            es.space_for(self.row_map, self.entries)
+        except es.SpaceAccessError:
+            return True
+        return False
+
+    @property
+    def space(self) -> es.ExecutionSpace:
+        """Where functions run on it that name no space."""
+        return es.space_for(self.row_map, self.entries)
+
+    def longest(self) -> int:
+        """Entries of the longest row. Blocks the first time."""
+        return self.most_in(1)
+
+    def most_in(self, rows: int) -> int:
+        """Most entries that so many rows have together, from a multiple of that number on. Blocks
+        the first time."""
+        key = "most", rows
+        if key not in self._known:
+            blocks = -(-self.num_rows // rows)
+            self._known[key] = (
+                0
+                if not blocks
+                else int(
+                    es.parallel_reduce(
+                        es.RangePolicy(blocks, space=self.space), _entries_of, self.row_map, rows,
+                        reducer=es.Max,
+                    )
+                )
+            )  # fmt: skip
+        return int(self._known[key])
+
+    def is_sorted(self) -> bool:
+        """Whether the columns of each row ascend, none twice. Blocks the first time."""
+        if "sorted" not in self._known:
+            bad = first(self.num_rows, self.space, _unsorted, self.row_map, self.entries)
+            self._known["sorted"] = bad is None
+        return bool(self._known["sorted"])
+
+    def __repr__(self) -> str:
+        return f"<StaticCrsGraph {self.num_rows} x {self.num_cols}, {self.nnz} entries>"
+
+
+class CrsMatrix:
+    """A sparse matrix by rows.
+
+    Parameters
+    ----------
+    row_map, entries
+        As of `StaticCrsGraph`.
+    values : View or array, shape (nnz,)
+        The elements: of any real or complex dtype. They may change.
+    shape : (int, int)
+        Rows and columns.
+    check, space
+        As of `StaticCrsGraph`.
+
+    Raises
+    ------
+    MatrixError, ViewError
+        As `StaticCrsGraph`; and if shape or number of values do not fit.
+
+    Attributes
+    ----------
+    graph : StaticCrsGraph
+    values : View
+    shape : (int, int)
+
+    Examples
+    --------
+    >>> from execspace_kernels import sparse
+    >>> A = sparse.CrsMatrix([0, 1, 3], [1, 0, 1], [2.0, 1.0, 3.0], shape=(2, 2))
+    >>> A.nnz, (A @ [1.0, 10.0]).to_numpy().tolist()
+    (3, [20.0, 31.0])
+    """
+
+    __array_ufunc__ = None  # NumPy leaves `array @ matrix` to this class, which has none
+
+    def __init__(
+        self,
+        row_map: Any,
+        entries: Any,
+        values: Any,
+        shape: tuple[int, int],
+        *,
+        check: bool = True,
+        space: str | es.ExecutionSpace | None = None,
+    ) -> None:
+        rows, columns = shape_of(shape)
+        graph = StaticCrsGraph(row_map, entries, columns, check=False, space=space)
+        if graph.num_rows != rows:
+            raise MatrixError(
+                f"row_map has {graph.num_rows + 1} elements; expected {rows + 1}, one more than "
+                f"shape={shape} has rows."
+            )
+        if check:
+            graph._check()
+        self._set(graph, values, space)
+
+    @classmethod
+    def of(
+        cls,
+        graph: StaticCrsGraph,
+        values: Any,
+        *,
+        space: str | es.ExecutionSpace | None = None,
+    ) -> CrsMatrix:
+        """A matrix of a graph that there is already."""
+        if not isinstance(graph, StaticCrsGraph):
+            raise MatrixError(
+                f"CrsMatrix.of: expected a StaticCrsGraph, got {type(graph).__name__!r}."
+            )
+        made = object.__new__(cls)
+        made._set(graph, values, space)
+        return made
+
+    def _set(self, graph: StaticCrsGraph, values: Any, space: Any) -> None:
+        elements = as_view(values, "values", space)
+        if elements.shape != (graph.nnz,):
+            raise MatrixError(
+                f"values has shape {elements.shape}; expected ({graph.nnz},), one for each entry."
+            )
+        if space is not None:
+            elements = on_space(elements, es.space(space) if isinstance(space, str) else space)
+        if elements.dtype.kind not in "fc":
+            raise MatrixError(
+                f"values are of {elements.dtype}; expected real or complex floating-point numbers. "
+                f"Convert them, for example by astype(numpy.float64)."
+            )
+        self.graph, self.values = graph, elements
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.graph.num_rows, self.graph.num_cols
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """That of the values."""
+        return self.values.dtype
+
+    @property
+    def nnz(self) -> int:
+        """Number of stored elements."""
+        return self.graph.nnz
+
+    @property
+    def row_map(self) -> es.View:
+        """Where each row begins."""
+        return self.graph.row_map
+
+    @property
+    def entries(self) -> es.View:
+        """The column of each value."""
+        return self.graph.entries
+
+    @property
+    def space(self) -> es.ExecutionSpace:
+        """Where functions run on it that name no space."""
+        return es.space_for(self.row_map, self.entries, self.values)
+
+    def __matmul__(self, x: Any) -> es.View:
+        made: es.View = ports.multiply(self, x)
+        return made
+
+    @property
+    def T(self) -> CrsMatrix:
+        """The transpose, a new matrix."""
+        made: CrsMatrix = ports.transpose(self)
+        return made
+
+    def to_space(self, space: str | es.ExecutionSpace) -> CrsMatrix:
+        """The same matrix in memory that a space reaches; what it reaches already is shared."""
+        graph = StaticCrsGraph(
+            self.row_map, self.entries, self.graph.num_cols, check=False, space=space
+        )
+        return CrsMatrix.of(graph, self.values, space=space)
+
+    def to_numpy(self) -> Any:
+        """All elements, zeros as well, as a NumPy array. Blocks."""
+        starts, columns = self.row_map.to_numpy(), self.entries.to_numpy()
+        dense = np.zeros(self.shape, self.dtype)
+        np.add.at(dense, (np.repeat(np.arange(self.shape[0]), np.diff(starts)), columns),
+                  self.values.to_numpy())  # fmt: skip
+        return dense
+
+    def __repr__(self) -> str:
+        rows, columns = self.shape
+        where = self.values.memory_space.name
+        return f"<CrsMatrix {rows} x {columns} of {self.dtype}, {self.nnz} entries, memory={where}>"
+
+
+def _extent(value: Any, what: str) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = -1
+    if isinstance(value, bool) or number < 0:
+        raise MatrixError(f"{what}={value!r}; expected a number of 0 or more.")
+    return number
+
+
+def shape_of(shape: Any) -> tuple[int, int]:
+    """Rows and columns; MatrixError for what is no such pair."""
+    try:
+        rows, columns = shape
+    except (TypeError, ValueError):
+        raise MatrixError(f"shape={shape!r}; expected (rows, columns).") from None
+    return _extent(rows, "rows"), _extent(columns, "columns")
+
+
+def _what_is_wrong(starts: Any, nnz: int) -> str:
+    """What is wrong with a row map."""
+    if starts[0] != 0:
+        return f"row_map begins with {starts[0]}; expected 0."
+    down = np.flatnonzero(np.diff(starts) < 0)
+    if down.size:
+        row = int(down[0])
+        return (
+            f"row_map: row {row} begins at {starts[row]} and ends at {starts[row + 1]}; expected "
+            f"numbers that do not descend."
+        )
+    return f"row_map ends with {starts[-1]}, and there are {nnz} entries; expected the same."
+
+
+# -- kernels --------------------------------------------------------------------------------------
+
+
+def _descends(i: int, row_map: Any, nnz: Any) -> Any:
+    n = row_map.extent(0)
+    if i == 0 and row_map[0] != 0:
+        return i
+    if i == n - 1:
+        return n if row_map[i] == nnz else i
+    return n if row_map[i] <= row_map[i + 1] else i
+
+
+def _is_outside(k: int, entries: Any, columns: Any) -> Any:
+    return entries.extent(0) if 0 <= entries[k] < columns else k
+
+
+def _entries_of(block: int, row_map: Any, rows: Any) -> Any:
+    last = row_map.extent(0) - 1
+    return row_map[min((block + 1) * rows, last)] - row_map[block * rows]
+
+
+def _unsorted(i: int, row_map: Any, entries: Any) -> Any:
+    n = row_map.extent(0) - 1
+    for k in range(row_map[i] + 1, row_map[i + 1]):
+        if entries[k - 1] >= entries[k]:
+            return i
+    return n

@@ -1,0 +1,104 @@
+"""Sparse matrices of SciPy, CuPy and PyTorch: taken as they are, and given.
+
+None of these libraries is imported: a matrix that comes has loaded its own.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import execspace as es
+
+from ..errors import MatrixError
+from .coo import CooMatrix
+from .crs import CrsMatrix
+
+__all__ = ["as_crs", "from_torch", "to_scipy", "to_torch"]
+
+
+def as_crs(
+    matrix: Any, *, space: str | es.ExecutionSpace | None = None, check: bool = False
+) -> CrsMatrix:
+    """A sparse matrix of this or another library as a CrsMatrix.
+
+    Parameters
+    ----------
+    matrix : CrsMatrix, CooMatrix, or a sparse matrix of SciPy, CuPy or PyTorch
+        Those by rows share their memory; of others a copy is made.
+    space : str or ExecutionSpace, optional
+        Copy what this space does not reach to its memory.
+    check : bool, default False
+        As of `CrsMatrix`; for matrices that some other program has made.
+
+    Raises
+    ------
+    MatrixError
+        If it is none.
+    """
+    if isinstance(matrix, CrsMatrix):
+        return matrix if space is None else matrix.to_space(space)
+    if isinstance(matrix, CooMatrix):
+        made = matrix.to_crs()
+        return made if space is None else made.to_space(space)
+    if _is_of(matrix, "torch"):
+        return from_torch(matrix, space=space, check=check)
+    form = getattr(matrix, "format", None)
+    if isinstance(form, str) and hasattr(matrix, "tocsr") and len(matrix.shape) == 2:
+        rows = matrix if form == "csr" else matrix.tocsr()
+        nnz = int(rows.nnz)  # arrays of SciPy may be longer
+        return CrsMatrix(
+            rows.indptr, rows.indices[:nnz], rows.data[:nnz], matrix.shape, check=check, space=space
+        )
+    raise MatrixError(
+        f"expected a sparse matrix, CrsMatrix or one of SciPy, CuPy or PyTorch, got "
+        f"{type(matrix).__name__!r}. Make one of rows, columns and values: sparse.CooMatrix."
+    )
+
+
+def from_torch(
+    tensor: Any, *, space: str | es.ExecutionSpace | None = None, check: bool = False
+) -> CrsMatrix:
+    """A sparse tensor of PyTorch: one by rows shares its memory, of others a copy is made."""
+    import torch
+
+    if tensor.layout is torch.strided or tensor.dim() != 2:
+        raise MatrixError(
+            f"expected a sparse tensor of 2 dimensions, got one of {tensor.dim()} and layout "
+            f"{tensor.layout}; use tensor.to_sparse_csr()."
+        )
+    rows = tensor if tensor.layout is torch.sparse_csr else tensor.to_sparse_csr()
+    shape = int(rows.shape[0]), int(rows.shape[1])
+    parts = rows.crow_indices(), rows.col_indices(), rows.values().detach()
+    return CrsMatrix(*parts, shape, check=check, space=space)
+
+
+def to_scipy(A: CrsMatrix) -> Any:
+    """The matrix as a `scipy.sparse.csr_array`, a copy. Blocks.
+
+    Raises
+    ------
+    ImportError
+        If SciPy is not installed.
+    """
+    from scipy.sparse import csr_array
+
+    parts = A.values.to_numpy(), A.entries.to_numpy(), A.row_map.to_numpy()
+    return csr_array(parts, shape=A.shape)
+
+
+def to_torch(A: CrsMatrix) -> Any:
+    """The matrix as a sparse CSR tensor of PyTorch, which shares its values with it. Blocks."""
+    import torch
+
+    parts = [torch.from_dlpack(_writable(view)) for view in (A.row_map, A.entries, A.values)]
+    return torch.sparse_csr_tensor(*parts, size=A.shape, check_invariants=True)
+
+
+def _writable(view: es.View) -> Any:
+    """What PyTorch takes, which has no read-only tensors."""
+    return es.array(view) if view.is_readonly else view
+
+
+def _is_of(matrix: Any, library: str) -> bool:
+    return library in sys.modules and type(matrix).__module__.partition(".")[0] == library

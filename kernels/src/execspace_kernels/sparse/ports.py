@@ -1,0 +1,9 @@
+"""What methods of matrices call, and modules above them provide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+multiply: Callable[..., Any]  # spmv
+transpose: Callable[..., Any]

@@ -1,0 +1,224 @@
+"""Rows of matrices rearranged: sorted, merged, transposed; and diagonals.
+
+All but the diagonal sort keys, row * columns + column, with the space's own library where it has
+one. Sorting is stable, so sums of elements at one place are the same in each run.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import execspace as es
+
+from ..arguments import result
+from ..errors import MatrixError
+from . import ports
+from .crs import CrsMatrix, StaticCrsGraph
+
+__all__ = ["diagonal", "sort", "sort_and_merge", "transpose"]
+
+
+def sort(A: CrsMatrix) -> CrsMatrix:
+    """A new matrix whose columns ascend in each row; elements at one place stay apart."""
+    space = A.space
+    keys = keys_of(row_numbers(A.graph, space), A.entries, A.shape, space)
+    values = es.array(A.values, space=space)
+    es.sort_by_key(keys, values, space=space)
+    entries = es.View(A.nnz, A.entries.dtype, label="entries", space=space, initialize=False)
+    every = es.RangePolicy(A.nnz, space=space)
+    es.parallel_for(every, _column, keys, A.shape[1], entries)
+    row_map = es.array(A.row_map, space=space)
+    return CrsMatrix.of(StaticCrsGraph(row_map, entries, A.shape[1], check=False), values)
+
+
+def sort_and_merge(A: CrsMatrix) -> CrsMatrix:
+    """A new matrix whose columns ascend in each row, elements at one place added. Blocks."""
+    space = A.space
+    keys = keys_of(row_numbers(A.graph, space), A.entries, A.shape, space)
+    values = es.array(A.values, space=space)
+    return from_keys(keys, values, A.shape, A.entries.dtype, A.row_map.dtype, space)
+
+
+def transpose(A: CrsMatrix, *, conjugate: bool = False) -> CrsMatrix:
+    """The transpose, a new matrix whose columns ascend in each row.
+
+    Parameters
+    ----------
+    conjugate : bool, default False
+        Complex values are conjugated as well.
+    """
+    space = A.space
+    graph, order = transposed(A.graph, space)
+    values = es.View(A.nnz, A.dtype, label="values", space=space, initialize=False)
+    every = es.RangePolicy(A.nnz, space=space)
+    conj = "yes" if conjugate and A.dtype.kind == "c" else "no"
+    es.parallel_for(every, _picked, values, A.values, order, conj)
+    return CrsMatrix.of(graph, values)
+
+
+ports.transpose = transpose
+
+
+def transposed(graph: StaticCrsGraph, space: es.ExecutionSpace) -> tuple[StaticCrsGraph, es.View]:
+    """The graph of the transpose, and for each of its entries which one it is here. Kept."""
+    key = "transposed", id(space)
+    if key not in graph._known:
+        m, n = graph.num_rows, graph.num_cols
+        rows = row_numbers(graph, space)
+        keys = keys_of(graph.entries, rows, (n, m), space)
+        order = es.argsort(keys, space=space)
+        entries = es.View(graph.nnz, graph.entries.dtype, space=space, initialize=False)
+        if m - 1 > np.iinfo(entries.dtype).max:
+            raise MatrixError(
+                f"transpose: entries are of {entries.dtype}, which cannot hold row {m - 1}; "
+                f"expected int64."
+            )
+        every = es.RangePolicy(graph.nnz, space=space)
+        es.parallel_for(every, _picked, entries, rows, order, "no")
+        sorted_keys = es.View(graph.nnz, np.int64, space=space, initialize=False)
+        es.parallel_for(every, _picked, sorted_keys, keys, order, "no")
+        row_map = row_map_of(sorted_keys, n, m, graph.row_map.dtype, space)
+        graph._known[key] = StaticCrsGraph(row_map, entries, m, check=False), order, space
+    made, order, _ = graph._known[key]
+    return made, order
+
+
+def diagonal(A: CrsMatrix, *, out: Any = None) -> es.View:
+    """The elements of the main diagonal, zero where none is stored; several are added."""
+    n = min(A.shape)
+    space = A.space
+    found = result(out, "diagonal", (n,), A.dtype, space, A.values)
+    es.parallel_for(
+        es.RangePolicy(n, space=space), _diagonal, A.row_map, A.entries, A.values, found
+    )
+    return found
+
+
+# -- by keys --------------------------------------------------------------------------------------
+
+
+def row_numbers(graph: StaticCrsGraph, space: es.ExecutionSpace) -> es.View:
+    """The row of each entry."""
+    rows = es.View(graph.nnz, np.int64, label="rows", space=space, initialize=False)
+    es.parallel_for(es.RangePolicy(graph.num_rows, space=space), _mark_rows, graph.row_map, rows)
+    return rows
+
+
+def keys_of(
+    rows: es.View, columns: es.View, shape: tuple[int, int], space: es.ExecutionSpace
+) -> es.View:
+    """row * number of columns + column of each element, by which they are sorted."""
+    num_rows, num_cols = shape
+    if num_rows and num_cols > np.iinfo(np.int64).max // num_rows:
+        raise MatrixError(
+            f"a matrix of {num_rows} x {num_cols} has more places than an int64 can count."
+        )
+    n = rows.shape[0]
+    keys = es.View(n, np.int64, label="keys", space=space, initialize=False)
+    es.parallel_for(es.RangePolicy(n, space=space), _key, rows, columns, num_cols, keys)
+    return keys
+
+
+def row_map_of(
+    keys: es.View, num_rows: int, num_cols: int, dtype: Any, space: es.ExecutionSpace
+) -> es.View:
+    """Where the rows of sorted keys begin."""
+    row_map = es.View(num_rows + 1, dtype, label="row_map", space=space, initialize=False)
+    every = es.RangePolicy(num_rows + 1, space=space)
+    es.parallel_for(every, _begin, keys, num_cols, row_map)
+    return row_map
+
+
+def from_keys(
+    keys: es.View,
+    values: es.View,
+    shape: tuple[int, int],
+    columns: Any,
+    offsets: Any,
+    space: es.ExecutionSpace,
+) -> CrsMatrix:
+    """The matrix of keys and values, both of which are sorted here; equal keys are merged."""
+    m, n = shape
+    es.sort_by_key(keys, values, space=space)
+    count = keys.shape[0]
+    places = es.View(count, np.int64, label="places", space=space, initialize=False)
+    nnz = 0
+    if count:
+        every = es.RangePolicy(count, space=space)
+        nnz = int(es.parallel_scan(every, _place, keys, places))
+    entries = es.View(nnz, columns, label="entries", space=space, initialize=False)
+    merged = es.View(nnz, values.dtype, label="values", space=space, initialize=False)
+    kept = es.View(nnz, np.int64, label="keys", space=space, initialize=False)
+    every = es.RangePolicy(count, space=space)
+    es.parallel_for(every, _merge, keys, values, places, n, kept, entries, merged)
+    row_map = row_map_of(kept, m, n, offsets_for(nnz, offsets), space)
+    return CrsMatrix.of(StaticCrsGraph(row_map, entries, n, check=False), merged)
+
+
+def offsets_for(nnz: int, wanted: Any) -> np.dtype[Any]:
+    """The dtype of a row map."""
+    least = np.dtype(np.int32) if nnz <= np.iinfo(np.int32).max else np.dtype(np.int64)
+    kind = least if wanted is None else np.dtype(wanted)
+    if kind not in (np.dtype(np.int32), np.dtype(np.int64)):
+        raise MatrixError(f"offsets={wanted!r}; expected int32 or int64.")
+    if kind.itemsize < least.itemsize:
+        raise MatrixError(f"offsets of int32 cannot count {nnz} entries; expected int64.")
+    return kind
+
+
+# -- kernels --------------------------------------------------------------------------------------
+
+
+def _mark_rows(i: int, row_map: Any, rows: Any) -> None:
+    for k in range(row_map[i], row_map[i + 1]):
+        rows[k] = i
+
+
+def _key(k: int, rows: Any, columns: Any, num_cols: Any, keys: Any) -> None:
+    keys[k] = np.int64(rows[k]) * num_cols + columns[k]
+
+
+def _column(k: int, keys: Any, num_cols: Any, entries: Any) -> None:
+    entries[k] = keys[k] % num_cols
+
+
+def _picked(k: int, to: Any, source: Any, order: Any, conj: Any) -> None:
+    if conj == "yes":
+        to[k] = np.conj(source[order[k]])
+    else:
+        to[k] = source[order[k]]
+
+
+def _begin(i: int, keys: Any, num_cols: Any, row_map: Any) -> None:
+    row_map[i] = es.lower_bound(keys, np.int64(i) * num_cols)
+
+
+def _place(k: int, before: Any, final: Any, keys: Any, places: Any) -> Any:
+    if final:
+        places[k] = before
+    return 1 if k == 0 or keys[k - 1] != keys[k] else 0
+
+
+def _merge(
+    k: int, keys: Any, values: Any, places: Any, num_cols: Any, kept: Any, entries: Any, merged: Any
+) -> None:
+    if k == 0 or keys[k - 1] != keys[k]:
+        at = places[k]
+        total = values[k]
+        j = k + 1
+        while j < keys.extent(0) and keys[j] == keys[k]:
+            total += values[j]
+            j += 1
+        kept[at] = keys[k]
+        entries[at] = keys[k] % num_cols
+        merged[at] = total
+
+
+def _diagonal(i: int, row_map: Any, entries: Any, values: Any, found: Any) -> None:
+    total = 0
+    for k in range(row_map[i], row_map[i + 1]):
+        if entries[k] == i:
+            total += values[k]
+    found[i] = total

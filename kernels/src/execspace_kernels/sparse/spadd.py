@@ -1,0 +1,323 @@
+"""spadd: C = alpha A + beta B, in two phases: where its entries are, and what they are.
+
+Rows whose columns ascend, none twice, are merged, a work item for each row: once to count, once to
+say for each entry of C which of A and which of B it is the sum of. Of others the entries are sorted
+all together, and an entry of C is the sum of what lies side by side then. The second phase is one
+launch over the entries of C; it can be done again whenever values have changed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import execspace as es
+
+from ..arguments import overlap
+from ..errors import MatrixError
+from .crs import CrsMatrix, StaticCrsGraph
+from .foreign import as_crs
+from .rows import keys_of, offsets_for, row_map_of, row_numbers
+
+__all__ = ["SpAddHandle", "spadd", "spadd_numeric", "spadd_symbolic"]
+
+
+class SpAddHandle:
+    """Where the entries of a sum are; made by `spadd_symbolic`.
+
+    Attributes
+    ----------
+    graph : StaticCrsGraph
+        Of the sum; its columns ascend in each row.
+    algorithm : {"merge", "sort"}
+        What was done: "sort" where an input has rows whose columns do not ascend or come twice.
+    """
+
+    def __init__(
+        self,
+        graph: StaticCrsGraph,
+        algorithm: str,
+        parts: tuple[es.View, es.View],
+        graphs: tuple[StaticCrsGraph, StaticCrsGraph],
+        space: es.ExecutionSpace,
+    ) -> None:
+        self.graph, self.algorithm, self.space = graph, algorithm, space
+        self._parts, self._graphs = parts, graphs
+
+    def __repr__(self) -> str:
+        return f"<SpAddHandle of {self.graph!r}, algorithm {self.algorithm!r}>"
+
+
+def spadd(
+    A: CrsMatrix | Any,
+    B: CrsMatrix | Any,
+    *,
+    alpha: complex = 1.0,
+    beta: complex = 1.0,
+    space: str | es.ExecutionSpace | None = None,
+) -> CrsMatrix:
+    """alpha A + beta B, a new matrix whose columns ascend in each row.
+
+    Elements that cancel are stored as zeros. Parameters, errors and what blocks are those of the
+    two phases.
+
+    Examples
+    --------
+    >>> from execspace_kernels import sparse
+    >>> A = sparse.CrsMatrix([0, 1, 2], [0, 1], [1.0, 2.0], shape=(2, 2))
+    >>> B = sparse.CrsMatrix([0, 2, 2], [0, 1], [3.0, 4.0], shape=(2, 2))
+    >>> sparse.spadd(A, B, beta=10).to_numpy().tolist()
+    [[31.0, 40.0], [0.0, 2.0]]
+    """
+    A, B = as_crs(A), as_crs(B)
+    return spadd_numeric(spadd_symbolic(A, B, space=space), A, B, alpha=alpha, beta=beta)
+
+
+def spadd_symbolic(
+    A: CrsMatrix | Any, B: CrsMatrix | Any, *, space: str | es.ExecutionSpace | None = None
+) -> SpAddHandle:
+    """Find where A + B has entries, whatever their values.
+
+    Parameters
+    ----------
+    A, B : CrsMatrix, or a sparse matrix of another library
+        Of one shape. Offsets and columns get the wider dtype of both.
+    space : str or ExecutionSpace, optional
+
+    Raises
+    ------
+    MatrixError
+        If the shapes differ, or something is no sparse matrix.
+    SpaceAccessError
+
+    Notes
+    -----
+    Blocks, for the number of entries must be known.
+    """
+    A, B = as_crs(A), as_crs(B)
+    if A.shape != B.shape:
+        raise MatrixError(
+            f"spadd: A is {A.shape[0]} x {A.shape[1]} and B is {B.shape[0]} x {B.shape[1]}; "
+            f"expected the same."
+        )
+    where = es.space_for(A.row_map, A.entries, B.row_map, B.entries, space=space)
+    a, b = A.graph, B.graph
+    columns = np.result_type(a.entries.dtype, b.entries.dtype)
+    offsets = np.result_type(a.row_map.dtype, b.row_map.dtype)
+    if a.is_sorted() and b.is_sorted():
+        return _merged(a, b, columns, offsets, where)
+    return _sorted(a, b, columns, offsets, where)
+
+
+def _merged(
+    a: StaticCrsGraph, b: StaticCrsGraph, columns: Any, offsets: Any, space: es.ExecutionSpace
+) -> SpAddHandle:
+    m, n = a.num_rows, a.num_cols
+    counts = es.View(m, np.int64, label="counts", space=space, initialize=False)
+    rows = es.RangePolicy(m, space=space)
+    given = a.row_map, a.entries, b.row_map, b.entries
+    es.parallel_for(rows, _count, *given, counts, label="spadd count")
+    nnz = int(es.parallel_reduce(rows, _element, counts)) if m else 0
+    row_map = es.View(
+        m + 1, np.result_type(offsets, offsets_for(nnz, None)), label="row_map", space=space
+    )
+    es.parallel_scan(rows, _offset, counts, row_map, label="spadd offsets", blocking=False)
+    entries, left, right = (
+        es.View(nnz, dtype, label=label, space=space, initialize=False)
+        for dtype, label in (
+            (columns, "entries"), (a.row_map.dtype, "left"), (b.row_map.dtype, "right")
+        )
+    )  # fmt: skip
+    es.parallel_for(rows, _fill, *given, row_map, entries, left, right, label="spadd merge")
+    graph = StaticCrsGraph(row_map, entries, n, check=False)
+    return SpAddHandle(graph, "merge", (left, right), (a, b), space)
+
+
+def _sorted(
+    a: StaticCrsGraph, b: StaticCrsGraph, columns: Any, offsets: Any, space: es.ExecutionSpace
+) -> SpAddHandle:
+    shape = a.num_rows, a.num_cols
+    total = a.nnz + b.nnz
+    keys = es.View(total, np.int64, label="keys", space=space, initialize=False)
+    for graph, part in ((a, keys[: a.nnz]), (b, keys[a.nnz :])):
+        own = keys_of(row_numbers(graph, space), graph.entries, shape, space)
+        es.deep_copy(part, own, instance=space)
+    order = es.argsort(keys, space=space)
+    places = es.View(total, np.int64, label="places", space=space, initialize=False)
+    every = es.RangePolicy(total, space=space)
+    nnz = int(es.parallel_scan(every, _place_in_order, keys, order, places)) if total else 0
+    kept, starts = (es.View(size, np.int64, label="starts", space=space) for size in (nnz, nnz + 1))
+    es.parallel_for(every, _begin, keys, order, places, kept, starts, nnz)
+    entries = es.View(nnz, columns, label="entries", space=space, initialize=False)
+    es.parallel_for(es.RangePolicy(nnz, space=space), _column, kept, shape[1], entries)
+    kind = np.result_type(offsets, offsets_for(nnz, None))
+    row_map = row_map_of(kept, *shape, kind, space)
+    graph = StaticCrsGraph(row_map, entries, shape[1], check=False)
+    return SpAddHandle(graph, "sort", (starts, order), (a, b), space)
+
+
+def spadd_numeric(
+    handle: SpAddHandle,
+    A: CrsMatrix | Any,
+    B: CrsMatrix | Any,
+    C: CrsMatrix | None = None,
+    *,
+    alpha: complex = 1.0,
+    beta: complex = 1.0,
+) -> CrsMatrix:
+    """The values of C = alpha A + beta B.
+
+    Parameters
+    ----------
+    handle : SpAddHandle
+        Of matrices with the graphs that A and B have; they may have other values now.
+    A, B : CrsMatrix, or a sparse matrix of another library
+    C : CrsMatrix, optional
+        What `spadd_numeric` returned for this handle: its values are replaced.
+    alpha, beta : number
+
+    Returns
+    -------
+    CrsMatrix
+        `C`, or a new one of the common dtype.
+
+    Raises
+    ------
+    MatrixError
+        If A or B has another number of entries than the handle was made for, C has another graph,
+        or is real where the sum is complex.
+
+    Notes
+    -----
+    Asynchronous where the space is: one launch.
+    """
+    A, B = as_crs(A), as_crs(B)
+    for given, graph, name in ((A, handle._graphs[0], "A"), (B, handle._graphs[1], "B")):
+        if given.shape != (graph.num_rows, graph.num_cols) or given.nnz != graph.nnz:
+            raise MatrixError(
+                f"spadd_numeric: {name} is {given!r}, and the handle was made for {graph!r}; make "
+                f"another one by spadd_symbolic."
+            )
+    dtype = np.result_type(
+        A.dtype, B.dtype, *(np.complex64 for x in (alpha, beta) if np.iscomplexobj(x))
+    )
+    if C is None:
+        values = es.View(
+            handle.graph.nnz, dtype, label="values", space=handle.space, initialize=False
+        )
+        C = CrsMatrix.of(handle.graph, values)
+    else:
+        _check_result(handle, A, B, C, dtype)
+    kernel = _add if handle.algorithm == "merge" else _add_sorted
+    es.parallel_for(
+        es.RangePolicy(handle.graph.nnz, space=handle.space), kernel, *handle._parts, A.values,
+        B.values, C.values, alpha, beta, label="spadd",
+    )  # fmt: skip
+    return C
+
+
+def _check_result(
+    handle: SpAddHandle, A: CrsMatrix, B: CrsMatrix, C: CrsMatrix, dtype: np.dtype[Any]
+) -> None:
+    if C.graph is not handle.graph:
+        raise MatrixError(
+            "spadd_numeric: C has another graph than the handle; expected what spadd_numeric "
+            "returned for it."
+        )
+    if dtype.kind == "c" and C.dtype.kind != "c":
+        raise MatrixError(f"spadd_numeric: the sum is complex, and C is of {C.dtype}.")
+    if overlap(C.values, A.values) or overlap(C.values, B.values):
+        raise MatrixError("spadd_numeric: the values of C overlap those of A or B in memory.")
+
+
+# -- kernels --------------------------------------------------------------------------------------
+
+
+def _count(i: int, a_map: Any, a: Any, b_map: Any, b: Any, counts: Any) -> None:
+    p = np.int64(a_map[i])
+    q = np.int64(b_map[i])
+    n = 0
+    while p < a_map[i + 1] and q < b_map[i + 1]:
+        left = a[p]
+        right = b[q]
+        if left <= right:
+            p += 1
+        if right <= left:
+            q += 1
+        n += 1
+    counts[i] = n + (a_map[i + 1] - p) + (b_map[i + 1] - q)
+
+
+def _element(i: int, counts: Any) -> Any:
+    return counts[i]
+
+
+def _offset(i: int, before: Any, final: Any, counts: Any, row_map: Any) -> Any:
+    if final:
+        row_map[i + 1] = before + counts[i]
+    return counts[i]
+
+
+def _fill(
+    i: int, a_map: Any, a: Any, b_map: Any, b: Any, row_map: Any, entries: Any, left: Any,
+    right: Any,
+) -> None:  # fmt: skip
+    p = np.int64(a_map[i])
+    q = np.int64(b_map[i])
+    for k in range(row_map[i], row_map[i + 1]):
+        takes_a = p < a_map[i + 1] and (q >= b_map[i + 1] or a[p] <= b[q])
+        takes_b = q < b_map[i + 1] and (p >= a_map[i + 1] or b[q] <= a[p])
+        left[k] = -1
+        right[k] = -1
+        if takes_a:
+            entries[k] = a[p]
+            left[k] = p
+        if takes_b:
+            entries[k] = b[q]
+            right[k] = q
+        if takes_a:
+            p += 1
+        if takes_b:
+            q += 1
+
+
+def _place_in_order(k: int, before: Any, final: Any, keys: Any, order: Any, places: Any) -> Any:
+    new = 1 if k == 0 or keys[order[k - 1]] != keys[order[k]] else 0
+    if final:
+        places[k] = before + new - 1
+    return new
+
+
+def _begin(k: int, keys: Any, order: Any, places: Any, kept: Any, starts: Any, nnz: Any) -> None:
+    if k == 0:
+        starts[nnz] = keys.extent(0)
+    if k == 0 or places[k - 1] != places[k]:
+        starts[places[k]] = k
+        kept[places[k]] = keys[order[k]]
+
+
+def _column(k: int, keys: Any, num_cols: Any, entries: Any) -> None:
+    entries[k] = keys[k] % num_cols
+
+
+def _add(k: int, left: Any, right: Any, a: Any, b: Any, c: Any, alpha: Any, beta: Any) -> None:
+    total = 0
+    if left[k] >= 0:
+        total += alpha * a[left[k]]
+    if right[k] >= 0:
+        total += beta * b[right[k]]
+    c[k] = total
+
+
+def _add_sorted(
+    k: int, starts: Any, order: Any, a: Any, b: Any, c: Any, alpha: Any, beta: Any
+) -> None:
+    total = 0
+    n = a.extent(0)
+    for t in range(starts[k], starts[k + 1]):
+        if order[t] < n:
+            total += alpha * a[order[t]]
+        else:
+            total += beta * b[order[t] - n]
+    c[k] = total

@@ -1,0 +1,301 @@
+"""spmv: y = beta y + alpha op(A) x, for one vector or several.
+
+Algorithms
+    rows: a work item for each row (and vector); all that a host needs, and short rows of a device.
+    stream: a team takes some rows, whose products its threads compute one after another as they lie
+    in memory, into scratch memory, where each row is summed. Rows that do not fit the team sums
+    together. CSR-Stream and CSR-Vector of Greathouse and Daga, "Efficient sparse matrix-vector
+    multiplication on GPUs using the CSR storage format", SC14.
+    gather: of transposes, a work item for each column, by the transpose of the graph, which is kept
+    with it: unlike atomic sums the same to the bit in each run.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import execspace as es
+
+from ..arguments import MANY, as_view, choice, overlap, result, vector
+from ..errors import MatrixError
+from . import ports
+from .crs import CrsMatrix
+from .foreign import as_crs
+from .rows import transposed
+
+__all__ = ["spmv"]
+
+MODES = ("N", "T", "C", "H")
+ALGORITHMS = ("auto", "rows", "stream", "gather")
+_FEW = 8  # entries a row, above which streaming pays
+_ROWS = 64  # rows of a team
+_AT_ONCE = 8  # products of a thread
+_SCRATCH = 32768  # bytes of products
+
+
+def spmv(
+    A: CrsMatrix | Any,
+    x: es.View | Any,
+    *,
+    out: es.View | Any = None,
+    alpha: complex = 1.0,
+    beta: complex = 0.0,
+    mode: str = "N",
+    algorithm: str = "auto",
+    space: str | es.ExecutionSpace | None = None,
+) -> es.View:
+    """y = beta y + alpha op(A) x.
+
+    Parameters
+    ----------
+    A : CrsMatrix, or a sparse matrix of SciPy, CuPy or PyTorch by rows
+        m x n; read.
+    x : View or array, shape (n,) or (n, k)
+        One vector, or k of them as columns, in any layout; read. Of shape (m,) or (m, k) for modes
+        "T" and "H".
+    out : View or array, shape (m,) or (m, k), optional
+        y; of floats, complex if the product is. Read only where `beta` is not 0: it may hold NaN
+        otherwise. Without it a new View of the common dtype, in the layout of `x`.
+    alpha, beta : number
+        Complex ones for complex `out` only.
+    mode : {"N", "T", "C", "H"}
+        op(A) is A, its transpose, its conjugate, or the transpose of that.
+    algorithm : {"auto", "rows", "stream", "gather"}
+        See the module. "gather" is for "T" and "H", "stream" for one vector.
+    space : str or ExecutionSpace, optional
+        Where to run; as for a launch if not given.
+
+    Returns
+    -------
+    View
+        `out`, or the new one.
+
+    Raises
+    ------
+    MatrixError
+        If `A` is no sparse matrix, or `mode` or `algorithm` is not known or not for this product.
+    ViewError
+        If shapes do not fit, `out` is read-only, overlaps `x` or the values, or is real where the
+        result is complex.
+    SpaceAccessError
+
+    Notes
+    -----
+    Asynchronous where the space is; the first "stream" and the first "gather" of a graph block.
+    The order of a sum is that of the row, so results are the same in each run.
+
+    Kokkos Kernels: https://kokkos.org/kokkos-kernels/docs/API/sparse/spmv.html
+    """
+    A = as_crs(A)
+    choice(mode, "spmv: mode", MODES)
+    choice(algorithm, "spmv: algorithm", ALGORITHMS)
+    flipped = mode in ("T", "H")
+    m, n = A.shape[::-1] if flipped else A.shape
+    source = vector(x, "spmv: x", n, f"mode {mode!r} of a matrix of {A.shape[0]} x {A.shape[1]}")
+    used = [A.row_map, A.entries, A.values, source]
+    if out is not None:
+        used.append(as_view(out, "spmv: out"))
+    where = es.space_for(*used, space=space)
+    dtype = np.result_type(A.dtype, source.dtype)
+    y = result(out, "spmv", (m, *source.shape[1:]), dtype, where, source)
+    _check_numbers(dtype, y, alpha, beta)
+    for other, name in ((source, "x"), (A.values, "the values of the matrix")):
+        if out is not None and overlap(y, other):
+            raise es.ViewError(f"spmv: out overlaps {name} in memory; expected Views that do not.")
+    chosen = _chosen(algorithm, A, source, flipped, where)
+    numbers = alpha, beta, "set" if beta == 0 else "add", "yes" if mode in ("C", "H") else "no"
+    kernel: Any
+    every: Any = es.RangePolicy(m, space=where)
+    if y.rank == 2:
+        every = es.MDRangePolicy((m, y.shape[1]), space=where)
+    if chosen == "gather":
+        graph, order = transposed(A.graph, where)
+        kernel = _column if y.rank == 1 else _columns
+        es.parallel_for(
+            every, kernel, graph.row_map, graph.entries, A.values, order, source, y, *numbers,
+            label="spmv gather",
+        )  # fmt: skip
+    elif chosen == "rows":
+        kernel = _row if y.rank == 1 else _rows
+        es.parallel_for(
+            every, kernel, A.row_map, A.entries, A.values, source, y, *numbers, label="spmv rows"
+        )
+    else:
+        _stream(A, source, y, where, numbers)
+    return y
+
+
+ports.multiply = spmv
+
+
+def _check_numbers(dtype: np.dtype[Any], y: es.View, alpha: Any, beta: Any) -> None:
+    """Raise ViewError for complex numbers that would go into a real vector."""
+    if y.dtype.kind not in "fc":
+        raise es.ViewError(
+            f"spmv: out is View '{y.label}' of {y.dtype}; expected real or complex floats."
+        )
+    if y.dtype.kind == "c":
+        return
+    for what, kind in (("the product", dtype), ("alpha", np.asarray(alpha).dtype),
+                       ("beta", np.asarray(beta).dtype)):  # fmt: skip
+        if kind.kind == "c":
+            raise es.ViewError(
+                f"spmv: {what} is complex, and out is View '{y.label}' of {y.dtype}; expected a "
+                f"complex one."
+            )
+
+
+def _chosen(
+    algorithm: str, A: CrsMatrix, x: es.View, flipped: bool, space: es.ExecutionSpace
+) -> str:
+    """The algorithm for "auto"; MatrixError for one that is not for this product."""
+    if flipped:
+        if algorithm not in ("auto", "gather"):
+            raise MatrixError(
+                f"spmv: algorithm={algorithm!r} is not for transposes; expected 'gather' or 'auto'."
+            )
+        return "gather"
+    if algorithm == "gather" or (algorithm == "stream" and x.rank == 2):
+        fits = "modes 'T' and 'H'" if algorithm == "gather" else "one vector"
+        raise MatrixError(
+            f"spmv: algorithm={algorithm!r} is for {fits}; expected 'rows' or 'auto'."
+        )
+    if algorithm != "auto":
+        return algorithm
+    many = space.concurrency > MANY and isinstance(space, es.SupportsTeams)
+    longer = A.nnz > _FEW * A.shape[0]
+    return "stream" if many and longer and x.rank == 1 else "rows"
+
+
+def _limits(space: Any) -> es.TeamLimits:
+    limits: es.TeamLimits = space.team_limits()
+    return limits
+
+
+def _stream(
+    A: CrsMatrix, x: es.View, y: es.View, space: es.ExecutionSpace, numbers: tuple[Any, ...]
+) -> None:
+    """Launch teams."""
+    m = max(A.shape[0], 1)
+    mean = max(A.nnz // m, 1)
+    itemsize = np.result_type(A.dtype, x.dtype).itemsize
+    rows = max(1, min(_ROWS, _SCRATCH // (2 * itemsize * mean)))
+    capacity = max(1, min(A.graph.most_in(rows), _SCRATCH // itemsize))
+    wanted = 1 << (rows * mean // _AT_ONCE).bit_length()
+    size = min(max(wanted, 64), 512, _limits(space).team_size_max)
+    policy = es.TeamPolicy(-(-A.shape[0] // rows), size, space=space)
+    es.parallel_for(
+        policy, _team, A.row_map, A.entries, A.values, x, y, rows, capacity, *numbers,
+        label="spmv stream",
+    )  # fmt: skip
+
+
+# -- kernels --------------------------------------------------------------------------------------
+# `how` is "set" or "add", `conj` "yes" or "no".
+
+
+def _row(
+    i: int, row_map: Any, entries: Any, values: Any, x: Any, y: Any, alpha: Any, beta: Any,
+    how: Any, conj: Any,
+) -> None:  # fmt: skip
+    total = 0
+    for k in range(row_map[i], row_map[i + 1]):
+        if conj == "yes":
+            total += np.conj(values[k]) * x[entries[k]]
+        else:
+            total += values[k] * x[entries[k]]
+    if how == "set":
+        y[i] = alpha * total
+    else:
+        y[i] = alpha * total + beta * y[i]
+
+
+def _rows(
+    i: int, j: int, row_map: Any, entries: Any, values: Any, x: Any, y: Any, alpha: Any, beta: Any,
+    how: Any, conj: Any,
+) -> None:  # fmt: skip
+    total = 0
+    for k in range(row_map[i], row_map[i + 1]):
+        if conj == "yes":
+            total += np.conj(values[k]) * x[entries[k], j]
+        else:
+            total += values[k] * x[entries[k], j]
+    if how == "set":
+        y[i, j] = alpha * total
+    else:
+        y[i, j] = alpha * total + beta * y[i, j]
+
+
+def _column(
+    i: int, row_map: Any, entries: Any, values: Any, order: Any, x: Any, y: Any, alpha: Any,
+    beta: Any, how: Any, conj: Any,
+) -> None:  # fmt: skip
+    total = 0
+    for k in range(row_map[i], row_map[i + 1]):
+        if conj == "yes":
+            total += np.conj(values[order[k]]) * x[entries[k]]
+        else:
+            total += values[order[k]] * x[entries[k]]
+    if how == "set":
+        y[i] = alpha * total
+    else:
+        y[i] = alpha * total + beta * y[i]
+
+
+def _columns(
+    i: int, j: int, row_map: Any, entries: Any, values: Any, order: Any, x: Any, y: Any,
+    alpha: Any, beta: Any, how: Any, conj: Any,
+) -> None:  # fmt: skip
+    total = 0
+    for k in range(row_map[i], row_map[i + 1]):
+        if conj == "yes":
+            total += np.conj(values[order[k]]) * x[entries[k], j]
+        else:
+            total += values[order[k]] * x[entries[k], j]
+    if how == "set":
+        y[i, j] = alpha * total
+    else:
+        y[i, j] = alpha * total + beta * y[i, j]
+
+
+def _product(values: Any, entries: Any, x: Any, k: Any, conj: Any) -> Any:
+    if conj == "yes":
+        return np.conj(values[k]) * x[entries[k]]
+    return values[k] * x[entries[k]]
+
+
+def _keep(y: Any, i: Any, total: Any, alpha: Any, beta: Any, how: Any) -> None:
+    if how == "set":
+        y[i] = alpha * total
+    else:
+        y[i] = alpha * total + beta * y[i]
+
+
+def _team(
+    team: Any, row_map: Any, entries: Any, values: Any, x: Any, y: Any, rows: Any, capacity: Any,
+    alpha: Any, beta: Any, how: Any, conj: Any,
+) -> None:  # fmt: skip
+    first = team.league_rank * rows
+    last = min(first + rows, y.extent(0))
+    begin = row_map[first]
+    end = row_map[last]
+    products = team.scratch(capacity, y.dtype)
+    if end - begin <= capacity:
+        for k in es.TeamThreadRange(team, begin, end):
+            products[k - begin] = _product(values, entries, x, k, conj)
+        team.barrier()
+        for i in es.TeamThreadRange(team, first, last):
+            total = 0
+            for k in range(row_map[i] - begin, row_map[i + 1] - begin):
+                total += products[k]
+            _keep(y, i, total, alpha, beta, how)
+    else:
+        for i in range(first, last):
+            total = es.parallel_reduce(
+                es.TeamThreadRange(team, row_map[i], row_map[i + 1]),
+                lambda k: _product(values, entries, x, k, conj),
+            )
+            if es.single(es.PerTeam(team)):
+                _keep(y, i, total, alpha, beta, how)

@@ -1,0 +1,83 @@
+"""Matrices that the tests of sparse functions go through."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import execspace as es
+
+sparse = pytest.importorskip("scipy.sparse")
+
+DTYPES = (np.float32, np.float64, np.complex64, np.complex128)
+
+
+def stencil(*extents):
+    """The Laplacian of a grid: a point and its neighbours."""
+    n = int(np.prod(extents))
+    matrix = sparse.csr_array((n, n))
+    for d, extent in enumerate(extents):
+        line = sparse.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(extent, extent))
+        parts = [sparse.eye_array(e) for e in extents]
+        parts[d] = line
+        whole = parts[0]
+        for part in parts[1:]:
+            whole = sparse.kron(whole, part)
+        matrix = matrix + whole
+    return sparse.csr_array(matrix)
+
+
+def power_law(n, entries, seed=1):
+    """A graph whose rows differ much in length, as those of social networks do."""
+    rng = np.random.default_rng(seed)
+    rows, columns = (np.minimum((n * rng.random(entries) ** 4).astype(int), n - 1) for _ in "rc")
+    return sparse.csr_array(sparse.coo_array((rng.random(entries), (rows, columns)), shape=(n, n)))
+
+
+def dense_row(n):
+    matrix = sparse.lil_array((n, n))
+    matrix[n // 2, :] = 1.5
+    matrix.setdiag(2.0)
+    return sparse.csr_array(matrix)
+
+
+def empty_rows(n):
+    matrix = sparse.random_array((n, n), density=0.1, rng=np.random.default_rng(3), format="lil")
+    matrix[::2, :] = 0.0
+    return sparse.csr_array(matrix)
+
+
+MATRICES = {
+    "line": lambda: stencil(40),
+    "grid": lambda: stencil(9, 11),
+    "cube": lambda: stencil(4, 5, 6),
+    "power law": lambda: power_law(200, 3000),
+    "empty rows": lambda: empty_rows(60),
+    "dense row": lambda: dense_row(130),
+    "wide": lambda: sparse.random_array(
+        (7, 300), density=0.2, rng=np.random.default_rng(4)
+    ).tocsr(),
+    "tall": lambda: sparse.random_array(
+        (300, 7), density=0.2, rng=np.random.default_rng(5)
+    ).tocsr(),
+    "nothing": lambda: sparse.csr_array((0, 0)),
+    "no rows": lambda: sparse.csr_array((0, 5)),
+    "no columns": lambda: sparse.csr_array((5, 0)),
+    "no entries": lambda: sparse.csr_array((5, 4)),
+}
+
+
+@pytest.fixture(params=MATRICES)
+def matrix(request):
+    """A matrix of SciPy, of float64."""
+    return MATRICES[request.param]()
+
+
+@pytest.fixture(autouse=True)
+def on_the_space(request):
+    """Functions that name no space run on the one under test."""
+    if "space" not in request.fixturenames:
+        yield
+        return
+    with es.use_space(request.getfixturevalue("space")):
+        yield

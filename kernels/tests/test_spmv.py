@@ -1,0 +1,151 @@
+"""Products of sparse matrices with vectors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import execspace as es
+from execspace_kernels import MatrixError, sparse
+
+scipy_sparse = pytest.importorskip("scipy.sparse")
+
+DTYPES = (np.float32, np.float64, np.complex64, np.complex128)
+MODES = {
+    "N": lambda S: S, "T": lambda S: S.T, "C": lambda S: S.conj(), "H": lambda S: S.conj().T,
+}  # fmt: skip
+
+
+def close(found, expected):
+    tolerance = 1e-5 if found.dtype in (np.float32, np.complex64) else 1e-13
+    return np.allclose(
+        found, expected, rtol=tolerance, atol=tolerance * np.abs(expected).max(initial=1)
+    )
+
+
+def numbers(shape, dtype, seed=0):
+    rng = np.random.default_rng(seed)
+    found = rng.standard_normal(shape)
+    if np.dtype(dtype).kind == "c":
+        found = found + 1j * rng.standard_normal(shape)
+    return found.astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("mode", MODES)
+def test_products(space, matrix, mode, dtype):
+    if np.dtype(dtype).kind == "c" and not space.capabilities.complex:
+        pytest.skip("no complex numbers here")
+    S = matrix.astype(dtype)
+    S.data[:] = numbers(S.nnz, dtype, 1)
+    A, op = sparse.as_crs(S, space=space), MODES[mode](S)
+    m, n = op.shape
+    for columns in ((), (3,)):
+        x, y = numbers((n, *columns), dtype, 2), numbers((m, *columns), dtype, 3)
+        found = sparse.spmv(A, es.array(x, space=space), mode=mode)
+        assert found.dtype == dtype and close(found.to_numpy(), op @ x)
+        out = es.array(y, space=space)
+        given = sparse.spmv(A, es.array(x, space=space), out=out, alpha=2, beta=-0.5, mode=mode)
+        assert given is out and close(out.to_numpy(), 2 * (op @ x) - 0.5 * y)
+
+
+@pytest.mark.parametrize("mode", ["N", "C"])
+@pytest.mark.parametrize("dtype", [np.float32, np.complex128])
+def test_rows_that_are_streamed(space, matrix, mode, dtype):
+    if np.dtype(dtype).kind == "c" and not space.capabilities.complex:
+        pytest.skip("no complex numbers here")
+    if not isinstance(space, es.SupportsTeams):
+        pytest.skip("no teams here")
+    S = matrix.astype(dtype)
+    S.data[:] = numbers(S.nnz, dtype, 1)
+    x = numbers(S.shape[1], dtype)
+    found = sparse.spmv(
+        sparse.as_crs(S, space=space), es.array(x, space=space), mode=mode, algorithm="stream"
+    )
+    assert close(found.to_numpy(), MODES[mode](S) @ x)
+
+
+def test_rows_that_are_too_long_for_the_memory_of_a_team(space):
+    if not isinstance(space, es.SupportsTeams):
+        pytest.skip("no teams here")
+    n = 9000 if space.name != "oracle" else 4200  # products of a row take more than 32 KiB
+    S = scipy_sparse.lil_array((5, n))
+    S[1, :] = numbers(n, float)
+    S[3, 4] = 2.0
+    x = numbers(n, float, 4)
+    A = sparse.as_crs(S.tocsr(), space=space)
+    found = sparse.spmv(A, es.array(x, space=space), algorithm="stream")
+    assert close(found.to_numpy(), S @ x)
+
+
+def test_what_out_holds_does_not_count_if_beta_is_zero(space):
+    A = sparse.CrsMatrix([0, 1, 1], [0], [2.0], (2, 2), space=space)
+    for algorithm in ("rows", "stream") if isinstance(space, es.SupportsTeams) else ("rows",):
+        out = es.full(2, np.nan, space=space)
+        sparse.spmv(A, es.ones(2, space=space), out=out, algorithm=algorithm)
+        assert out.to_numpy().tolist() == [2.0, 0.0]
+
+
+@pytest.mark.parametrize("layout", ["right", "left"])
+def test_several_vectors_keep_their_layout(space, layout):
+    A = sparse.CrsMatrix([0, 2, 3], [0, 1, 1], [1.0, 2.0, 3.0], (2, 2), space=space)
+    x = es.View((2, 4), layout=layout, space=space)
+    es.deep_copy(x, np.arange(8.0).reshape(2, 4))
+    y = A @ x
+    assert y.layout == layout and y.shape == (2, 4)
+    assert np.array_equal(y.to_numpy(), A.to_numpy() @ np.arange(8.0).reshape(2, 4))
+
+
+@pytest.mark.parametrize("offsets", [np.int32, np.int64])
+@pytest.mark.parametrize("columns", [np.int32, np.int64])
+def test_indices_of_both_sizes(space, offsets, columns):
+    A = sparse.CrsMatrix(
+        np.array([0, 1, 3], offsets), np.array([1, 0, 1], columns), [1.0, 2.0, 3.0], (2, 2),
+        space=space,
+    )  # fmt: skip
+    assert (A @ es.ones(2, space=space)).to_numpy().tolist() == [1.0, 5.0]
+    assert A.T.row_map.dtype == offsets and A.T.entries.dtype == columns
+
+
+def test_arrays_and_matrices_of_other_libraries():
+    with es.use_space("serial"):
+        S, x = scipy_sparse.eye_array(3, format="csr") * 2.0, np.arange(3.0)
+        out = np.zeros(3)
+        sparse.spmv(S, x, out=out)
+        assert out.tolist() == [0.0, 2.0, 4.0]
+        assert sparse.spmv(S.tocoo(), [1.0, 2.0, 3.0]).to_numpy().tolist() == [2.0, 4.0, 6.0]
+
+
+def test_a_product_in_a_graph(space):
+    A = sparse.CrsMatrix([0, 1, 2], [1, 0], [2.0, 3.0], (2, 2), space=space)
+    x, y = es.ones(2, space=space), es.zeros(2, space=space)
+    with es.Graph(space) as graph:
+        sparse.spmv(A, x, out=y)
+        es.deep_copy(x, y)
+    ready = graph.instantiate()
+    for _ in range(2):
+        ready.submit()
+    es.fence()
+    assert x.to_numpy().tolist() == [6.0, 6.0]
+
+
+def test_what_is_refused(space):
+    A = sparse.CrsMatrix([0, 1, 2], [1, 0], [2.0, 3.0], (2, 2), space=space)
+    x, real = es.ones(2, space=space), es.zeros(2, space=space)
+    wrong = [
+        (es.ViewError, lambda: sparse.spmv(A, es.ones(3, space=space)), r"\(2,\) or \(2, k\)"),
+        (es.ViewError, lambda: sparse.spmv(A, x, out=es.zeros(3, space=space)), r"expected \(2,\)"),
+        (es.ViewError, lambda: sparse.spmv(A, x, out=x), "out overlaps x in memory"),
+        (es.ViewError, lambda: sparse.spmv(A, x, out=A.values), "out overlaps the values"),
+        (es.ViewError, lambda: sparse.spmv(A, x, out=real.readonly()), "which is read-only"),
+        (es.ViewError, lambda: sparse.spmv(A, x, out=real, alpha=1j), "alpha is complex, and out"),
+        (es.ViewError, lambda: sparse.spmv(A, x, out=real, beta=1j), "beta is complex, and out"),
+        (MatrixError, lambda: sparse.spmv(A, x, mode="X"), "mode='X'; expected 'N', 'T', 'C' or"),
+        (MatrixError, lambda: sparse.spmv(A, x, algorithm="best"), "algorithm='best'; expected"),
+        (MatrixError, lambda: sparse.spmv(A, x, algorithm="gather"), "is for modes 'T' and 'H'"),
+        (MatrixError, lambda: sparse.spmv(A, x, mode="T", algorithm="rows"), "not for transposes"),
+        (MatrixError, lambda: sparse.spmv(np.eye(2), x), "expected a sparse matrix"),
+    ]  # fmt: skip
+    for error, call, message in wrong:
+        with pytest.raises(error, match=message):
+            call()
