@@ -51,18 +51,45 @@ def test_products(space, matrix, mode, dtype):
 
 @pytest.mark.parametrize("mode", ["N", "C"])
 @pytest.mark.parametrize("dtype", [np.float32, np.complex128])
-def test_rows_that_are_streamed(space, matrix, mode, dtype):
+@pytest.mark.parametrize("algorithm", ["stream", "balanced"])
+def test_products_by_teams(space, matrix, mode, dtype, algorithm):
     if np.dtype(dtype).kind == "c" and not space.capabilities.complex:
         pytest.skip("no complex numbers here")
     if not isinstance(space, es.SupportsTeams):
         pytest.skip("no teams here")
     S = matrix.astype(dtype)
     S.data[:] = numbers(S.nnz, dtype, 1)
-    x = numbers(S.shape[1], dtype)
-    found = sparse.spmv(
-        sparse.as_crs(S, space=space), es.array(x, space=space), mode=mode, algorithm="stream"
+    A, op = sparse.as_crs(S, space=space), MODES[mode](S)
+    for columns in ((), (1,), (5,)):
+        for layout in ("right", "left"):
+            x, y = numbers((S.shape[1], *columns), dtype), numbers((S.shape[0], *columns), dtype, 3)
+            source = es.View(x.shape, dtype, layout=layout, space=space)
+            out = es.array(y, space=space)
+            es.deep_copy(source, x)
+            sparse.spmv(A, source, out=out, beta=2, mode=mode, algorithm=algorithm)
+            assert close(out.to_numpy(), op @ x + 2 * y)
+
+
+def test_rows_of_many_teams(space):
+    """Rows that begin, end and lie anywhere in the shares of teams, empty ones among them."""
+    if not isinstance(space, es.SupportsTeams):
+        pytest.skip("no teams here")
+    lengths = [0, 0, 5000, 0, 1, 2047, 2048, 0, 4096, 3, 0, 0, 9000, 1, 1, 2046, 0]
+    n = 9000
+    rng = np.random.default_rng(6)
+    columns = [np.sort(rng.choice(n, length, replace=False)) for length in lengths]
+    S = scipy_sparse.csr_array(
+        (rng.random(sum(lengths)), np.concatenate(columns), np.cumsum([0, *lengths])),
+        shape=(len(lengths), n),
     )
-    assert close(found.to_numpy(), MODES[mode](S) @ x)
+    x = rng.random(n)
+    A = sparse.as_crs(S, space=space, check=True)
+    found = [
+        sparse.spmv(A, es.array(x, space=space), algorithm=name).to_numpy()
+        for name in ("rows", "stream", "balanced", "balanced")
+    ]
+    assert all(close(one, S @ x) for one in found)
+    assert np.array_equal(found[2], found[3])
 
 
 def test_rows_that_are_too_long_for_the_memory_of_a_team(space):
@@ -80,7 +107,8 @@ def test_rows_that_are_too_long_for_the_memory_of_a_team(space):
 
 def test_what_out_holds_does_not_count_if_beta_is_zero(space):
     A = sparse.CrsMatrix([0, 1, 1], [0], [2.0], (2, 2), space=space)
-    for algorithm in ("rows", "stream") if isinstance(space, es.SupportsTeams) else ("rows",):
+    by_teams = ("stream", "balanced") if isinstance(space, es.SupportsTeams) else ()
+    for algorithm in ("rows", *by_teams):
         out = es.full(2, np.nan, space=space)
         sparse.spmv(A, es.ones(2, space=space), out=out, algorithm=algorithm)
         assert out.to_numpy().tolist() == [2.0, 0.0]

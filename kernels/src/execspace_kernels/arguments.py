@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import Context
 from typing import Any
 
 import numpy as np
@@ -98,9 +99,18 @@ def choice(value: Any, what: str, known: Sequence[str]) -> str:
     return value
 
 
+def at_once(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """Call a function now, also where a graph is recorded: for what is to be known of matrices.
+
+    Recordings, and spaces in use, belong to the context; so the call must name its space.
+    """
+    return Context().run(function, *args, **options)
+
+
 def first(n: int, space: es.ExecutionSpace, kernel: Callable[..., Any], *args: Any) -> int | None:
     """The least index for which a kernel does not return `n`; None if there is none. Blocks."""
     if n == 0:
         return None
-    found = int(es.parallel_reduce(es.RangePolicy(n, space=space), kernel, *args, reducer=es.Min))
+    every = es.RangePolicy(n, space=space)
+    found = int(at_once(es.parallel_reduce, every, kernel, *args, reducer=es.Min))
     return None if found >= n else found

@@ -110,8 +110,9 @@ class TeamPolicy(Value, ReadOnly, _TeamParts):
         space: str | ExecutionSpace | None = None,
     ) -> Self:
         plain = chunk_size is _AUTO and launch_bounds is None and cls is TeamPolicy
-        plain = plain and type(league_size) is int and _is_plain(team_size)
-        plain = plain and _is_plain(vector_length)
+        plain = plain and type(league_size) is int  # True equals 1, and so does 1.0
+        plain = plain and (team_size is _AUTO or type(team_size) is int)
+        plain = plain and (vector_length is _AUTO or type(vector_length) is int)
         if plain:
             try:
                 known = _known_team((league_size, team_size, vector_length, space))
@@ -297,8 +298,3 @@ def check_teams(kernel: str, spec: LaunchSpec, space: ExecutionSpace) -> None:
             f"{wanted.vector_length} make {lanes} lanes, and a team on space '{space.name}' has at "
             f"most {limits.threads_max}; make one of them less, or 'auto'."
         )
-
-
-def _is_plain(size: Any) -> bool:
-    """Whether a size equals no other one: True is 1, and so is 1.0."""
-    return size is _AUTO or type(size) is int

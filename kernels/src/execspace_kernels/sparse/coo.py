@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import execspace as es
 
 from ..arguments import as_view, first, indices
@@ -51,14 +53,25 @@ class CooMatrix:
                 f"{self.values.shape}; expected the same number of each."
             )
         if check:
-            space = es.space_for(self.rows, self.columns, self.values)
-            bad = first(n, space, _is_outside, self.rows, self.columns, *self.shape)
+            bad = self._outside()
             if bad is not None:
                 at = tuple(int(v[bad : bad + 1].to_numpy()[0]) for v in (self.rows, self.columns))
                 raise MatrixError(
                     f"element {bad} is at {at}, outside of a matrix of {self.shape[0]} rows and "
                     f"{self.shape[1]} columns."
                 )
+
+    def _outside(self) -> int | None:
+        """The first element that lies outside, if there is one."""
+        try:
+            space = es.space_for(self.rows, self.columns)
+        except es.SpaceAccessError:  # memory of the host, where the space in use is a device
+            at = (self.rows.to_numpy(), self.columns.to_numpy())
+            bad = np.zeros(at[0].size, bool)
+            for numbers, extent in zip(at, self.shape, strict=True):
+                bad |= (numbers < 0) | (numbers >= extent)
+            return int(np.argmax(bad)) if bad.any() else None
+        return first(self.nnz, space, _is_outside, self.rows, self.columns, *self.shape)
 
     @property
     def nnz(self) -> int:

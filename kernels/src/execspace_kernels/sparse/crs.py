@@ -13,7 +13,7 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import as_view, first, indices, on_space
+from ..arguments import as_view, at_once, first, indices, on_space
 from ..errors import MatrixError
 from . import ports
 
@@ -136,13 +136,27 @@ class StaticCrsGraph:
                 0
                 if not blocks
                 else int(
-                    es.parallel_reduce(
-                        es.RangePolicy(blocks, space=self.space), _entries_of, self.row_map, rows,
-                        reducer=es.Max,
+                    at_once(
+                        es.parallel_reduce, es.RangePolicy(blocks, space=self.space), _entries_of,
+                        self.row_map, rows, reducer=es.Max,
                     )
                 )
             )  # fmt: skip
         return int(self._known[key])
+
+    def row_of_each(self, step: int) -> es.View:
+        """For each multiple of a number of entries the first row that begins there or later; and
+        the number of rows at the end. Kept."""
+        key = "rows", step
+        if key not in self._known:
+            space = self.space
+            n = -(-self.nnz // step) + 1
+            rows = es.View(n, np.int64, label="rows", space=space, initialize=False)
+            every = es.RangePolicy(n, space=space)
+            at_once(es.parallel_for, every, _row_at, self.row_map, step, rows)
+            self._known[key] = rows
+        found: es.View = self._known[key]
+        return found
 
     def is_sorted(self) -> bool:
         """Whether the columns of each row ascend, none twice. Blocks the first time."""
@@ -356,6 +370,14 @@ def _is_outside(k: int, entries: Any, columns: Any) -> Any:
 def _entries_of(block: int, row_map: Any, rows: Any) -> Any:
     last = row_map.extent(0) - 1
     return row_map[min((block + 1) * rows, last)] - row_map[block * rows]
+
+
+def _row_at(k: int, row_map: Any, step: Any, rows: Any) -> None:
+    m = row_map.extent(0) - 1
+    if k == rows.extent(0) - 1:
+        rows[k] = m
+    else:
+        rows[k] = min(es.lower_bound(row_map, k * step), m)
 
 
 def _unsorted(i: int, row_map: Any, entries: Any) -> Any:

@@ -28,7 +28,7 @@ def read_matrix_market(path: Path, *, space: str | es.ExecutionSpace | None = No
         Real, complex, integer or pattern, general, symmetric, skew-symmetric or Hermitian, sparse
         or dense. Integers become float64, and elements of a pattern 1.
     space : str or ExecutionSpace, optional
-        Whose memory it goes to.
+        Whose memory it goes to; that of the space in use if not given.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def read_matrix_market(path: Path, *, space: str | es.ExecutionSpace | None = No
     from scipy.sparse import coo_array
 
     try:
-        found = mmread(os.fspath(path))
+        found = mmread(os.fspath(path), spmatrix=False)
     except OSError:
         raise
     except Exception as error:
@@ -58,9 +58,8 @@ def read_matrix_market(path: Path, *, space: str | es.ExecutionSpace | None = No
     values = matrix.data
     if values.dtype.kind not in "fc":
         values = values.astype(np.float64)
-    rows, columns = _indices(matrix)
-    made = CooMatrix(rows, columns, values, matrix.shape).to_crs()
-    return made if space is None else made.to_space(space)
+    rows, columns, values = (es.array(a, space=space) for a in (*_indices(matrix), values))
+    return CooMatrix(rows, columns, values, matrix.shape, check=False).to_crs()
 
 
 def _indices(matrix: Any) -> list[Any]:

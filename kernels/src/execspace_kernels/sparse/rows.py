@@ -12,7 +12,7 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import result
+from ..arguments import at_once, result
 from ..errors import MatrixError
 from . import ports
 from .crs import CrsMatrix, StaticCrsGraph
@@ -65,6 +65,13 @@ def transposed(graph: StaticCrsGraph, space: es.ExecutionSpace) -> tuple[StaticC
     """The graph of the transpose, and for each of its entries which one it is here. Kept."""
     key = "transposed", id(space)
     if key not in graph._known:
+        graph._known[key] = at_once(_transposed, graph, space), space
+    made: tuple[StaticCrsGraph, es.View] = graph._known[key][0]
+    return made
+
+
+def _transposed(graph: StaticCrsGraph, space: es.ExecutionSpace) -> tuple[StaticCrsGraph, es.View]:
+    with es.use_space(space):
         m, n = graph.num_rows, graph.num_cols
         rows = row_numbers(graph, space)
         keys = keys_of(graph.entries, rows, (n, m), space)
@@ -80,9 +87,7 @@ def transposed(graph: StaticCrsGraph, space: es.ExecutionSpace) -> tuple[StaticC
         sorted_keys = es.View(graph.nnz, np.int64, space=space, initialize=False)
         es.parallel_for(every, _picked, sorted_keys, keys, order, "no")
         row_map = row_map_of(sorted_keys, n, m, graph.row_map.dtype, space)
-        graph._known[key] = StaticCrsGraph(row_map, entries, m, check=False), order, space
-    made, order, _ = graph._known[key]
-    return made, order
+        return StaticCrsGraph(row_map, entries, m, check=False), order
 
 
 def diagonal(A: CrsMatrix, *, out: Any = None) -> es.View:

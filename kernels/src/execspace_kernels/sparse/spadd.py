@@ -114,15 +114,13 @@ def _merged(
     a: StaticCrsGraph, b: StaticCrsGraph, columns: Any, offsets: Any, space: es.ExecutionSpace
 ) -> SpAddHandle:
     m, n = a.num_rows, a.num_cols
-    counts = es.View(m, np.int64, label="counts", space=space, initialize=False)
+    offsets = np.result_type(offsets, offsets_for(a.nnz + b.nnz, None))
+    counts = es.View(m, offsets, label="counts", space=space, initialize=False)
     rows = es.RangePolicy(m, space=space)
     given = a.row_map, a.entries, b.row_map, b.entries
     es.parallel_for(rows, _count, *given, counts, label="spadd count")
-    nnz = int(es.parallel_reduce(rows, _element, counts)) if m else 0
-    row_map = es.View(
-        m + 1, np.result_type(offsets, offsets_for(nnz, None)), label="row_map", space=space
-    )
-    es.parallel_scan(rows, _offset, counts, row_map, label="spadd offsets", blocking=False)
+    row_map = es.View(m + 1, offsets, label="row_map", space=space)
+    nnz = int(es.parallel_scan(rows, _offset, counts, row_map, label="spadd offsets")) if m else 0
     entries, left, right = (
         es.View(nnz, dtype, label=label, space=space, initialize=False)
         for dtype, label in (
@@ -247,10 +245,6 @@ def _count(i: int, a_map: Any, a: Any, b_map: Any, b: Any, counts: Any) -> None:
             q += 1
         n += 1
     counts[i] = n + (a_map[i + 1] - p) + (b_map[i + 1] - q)
-
-
-def _element(i: int, counts: Any) -> Any:
-    return counts[i]
 
 
 def _offset(i: int, before: Any, final: Any, counts: Any, row_map: Any) -> Any:

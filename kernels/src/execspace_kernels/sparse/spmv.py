@@ -2,10 +2,9 @@
 
 Algorithms
     rows: a work item for each row (and vector); all that a host needs, and short rows of a device.
-    stream: a team takes some rows, whose products its threads compute one after another as they lie
-    in memory, into scratch memory, where each row is summed. Rows that do not fit the team sums
-    together. CSR-Stream and CSR-Vector of Greathouse and Daga, "Efficient sparse matrix-vector
-    multiplication on GPUs using the CSR storage format", SC14.
+    stream: a team takes some rows, see `spmv_teams`; rows that do not fit into its memory it sums
+    together.
+    balanced: a team takes so many entries, whatever rows they are of.
     gather: of transposes, a work item for each column, by the transpose of the graph, which is kept
     with it: unlike atomic sums the same to the bit in each run.
 """
@@ -24,15 +23,13 @@ from . import ports
 from .crs import CrsMatrix
 from .foreign import as_crs
 from .rows import transposed
+from .spmv_teams import balanced, is_skewed, stream
 
 __all__ = ["spmv"]
 
 MODES = ("N", "T", "C", "H")
-ALGORITHMS = ("auto", "rows", "stream", "gather")
+ALGORITHMS = ("auto", "rows", "stream", "balanced", "gather")
 _FEW = 8  # entries a row, above which streaming pays
-_ROWS = 64  # rows of a team
-_AT_ONCE = 8  # products of a thread
-_SCRATCH = 32768  # bytes of products
 
 
 def spmv(
@@ -62,8 +59,8 @@ def spmv(
         Complex ones for complex `out` only.
     mode : {"N", "T", "C", "H"}
         op(A) is A, its transpose, its conjugate, or the transpose of that.
-    algorithm : {"auto", "rows", "stream", "gather"}
-        See the module. "gather" is for "T" and "H", "stream" for one vector.
+    algorithm : {"auto", "rows", "stream", "balanced", "gather"}
+        See the module. "gather" is for "T" and "H".
     space : str or ExecutionSpace, optional
         Where to run; as for a launch if not given.
 
@@ -83,7 +80,8 @@ def spmv(
 
     Notes
     -----
-    Asynchronous where the space is; the first "stream" and the first "gather" of a graph block.
+    Asynchronous where the space is; the first product of a graph may block, on devices and with
+    "gather".
     The order of a sum is that of the row, so results are the same in each run.
 
     Kokkos Kernels: https://kokkos.org/kokkos-kernels/docs/API/sparse/spmv.html
@@ -122,8 +120,13 @@ def spmv(
         es.parallel_for(
             every, kernel, A.row_map, A.entries, A.values, source, y, *numbers, label="spmv rows"
         )
+    elif chosen == "stream":
+        stream(A, source, y, where, numbers)
+    elif y.rank == 1:
+        balanced(A, source, y, where, numbers)
     else:
-        _stream(A, source, y, where, numbers)
+        for j in range(y.shape[1]):
+            balanced(A, source[:, j], y[:, j], where, numbers)
     return y
 
 
@@ -157,39 +160,19 @@ def _chosen(
                 f"spmv: algorithm={algorithm!r} is not for transposes; expected 'gather' or 'auto'."
             )
         return "gather"
-    if algorithm == "gather" or (algorithm == "stream" and x.rank == 2):
-        fits = "modes 'T' and 'H'" if algorithm == "gather" else "one vector"
+    if algorithm == "gather":
         raise MatrixError(
-            f"spmv: algorithm={algorithm!r} is for {fits}; expected 'rows' or 'auto'."
+            f"spmv: algorithm={algorithm!r} is for modes 'T' and 'H'; expected 'rows' or 'auto'."
         )
+    if algorithm == "balanced" and not A.nnz:
+        return "rows"
     if algorithm != "auto":
         return algorithm
-    many = space.concurrency > MANY and isinstance(space, es.SupportsTeams)
-    longer = A.nnz > _FEW * A.shape[0]
-    return "stream" if many and longer and x.rank == 1 else "rows"
-
-
-def _limits(space: Any) -> es.TeamLimits:
-    limits: es.TeamLimits = space.team_limits()
-    return limits
-
-
-def _stream(
-    A: CrsMatrix, x: es.View, y: es.View, space: es.ExecutionSpace, numbers: tuple[Any, ...]
-) -> None:
-    """Launch teams."""
-    m = max(A.shape[0], 1)
-    mean = max(A.nnz // m, 1)
-    itemsize = np.result_type(A.dtype, x.dtype).itemsize
-    rows = max(1, min(_ROWS, _SCRATCH // (2 * itemsize * mean)))
-    capacity = max(1, min(A.graph.most_in(rows), _SCRATCH // itemsize))
-    wanted = 1 << (rows * mean // _AT_ONCE).bit_length()
-    size = min(max(wanted, 64), 512, _limits(space).team_size_max)
-    policy = es.TeamPolicy(-(-A.shape[0] // rows), size, space=space)
-    es.parallel_for(
-        policy, _team, A.row_map, A.entries, A.values, x, y, rows, capacity, *numbers,
-        label="spmv stream",
-    )  # fmt: skip
+    if space.concurrency <= MANY or not isinstance(space, es.SupportsTeams) or not A.nnz:
+        return "rows"
+    if is_skewed(A, x.dtype.itemsize):
+        return "balanced"
+    return "stream" if x.rank == 2 or A.nnz > _FEW * A.shape[0] else "rows"
 
 
 # -- kernels --------------------------------------------------------------------------------------
@@ -258,44 +241,3 @@ def _columns(
         y[i, j] = alpha * total
     else:
         y[i, j] = alpha * total + beta * y[i, j]
-
-
-def _product(values: Any, entries: Any, x: Any, k: Any, conj: Any) -> Any:
-    if conj == "yes":
-        return np.conj(values[k]) * x[entries[k]]
-    return values[k] * x[entries[k]]
-
-
-def _keep(y: Any, i: Any, total: Any, alpha: Any, beta: Any, how: Any) -> None:
-    if how == "set":
-        y[i] = alpha * total
-    else:
-        y[i] = alpha * total + beta * y[i]
-
-
-def _team(
-    team: Any, row_map: Any, entries: Any, values: Any, x: Any, y: Any, rows: Any, capacity: Any,
-    alpha: Any, beta: Any, how: Any, conj: Any,
-) -> None:  # fmt: skip
-    first = team.league_rank * rows
-    last = min(first + rows, y.extent(0))
-    begin = row_map[first]
-    end = row_map[last]
-    products = team.scratch(capacity, y.dtype)
-    if end - begin <= capacity:
-        for k in es.TeamThreadRange(team, begin, end):
-            products[k - begin] = _product(values, entries, x, k, conj)
-        team.barrier()
-        for i in es.TeamThreadRange(team, first, last):
-            total = 0
-            for k in range(row_map[i] - begin, row_map[i + 1] - begin):
-                total += products[k]
-            _keep(y, i, total, alpha, beta, how)
-    else:
-        for i in range(first, last):
-            total = es.parallel_reduce(
-                es.TeamThreadRange(team, row_map[i], row_map[i + 1]),
-                lambda k: _product(values, entries, x, k, conj),
-            )
-            if es.single(es.PerTeam(team)):
-                _keep(y, i, total, alpha, beta, how)
