@@ -23,6 +23,8 @@ def test_a_sum_and_again_with_other_values(space, matrix):
     assert handle.algorithm == "merge" and handle.graph.is_sorted()
     C = sparse.spadd_numeric(handle, A, B, alpha=2, beta=-3)
     assert np.allclose(C.to_numpy(), (2 * matrix - 3 * other).toarray())
+    at_once = sparse.spadd(A, B, alpha=2, beta=-3)
+    assert np.array_equal(at_once.to_numpy(), C.to_numpy()) and at_once.nnz == C.nnz
     es.deep_copy(B.values, 1.0)
     ones = other.copy()
     ones.data[:] = 1.0

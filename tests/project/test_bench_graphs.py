@@ -90,7 +90,7 @@ def test_solver_solves(modules):
         made.compare(right * (1 + 1e-9))
 
 
-def test_turns_and_who_fails():
+def test_turns_and_who_fails(modules):
     """Who fails does not keep the others from being timed."""
     turns = importlib.import_module("benchmarks.common.turns")
     absent = importlib.import_module("benchmarks.common.optional")

@@ -71,7 +71,26 @@ def spadd(
     [[31.0, 40.0], [0.0, 2.0]]
     """
     A, B = as_crs(A), as_crs(B)
-    return spadd_numeric(spadd_symbolic(A, B, space=space), A, B, alpha=alpha, beta=beta)
+    where, columns, offsets = _begun(A, B, space)
+    if not (A.graph.is_sorted() and B.graph.is_sorted()):
+        handle = _sorted(A.graph, B.graph, columns, offsets, where)
+        return spadd_numeric(handle, A, B, alpha=alpha, beta=beta)
+    # Both phases in one: nobody wants to know of which entries each is the sum.
+    row_map, nnz = _counted(A.graph, B.graph, offsets, where)
+    entries, values = (
+        es.View(nnz, dtype, label=label, space=where, initialize=False)
+        for dtype, label in ((columns, "entries"), (_dtype(A, B, alpha, beta), "values"))
+    )
+    es.parallel_for(
+        es.RangePolicy(A.shape[0], space=where), _merge, A.row_map, A.entries, A.values, B.row_map,
+        B.entries, B.values, row_map, entries, values, A.shape[1], alpha, beta, label="spadd merge",
+    )  # fmt: skip
+    return CrsMatrix.of(StaticCrsGraph(row_map, entries, A.shape[1], check=False), values)
+
+
+def _dtype(A: CrsMatrix, B: CrsMatrix, alpha: Any, beta: Any) -> np.dtype[Any]:
+    complexes = (np.complex64 for x in (alpha, beta) if np.iscomplexobj(x))
+    return np.result_type(A.dtype, B.dtype, *complexes)
 
 
 def spadd_symbolic(
@@ -96,40 +115,59 @@ def spadd_symbolic(
     Blocks, for the number of entries must be known.
     """
     A, B = as_crs(A), as_crs(B)
+    where, columns, offsets = _begun(A, B, space)
+    if A.graph.is_sorted() and B.graph.is_sorted():
+        return _merged(A.graph, B.graph, columns, offsets, where)
+    return _sorted(A.graph, B.graph, columns, offsets, where)
+
+
+def _begun(
+    A: CrsMatrix, B: CrsMatrix, space: str | es.ExecutionSpace | None
+) -> tuple[es.ExecutionSpace, Any, Any]:
+    """Where to add, and the dtypes of columns and offsets; raises for matrices that do not fit."""
     if A.shape != B.shape:
         raise MatrixError(
             f"spadd: A is {A.shape[0]} x {A.shape[1]} and B is {B.shape[0]} x {B.shape[1]}; "
             f"expected the same."
         )
     where = es.space_for(A.row_map, A.entries, B.row_map, B.entries, space=space)
-    a, b = A.graph, B.graph
-    columns = np.result_type(a.entries.dtype, b.entries.dtype)
-    offsets = np.result_type(a.row_map.dtype, b.row_map.dtype)
-    if a.is_sorted() and b.is_sorted():
-        return _merged(a, b, columns, offsets, where)
-    return _sorted(a, b, columns, offsets, where)
+    columns = np.result_type(A.entries.dtype, B.entries.dtype)
+    offsets = np.result_type(A.row_map.dtype, B.row_map.dtype, offsets_for(A.nnz + B.nnz, None))
+    return where, columns, offsets
 
 
 def _merged(
     a: StaticCrsGraph, b: StaticCrsGraph, columns: Any, offsets: Any, space: es.ExecutionSpace
 ) -> SpAddHandle:
-    m, n = a.num_rows, a.num_cols
-    offsets = np.result_type(offsets, offsets_for(a.nnz + b.nnz, None))
-    counts = es.View(m, offsets, label="counts", space=space, initialize=False)
-    rows = es.RangePolicy(m, space=space)
-    given = a.row_map, a.entries, b.row_map, b.entries
-    es.parallel_for(rows, _count, *given, counts, label="spadd count")
-    row_map = es.View(m + 1, offsets, label="row_map", space=space)
-    nnz = int(es.parallel_scan(rows, _offset, counts, row_map, label="spadd offsets")) if m else 0
+    rows = es.RangePolicy(a.num_rows, space=space)
+    row_map, nnz = _counted(a, b, offsets, space)
     entries, left, right = (
         es.View(nnz, dtype, label=label, space=space, initialize=False)
         for dtype, label in (
             (columns, "entries"), (a.row_map.dtype, "left"), (b.row_map.dtype, "right")
         )
     )  # fmt: skip
-    es.parallel_for(rows, _fill, *given, row_map, entries, left, right, label="spadd merge")
-    graph = StaticCrsGraph(row_map, entries, n, check=False)
+    es.parallel_for(
+        rows, _fill, a.row_map, a.entries, b.row_map, b.entries, row_map, entries, left, right,
+        a.num_cols, label="spadd merge",
+    )  # fmt: skip
+    graph = StaticCrsGraph(row_map, entries, a.num_cols, check=False)
     return SpAddHandle(graph, "merge", (left, right), (a, b), space)
+
+
+def _counted(
+    a: StaticCrsGraph, b: StaticCrsGraph, offsets: Any, space: es.ExecutionSpace
+) -> tuple[es.View, int]:
+    """The row map of a sum, and how many entries it has. Blocks."""
+    m = a.num_rows
+    rows = es.RangePolicy(m, space=space)
+    counts = es.View(m, offsets, label="counts", space=space, initialize=False)
+    es.parallel_for(
+        rows, _count, a.row_map, a.entries, b.row_map, b.entries, counts, label="spadd count"
+    )
+    row_map = es.View(m + 1, offsets, label="row_map", space=space)
+    nnz = int(es.parallel_scan(rows, _offset, counts, row_map, label="spadd offsets")) if m else 0
+    return row_map, nnz
 
 
 def _sorted(
@@ -149,8 +187,7 @@ def _sorted(
     es.parallel_for(every, _begin, keys, order, places, kept, starts, nnz)
     entries = es.View(nnz, columns, label="entries", space=space, initialize=False)
     es.parallel_for(es.RangePolicy(nnz, space=space), _column, kept, shape[1], entries)
-    kind = np.result_type(offsets, offsets_for(nnz, None))
-    row_map = row_map_of(kept, *shape, kind, space)
+    row_map = row_map_of(kept, *shape, offsets, space)
     graph = StaticCrsGraph(row_map, entries, shape[1], check=False)
     return SpAddHandle(graph, "sort", (starts, order), (a, b), space)
 
@@ -197,9 +234,7 @@ def spadd_numeric(
                 f"spadd_numeric: {name} is {given!r}, and the handle was made for {graph!r}; make "
                 f"another one by spadd_symbolic."
             )
-    dtype = np.result_type(
-        A.dtype, B.dtype, *(np.complex64 for x in (alpha, beta) if np.iscomplexobj(x))
-    )
+    dtype = _dtype(A, B, alpha, beta)
     if C is None:
         values = es.View(
             handle.graph.nnz, dtype, label="values", space=handle.space, initialize=False
@@ -233,18 +268,16 @@ def _check_result(
 
 
 def _count(i: int, a_map: Any, a: Any, b_map: Any, b: Any, counts: Any) -> None:
-    p = np.int64(a_map[i])
-    q = np.int64(b_map[i])
-    n = 0
+    p = a_map[i]
+    q = b_map[i]
+    same = 0
     while p < a_map[i + 1] and q < b_map[i + 1]:
         left = a[p]
         right = b[q]
-        if left <= right:
-            p += 1
-        if right <= left:
-            q += 1
-        n += 1
-    counts[i] = n + (a_map[i + 1] - p) + (b_map[i + 1] - q)
+        same += 1 if left == right else 0
+        p += 1 if left <= right else 0
+        q += 1 if right <= left else 0
+    counts[i] = (a_map[i + 1] - a_map[i]) + (b_map[i + 1] - b_map[i]) - same
 
 
 def _offset(i: int, before: Any, final: Any, counts: Any, row_map: Any) -> Any:
@@ -255,25 +288,44 @@ def _offset(i: int, before: Any, final: Any, counts: Any, row_map: Any) -> Any:
 
 def _fill(
     i: int, a_map: Any, a: Any, b_map: Any, b: Any, row_map: Any, entries: Any, left: Any,
-    right: Any,
+    right: Any, num_cols: Any,
 ) -> None:  # fmt: skip
-    p = np.int64(a_map[i])
-    q = np.int64(b_map[i])
+    p = a_map[i]
+    q = b_map[i]
+    a_end = a_map[i + 1]
+    b_end = b_map[i + 1]
     for k in range(row_map[i], row_map[i + 1]):
-        takes_a = p < a_map[i + 1] and (q >= b_map[i + 1] or a[p] <= b[q])
-        takes_b = q < b_map[i + 1] and (p >= a_map[i + 1] or b[q] <= a[p])
-        left[k] = -1
-        right[k] = -1
-        if takes_a:
-            entries[k] = a[p]
-            left[k] = p
-        if takes_b:
-            entries[k] = b[q]
-            right[k] = q
-        if takes_a:
+        of_a = a[p] if p < a_end else num_cols  # beyond all columns
+        of_b = b[q] if q < b_end else num_cols
+        entries[k] = min(of_a, of_b)
+        takes_a = of_a <= of_b
+        takes_b = of_b <= of_a
+        left[k] = p if takes_a else -1
+        right[k] = q if takes_b else -1
+        p += 1 if takes_a else 0
+        q += 1 if takes_b else 0
+
+
+def _merge(
+    i: int, a_map: Any, a: Any, a_values: Any, b_map: Any, b: Any, b_values: Any, row_map: Any,
+    entries: Any, values: Any, num_cols: Any, alpha: Any, beta: Any,
+) -> None:  # fmt: skip
+    p = a_map[i]
+    q = b_map[i]
+    a_end = a_map[i + 1]
+    b_end = b_map[i + 1]
+    for k in range(row_map[i], row_map[i + 1]):
+        of_a = a[p] if p < a_end else num_cols  # beyond all columns
+        of_b = b[q] if q < b_end else num_cols
+        entries[k] = min(of_a, of_b)
+        total = 0
+        if of_a <= of_b:
+            total += alpha * a_values[p]
             p += 1
-        if takes_b:
+        if of_b <= of_a:
+            total += beta * b_values[q]
             q += 1
+        values[k] = total
 
 
 def _place_in_order(k: int, before: Any, final: Any, keys: Any, order: Any, places: Any) -> Any:
