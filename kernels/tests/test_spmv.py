@@ -173,7 +173,33 @@ def test_what_is_refused(space):
         (MatrixError, lambda: sparse.spmv(A, x, algorithm="gather"), "is for modes 'T' and 'H'"),
         (MatrixError, lambda: sparse.spmv(A, x, mode="T", algorithm="rows"), "not for transposes"),
         (MatrixError, lambda: sparse.spmv(np.eye(2), x), "expected a sparse matrix"),
+        (MatrixError, lambda: sparse.spmv(A, x, out=real, mode=[]), "mode=.*; expected 'N'"),
+        (MatrixError, lambda: sparse.spmv(A, x, alpha=np.ones(2)), "alpha=.*; expected a number"),
+        (MatrixError, lambda: sparse.spmv(A, x, out=real, beta="0"), "beta='0'; expected a number"),
     ]  # fmt: skip
-    for error, call, message in wrong:
-        with pytest.raises(error, match=message):
-            call()
+    sparse.spmv(A, x, out=real)  # what is kept of it takes no notice of what is wrong
+    for _ in range(2):
+        for error, call, message in wrong:
+            with pytest.raises(error, match=message):
+                call()
+
+
+def test_products_that_come_again(space):
+    """A matrix keeps the launches of its products, for Views like those that came."""
+    A = sparse.CrsMatrix([0, 1, 2], [1, 0], [2.0, 3.0], (2, 2), space=space)
+    x, y = es.ones(2, space=space), es.zeros(2, space=space)
+    for n in range(3):
+        sparse.spmv(A, x, out=y, alpha=n, beta=1)
+    assert y.to_numpy().tolist() == [6.0, 9.0]
+    es.realloc(y, 3)
+    with pytest.raises(es.ViewError, match=r"out is View '' of shape \(3,\); expected \(2,\)"):
+        sparse.spmv(A, x, out=y, beta=1)
+    single = es.zeros(2, np.float32, space=space)
+    A.values = es.full(2, 5.0, space=space)
+    for _ in range(2):
+        sparse.spmv(A, x, out=single)
+        assert single.to_numpy().tolist() == [5.0, 5.0]
+    both = es.ones(4, space=space)
+    for out in (both[1:3], both[:2]):
+        with pytest.raises(es.ViewError, match="out overlaps x in memory"):
+            sparse.spmv(A, both[:2], out=out)

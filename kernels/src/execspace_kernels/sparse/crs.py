@@ -256,6 +256,7 @@ class CrsMatrix:
                 f"Convert them, for example by astype(numpy.float64)."
             )
         self.graph, self.values = graph, elements
+        self._ready: dict[Any, Any] = {}  # launches of products, for Views like those that came
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -23,12 +23,13 @@ from . import ports
 from .crs import CrsMatrix
 from .foreign import as_crs
 from .rows import transposed
-from .spmv_teams import balanced, is_skewed, stream
+from .spmv_teams import Launch, balanced, is_skewed, stream
 
 __all__ = ["spmv"]
 
 MODES = ("N", "T", "C", "H")
 ALGORITHMS = ("auto", "rows", "stream", "balanced", "gather")
+_MOST_READY = 64  # launches that a matrix keeps
 _FEW = 8  # entries a row, above which streaming pays
 
 
@@ -86,6 +87,14 @@ def spmv(
 
     Kokkos Kernels: https://kokkos.org/kokkos-kernels/docs/API/sparse/spmv.html
     """
+    if type(A) is CrsMatrix and type(x) is es.View and type(out) is es.View:
+        try:
+            ready = A._ready.get(_key(A, x, out, alpha, beta, mode, algorithm, space))
+        except TypeError:  # something that has no hash, which is refused below
+            ready = None
+        if ready is not None and _are_apart(out, x) and _are_apart(out, A.values):
+            ready(A, x, out, alpha, beta)
+            return out
     A = as_crs(A)
     choice(mode, "spmv: mode", MODES)
     choice(algorithm, "spmv: algorithm", ALGORITHMS)
@@ -102,39 +111,85 @@ def spmv(
     for other, name in ((source, "x"), (A.values, "the values of the matrix")):
         if out is not None and overlap(y, other):
             raise es.ViewError(f"spmv: out overlaps {name} in memory; expected Views that do not.")
-    chosen = _chosen(algorithm, A, source, flipped, where)
-    numbers = alpha, beta, "set" if beta == 0 else "add", "yes" if mode in ("C", "H") else "no"
-    kernel: Any
-    every: Any = es.RangePolicy(m, space=where)
-    if y.rank == 2:
-        every = es.MDRangePolicy((m, y.shape[1]), space=where)
-    if chosen == "gather":
-        graph, order = transposed(A.graph, where)
-        kernel = _column if y.rank == 1 else _columns
-        es.parallel_for(
-            every, kernel, graph.row_map, graph.entries, A.values, order, source, y, *numbers,
-            label="spmv gather",
-        )  # fmt: skip
-    elif chosen == "rows":
-        kernel = _row if y.rank == 1 else _rows
-        es.parallel_for(
-            every, kernel, A.row_map, A.entries, A.values, source, y, *numbers, label="spmv rows"
-        )
-    elif chosen == "stream":
-        stream(A, source, y, where, numbers)
-    elif y.rank == 1:
-        balanced(A, source, y, where, numbers)
-    else:
-        for j in range(y.shape[1]):
-            balanced(A, source[:, j], y[:, j], where, numbers)
+    how, conj = "set" if beta == 0 else "add", "yes" if mode in ("C", "H") else "no"
+    launch = _launch(algorithm, A, source, y, flipped, where, how, conj)
+    launch(A, source, y, alpha, beta)
+    if len(A._ready) >= _MOST_READY:
+        A._ready.clear()
+    A._ready[_key(A, source, y, alpha, beta, mode, algorithm, space)] = launch
     return y
+
+
+def _key(
+    A: CrsMatrix,
+    x: es.View,
+    y: es.View,
+    alpha: Any,
+    beta: Any,
+    mode: Any,
+    algorithm: Any,
+    space: Any,
+) -> tuple[Any, ...]:
+    """What the launch of a product depends on."""
+    return (
+        mode, algorithm, es.default_space() if space is None else space, A.values.type, x.type,
+        x.shape, y.type, y.shape, type(alpha), type(beta), beta == 0,
+    )  # fmt: skip
+
+
+def _are_apart(a: es.View, b: es.View) -> bool:
+    """Whether two Views surely have no byte in common: they are of two blocks of execspace's."""
+    one, other = a.allocation, b.allocation
+    return one is not other and one.managed and other.managed
+
+
+def _launch(
+    algorithm: str,
+    A: CrsMatrix,
+    x: es.View,
+    y: es.View,
+    flipped: bool,
+    space: es.ExecutionSpace,
+    how: str,
+    conj: str,
+) -> Launch:
+    """What launches a product with x and y, and others like them."""
+    chosen = _chosen(algorithm, A, x, flipped, space)
+    if chosen in ("stream", "balanced"):
+        return (stream if chosen == "stream" else balanced)(A, x, y, space, how, conj)
+    every: Any = es.RangePolicy(y.shape[0], space=space)
+    if y.rank == 2:
+        every = es.MDRangePolicy(y.shape, space=space)
+    if chosen == "gather":
+        graph, order = transposed(A.graph, space)
+        by_column = _column if y.rank == 1 else _columns
+
+        def gather(A: CrsMatrix, x: es.View, y: es.View, alpha: Any, beta: Any) -> None:
+            es.parallel_for(
+                every, by_column, graph.row_map, graph.entries, A.values, order, x, y, alpha, beta,
+                how, conj, label="spmv gather",
+            )  # fmt: skip
+
+        return gather
+    by_row = _row if y.rank == 1 else _rows
+
+    def rows(A: CrsMatrix, x: es.View, y: es.View, alpha: Any, beta: Any) -> None:
+        es.parallel_for(
+            every, by_row, A.row_map, A.entries, A.values, x, y, alpha, beta, how, conj,
+            label="spmv rows",
+        )  # fmt: skip
+
+    return rows
 
 
 ports.multiply = spmv
 
 
 def _check_numbers(dtype: np.dtype[Any], y: es.View, alpha: Any, beta: Any) -> None:
-    """Raise ViewError for complex numbers that would go into a real vector."""
+    """Raise MatrixError for what is no number, ViewError for complex ones with a real vector."""
+    for what, number in (("alpha", alpha), ("beta", beta)):
+        if not isinstance(number, int | float | complex | np.number):
+            raise MatrixError(f"spmv: {what}={number!r}; expected a number.")
     if y.dtype.kind not in "fc":
         raise es.ViewError(
             f"spmv: out is View '{y.label}' of {y.dtype}; expected real or complex floats."

@@ -9,6 +9,7 @@ sparse matrix-vector multiplication", SC16.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,16 +18,18 @@ import execspace as es
 
 from .crs import CrsMatrix
 
+# Measured on an H200: a thread for some nine entries, and teams that are small.
 _THREADS = 256  # of a team at most; devices launch any kernel with so many
-_LEAST = 64
-_ROWS = 128  # of a team at most
-_SHARE = 2560  # entries of a team
+_LEAST, _STEP = 64, 32
+_ROWS = 64  # of a team at most
+_SHARE = 864  # entries of a team
 _AT_ONCE = 9  # of a thread
 _SCRATCH = 32768  # bytes
 _EVEN = 2048  # entries of a team, where teams have equal shares
 _LONG = 32  # entries of a row in a team, above which the whole team sums it
 
-Numbers = tuple[Any, Any, str, str]  # alpha, beta, "set" or "add", whether to conjugate
+# Of a matrix, x, y, alpha and beta. `how` is "set" or "add", `conj` "yes" or "no".
+Launch = Callable[[CrsMatrix, es.View, es.View, Any, Any], None]
 
 
 def is_skewed(A: CrsMatrix, itemsize: int) -> bool:
@@ -37,59 +40,73 @@ def is_skewed(A: CrsMatrix, itemsize: int) -> bool:
 
 def _rows_of_a_team(A: CrsMatrix) -> int:
     mean = max(A.nnz // max(A.shape[0], 1), 1)
-    return max(1, min(_ROWS, _SHARE // mean))
+    rows = max(1, min(_ROWS, _SHARE // mean))
+    return rows // _STEP * _STEP or rows  # whose first ones lie at the begin of a line of memory
 
 
 def _size(entries: int, space: Any) -> int:
-    """Threads of a team for so many entries: a power of two."""
-    wanted = max(entries // _AT_ONCE, 1)
-    below = 1 << (wanted.bit_length() - 1)
-    near = below if 2 * wanted < 3 * below else 2 * below
+    """Threads of a team for so many entries."""
+    wanted = round(entries / (_AT_ONCE * _STEP)) * _STEP
     limit: int = space.team_limits().team_size_max
-    return max(1, min(max(near, _LEAST), _THREADS, limit))
+    return max(1, min(max(wanted, _LEAST), _THREADS, limit))
 
 
 def stream(
-    A: CrsMatrix, x: es.View, y: es.View, space: es.ExecutionSpace, numbers: Numbers
-) -> None:
+    A: CrsMatrix, x: es.View, y: es.View, space: es.ExecutionSpace, how: str, conj: str
+) -> Launch:
     """A team for some rows."""
     m = A.shape[0]
     itemsize = y.dtype.itemsize
     if x.rank == 1:
         rows = _rows_of_a_team(A)
-        capacity = max(1, min(A.graph.most_in(rows), _SCRATCH // itemsize))
+        most = A.graph.most_in(rows)
+        capacity = max(1, min(most, _SCRATCH // itemsize))
         size = _size(min(rows * (A.nnz // max(m, 1)), capacity), space)
         kernel: Any = _rows_streamed
-        extra: tuple[Any, ...] = ("all" if A.graph.most_in(rows) <= capacity else "some",)
+        last = "all" if most <= capacity else "some"
     else:
         rows = max(1, min(_THREADS // x.shape[1] if x.shape[1] else 1, _ROWS))
         unit = A.values.dtype.itemsize + A.entries.dtype.itemsize
         capacity = max(1, min(A.graph.most_in(rows), _SCRATCH // unit))
         size = max(1, min(_THREADS, space.team_limits().team_size_max))  # type: ignore[attr-defined]
         kernel = _rows_by_vectors
-        extra = ("left" if x.layout == "left" else "right",)
-    es.parallel_for(
-        es.TeamPolicy(-(-m // rows), size, space=space), kernel, A.row_map, A.entries, A.values,
-        x, y, rows, capacity, *numbers, *extra, label="spmv stream",
-    )  # fmt: skip
+        last = "left" if x.layout == "left" else "right"
+    policy = es.TeamPolicy(-(-m // rows), size, space=space)
+
+    def launch(A: CrsMatrix, x: es.View, y: es.View, alpha: Any, beta: Any) -> None:
+        es.parallel_for(
+            policy, kernel, A.row_map, A.entries, A.values, x, y, rows, capacity, alpha, beta, how,
+            conj, last, label="spmv stream",
+        )  # fmt: skip
+
+    return launch
 
 
 def balanced(
-    A: CrsMatrix, x: es.View, y: es.View, space: es.ExecutionSpace, numbers: Numbers
-) -> None:
+    A: CrsMatrix, x: es.View, y: es.View, space: es.ExecutionSpace, how: str, conj: str
+) -> Launch:
     """A team for so many entries, whatever rows they are of; then rows of several teams."""
     teams = -(-A.nnz // _EVEN)
     rows = A.graph.row_of_each(_EVEN)
-    heads = es.View(teams, y.dtype, label="heads", space=space, initialize=False)
     size = max(1, min(_THREADS, space.team_limits().team_size_max))  # type: ignore[attr-defined]
-    es.parallel_for(
-        es.TeamPolicy(teams, size, space=space), _entries_shared, A.row_map, A.entries, A.values, x,
-        y, rows, heads, _EVEN, _LONG, _EVEN // _LONG, *numbers, label="spmv balanced",
-    )  # fmt: skip
-    es.parallel_for(
-        es.RangePolicy(teams, space=space), _add_heads, A.row_map, rows, heads, y, _EVEN,
-        numbers[0], label="spmv balanced, rows of several teams",
-    )  # fmt: skip
+    policy, each = es.TeamPolicy(teams, size, space=space), es.RangePolicy(teams, space=space)
+
+    def one(A: CrsMatrix, x: es.View, y: es.View, alpha: Any, beta: Any) -> None:
+        heads = es.View(teams, y.dtype, label="heads", space=space, initialize=False)
+        es.parallel_for(
+            policy, _entries_shared, A.row_map, A.entries, A.values, x, y, rows, heads, _EVEN,
+            _LONG, _EVEN // _LONG, alpha, beta, how, conj, label="spmv balanced",
+        )  # fmt: skip
+        es.parallel_for(
+            each, _add_heads, A.row_map, rows, heads, y, _EVEN, alpha,
+            label="spmv balanced, rows of several teams",
+        )  # fmt: skip
+
+    def several(A: CrsMatrix, x: es.View, y: es.View, alpha: Any, beta: Any) -> None:
+        for j in range(y.shape[1]):
+            one(A, x[:, j], y[:, j], alpha, beta)
+
+    return one if y.rank == 1 else several
 
 
 # -- kernels --------------------------------------------------------------------------------------
