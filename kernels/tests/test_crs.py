@@ -178,3 +178,82 @@ def test_files_that_are_none(tmp_path):
         sparse.read_matrix_market(path)
     with pytest.raises(OSError, match="missing"):
         sparse.read_matrix_market(tmp_path / "missing.mtx")
+
+
+def test_what_a_matrix_was_checked_for_stays_so(space):
+    A = sparse.CrsMatrix([0, 2, 3], [0, 1, 1], [2.0, 1.0, 3.0], (2, 2), space=space)
+    for assign in (
+        lambda: setattr(A.graph, "num_cols", 1),
+        lambda: setattr(A.graph, "entries", A.entries),
+        lambda: setattr(A, "graph", None),
+    ):
+        with pytest.raises(AttributeError):
+            assign()
+    with pytest.raises(MatrixError, match=r"values has shape \(1,\); expected \(3,\)"):
+        A.values = es.ones(1, space=space)
+    with pytest.raises(MatrixError, match="values are of int64"):
+        A.values = es.array([1, 2, 3], space=space)
+    A.values = es.ones(3, space=space)
+    assert A.to_numpy().tolist() == [[1, 1], [0, 1]]
+
+
+def test_results_that_would_be_lost_or_cut_are_refused(space):
+    A = sparse.CrsMatrix([0, 1, 2], [1, 1], [2.7, 1.0], (2, 2), space=space)
+    row_map = np.array([0, 2, 3])
+    with es.use_space("serial"):
+        B = sparse.CrsMatrix(row_map, [0, 1, 1], [2.0, 1.0, 3.0], (2, 2))
+        with pytest.raises(es.ViewError, match="out overlaps row map in memory"):
+            sparse.spmv(B, np.ones(2), out=row_map.view(np.float64)[1:])
+        flat = np.lib.stride_tricks.as_strided(np.zeros(1), (2,), (0,))
+        with pytest.raises(es.ViewError, match="whose elements lie at one place"):
+            sparse.spmv(B, np.ones(2), out=flat)
+        with pytest.raises(es.ViewError, match="out is a list; expected a View or an array"):
+            sparse.spmv(B, np.ones(2), out=[0.0, 0.0])
+    with pytest.raises(
+        es.ViewError, match=r"out is View .* of int64, and the result is of float64"
+    ):
+        sparse.diagonal(A, out=es.View(2, es.int64, space=space))
+    with pytest.raises(es.ViewError, match="out overlaps the values in memory"):
+        sparse.diagonal(A, out=A.values)
+    with pytest.raises(es.ViewError, match="row_map: a list of float64; expected integers"):
+        sparse.CrsMatrix([0, 1.5, 2], [1, 1], [1.0, 1.0], (2, 2), space=space)
+    with pytest.raises(MatrixError, match="columns is 2\\*\\*63 or more"):
+        sparse.CrsMatrix([0, 1, 2], [1, 1], [1.0, 1.0], (2, 2**63), space=space)
+
+
+def test_functions_take_matrices_of_scipy():
+    S = scipy_sparse.csr_array(np.array([[0.0, 2.0], [1.0, 0.0]]))
+    with es.use_space("serial"):
+        for made in (sparse.transpose(S), sparse.sort(S).T, sparse.sort_and_merge(S.T)):
+            assert made.to_numpy().tolist() == [[0.0, 1.0], [2.0, 0.0]]
+        assert sparse.diagonal(S).to_numpy().tolist() == [0.0, 0.0]
+        for call in (sparse.transpose, sparse.diagonal, sparse.to_scipy):
+            with pytest.raises(MatrixError, match="expected a sparse matrix"):
+                call(3)
+
+
+@pytest.mark.filterwarnings("ignore:Sparse")
+def test_matrices_that_pytorch_does_not_take_as_they_are():
+    torch = pytest.importorskip("torch")
+    with es.use_space("serial"):
+        A = sparse.CrsMatrix(
+            np.array([0, 2, 3]), np.array([1, 0, 1], np.int32), np.array([3.0, 2.0, 1.0])[::-1],
+            (2, 2),
+        )  # fmt: skip
+        found = sparse.to_torch(A)
+        assert isinstance(found, torch.Tensor)
+        assert found.to_dense().tolist() == A.to_numpy().tolist() == [[2.0, 1.0], [0.0, 3.0]]
+
+
+def test_files_that_cannot_be_written_say_so(tmp_path):
+    S = scipy_sparse.eye_array(2, format="csr")
+    with es.use_space("serial"):
+        for path in (tmp_path / "missing" / "m.mtx", tmp_path):
+            with pytest.raises(OSError):
+                sparse.write_matrix_market(path, sparse.as_crs(S))
+        for name in ("m.txt", "m.mtx.gz"):
+            sparse.write_matrix_market(tmp_path / name, S)
+            assert [p.name for p in tmp_path.iterdir()] == [name]
+            again = sparse.read_matrix_market(tmp_path / name).to_numpy()
+            assert again.tolist() == [[1.0, 0.0], [0.0, 1.0]]
+            (tmp_path / name).unlink()

@@ -60,10 +60,15 @@ def test_what_is_refused(space):
     handle = sparse.spadd_symbolic(A, B)
     with pytest.raises(MatrixError, match="A is 2 x 2 and B is 2 x 3; expected the same"):
         sparse.spadd(A, wide)
-    with pytest.raises(MatrixError, match="and the handle was made for"):
+    with pytest.raises(MatrixError, match="the handle was made for another"):
         sparse.spadd_numeric(handle, A, wide)
     with pytest.raises(MatrixError, match="C has another graph than the handle"):
         sparse.spadd_numeric(handle, A, B, A)
+    twin = sparse.CrsMatrix([0, 1, 2], [0, 1], [2.0, 3.0], (2, 2), space=space)
+    with pytest.raises(MatrixError, match="the handle was made for another graph"):
+        sparse.spadd_numeric(handle, A, twin)  # of as many entries
+    with pytest.raises(MatrixError, match="handle=None; expected that of spadd_symbolic"):
+        sparse.spadd_numeric(None, A, B)
     C = sparse.spadd_numeric(handle, A, B)
     with pytest.raises(MatrixError, match="the sum is complex, and C is of float64"):
         sparse.spadd_numeric(handle, A, B, C, alpha=1j)

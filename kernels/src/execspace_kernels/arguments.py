@@ -29,7 +29,10 @@ def as_view(source: Any, what: str, space: Space = None) -> es.View:
 def indices(source: Any, what: str, space: Space = None) -> es.View:
     """A View of rank 1 of int32 or int64; lists become int64, other integers are refused."""
     if isinstance(source, list | tuple):
-        source = es.array(np.asarray(source, np.int64), space=space, label=what)
+        found = np.asarray(source)
+        if found.size and found.dtype.kind not in "iu":
+            raise es.ViewError(f"{what}: a list of {found.dtype}; expected integers.")
+        source = es.array(found.astype(np.int64), space=space, label=what)
     view = as_view(source, what)
     if view.rank != 1 or view.dtype not in _INDICES:
         raise es.ViewError(
@@ -64,7 +67,14 @@ def result(
     if out is None:
         layout = like.layout if like.rank == len(shape) == 2 and like.layout != "stride" else None
         return es.View(shape, dtype, label=what, space=space, layout=layout, initialize=False)
+    if isinstance(out, list | tuple):
+        raise es.ViewError(f"{what}: out is a {type(out).__name__}; expected a View or an array.")
     view = as_view(out, f"{what}: out")
+    if any(s == 0 and n > 1 for s, n in zip(view.strides, view.shape, strict=True)):
+        raise es.ViewError(
+            f"{what}: out is View '{view.label}', whose elements lie at one place, strides "
+            f"{view.strides}; expected one place for each."
+        )
     if view.shape != shape:
         raise es.ViewError(
             f"{what}: out is View '{view.label}' of shape {view.shape}; expected {shape}."
@@ -72,6 +82,26 @@ def result(
     if view.is_readonly:
         raise es.ViewError(f"{what}: out is View '{view.label}', which is read-only.")
     return view
+
+
+def check_apart(what: str, out: es.View, **others: es.View) -> None:
+    """Raise ViewError where `out` overlaps what is read."""
+    for name, other in others.items():
+        if overlap(out, other):
+            raise es.ViewError(
+                f"{what}: out overlaps {name.replace('_', ' ')} in memory; expected Views that do "
+                f"not."
+            )
+
+
+def check_takes(what: str, out: es.View, dtype: np.dtype[Any]) -> None:
+    """Raise ViewError where `out` cannot hold results of a dtype."""
+    if out.dtype.kind not in "fc" or (dtype.kind == "c" and out.dtype.kind != "c"):
+        kind = "complex" if dtype.kind == "c" else "real or complex floats"
+        raise es.ViewError(
+            f"{what}: out is View '{out.label}' of {out.dtype}, and the result is of {dtype}; "
+            f"expected {kind}."
+        )
 
 
 def overlap(a: es.View, b: es.View) -> bool:

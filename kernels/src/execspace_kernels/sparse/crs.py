@@ -63,8 +63,7 @@ class StaticCrsGraph:
     ) -> None:
         starts = indices(row_map, "row_map", space)
         columns = indices(entries, "entries", space)
-        self.num_cols = _extent(num_cols, "num_cols")
-        self.num_rows, self.nnz = starts.shape[0] - 1, columns.shape[0]
+        self._extents = starts.shape[0] - 1, _extent(num_cols, "num_cols"), columns.shape[0]
         if self.num_rows < 0:
             raise MatrixError("row_map is empty; expected one element more than there are rows.")
         if self.nnz > np.iinfo(starts.dtype).max:
@@ -75,7 +74,7 @@ class StaticCrsGraph:
         if space is not None:
             where = es.space(space) if isinstance(space, str) else space
             starts, columns = on_space(starts, where), on_space(columns, where)
-        self.row_map, self.entries = starts.readonly(), columns.readonly()
+        self._views = starts.readonly(), columns.readonly()
         self._known: dict[Any, Any] = {}
         if check:
             self._check()
@@ -116,6 +115,39 @@ class StaticCrsGraph:
         except es.SpaceAccessError:
             return True
         return False
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows."""
+        return self._extents[0]
+
+    @property
+    def num_cols(self) -> int:
+        """Number of columns."""
+        return self._extents[1]
+
+    @property
+    def nnz(self) -> int:
+        """Number of entries."""
+        return self._extents[2]
+
+    @property
+    def row_map(self) -> es.View:
+        """Where each row begins, and the number of all entries."""
+        return self._views[0]
+
+    @property
+    def entries(self) -> es.View:
+        """The column of each entry."""
+        return self._views[1]
+
+    def is_same(self, other: StaticCrsGraph) -> bool:
+        """Whether both are of the same memory, so that matrices of them have the same places."""
+        return self is other or (
+            self._extents == other._extents
+            and self.row_map == other.row_map
+            and self.entries == other.entries
+        )
 
     @property
     def space(self) -> es.ExecutionSpace:
@@ -243,6 +275,13 @@ class CrsMatrix:
         return made
 
     def _set(self, graph: StaticCrsGraph, values: Any, space: Any) -> None:
+        self._graph = graph
+        self._values = self._checked(values, space)
+        self._ready: dict[Any, Any] = {}  # launches of products, for Views like those that came
+
+    def _checked(self, values: Any, space: Any) -> es.View:
+        """Values that fit the graph; MatrixError for others."""
+        graph = self._graph
         elements = as_view(values, "values", space)
         if elements.shape != (graph.nnz,):
             raise MatrixError(
@@ -255,8 +294,21 @@ class CrsMatrix:
                 f"values are of {elements.dtype}; expected real or complex floating-point numbers. "
                 f"Convert them, for example by astype(numpy.float64)."
             )
-        self.graph, self.values = graph, elements
-        self._ready: dict[Any, Any] = {}  # launches of products, for Views like those that came
+        return elements
+
+    @property
+    def graph(self) -> StaticCrsGraph:
+        """Which elements are stored."""
+        return self._graph
+
+    @property
+    def values(self) -> es.View:
+        """The elements. Others of the same number can be assigned."""
+        return self._values
+
+    @values.setter
+    def values(self, values: Any) -> None:
+        self._values = self._checked(values, None)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -326,6 +378,8 @@ def _extent(value: Any, what: str) -> int:
         number = -1
     if isinstance(value, bool) or number < 0:
         raise MatrixError(f"{what}={value!r}; expected a number of 0 or more.")
+    if number >= 2**63:
+        raise MatrixError(f"{what} is 2**63 or more; expected what an int64 can count.")
     return number
 
 

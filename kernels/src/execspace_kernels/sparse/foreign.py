@@ -8,11 +8,15 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import numpy as np
+
 import execspace as es
 
 from ..errors import MatrixError
+from . import ports
 from .coo import CooMatrix
 from .crs import CrsMatrix
+from .rows import sort_and_merge
 
 __all__ = ["as_crs", "from_torch", "to_scipy", "to_torch"]
 
@@ -56,6 +60,9 @@ def as_crs(
     )
 
 
+ports.as_crs = as_crs
+
+
 def from_torch(
     tensor: Any, *, space: str | es.ExecutionSpace | None = None, check: bool = False
 ) -> CrsMatrix:
@@ -83,21 +90,27 @@ def to_scipy(A: CrsMatrix) -> Any:
     """
     from scipy.sparse import csr_array
 
+    A = as_crs(A)
     parts = A.values.to_numpy(), A.entries.to_numpy(), A.row_map.to_numpy()
     return csr_array(parts, shape=A.shape)
 
 
 def to_torch(A: CrsMatrix) -> Any:
-    """The matrix as a sparse CSR tensor of PyTorch, which shares its values with it. Blocks."""
+    """The matrix as a sparse CSR tensor of PyTorch, which shares its values if they are writable
+    and side by side. Rows that are not sorted are sorted, elements at one place added. Blocks."""
     import torch
 
-    parts = [torch.from_dlpack(_writable(view)) for view in (A.row_map, A.entries, A.values)]
+    A = as_crs(A)
+    if not A.graph.is_sorted():  # which PyTorch wants
+        A = sort_and_merge(A)
+    kind = np.result_type(A.row_map.dtype, A.entries.dtype)
+    plain = (
+        A.values if A.values.strides == (1,) and not A.values.is_readonly else es.array(A.values)
+    )
+    views = es.array(A.row_map, kind), es.array(A.entries, kind), plain
+    es.fence()
+    parts = [torch.from_dlpack(view) for view in views]
     return torch.sparse_csr_tensor(*parts, size=A.shape, check_invariants=True)
-
-
-def _writable(view: es.View) -> Any:
-    """What PyTorch takes, which has no read-only tensors."""
-    return es.array(view) if view.is_readonly else view
 
 
 def _is_of(matrix: Any, library: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 from typing import Any
 
@@ -68,7 +69,9 @@ def _indices(matrix: Any) -> list[Any]:
 
 
 def write_matrix_market(path: Path, A: CrsMatrix, *, comment: str = "") -> None:
-    """Write a matrix to a file, by coordinates, with all digits. Blocks.
+    """Write a matrix to a file, by coordinates, with all digits; compressed if it ends in .gz.
+
+    Blocks.
 
     Raises
     ------
@@ -76,5 +79,8 @@ def write_matrix_market(path: Path, A: CrsMatrix, *, comment: str = "") -> None:
     """
     from scipy.io import mmwrite
 
-    digits = np.finfo(A.dtype).precision + 2
-    mmwrite(os.fspath(path), to_scipy(A), comment=comment, precision=digits, symmetry="general")
+    matrix = to_scipy(A)
+    digits = np.finfo(matrix.dtype).precision + 2
+    opened = gzip.open if os.fspath(path).endswith(".gz") else open
+    with opened(path, "wb") as file:  # which SciPy opens under other names, and says no errors
+        mmwrite(file, matrix, comment=comment, precision=digits, symmetry="general")

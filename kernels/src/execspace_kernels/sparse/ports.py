@@ -7,3 +7,4 @@ from typing import Any
 
 multiply: Callable[..., Any]  # spmv
 transpose: Callable[..., Any]
+as_crs: Callable[..., Any]

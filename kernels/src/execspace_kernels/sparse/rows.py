@@ -12,7 +12,7 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import at_once, result
+from ..arguments import at_once, check_apart, check_takes, result
 from ..errors import MatrixError
 from . import ports
 from .crs import CrsMatrix, StaticCrsGraph
@@ -22,6 +22,7 @@ __all__ = ["diagonal", "sort", "sort_and_merge", "transpose"]
 
 def sort(A: CrsMatrix) -> CrsMatrix:
     """A new matrix whose columns ascend in each row; elements at one place stay apart."""
+    A = ports.as_crs(A)
     space = A.space
     keys = keys_of(row_numbers(A.graph, space), A.entries, A.shape, space)
     values = es.array(A.values, space=space)
@@ -35,6 +36,7 @@ def sort(A: CrsMatrix) -> CrsMatrix:
 
 def sort_and_merge(A: CrsMatrix) -> CrsMatrix:
     """A new matrix whose columns ascend in each row, elements at one place added. Blocks."""
+    A = ports.as_crs(A)
     space = A.space
     keys = keys_of(row_numbers(A.graph, space), A.entries, A.shape, space)
     values = es.array(A.values, space=space)
@@ -49,6 +51,7 @@ def transpose(A: CrsMatrix, *, conjugate: bool = False) -> CrsMatrix:
     conjugate : bool, default False
         Complex values are conjugated as well.
     """
+    A = ports.as_crs(A)
     space = A.space
     graph, order = transposed(A.graph, space)
     values = es.View(A.nnz, A.dtype, label="values", space=space, initialize=False)
@@ -92,9 +95,13 @@ def _transposed(graph: StaticCrsGraph, space: es.ExecutionSpace) -> tuple[Static
 
 def diagonal(A: CrsMatrix, *, out: Any = None) -> es.View:
     """The elements of the main diagonal, zero where none is stored; several are added."""
+    A = ports.as_crs(A)
     n = min(A.shape)
     space = A.space
     found = result(out, "diagonal", (n,), A.dtype, space, A.values)
+    check_takes("diagonal", found, A.dtype)
+    if out is not None:
+        check_apart("diagonal", found, the_values=A.values, row_map=A.row_map, entries=A.entries)
     es.parallel_for(
         es.RangePolicy(n, space=space), _diagonal, A.row_map, A.entries, A.values, found
     )

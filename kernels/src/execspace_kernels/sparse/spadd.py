@@ -228,11 +228,13 @@ def spadd_numeric(
     Asynchronous where the space is: one launch.
     """
     A, B = as_crs(A), as_crs(B)
+    if not isinstance(handle, SpAddHandle):
+        raise MatrixError(f"spadd_numeric: handle={handle!r}; expected that of spadd_symbolic.")
     for given, graph, name in ((A, handle._graphs[0], "A"), (B, handle._graphs[1], "B")):
-        if given.shape != (graph.num_rows, graph.num_cols) or given.nnz != graph.nnz:
+        if not given.graph.is_same(graph):
             raise MatrixError(
-                f"spadd_numeric: {name} is {given!r}, and the handle was made for {graph!r}; make "
-                f"another one by spadd_symbolic."
+                f"spadd_numeric: {name} is {given!r}, and the handle was made for another graph, "
+                f"{graph!r}; make another one by spadd_symbolic."
             )
     dtype = _dtype(A, B, alpha, beta)
     if C is None:
@@ -253,7 +255,7 @@ def spadd_numeric(
 def _check_result(
     handle: SpAddHandle, A: CrsMatrix, B: CrsMatrix, C: CrsMatrix, dtype: np.dtype[Any]
 ) -> None:
-    if C.graph is not handle.graph:
+    if not isinstance(C, CrsMatrix) or C.graph is not handle.graph:
         raise MatrixError(
             "spadd_numeric: C has another graph than the handle; expected what spadd_numeric "
             "returned for it."

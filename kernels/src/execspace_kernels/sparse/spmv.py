@@ -17,7 +17,7 @@ import numpy as np
 
 import execspace as es
 
-from ..arguments import MANY, as_view, choice, overlap, result, vector
+from ..arguments import MANY, as_view, check_apart, choice, result, vector
 from ..errors import MatrixError
 from . import ports
 from .crs import CrsMatrix
@@ -92,7 +92,8 @@ def spmv(
             ready = A._ready.get(_key(A, x, out, alpha, beta, mode, algorithm, space))
         except TypeError:  # something that has no hash, which is refused below
             ready = None
-        if ready is not None and _are_apart(out, x) and _are_apart(out, A.values):
+        views = (x, A.values, A.row_map, A.entries)
+        if ready is not None and all(_are_apart(out, view) for view in views):
             ready(A, x, out, alpha, beta)
             return out
     A = as_crs(A)
@@ -106,11 +107,12 @@ def spmv(
         used.append(as_view(out, "spmv: out"))
     where = es.space_for(*used, space=space)
     dtype = np.result_type(A.dtype, source.dtype)
+    if out is None and np.iscomplexobj(alpha):
+        dtype = np.result_type(dtype, np.complex64)
     y = result(out, "spmv", (m, *source.shape[1:]), dtype, where, source)
     _check_numbers(dtype, y, alpha, beta)
-    for other, name in ((source, "x"), (A.values, "the values of the matrix")):
-        if out is not None and overlap(y, other):
-            raise es.ViewError(f"spmv: out overlaps {name} in memory; expected Views that do not.")
+    if out is not None:
+        check_apart("spmv", y, x=source, the_values=A.values, row_map=A.row_map, entries=A.entries)
     how, conj = "set" if beta == 0 else "add", "yes" if mode in ("C", "H") else "no"
     launch = _launch(algorithm, A, source, y, flipped, where, how, conj)
     launch(A, source, y, alpha, beta)
