@@ -184,6 +184,13 @@ def test_what_is_refused(space):
                 call()
 
 
+@pytest.mark.parametrize("layout", ["right", "left"])
+def test_several_vectors_of_no_elements(space, layout):
+    A = sparse.CrsMatrix([0], [], np.zeros(0), (0, 4), space=space)
+    x, y = (es.View((n, 5), layout=layout, space=space) for n in (4, 0))
+    assert sparse.spmv(A, x, out=y) is y
+
+
 def test_products_that_come_again(space):
     """A matrix keeps the launches of its products, for Views like those that came."""
     A = sparse.CrsMatrix([0, 1, 2], [1, 0], [2.0, 3.0], (2, 2), space=space)

@@ -70,7 +70,7 @@ def result(
     if isinstance(out, list | tuple):
         raise es.ViewError(f"{what}: out is a {type(out).__name__}; expected a View or an array.")
     view = as_view(out, f"{what}: out")
-    if any(s == 0 and n > 1 for s, n in zip(view.strides, view.shape, strict=True)):
+    if view.size and any(s == 0 and n > 1 for s, n in zip(view.strides, view.shape, strict=True)):
         raise es.ViewError(
             f"{what}: out is View '{view.label}', whose elements lie at one place, strides "
             f"{view.strides}; expected one place for each."
