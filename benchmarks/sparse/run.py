@@ -21,7 +21,7 @@ from rich.table import Table
 
 import execspace as es
 from benchmarks.common.machine import describe, device_of
-from benchmarks.common.optional import NotThere
+from benchmarks.common.optional import cupy_on_device, library
 from benchmarks.common.turns import Contestant, Maker, over, peers_of, take_turns
 from execspace_kernels import sparse
 
@@ -143,10 +143,7 @@ def _peers(space: es.ExecutionSpace) -> dict[str, Any]:
 
 
 def _scipy(arrays: Arrays, x: Any, expected: Any, space: Any) -> Contestant:
-    try:
-        from scipy.sparse import csr_array
-    except ImportError as error:
-        raise NotThere(str(error)) from None
+    csr_array = library("scipy.sparse").csr_array
     row_map, entries, values, shape = arrays
     A = csr_array((values, entries, row_map), shape=shape)
     return Contestant("SciPy", lambda: A @ x, lambda: None,
@@ -154,11 +151,7 @@ def _scipy(arrays: Arrays, x: Any, expected: Any, space: Any) -> Contestant:
 
 
 def _cupy(arrays: Arrays, x: Any, expected: Any, space: Any) -> Contestant:
-    try:
-        import cupy
-        from cupyx.scipy.sparse import csr_matrix
-    except ImportError as error:
-        raise NotThere(str(error)) from None
+    cupy, csr_matrix = cupy_on_device(), library("cupyx.scipy.sparse").csr_matrix
     row_map, entries, values, shape = arrays
     A = csr_matrix(tuple(map(cupy.asarray, (values, entries, row_map))), shape=shape)
     on_device = cupy.asfortranarray(cupy.asarray(x))
@@ -169,10 +162,7 @@ def _cupy(arrays: Arrays, x: Any, expected: Any, space: Any) -> Contestant:
 
 
 def _torch(arrays: Arrays, x: Any, expected: Any, space: Any) -> Contestant:
-    try:
-        import torch
-    except ImportError as error:
-        raise NotThere(str(error)) from None
+    torch = library("torch")
     row_map, entries, values, shape = arrays
     parts = (torch.as_tensor(a).cuda() for a in (row_map, entries, values))
     A, on_device = torch.sparse_csr_tensor(*parts, size=shape), torch.as_tensor(x).cuda()
@@ -214,20 +204,13 @@ def _sums(space: es.ExecutionSpace, five: Arrays, nine: Arrays) -> dict[str, Mak
 
 
 def _scipy_sum(five: Arrays, nine: Arrays) -> Contestant:
-    try:
-        from scipy.sparse import csr_array
-    except ImportError as error:
-        raise NotThere(str(error)) from None
+    csr_array = library("scipy.sparse").csr_array
     A, B = (csr_array((v, e, r), shape=s) for r, e, v, s in (five, nine))
     return Contestant("SciPy", lambda: A + B, lambda: None, lambda: None)
 
 
 def _cupy_sum(five: Arrays, nine: Arrays) -> Contestant:
-    try:
-        import cupy
-        from cupyx.scipy.sparse import csr_matrix
-    except ImportError as error:
-        raise NotThere(str(error)) from None
+    cupy, csr_matrix = cupy_on_device(), library("cupyx.scipy.sparse").csr_matrix
     A, B = (csr_matrix(tuple(map(cupy.asarray, (v, e, r))), shape=s) for r, e, v, s in (five, nine))
     return Contestant("CuPy", lambda: A + B, cupy.cuda.Device().synchronize, lambda: None)
 

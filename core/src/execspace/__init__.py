@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from .launch.team_member import *
     from .launch.transfers import *
     from .plugins.partitioning import *
+    from .plugins.placement import *
     from .plugins.pools import *
     from .plugins.selection import *
     from .plugins.space_list import *
@@ -151,8 +152,9 @@ _NAMES = {
     "launch.team_member": "TeamMember",
     "launch.transfers": "In InOut Out",
     "plugins.partitioning": "partition_space",
+    "plugins.placement": "space_for",
     "plugins.pools": "pools trim_pools",
-    "plugins.selection": "default_space space space_for spaces use_memory use_space",
+    "plugins.selection": "default_space space spaces use_memory use_space",
     "plugins.space_list": "SpaceInfo",
     "plugins.started": "fence",
     "policies.named_tiles": "default_tile",

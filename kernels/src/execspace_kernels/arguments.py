@@ -10,10 +10,10 @@ import numpy as np
 
 import execspace as es
 
+from .errors import MatrixError
+
 MANY = 1024  # work items that run at once on a device; hosts have fewer
 _INDICES = (np.dtype(np.int32), np.dtype(np.int64))
-
-
 Space = str | es.ExecutionSpace | None
 
 
@@ -42,9 +42,10 @@ def indices(source: Any, what: str, space: Space = None) -> es.View:
     return view
 
 
-def on_space(view: es.View, space: es.ExecutionSpace) -> es.View:
-    """A View whose memory the space reaches: the same, or a copy in the space's own memory."""
-    if view.memory_space.reachable_from(space):
+def on_space(view: es.View, space: Space) -> es.View:
+    """A View whose memory the space reaches: the same, or a copy in the space's own memory; the
+    same without a space."""
+    if space is None or view.memory_space.reachable_from(es.space_for(space=space)):
         return view
     return es.array(view, space=space)
 
@@ -121,8 +122,6 @@ def _ends(view: es.View) -> tuple[int, int]:
 
 def choice(value: Any, what: str, known: Sequence[str]) -> str:
     """One of some words; MatrixError for all else."""
-    from .errors import MatrixError
-
     if not isinstance(value, str) or value not in known:
         *some, last = map(repr, known)
         raise MatrixError(f"{what}={value!r}; expected {', '.join(some)} or {last}.")

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from ..base.brief import brief
-from ..base.errors import DTypeError, SpaceAccessError, ViewError, ViewIndexError, ViewTypeError
+from ..base.errors import DTypeError, ViewError, ViewIndexError, ViewTypeError
 from ..base.storage_types import format_of
 from ..contract.space import ExecutionSpace
 from ..launch.transfers import Transfer
-from ..plugins import selection, started
+from ..plugins import placement, selection, started
 from ..views.arrays import advice, check_plain
 from ..views.deep_copy import share_elements
 from ..views.interop import view_of
@@ -134,14 +134,8 @@ def choose_space(
     SpaceAccessError
         If it cannot reach one of the Views.
     """
-    space = selection.resolve(spec) if spec is not None else selection.implied_space(views)
-    for view in views:
-        if not view.memory_space.reachable_from(space):
-            raise SpaceAccessError(
-                f"{what}: View '{view.label}' is in memory space '{view.memory_space.name}', "
-                f"which space '{space.name}' cannot reach. Make a View of its elements there, "
-                f"es.array(..., space='{space.name}'), and take results out of it by to_numpy()."
-            )
+    space = selection.resolve(spec) if spec is not None else placement.implied_space(views)
+    placement.check_reached(views, space, f"{what}: ")
     started.note(space)
     return space
 

@@ -184,10 +184,10 @@ class _Maker:
 
     def _users(self) -> list[tuple[Step, tuple[Any, ...]]] | None:
         """What uses Views; None where nobody tells: of libraries and functions of the host."""
-        steps = [step for step in walk(self.definition.steps) if step.kind != "loop"]
+        steps = list(walk(self.definition.steps))
         if any(step.kind in ("call", "host") for step in steps):
             return None
-        return [(step, _used(step)) for step in walk(self.definition.steps)]
+        return [(step, _used(step)) for step in steps]
 
     def _launches(self, nodes: Sequence[tuple[Step, Step]]) -> tuple[list[GraphLaunch], bool]:
         """Launches in a row, as few as there can be; and whether the space takes them in turn."""

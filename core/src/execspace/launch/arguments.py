@@ -130,16 +130,16 @@ def explain_overflow(kernel: Kernel, args: tuple[Any, ...], error: OverflowError
 def explain_large(kernel: Kernel, args: tuple[Any, ...]) -> None:
     """Raise LaunchError for a Python integer that no argument of a kernel holds."""
     for position, a in enumerate(args):
-        if type(a) is int and not -(2**63) <= a < 2**63:
-            raise too_large(kernel, f"argument {position}", a) from None
+        check_size(kernel, f"argument {position}", a)
 
 
-def too_large(kernel: Kernel, what: str, number: int) -> LaunchError:
-    """The exception for such a number."""
-    return LaunchError(
-        f"Kernel '{kernel.name}': {what} is {shown(number)}, which does not fit into a signed "
-        f"64-bit integer; pass es.uint64(...) or a float."
-    )
+def check_size(kernel: Kernel, what: str, value: Any) -> None:
+    """The same for one argument."""
+    if type(value) is int and not -(2**63) <= value < 2**63:
+        raise LaunchError(
+            f"Kernel '{kernel.name}': {what} is {shown(value)}, which does not fit into a signed "
+            f"64-bit integer; pass es.uint64(...) or a float."
+        ) from None
 
 
 # -- results --------------------------------------------------------------------------------------

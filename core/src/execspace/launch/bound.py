@@ -20,7 +20,7 @@ from ..policies.range import Policy
 from ..policies.team import TeamPolicy
 from ..views.interop import view_of
 from ..views.view import View
-from .arguments import explain_large, explain_overflow, too_large
+from .arguments import check_size, explain_large, explain_overflow
 from .policy_argument import policy_of
 from .prepare import PATTERNS, check_label, prepare, run, sorted_out
 from .transfers import Transfer
@@ -117,8 +117,7 @@ class Bound:
                 if not isinstance(given, np.generic) and own_operator(kind) is None:
                     value = plain_number(given)
             value = _as_python(value, type(old))
-            if type(value) is int and not -(2**63) <= value < 2**63:
-                raise too_large(self._kernel, f"argument '{name}'", value)
+            check_size(self._kernel, f"argument '{name}'", value)
             got = SCALAR_TYPES.get(type(value))
             if got is None:
                 raise LaunchError(

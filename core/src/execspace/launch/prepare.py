@@ -30,7 +30,8 @@ from ..events.recording import current
 from ..kernels.captures import Scope, without_views
 from ..kernels.kernel import Kernel, KernelNames, kernel_of
 from ..plugins import selection, started
-from ..plugins.selection import implied_space, target_space
+from ..plugins.placement import implied_space
+from ..plugins.selection import target_space
 from ..policies.team import check_teams
 from ..reducers.base import Reducer, as_reducer, reducer_captures, reducer_key
 from ..reducers.builtin import Sum

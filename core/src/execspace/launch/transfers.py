@@ -16,7 +16,7 @@ from ..base.errors import LaunchError, ViewTypeError
 from ..base.readonly import ReadOnly, assign
 from ..contract.memory import HOST
 from ..contract.space import ExecutionSpace
-from ..plugins.selection import implied_space
+from ..plugins.placement import implied_space
 from ..views.deep_copy import copy_by_any_way, deep_copy, may_overlap, share_elements
 from ..views.interop import view_of
 from ..views.like import empty_like

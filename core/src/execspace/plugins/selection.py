@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copyreg
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -19,7 +19,6 @@ from ..base.errors import (
     ConfigError,
     PluginError,
     PluginWarning,
-    SpaceAccessError,
     SpaceError,
     SpaceUnavailableError,
     UnknownSpaceError,
@@ -39,7 +38,6 @@ from .space_list import SpaceInfo, SpaceList
 __all__ = [
     "default_space",
     "space",
-    "space_for",
     "spaces",
     "use_memory",
     "use_space",
@@ -317,56 +315,6 @@ def _by_priority() -> ExecutionSpace:
         f"No execution space is usable ({why}). Install one from a checkout of execspace: "
         f"pip install -e compiler -e plugins/serial."
     )
-
-
-def implied_space(views: Iterable[Any]) -> ExecutionSpace:
-    """Where work on Views runs that names no space.
-
-    The default space if it reaches them all, else the one space of theirs that does.
-    """
-    views = list(views)
-    default = default_space()
-    if CURRENT.get() is not None or _reaches_all(default, views):
-        return default
-    able = {v.space.name: v.space for v in views if v.space and _reaches_all(v.space, views)}
-    return next(iter(able.values())) if len(able) == 1 else default
-
-
-def space_for(*views: Any, space: str | ExecutionSpace | None = None) -> ExecutionSpace:
-    """Where a launch on Views runs: for libraries that choose by it what they launch.
-
-    Parameters
-    ----------
-    *views : View
-    space : str or ExecutionSpace, optional
-        The one that was asked for; else the default space if it reaches them all, or the one space
-        of theirs that does.
-
-    Raises
-    ------
-    SpaceAccessError
-        If it cannot reach one of them.
-    UnknownSpaceError, SpaceUnavailableError
-
-    Examples
-    --------
-    >>> import execspace as es
-    >>> es.space_for(es.zeros(3, space="serial"), space="serial").name
-    'serial'
-    """
-    found = implied_space(views) if space is None else resolve(space)
-    for view in views:
-        if not view.memory_space.reachable_from(found):
-            raise SpaceAccessError(
-                f"View '{view.label}' is in memory space '{view.memory_space.name}', which space "
-                f"'{found.name}' cannot reach. Make a View of its elements there, "
-                f"es.array(..., space='{found.name}'), and take results out of it by to_numpy()."
-            )
-    return found
-
-
-def _reaches_all(space: ExecutionSpace, views: Iterable[Any]) -> bool:
-    return all(v.memory_space.reachable_from(space) for v in views)
 
 
 @contextmanager

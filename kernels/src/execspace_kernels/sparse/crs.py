@@ -71,10 +71,7 @@ class StaticCrsGraph:
                 f"row_map is of {starts.dtype}, which cannot count {self.nnz} entries; expected "
                 f"int64."
             )
-        if space is not None:
-            where = es.space(space) if isinstance(space, str) else space
-            starts, columns = on_space(starts, where), on_space(columns, where)
-        self._views = starts.readonly(), columns.readonly()
+        self._views = on_space(starts, space).readonly(), on_space(columns, space).readonly()
         self._known: dict[Any, Any] = {}
         if check:
             self._check()
@@ -162,18 +159,13 @@ class StaticCrsGraph:
         """Most entries that so many rows have together, from a multiple of that number on. Blocks
         the first time."""
         key = "most", rows
-        if key not in self._known:
-            blocks = -(-self.num_rows // rows)
-            self._known[key] = (
-                0
-                if not blocks
-                else int(
-                    at_once(
-                        es.parallel_reduce, es.RangePolicy(blocks, space=self.space), _entries_of,
-                        self.row_map, rows, reducer=es.Max,
-                    )
-                )
-            )  # fmt: skip
+        if key not in self._known and not self.num_rows:
+            self._known[key] = 0
+        elif key not in self._known:
+            blocks = es.RangePolicy(-(-self.num_rows // rows), space=self.space)
+            self._known[key] = at_once(
+                es.parallel_reduce, blocks, _entries_of, self.row_map, rows, reducer=es.Max
+            )
         return int(self._known[key])
 
     def row_of_each(self, step: int) -> es.View:
@@ -287,8 +279,7 @@ class CrsMatrix:
             raise MatrixError(
                 f"values has shape {elements.shape}; expected ({graph.nnz},), one for each entry."
             )
-        if space is not None:
-            elements = on_space(elements, es.space(space) if isinstance(space, str) else space)
+        elements = on_space(elements, space)
         if elements.dtype.kind not in "fc":
             raise MatrixError(
                 f"values are of {elements.dtype}; expected real or complex floating-point numbers. "

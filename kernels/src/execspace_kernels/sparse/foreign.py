@@ -40,11 +40,10 @@ def as_crs(
     MatrixError
         If it is none.
     """
+    if isinstance(matrix, CooMatrix):
+        matrix = matrix.to_crs()
     if isinstance(matrix, CrsMatrix):
         return matrix if space is None else matrix.to_space(space)
-    if isinstance(matrix, CooMatrix):
-        made = matrix.to_crs()
-        return made if space is None else made.to_space(space)
     if _is_of(matrix, "torch"):
         return from_torch(matrix, space=space, check=check)
     form = getattr(matrix, "format", None)

@@ -27,9 +27,7 @@ def sort(A: CrsMatrix) -> CrsMatrix:
     keys = keys_of(row_numbers(A.graph, space), A.entries, A.shape, space)
     values = es.array(A.values, space=space)
     es.sort_by_key(keys, values, space=space)
-    entries = es.View(A.nnz, A.entries.dtype, label="entries", space=space, initialize=False)
-    every = es.RangePolicy(A.nnz, space=space)
-    es.parallel_for(every, _column, keys, A.shape[1], entries)
+    entries = columns_of(keys, A.shape[1], A.entries.dtype, space)
     row_map = es.array(A.row_map, space=space)
     return CrsMatrix.of(StaticCrsGraph(row_map, entries, A.shape[1], check=False), values)
 
@@ -131,6 +129,14 @@ def keys_of(
     keys = es.View(n, np.int64, label="keys", space=space, initialize=False)
     es.parallel_for(es.RangePolicy(n, space=space), _key, rows, columns, num_cols, keys)
     return keys
+
+
+def columns_of(keys: es.View, num_cols: int, dtype: Any, space: es.ExecutionSpace) -> es.View:
+    """The column of each key."""
+    n = keys.shape[0]
+    entries = es.View(n, dtype, label="entries", space=space, initialize=False)
+    es.parallel_for(es.RangePolicy(n, space=space), _column, keys, num_cols, entries)
+    return entries
 
 
 def row_map_of(

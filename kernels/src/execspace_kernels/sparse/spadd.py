@@ -18,7 +18,7 @@ from ..arguments import overlap
 from ..errors import MatrixError
 from .crs import CrsMatrix, StaticCrsGraph
 from .foreign import as_crs
-from .rows import keys_of, offsets_for, row_map_of, row_numbers
+from .rows import columns_of, keys_of, offsets_for, row_map_of, row_numbers
 
 __all__ = ["SpAddHandle", "spadd", "spadd_numeric", "spadd_symbolic"]
 
@@ -185,8 +185,7 @@ def _sorted(
     nnz = int(es.parallel_scan(every, _place_in_order, keys, order, places)) if total else 0
     kept, starts = (es.View(size, np.int64, label="starts", space=space) for size in (nnz, nnz + 1))
     es.parallel_for(every, _begin, keys, order, places, kept, starts, nnz)
-    entries = es.View(nnz, columns, label="entries", space=space, initialize=False)
-    es.parallel_for(es.RangePolicy(nnz, space=space), _column, kept, shape[1], entries)
+    entries = columns_of(kept, shape[1], columns, space)
     row_map = row_map_of(kept, *shape, offsets, space)
     graph = StaticCrsGraph(row_map, entries, shape[1], check=False)
     return SpAddHandle(graph, "sort", (starts, order), (a, b), space)
@@ -343,10 +342,6 @@ def _begin(k: int, keys: Any, order: Any, places: Any, kept: Any, starts: Any, n
     if k == 0 or places[k - 1] != places[k]:
         starts[places[k]] = k
         kept[places[k]] = keys[order[k]]
-
-
-def _column(k: int, keys: Any, num_cols: Any, entries: Any) -> None:
-    entries[k] = keys[k] % num_cols
 
 
 def _add(k: int, left: Any, right: Any, a: Any, b: Any, c: Any, alpha: Any, beta: Any) -> None:

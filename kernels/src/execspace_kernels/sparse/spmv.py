@@ -23,7 +23,7 @@ from . import ports
 from .crs import CrsMatrix
 from .foreign import as_crs
 from .rows import transposed
-from .spmv_teams import Launch, balanced, is_skewed, stream
+from .spmv_teams import Launch, balanced, conjugated, is_skewed, keep, product, stream
 
 __all__ = ["spmv"]
 
@@ -242,14 +242,8 @@ def _row(
 ) -> None:  # fmt: skip
     total = 0
     for k in range(row_map[i], row_map[i + 1]):
-        if conj == "yes":
-            total += np.conj(values[k]) * x[entries[k]]
-        else:
-            total += values[k] * x[entries[k]]
-    if how == "set":
-        y[i] = alpha * total
-    else:
-        y[i] = alpha * total + beta * y[i]
+        total += product(values, entries, x, k, conj)
+    keep(y, i, total, alpha, beta, how)
 
 
 def _rows(
@@ -258,14 +252,8 @@ def _rows(
 ) -> None:  # fmt: skip
     total = 0
     for k in range(row_map[i], row_map[i + 1]):
-        if conj == "yes":
-            total += np.conj(values[k]) * x[entries[k], j]
-        else:
-            total += values[k] * x[entries[k], j]
-    if how == "set":
-        y[i, j] = alpha * total
-    else:
-        y[i, j] = alpha * total + beta * y[i, j]
+        total += conjugated(values[k], conj) * x[entries[k], j]
+    keep(y[i, :], j, total, alpha, beta, how)
 
 
 def _column(
@@ -274,14 +262,8 @@ def _column(
 ) -> None:  # fmt: skip
     total = 0
     for k in range(row_map[i], row_map[i + 1]):
-        if conj == "yes":
-            total += np.conj(values[order[k]]) * x[entries[k]]
-        else:
-            total += values[order[k]] * x[entries[k]]
-    if how == "set":
-        y[i] = alpha * total
-    else:
-        y[i] = alpha * total + beta * y[i]
+        total += conjugated(values[order[k]], conj) * x[entries[k]]
+    keep(y, i, total, alpha, beta, how)
 
 
 def _columns(
@@ -290,11 +272,5 @@ def _columns(
 ) -> None:  # fmt: skip
     total = 0
     for k in range(row_map[i], row_map[i + 1]):
-        if conj == "yes":
-            total += np.conj(values[order[k]]) * x[entries[k], j]
-        else:
-            total += values[order[k]] * x[entries[k], j]
-    if how == "set":
-        y[i, j] = alpha * total
-    else:
-        y[i, j] = alpha * total + beta * y[i, j]
+        total += conjugated(values[order[k]], conj) * x[entries[k], j]
+    keep(y[i, :], j, total, alpha, beta, how)

@@ -47,8 +47,12 @@ def _rows_of_a_team(A: CrsMatrix) -> int:
 def _size(entries: int, space: Any) -> int:
     """Threads of a team for so many entries."""
     wanted = round(entries / (_AT_ONCE * _STEP)) * _STEP
-    limit: int = space.team_limits().team_size_max
-    return max(1, min(max(wanted, _LEAST), _THREADS, limit))
+    return min(max(wanted, _LEAST), _most(space))
+
+
+def _most(space: Any) -> int:
+    """Threads of the largest team."""
+    return min(_THREADS, int(space.team_limits().team_size_max))
 
 
 def stream(
@@ -68,7 +72,7 @@ def stream(
         rows = max(1, min(_THREADS // x.shape[1] if x.shape[1] else 1, _ROWS))
         unit = A.values.dtype.itemsize + A.entries.dtype.itemsize
         capacity = max(1, min(A.graph.most_in(rows), _SCRATCH // unit))
-        size = max(1, min(_THREADS, space.team_limits().team_size_max))  # type: ignore[attr-defined]
+        size = _most(space)
         kernel = _rows_by_vectors
         last = "left" if x.layout == "left" else "right"
     policy = es.TeamPolicy(-(-m // rows), size, space=space)
@@ -88,8 +92,8 @@ def balanced(
     """A team for so many entries, whatever rows they are of; then rows of several teams."""
     teams = -(-A.nnz // _EVEN)
     rows = A.graph.row_of_each(_EVEN)
-    size = max(1, min(_THREADS, space.team_limits().team_size_max))  # type: ignore[attr-defined]
-    policy, each = es.TeamPolicy(teams, size, space=space), es.RangePolicy(teams, space=space)
+    policy = es.TeamPolicy(teams, _most(space), space=space)
+    each = es.RangePolicy(teams, space=space)
 
     def one(A: CrsMatrix, x: es.View, y: es.View, alpha: Any, beta: Any) -> None:
         heads = es.View(teams, y.dtype, label="heads", space=space, initialize=False)
@@ -113,11 +117,17 @@ def balanced(
 
 
 @es.function
+def conjugated(value: Any, conj: Any) -> Any:
+    """An element of op(A)."""
+    if conj == "yes":
+        return np.conj(value)
+    return value
+
+
+@es.function
 def product(values: Any, entries: Any, x: Any, k: Any, conj: Any) -> Any:
     """One element times that of the vector."""
-    if conj == "yes":
-        return np.conj(values[k]) * x[entries[k]]
-    return values[k] * x[entries[k]]
+    return conjugated(values[k], conj) * x[entries[k]]
 
 
 @es.function
@@ -184,20 +194,11 @@ def _rows_by_vectors(
         total = 0
         if near:
             for k in range(row_map[i] - begin, row_map[i + 1] - begin):
-                if conj == "yes":
-                    total += np.conj(elements[k]) * x[columns[k], j]
-                else:
-                    total += elements[k] * x[columns[k], j]
+                total += conjugated(elements[k], conj) * x[columns[k], j]
         else:
             for k in range(row_map[i], row_map[i + 1]):
-                if conj == "yes":
-                    total += np.conj(values[k]) * x[entries[k], j]
-                else:
-                    total += values[k] * x[entries[k], j]
-        if how == "set":
-            y[i, j] = alpha * total
-        else:
-            y[i, j] = alpha * total + beta * y[i, j]
+                total += conjugated(values[k], conj) * x[entries[k], j]
+        keep(y[i, :], j, total, alpha, beta, how)
 
 
 def _entries_shared(
