@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import execspace as es
+import execspace_kernels
 from execspace_kernels import MatrixError, sparse
 
 scipy_sparse = pytest.importorskip("scipy.sparse")
@@ -210,3 +211,16 @@ def test_products_that_come_again(space):
     for out in (both[1:3], both[:2]):
         with pytest.raises(es.ViewError, match="out overlaps x in memory"):
             sparse.spmv(A, both[:2], out=out)
+
+
+def test_explain_tells_the_algorithm_and_why(space):
+    S = scipy_sparse.diags_array([1.0, 2.0], offsets=[0, 1], shape=(40, 40)).tocsr()
+    A = sparse.as_crs(S).to_space(space)
+    x = es.ones(40, space=space)
+    told = execspace_kernels.explain(sparse.spmv, A, x, mode="T", space=space)
+    assert str(told) == "spmv: gather, for it is a product with the transpose"
+    assert np.allclose(told.result.to_numpy(), S.T @ np.ones(40))
+    again = execspace_kernels.explain(sparse.spmv, A, x, out=told.result, mode="T", space=space)
+    assert again.decisions == told.decisions
+    with pytest.raises(execspace_kernels.MatrixError, match="cannot be called"):
+        execspace_kernels.explain(A)

@@ -8,10 +8,11 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from .decisions import Decision, Explanation, explain
 from .errors import MatrixError
 
 __version__ = "0.1.0"
-__all__ = ["MatrixError", "sparse"]
+__all__ = ["Decision", "Explanation", "MatrixError", "explain", "sparse"]
 
 
 def __getattr__(name: str) -> Any:

@@ -18,6 +18,7 @@ import numpy as np
 import execspace as es
 
 from ..arguments import MANY, as_view, check_apart, choice, result, vector
+from ..decisions import decided, is_explained
 from ..errors import MatrixError
 from . import ports
 from .crs import CrsMatrix
@@ -87,7 +88,8 @@ def spmv(
 
     Kokkos Kernels: https://kokkos.org/kokkos-kernels/docs/API/sparse/spmv.html
     """
-    if type(A) is CrsMatrix and type(x) is es.View and type(out) is es.View:
+    plain = type(A) is CrsMatrix and type(x) is es.View and type(out) is es.View
+    if plain and not is_explained():
         try:
             ready = A._ready.get(_key(A, x, out, alpha, beta, mode, algorithm, space))
         except TypeError:  # something that has no hash, which is refused below
@@ -156,7 +158,8 @@ def _launch(
     conj: str,
 ) -> Launch:
     """What launches a product with x and y, and others like them."""
-    chosen = _chosen(algorithm, A, x, flipped, space)
+    chosen, why = _chosen(algorithm, A, x, flipped, space)
+    decided("spmv", chosen, why)
     if chosen in ("stream", "balanced"):
         return (stream if chosen == "stream" else balanced)(A, x, y, space, how, conj)
     every: Any = es.RangePolicy(y.shape[0], space=space)
@@ -209,27 +212,33 @@ def _check_numbers(dtype: np.dtype[Any], y: es.View, alpha: Any, beta: Any) -> N
 
 def _chosen(
     algorithm: str, A: CrsMatrix, x: es.View, flipped: bool, space: es.ExecutionSpace
-) -> str:
-    """The algorithm for "auto"; MatrixError for one that is not for this product."""
+) -> tuple[str, str]:
+    """The algorithm, and why; MatrixError for one that is not for this product."""
     if flipped:
         if algorithm not in ("auto", "gather"):
             raise MatrixError(
                 f"spmv: algorithm={algorithm!r} is not for transposes; expected 'gather' or 'auto'."
             )
-        return "gather"
+        return "gather", "it is a product with the transpose"
     if algorithm == "gather":
         raise MatrixError(
             f"spmv: algorithm={algorithm!r} is for modes 'T' and 'H'; expected 'rows' or 'auto'."
         )
-    if algorithm == "balanced" and not A.nnz:
-        return "rows"
+    if not A.nnz and algorithm in ("auto", "balanced"):
+        return "rows", "there are no entries"
     if algorithm != "auto":
-        return algorithm
-    if space.concurrency <= MANY or not isinstance(space, es.SupportsTeams) or not A.nnz:
-        return "rows"
+        return algorithm, "it was asked for"
+    if not isinstance(space, es.SupportsTeams):
+        return "rows", f"space '{space.name}' has no teams"
+    if space.concurrency <= MANY:
+        return "rows", f"space '{space.name}' runs few work items at once"
     if is_skewed(A, x.dtype.itemsize):
-        return "balanced"
-    return "stream" if x.rank == 2 or A.nnz > _FEW * A.shape[0] else "rows"
+        return "balanced", "some rows are too long for a team that takes whole rows"
+    if x.rank == 2:
+        return "stream", "there are several vectors"
+    if A.nnz > _FEW * A.shape[0]:
+        return "stream", f"rows have more than {_FEW} entries on the average"
+    return "rows", f"rows have {_FEW} entries or fewer on the average"
 
 
 # -- kernels --------------------------------------------------------------------------------------
