@@ -175,6 +175,31 @@ def from_keys(
     return CrsMatrix.of(StaticCrsGraph(row_map, entries, n, check=False), merged)
 
 
+def runs_of(keys: es.View, space: es.ExecutionSpace) -> tuple[es.View, es.View, es.View]:
+    """The different keys, ascending; where each begins in the order of all, and their number at the
+    end; and that order, which is stable. Blocks."""
+    total = keys.shape[0]
+    order = es.argsort(keys, space=space)
+    places = es.View(total, np.int64, label="places", space=space, initialize=False)
+    every = es.RangePolicy(total, space=space)
+    count = int(es.parallel_scan(every, _place_in_order, keys, order, places)) if total else 0
+    kept, starts = (
+        es.View(size, np.int64, label="starts", space=space) for size in (count, count + 1)
+    )
+    es.parallel_for(every, _begin_run, keys, order, places, kept, starts, count)
+    return kept, starts, order
+
+
+def summed(counts: es.View, offsets: Any, space: es.ExecutionSpace) -> tuple[es.View, int]:
+    """The row map of rows that have so many entries each, and how many they have. Blocks."""
+    m = counts.shape[0]
+    row_map = es.View(m + 1, offsets, label="row_map", space=space)
+    if not m:
+        return row_map, 0
+    rows = es.RangePolicy(m, space=space)
+    return row_map, int(es.parallel_scan(rows, _offset, counts, row_map, label="sums of counts"))
+
+
 def offsets_for(nnz: int, wanted: Any) -> np.dtype[Any]:
     """The dtype of a row map."""
     least = np.dtype(np.int32) if nnz <= np.iinfo(np.int32).max else np.dtype(np.int64)
@@ -217,6 +242,29 @@ def _place(k: int, before: Any, final: Any, keys: Any, places: Any) -> Any:
     if final:
         places[k] = before
     return 1 if k == 0 or keys[k - 1] != keys[k] else 0
+
+
+def _place_in_order(k: int, before: Any, final: Any, keys: Any, order: Any, places: Any) -> Any:
+    new = 1 if k == 0 or keys[order[k - 1]] != keys[order[k]] else 0
+    if final:
+        places[k] = before + new - 1
+    return new
+
+
+def _begin_run(
+    k: int, keys: Any, order: Any, places: Any, kept: Any, starts: Any, count: Any
+) -> None:
+    if k == 0:
+        starts[count] = keys.extent(0)
+    if k == 0 or places[k - 1] != places[k]:
+        starts[places[k]] = k
+        kept[places[k]] = keys[order[k]]
+
+
+def _offset(i: int, before: Any, final: Any, counts: Any, row_map: Any) -> Any:
+    if final:
+        row_map[i + 1] = before + counts[i]
+    return counts[i]
 
 
 def _merge(

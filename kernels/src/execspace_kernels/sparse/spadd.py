@@ -18,7 +18,15 @@ from ..arguments import overlap
 from ..errors import MatrixError
 from .crs import CrsMatrix, StaticCrsGraph
 from .foreign import as_crs
-from .rows import columns_of, keys_of, offsets_for, row_map_of, row_numbers
+from .rows import (
+    columns_of,
+    keys_of,
+    offsets_for,
+    row_map_of,
+    row_numbers,
+    runs_of,
+    summed,
+)
 
 __all__ = ["SpAddHandle", "spadd", "spadd_numeric", "spadd_symbolic"]
 
@@ -165,9 +173,7 @@ def _counted(
     es.parallel_for(
         rows, _count, a.row_map, a.entries, b.row_map, b.entries, counts, label="spadd count"
     )
-    row_map = es.View(m + 1, offsets, label="row_map", space=space)
-    nnz = int(es.parallel_scan(rows, _offset, counts, row_map, label="spadd offsets")) if m else 0
-    return row_map, nnz
+    return summed(counts, offsets, space)
 
 
 def _sorted(
@@ -179,12 +185,7 @@ def _sorted(
     for graph, part in ((a, keys[: a.nnz]), (b, keys[a.nnz :])):
         own = keys_of(row_numbers(graph, space), graph.entries, shape, space)
         es.deep_copy(part, own, instance=space)
-    order = es.argsort(keys, space=space)
-    places = es.View(total, np.int64, label="places", space=space, initialize=False)
-    every = es.RangePolicy(total, space=space)
-    nnz = int(es.parallel_scan(every, _place_in_order, keys, order, places)) if total else 0
-    kept, starts = (es.View(size, np.int64, label="starts", space=space) for size in (nnz, nnz + 1))
-    es.parallel_for(every, _begin, keys, order, places, kept, starts, nnz)
+    kept, starts, order = runs_of(keys, space)
     entries = columns_of(kept, shape[1], columns, space)
     row_map = row_map_of(kept, *shape, offsets, space)
     graph = StaticCrsGraph(row_map, entries, shape[1], check=False)
@@ -281,12 +282,6 @@ def _count(i: int, a_map: Any, a: Any, b_map: Any, b: Any, counts: Any) -> None:
     counts[i] = (a_map[i + 1] - a_map[i]) + (b_map[i + 1] - b_map[i]) - same
 
 
-def _offset(i: int, before: Any, final: Any, counts: Any, row_map: Any) -> Any:
-    if final:
-        row_map[i + 1] = before + counts[i]
-    return counts[i]
-
-
 def _fill(
     i: int, a_map: Any, a: Any, b_map: Any, b: Any, row_map: Any, entries: Any, left: Any,
     right: Any, num_cols: Any,
@@ -327,21 +322,6 @@ def _merge(
             total += beta * b_values[q]
             q += 1
         values[k] = total
-
-
-def _place_in_order(k: int, before: Any, final: Any, keys: Any, order: Any, places: Any) -> Any:
-    new = 1 if k == 0 or keys[order[k - 1]] != keys[order[k]] else 0
-    if final:
-        places[k] = before + new - 1
-    return new
-
-
-def _begin(k: int, keys: Any, order: Any, places: Any, kept: Any, starts: Any, nnz: Any) -> None:
-    if k == 0:
-        starts[nnz] = keys.extent(0)
-    if k == 0 or places[k - 1] != places[k]:
-        starts[places[k]] = k
-        kept[places[k]] = keys[order[k]]
 
 
 def _add(k: int, left: Any, right: Any, a: Any, b: Any, c: Any, alpha: Any, beta: Any) -> None:
