@@ -1,18 +1,21 @@
 """Sparse matrices: `CrsMatrix`, `CooMatrix`, how they come and go, and products with vectors."""
 
+from .bsr import BsrMatrix, to_bsr
 from .coo import CooMatrix
 from .crs import CrsMatrix, StaticCrsGraph
-from .foreign import as_crs, from_torch, to_scipy, to_torch
+from .foreign import as_bsr, as_crs, from_torch, to_scipy, to_torch
 from .market import read_matrix_market, write_matrix_market
 from .rows import diagonal, sort, sort_and_merge, transpose
 from .spadd import SpAddHandle, spadd, spadd_numeric, spadd_symbolic
 from .spmv import spmv
 
 __all__ = [
+    "BsrMatrix",
     "CooMatrix",
     "CrsMatrix",
     "SpAddHandle",
     "StaticCrsGraph",
+    "as_bsr",
     "as_crs",
     "diagonal",
     "from_torch",
@@ -23,6 +26,7 @@ __all__ = [
     "spadd_numeric",
     "spadd_symbolic",
     "spmv",
+    "to_bsr",
     "to_scipy",
     "to_torch",
     "transpose",

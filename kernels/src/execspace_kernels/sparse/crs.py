@@ -280,11 +280,7 @@ class CrsMatrix:
                 f"values has shape {elements.shape}; expected ({graph.nnz},), one for each entry."
             )
         elements = on_space(elements, space)
-        if elements.dtype.kind not in "fc":
-            raise MatrixError(
-                f"values are of {elements.dtype}; expected real or complex floating-point numbers. "
-                f"Convert them, for example by astype(numpy.float64)."
-            )
+        check_floats(elements)
         return elements
 
     @property
@@ -381,6 +377,15 @@ def shape_of(shape: Any) -> tuple[int, int]:
     except (TypeError, ValueError):
         raise MatrixError(f"shape={shape!r}; expected (rows, columns).") from None
     return _extent(rows, "rows"), _extent(columns, "columns")
+
+
+def check_floats(elements: es.View) -> None:
+    """MatrixError for elements that are no floating-point numbers."""
+    if elements.dtype.kind not in "fc":
+        raise MatrixError(
+            f"values are of {elements.dtype}; expected real or complex floating-point numbers. "
+            f"Convert them, for example by astype(numpy.float64)."
+        )
 
 
 def _what_is_wrong(starts: Any, nnz: int) -> str:

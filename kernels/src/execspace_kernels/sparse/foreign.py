@@ -14,11 +14,12 @@ import execspace as es
 
 from ..errors import MatrixError
 from . import ports
+from .bsr import BsrMatrix, to_bsr
 from .coo import CooMatrix
 from .crs import CrsMatrix
-from .rows import sort_and_merge
+from .rows import sort_and_merge, transpose
 
-__all__ = ["as_crs", "from_torch", "to_scipy", "to_torch"]
+__all__ = ["as_bsr", "as_crs", "from_torch", "to_scipy", "to_torch"]
 
 
 def as_crs(
@@ -28,7 +29,7 @@ def as_crs(
 
     Parameters
     ----------
-    matrix : CrsMatrix, CooMatrix, or a sparse matrix of SciPy, CuPy or PyTorch
+    matrix : CrsMatrix, CooMatrix, BsrMatrix, or a sparse matrix of SciPy, CuPy or PyTorch
         Those by rows share their memory; of others a copy is made.
     space : str or ExecutionSpace, optional
         Copy what this space does not reach to its memory.
@@ -40,7 +41,7 @@ def as_crs(
     MatrixError
         If it is none.
     """
-    if isinstance(matrix, CooMatrix):
+    if isinstance(matrix, CooMatrix | BsrMatrix):
         matrix = matrix.to_crs()
     if isinstance(matrix, CrsMatrix):
         return matrix if space is None else matrix.to_space(space)
@@ -62,6 +63,43 @@ def as_crs(
 ports.as_crs = as_crs
 
 
+def as_bsr(
+    matrix: Any, *, space: str | es.ExecutionSpace | None = None, check: bool = False
+) -> BsrMatrix:
+    """A matrix of blocks of this or another library as a BsrMatrix, which shares its memory.
+
+    Parameters
+    ----------
+    matrix : BsrMatrix, `bsr_array` or `bsr_matrix` of SciPy, or sparse BSR tensor of PyTorch
+    space : str or ExecutionSpace, optional
+        Copy what this space does not reach to its memory.
+    check : bool, default False
+        As of `as_crs`.
+
+    Raises
+    ------
+    MatrixError
+        If it is none. `to_bsr` makes one of a matrix by rows.
+    """
+    if isinstance(matrix, BsrMatrix):
+        return matrix if space is None else matrix.to_space(space)
+    if _is_of(matrix, "torch") and str(matrix.layout) == "torch.sparse_bsr" and matrix.dim() == 2:
+        parts = matrix.crow_indices(), matrix.col_indices(), matrix.values().detach()
+        return BsrMatrix(*parts, _shape(matrix), check=check, space=space)
+    if getattr(matrix, "format", None) == "bsr" and hasattr(matrix, "indptr"):
+        count = int(matrix.indptr[-1])  # arrays of SciPy may be longer
+        parts = matrix.indptr, matrix.indices[:count], matrix.data[:count]
+        return BsrMatrix(*parts, matrix.shape, check=check, space=space)
+    raise MatrixError(
+        f"expected a BsrMatrix, or a sparse matrix of SciPy or PyTorch in the format BSR, got "
+        f"{type(matrix).__name__!r}. Make one of a matrix by rows: sparse.to_bsr."
+    )
+
+
+def _shape(tensor: Any) -> tuple[int, int]:
+    return int(tensor.shape[0]), int(tensor.shape[1])
+
+
 def from_torch(
     tensor: Any, *, space: str | es.ExecutionSpace | None = None, check: bool = False
 ) -> CrsMatrix:
@@ -73,43 +111,58 @@ def from_torch(
             f"expected a sparse tensor of 2 dimensions, got one of {tensor.dim()} and layout "
             f"{tensor.layout}; use tensor.to_sparse_csr()."
         )
+    if tensor.layout is torch.sparse_bsr:  # which PyTorch itself does not convert
+        return as_bsr(tensor, space=space, check=check).to_crs()
+    if tensor.layout is torch.sparse_bsc:
+        turned = tensor.ccol_indices(), tensor.row_indices(), tensor.values().detach().mT
+        shape = _shape(tensor)[::-1]
+        return transpose(BsrMatrix(*turned, shape, check=check, space=space).to_crs())
     rows = tensor if tensor.layout is torch.sparse_csr else tensor.to_sparse_csr()
-    shape = int(rows.shape[0]), int(rows.shape[1])
     parts = rows.crow_indices(), rows.col_indices(), rows.values().detach()
-    return CrsMatrix(*parts, shape, check=check, space=space)
+    return CrsMatrix(*parts, _shape(rows), check=check, space=space)
 
 
-def to_scipy(A: CrsMatrix) -> Any:
-    """The matrix as a `scipy.sparse.csr_array`, a copy. Blocks.
+def to_scipy(A: CrsMatrix | BsrMatrix) -> Any:
+    """The matrix as a `scipy.sparse.csr_array`, or `bsr_array` of a BsrMatrix; a copy. Blocks.
 
     Raises
     ------
     ImportError
         If SciPy is not installed.
     """
-    from scipy.sparse import csr_array
+    from scipy.sparse import bsr_array, csr_array
 
-    A = as_crs(A)
+    make = bsr_array if isinstance(A, BsrMatrix) else csr_array
+    A = A if isinstance(A, BsrMatrix) else as_crs(A)
     parts = A.values.to_numpy(), A.entries.to_numpy(), A.row_map.to_numpy()
-    return csr_array(parts, shape=A.shape)
+    return make(parts, shape=A.shape)
 
 
-def to_torch(A: CrsMatrix) -> Any:
-    """The matrix as a sparse CSR tensor of PyTorch, which shares its values if they are writable
-    and side by side. Rows that are not sorted are sorted, elements at one place added. Blocks."""
+def to_torch(A: CrsMatrix | BsrMatrix) -> Any:
+    """The matrix as a sparse CSR tensor of PyTorch, or BSR of a BsrMatrix, which shares its values
+    if they are writable and side by side. Rows that are not sorted are sorted, elements at one
+    place added. Blocks."""
     import torch
 
-    A = as_crs(A)
+    A = A if isinstance(A, BsrMatrix) else as_crs(A)
     if not A.graph.is_sorted():  # which PyTorch wants
-        A = sort_and_merge(A)
+        A = _sorted(A)
     kind = np.result_type(A.row_map.dtype, A.entries.dtype)
-    plain = (
-        A.values if A.values.strides == (1,) and not A.values.is_readonly else es.array(A.values)
-    )
-    views = es.array(A.row_map, kind), es.array(A.entries, kind), plain
+    shared = A.values.span_is_contiguous and A.values.layout == "right" and not A.values.is_readonly
+    views = (
+        es.array(A.row_map, kind), es.array(A.entries, kind),
+        A.values if shared else es.array(A.values, layout="right"),
+    )  # fmt: skip
     es.fence()
     parts = [torch.from_dlpack(view) for view in views]
-    return torch.sparse_csr_tensor(*parts, size=A.shape, check_invariants=True)
+    make = torch.sparse_bsr_tensor if isinstance(A, BsrMatrix) else torch.sparse_csr_tensor
+    return make(*parts, size=A.shape, check_invariants=True)
+
+
+def _sorted(A: CrsMatrix | BsrMatrix) -> CrsMatrix | BsrMatrix:
+    if isinstance(A, BsrMatrix):
+        return to_bsr(A, A.block)
+    return sort_and_merge(A)
 
 
 def _is_of(matrix: Any, library: str) -> bool:

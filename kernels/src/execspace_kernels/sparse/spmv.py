@@ -21,6 +21,8 @@ from ..arguments import MANY, as_view, check_apart, choice, result, vector
 from ..decisions import decided, is_explained
 from ..errors import MatrixError
 from . import ports
+from .bsr import BsrMatrix
+from .bsr_spmv import BLOCK_ALGORITHMS, product_of_blocks
 from .crs import CrsMatrix
 from .foreign import as_crs
 from .rows import transposed
@@ -30,12 +32,13 @@ __all__ = ["spmv"]
 
 MODES = ("N", "T", "C", "H")
 ALGORITHMS = ("auto", "rows", "stream", "balanced", "gather")
+_FORMATS = (CrsMatrix, BsrMatrix)  # whose products have kernels; all else is converted
 _MOST_READY = 64  # launches that a matrix keeps
 _FEW = 8  # entries a row, above which streaming pays
 
 
 def spmv(
-    A: CrsMatrix | Any,
+    A: CrsMatrix | BsrMatrix | Any,
     x: es.View | Any,
     *,
     out: es.View | Any = None,
@@ -49,8 +52,9 @@ def spmv(
 
     Parameters
     ----------
-    A : CrsMatrix, or a sparse matrix of SciPy, CuPy or PyTorch by rows
-        m x n; read.
+    A : CrsMatrix, BsrMatrix, or a sparse matrix of SciPy, CuPy or PyTorch
+        m x n; read. Those of other libraries are converted, which costs nothing if they are by
+        rows.
     x : View or array, shape (n,) or (n, k)
         One vector, or k of them as columns, in any layout; read. Of shape (m,) or (m, k) for modes
         "T" and "H".
@@ -61,8 +65,14 @@ def spmv(
         Complex ones for complex `out` only.
     mode : {"N", "T", "C", "H"}
         op(A) is A, its transpose, its conjugate, or the transpose of that.
-    algorithm : {"auto", "rows", "stream", "balanced", "gather"}
-        See the module. "gather" is for "T" and "H".
+    algorithm : {"auto", "rows", "stream", "balanced", "gather", "scalars"}
+        "rows": a work item for each row, or row of blocks of a BsrMatrix, and vector.
+        "stream": a team takes some rows; its threads compute the products as they lie in memory.
+        "balanced": a team takes so many entries, whatever rows they are of; not for a BsrMatrix.
+        "scalars": of a BsrMatrix, a work item for each row of elements.
+        "gather": a work item for each column, by the transpose of the graph, which is kept with
+        it; for "T" and "H", and these have no other.
+        "auto": one of these, by space, mode and lengths of rows; `explain` tells which.
     space : str or ExecutionSpace, optional
         Where to run; as for a launch if not given.
 
@@ -88,23 +98,23 @@ def spmv(
 
     Kokkos Kernels: https://kokkos.org/kokkos-kernels/docs/API/sparse/spmv.html
     """
-    plain = type(A) is CrsMatrix and type(x) is es.View and type(out) is es.View
+    plain = type(A) in _FORMATS and type(x) is es.View and type(out) is es.View
     if plain and not is_explained():
         try:
             ready = A._ready.get(_key(A, x, out, alpha, beta, mode, algorithm, space))
         except TypeError:  # something that has no hash, which is refused below
             ready = None
-        views = (x, A.values, A.row_map, A.entries)
-        if ready is not None and all(_are_apart(out, view) for view in views):
+        if ready is not None and all(_are_apart(out, view) for view in (x, *_parts(A))):
             ready(A, x, out, alpha, beta)
             return out
-    A = as_crs(A)
+    if not isinstance(A, _FORMATS):
+        A = as_crs(A)
     choice(mode, "spmv: mode", MODES)
-    choice(algorithm, "spmv: algorithm", ALGORITHMS)
+    choice(algorithm, "spmv: algorithm", _algorithms(A))
     flipped = mode in ("T", "H")
     m, n = A.shape[::-1] if flipped else A.shape
     source = vector(x, "spmv: x", n, f"mode {mode!r} of a matrix of {A.shape[0]} x {A.shape[1]}")
-    used = [A.row_map, A.entries, A.values, source]
+    used = [*_parts(A), source]
     if out is not None:
         used.append(as_view(out, "spmv: out"))
     where = es.space_for(*used, space=space)
@@ -114,7 +124,8 @@ def spmv(
     y = result(out, "spmv", (m, *source.shape[1:]), dtype, where, source)
     _check_numbers(dtype, y, alpha, beta)
     if out is not None:
-        check_apart("spmv", y, x=source, the_values=A.values, row_map=A.row_map, entries=A.entries)
+        names = "the_values", "row_map", "entries"
+        check_apart("spmv", y, x=source, **dict(zip(names, _parts(A), strict=False)))
     how, conj = "set" if beta == 0 else "add", "yes" if mode in ("C", "H") else "no"
     launch = _launch(algorithm, A, source, y, flipped, where, how, conj)
     launch(A, source, y, alpha, beta)
@@ -124,8 +135,17 @@ def spmv(
     return y
 
 
+def _parts(A: Any) -> tuple[es.View, ...]:
+    """What is read of a matrix."""
+    return A.values, A.row_map, A.entries
+
+
+def _algorithms(A: Any) -> tuple[str, ...]:
+    return BLOCK_ALGORITHMS if isinstance(A, BsrMatrix) else ALGORITHMS
+
+
 def _key(
-    A: CrsMatrix,
+    A: Any,
     x: es.View,
     y: es.View,
     alpha: Any,
@@ -149,7 +169,7 @@ def _are_apart(a: es.View, b: es.View) -> bool:
 
 def _launch(
     algorithm: str,
-    A: CrsMatrix,
+    A: Any,
     x: es.View,
     y: es.View,
     flipped: bool,
@@ -158,6 +178,10 @@ def _launch(
     conj: str,
 ) -> Launch:
     """What launches a product with x and y, and others like them."""
+    if isinstance(A, BsrMatrix):
+        chosen, why, launch = product_of_blocks(algorithm, A, x, y, flipped, space, how, conj)
+        decided("spmv", chosen, why)
+        return launch
     chosen, why = _chosen(algorithm, A, x, flipped, space)
     decided("spmv", chosen, why)
     if chosen in ("stream", "balanced"):

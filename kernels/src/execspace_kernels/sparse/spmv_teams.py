@@ -29,7 +29,7 @@ _EVEN = 2048  # entries of a team, where teams have equal shares
 _LONG = 32  # entries of a row in a team, above which the whole team sums it
 
 # Of a matrix, x, y, alpha and beta. `how` is "set" or "add", `conj` "yes" or "no".
-Launch = Callable[[CrsMatrix, es.View, es.View, Any, Any], None]
+Launch = Callable[[Any, es.View, es.View, Any, Any], None]
 
 
 def is_skewed(A: CrsMatrix, itemsize: int) -> bool:

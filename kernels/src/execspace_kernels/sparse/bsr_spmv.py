@@ -1,0 +1,264 @@
+"""Products of matrices of blocks with vectors.
+
+Algorithms
+    rows: a work item for each row of blocks; the size of blocks is a constant, so loops unroll.
+    scalars: a work item for each row of elements; neighbours read neighbours in memory.
+    stream: a team takes some rows of blocks; its threads compute the products as they lie in
+    memory, into scratch memory, where rows are summed.
+    gather: of transposes, as "rows" or "scalars", by the transpose of the graph of blocks.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import execspace as es
+
+from ..arguments import MANY
+from ..errors import MatrixError
+from .bsr import BsrMatrix
+from .rows import transposed
+from .spmv_teams import Launch, conjugated, keep
+
+if TYPE_CHECKING:
+    static = Any  # kernels compute with such a parameter
+else:
+    static = es.static
+
+__all__ = ["BLOCK_ALGORITHMS", "product_of_blocks"]
+
+BLOCK_ALGORITHMS = ("auto", "rows", "scalars", "stream", "gather")
+_UNROLLED = 8  # rows and columns of blocks that a work item takes as a whole
+_LARGEST = 64
+_FEW = 8  # elements a row, above which streaming pays
+_SHARE = 1024  # elements of a team
+_THREADS = 128  # of a team at most
+_SCRATCH = 32768  # bytes
+
+
+def product_of_blocks(
+    algorithm: str,
+    B: BsrMatrix,
+    x: es.View,
+    y: es.View,
+    flipped: bool,
+    space: es.ExecutionSpace,
+    how: str,
+    conj: str,
+) -> tuple[str, str, Launch]:
+    """The algorithm, why, and what launches a product with x and y, and others like them."""
+    chosen, why = _chosen(algorithm, B, x, y, flipped, space)
+    dtype = np.result_type(B.dtype, x.dtype)
+    r, c = B.block[::-1] if flipped else B.block
+    if chosen == "stream":
+        return chosen, why, _stream(B, y, space, how, conj, dtype)
+    order: es.View | None = None
+    graph = B.graph
+    if flipped:
+        graph, order = transposed(B.graph, space)
+    whole = chosen == "rows" or (chosen == "gather" and _by_rows(B, space))
+    items = (graph.num_rows if whole else y.shape[0], *y.shape[1:])
+    every: Any = es.RangePolicy(items[0], space=space)
+    if y.rank == 2:
+        every = es.MDRangePolicy(items, space=space)
+    if whole:
+        kernel: Any = _row if y.rank == 1 else _rows
+    else:
+        kernel = _scalar if y.rank == 1 else _scalars
+    turn = "yes" if flipped else "no"
+
+    def launch(B: Any, x: es.View, y: es.View, alpha: Any, beta: Any) -> None:
+        es.parallel_for(
+            every, kernel, graph.row_map, graph.entries, B.values, order, x, y, alpha, beta, how,
+            conj, turn, dtype, r, c, label=f"spmv {chosen} of blocks",
+        )  # fmt: skip
+
+    return chosen, why, launch
+
+
+def _stream(
+    B: BsrMatrix, y: es.View, space: Any, how: str, conj: str, dtype: np.dtype[Any]
+) -> Launch:
+    """A team for some rows of blocks."""
+    r, c = B.block
+    m = B.graph.num_rows
+    rows = _rows_of_a_team(B)
+    capacity = max(1, min(B.graph.most_in(rows) * r * c, _SCRATCH // dtype.itemsize))
+    size = min(_THREADS, int(space.team_limits().team_size_max))
+    policy = es.TeamPolicy(-(-m // rows), size, space=space)
+
+    def one(B: Any, x: es.View, y: es.View, alpha: Any, beta: Any) -> None:
+        es.parallel_for(
+            policy, _streamed, B.row_map, B.entries, B.values, x, y, rows, capacity, alpha, beta,
+            how, conj, dtype, r, c, label="spmv stream of blocks",
+        )  # fmt: skip
+
+    def several(B: Any, x: es.View, y: es.View, alpha: Any, beta: Any) -> None:
+        for j in range(y.shape[1]):
+            one(B, x[:, j], y[:, j], alpha, beta)
+
+    return one if y.rank == 1 else several
+
+
+def _rows_of_a_team(B: BsrMatrix) -> int:
+    """Rows of blocks that a team takes."""
+    mean = max(B.nnz // max(B.graph.num_rows, 1), 1)
+    return max(1, _SHARE // mean)
+
+
+def _by_rows(B: BsrMatrix, space: es.ExecutionSpace) -> bool:
+    """Whether a work item takes a row of blocks."""
+    return space.concurrency <= MANY and max(B.block) <= _UNROLLED
+
+
+def _chosen(
+    algorithm: str, B: BsrMatrix, x: es.View, y: es.View, flipped: bool, space: es.ExecutionSpace
+) -> tuple[str, str]:
+    """The algorithm, and why; MatrixError for one that is not for this product."""
+    if flipped:
+        if algorithm not in ("auto", "gather"):
+            raise MatrixError(
+                f"spmv: algorithm={algorithm!r} is not for transposes; expected 'gather' or 'auto'."
+            )
+        return "gather", "it is a product with the transpose"
+    r, c = B.block
+    if algorithm == "gather":
+        raise MatrixError(
+            f"spmv: algorithm={algorithm!r} is for modes 'T' and 'H'; expected 'rows' or 'auto'."
+        )
+    if algorithm == "rows" and max(r, c) > _LARGEST:
+        raise MatrixError(
+            f"spmv: algorithm='rows' is for blocks of up to {_LARGEST} x {_LARGEST}, and these are "
+            f"of {r} x {c}; expected 'scalars' or 'auto'."
+        )
+    if algorithm != "auto":
+        return algorithm, "it was asked for"
+    if _by_rows(B, space):
+        return "rows", f"space '{space.name}' runs few work items at once, and blocks are small"
+    if space.concurrency <= MANY:
+        return "scalars", f"blocks have more than {_UNROLLED} rows or columns"
+    if not isinstance(space, es.SupportsTeams):
+        return "scalars", f"space '{space.name}' has no teams"
+    if x.rank == 2:
+        return "scalars", "there are several vectors"
+    if B.nnz <= _FEW * B.shape[0]:
+        return "scalars", f"rows have {_FEW} elements or fewer on the average"
+    itemsize = np.result_type(B.dtype, x.dtype).itemsize
+    if B.graph.most_in(_rows_of_a_team(B)) * r * c * itemsize > _SCRATCH:
+        return "scalars", "some rows are too long for the memory of a team"
+    return "stream", f"rows have more than {_FEW} elements on the average"
+
+
+# -- kernels --------------------------------------------------------------------------------------
+# `how` is "set" or "add"; `conj` and `flipped` are "yes" or "no". Of a transpose `row_map` and
+# `entries` are its own, `order` says where its blocks are, which are r x c when they are turned.
+
+
+@es.function
+def _element(values: Any, k: Any, i: Any, j: Any, conj: Any, flipped: Any) -> Any:
+    if flipped == "yes":
+        return conjugated(values[k, j, i], conj)
+    return conjugated(values[k, i, j], conj)
+
+
+@es.function
+def _place(order: Any, k: Any) -> Any:
+    if order is None:
+        return k
+    else:  # which is not compiled then
+        return order[k]
+
+
+def _row(
+    i: int, row_map: Any, entries: Any, values: Any, order: Any, x: Any, y: Any, alpha: Any,
+    beta: Any, how: Any, conj: Any, flipped: Any, dtype: Any, r: static, c: static,
+) -> None:  # fmt: skip
+    totals = es.local(r, dtype)
+    for k in range(row_map[i], row_map[i + 1]):
+        at = _place(order, k)
+        left = np.int64(entries[k]) * c
+        for b in range(c):
+            for a in range(r):
+                totals[a] += _element(values, at, a, b, conj, flipped) * x[left + b]
+    for a in range(r):
+        keep(y, i * r + a, totals[a], alpha, beta, how)
+
+
+def _rows(
+    i: int, v: int, row_map: Any, entries: Any, values: Any, order: Any, x: Any, y: Any, alpha: Any,
+    beta: Any, how: Any, conj: Any, flipped: Any, dtype: Any, r: static, c: static,
+) -> None:  # fmt: skip
+    totals = es.local(r, dtype)
+    for k in range(row_map[i], row_map[i + 1]):
+        at = _place(order, k)
+        left = np.int64(entries[k]) * c
+        for b in range(c):
+            for a in range(r):
+                totals[a] += _element(values, at, a, b, conj, flipped) * x[left + b, v]
+    for a in range(r):
+        keep(y[i * r + a, :], v, totals[a], alpha, beta, how)
+
+
+def _scalar(
+    q: int, row_map: Any, entries: Any, values: Any, order: Any, x: Any, y: Any, alpha: Any,
+    beta: Any, how: Any, conj: Any, flipped: Any, dtype: Any, r: static, c: static,
+) -> None:  # fmt: skip
+    i = q // r
+    a = q % r
+    total = 0
+    for k in range(row_map[i], row_map[i + 1]):
+        at = _place(order, k)
+        left = np.int64(entries[k]) * c
+        for b in range(c):
+            total += _element(values, at, a, b, conj, flipped) * x[left + b]
+    keep(y, q, total, alpha, beta, how)
+
+
+def _scalars(
+    q: int, v: int, row_map: Any, entries: Any, values: Any, order: Any, x: Any, y: Any, alpha: Any,
+    beta: Any, how: Any, conj: Any, flipped: Any, dtype: Any, r: static, c: static,
+) -> None:  # fmt: skip
+    i = q // r
+    a = q % r
+    total = 0
+    for k in range(row_map[i], row_map[i + 1]):
+        at = _place(order, k)
+        left = np.int64(entries[k]) * c
+        for b in range(c):
+            total += _element(values, at, a, b, conj, flipped) * x[left + b, v]
+    keep(y[q, :], v, total, alpha, beta, how)
+
+
+def _streamed(
+    team: Any, row_map: Any, entries: Any, values: Any, x: Any, y: Any, rows: Any, capacity: Any,
+    alpha: Any, beta: Any, how: Any, conj: Any, dtype: Any, r: static, c: static,
+) -> None:  # fmt: skip
+    first = team.league_rank * rows
+    last = min(first + rows, row_map.extent(0) - 1)
+    begin = row_map[first]
+    count = np.int64(row_map[last] - begin) * (r * c)
+    products = team.scratch(capacity, dtype)
+    near = count <= capacity
+    if near:
+        for e in es.TeamThreadRange(team, count):
+            k = begin + e // (r * c)
+            b = e % c
+            left = np.int64(entries[k]) * c
+            products[e] = conjugated(values[k, e // c % r, b], conj) * x[left + b]
+        team.barrier()
+    for q in es.TeamThreadRange(team, (last - first) * r):
+        i = first + q // r
+        a = q % r
+        total = 0
+        if near:
+            for k in range(row_map[i] - begin, row_map[i + 1] - begin):
+                for b in range(c):
+                    total += products[(k * r + a) * c + b]
+        else:
+            for k in range(row_map[i], row_map[i + 1]):
+                left = np.int64(entries[k]) * c
+                for b in range(c):
+                    total += conjugated(values[k, a, b], conj) * x[left + b]
+        keep(y, first * r + q, total, alpha, beta, how)
