@@ -8,6 +8,7 @@ from .market import read_matrix_market, write_matrix_market
 from .rows import diagonal, sort, sort_and_merge, transpose
 from .spadd import SpAddHandle, spadd, spadd_numeric, spadd_symbolic
 from .spmv import spmv
+from .structured import StencilMatrix
 
 __all__ = [
     "BsrMatrix",
@@ -15,6 +16,7 @@ __all__ = [
     "CrsMatrix",
     "SpAddHandle",
     "StaticCrsGraph",
+    "StencilMatrix",
     "as_bsr",
     "as_crs",
     "diagonal",

@@ -18,6 +18,7 @@ from .bsr import BsrMatrix, to_bsr
 from .coo import CooMatrix
 from .crs import CrsMatrix
 from .rows import sort_and_merge, transpose
+from .structured import StencilMatrix
 
 __all__ = ["as_bsr", "as_crs", "from_torch", "to_scipy", "to_torch"]
 
@@ -29,7 +30,7 @@ def as_crs(
 
     Parameters
     ----------
-    matrix : CrsMatrix, CooMatrix, BsrMatrix, or a sparse matrix of SciPy, CuPy or PyTorch
+    matrix : CrsMatrix, CooMatrix, BsrMatrix, StencilMatrix, or one of SciPy, CuPy or PyTorch
         Those by rows share their memory; of others a copy is made.
     space : str or ExecutionSpace, optional
         Copy what this space does not reach to its memory.
@@ -41,7 +42,7 @@ def as_crs(
     MatrixError
         If it is none.
     """
-    if isinstance(matrix, CooMatrix | BsrMatrix):
+    if isinstance(matrix, CooMatrix | BsrMatrix | StencilMatrix):
         matrix = matrix.to_crs()
     if isinstance(matrix, CrsMatrix):
         return matrix if space is None else matrix.to_space(space)

@@ -27,18 +27,24 @@ from .crs import CrsMatrix
 from .foreign import as_crs
 from .rows import transposed
 from .spmv_teams import Launch, balanced, conjugated, is_skewed, keep, product, stream
+from .structured import StencilMatrix
+from .structured_spmv import STENCIL_ALGORITHMS, product_of_stencils
 
 __all__ = ["spmv"]
 
 MODES = ("N", "T", "C", "H")
 ALGORITHMS = ("auto", "rows", "stream", "balanced", "gather")
-_FORMATS = (CrsMatrix, BsrMatrix)  # whose products have kernels; all else is converted
+_FORMATS = (
+    CrsMatrix,
+    BsrMatrix,
+    StencilMatrix,
+)  # which have kernels of their own
 _MOST_READY = 64  # launches that a matrix keeps
 _FEW = 8  # entries a row, above which streaming pays
 
 
 def spmv(
-    A: CrsMatrix | BsrMatrix | Any,
+    A: CrsMatrix | BsrMatrix | StencilMatrix | Any,
     x: es.View | Any,
     *,
     out: es.View | Any = None,
@@ -52,7 +58,7 @@ def spmv(
 
     Parameters
     ----------
-    A : CrsMatrix, BsrMatrix, or a sparse matrix of SciPy, CuPy or PyTorch
+    A : CrsMatrix, BsrMatrix, StencilMatrix, or a sparse matrix of SciPy, CuPy or PyTorch
         m x n; read. Those of other libraries are converted, which costs nothing if they are by
         rows.
     x : View or array, shape (n,) or (n, k)
@@ -65,13 +71,15 @@ def spmv(
         Complex ones for complex `out` only.
     mode : {"N", "T", "C", "H"}
         op(A) is A, its transpose, its conjugate, or the transpose of that.
-    algorithm : {"auto", "rows", "stream", "balanced", "gather", "scalars"}
+    algorithm : {"auto", "rows", "stream", "balanced", "gather", "scalars", "grid", "edges"}
         "rows": a work item for each row, or row of blocks of a BsrMatrix, and vector.
         "stream": a team takes some rows; its threads compute the products as they lie in memory.
         "balanced": a team takes so many entries, whatever rows they are of; not for a BsrMatrix.
         "scalars": of a BsrMatrix, a work item for each row of elements.
+        "grid", "edges": of a StencilMatrix, for all modes, a work item for each grid point; all in
+        one launch, or those in the interior in one that looks for no border.
         "gather": a work item for each column, by the transpose of the graph, which is kept with
-        it; for "T" and "H", and these have no other.
+        it; for "T" and "H", and these have no other but of a StencilMatrix.
         "auto": one of these, by space, mode and lengths of rows; `explain` tells which.
     space : str or ExecutionSpace, optional
         Where to run; as for a launch if not given.
@@ -137,10 +145,14 @@ def spmv(
 
 def _parts(A: Any) -> tuple[es.View, ...]:
     """What is read of a matrix."""
+    if isinstance(A, StencilMatrix):
+        return (A.values,)
     return A.values, A.row_map, A.entries
 
 
 def _algorithms(A: Any) -> tuple[str, ...]:
+    if isinstance(A, StencilMatrix):
+        return STENCIL_ALGORITHMS
     return BLOCK_ALGORITHMS if isinstance(A, BsrMatrix) else ALGORITHMS
 
 
@@ -178,8 +190,9 @@ def _launch(
     conj: str,
 ) -> Launch:
     """What launches a product with x and y, and others like them."""
-    if isinstance(A, BsrMatrix):
-        chosen, why, launch = product_of_blocks(algorithm, A, x, y, flipped, space, how, conj)
+    if not isinstance(A, CrsMatrix):
+        product_of = product_of_blocks if isinstance(A, BsrMatrix) else product_of_stencils
+        chosen, why, launch = product_of(algorithm, A, x, y, flipped, space, how, conj)
         decided("spmv", chosen, why)
         return launch
     chosen, why = _chosen(algorithm, A, x, flipped, space)

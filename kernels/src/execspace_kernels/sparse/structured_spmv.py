@@ -1,0 +1,189 @@
+"""Products of stencils on grids with vectors.
+
+Algorithms
+    grid: one launch, whose work items look for each neighbour whether it is there. On devices that
+    costs nothing beside the memory.
+    edges: one launch over the interior, where all neighbours are, so that loops have no tests and
+    compilers turn them into vector instructions; and one over the points at the border.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import execspace as es
+
+from ..arguments import MANY
+from .spmv_teams import Launch, conjugated, keep
+from .structured import StencilMatrix, element, is_inside
+
+if TYPE_CHECKING:
+    static = Any  # kernels compute with such a parameter
+else:
+    static = es.static
+
+__all__ = ["STENCIL_ALGORITHMS", "product_of_stencils"]
+
+STENCIL_ALGORITHMS = ("auto", "grid", "edges")
+
+
+def product_of_stencils(
+    algorithm: str,
+    S: StencilMatrix,
+    x: es.View,
+    y: es.View,
+    flipped: bool,
+    space: es.ExecutionSpace,
+    how: str,
+    conj: str,
+) -> tuple[str, str, Launch]:
+    """The algorithm, why, and what launches a product with x and y, and others like them."""
+    grid, steps, turn = S.grid, S.steps, "yes" if flipped else "no"
+    # A dimension that the grid does not have has no border: nothing steps along it.
+    ghosts = [int(any(step[d] for step in steps)) for d in range(3)]
+    ends = [e - g for e, g in zip(grid, ghosts, strict=True)]
+    chosen, why = _chosen(algorithm, space)
+    several = y.shape[1:]
+    if chosen == "grid":
+        every = es.MDRangePolicy((*grid, *several), space=space)
+        whole = _point if y.rank == 1 else _points
+
+        def at_once(S: Any, x: es.View, y: es.View, alpha: Any, beta: Any) -> None:
+            es.parallel_for(
+                every, whole, S.values, x, y, *grid, alpha, beta, how, conj, turn, "tested", steps,
+                label="spmv grid",
+            )  # fmt: skip
+
+        return chosen, why, at_once
+    inner = [max(e - g, 0) for e, g in zip(ends, ghosts, strict=True)]
+    high = [max(e, g) for e, g in zip(ends, ghosts, strict=True)]
+    inside = es.MDRangePolicy((*ghosts, *(0 for _ in several)), (*high, *several), space=space)
+    m, n, p = grid
+    planes = (m - inner[0]) * n * p
+    lines = inner[0] * (n - inner[1]) * p
+    count = planes + lines + inner[0] * inner[1] * (p - inner[2])
+    border: Any = es.RangePolicy(count, space=space)
+    if several:
+        border = es.MDRangePolicy((count, *several), space=space)
+    in_interior, at_border = (_point, _at) if y.rank == 1 else (_points, _all_at)
+
+    def in_two(S: Any, x: es.View, y: es.View, alpha: Any, beta: Any) -> None:
+        es.parallel_for(
+            inside, in_interior, S.values, x, y, *grid, alpha, beta, how, conj, turn, "all", steps,
+            label="spmv edges, interior",
+        )  # fmt: skip
+        es.parallel_for(
+            border, at_border, S.values, x, y, *grid, *inner, planes, lines, alpha, beta, how,
+            conj, turn, steps, label="spmv edges",
+        )  # fmt: skip
+
+    return chosen, why, in_two
+
+
+def _chosen(algorithm: str, space: es.ExecutionSpace) -> tuple[str, str]:
+    if algorithm != "auto":
+        return algorithm, "it was asked for"
+    if space.concurrency > MANY:
+        return "grid", f"space '{space.name}' hides tests behind memory, and launches cost time"
+    return "edges", f"loops of space '{space.name}' are faster without tests"
+
+
+# -- kernels --------------------------------------------------------------------------------------
+# `how` is "set" or "add", `conj` and `flipped` "yes" or "no"; `near` is "all" where all neighbours
+# are there. The element of a transpose for a step is that of the neighbour for the step back.
+
+
+@es.function
+def _sum(
+    i: Any, j: Any, k: Any, values: Any, x: Any, m: Any, n: Any, p: Any, conj: Any, flipped: Any,
+    near: Any, steps: static,
+) -> Any:  # fmt: skip
+    row = (i * n + j) * p + k
+    total = 0
+    for s, (a, b, c) in enumerate(steps):
+        if near == "all" or is_inside(i + a, j + b, k + c, m, n, p):
+            at = row + (a * n + b) * p + c
+            if flipped == "yes":
+                total += conjugated(element(values, at, len(steps) - 1 - s), conj) * x[at]
+            else:
+                total += conjugated(element(values, row, s), conj) * x[at]
+    return total
+
+
+@es.function
+def _sum_of(
+    i: Any, j: Any, k: Any, v: Any, values: Any, x: Any, m: Any, n: Any, p: Any, conj: Any,
+    flipped: Any, near: Any, steps: static,
+) -> Any:  # fmt: skip
+    row = (i * n + j) * p + k
+    total = 0
+    for s, (a, b, c) in enumerate(steps):
+        if near == "all" or is_inside(i + a, j + b, k + c, m, n, p):
+            at = row + (a * n + b) * p + c
+            if flipped == "yes":
+                total += conjugated(element(values, at, len(steps) - 1 - s), conj) * x[at, v]
+            else:
+                total += conjugated(element(values, row, s), conj) * x[at, v]
+    return total
+
+
+@es.function
+def _border(
+    q: Any, m: Any, n: Any, p: Any, m_in: Any, n_in: Any, p_in: Any, planes: Any, lines: Any
+) -> Any:
+    """The q-th point at the border: of planes at the ends of i, of those of j within, of k."""
+    low = (m - m_in + 1) // 2  # points before the interior
+    if q < planes:
+        i = q // (n * p)
+        j = q // p % n
+        k = q % p
+        i += 0 if i < low else m_in
+    elif q < planes + lines:
+        t = q - planes
+        i = low + t // ((n - n_in) * p)
+        j = t // p % (n - n_in)
+        k = t % p
+        j += 0 if j < (n - n_in + 1) // 2 else n_in
+    else:
+        t = q - planes - lines
+        i = low + t // (n_in * (p - p_in))
+        j = (n - n_in + 1) // 2 + t // (p - p_in) % n_in
+        k = t % (p - p_in)
+        k += 0 if k < (p - p_in + 1) // 2 else p_in
+    return i, j, k
+
+
+def _point(
+    i: int, j: int, k: int, values: Any, x: Any, y: Any, m: Any, n: Any, p: Any, alpha: Any,
+    beta: Any, how: Any, conj: Any, flipped: Any, near: Any, steps: static,
+) -> None:  # fmt: skip
+    total = _sum(i, j, k, values, x, m, n, p, conj, flipped, near, steps)
+    keep(y, (i * n + j) * p + k, total, alpha, beta, how)
+
+
+def _points(
+    i: int, j: int, k: int, v: int, values: Any, x: Any, y: Any, m: Any, n: Any, p: Any,
+    alpha: Any, beta: Any, how: Any, conj: Any, flipped: Any, near: Any, steps: static,
+) -> None:  # fmt: skip
+    total = _sum_of(i, j, k, v, values, x, m, n, p, conj, flipped, near, steps)
+    keep(y[(i * n + j) * p + k, :], v, total, alpha, beta, how)
+
+
+def _at(
+    q: int, values: Any, x: Any, y: Any, m: Any, n: Any, p: Any, m_in: Any, n_in: Any, p_in: Any,
+    planes: Any, lines: Any, alpha: Any, beta: Any, how: Any, conj: Any, flipped: Any,
+    steps: static,
+) -> None:  # fmt: skip
+    i, j, k = _border(q, m, n, p, m_in, n_in, p_in, planes, lines)
+    total = _sum(i, j, k, values, x, m, n, p, conj, flipped, "tested", steps)
+    keep(y, (i * n + j) * p + k, total, alpha, beta, how)
+
+
+def _all_at(
+    q: int, v: int, values: Any, x: Any, y: Any, m: Any, n: Any, p: Any, m_in: Any, n_in: Any,
+    p_in: Any, planes: Any, lines: Any, alpha: Any, beta: Any, how: Any, conj: Any, flipped: Any,
+    steps: static,
+) -> None:  # fmt: skip
+    i, j, k = _border(q, m, n, p, m_in, n_in, p_in, planes, lines)
+    total = _sum_of(i, j, k, v, values, x, m, n, p, conj, flipped, "tested", steps)
+    keep(y[(i * n + j) * p + k, :], v, total, alpha, beta, how)
