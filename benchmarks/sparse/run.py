@@ -27,7 +27,7 @@ from execspace_kernels import sparse
 
 from .matrices import Arrays, rmat, stencil
 
-SECTIONS = ("spmv", "spmm", "spadd")
+SECTIONS = ("spmv", "spmm", "spadd", "structured")
 DEVICES = ("cuda", "hip", "opencl")
 VECTORS = 8
 FULL = {
@@ -37,6 +37,8 @@ FULL = {
     "27 points, 128^3": lambda: stencil((128, 128, 128), 27),
     "RMAT 2^20 x 16": lambda: rmat(20, 16),
 }
+GRIDS = {"5 points, 1024^2": ((1024, 1024), 5), "27 points, 96^3": ((96, 96, 96), 27)}
+QUICK_GRIDS = {"5 points, 30^2": ((30, 30), 5), "27 points, 8^3": ((8, 8, 8), 27)}
 QUICK = {
     "5 points, 30^2": lambda: stencil((30, 30), 5),
     "9 points, 30^2": lambda: stencil((30, 30), 9),
@@ -97,6 +99,9 @@ def cases(
     if "spadd" in sections:
         five, nine = list(made.values())[:2]
         yield "SpAdd, 5 points + 9 points", _sums(space, five, nine)
+    if "structured" in sections:
+        for name, (extents, points) in (QUICK_GRIDS if options.quick else GRIDS).items():
+            yield f"SpMV of a stencil, {name}", _stencils(space, extents, points)
 
 
 def _products(
@@ -126,6 +131,29 @@ def _products(
     found: dict[str, Maker] = {"execspace": partial(ours, "auto")}
     return found | {
         who: partial(make, arrays, x, expected, space) for who, make in _peers(space).items()
+    }
+
+
+def _stencils(space: es.ExecutionSpace, extents: tuple[int, ...], points: int) -> dict[str, Maker]:
+    """A StencilMatrix beside the same matrix by rows."""
+    arrays = stencil(extents, points)
+    by_rows = _products(space, arrays, ())
+
+    def ours(algorithm: str) -> Contestant:
+        *parts, shape = arrays
+        A = sparse.CrsMatrix(*parts, shape, check=False, space=space)
+        S = sparse.StencilMatrix.from_crs(A, extents, space=space)
+        x = es.array(np.random.default_rng(3).random(shape[1]), space=space)
+        y, expected = es.zeros(shape[0], space=space), sparse.spmv(A, x, space=space).to_numpy()
+
+        def call() -> None:
+            sparse.spmv(S, x, out=y, algorithm=algorithm, space=space)
+
+        name = f"execspace, StencilMatrix, {algorithm}"
+        return Contestant(name, call, space.fence, lambda: _checked(call, y, expected))
+
+    return by_rows | {
+        f"execspace, StencilMatrix, {name}": partial(ours, name) for name in ("grid", "edges")
     }
 
 

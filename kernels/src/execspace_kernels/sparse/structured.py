@@ -30,6 +30,7 @@ else:
 
 __all__ = ["StencilMatrix"]
 
+_STREAMS = 9  # that hosts read side by side without loss
 Steps = tuple[tuple[int, int, int], ...]
 Extents = tuple[int, int, int]
 
@@ -58,8 +59,9 @@ class StencilMatrix:
     Attributes
     ----------
     values : View
-        In any layout. `from_crs` makes what the space likes best: on devices "left", where
-        neighbouring rows lie side by side; on hosts "right", where a row does.
+        In any layout. `from_crs` makes what the space likes best: "left", where elements for one
+        step lie side by side, so that neighbouring rows are read together; but "right" for 27
+        points on hosts, which read few streams at a time. Transposes want "left" there, too.
     extents : tuple of int
     points : int
         Elements of a row in the interior.
@@ -141,7 +143,7 @@ class StencilMatrix:
                 f"{_columns(bad, grid, steps)}, those of a stencil of {len(steps)} points on a "
                 f"grid of {grid}."
             )
-        layout = "left" if where.concurrency > MANY else "right"
+        layout = "left" if where.concurrency > MANY or len(steps) <= _STREAMS else "right"
         values = es.View((n, len(steps)), A.dtype, label="values", space=where, layout=layout)
         every = es.RangePolicy(n, space=where)
         es.parallel_for(every, _taken, A.row_map, A.values, values, *whole, steps)
