@@ -10,7 +10,9 @@ Algorithms
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -21,11 +23,6 @@ from ..errors import MatrixError
 from .bsr import BsrMatrix
 from .rows import transposed
 from .spmv_teams import Launch, conjugated, keep
-
-if TYPE_CHECKING:
-    static = Any  # kernels compute with such a parameter
-else:
-    static = es.static
 
 __all__ = ["BLOCK_ALGORITHMS", "product_of_blocks"]
 
@@ -50,12 +47,11 @@ def product_of_blocks(
 ) -> tuple[str, str, Launch]:
     """The algorithm, why, and what launches a product with x and y, and others like them."""
     chosen, why = _chosen(algorithm, B, x, y, flipped, space)
-    dtype = np.result_type(B.dtype, x.dtype)
+    kind = _kind(B, x)
     r, c = B.block[::-1] if flipped else B.block
     if chosen == "stream":
-        return chosen, why, _stream(B, y, space, how, conj, dtype)
-    order: es.View | None = None
-    graph = B.graph
+        return chosen, why, _stream(B, x, y, space, how, conj)
+    graph, order = B.graph, B.entries  # which is not read in an order
     if flipped:
         graph, order = transposed(B.graph, space)
     whole = chosen == "rows" or (chosen == "gather" and _by_rows(B, space))
@@ -63,36 +59,35 @@ def product_of_blocks(
     every: Any = es.RangePolicy(items[0], space=space)
     if y.rank == 2:
         every = es.MDRangePolicy(items, space=space)
-    if whole:
-        kernel: Any = _row if y.rank == 1 else _rows
-    else:
-        kernel = _scalar if y.rank == 1 else _scalars
     turn = "yes" if flipped else "no"
+    if whole:
+        kernel = _by_row(y.rank, r, c, kind, how, conj, turn)
+    else:
+        kernel = _by_scalar(y.rank, r, c, how, conj, turn)
 
     def launch(B: Any, x: es.View, y: es.View, alpha: Any, beta: Any) -> None:
         es.parallel_for(
-            every, kernel, graph.row_map, graph.entries, B.values, order, x, y, alpha, beta, how,
-            conj, turn, dtype, r, c, label=f"spmv {chosen} of blocks",
+            every, kernel, graph.row_map, graph.entries, B.values, order, x, y, alpha, beta,
+            label=f"spmv {chosen} of blocks",
         )  # fmt: skip
 
     return chosen, why, launch
 
 
-def _stream(
-    B: BsrMatrix, y: es.View, space: Any, how: str, conj: str, dtype: np.dtype[Any]
-) -> Launch:
+def _stream(B: BsrMatrix, x: es.View, y: es.View, space: Any, how: str, conj: str) -> Launch:
     """A team for some rows of blocks."""
     r, c = B.block
     m = B.graph.num_rows
-    rows = _rows_of_a_team(B)
-    capacity = max(1, min(B.graph.most_in(rows) * r * c, _SCRATCH // dtype.itemsize))
+    rows, kind = _rows_of_a_team(B), _kind(B, x)
+    capacity = max(1, min(B.graph.most_in(rows) * r * c, _SCRATCH // _itemsize(B, x)))
     size = min(_THREADS, int(space.team_limits().team_size_max))
+    kernel = _by_team(r, c, kind, how, conj)
     policy = es.TeamPolicy(-(-m // rows), size, space=space)
 
     def one(B: Any, x: es.View, y: es.View, alpha: Any, beta: Any) -> None:
         es.parallel_for(
-            policy, _streamed, B.row_map, B.entries, B.values, x, y, rows, capacity, alpha, beta,
-            how, conj, dtype, r, c, label="spmv stream of blocks",
+            policy, kernel, B.row_map, B.entries, B.values, x, y, rows, capacity, alpha, beta,
+            label="spmv stream of blocks",
         )  # fmt: skip
 
     def several(B: Any, x: es.View, y: es.View, alpha: Any, beta: Any) -> None:
@@ -100,6 +95,18 @@ def _stream(
             one(B, x[:, j], y[:, j], alpha, beta)
 
     return one if y.rank == 1 else several
+
+
+def _kind(B: BsrMatrix, x: es.View) -> str:
+    """What sums are of: the one dtype of both, or what holds the products of any two."""
+    if B.dtype == x.dtype:
+        return "one"
+    return "complex" if "c" in (B.dtype.kind, x.dtype.kind) else "real"
+
+
+def _itemsize(B: BsrMatrix, x: es.View) -> int:
+    """Bytes of a sum."""
+    return {"one": B.dtype.itemsize, "complex": 16, "real": 8}[_kind(B, x)]
 
 
 def _rows_of_a_team(B: BsrMatrix) -> int:
@@ -145,15 +152,18 @@ def _chosen(
         return "scalars", "there are several vectors"
     if B.nnz <= _FEW * B.shape[0]:
         return "scalars", f"rows have {_FEW} elements or fewer on the average"
-    itemsize = np.result_type(B.dtype, x.dtype).itemsize
+    itemsize = _itemsize(B, x)
     if B.graph.most_in(_rows_of_a_team(B)) * r * c * itemsize > _SCRATCH:
         return "scalars", "some rows are too long for the memory of a team"
     return "stream", f"rows have more than {_FEW} elements on the average"
 
 
 # -- kernels --------------------------------------------------------------------------------------
-# `how` is "set" or "add"; `conj` and `flipped` are "yes" or "no". Of a transpose `row_map` and
-# `entries` are its own, `order` says where its blocks are, which are r x c when they are turned.
+# Made for the size of blocks and the rest of what is known when they are compiled: captured numbers
+# and strings cost a launch nothing, while static arguments and dtypes take it off the fast way.
+# `how` is "set"
+# or "add"; `conj` and `flipped` are "yes" or "no". Of a transpose `row_map` and `entries` are its
+# own, `order` says where its blocks are, which are r x c when they are turned.
 
 
 @es.function
@@ -164,101 +174,133 @@ def _element(values: Any, k: Any, i: Any, j: Any, conj: Any, flipped: Any) -> An
 
 
 @es.function
-def _place(order: Any, k: Any) -> Any:
-    if order is None:
-        return k
-    else:  # which is not compiled then
+def _place(order: Any, k: Any, flipped: Any) -> Any:
+    if flipped == "yes":
         return order[k]
+    return k
 
 
-def _row(
-    i: int, row_map: Any, entries: Any, values: Any, order: Any, x: Any, y: Any, alpha: Any,
-    beta: Any, how: Any, conj: Any, flipped: Any, dtype: Any, r: static, c: static,
-) -> None:  # fmt: skip
-    totals = es.local(r, dtype)
-    for k in range(row_map[i], row_map[i + 1]):
-        at = _place(order, k)
-        left = np.int64(entries[k]) * c
-        for b in range(c):
-            for a in range(r):
-                totals[a] += _element(values, at, a, b, conj, flipped) * x[left + b]
-    for a in range(r):
-        keep(y, i * r + a, totals[a], alpha, beta, how)
+@cache
+def _by_row(
+    rank: int, r: int, c: int, kind: str, how: str, conj: str, flipped: str
+) -> Callable[..., None]:
+    """The kernel of a row of blocks, with one vector or several."""
 
-
-def _rows(
-    i: int, v: int, row_map: Any, entries: Any, values: Any, order: Any, x: Any, y: Any, alpha: Any,
-    beta: Any, how: Any, conj: Any, flipped: Any, dtype: Any, r: static, c: static,
-) -> None:  # fmt: skip
-    totals = es.local(r, dtype)
-    for k in range(row_map[i], row_map[i + 1]):
-        at = _place(order, k)
-        left = np.int64(entries[k]) * c
-        for b in range(c):
-            for a in range(r):
-                totals[a] += _element(values, at, a, b, conj, flipped) * x[left + b, v]
-    for a in range(r):
-        keep(y[i * r + a, :], v, totals[a], alpha, beta, how)
-
-
-def _scalar(
-    q: int, row_map: Any, entries: Any, values: Any, order: Any, x: Any, y: Any, alpha: Any,
-    beta: Any, how: Any, conj: Any, flipped: Any, dtype: Any, r: static, c: static,
-) -> None:  # fmt: skip
-    i = q // r
-    a = q % r
-    total = 0
-    for k in range(row_map[i], row_map[i + 1]):
-        at = _place(order, k)
-        left = np.int64(entries[k]) * c
-        for b in range(c):
-            total += _element(values, at, a, b, conj, flipped) * x[left + b]
-    keep(y, q, total, alpha, beta, how)
-
-
-def _scalars(
-    q: int, v: int, row_map: Any, entries: Any, values: Any, order: Any, x: Any, y: Any, alpha: Any,
-    beta: Any, how: Any, conj: Any, flipped: Any, dtype: Any, r: static, c: static,
-) -> None:  # fmt: skip
-    i = q // r
-    a = q % r
-    total = 0
-    for k in range(row_map[i], row_map[i + 1]):
-        at = _place(order, k)
-        left = np.int64(entries[k]) * c
-        for b in range(c):
-            total += _element(values, at, a, b, conj, flipped) * x[left + b, v]
-    keep(y[q, :], v, total, alpha, beta, how)
-
-
-def _streamed(
-    team: Any, row_map: Any, entries: Any, values: Any, x: Any, y: Any, rows: Any, capacity: Any,
-    alpha: Any, beta: Any, how: Any, conj: Any, dtype: Any, r: static, c: static,
-) -> None:  # fmt: skip
-    first = team.league_rank * rows
-    last = min(first + rows, row_map.extent(0) - 1)
-    begin = row_map[first]
-    count = np.int64(row_map[last] - begin) * (r * c)
-    products = team.scratch(capacity, dtype)
-    near = count <= capacity
-    if near:
-        for e in es.TeamThreadRange(team, count):
-            k = begin + e // (r * c)
-            b = e % c
+    def row(
+        i: int, row_map: Any, entries: Any, values: Any, order: Any, x: Any, y: Any, alpha: Any,
+        beta: Any,
+    ) -> None:  # fmt: skip
+        if kind == "one":
+            totals = es.local(r, values.dtype)
+        elif kind == "complex":
+            totals = es.local(r, es.complex128)
+        else:
+            totals = es.local(r, es.float64)
+        for k in range(row_map[i], row_map[i + 1]):
+            at = _place(order, k, flipped)
             left = np.int64(entries[k]) * c
-            products[e] = conjugated(values[k, e // c % r, b], conj) * x[left + b]
-        team.barrier()
-    for q in es.TeamThreadRange(team, (last - first) * r):
-        i = first + q // r
+            for b in range(c):
+                for a in range(r):
+                    totals[a] += _element(values, at, a, b, conj, flipped) * x[left + b]
+        for a in range(r):
+            keep(y, i * r + a, totals[a], alpha, beta, how)
+
+    def rows(
+        i: int, v: int, row_map: Any, entries: Any, values: Any, order: Any, x: Any, y: Any,
+        alpha: Any, beta: Any,
+    ) -> None:  # fmt: skip
+        if kind == "one":
+            totals = es.local(r, values.dtype)
+        elif kind == "complex":
+            totals = es.local(r, es.complex128)
+        else:
+            totals = es.local(r, es.float64)
+        for k in range(row_map[i], row_map[i + 1]):
+            at = _place(order, k, flipped)
+            left = np.int64(entries[k]) * c
+            for b in range(c):
+                for a in range(r):
+                    totals[a] += _element(values, at, a, b, conj, flipped) * x[left + b, v]
+        for a in range(r):
+            keep(y[i * r + a, :], v, totals[a], alpha, beta, how)
+
+    return row if rank == 1 else rows
+
+
+@cache
+def _by_scalar(rank: int, r: int, c: int, how: str, conj: str, flipped: str) -> Callable[..., None]:
+    """The kernel of a row of elements, with one vector or several."""
+
+    def scalar(
+        q: int, row_map: Any, entries: Any, values: Any, order: Any, x: Any, y: Any, alpha: Any,
+        beta: Any,
+    ) -> None:  # fmt: skip
+        i = q // r
         a = q % r
         total = 0
-        if near:
-            for k in range(row_map[i] - begin, row_map[i + 1] - begin):
-                for b in range(c):
-                    total += products[(k * r + a) * c + b]
+        for k in range(row_map[i], row_map[i + 1]):
+            at = _place(order, k, flipped)
+            left = np.int64(entries[k]) * c
+            for b in range(c):
+                total += _element(values, at, a, b, conj, flipped) * x[left + b]
+        keep(y, q, total, alpha, beta, how)
+
+    def scalars(
+        q: int, v: int, row_map: Any, entries: Any, values: Any, order: Any, x: Any, y: Any,
+        alpha: Any, beta: Any,
+    ) -> None:  # fmt: skip
+        i = q // r
+        a = q % r
+        total = 0
+        for k in range(row_map[i], row_map[i + 1]):
+            at = _place(order, k, flipped)
+            left = np.int64(entries[k]) * c
+            for b in range(c):
+                total += _element(values, at, a, b, conj, flipped) * x[left + b, v]
+        keep(y[q, :], v, total, alpha, beta, how)
+
+    return scalar if rank == 1 else scalars
+
+
+@cache
+def _by_team(r: int, c: int, kind: str, how: str, conj: str) -> Callable[..., None]:
+    """The kernel of a team."""
+
+    def streamed(
+        team: Any, row_map: Any, entries: Any, values: Any, x: Any, y: Any, rows: Any,
+        capacity: Any, alpha: Any, beta: Any,
+    ) -> None:  # fmt: skip
+        first = team.league_rank * rows
+        last = min(first + rows, row_map.extent(0) - 1)
+        begin = row_map[first]
+        count = np.int64(row_map[last] - begin) * (r * c)
+        if kind == "one":
+            products = team.scratch(capacity, values.dtype)
+        elif kind == "complex":
+            products = team.scratch(capacity, es.complex128)
         else:
-            for k in range(row_map[i], row_map[i + 1]):
+            products = team.scratch(capacity, es.float64)
+        near = count <= capacity
+        if near:
+            for e in es.TeamThreadRange(team, int(count)):
+                k = begin + e // (r * c)
+                b = e % c
                 left = np.int64(entries[k]) * c
-                for b in range(c):
-                    total += conjugated(values[k, a, b], conj) * x[left + b]
-        keep(y, first * r + q, total, alpha, beta, how)
+                products[e] = conjugated(values[k, e // c % r, b], conj) * x[left + b]
+            team.barrier()
+        for q in es.TeamThreadRange(team, (last - first) * r):
+            i = first + q // r
+            a = q % r
+            total = 0
+            if near:
+                for k in range(row_map[i] - begin, row_map[i + 1] - begin):
+                    for b in range(c):
+                        total += products[(k * r + a) * c + b]
+            else:
+                for k in range(row_map[i], row_map[i + 1]):
+                    left = np.int64(entries[k]) * c
+                    for b in range(c):
+                        total += conjugated(values[k, a, b], conj) * x[left + b]
+            keep(y, first * r + q, total, alpha, beta, how)
+
+    return streamed

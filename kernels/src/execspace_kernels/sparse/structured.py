@@ -11,7 +11,7 @@ import operator
 from collections.abc import Sequence
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,16 +23,12 @@ from . import ports
 from .crs import CrsMatrix, StaticCrsGraph, check_floats
 from .rows import offsets_for, summed
 
-if TYPE_CHECKING:
-    static = Any  # kernels compute with such a parameter
-else:
-    static = es.static
-
 __all__ = ["StencilMatrix"]
 
 _STREAMS = 9  # that hosts read side by side without loss
 Steps = tuple[tuple[int, int, int], ...]
 Extents = tuple[int, int, int]
+STEPS: Steps = tuple((i, j, k) for i, j, k in product((-1, 0, 1), repeat=3))
 
 
 class StencilMatrix:
@@ -133,8 +129,8 @@ class StencilMatrix:
         d = len(grid)
         longest = 1 + sum(min(e, 3) - 1 for e in grid)  # row of a star
         steps = _steps(d, 2 * d + 1 if A.graph.longest() <= longest else 3**d)
-        whole = _whole(grid)
-        bad = first(n, where, _differs, A.row_map, A.entries, *whole, steps)
+        whole, form = _whole(grid), _form(d, len(steps))
+        bad = first(n, where, _differs, A.row_map, A.entries, *whole, form)
         if bad is not None:
             begin, end = A.row_map[bad : bad + 2].to_numpy()
             raise MatrixError(
@@ -146,7 +142,7 @@ class StencilMatrix:
         layout = "left" if where.concurrency > MANY or len(steps) <= _STREAMS else "right"
         values = es.View((n, len(steps)), A.dtype, label="values", space=where, layout=layout)
         every = es.RangePolicy(n, space=where)
-        es.parallel_for(every, _taken, A.row_map, A.values, values, *whole, steps)
+        es.parallel_for(every, _taken, A.row_map, A.values, values, *whole, form)
         return cls(values, grid)
 
     @property
@@ -199,6 +195,11 @@ class StencilMatrix:
         return _steps(len(self.extents), self.points)
 
     @property
+    def form(self) -> str:
+        """The stencil, as kernels know it."""
+        return _form(len(self.extents), self.points)
+
+    @property
     def grid(self) -> Extents:
         """Extents in three dimensions."""
         return _whole(self.extents)
@@ -217,15 +218,13 @@ class StencilMatrix:
         space, n, nnz = self.space, self.shape[0], self.nnz
         every = es.RangePolicy(n, space=space)
         counts = es.View(n, np.int32, label="counts", space=space, initialize=False)
-        es.parallel_for(every, _counted, counts, *self.grid, self.steps)
+        es.parallel_for(every, _counted, counts, *self.grid, self.form)
         row_map, _ = summed(counts, offsets_for(nnz, None), space)
         entries, values = (
             es.View(nnz, dtype, label=label, space=space, initialize=False)
             for dtype, label in ((offsets_for(n, None), "entries"), (self.dtype, "values"))
         )
-        es.parallel_for(
-            every, _given, row_map, entries, values, self.values, *self.grid, self.steps
-        )
+        es.parallel_for(every, _given, row_map, entries, values, self.values, *self.grid, self.form)
         return CrsMatrix.of(StaticCrsGraph(row_map, entries, n, check=False), values)
 
     def to_space(self, space: str | es.ExecutionSpace) -> StencilMatrix:
@@ -261,15 +260,19 @@ def _whole(extents: tuple[int, ...]) -> Extents:
 
 def _steps(rank: int, points: int) -> Steps:
     """The stencil of so many points, by ascending columns; MatrixError if there is none."""
-    every = tuple(product(*((0,) if d < 3 - rank else (-1, 0, 1) for d in range(3))))
-    star = tuple(s for s in every if sum(map(abs, s)) <= 1)
+    every = [s for s in STEPS if not any(s[: 3 - rank])]
+    star = [s for s in every if sum(map(abs, s)) <= 1]
     for steps in (star, every):
         if len(steps) == points:
-            return tuple((i, j, k) for i, j, k in steps)
+            return tuple(steps)
     sizes = " or ".join(str(n) for n in sorted({len(star), len(every)}))
     raise MatrixError(
         f"values are for stencils of {points} points; expected {sizes} in {rank} dimensions."
     )
+
+
+def _form(rank: int, points: int) -> str:
+    return f"{'star' if points == 2 * rank + 1 else 'box'} {rank}"
 
 
 def _columns(row: int, extents: tuple[int, ...], steps: Steps) -> list[int]:
@@ -282,7 +285,38 @@ def _columns(row: int, extents: tuple[int, ...], steps: Steps) -> list[int]:
 
 
 # -- kernels --------------------------------------------------------------------------------------
-# Grids have extents m x n x p; `steps` are the neighbours, so loops over them unroll.
+# Grids have extents m x n x p; loops over steps unroll, and leave out those that a stencil,
+# `form`, does not have.
+
+
+@es.function
+def is_step(a: Any, b: Any, c: Any, form: Any) -> Any:
+    """Whether a stencil has a step."""
+    if form == "box 3":
+        return True
+    elif form == "box 2":
+        return a == 0
+    elif form == "star 3":
+        return abs(a) + abs(b) + abs(c) <= 1
+    elif form == "star 2":
+        return a == 0 and abs(b) + abs(c) <= 1
+    else:
+        return a == 0 and b == 0
+
+
+@es.function
+def place(a: Any, b: Any, c: Any, form: Any) -> Any:
+    """Which element of a row is that of a step."""
+    if form == "box 3":
+        return 9 * a + 3 * b + c + 13
+    elif form == "box 2":
+        return 3 * b + c + 4
+    elif form == "star 3":
+        return 3 * a + 2 * b + c + 3
+    elif form == "star 2":
+        return 2 * b + c + 2
+    else:
+        return c + 1
 
 
 @es.function
@@ -300,53 +334,62 @@ def element(values: Any, row: Any, s: Any) -> Any:
         return values[row, s]
 
 
-def _differs(row: int, row_map: Any, entries: Any, m: Any, n: Any, p: Any, steps: static) -> Any:
+def _differs(row: int, row_map: Any, entries: Any, m: Any, n: Any, p: Any, form: Any) -> Any:
     i = row // (n * p)
     j = row // p % n
     k = row % p
     at = row_map[row]
     end = row_map[row + 1]
     same = True
-    for a, b, c in steps:
-        if is_inside(i + a, j + b, k + c, m, n, p):
-            same = same and at < end and entries[at] == row + (a * n + b) * p + c
-            at += 1
+    for a in (-1, 0, 1):
+        for b in (-1, 0, 1):
+            for c in (-1, 0, 1):
+                if is_step(a, b, c, form) and is_inside(i + a, j + b, k + c, m, n, p):
+                    same = same and at < end and entries[at] == row + (a * n + b) * p + c
+                    at += 1
     return m * n * p if same and at == end else row
 
 
 def _taken(
-    row: int, row_map: Any, elements: Any, values: Any, m: Any, n: Any, p: Any, steps: static
+    row: int, row_map: Any, elements: Any, values: Any, m: Any, n: Any, p: Any, form: Any
 ) -> None:
     i = row // (n * p)
     j = row // p % n
     k = row % p
     at = row_map[row]
-    for s, (a, b, c) in enumerate(steps):
-        if is_inside(i + a, j + b, k + c, m, n, p):
-            values[row, s] = elements[at]
-            at += 1
+    for a in (-1, 0, 1):
+        for b in (-1, 0, 1):
+            for c in (-1, 0, 1):
+                if is_step(a, b, c, form) and is_inside(i + a, j + b, k + c, m, n, p):
+                    values[row, place(a, b, c, form)] = elements[at]
+                    at += 1
 
 
-def _counted(row: int, counts: Any, m: Any, n: Any, p: Any, steps: static) -> None:
+def _counted(row: int, counts: Any, m: Any, n: Any, p: Any, form: Any) -> None:
     i = row // (n * p)
     j = row // p % n
     k = row % p
     count = 0
-    for a, b, c in steps:
-        count += 1 if is_inside(i + a, j + b, k + c, m, n, p) else 0
+    for a in (-1, 0, 1):
+        for b in (-1, 0, 1):
+            for c in (-1, 0, 1):
+                if is_step(a, b, c, form) and is_inside(i + a, j + b, k + c, m, n, p):
+                    count += 1
     counts[row] = count
 
 
 def _given(
     row: int, row_map: Any, entries: Any, elements: Any, values: Any, m: Any, n: Any, p: Any,
-    steps: static,
+    form: Any,
 ) -> None:  # fmt: skip
     i = row // (n * p)
     j = row // p % n
     k = row % p
     at = row_map[row]
-    for s, (a, b, c) in enumerate(steps):
-        if is_inside(i + a, j + b, k + c, m, n, p):
-            entries[at] = row + (a * n + b) * p + c
-            elements[at] = element(values, row, s)
-            at += 1
+    for a in (-1, 0, 1):
+        for b in (-1, 0, 1):
+            for c in (-1, 0, 1):
+                if is_step(a, b, c, form) and is_inside(i + a, j + b, k + c, m, n, p):
+                    entries[at] = row + (a * n + b) * p + c
+                    elements[at] = element(values, row, place(a, b, c, form))
+                    at += 1

@@ -9,21 +9,19 @@ Algorithms
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from functools import cache
+from typing import Any
 
 import execspace as es
 
 from ..arguments import MANY
 from .spmv_teams import Launch, conjugated, keep
-from .structured import StencilMatrix, element, is_inside
-
-if TYPE_CHECKING:
-    static = Any  # kernels compute with such a parameter
-else:
-    static = es.static
+from .structured import StencilMatrix, element, is_inside, is_step, place
 
 __all__ = ["STENCIL_ALGORITHMS", "product_of_stencils"]
 
+_FEW = 10_000  # points of a grid that are not worth two launches
 STENCIL_ALGORITHMS = ("auto", "grid", "edges")
 
 
@@ -38,21 +36,18 @@ def product_of_stencils(
     conj: str,
 ) -> tuple[str, str, Launch]:
     """The algorithm, why, and what launches a product with x and y, and others like them."""
-    grid, steps, turn = S.grid, S.steps, "yes" if flipped else "no"
+    grid, form, turn = S.grid, S.form, "yes" if flipped else "no"
     # A dimension that the grid does not have has no border: nothing steps along it.
-    ghosts = [int(any(step[d] for step in steps)) for d in range(3)]
+    ghosts = [int(any(step[d] for step in S.steps)) for d in range(3)]
     ends = [e - g for e, g in zip(grid, ghosts, strict=True)]
-    chosen, why = _chosen(algorithm, space)
+    chosen, why = _chosen(algorithm, S.shape[0], space)
     several = y.shape[1:]
     if chosen == "grid":
         every = es.MDRangePolicy((*grid, *several), space=space)
-        whole = _point if y.rank == 1 else _points
+        whole = _at_point(y.rank, form, "tested", how, conj, turn)
 
         def at_once(S: Any, x: es.View, y: es.View, alpha: Any, beta: Any) -> None:
-            es.parallel_for(
-                every, whole, S.values, x, y, *grid, alpha, beta, how, conj, turn, "tested", steps,
-                label="spmv grid",
-            )  # fmt: skip
+            es.parallel_for(every, whole, S.values, x, y, *grid, alpha, beta, label="spmv grid")
 
         return chosen, why, at_once
     inner = [max(e - g, 0) for e, g in zip(ends, ghosts, strict=True)]
@@ -65,65 +60,58 @@ def product_of_stencils(
     border: Any = es.RangePolicy(count, space=space)
     if several:
         border = es.MDRangePolicy((count, *several), space=space)
-    in_interior, at_border = (_point, _at) if y.rank == 1 else (_points, _all_at)
+    in_interior = _at_point(y.rank, form, "all", how, conj, turn)
+    at_border = _at_border(y.rank, form, how, conj, turn)
 
     def in_two(S: Any, x: es.View, y: es.View, alpha: Any, beta: Any) -> None:
         es.parallel_for(
-            inside, in_interior, S.values, x, y, *grid, alpha, beta, how, conj, turn, "all", steps,
-            label="spmv edges, interior",
-        )  # fmt: skip
+            inside, in_interior, S.values, x, y, *grid, alpha, beta, label="spmv edges, interior"
+        )
         es.parallel_for(
-            border, at_border, S.values, x, y, *grid, *inner, planes, lines, alpha, beta, how,
-            conj, turn, steps, label="spmv edges",
+            border, at_border, S.values, x, y, *grid, *inner, planes, lines, alpha, beta,
+            label="spmv edges",
         )  # fmt: skip
 
     return chosen, why, in_two
 
 
-def _chosen(algorithm: str, space: es.ExecutionSpace) -> tuple[str, str]:
+def _chosen(algorithm: str, points: int, space: es.ExecutionSpace) -> tuple[str, str]:
     if algorithm != "auto":
         return algorithm, "it was asked for"
     if space.concurrency > MANY:
         return "grid", f"space '{space.name}' hides tests behind memory, and launches cost time"
+    if points < _FEW:
+        return "grid", f"a second launch costs more than tests of {points} points"
     return "edges", f"loops of space '{space.name}' are faster without tests"
 
 
 # -- kernels --------------------------------------------------------------------------------------
-# `how` is "set" or "add", `conj` and `flipped` "yes" or "no"; `near` is "all" where all neighbours
-# are there. The element of a transpose for a step is that of the neighbour for the step back.
+# Made for a stencil and the rest of what is known when they are compiled: captured numbers and
+# strings cost a launch nothing, while static arguments and tuples take it off the fast way.
+# `how` is "set" or "add",
+# `conj` and `flipped` "yes" or "no"; `near` is "all" where all neighbours are there. The element of
+# a transpose for a step is that of the neighbour for the step back. Loops over steps unroll.
 
 
 @es.function
 def _sum(
     i: Any, j: Any, k: Any, values: Any, x: Any, m: Any, n: Any, p: Any, conj: Any, flipped: Any,
-    near: Any, steps: static,
+    near: Any, form: Any,
 ) -> Any:  # fmt: skip
     row = (i * n + j) * p + k
     total = 0
-    for s, (a, b, c) in enumerate(steps):
-        if near == "all" or is_inside(i + a, j + b, k + c, m, n, p):
-            at = row + (a * n + b) * p + c
-            if flipped == "yes":
-                total += conjugated(element(values, at, len(steps) - 1 - s), conj) * x[at]
-            else:
-                total += conjugated(element(values, row, s), conj) * x[at]
-    return total
-
-
-@es.function
-def _sum_of(
-    i: Any, j: Any, k: Any, v: Any, values: Any, x: Any, m: Any, n: Any, p: Any, conj: Any,
-    flipped: Any, near: Any, steps: static,
-) -> Any:  # fmt: skip
-    row = (i * n + j) * p + k
-    total = 0
-    for s, (a, b, c) in enumerate(steps):
-        if near == "all" or is_inside(i + a, j + b, k + c, m, n, p):
-            at = row + (a * n + b) * p + c
-            if flipped == "yes":
-                total += conjugated(element(values, at, len(steps) - 1 - s), conj) * x[at, v]
-            else:
-                total += conjugated(element(values, row, s), conj) * x[at, v]
+    for a in (-1, 0, 1):
+        for b in (-1, 0, 1):
+            for c in (-1, 0, 1):
+                if is_step(a, b, c, form) and (
+                    near == "all" or is_inside(i + a, j + b, k + c, m, n, p)
+                ):
+                    at = row + (a * n + b) * p + c
+                    if flipped == "yes":
+                        value = element(values, at, place(-a, -b, -c, form))
+                    else:
+                        value = element(values, row, place(a, b, c, form))
+                    total += conjugated(value, conj) * x[at]
     return total
 
 
@@ -153,37 +141,47 @@ def _border(
     return i, j, k
 
 
-def _point(
-    i: int, j: int, k: int, values: Any, x: Any, y: Any, m: Any, n: Any, p: Any, alpha: Any,
-    beta: Any, how: Any, conj: Any, flipped: Any, near: Any, steps: static,
-) -> None:  # fmt: skip
-    total = _sum(i, j, k, values, x, m, n, p, conj, flipped, near, steps)
-    keep(y, (i * n + j) * p + k, total, alpha, beta, how)
+@cache
+def _at_point(
+    rank: int, form: str, near: str, how: str, conj: str, flipped: str
+) -> Callable[..., None]:
+    """The kernel of a grid point, with one vector or several."""
+
+    def point(
+        i: int, j: int, k: int, values: Any, x: Any, y: Any, m: Any, n: Any, p: Any, alpha: Any,
+        beta: Any,
+    ) -> None:  # fmt: skip
+        total = _sum(i, j, k, values, x, m, n, p, conj, flipped, near, form)
+        keep(y, (i * n + j) * p + k, total, alpha, beta, how)
+
+    def points(
+        i: int, j: int, k: int, v: int, values: Any, x: Any, y: Any, m: Any, n: Any, p: Any,
+        alpha: Any, beta: Any,
+    ) -> None:  # fmt: skip
+        total = _sum(i, j, k, values, x[:, v], m, n, p, conj, flipped, near, form)
+        keep(y[(i * n + j) * p + k, :], v, total, alpha, beta, how)
+
+    return point if rank == 1 else points
 
 
-def _points(
-    i: int, j: int, k: int, v: int, values: Any, x: Any, y: Any, m: Any, n: Any, p: Any,
-    alpha: Any, beta: Any, how: Any, conj: Any, flipped: Any, near: Any, steps: static,
-) -> None:  # fmt: skip
-    total = _sum_of(i, j, k, v, values, x, m, n, p, conj, flipped, near, steps)
-    keep(y[(i * n + j) * p + k, :], v, total, alpha, beta, how)
+@cache
+def _at_border(rank: int, form: str, how: str, conj: str, flipped: str) -> Callable[..., None]:
+    """The kernel of a point at the border, with one vector or several."""
 
+    def point(
+        q: int, values: Any, x: Any, y: Any, m: Any, n: Any, p: Any, m_in: Any, n_in: Any,
+        p_in: Any, planes: Any, lines: Any, alpha: Any, beta: Any,
+    ) -> None:  # fmt: skip
+        i, j, k = _border(q, m, n, p, m_in, n_in, p_in, planes, lines)
+        total = _sum(i, j, k, values, x, m, n, p, conj, flipped, "tested", form)
+        keep(y, (i * n + j) * p + k, total, alpha, beta, how)
 
-def _at(
-    q: int, values: Any, x: Any, y: Any, m: Any, n: Any, p: Any, m_in: Any, n_in: Any, p_in: Any,
-    planes: Any, lines: Any, alpha: Any, beta: Any, how: Any, conj: Any, flipped: Any,
-    steps: static,
-) -> None:  # fmt: skip
-    i, j, k = _border(q, m, n, p, m_in, n_in, p_in, planes, lines)
-    total = _sum(i, j, k, values, x, m, n, p, conj, flipped, "tested", steps)
-    keep(y, (i * n + j) * p + k, total, alpha, beta, how)
+    def points(
+        q: int, v: int, values: Any, x: Any, y: Any, m: Any, n: Any, p: Any, m_in: Any, n_in: Any,
+        p_in: Any, planes: Any, lines: Any, alpha: Any, beta: Any,
+    ) -> None:  # fmt: skip
+        i, j, k = _border(q, m, n, p, m_in, n_in, p_in, planes, lines)
+        total = _sum(i, j, k, values, x[:, v], m, n, p, conj, flipped, "tested", form)
+        keep(y[(i * n + j) * p + k, :], v, total, alpha, beta, how)
 
-
-def _all_at(
-    q: int, v: int, values: Any, x: Any, y: Any, m: Any, n: Any, p: Any, m_in: Any, n_in: Any,
-    p_in: Any, planes: Any, lines: Any, alpha: Any, beta: Any, how: Any, conj: Any, flipped: Any,
-    steps: static,
-) -> None:  # fmt: skip
-    i, j, k = _border(q, m, n, p, m_in, n_in, p_in, planes, lines)
-    total = _sum_of(i, j, k, v, values, x, m, n, p, conj, flipped, "tested", steps)
-    keep(y[(i * n + j) * p + k, :], v, total, alpha, beta, how)
+    return point if rank == 1 else points
