@@ -22,16 +22,22 @@ def as_view(source: Any, what: str, space: Space = None) -> es.View:
     if isinstance(source, es.View):
         return source
     if isinstance(source, list | tuple):
-        return es.array(np.asarray(source), space=space, label=what)
+        return es.array(_listed(source, what), space=space, label=what)
     return es.view_of(source, label=what)
 
 
 def indices(source: Any, what: str, space: Space = None) -> es.View:
     """A View of rank 1 of int32 or int64; lists become int64, other integers are refused."""
     if isinstance(source, list | tuple):
-        found = np.asarray(source)
+        found = _listed(source, what)
         if found.size and found.dtype.kind not in "iu":
-            raise es.ViewError(f"{what}: a list of {found.dtype}; expected integers.")
+            raise es.ViewError(
+                f"{what}: a list of {found.dtype}; expected integers that an int64 can hold."
+            )
+        if found.dtype == np.uint64 and found.size and found.max() > np.iinfo(np.int64).max:
+            raise es.ViewError(
+                f"{what}: a list with {found.max()}; expected integers that an int64 can hold."
+            )
         source = es.array(found.astype(np.int64), space=space, label=what)
     view = as_view(source, what)
     if view.rank != 1 or view.dtype not in _INDICES:
@@ -40,6 +46,17 @@ def indices(source: Any, what: str, space: Space = None) -> es.View:
             f"rank 1 and int32 or int64."
         )
     return view
+
+
+def _listed(source: Any, what: str) -> Any:
+    """The array of a list."""
+    try:
+        return np.asarray(source)
+    except (ValueError, OverflowError) as error:
+        raise es.ViewError(
+            f"{what}: NumPy makes no array of this {type(source).__name__}: {error} Expected one "
+            f"number for each place."
+        ) from None
 
 
 def on_space(view: es.View, space: Space) -> es.View:

@@ -157,7 +157,8 @@ class StaticCrsGraph:
 
     def most_in(self, rows: int) -> int:
         """Most entries that so many rows have together, from a multiple of that number on. Blocks
-        the first time."""
+        the first time. MatrixError unless that number is 1 or more."""
+        rows = _count(rows, "most_in: rows")
         key = "most", rows
         if key not in self._known and not self.num_rows:
             self._known[key] = 0
@@ -171,6 +172,7 @@ class StaticCrsGraph:
     def row_of_each(self, step: int) -> es.View:
         """For each multiple of a number of entries the first row that begins there or later; and
         the number of rows at the end. Kept."""
+        step = _count(step, "row_of_each: step")
         key = "rows", step
         if key not in self._known:
             space = self.space
@@ -201,7 +203,7 @@ class CrsMatrix:
     row_map, entries
         As of `StaticCrsGraph`.
     values : View or array, shape (nnz,)
-        The elements: of any real or complex dtype. They may change.
+        The elements: real or complex floating-point numbers, not integers. They may change.
     shape : (int, int)
         Rows and columns.
     check, space
@@ -367,6 +369,17 @@ def _extent(value: Any, what: str) -> int:
         raise MatrixError(f"{what}={value!r}; expected a number of 0 or more.")
     if number >= 2**63:
         raise MatrixError(f"{what} is 2**63 or more; expected what an int64 can count.")
+    return number
+
+
+def _count(value: Any, what: str) -> int:
+    """A number of 1 or more."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = 0
+    if number < 1:
+        raise MatrixError(f"{what}={value!r}; expected a number of 1 or more.")
     return number
 
 

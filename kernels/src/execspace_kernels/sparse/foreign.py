@@ -35,12 +35,15 @@ def as_crs(
     space : str or ExecutionSpace, optional
         Copy what this space does not reach to its memory.
     check : bool, default False
-        As of `CrsMatrix`; for matrices that some other program has made.
+        As of `CrsMatrix`. Off, since functions call this for each matrix of another library that
+        they get, and a look at all of it takes as long as a product, and blocks: libraries are
+        trusted to have made what they say. Use it for arrays that came from elsewhere and were put
+        into a matrix by hand: columns outside let functions read memory that is not theirs.
 
     Raises
     ------
     MatrixError
-        If it is none.
+        If it is none, or its library cannot make one by rows of it: SciPy has no float16.
     """
     if isinstance(matrix, CooMatrix | BsrMatrix | StencilMatrix):
         matrix = matrix.to_crs()
@@ -50,7 +53,7 @@ def as_crs(
         return from_torch(matrix, space=space, check=check)
     form = getattr(matrix, "format", None)
     if isinstance(form, str) and hasattr(matrix, "tocsr") and len(matrix.shape) == 2:
-        rows = matrix if form == "csr" else matrix.tocsr()
+        rows = matrix if form == "csr" else _by_rows(matrix)
         nnz = int(rows.nnz)  # arrays of SciPy may be longer
         return CrsMatrix(
             rows.indptr, rows.indices[:nnz], rows.data[:nnz], matrix.shape, check=check, space=space
@@ -62,6 +65,17 @@ def as_crs(
 
 
 ports.as_crs = as_crs
+
+
+def _by_rows(matrix: Any) -> Any:
+    """A matrix of SciPy or CuPy, converted by these."""
+    try:
+        return matrix.tocsr()
+    except (TypeError, ValueError) as error:
+        raise MatrixError(
+            f"{type(matrix).__name__!r} of {matrix.dtype} cannot be had by rows: {error} Convert "
+            f"its elements, for example by matrix.astype(numpy.float32)."
+        ) from error
 
 
 def as_bsr(
@@ -128,6 +142,8 @@ def to_scipy(A: CrsMatrix | BsrMatrix) -> Any:
 
     Raises
     ------
+    MatrixError
+        If `A` is no sparse matrix, or of float16, which SciPy does not have.
     ImportError
         If SciPy is not installed.
     """
@@ -135,6 +151,11 @@ def to_scipy(A: CrsMatrix | BsrMatrix) -> Any:
 
     make = bsr_array if isinstance(A, BsrMatrix) else csr_array
     A = A if isinstance(A, BsrMatrix) else as_crs(A)
+    if A.dtype == np.float16:
+        raise MatrixError(
+            "to_scipy: the matrix is of float16, which SciPy does not have; expected float32 or "
+            "more. Assign A.values = execspace.array(A.values, numpy.float32) before."
+        )
     parts = A.values.to_numpy(), A.entries.to_numpy(), A.row_map.to_numpy()
     return make(parts, shape=A.shape)
 

@@ -203,9 +203,13 @@ def summed(counts: es.View, offsets: Any, space: es.ExecutionSpace) -> tuple[es.
 def offsets_for(nnz: int, wanted: Any) -> np.dtype[Any]:
     """The dtype of a row map."""
     least = np.dtype(np.int32) if nnz <= np.iinfo(np.int32).max else np.dtype(np.int64)
-    kind = least if wanted is None else np.dtype(wanted)
+    try:
+        kind = least if wanted is None else np.dtype(wanted)
+    except TypeError:
+        kind = None
     if kind not in (np.dtype(np.int32), np.dtype(np.int64)):
         raise MatrixError(f"offsets={wanted!r}; expected int32 or int64.")
+    assert kind is not None
     if kind.itemsize < least.itemsize:
         raise MatrixError(f"offsets of int32 cannot count {nnz} entries; expected int64.")
     return kind
