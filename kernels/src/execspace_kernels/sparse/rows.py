@@ -200,6 +200,15 @@ def summed(counts: es.View, offsets: Any, space: es.ExecutionSpace) -> tuple[es.
     return row_map, int(es.parallel_scan(rows, _offset, counts, row_map, label="sums of counts"))
 
 
+def made(nnz: int, columns: Any, dtype: Any, space: es.ExecutionSpace) -> tuple[es.View, es.View]:
+    """Places for entries and values."""
+    entries, values = (
+        es.View(nnz, kind, label=label, space=space, initialize=False)
+        for kind, label in ((columns, "entries"), (dtype, "values"))
+    )
+    return entries, values
+
+
 def offsets_for(nnz: int, wanted: Any) -> np.dtype[Any]:
     """The dtype of a row map."""
     least = np.dtype(np.int32) if nnz <= np.iinfo(np.int32).max else np.dtype(np.int64)
