@@ -172,6 +172,25 @@ def test_a_product_in_a_graph(space):
     assert x.to_numpy().tolist() == [6.0, 6.0]
 
 
+def test_what_is_recorded(space):
+    """What docs/sparse.md says that graphs take beside products."""
+    B = sparse.BsrMatrix([0, 1], [0], [[[0.0, 2.0], [3.0, 0.0]]], (2, 2), space=space)
+    A = sparse.CrsMatrix([0, 1, 2], [0, 0], [2.0, 3.0], (2, 2), space=space)
+    x, y = es.ones(2, space=space), es.zeros(2, space=space)
+    with es.Graph(space) as graph:
+        made = B.to_crs(), B.T, sparse.transpose(A)
+        found = sparse.diagonal(A)
+        sparse.spmv(B, x, out=y, mode="T")
+    ready = graph.instantiate()
+    es.deep_copy(A.values, 5.0)
+    ready.submit()
+    es.fence()
+    assert [m.to_numpy().tolist() for m in made] == [
+        [[0.0, 2.0], [3.0, 0.0]], [[0.0, 3.0], [2.0, 0.0]], [[5.0, 5.0], [0.0, 0.0]],
+    ]  # fmt: skip
+    assert found.to_numpy().tolist() == [5.0, 0.0] and y.to_numpy().tolist() == [3.0, 2.0]
+
+
 def test_parts_and_other_values(space):
     B = sparse.BsrMatrix([0, 1], [0], [[[1.0, 2.0]]], (1, 2), space=space)
     assert (B.nnz, B.block, B.shape, B.dtype) == (2, (1, 2), (1, 2), np.float64)
