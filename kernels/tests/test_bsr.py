@@ -84,6 +84,33 @@ def test_algorithms(space, block, algorithm, layout):
         assert np.allclose(out.to_numpy(), S.astype(float) @ x + 2 * y)
 
 
+PAIRS = [
+    (np.float16, np.float32), (np.complex64, np.float32), (np.float32, np.float64),
+    (np.complex64, np.float64),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_mixed_dtypes(space, pair):
+    needs(space, pair[0])
+    if np.float16 in pair and not space.capabilities.float16:
+        pytest.skip("no float16 here")
+    S = blocks(6, 5, (2, 2), np.complex64 if pair[0] is np.complex64 else np.float32)
+    teams = ("stream",) if isinstance(space, es.SupportsTeams) else ()
+    for one, other in (pair, pair[::-1]):
+        real = S.real if np.dtype(one).kind != "c" else S
+        data = real.data.astype(one)
+        B = sparse.BsrMatrix(S.indptr, S.indices, es.array(data, space=space), S.shape, space=space)
+        x = numbers(S.shape[1], other)
+        for algorithm in ("rows", "scalars", *teams):
+            found = sparse.spmv(B, es.array(x, space=space), algorithm=algorithm).to_numpy()
+            assert found.dtype == np.result_type(one, other)
+            wide = scipy_sparse.bsr_array(
+                (data.astype(complex), S.indices, S.indptr), shape=S.shape
+            )
+            assert np.allclose(found, wide @ x.astype(complex), rtol=1e-3, atol=1e-4)
+
+
 def test_rows_of_blocks_too_long_for_the_memory_of_a_team(space):
     if not isinstance(space, es.SupportsTeams):
         pytest.skip("no teams here")

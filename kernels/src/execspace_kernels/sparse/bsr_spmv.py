@@ -79,7 +79,9 @@ def _stream(B: BsrMatrix, x: es.View, y: es.View, space: Any, how: str, conj: st
     r, c = B.block
     m = B.graph.num_rows
     rows, kind = _rows_of_a_team(B), _kind(B, x)
-    capacity = max(1, min(B.graph.most_in(rows) * r * c, _SCRATCH // _itemsize(B, x)))
+    capacity = max(
+        1, min(B.graph.most_in(rows) * r * c, _SCRATCH // np.result_type(B.dtype, x.dtype).itemsize)
+    )
     size = min(_THREADS, int(space.team_limits().team_size_max))
     kernel = _by_team(r, c, kind, how, conj)
     policy = es.TeamPolicy(-(-m // rows), size, space=space)
@@ -98,15 +100,8 @@ def _stream(B: BsrMatrix, x: es.View, y: es.View, space: Any, how: str, conj: st
 
 
 def _kind(B: BsrMatrix, x: es.View) -> str:
-    """What sums are of: the one dtype of both, or what holds the products of any two."""
-    if B.dtype == x.dtype:
-        return "one"
-    return "complex" if "c" in (B.dtype.kind, x.dtype.kind) else "real"
-
-
-def _itemsize(B: BsrMatrix, x: es.View) -> int:
-    """Bytes of a sum."""
-    return {"one": B.dtype.itemsize, "complex": 16, "real": 8}[_kind(B, x)]
+    """What sums are of: the one dtype of both, or the common one."""
+    return "one" if B.dtype == x.dtype else str(np.result_type(B.dtype, x.dtype))
 
 
 def _rows_of_a_team(B: BsrMatrix) -> int:
@@ -152,7 +147,7 @@ def _chosen(
         return "scalars", "there are several vectors"
     if B.nnz <= _FEW * B.shape[0]:
         return "scalars", f"rows have {_FEW} elements or fewer on the average"
-    itemsize = _itemsize(B, x)
+    itemsize = np.result_type(B.dtype, x.dtype).itemsize
     if B.graph.most_in(_rows_of_a_team(B)) * r * c * itemsize > _SCRATCH:
         return "scalars", "some rows are too long for the memory of a team"
     return "stream", f"rows have more than {_FEW} elements on the average"
@@ -192,8 +187,12 @@ def _by_row(
     ) -> None:  # fmt: skip
         if kind == "one":
             totals = es.local(r, values.dtype)
-        elif kind == "complex":
+        elif kind == "complex64":
+            totals = es.local(r, es.complex64)
+        elif kind == "complex128":
             totals = es.local(r, es.complex128)
+        elif kind == "float32":
+            totals = es.local(r, es.float32)
         else:
             totals = es.local(r, es.float64)
         for k in range(row_map[i], row_map[i + 1]):
@@ -211,8 +210,12 @@ def _by_row(
     ) -> None:  # fmt: skip
         if kind == "one":
             totals = es.local(r, values.dtype)
-        elif kind == "complex":
+        elif kind == "complex64":
+            totals = es.local(r, es.complex64)
+        elif kind == "complex128":
             totals = es.local(r, es.complex128)
+        elif kind == "float32":
+            totals = es.local(r, es.float32)
         else:
             totals = es.local(r, es.float64)
         for k in range(row_map[i], row_map[i + 1]):
@@ -276,8 +279,12 @@ def _by_team(r: int, c: int, kind: str, how: str, conj: str) -> Callable[..., No
         count = np.int64(row_map[last] - begin) * (r * c)
         if kind == "one":
             products = team.scratch(capacity, values.dtype)
-        elif kind == "complex":
+        elif kind == "complex64":
+            products = team.scratch(capacity, es.complex64)
+        elif kind == "complex128":
             products = team.scratch(capacity, es.complex128)
+        elif kind == "float32":
+            products = team.scratch(capacity, es.float32)
         else:
             products = team.scratch(capacity, es.float64)
         near = count <= capacity
