@@ -101,6 +101,7 @@ def _sum(
     row = (i * n + j) * p + k
     total = 0
     for a in (-1, 0, 1):
+        part = 0  # a plane's: sums that do not wait for each other
         for b in (-1, 0, 1):
             for c in (-1, 0, 1):
                 if is_step(a, b, c, form) and (
@@ -111,7 +112,8 @@ def _sum(
                         value = element(values, at, place(-a, -b, -c, form))
                     else:
                         value = element(values, row, place(a, b, c, form))
-                    total += conjugated(value, conj) * x[at]
+                    part += conjugated(value, conj) * x[at]
+        total += part
     return total
 
 
