@@ -6,12 +6,14 @@ from .foreign import as_crs, from_torch, to_scipy, to_torch
 from .market import read_matrix_market, write_matrix_market
 from .rows import diagonal, sort, sort_and_merge, transpose
 from .spadd import SpAddHandle, spadd, spadd_numeric, spadd_symbolic
+from .spgemm import SpGemmHandle, spgemm, spgemm_jacobi, spgemm_numeric, spgemm_symbolic
 from .spmv import spmv
 
 __all__ = [
     "CooMatrix",
     "CrsMatrix",
     "SpAddHandle",
+    "SpGemmHandle",
     "StaticCrsGraph",
     "as_crs",
     "diagonal",
@@ -22,6 +24,10 @@ __all__ = [
     "spadd",
     "spadd_numeric",
     "spadd_symbolic",
+    "spgemm",
+    "spgemm_jacobi",
+    "spgemm_numeric",
+    "spgemm_symbolic",
     "spmv",
     "to_scipy",
     "to_torch",

@@ -175,6 +175,41 @@ def from_keys(
     return CrsMatrix.of(StaticCrsGraph(row_map, entries, n, check=False), merged)
 
 
+def merged_keys(
+    keys: es.View, shape: tuple[int, int], columns: Any, offsets: Any, space: es.ExecutionSpace
+) -> tuple[StaticCrsGraph, es.View, es.View]:
+    """The graph of keys, each of which it has once; and an order in which they ascend, and where
+    in it those of each entry begin, and the end."""
+    total = keys.shape[0]
+    order = es.argsort(keys, space=space)
+    places = es.View(total, np.int64, label="places", space=space, initialize=False)
+    every = es.RangePolicy(total, space=space)
+    nnz = int(es.parallel_scan(every, _place_in_order, keys, order, places)) if total else 0
+    kept, starts = (es.View(size, np.int64, label="starts", space=space) for size in (nnz, nnz + 1))
+    es.parallel_for(every, _begin_in_order, keys, order, places, kept, starts, nnz)
+    entries = columns_of(kept, shape[1], columns, space)
+    row_map = row_map_of(kept, *shape, offsets, space)
+    return StaticCrsGraph(row_map, entries, shape[1], check=False), order, starts
+
+
+def merged_graph(
+    graph: StaticCrsGraph, space: es.ExecutionSpace
+) -> tuple[StaticCrsGraph, es.View, es.View]:
+    """The graph with each entry once, columns ascending; and order and starts, for `sums_of`."""
+    shape = graph.num_rows, graph.num_cols
+    keys = keys_of(row_numbers(graph, space), graph.entries, shape, space)
+    return merged_keys(keys, shape, graph.entries.dtype, graph.row_map.dtype, space)
+
+
+def sums_of(values: es.View, order: es.View, starts: es.View, space: es.ExecutionSpace) -> es.View:
+    """The values of a merged graph."""
+    n = starts.shape[0] - 1
+    sums = es.View(n, values.dtype, label="values", space=space, initialize=False)
+    every = es.RangePolicy(n, space=space)
+    es.parallel_for(every, _sum_in_order, values, order, starts, sums, label="sums of entries")
+    return sums
+
+
 def offsets_for(nnz: int, wanted: Any) -> np.dtype[Any]:
     """The dtype of a row map."""
     least = np.dtype(np.int32) if nnz <= np.iinfo(np.int32).max else np.dtype(np.int64)
@@ -232,6 +267,30 @@ def _merge(
         kept[at] = keys[k]
         entries[at] = keys[k] % num_cols
         merged[at] = total
+
+
+def _place_in_order(k: int, before: Any, final: Any, keys: Any, order: Any, places: Any) -> Any:
+    new = 1 if k == 0 or keys[order[k - 1]] != keys[order[k]] else 0
+    if final:
+        places[k] = before + new - 1
+    return new
+
+
+def _begin_in_order(
+    k: int, keys: Any, order: Any, places: Any, kept: Any, starts: Any, nnz: Any
+) -> None:
+    if k == 0:
+        starts[nnz] = keys.extent(0)
+    if k == 0 or places[k - 1] != places[k]:
+        starts[places[k]] = k
+        kept[places[k]] = keys[order[k]]
+
+
+def _sum_in_order(k: int, values: Any, order: Any, starts: Any, sums: Any) -> None:
+    total = values.dtype(0)
+    for t in range(starts[k], starts[k + 1]):
+        total += values[order[t]]
+    sums[k] = total
 
 
 def _diagonal(i: int, row_map: Any, entries: Any, values: Any, found: Any) -> None:

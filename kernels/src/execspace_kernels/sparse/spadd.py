@@ -18,7 +18,7 @@ from ..arguments import overlap
 from ..errors import MatrixError
 from .crs import CrsMatrix, StaticCrsGraph
 from .foreign import as_crs
-from .rows import columns_of, keys_of, offsets_for, row_map_of, row_numbers
+from .rows import keys_of, merged_keys, offsets_for, row_numbers
 
 __all__ = ["SpAddHandle", "spadd", "spadd_numeric", "spadd_symbolic"]
 
@@ -179,15 +179,7 @@ def _sorted(
     for graph, part in ((a, keys[: a.nnz]), (b, keys[a.nnz :])):
         own = keys_of(row_numbers(graph, space), graph.entries, shape, space)
         es.deep_copy(part, own, instance=space)
-    order = es.argsort(keys, space=space)
-    places = es.View(total, np.int64, label="places", space=space, initialize=False)
-    every = es.RangePolicy(total, space=space)
-    nnz = int(es.parallel_scan(every, _place_in_order, keys, order, places)) if total else 0
-    kept, starts = (es.View(size, np.int64, label="starts", space=space) for size in (nnz, nnz + 1))
-    es.parallel_for(every, _begin, keys, order, places, kept, starts, nnz)
-    entries = columns_of(kept, shape[1], columns, space)
-    row_map = row_map_of(kept, *shape, offsets, space)
-    graph = StaticCrsGraph(row_map, entries, shape[1], check=False)
+    graph, order, starts = merged_keys(keys, shape, columns, offsets, space)
     return SpAddHandle(graph, "sort", (starts, order), (a, b), space)
 
 
@@ -327,21 +319,6 @@ def _merge(
             total += beta * b_values[q]
             q += 1
         values[k] = total
-
-
-def _place_in_order(k: int, before: Any, final: Any, keys: Any, order: Any, places: Any) -> Any:
-    new = 1 if k == 0 or keys[order[k - 1]] != keys[order[k]] else 0
-    if final:
-        places[k] = before + new - 1
-    return new
-
-
-def _begin(k: int, keys: Any, order: Any, places: Any, kept: Any, starts: Any, nnz: Any) -> None:
-    if k == 0:
-        starts[nnz] = keys.extent(0)
-    if k == 0 or places[k - 1] != places[k]:
-        starts[places[k]] = k
-        kept[places[k]] = keys[order[k]]
 
 
 def _add(k: int, left: Any, right: Any, a: Any, b: Any, c: Any, alpha: Any, beta: Any) -> None:
