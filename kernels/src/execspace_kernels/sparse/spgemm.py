@@ -161,7 +161,7 @@ def _symbolic(
                                          prefix, label="spgemm products"))  # fmt: skip
         counts = es.View(m, np.int64, label="counts", space=space)
         make = _dense if decision.algorithm == "dense" else _hash
-        count, fill, numeric = make(a, used, prefix, space)
+        count, fill, numeric = make(a, used, prefix, total, space)
         if total:
             count(counts)
         row_map64 = es.View(m + 1, np.int64, label="row_map", space=space)
@@ -197,7 +197,7 @@ def _chosen(algorithm: str, space: es.ExecutionSpace) -> tuple[str, str]:
 
 
 def _dense(
-    a: StaticCrsGraph, b: StaticCrsGraph, prefix: es.View, space: es.ExecutionSpace
+    a: StaticCrsGraph, b: StaticCrsGraph, prefix: es.View, products: int, space: es.ExecutionSpace
 ) -> tuple[Any, Any, Any]:
     bounds = spgemm_hosts.workers_of(prefix, b.num_cols, space)
     found = spgemm_hosts.Structure(a, b, bounds, space)
@@ -225,10 +225,10 @@ def _dense(
 
 
 def _hash(
-    a: StaticCrsGraph, b: StaticCrsGraph, prefix: es.View, space: es.ExecutionSpace
+    a: StaticCrsGraph, b: StaticCrsGraph, prefix: es.View, products: int, space: es.ExecutionSpace
 ) -> tuple[Any, Any, Any]:
     rows = spgemm_devices.Rows(a, prefix, a.longest(), space)
-    rows.mean = b.nnz / max(1, b.num_rows)
+    rows.mean = products / max(1, a.nnz)
 
     def count(counts: es.View) -> None:
         spgemm_devices.structure(a, b, rows, counts, counts, "count")
@@ -237,7 +237,7 @@ def _hash(
         spgemm_devices.structure(a, b, rows, row_map, entries, "fill")
 
     def numeric(graph: StaticCrsGraph) -> Any:
-        tables = spgemm_devices.Tables(graph.row_map, rows)
+        tables = spgemm_devices.Tables(graph.row_map, graph.entries.dtype, rows)
 
         def sum_all(
             a_values: es.View, b_values: es.View, values: es.View, own: es.View, omega: Any,

@@ -26,7 +26,6 @@ MOST_MERGED = 8  # rows of B
 _MOST_PRODUCTS = 128  # of a row that is merged
 _WIDTH = 1 << 17  # columns of a bitmap
 _TABLE = 2048  # places of the largest table, of which two thirds are taken at most
-_LARGEST = _TABLE // 3 * 2
 
 
 class Rows:
@@ -48,7 +47,7 @@ class Rows:
             )
             self.shared = m - self.merged
         self.are_all_merged = "yes" if self.merged == m else "no"
-        self.mean = 0.0  # products for each entry of A in shared rows, for the size of teams
+        self.mean = 0.0  # products for each entry of A, for the size of teams
 
     def size(self) -> int:
         """Threads of a team, which add a row of B at once."""
@@ -79,10 +78,19 @@ def structure(
         )  # fmt: skip
 
 
+def _largest(columns: np.dtype[Any], space: es.ExecutionSpace) -> int:
+    """Places of the largest table that scratch memory has room for, with values of 16 bytes."""
+    room = es.TeamPolicy(1, space=space).scratch_size_max(0) // 8 * 7  # some for collectives
+    places = _TABLE
+    while places > 512 and places * (columns.itemsize + 16) > room:
+        places //= 2
+    return places
+
+
 class Tables:
     """The teams that sum elements: for each the row, the first entry of C, and the table's size."""
 
-    def __init__(self, row_map: es.View, rows: Rows) -> None:
+    def __init__(self, row_map: es.View, columns: np.dtype[Any], rows: Rows) -> None:
         self.rows = rows
         self.parts: list[tuple[int, es.View, es.View]] = []
         if not rows.shared:
@@ -90,9 +98,10 @@ class Tables:
         space = rows.space
         every = es.RangePolicy(rows.shared, space=space)
         low = -1
-        for places in (64, 256, _TABLE):
+        self.largest = _largest(columns, space)
+        for places in (64, 256, self.largest):
             high = places // 3 * 2
-            last = places == _TABLE
+            last = places == self.largest
             nothing = es.View(0, np.int64, label="teams", space=space)
             args = rows.list, rows.merged, row_map, low, high
             n = int(es.parallel_scan(every, _team_of, *args, nothing, nothing, "count", last))
@@ -109,7 +118,7 @@ class Tables:
         """All elements of C."""
         size = self.rows.size()
         for places, row, start in self.parts:
-            whole = "no" if places == _TABLE else "yes"
+            whole = "no" if places == self.largest else "yes"
             es.parallel_for(
                 es.TeamPolicy(row.shape[0], size, space=self.rows.space), _hash, row, start,
                 *views, places // 3 * 2, whole, places, label=f"spgemm hash of {places}",

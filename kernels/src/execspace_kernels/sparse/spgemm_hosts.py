@@ -19,11 +19,13 @@ import execspace as es
 from .crs import StaticCrsGraph
 
 _BITS = 64
+_MOST = 1 << 26  # elements of the arrays of all workers, where there are many
 
 
-def workers_of(prefix: es.View, rows: int, space: es.ExecutionSpace) -> es.View:
+def workers_of(prefix: es.View, num_cols: int, space: es.ExecutionSpace) -> es.View:
     """The row that each worker begins with, and the number of rows; of all products up to each."""
-    workers = max(1, min(space.concurrency, rows))
+    rows = prefix.shape[0] - 1
+    workers = max(1, min(space.concurrency, rows, _MOST // max(1, num_cols)))
     bounds = es.View(workers + 1, np.int64, label="bounds", space=space, initialize=False)
     each = es.RangePolicy(workers + 1, space=space)
     es.parallel_for(each, _bounds, prefix, bounds, label="spgemm workers")
