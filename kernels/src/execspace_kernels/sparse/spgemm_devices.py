@@ -25,6 +25,7 @@ from .spgemm_hosts import coefficient
 MOST_MERGED = 8  # rows of B
 _MOST_PRODUCTS = 128  # of a row that is merged
 _WIDTH = 1 << 17  # columns of a bitmap
+_MOST_THREADS = 256  # of a team
 _TABLE = 2048  # places of the largest table, of which two thirds are taken at most
 
 
@@ -53,7 +54,7 @@ class Rows:
         """Threads of a team, which add a row of B at once."""
         most = int(self.space.team_limits().team_size_max)  # type: ignore[attr-defined]
         wanted = 32
-        while wanted < min(self.mean, 256):
+        while wanted < min(self.mean, _MOST_THREADS):
             wanted *= 2
         return min(wanted, most)
 
@@ -70,17 +71,18 @@ def structure(
         )  # fmt: skip
     if rows.shared:
         width = min(_WIDTH, -(-b.num_cols // 32) * 32)
+        lanes = min(5, max(0, round(rows.mean).bit_length() - 1))
         size = min(128, int(rows.space.team_limits().team_size_max))  # type: ignore[attr-defined]
         es.parallel_for(
             es.TeamPolicy(rows.shared, size, space=rows.space), _bitmap, rows.list, rows.merged,
             a.row_map, a.entries, b.row_map, b.entries, first, entries, b.num_cols, width // 32,
-            what, label=f"spgemm bitmaps, {what}",
+            lanes, what, label=f"spgemm bitmaps, {what}",
         )  # fmt: skip
 
 
 def _largest(columns: np.dtype[Any], space: es.ExecutionSpace) -> int:
     """Places of the largest table that scratch memory has room for, with values of 16 bytes."""
-    room = es.TeamPolicy(1, space=space).scratch_size_max(0) // 8 * 7  # some for collectives
+    room = es.TeamPolicy(1, space=space).scratch_size_max(0) // 8 * 7 - _MOST_THREADS * 32
     places = _TABLE
     while places > 512 and places * (columns.itemsize + 16) > room:
         places //= 2
@@ -248,7 +250,7 @@ def _begin_of(b: Any, low: Any, high: Any, column: Any) -> Any:
 
 def _bitmap(
     team: Any, rows: Any, merged: Any, a_map: Any, a: Any, b_map: Any, b: Any, first: Any,
-    entries: Any, num_cols: Any, words: Any, what: Any,
+    entries: Any, num_cols: Any, words: Any, lanes: Any, what: Any,
 ) -> None:  # fmt: skip
     i = rows[merged + team.league_rank]
     begin = a_map[i]
@@ -274,16 +276,18 @@ def _bitmap(
         for w in es.TeamThreadRange(team, here):
             bits[w] = 0
         team.barrier()
-        for k in range(begin, end):
-            j = a[k]
-            p_begin = np.int64(0) + b_map[j]
-            p_end = np.int64(0) + b_map[j + 1]
+        for q in es.TeamThreadRange(team, (end - begin) << lanes):  # so many for an entry of A
+            j = a[begin + (q >> lanes)]
+            p = np.int64(b_map[j])
+            stop = np.int64(b_map[j + 1])
             if not whole:
-                p_begin = _begin_of(b, p_begin, p_end, low)
-                p_end = _begin_of(b, p_begin, p_end, low + here * 32)
-            for p in es.TeamThreadRange(team, p_begin, p_end):
+                p = _begin_of(b, p, stop, low)
+                stop = _begin_of(b, p, stop, low + here * 32)
+            p += q & ((1 << lanes) - 1)
+            while p < stop:
                 c = b[p] - low
-                es.atomic_or(bits, c // 32, np.uint32(1) << np.uint32(c % 32))
+                es.atomic_or(bits, c >> 5, np.uint32(1) << np.uint32(c & 31))
+                p += 1 << lanes
         team.barrier()
         if what == "count":
             total += es.parallel_reduce(es.TeamThreadRange(team, here), lambda w: _ones(bits[w]))
@@ -347,6 +351,9 @@ def _hash(
 ) -> None:  # fmt: skip
     keys = team.scratch(places, entries.dtype)
     sums = team.scratch(places, values.dtype)
+    lows = team.scratch(team.team_size, np.int64)
+    highs = team.scratch(team.team_size, np.int64)
+    scales = team.scratch(team.team_size, values.dtype)
     i = row[team.league_rank]
     q_begin = start[team.league_rank]
     q_end = min(q_begin + most, np.int64(row_map[i + 1]))
@@ -360,16 +367,26 @@ def _hash(
         while es.atomic_compare_exchange(keys, at, entries.dtype(-1), column) != entries.dtype(-1):
             at = (at + 1) & (places - 1)
     team.barrier()
-    for k in range(a_map[i], a_map[i + 1]):
-        j = a[k]
-        p_begin = b_map[j] + np.int64(0)
-        p_end = b_map[j + 1] + np.int64(0)
-        if whole == "no":
-            p_begin = _begin_of(b, p_begin, p_end, entries[q_begin])
-            p_end = _begin_of(b, p_begin, p_end, np.int64(entries[q_end - 1]) + 1)
-        scale = coefficient(a_values, k, i, own, omega, how)
-        for p in es.TeamThreadRange(team, p_begin, p_end):
-            sums[_slot(keys, b[p], places)] += scale * b_values[p]
+    end = a_map[i + 1]
+    for k in range(a_map[i], end, team.team_size):
+        count = min(team.team_size, end - k)
+        for t in es.TeamThreadRange(team, count):  # what all wait for is read at once
+            j = a[k + t]
+            low = b_map[j] + np.int64(0)
+            high = b_map[j + 1] + np.int64(0)
+            if whole == "no":
+                low = _begin_of(b, low, high, entries[q_begin])
+                high = _begin_of(b, low, high, np.int64(entries[q_end - 1]) + 1)
+            lows[t] = low
+            highs[t] = high
+            scales[t] = coefficient(a_values, k + t, i, own, omega, how)
+        team.barrier()
+        for t in range(count):
+            if lows[t] < highs[t]:
+                scale = scales[t]
+                for p in es.TeamThreadRange(team, lows[t], highs[t]):
+                    sums[_slot(keys, b[p], places)] += scale * b_values[p]
+                team.barrier()
         team.barrier()
     for q in es.TeamThreadRange(team, q_begin, q_end):
         values[q] = sums[_slot(keys, entries[q], places)]
