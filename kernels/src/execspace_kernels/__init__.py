@@ -10,9 +10,19 @@ from typing import Any
 
 from .decisions import Decision, Explanation, explain
 from .errors import MatrixError
+from .vendors import Timing, Vendor, tune
 
 __version__ = "0.1.0"
-__all__ = ["Decision", "Explanation", "MatrixError", "explain", "sparse"]
+__all__ = [
+    "Decision",
+    "Explanation",
+    "MatrixError",
+    "Timing",
+    "Vendor",
+    "explain",
+    "sparse",
+    "tune",
+]
 
 
 def __getattr__(name: str) -> Any:

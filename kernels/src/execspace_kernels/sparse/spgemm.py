@@ -19,9 +19,10 @@ import execspace as es
 from ..arguments import MANY, Space, at_once, choice, first, overlap
 from ..decisions import Decision, decided
 from ..errors import MatrixError
+from ..vendors import chosen_vendor, shapes_of
 from . import spgemm_devices, spgemm_hosts
 from .crs import CrsMatrix, StaticCrsGraph
-from .foreign import as_crs
+from .foreign import as_crs, of_library
 from .rows import merged_graph, offsets_for, sums_of
 
 __all__ = ["SpGemmHandle", "spgemm", "spgemm_jacobi", "spgemm_numeric", "spgemm_symbolic"]
@@ -80,12 +81,17 @@ class SpGemmHandle:
 
 
 def spgemm(
-    A: CrsMatrix | Any, B: CrsMatrix | Any, *, algorithm: str = "auto", space: Space = None
+    A: CrsMatrix | Any,
+    B: CrsMatrix | Any,
+    *,
+    algorithm: str = "auto",
+    vendor: bool | None = None,
+    space: Space = None,
 ) -> CrsMatrix:
     """The product A B, a new matrix whose columns ascend in each row.
 
     Elements that cancel are stored as zeros. Parameters, errors and what blocks are those of the
-    two phases.
+    two phases; `vendor` is that of `spmv`.
 
     Examples
     --------
@@ -95,6 +101,17 @@ def spgemm(
     [[2.0, 0.0], [0.0, 2.0]]
     """
     A, B = as_crs(A), as_crs(B)
+    if vendor is not False and A.shape[1] == B.shape[0]:
+        where = es.space_for(A.row_map, A.entries, A.values, B.row_map, B.entries, B.values,
+                             space=space)  # fmt: skip
+        if algorithm != "auto" and vendor:
+            raise MatrixError(f"spgemm: vendor=True with algorithm={algorithm!r}; expected 'auto'.")
+        library: Any = None
+        if algorithm == "auto":
+            library, why = chosen_vendor("spgemm", vendor, where, lambda: shapes_of(A, B), A, B)
+        if library is not None:
+            decided("spgemm", library.library, why)
+            return of_library(library.spgemm(A, B), (A.shape[0], B.shape[1]))
     return spgemm_numeric(spgemm_symbolic(A, B, algorithm=algorithm, space=space), A, B)
 
 

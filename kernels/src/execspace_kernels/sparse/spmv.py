@@ -11,6 +11,8 @@ Algorithms
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ import execspace as es
 from ..arguments import MANY, as_view, check_apart, choice, result, vector
 from ..decisions import decided, is_explained
 from ..errors import MatrixError
+from ..vendors import chosen_vendor, shapes_of
 from . import ports
 from .crs import CrsMatrix
 from .foreign import as_crs
@@ -43,6 +46,7 @@ def spmv(
     beta: complex = 0.0,
     mode: str = "N",
     algorithm: str = "auto",
+    vendor: bool | None = None,
     space: str | es.ExecutionSpace | None = None,
 ) -> es.View:
     """y = beta y + alpha op(A) x.
@@ -63,6 +67,9 @@ def spmv(
         op(A) is A, its transpose, its conjugate, or the transpose of that.
     algorithm : {"auto", "rows", "stream", "balanced", "gather"}
         See the module. "gather" is for "T" and "H".
+    vendor : bool, optional
+        True: the routine of a vendor's library, which "auto" takes where it was measured to be
+        faster. False: never.
     space : str or ExecutionSpace, optional
         Where to run; as for a launch if not given.
 
@@ -74,7 +81,8 @@ def spmv(
     Raises
     ------
     MatrixError
-        If `A` is no sparse matrix, or `mode` or `algorithm` is not known or not for this product.
+        If `A` is no sparse matrix, `mode` or `algorithm` is not known or not for this product, or
+        `vendor` is True and there is no routine for it: it says why.
     ViewError
         If shapes do not fit, `out` is read-only, overlaps `x` or the values, or is real where the
         result is complex.
@@ -91,7 +99,7 @@ def spmv(
     plain = type(A) is CrsMatrix and type(x) is es.View and type(out) is es.View
     if plain and not is_explained():
         try:
-            ready = A._ready.get(_key(A, x, out, alpha, beta, mode, algorithm, space))
+            ready = A._ready.get(_key(A, x, out, alpha, beta, mode, algorithm, vendor, space))
         except TypeError:  # something that has no hash, which is refused below
             ready = None
         views = (x, A.values, A.row_map, A.entries)
@@ -116,11 +124,30 @@ def spmv(
     if out is not None:
         check_apart("spmv", y, x=source, the_values=A.values, row_map=A.row_map, entries=A.entries)
     how, conj = "set" if beta == 0 else "add", "yes" if mode in ("C", "H") else "no"
-    launch = _launch(algorithm, A, source, y, flipped, where, how, conj)
+    library: Any = None
+    if algorithm == "auto" or vendor is not None:
+        if algorithm != "auto" and vendor:
+            raise MatrixError(f"spmv: vendor=True with algorithm={algorithm!r}; expected 'auto'.")
+        columns = 1 if source.rank == 1 else source.shape[1]
+        library, why = chosen_vendor(
+            "spmv", vendor, where, lambda: shapes_of(A, columns=columns), A, source, y, alpha, beta,
+            mode,
+        )  # fmt: skip
+    if library is None:
+        launch = _launch(algorithm, A, source, y, flipped, where, how, conj)
+    else:
+        decided("spmv", library.library, why)
+        launch = _by_library(
+            library,
+            mode,
+            vendor,
+            partial(_launch, algorithm, A, source, y, flipped, where, how, conj),
+        )
     launch(A, source, y, alpha, beta)
     if len(A._ready) >= _MOST_READY:
         A._ready.clear()
-    A._ready[_key(A, source, y, alpha, beta, mode, algorithm, space)] = launch
+    if not es.is_recorded():  # which no library is for, but the next call may be
+        A._ready[_key(A, source, y, alpha, beta, mode, algorithm, vendor, space)] = launch
     return y
 
 
@@ -132,12 +159,13 @@ def _key(
     beta: Any,
     mode: Any,
     algorithm: Any,
+    vendor: Any,
     space: Any,
 ) -> tuple[Any, ...]:
     """What the launch of a product depends on."""
     return (
-        mode, algorithm, es.default_space() if space is None else space, A.values.type, x.type,
-        x.shape, y.type, y.shape, type(alpha), type(beta), beta == 0,
+        mode, algorithm, vendor, es.default_space() if space is None else space, A.values.type,
+        x.type, x.shape, y.type, y.shape, type(alpha), type(beta), beta == 0,
     )  # fmt: skip
 
 
@@ -145,6 +173,23 @@ def _are_apart(a: es.View, b: es.View) -> bool:
     """Whether two Views surely have no byte in common: they are of two blocks of execspace's."""
     one, other = a.allocation, b.allocation
     return one is not other and one.managed and other.managed
+
+
+def _by_library(library: Any, mode: str, vendor: bool | None, ours: Callable[[], Launch]) -> Launch:
+    """A product by a vendor's library; by ours where it is recorded in a graph."""
+
+    def launch(A: CrsMatrix, x: es.View, y: es.View, alpha: Any, beta: Any) -> None:
+        if not es.is_recorded():
+            library.spmv(A, x, y, alpha, beta, mode)
+        elif vendor:
+            raise MatrixError(
+                "spmv: vendor=True, but calls of libraries are not recorded in graphs. Leave it "
+                "out, or give vendor=False."
+            )
+        else:
+            ours()(A, x, y, alpha, beta)
+
+    return launch
 
 
 def _launch(
