@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ REASONS = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class Solution:
     """What a solver has reached.
 
@@ -58,7 +58,7 @@ class Solution:
     reason: str
     reasons: tuple[str, ...]
     method: str
-    tolerance: npt.NDArray[np.float64] = field(repr=False)
+    tolerance: npt.NDArray[np.float64]
 
     def report(self) -> str:
         """A table in plain text: each column's iterations, residuals, and why it ended."""
@@ -76,6 +76,13 @@ class Solution:
                 f"  {reason}"
             )
         return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        counts = np.atleast_1d(self.iterations)
+        most = int(counts.max(initial=0))
+        return (
+            f"<Solution of {self.method}, shape {self.x.shape}, {most} iterations: {self.reason}>"
+        )
 
     def plot(self, ax: Any = None, label: str | None = None) -> Any:
         """Draw the residuals over the iterations, by matplotlib (the extra "plot").
