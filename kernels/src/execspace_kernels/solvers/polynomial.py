@@ -22,7 +22,7 @@ from .solution import INDEFINITE, INDEFINITE_M, REASONS, RUNNING
 
 __all__ = ["ChebyshevIteration", "checked_bounds", "estimated"]
 
-_STEPS = 24  # of Lanczos
+_STEPS = 24  # of Lanczos, for a solver: the least eigenvalue comes late
 _ABOVE = 1.05  # what the largest eigenvalue may be above the estimate
 _BELOW = 0.9
 
