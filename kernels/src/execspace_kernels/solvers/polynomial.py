@@ -22,7 +22,9 @@ from .solution import INDEFINITE, INDEFINITE_M, REASONS, RUNNING
 
 __all__ = ["ChebyshevIteration", "checked_bounds", "estimated"]
 
-_STEPS = 24  # of Lanczos, for a solver: the least eigenvalue comes late
+_STEPS = 100  # of Lanczos at most, to find the least eigenvalue, which comes late
+_FEW = 12  # for the largest one
+_SETTLED = 0.95  # of the least eigenvalue's estimate ten steps before
 _ABOVE = 1.05  # what the largest eigenvalue may be above the estimate
 _BELOW = 0.9
 
@@ -108,8 +110,11 @@ def checked_bounds(bounds: Any, method: str) -> Bounds:
     return low, high
 
 
-def estimated(columns: Columns, A: Operator, M: Operator | None) -> Bounds:
-    """Bounds of the eigenvalues of M A, a little wider than Lanczos finds them. Blocks.
+def estimated(
+    columns: Columns, A: Operator, M: Operator | None, *, largest: bool = False
+) -> Bounds:
+    """Bounds of the eigenvalues of M A, a little wider than Lanczos finds them; or the largest one,
+    for which fewer steps suffice. Blocks.
 
     Raises
     ------
@@ -118,32 +123,42 @@ def estimated(columns: Columns, A: Operator, M: Operator | None) -> Bounds:
     """
     one = Columns(columns.n, None if columns.alone else 1, columns.dtype, columns.space)
     cg = ConjugateGradients(one, A, M)
-    random = np.random.default_rng(1).standard_normal((columns.n,)).astype(columns.dtype)
-    if not columns.alone:
-        random = random.reshape(-1, 1)
-    cg.state.clear(_STEPS)
-    start = es.array(random, space=columns.space)
-    cg.begin(start, None, 1e-12 if one.dtype.itemsize >= 8 else 1e-5, 0.0)
-    lengths: list[float] = []
+    random = np.random.default_rng(1).standard_normal(columns.n).astype(columns.dtype)
+    start = es.array(random if columns.alone else random.reshape(-1, 1), space=columns.space)
+    most = _FEW if largest else _STEPS
+    cg.state.clear(most)
+    cg.begin(start, None, 1e-5 if one.dtype in (np.float32, np.complex64) else 1e-12, 0.0)
+    alphas: list[float] = []
     betas: list[float] = []
-    while len(lengths) < _STEPS and cg.state.status.to_numpy()[0] == RUNNING:
+    before, found = np.inf, (0.5, 1.5)  # of no rows, or an operator that gives NaN
+    while len(alphas) < most and cg.state.status.to_numpy()[0] == RUNNING:
         cg.advance()
         if not cg.moving.to_numpy()[0]:
             break
-        lengths.append(float(cg.alpha.to_numpy()[0]))
+        alphas.append(float(cg.alpha.to_numpy()[0]))
         betas.append(float(cg.beta.to_numpy()[0]))
+        if len(alphas) % 10 == 0:
+            found = _extremes(alphas, betas)
+            if found[0] > _SETTLED * before:
+                break
+            before = found[0]
     status = int(cg.state.status.to_numpy()[0])
     if status in (INDEFINITE, INDEFINITE_M):
         raise MatrixError(f"chebyshev: bounds cannot be estimated: {REASONS[status]}.")
-    if not lengths:  # no rows, or an operator that gave NaN
-        return 0.5, 1.5
-    alpha, beta = np.array(lengths), np.array(betas)
+    if alphas:
+        found = _extremes(alphas, betas)
+    return _BELOW * found[0], _ABOVE * found[1]
+
+
+def _extremes(alphas: list[float], betas: list[float]) -> Bounds:
+    """The ends of the spectrum of Lanczos's matrix, of the coefficients of conjugate gradients."""
+    alpha, beta = np.array(alphas), np.array(betas)
     diagonal = 1 / alpha
     diagonal[1:] += beta[:-1] / alpha[:-1]
     beside = np.sqrt(beta[:-1]) / alpha[:-1]
-    found = np.linalg.eigvalsh(np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1))
-    low, high = float(found[0]), float(found[-1])
-    return _BELOW * max(low, high * 1e-12), _ABOVE * high
+    values = np.linalg.eigvalsh(np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1))
+    high = float(values[-1])
+    return max(float(values[0]), high * 1e-12), high
 
 
 # -- kernels --------------------------------------------------------------------------------------

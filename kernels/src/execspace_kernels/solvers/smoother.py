@@ -128,7 +128,7 @@ class Chebyshev:
         A = operator_of(self._A, "Chebyshev: A", r.shape[0], space)
         if self.bounds is None:
             with es.use_space(space):
-                high = estimated(columns, A, None)[1]
+                high = estimated(columns, A, None, largest=True)[1]
             self.bounds = high / _RATIO, high
         return _Polynomial(columns, A, self.degree)
 

@@ -202,7 +202,7 @@ def chebyshev(
     Parameters
     ----------
     bounds : (float, float), optional
-        Of the eigenvalues of M A. Estimated by 24 steps of Lanczos if not given. Eigenvalues below
+        Of the eigenvalues of M A. Estimated by up to 100 steps of Lanczos if not given. Eigenvalues below
         the first one slow it down, those above the second one make it diverge.
     A, b, x0, out, M, rtol, atol, max_iterations, callback, check_every, raise_on_failure, algorithm, space
         As of `cg`, and so are results, errors and what blocks.
