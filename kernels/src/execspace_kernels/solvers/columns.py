@@ -56,6 +56,10 @@ class Columns:
         """A number for each column, 0."""
         return es.zeros(self.k, dtype or self.real, space=self.space, label=label)
 
+    def rows(self, kernel: Kernel, *args: Any, label: str) -> None:
+        """Launch `kernel(i, ...)` over rows."""
+        es.parallel_for(self._rows, kernel, *args, label=label)
+
     def each(self, one: Kernel, many: Kernel, *args: Any, label: str) -> None:
         """Launch `one(i, ...)` over rows, or `many(i, j, ...)`."""
         es.parallel_for(self._cells, one if self.single else many, *args, label=label)

@@ -15,7 +15,7 @@ import execspace as es
 
 from .columns import Columns, noted, real_product, size_of
 from .method import Method, dot_many, dot_one
-from .operators import Operator, row_product
+from .operators import Operator, four_products, row_product
 from .solution import INDEFINITE, INDEFINITE_M, NOT_FINITE, RUNNING
 
 __all__ = ["ConjugateGradients"]
@@ -90,29 +90,35 @@ def _first(j: int, rz: Any, rho: Any, status: Any) -> None:
         status[j] = INDEFINITE_M
 
 
-@es.function
-def _product(
-    i: Any, j: Any, row_map: Any, entries: Any, values: Any, p: Any, q: Any
-) -> Any:  # fmt: skip
-    total = row_product(i, j, row_map, entries, values, p)
-    q[i, j] = total
-    return real_product(p[i, j], total)
-
-
 def _product_one(
     i: int, row_map: Any, entries: Any, values: Any, p: Any, q: Any, status: Any
 ) -> Any:
     if status[0] != RUNNING:
         return 0.0
-    return _product(i, 0, row_map, entries, values, p, q)
+    total = row_product(i, 0, row_map, entries, values, p)
+    q[i, 0] = total
+    return real_product(p[i, 0], total)
+
+
+@es.function
+def _keep(i: Any, j: Any, sums: Any, total: Any, p: Any, q: Any) -> None:
+    q[i, j] = total
+    sums[j] += real_product(p[i, j], total)
 
 
 def _product_many(
     i: int, sums: Any, row_map: Any, entries: Any, values: Any, p: Any, q: Any, status: Any
 ) -> None:
-    for j in range(p.extent(1)):
-        if status[j] == RUNNING:
-            sums[j] += _product(i, j, row_map, entries, values, p, q)
+    # Columns that are done have products, too, which nothing reads.
+    fours = p.extent(1) // 4 * 4
+    for j in range(0, fours, 4):
+        t0, t1, t2, t3 = four_products(i, j, row_map, entries, values, p)
+        _keep(i, j, sums, t0, p, q)
+        _keep(i, j + 1, sums, t1, p, q)
+        _keep(i, j + 2, sums, t2, p, q)
+        _keep(i, j + 3, sums, t3, p, q)
+    for j in range(fours, p.extent(1)):
+        _keep(i, j, sums, row_product(i, j, row_map, entries, values, p), p, q)
 
 
 def _length(j: int, rho: Any, pq: Any, alpha: Any, moving: Any, status: Any) -> None:

@@ -53,7 +53,7 @@ class Method(ABC):
 
     def chosen(self, algorithm: str) -> tuple[str, str]:
         """The algorithm, and why; MatrixError for one that there is not."""
-        return chosen_product(algorithm, self.name, self.A, self.columns.space)
+        return chosen_product(algorithm, self.name, self.A, self.columns.k, self.columns.space)
 
     @property
     def fused(self) -> bool:

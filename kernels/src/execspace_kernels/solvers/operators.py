@@ -13,7 +13,9 @@ from .. import sparse
 from ..arguments import MANY, choice
 from ..errors import MatrixError
 
-__all__ = ["PRODUCTS", "Operator", "chosen_product", "operator_of", "row_product"]
+__all__ = [
+    "PRODUCTS", "Operator", "chosen_product", "four_products", "operator_of", "row_product",
+]  # fmt: skip
 
 PRODUCTS = ("auto", "fused", "apply")
 _SHORT = 8  # entries of a row, up to which a work item for each row is as good on devices
@@ -71,7 +73,7 @@ def _check_shape(shape: Any, what: str, n: int) -> None:
 
 
 def chosen_product(
-    asked: str, method: str, A: Operator, space: es.ExecutionSpace
+    asked: str, method: str, A: Operator, columns: int, space: es.ExecutionSpace
 ) -> tuple[str, str]:
     """How products and the dots that follow them are done, and why."""
     choice(asked, f"{method}: algorithm", PRODUCTS)
@@ -86,6 +88,8 @@ def chosen_product(
         return "apply", "A is an operator"
     if space.concurrency <= MANY:
         return "fused", f"space '{space.name}' runs few work items at once"
+    if columns > 1:
+        return "apply", "products with several vectors are faster by teams"
     if A.matrix.nnz <= _SHORT * A.matrix.shape[0]:
         return "fused", f"rows have {_SHORT} entries or fewer on the average"
     return "apply", "products of long rows are faster by teams"
@@ -98,3 +102,20 @@ def row_product(i: Any, j: Any, row_map: Any, entries: Any, values: Any, x: Any)
     for k in range(row_map[i], row_map[i + 1]):
         total += values[k] * x[entries[k], j]
     return total
+
+
+@es.function
+def four_products(i: Any, j: Any, row_map: Any, entries: Any, values: Any, x: Any) -> Any:
+    """Elements of A x in four columns from j on, so that a row is read once for all of them."""
+    a = 0
+    b = 0
+    c = 0
+    d = 0
+    for k in range(row_map[i], row_map[i + 1]):
+        value = values[k]
+        at = entries[k]
+        a += value * x[at, j]
+        b += value * x[at, j + 1]
+        c += value * x[at, j + 2]
+        d += value * x[at, j + 3]
+    return a, b, c, d

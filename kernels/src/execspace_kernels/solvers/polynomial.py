@@ -17,7 +17,7 @@ from ..errors import MatrixError
 from .columns import Columns, noted, size_of
 from .conjugate import ConjugateGradients
 from .method import Method
-from .operators import Operator, row_product
+from .operators import Operator, four_products, row_product
 from .solution import INDEFINITE, INDEFINITE_M, REASONS, RUNNING
 
 __all__ = ["ChebyshevIteration", "checked_bounds", "estimated"]
@@ -210,13 +210,24 @@ def _product_one(
     return _advanced(i, 0, row_product(i, 0, row_map, entries, values, d), d, x, r)
 
 
+@es.function
+def _keep(i: Any, j: Any, sums: Any, product: Any, d: Any, x: Any, r: Any, status: Any) -> None:
+    if status[j] == RUNNING:
+        sums[j] += _advanced(i, j, product, d, x, r)
+
+
 def _product_many(
     i: int, sums: Any, row_map: Any, entries: Any, values: Any, d: Any, x: Any, r: Any, status: Any
 ) -> None:
-    for j in range(d.extent(1)):
-        if status[j] == RUNNING:
-            product = row_product(i, j, row_map, entries, values, d)
-            sums[j] += _advanced(i, j, product, d, x, r)
+    fours = d.extent(1) // 4 * 4
+    for j in range(0, fours, 4):
+        t0, t1, t2, t3 = four_products(i, j, row_map, entries, values, d)
+        _keep(i, j, sums, t0, d, x, r, status)
+        _keep(i, j + 1, sums, t1, d, x, r, status)
+        _keep(i, j + 2, sums, t2, d, x, r, status)
+        _keep(i, j + 3, sums, t3, d, x, r, status)
+    for j in range(fours, d.extent(1)):
+        _keep(i, j, sums, row_product(i, j, row_map, entries, values, d), d, x, r, status)
 
 
 def _advance_one(i: int, q: Any, d: Any, x: Any, r: Any, status: Any) -> Any:
@@ -227,5 +238,4 @@ def _advance_one(i: int, q: Any, d: Any, x: Any, r: Any, status: Any) -> Any:
 
 def _advance_many(i: int, sums: Any, q: Any, d: Any, x: Any, r: Any, status: Any) -> None:
     for j in range(d.extent(1)):
-        if status[j] == RUNNING:
-            sums[j] += _advanced(i, j, q[i, j], d, x, r)
+        _keep(i, j, sums, q[i, j], d, x, r, status)

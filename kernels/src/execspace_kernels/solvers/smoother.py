@@ -13,7 +13,7 @@ from ..errors import MatrixError
 from ..sparse import CrsMatrix, as_crs
 from .columns import Columns
 from .handle import count_of, right_side
-from .operators import Operator, chosen_product, operator_of, row_product
+from .operators import Operator, chosen_product, four_products, operator_of, row_product
 from .polynomial import checked_bounds, estimated
 
 __all__ = ["Chebyshev"]
@@ -138,7 +138,7 @@ class _Polynomial:
 
     def __init__(self, columns: Columns, A: Operator, degree: int) -> None:
         self.columns, self.A, self.degree = columns, A, degree
-        self.fused = chosen_product("auto", "Chebyshev", A, columns.space)[0] == "fused"
+        self.fused = chosen_product("auto", "Chebyshev", A, columns.k, columns.space)[0] == "fused"
         self.left, self.d, self.z, self.q = (columns.vector(name) for name in ("r", "d", "z", "q"))
 
     def launch(self, r: es.View, out: es.View, low: float, high: float) -> None:
@@ -162,9 +162,9 @@ class _Polynomial:
         c = self.columns
         if self.fused:
             matrix = self.A.matrix
-            c.each(
-                _product_one, _product, matrix.row_map, matrix.entries, matrix.values, self.d.wide,
-                self.left.wide, label="Chebyshev r -= A d",
+            c.rows(
+                _product_one if c.single else _product, matrix.row_map, matrix.entries,
+                matrix.values, self.d.wide, self.left.wide, label="Chebyshev r -= A d",
             )  # fmt: skip
         else:
             self.A(self.d.own, self.q.own)
@@ -192,8 +192,16 @@ def _product_one(i: int, row_map: Any, entries: Any, values: Any, d: Any, left: 
     left[i, 0] -= row_product(i, 0, row_map, entries, values, d)
 
 
-def _product(i: int, j: int, row_map: Any, entries: Any, values: Any, d: Any, left: Any) -> None:
-    left[i, j] -= row_product(i, j, row_map, entries, values, d)
+def _product(i: int, row_map: Any, entries: Any, values: Any, d: Any, left: Any) -> None:
+    fours = d.extent(1) // 4 * 4
+    for j in range(0, fours, 4):
+        t0, t1, t2, t3 = four_products(i, j, row_map, entries, values, d)
+        left[i, j] -= t0
+        left[i, j + 1] -= t1
+        left[i, j + 2] -= t2
+        left[i, j + 3] -= t3
+    for j in range(fours, d.extent(1)):
+        left[i, j] -= row_product(i, j, row_map, entries, values, d)
 
 
 def _minus_one(i: int, left: Any, q: Any) -> None:
