@@ -38,6 +38,8 @@ _COLUMNS = 1024  # of b: their sums are arrays on the stacks of threads
 class Handle:
     """A solver for systems of one matrix and right-hand sides of one shape; made by `prepare`.
 
+    One thread at a time may use it.
+
     Attributes
     ----------
     method : str
@@ -292,15 +294,22 @@ def prepare(
         options["restart"] = count_of(options["restart"], "gmres: restart", 1) or 30
     if options.get("bounds") is not None:
         options["bounds"] = checked_bounds(options["bounds"], method)
-    for name, given in (("A", A), ("M", M)):
-        if getattr(given, "format", None) is not None and not callable(given):
-            made = as_crs(given)  # once, for its views tell where to run
-            A, M = (made, M) if name == "A" else (A, made)
+    A, M = _as_matrix(A), _as_matrix(M)
     views = [view for matrix in (A, M) if isinstance(matrix, CrsMatrix)
              for view in (matrix.row_map, matrix.entries, matrix.values)]  # fmt: skip
     right = right_side(b, method, space)
     where = es.space_for(*views, right, space=space)
     return Handle(method, A, right, M, algorithm, where, options)
+
+
+def _as_matrix(A: Any) -> Any:
+    """A sparse matrix of another library as a CrsMatrix, once; all else as it is."""
+    if A is None or callable(getattr(A, "apply", None)) or callable(A):
+        return A
+    try:
+        return as_crs(A)
+    except MatrixError:  # `operator_of` tells what is expected
+        return A
 
 
 def right_side(b: Any, what: str, space: str | es.ExecutionSpace | None) -> es.View:

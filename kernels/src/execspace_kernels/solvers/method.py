@@ -49,7 +49,7 @@ class Method(ABC):
         self.state = State(columns)
         self.x, self.r, self.q = (columns.vector(name) for name in ("x", "r", "q"))
         self.bb, self.rr = (columns.scalars(name) for name in ("bb", "rr"))
-        self._ready: dict[str, Callable[[], Any]] = {}
+        self._ready: dict[str, es.GraphExec | None] = {}
 
     def chosen(self, algorithm: str) -> tuple[str, str]:
         """The algorithm, and why; MatrixError for one that there is not."""
@@ -126,19 +126,23 @@ class Method(ABC):
 
     def submit(self, name: str, launches: Callable[[], None]) -> None:
         """Run launches as a graph, which is recorded the first time."""
-        ready = self._ready.get(name)
+        if name not in self._ready:
+            self._ready[name] = self._recorded(name, launches)
+        ready = self._ready[name]
         if ready is None:
-            ready = self._ready[name] = self._recorded(name, launches)
-        ready()
+            launches()
+        else:
+            ready.submit()
 
-    def _recorded(self, name: str, launches: Callable[[], None]) -> Callable[[], Any]:
+    def _recorded(self, name: str, launches: Callable[[], None]) -> es.GraphExec | None:
         graph = es.Graph(self.columns.space, label=f"{self.name} {name}")
         try:
             with graph:
                 launches()
-            return graph.instantiate().submit
-        except es.LaunchError:  # an operator that looks at its vectors, or does not launch at all
-            return launches
+            return graph.instantiate()
+        except es.LaunchError:  # an operator that looks at its vectors; or fails, now once more
+            decided(f"{self.name} {name}", "launches", "an operator cannot be recorded")
+            return None
 
     @property
     def bytes_per_iteration(self) -> int | None:
